@@ -1,0 +1,1 @@
+"""Everything a browser or an HTTP client meets; the Django project."""

@@ -1,0 +1,32 @@
+"""`deploy/install` leaves vcctl ready: launchers of this checkout's code, in the environment that it made."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+BASE = Path(__file__).resolve().parent.parent.parent
+pytestmark = pytest.mark.processes
+
+
+def test_an_installation_has_vcctl_and_its_short_forms(tmp_path: Path):
+    (tmp_path / "requirements.txt").write_text("")
+    venv = tmp_path / "the environment"
+    command = ["deploy/install", str(venv), str(tmp_path / "requirements.txt")]
+    made = subprocess.run(command, cwd=BASE, env={**os.environ, "PYTHON": sys.executable}, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+
+    elsewhere = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": sysconfig.get_paths()["purelib"],
+    }  # the libraries, which were not installed there
+    said = subprocess.run([venv / "bin" / "vcctl", "--version"], cwd=tmp_path, env=elsewhere, capture_output=True, text=True, check=False)
+
+    assert said.stdout.startswith("vcctl "), said.stderr
+    for name in ("vsub", "vjobs", "vqueues", "vcancel", "vsuspend", "vresume"):
+        assert os.access(venv / "bin" / name, os.X_OK)
