@@ -1,0 +1,172 @@
+"""Who may do what on which queue: roles are granted on a queue and count for everything below it. One answer for every door."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+
+from scheduler.domain.queues import ROOT, QueueSpec
+
+
+class Role(StrEnum):
+    VIEWER = "viewer"
+    SUBMITTER = "submitter"
+    ADMIN = "admin"
+
+
+class Permission(StrEnum):
+    VIEW = "view"
+    SUBMIT = "submit"
+    OPERATE = "operate"
+    ADMINISTER = "admin"
+
+
+class Scope(StrEnum):
+    """What a token may be used for, at most; its owner's roles limit it further."""
+
+    READ = "read"
+    SUBMIT = "submit"
+    OPERATE = "operate"
+    ADMIN = "admin"
+
+
+_IN_ORDER = tuple(Permission)
+_UP_TO = {permission: frozenset(_IN_ORDER[: index + 1]) for index, permission in enumerate(_IN_ORDER)}
+ALL_PERMISSIONS = frozenset(Permission)
+
+ROLE_PERMISSIONS: Mapping[Role, frozenset[Permission]] = {
+    Role.VIEWER: _UP_TO[Permission.VIEW],
+    Role.SUBMITTER: _UP_TO[Permission.SUBMIT],
+    Role.ADMIN: ALL_PERMISSIONS,
+}
+SCOPE_PERMISSIONS: Mapping[Scope, frozenset[Permission]] = {
+    Scope.READ: _UP_TO[Permission.VIEW],
+    Scope.SUBMIT: _UP_TO[Permission.SUBMIT],
+    Scope.OPERATE: _UP_TO[Permission.OPERATE],
+    Scope.ADMIN: ALL_PERMISSIONS,
+}
+
+# What of a queue only an admin of its parent may change: whoever owns a queue must not help himself to the siblings' share.
+PARENTS_FIELDS = ("weight", "deserved", "guarantee", "capability", "priority", "parent", "reclaimable")
+OWN_FIELDS = ("labels", "annotations", "type", "dequeue_strategy")
+
+
+class Forbidden(Exception):
+    """The caller may see the queue but lacks a permission on it."""
+
+    def __init__(self, permission: Permission, queue: str, doing: str = "") -> None:
+        self.permission, self.queue = permission, queue
+        what = f" to {doing}" if doing else ""
+        super().__init__(
+            f"You need the permission “{permission}” on the queue {queue}{what}. Ask an admin of {queue} or of a queue above it."
+        )
+
+
+class OutOfSight(Exception):
+    """The caller may not even know that the queue exists; to be answered exactly as if it did not."""
+
+    def __init__(self, queue: str) -> None:
+        self.queue = queue
+        super().__init__(f"There is no queue {queue}.")
+
+
+def scope_permissions(scopes: Collection[str] | None) -> frozenset[Permission]:
+    """What a token with these scopes may be used for at most; None is a person, whom nothing limits but the roles."""
+    if scopes is None:
+        return ALL_PERMISSIONS
+    known = [SCOPE_PERMISSIONS[Scope(scope)] for scope in scopes if scope in SCOPE_PERMISSIONS]
+    return frozenset[Permission]().union(*known)
+
+
+@dataclass(frozen=True)
+class Access:
+    """Everything one caller may do. `granted` holds the permissions granted on a queue itself, `parents` the tree by names.
+
+    A superuser, and the system itself, has `everything`: then neither grants nor the tree are looked at, only the token's scopes.
+    """
+
+    granted: Mapping[str, frozenset[Permission]] = field(default_factory=dict)
+    parents: Mapping[str, str] = field(default_factory=dict)
+    limit: frozenset[Permission] = ALL_PERMISSIONS
+    everything: bool = False
+
+    def may(self, permission: Permission, queue: str) -> bool:
+        if permission not in self.limit:
+            return False
+        return self.everything or permission in self._effective(queue)
+
+    def _effective(self, queue: str) -> frozenset[Permission]:
+        found: frozenset[Permission] = frozenset()
+        for name in self._way_up(queue):
+            found |= self.granted.get(name, frozenset())
+        return found
+
+    def _way_up(self, queue: str) -> Iterable[str]:
+        seen: set[str] = set()
+        while queue and queue not in seen and (queue in self.parents or queue == ROOT):
+            seen.add(queue)
+            yield queue
+            queue = self.parents.get(queue, "")
+
+    def may_anywhere(self, permission: Permission) -> bool:
+        """On at least one queue: enough to read what belongs to the cluster and to no queue."""
+        if permission not in self.limit:
+            return False
+        return self.everything or any(permission in granted for granted in self.granted.values())
+
+    @property
+    def is_cluster_admin(self) -> bool:
+        return self.may(Permission.ADMINISTER, ROOT)
+
+    @property
+    def sees_everything(self) -> bool:
+        return self.may(Permission.VIEW, ROOT)
+
+    @cached_property
+    def visible(self) -> frozenset[str] | None:
+        """The names of all queues that may be seen; None for all there are."""
+        if self.sees_everything:
+            return None
+        return self.where(Permission.VIEW)
+
+    def where(self, permission: Permission) -> frozenset[str]:
+        """The names of the queues on which it is held; not for callers with `everything`, who have no list."""
+        return frozenset(name for name in self.parents if self.may(permission, name))
+
+    def require(self, permission: Permission, queue: str, doing: str = "") -> None:
+        """Raises `OutOfSight` or `Forbidden`."""
+        if self.may(permission, queue):
+            return
+        if not self.may(Permission.VIEW, queue):
+            raise OutOfSight(queue)
+        raise Forbidden(permission, queue, doing)
+
+    def require_cluster(self, permission: Permission, doing: str = "") -> None:
+        """For what belongs to the cluster as a whole: the permission on root."""
+        if not self.may(permission, ROOT):
+            raise Forbidden(permission, ROOT, doing)
+
+
+EVERYTHING = Access(everything=True)
+
+
+def require_queue_change(access: Access, old: QueueSpec, new: QueueSpec) -> None:
+    """Quotas and place by an admin of the parent, of both parents where it moves; the rest by one of the queue; its state by operators."""
+    above = old.parent or ROOT if old.name != ROOT else ROOT
+    reserved = [name for name in PARENTS_FIELDS if getattr(old, name) != getattr(new, name)]
+    if reserved:
+        _require_parent(access, above, old.name, reserved)
+        if new.parent != old.parent:
+            _require_parent(access, new.parent or ROOT, old.name, ["parent"])
+    own = [name for name in OWN_FIELDS if getattr(old, name) != getattr(new, name)]
+    if own and not access.may(Permission.ADMINISTER, above):
+        access.require(Permission.ADMINISTER, old.name, f"change its {own[0].replace('_', ' ')}")
+    if old.state is not new.state:
+        access.require(Permission.OPERATE, old.name, "change its state")
+
+
+def _require_parent(access: Access, parent: str, queue: str, fields: list[str]) -> None:
+    if not access.may(Permission.ADMINISTER, parent):
+        raise Forbidden(Permission.ADMINISTER, parent, f"change the {', '.join(fields)} of {queue}, which lies below it")

@@ -1,0 +1,320 @@
+"""The life of a batch job: what its pods, its policies and its owner's commands make of it. Pure: facts in, the next step out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+
+class JobPhase(StrEnum):
+    PENDING = "Pending"
+    RUNNING = "Running"
+    RESTARTING = "Restarting"
+    ABORTING = "Aborting"
+    ABORTED = "Aborted"
+    COMPLETING = "Completing"
+    COMPLETED = "Completed"
+    TERMINATING = "Terminating"
+    TERMINATED = "Terminated"
+    FAILED = "Failed"
+
+
+FINISHED = frozenset({JobPhase.ABORTED, JobPhase.COMPLETED, JobPhase.TERMINATED, JobPhase.FAILED})
+
+
+class JobAction(StrEnum):
+    SYNC = "SyncJob"
+    ABORT = "AbortJob"
+    RESTART = "RestartJob"
+    RESTART_TASK = "RestartTask"
+    RESTART_POD = "RestartPod"
+    TERMINATE = "TerminateJob"
+    COMPLETE = "CompleteJob"
+    RESUME = "ResumeJob"
+
+
+class JobEvent(StrEnum):
+    ANY = "*"
+    POD_FAILED = "PodFailed"
+    POD_EVICTED = "PodEvicted"
+    TASK_COMPLETED = "TaskCompleted"
+    TASK_FAILED = "TaskFailed"
+    JOB_UNKNOWN = "Unknown"
+
+
+Happening = tuple[JobEvent, str, int | None]
+"""What happened, in which task, with which exit code."""
+
+EVENT_NAMES = {**{event.value: event for event in JobEvent}, "JobUnknown": JobEvent.JOB_UNKNOWN}
+ACTION_NAMES = {
+    **{action.value: action for action in JobAction},
+    "Suspend": JobAction.ABORT,
+    "Abort": JobAction.ABORT,
+    "Resume": JobAction.RESUME,
+    "Restart": JobAction.RESTART,
+    "Cancel": JobAction.TERMINATE,
+    "Terminate": JobAction.TERMINATE,
+    "Complete": JobAction.COMPLETE,
+}
+COMMANDS = frozenset({JobAction.ABORT, JobAction.RESUME, JobAction.RESTART, JobAction.TERMINATE, JobAction.COMPLETE})
+
+
+@dataclass(frozen=True, slots=True)
+class LifePolicy:
+    """When one of these events happens, or a pod ends with this exit code, do that."""
+
+    action: JobAction
+    events: tuple[JobEvent, ...] = ()
+    exit_code: int | None = None
+
+    def answers(self, event: JobEvent, exit_code: int | None) -> bool:
+        if self.exit_code is not None:
+            return event is JobEvent.POD_FAILED and exit_code == self.exit_code
+        return JobEvent.ANY in self.events or event in self.events
+
+
+def action_for(event: JobEvent, exit_code: int | None, task: Sequence[LifePolicy], job: Sequence[LifePolicy]) -> JobAction:
+    """The task's own policies come before the job's; the first that answers decides. Without any the job just goes on."""
+    return next((policy.action for policy in (*task, *job) if policy.answers(event, exit_code)), JobAction.SYNC)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCount:
+    """One task and its pods by how far they have come. `created` is False while it waits for the tasks it depends on."""
+
+    name: str
+    replicas: int
+    min_available: int
+    pending: int = 0
+    placed: int = 0  # has a node and has not started yet
+    running: int = 0
+    leaving: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    created: bool = True
+
+    @property
+    def finished(self) -> int:
+        return self.succeeded + self.failed
+
+    @property
+    def alive(self) -> int:
+        return self.pending + self.placed + self.running + self.leaving
+
+    @property
+    def started(self) -> int:
+        return self.running + self.finished
+
+
+@dataclass(frozen=True, slots=True)
+class JobFacts:
+    phase: JobPhase
+    min_available: int
+    tasks: tuple[TaskCount, ...]
+    min_success: int | None = None
+    retry_count: int = 0
+    max_retry: int = 3
+
+    def total(self, attribute: str) -> int:
+        return sum(getattr(task, attribute) for task in self.tasks)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is to be done with a job: its next phase, whether its pods go, and whether new ones are made."""
+
+    phase: JobPhase
+    message: str = ""
+    stop_pods: bool = False
+    new_pods: bool = False
+    retries: int = 0  # how many retries this step uses up
+    again: str = ""  # only this task starts anew; the job goes on
+    only_failed: bool = False  # and of it only the pods that failed
+
+
+_STOPPING = {
+    JobAction.ABORT: (JobPhase.ABORTING, JobPhase.ABORTED),
+    JobAction.TERMINATE: (JobPhase.TERMINATING, JobPhase.TERMINATED),
+    JobAction.COMPLETE: (JobPhase.COMPLETING, JobPhase.COMPLETED),
+    JobAction.RESTART: (JobPhase.RESTARTING, JobPhase.PENDING),
+}
+_AFTER_STOPPING = dict(_STOPPING.values())
+
+
+class NotPossible(Exception):
+    """The job's phase does not permit this command; the message says why, for its owner."""
+
+
+def command(facts: JobFacts, action: JobAction) -> Step | None:
+    """The first step of a command; None when the job is already there. Raises `NotPossible`."""
+    going, gone = _STOPPING.get(action, (None, None))
+    if facts.phase is going or (facts.phase is gone and action is not JobAction.RESTART):
+        return None
+    if action is JobAction.RESUME:
+        return _resume(facts)
+    if facts.phase in FINISHED and action is not JobAction.RESTART:
+        raise NotPossible(f"it is {facts.phase} and has no pods left to stop")
+    if facts.phase is JobPhase.ABORTED and action is JobAction.RESTART:
+        raise NotPossible("it is suspended; resume it instead")
+    assert going is not None
+    return Step(going, _COMMANDED[action], stop_pods=True)
+
+
+_COMMANDED = {
+    JobAction.ABORT: "suspended on request",
+    JobAction.TERMINATE: "cancelled on request",
+    JobAction.COMPLETE: "completed on request",
+    JobAction.RESTART: "restarted on request",
+}
+
+
+def _resume(facts: JobFacts) -> Step | None:
+    if facts.phase in (JobPhase.ABORTED, JobPhase.ABORTING):
+        return Step(JobPhase.RESTARTING, "resumed on request", stop_pods=True)
+    if facts.phase in FINISHED:
+        raise NotPossible(f"it is {facts.phase}; restart it to run it again")
+    return None
+
+
+def react(facts: JobFacts, action: JobAction, task: str = "") -> Step | None:
+    """What a policy's action makes of a live job; None when nothing changes. `task` is the one in which it happened."""
+    if facts.phase in FINISHED or facts.phase in _AFTER_STOPPING:
+        return None
+    if action in (JobAction.RESTART, JobAction.RESTART_TASK, JobAction.RESTART_POD):
+        return _retry(facts, action, task)
+    if action not in _STOPPING:
+        return None
+    going, _ = _STOPPING[action]
+    return Step(going, f"{action} by policy", stop_pods=True)
+
+
+def _retry(facts: JobFacts, action: JobAction, task: str) -> Step:
+    if facts.retry_count >= facts.max_retry:
+        return Step(JobPhase.FAILED, f"failed after {facts.retry_count} of {facts.max_retry} retries", stop_pods=True)
+    told = f"retry {facts.retry_count + 1} of {facts.max_retry}"
+    if action is JobAction.RESTART:
+        return Step(JobPhase.RESTARTING, told, stop_pods=True, retries=1)
+    return Step(facts.phase, f"task {task}: {told}", retries=1, again=task, only_failed=action is JobAction.RESTART_POD)
+
+
+def follow_policies(
+    facts: JobFacts, events: Iterable[Happening], tasks: Mapping[str, Sequence[LifePolicy]], job: Sequence[LifePolicy]
+) -> list[Step]:
+    """The steps that a job's policies ask for after these happenings: parts of it that start anew, or one step for the whole job."""
+    steps: dict[str, Step] = {}
+    for event, task, exit_code in events:
+        step = react(facts, action_for(event, exit_code, tasks.get(task, ()), job), task)
+        if step and not step.again:
+            return [step]
+        if step and step.again not in steps:
+            steps[step.again] = step
+            facts = replace(facts, retry_count=facts.retry_count + step.retries)
+    return list(steps.values())
+
+
+def task_happenings(facts: JobFacts) -> list[Happening]:
+    """What follows from the counts alone: tasks all of whose pods have succeeded, or have failed."""
+    made = [task for task in facts.tasks if task.created and task.replicas > 0]
+    completed: list[Happening] = [(JobEvent.TASK_COMPLETED, task.name, None) for task in made if task.succeeded >= task.replicas]
+    return [*completed, *((JobEvent.TASK_FAILED, task.name, None) for task in made if task.failed >= task.replicas)]
+
+
+def settle(facts: JobFacts) -> Step | None:
+    """Where the job stands by its pods alone; None when it stays where it is."""
+    if facts.phase in _AFTER_STOPPING:
+        return _settle_stopping(facts)
+    if facts.phase is JobPhase.PENDING and facts.total("started") >= max(1, facts.min_available):
+        return _settle_running(facts) or Step(JobPhase.RUNNING)
+    if facts.phase in (JobPhase.RUNNING, JobPhase.PENDING):
+        return _settle_running(facts)
+    return None
+
+
+def _settle_stopping(facts: JobFacts) -> Step | None:
+    if facts.total("alive"):
+        return None
+    gone = _AFTER_STOPPING[facts.phase]
+    return Step(gone, new_pods=gone is JobPhase.PENDING)
+
+
+def _settle_running(facts: JobFacts) -> Step | None:
+    succeeded = facts.total("succeeded")
+    if facts.min_success is not None and succeeded >= facts.min_success:
+        return Step(JobPhase.COMPLETING if facts.total("alive") else JobPhase.COMPLETED, f"{succeeded} pods succeeded", stop_pods=True)
+    if facts.total("finished") < facts.total("replicas") or not facts.total("replicas"):
+        return None
+    return Step(JobPhase.COMPLETED) if _is_success(facts, succeeded) else Step(JobPhase.FAILED, _shortfall(facts, succeeded))
+
+
+def _is_success(facts: JobFacts, succeeded: int) -> bool:
+    if facts.min_success is not None:
+        return succeeded >= facts.min_success
+    return succeeded >= facts.min_available and not _short_tasks(facts)
+
+
+def _short_tasks(facts: JobFacts) -> list[TaskCount]:
+    """Role minimums count only where together they do not ask for more than the job does."""
+    if sum(task.min_available for task in facts.tasks) > facts.min_available:
+        return []
+    return [task for task in facts.tasks if task.succeeded < task.min_available]
+
+
+def _shortfall(facts: JobFacts, succeeded: int) -> str:
+    short = _short_tasks(facts)
+    if short:
+        task = short[0]
+        return f"task {task.name}: {task.succeeded} pods succeeded, {task.min_available} needed"
+    return f"{succeeded} pods succeeded, {facts.min_success or facts.min_available} needed"
+
+
+def ready_tasks(dependencies: Mapping[str, Iterable[str]], tasks: Mapping[str, TaskCount]) -> list[str]:
+    """Tasks not yet created whose every dependency runs with its minimum, or has finished."""
+    return [
+        name
+        for name, task in tasks.items()
+        if not task.created and all(_is_under_way(tasks[needed]) for needed in dependencies.get(name, ()) if needed in tasks)
+    ]
+
+
+def _is_under_way(task: TaskCount) -> bool:
+    return task.created and task.running + task.succeeded >= max(1, min(task.min_available, task.replicas))
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyReading:
+    policies: tuple[LifePolicy, ...] = ()
+    problems: tuple[str, ...] = field(default=())
+
+
+def read_policies(stored: Sequence[Mapping[str, object]], place: str) -> PolicyReading:
+    """Policies as a manifest has them: `event` or `events` or `exitCode`, and an `action`."""
+    policies: list[LifePolicy] = []
+    problems: list[str] = []
+    for index, entry in enumerate(stored):
+        where = f"{place}[{index}]"
+        action = ACTION_NAMES.get(str(entry.get("action")))
+        names = entry.get("events") or ([entry["event"]] if entry.get("event") else [])
+        names = names if isinstance(names, list) else [names]
+        unknown = [str(name) for name in names if str(name) not in EVENT_NAMES]
+        code = entry.get("exitCode")
+        problems += _policy_problems(where, entry, action, names, unknown, code)
+        if action is not None and not unknown:
+            events = tuple(EVENT_NAMES[str(name)] for name in names)
+            policies.append(LifePolicy(action, events, code if isinstance(code, int) else None))
+    return PolicyReading(tuple(policies), tuple(problems))
+
+
+def _policy_problems(
+    where: str, entry: Mapping[str, object], action: JobAction | None, names: list[object], unknown: list[str], code: object
+) -> list[str]:
+    problems = []
+    if action is None:
+        problems.append(f"{where}.action: {entry.get('action')!r} is not an action; one of {', '.join(sorted(set(ACTION_NAMES)))}")
+    if unknown:
+        problems.append(f"{where}.event: {unknown[0]!r} is not an event; one of {', '.join(sorted(EVENT_NAMES))}")
+    if bool(names) == (code is not None):
+        problems.append(f"{where}: give either an event or an exitCode")
+    if code is not None and (not isinstance(code, int) or isinstance(code, bool) or code == 0):
+        problems.append(f"{where}.exitCode: {code!r} is not an exit code of a failure")
+    return problems

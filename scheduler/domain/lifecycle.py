@@ -1,0 +1,314 @@
+"""The life of a queue: its state follows from the wishes in the tree, and a command is a change of one wish.
+
+`derive` is the whole model of states; `judge` says what a command would mean for one queue; `plan` (in `plans.py`) what it would cause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from scheduler.domain.queues import ROOT, QueueState, QueueTree
+
+CLOSED_BY_PARENT = "volcano.sh/closed-by-parent"
+
+WISHES = (QueueState.OPEN, QueueState.CLOSED, QueueState.SUSPENDED)
+TAKES_WORK = frozenset({QueueState.OPEN, QueueState.SUSPENDED})
+
+
+class QueueCommand(StrEnum):
+    OPEN = "OpenQueue"
+    CLOSE = "CloseQueue"
+    SUSPEND = "SuspendQueue"
+    RESUME = "ResumeQueue"
+
+    @property
+    def verb(self) -> str:
+        return self.value.removesuffix("Queue").lower()
+
+
+_COMMANDS = {name: command for command in QueueCommand for name in (command.value, command.value.removesuffix("Queue"), command.verb)}
+
+
+def command_named(text: object) -> QueueCommand | None:
+    """The command for "OpenQueue", or its short forms "Open" and "open"."""
+    return _COMMANDS.get(text) if isinstance(text, str) else None
+
+
+class NotAllowed(Exception):
+    """The state of the queue or of an ancestor forbids the command. `first` names the queue to open or resume before."""
+
+    def __init__(self, message: str, *, rule_id: str, queue: str, first: str = "", fix: str = "") -> None:
+        super().__init__(message)
+        self.message, self.rule_id, self.queue, self.first, self.fix = message, rule_id, queue, first, fix
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a queue is. `closed_by` and `suspended_by` name the ancestor a state is inherited from, "" where it is the queue's own wish.
+
+    `held_by` names the topmost queue, itself included, whose wish Suspended keeps its pods from being scheduled.
+    """
+
+    state: QueueState
+    closed_by: str = ""
+    suspended_by: str = ""
+    held_by: str = ""
+
+    @property
+    def takes_work(self) -> bool:
+        return self.state in TAKES_WORK
+
+    @property
+    def is_scheduled(self) -> bool:
+        return self.state is not QueueState.UNKNOWN and not self.held_by
+
+
+_OPEN = Standing(QueueState.OPEN)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """The topmost queue on the way down, itself included, that wishes Closed, and the one that wishes Suspended."""
+
+    closed: str = ""
+    suspended: str = ""
+
+
+_NOTHING_WANTED = _Wanted()
+
+
+def derive(tree: QueueTree, live: Mapping[str, int], unknown: Collection[str] = frozenset()) -> dict[str, Standing]:
+    """What every queue is, from the wishes, the number of own podgroups that are not Completed, and who is stored as Unknown."""
+    order = _parents_first(tree)
+    wanted: dict[str, _Wanted] = {}
+    for name in order:
+        wanted[name] = _wanted_below(tree, name, wanted.get(tree.parent_of(name), _NOTHING_WANTED))
+    standings: dict[str, Standing] = {}
+    for name in reversed(order):
+        above = wanted.get(tree.parent_of(name), _NOTHING_WANTED)
+        state = _state(tree, name, wanted[name], live, unknown, standings)
+        standings[name] = _standing(tree[name].state, state, above, wanted[name])
+    return {name: standings[name] for name in order}
+
+
+def _parents_first(tree: QueueTree) -> list[str]:
+    """Every queue after its parent. A ring of parents, which only broken data has, is entered at its first name."""
+    tops = [queue.name for queue in tree if tree.parent_of(queue.name) not in tree]
+    starts = [*tops, *(ring[0] for ring in tree.cycles())]
+    order: dict[str, None] = {}
+    for start in starts:
+        order.setdefault(start)
+        order.update(dict.fromkeys(queue.name for queue in tree.descendants(start)))
+    return list(order)
+
+
+def _wanted_below(tree: QueueTree, name: str, above: _Wanted) -> _Wanted:
+    wish = tree[name].state
+    if wish is QueueState.CLOSED and not above.closed:
+        return _Wanted(name, above.suspended)
+    if wish is QueueState.SUSPENDED and not above.suspended:
+        return _Wanted(above.closed, name)
+    return above
+
+
+def _state(
+    tree: QueueTree, name: str, wanted: _Wanted, live: Mapping[str, int], unknown: Collection[str], below: Mapping[str, Standing]
+) -> QueueState:
+    if wanted.closed:
+        children_closed = all(_is_closed(below.get(child.name)) for child in tree.children(name))
+        return QueueState.CLOSED if children_closed and not live.get(name, 0) else QueueState.CLOSING
+    if name in unknown:  # closing beats it, so that an ancestor can finish closing; it shows again when that goes away
+        return QueueState.UNKNOWN
+    return QueueState.SUSPENDED if wanted.suspended else QueueState.OPEN
+
+
+def _is_closed(standing: Standing | None) -> bool:
+    return standing is None or standing.state is QueueState.CLOSED
+
+
+def _standing(wish: QueueState, state: QueueState, above: _Wanted, wanted: _Wanted) -> Standing:
+    inherits_closed = bool(wanted.closed) and wish is not QueueState.CLOSED
+    inherits_suspended = state is QueueState.SUSPENDED and wish is not QueueState.SUSPENDED
+    return Standing(
+        state=state,
+        closed_by=above.closed if inherits_closed else "",
+        suspended_by=above.suspended if inherits_suspended else "",
+        held_by=wanted.suspended,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a command means for a queue: a new wish, or nothing and the reason, or a refusal."""
+
+    wish: QueueState | None = None
+    nothing_because: str = ""
+    refusal: NotAllowed | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """One queue as a command finds it. The ancestors are the topmost ones with that wish; `first_above` the topmost with either."""
+
+    name: str
+    wish: QueueState
+    standing: Standing
+    is_unknown: bool
+    closed_above: str
+    suspended_above: str
+    first_above: str
+    live: int
+
+
+def judge(
+    tree: QueueTree,
+    standings: Mapping[str, Standing],
+    name: str,
+    command: QueueCommand,
+    *,
+    live: Mapping[str, int],
+    unknown: Collection[str] = frozenset(),
+) -> Judgement:
+    """Whether the command changes the queue's wish, and if not why not. Cheap: looks at the queue and the way up only."""
+    if name not in tree:
+        return Judgement(refusal=NotAllowed(f"There is no queue {name}.", rule_id="queue_not_found", queue=name))
+    if name == ROOT:
+        return _judge_root(command)
+    return _JUDGES[command](_case(tree, standings, name, live, unknown))
+
+
+def _case(tree: QueueTree, standings: Mapping[str, Standing], name: str, live: Mapping[str, int], unknown: Collection[str]) -> _Case:
+    above = [tree[ancestor] for ancestor in reversed(tree.ancestors(name))]
+    closed = [queue.name for queue in above if queue.state is QueueState.CLOSED]
+    suspended = [queue.name for queue in above if queue.state is QueueState.SUSPENDED]
+    either = [queue.name for queue in above if queue.state is not QueueState.OPEN]
+    return _Case(
+        name=name,
+        wish=tree[name].state,
+        standing=standings.get(name, _OPEN),
+        is_unknown=name in unknown,
+        closed_above=_first(closed),
+        suspended_above=_first(suspended),
+        first_above=_first(either),
+        live=live.get(name, 0),
+    )
+
+
+def _first(names: list[str]) -> str:
+    return names[0] if names else ""
+
+
+def _judge_root(command: QueueCommand) -> Judgement:
+    if command in (QueueCommand.OPEN, QueueCommand.RESUME):
+        return Judgement(nothing_because="root is always Open, so there is nothing to do.")
+    message = f"root can not be {_PARTICIPLE[command]}: it holds all other queues. {command.verb.capitalize()} the queues below it instead."
+    return Judgement(refusal=NotAllowed(message, rule_id="protected_queue", queue=ROOT))
+
+
+_PARTICIPLE = {QueueCommand.CLOSE: "closed", QueueCommand.SUSPEND: "suspended", QueueCommand.OPEN: "opened", QueueCommand.RESUME: "resumed"}
+
+
+def _judge_open(case: _Case) -> Judgement:
+    if case.first_above:
+        return _parent_first(case, QueueCommand.OPEN, case.first_above, case.first_above == case.closed_above)
+    if case.wish is QueueState.OPEN and not case.is_unknown:
+        return Judgement(nothing_because=f"{case.name} is already Open.")
+    return Judgement(wish=QueueState.OPEN)
+
+
+def _judge_close(case: _Case) -> Judgement:
+    if case.wish is not QueueState.CLOSED:
+        return Judgement(wish=QueueState.CLOSED)
+    if case.standing.state is QueueState.CLOSED:
+        return Judgement(nothing_because=f"{case.name} is already Closed.")
+    return Judgement(nothing_because=f"{case.name} is already Closing; {_left(case.live)}.")
+
+
+def _left(live: int) -> str:
+    if not live:
+        return "its children are not Closed yet"
+    return "1 podgroup is left in it" if live == 1 else f"{live} podgroups are left in it"
+
+
+def _judge_suspend(case: _Case) -> Judgement:
+    if case.closed_above:
+        return _parent_first(case, QueueCommand.SUSPEND, case.closed_above, ancestor_is_closed=True)
+    if case.standing.state is QueueState.CLOSED:
+        return Judgement(nothing_because=f"{case.name} is Closed, and a Closed queue ignores a suspend; open it first.")
+    if case.wish is QueueState.SUSPENDED:
+        return Judgement(nothing_because=f"{case.name} is already Suspended.")
+    return Judgement(wish=QueueState.SUSPENDED)
+
+
+def _judge_resume(case: _Case) -> Judgement:
+    inherits = bool(case.suspended_above) and not case.closed_above and case.wish is not QueueState.CLOSED
+    if inherits:
+        return _parent_first(case, QueueCommand.RESUME, case.suspended_above, ancestor_is_closed=False)
+    if case.wish is QueueState.SUSPENDED:
+        return Judgement(wish=QueueState.OPEN)
+    return Judgement(nothing_because=f"{case.name} is {case.standing.state}, not Suspended, so there is nothing to resume.")
+
+
+def _parent_first(case: _Case, command: QueueCommand, ancestor: str, ancestor_is_closed: bool) -> Judgement:
+    condition, remedy = ("closed", "open") if ancestor_is_closed else ("suspended", "resume")
+    message = f"{case.name} can not be {_PARTICIPLE[command]} while {ancestor} above it is {condition}: {remedy} {ancestor} first."
+    fix = f"{remedy} {ancestor} first"
+    return Judgement(refusal=NotAllowed(message, rule_id="parent_not_open", queue=case.name, first=ancestor, fix=fix))
+
+
+_JUDGES: dict[QueueCommand, Callable[[_Case], Judgement]] = {
+    QueueCommand.OPEN: _judge_open,
+    QueueCommand.CLOSE: _judge_close,
+    QueueCommand.SUSPEND: _judge_suspend,
+    QueueCommand.RESUME: _judge_resume,
+}
+
+
+def obstacles(
+    tree: QueueTree, standings: Mapping[str, Standing], name: str, *, live: Mapping[str, int], unknown: Collection[str] = frozenset()
+) -> dict[QueueCommand, str]:
+    """For each command why it would do nothing, "" where it would: what a disabled button says."""
+    return dict(_obstacles(tree, standings, name, live, unknown))
+
+
+def _obstacles(
+    tree: QueueTree, standings: Mapping[str, Standing], name: str, live: Mapping[str, int], unknown: Collection[str]
+) -> Iterator[tuple[QueueCommand, str]]:
+    for command in QueueCommand:
+        judgement = judge(tree, standings, name, command, live=live, unknown=unknown)
+        yield command, judgement.refusal.message if judgement.refusal else judgement.nothing_because
+
+
+def command_for(wish: QueueState, before: QueueState) -> QueueCommand:
+    """The command that a change of `spec.state` stands for."""
+    if wish is QueueState.OPEN:
+        return QueueCommand.RESUME if before is QueueState.SUSPENDED else QueueCommand.OPEN
+    return QueueCommand.CLOSE if wish is QueueState.CLOSED else QueueCommand.SUSPEND
+
+
+def state_named(text: str) -> QueueState | None:
+    """The state that a stored text stands for; an empty one is Open, one that does not exist None."""
+    return QueueState.OPEN if text == "" else next((state for state in QueueState if state.value == text), None)
+
+
+_WISH_OF_STATUS = {
+    "": QueueState.OPEN,
+    "Open": QueueState.OPEN,
+    "Closing": QueueState.CLOSED,
+    "Closed": QueueState.CLOSED,
+    "Suspended": QueueState.SUSPENDED,
+    "Unknown": QueueState.OPEN,
+}
+
+
+def wish_of_status(state: str, annotations: Mapping[str, str]) -> QueueState | None:
+    """The wish behind a `status.state` that came without a `spec.state`; None for a state that does not exist.
+
+    The mark that a queue was closed by its parent means that it did not wish so itself.
+    """
+    wish = _WISH_OF_STATUS.get(state)
+    if wish is QueueState.CLOSED and annotations.get(CLOSED_BY_PARENT) == "true":
+        return QueueState.OPEN
+    return wish

@@ -1,0 +1,84 @@
+"""Nodes as values, and as one table of whole numbers: nodes by resources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from scheduler.domain.resources import NOTHING, Resources
+
+Amounts = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+NO_POD_LIMIT: Final = 1_000_000
+"""Allocatable `pods` of a node that names none."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Taint:
+    key: str
+    value: str = ""
+    effect: str = "NoSchedule"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One node. A node that is not ready keeps its row, but counts for nothing and takes nobody."""
+
+    name: str
+    allocatable: Resources = NOTHING
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+    ready: bool = True
+
+
+@dataclass(eq=False, slots=False)
+class NodeTable:
+    """All nodes, **in the order of their names**: the row number is the last tie-break between nodes.
+
+    `labels` and `taints` are per row; `allocatable` has one column per resource of the snapshot.
+    """
+
+    names: list[str]
+    allocatable: Amounts
+    ready: Mask
+    unschedulable: Mask
+    labels: list[Mapping[str, str]]
+    taints: list[tuple[Taint, ...]]
+
+    def __post_init__(self) -> None:
+        if any(left >= right for left, right in pairwise(self.names)):
+            raise ValueError("nodes must come in the order of their names, each once")
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def rows(self) -> dict[str, int]:
+        """Row number by name."""
+        return {name: row for row, name in enumerate(self.names)}
+
+    @classmethod
+    def build(cls, nodes: Iterable[Node], resources: Sequence[str]) -> NodeTable:
+        ordered = sorted(nodes, key=lambda node: node.name)
+        return cls(
+            names=[node.name for node in ordered],
+            allocatable=allocatable_matrix([node.allocatable for node in ordered], resources),
+            ready=np.array([node.ready for node in ordered], dtype=np.bool_),
+            unschedulable=np.array([node.unschedulable for node in ordered], dtype=np.bool_),
+            labels=[node.labels for node in ordered],
+            taints=[tuple(node.taints) for node in ordered],
+        )
+
+
+def allocatable_matrix(amounts: Sequence[Mapping[str, int]], resources: Sequence[str]) -> Amounts:
+    """One row per node; a node that does not name `pods` takes as many as there is room for."""
+    rows = [[row.get(name, NO_POD_LIMIT if name == "pods" else 0) for name in resources] for row in amounts]
+    return np.array(rows, dtype=np.int64).reshape(len(amounts), len(resources))

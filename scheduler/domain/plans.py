@@ -1,0 +1,281 @@
+"""What a queue command would cause, worked out before anything is written: the blast radius, in figures and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from scheduler.domain.lifecycle import QueueCommand, Standing, derive, judge
+from scheduler.domain.queues import QueueState, QueueTree
+
+_NAMES_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What is in a queue: its own podgroups that are not Completed, their pods, and whose they are."""
+
+    running: int = 0
+    waiting: int = 0
+    pods_running: int = 0
+    pods_waiting: int = 0
+    users: frozenset[str] = frozenset()
+
+    @property
+    def live(self) -> int:
+        return self.running + self.waiting
+
+    @property
+    def waits(self) -> bool:
+        return self.waiting > 0 or self.pods_waiting > 0
+
+    def __add__(self, other: Load) -> Load:
+        return Load(
+            self.running + other.running,
+            self.waiting + other.waiting,
+            self.pods_running + other.pods_running,
+            self.pods_waiting + other.pods_waiting,
+            self.users | other.users,
+        )
+
+
+NO_LOAD = Load()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One queue before and after, with a sentence that says what happened to it and why."""
+
+    name: str
+    before: Standing
+    after: Standing
+    sentence: str
+
+    @property
+    def changes_state(self) -> bool:
+        return self.before.state is not self.after.state
+
+    @property
+    def is_felt(self) -> bool:
+        """Whether the work in the queue notices."""
+        return self.changes_state or self.before.is_scheduled is not self.after.is_scheduled
+
+
+@dataclass(frozen=True, slots=True)
+class Caution:
+    """Something the user should know before the act."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The effect of one command. `wish` is None when nothing is to be written."""
+
+    command: QueueCommand
+    queue: str
+    wish: QueueState | None
+    message: str
+    changes: tuple[Change, ...] = ()
+    load: Load = NO_LOAD
+    warnings: tuple[Caution, ...] = ()
+
+    @property
+    def changed(self) -> bool:
+        return self.wish is not None
+
+    @property
+    def state_changes(self) -> tuple[Change, ...]:
+        return tuple(change for change in self.changes if change.changes_state)
+
+
+def plan(tree: QueueTree, name: str, command: QueueCommand, *, loads: Mapping[str, Load], unknown: Collection[str] = frozenset()) -> Plan:
+    """What the command would do. Raises `NotAllowed`, which names the ancestor to open or resume first."""
+    live = {queue: load.live for queue, load in loads.items()}
+    before = derive(tree, live, unknown)
+    judgement = judge(tree, before, name, command, live=live, unknown=unknown)
+    if judgement.refusal:
+        raise judgement.refusal
+    if judgement.wish is None:
+        return Plan(command, name, None, judgement.nothing_because)
+    return _effect(tree, name, command, judgement.wish, before, loads, unknown)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """The tree with the new wish in it, and every queue before and after."""
+
+    tree: QueueTree
+    name: str
+    before: Mapping[str, Standing]
+    after: Mapping[str, Standing]
+    loads: Mapping[str, Load]
+
+    @property
+    def keeps_state(self) -> bool:
+        return self.before[self.name].state is self.after[self.name].state
+
+    def waiting_in_subtree(self) -> list[str]:
+        """The queues at and below the target in which something waits."""
+        subtree = [self.name, *(queue.name for queue in self.tree.descendants(self.name))]
+        return [queue for queue in subtree if self.loads.get(queue, NO_LOAD).waits]
+
+
+def _effect(
+    tree: QueueTree,
+    name: str,
+    command: QueueCommand,
+    wish: QueueState,
+    before: Mapping[str, Standing],
+    loads: Mapping[str, Load],
+    unknown: Collection[str],
+) -> Plan:
+    wished = tree.with_queue(replace(tree[name], state=wish))
+    after = derive(wished, {queue: load.live for queue, load in loads.items()}, set(unknown) - {name})
+    scene = _Scene(wished, name, before, after, loads)
+    changes = changes_between(before, after, wished, loads)
+    felt = [change.name for change in changes if change.is_felt]
+    return Plan(
+        command=command,
+        queue=name,
+        wish=wish,
+        message=" ".join(_message(scene, changes)),
+        changes=changes,
+        load=sum((loads.get(queue, NO_LOAD) for queue in felt), NO_LOAD),
+        warnings=tuple(_warnings(scene, command)),
+    )
+
+
+def changes_between(
+    before: Mapping[str, Standing], after: Mapping[str, Standing], tree: QueueTree, loads: Mapping[str, Load]
+) -> tuple[Change, ...]:
+    """Every queue that is no longer what it was, parents first."""
+    return tuple(
+        Change(name, before[name], standing, describe(tree, name, before[name], standing, loads))
+        for name, standing in after.items()
+        if name in before and before[name] != standing
+    )
+
+
+def describe(tree: QueueTree, name: str, before: Standing, after: Standing, loads: Mapping[str, Load]) -> str:
+    """One sentence on what the queue became and why."""
+    if before.state is after.state:
+        return _same_state(name, before, after)
+    if before.state is QueueState.CLOSING and after.state is QueueState.CLOSED:
+        return f"{name} is Closed: its last podgroup has left and every child is Closed."
+    return f"{name} is now {after.state}{_because(after)}: {_meaning(tree, name, after, loads)}."
+
+
+def _same_state(name: str, before: Standing, after: Standing) -> str:
+    if before.closed_by != after.closed_by or before.suspended_by != after.suspended_by:
+        source = after.closed_by or after.suspended_by
+        return f"{name} stays {after.state}, now {f'because of {source}' if source else 'by its own wish'}."
+    if after.held_by:
+        return f"{name} stays {after.state}; its pods are held because {after.held_by} is suspended."
+    return f"{name} stays {after.state}; its pods are scheduled again."
+
+
+def _because(standing: Standing) -> str:
+    source = standing.closed_by or standing.suspended_by
+    return f" because {source} is" if source else ""
+
+
+def _meaning(tree: QueueTree, name: str, standing: Standing, loads: Mapping[str, Load]) -> str:
+    if standing.state is QueueState.CLOSING:
+        return f"it takes no new jobs and is Closed when {_what_is_left(tree, name, loads)}"
+    return _MEANINGS[standing.state]
+
+
+_MEANINGS = {
+    QueueState.OPEN: "it takes jobs and they are scheduled",
+    QueueState.CLOSED: "it takes no jobs and has none left",
+    QueueState.SUSPENDED: "it takes jobs but starts none until it is resumed; what runs goes on running",
+    QueueState.UNKNOWN: "its state came from outside and is not known; open, close or suspend it",
+}
+
+
+def _what_is_left(tree: QueueTree, name: str, loads: Mapping[str, Load]) -> str:
+    live = loads.get(name, NO_LOAD).live
+    children = len(tree.children(name))
+    parts = [f"{counted(live, 'podgroup has', 'podgroups have')} finished"] if live else []
+    if children:
+        parts.append(f"{counted(children, 'child is', 'children are')} Closed")
+    return " and ".join(parts) or "nothing is left in it"
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """ "1 podgroup", "3 podgroups"."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def listed(names: Iterable[str], one: str = "", many: str = "") -> str:
+    """The first few names and how many more there are, followed by what one or several of them do."""
+    all_names = list(names)
+    more = len(all_names) - _NAMES_SHOWN
+    shown = ", ".join(all_names[:_NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    return f"{shown} {one if len(all_names) == 1 else many}".rstrip()
+
+
+def _message(scene: _Scene, changes: tuple[Change, ...]) -> Iterator[str]:
+    name, standing = scene.name, scene.after[scene.name]
+    if scene.keeps_state:
+        yield _wish_only(scene.tree, name, standing)
+    else:
+        yield f"{name} is now {standing.state}{_because(standing)}: {_meaning(scene.tree, name, standing, scene.loads)}."
+    yield from _followers(name, changes)
+    yield from _steadfast(scene)
+
+
+def _wish_only(tree: QueueTree, name: str, standing: Standing) -> str:
+    if tree[name].state is QueueState.OPEN:
+        held = f"; its pods stay held because {standing.held_by} is suspended" if standing.held_by else "; its waiting pods may start"
+        return f"{name} is no longer suspended by its own wish and stays {standing.state}{held}."
+    return f"{name} stays {standing.state}, now by its own wish: it remains so when the queues above it are opened or resumed."
+
+
+def _followers(name: str, changes: tuple[Change, ...]) -> Iterator[str]:
+    by_state: dict[QueueState, list[str]] = {}
+    for change in changes:
+        if change.changes_state and change.name != name:
+            by_state.setdefault(change.after.state, []).append(change.name)
+    for state, names in by_state.items():
+        yield f"{listed(names, 'becomes', 'become')} {state} with it."
+
+
+def _steadfast(scene: _Scene) -> Iterator[str]:
+    """The queues below that keep their state although the one above changed, because they wish so themselves."""
+    wilful = [queue.name for queue in scene.tree.descendants(scene.name) if queue.state is not QueueState.OPEN]
+    kept = [queue for queue in wilful if scene.before[queue].state is scene.after[queue].state]
+    if kept and not scene.keeps_state:
+        yield listed(kept, "stays as it is, by its own wish.", "stay as they are, by their own wish.")
+
+
+def _warnings(scene: _Scene, command: QueueCommand) -> Iterator[Caution]:
+    if command is QueueCommand.SUSPEND and scene.before[scene.name].state is QueueState.CLOSING:
+        message = f"{scene.name} was draining: suspending it cancels the close, it takes jobs again, and a resume makes it Open."
+        yield Caution("drain_cancelled", message)
+    if command is QueueCommand.CLOSE:
+        yield from _starting(scene)
+        yield from _held(scene)
+
+
+def _starting(scene: _Scene) -> Iterator[Caution]:
+    freed = [queue for queue in scene.waiting_in_subtree() if scene.before[queue].held_by and not scene.after[queue].held_by]
+    if freed:
+        waiting = sum((scene.loads[queue] for queue in freed), NO_LOAD)
+        amount = f"{counted(waiting.waiting, 'waiting podgroup')} ({counted(waiting.pods_waiting, 'pod')}) in {listed(freed)}"
+        yield Caution("pending_jobs_start", f"Closing ends the suspension: {amount} may start, because a Closing queue is scheduled.")
+
+
+def _held(scene: _Scene) -> Iterator[Caution]:
+    held = [queue for queue in scene.waiting_in_subtree() if scene.after[queue].held_by]
+    above = scene.after[scene.name].held_by
+    if held and above:
+        what = f"{above} is suspended, so what waits in {listed(held)} is held"
+        yield Caution("held_above", f"{what} and {scene.name} can not finish closing: resume {above}.")
+    elif held:
+        holders = dict.fromkeys(scene.after[queue].held_by for queue in held)
+        amount = counted(sum(scene.loads[queue].waiting for queue in held), "podgroup that waits", "podgroups that wait")
+        what = f"{listed(holders, 'is suspended by its own wish and holds', 'are suspended by their own wish and hold')} {amount}"
+        yield Caution("held_below", f"{what}: {scene.name} can not finish closing until {listed(holders, 'is', 'are')} resumed.")

@@ -1,0 +1,230 @@
+"""The cluster at one instant, as tables: all that a session may know.
+
+A small one is built from values (`Snapshot.build`), a large one from columns (`Snapshot(...)`), and a resident one is kept between
+sessions: `add_pods`, `change_pods`, `remove_pods` and their likes keep the sums in step, so that a refresh costs what changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from scheduler.domain.nodes import Node, NodeTable
+from scheduler.domain.queues import QueueSpec, QueueState
+from scheduler.domain.resources import Resources
+from scheduler.domain.tables import LOST_NODE, MAX_MINIMUM, NO_NODE, NO_QUEUE, Aggregates, ClassTable, GroupTable, PodTable, Rows
+from scheduler.domain.workloads import Pod, PodGroup, PodStatus
+
+BASE_RESOURCES = ("cpu", "memory", "pods")
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A queue with its state as it follows from the tree. `held_by` names the queue whose wish to be suspended holds scheduling here."""
+
+    spec: QueueSpec
+    state: QueueState = QueueState.OPEN
+    held_by: str = ""
+    created: float = 0.0
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    @property
+    def is_held(self) -> bool:
+        return bool(self.held_by) or self.state is QueueState.SUSPENDED
+
+    @property
+    def schedules(self) -> bool:
+        """Open and Closing queues give their jobs places, unless held."""
+        return self.state in (QueueState.OPEN, QueueState.CLOSING) and not self.is_held
+
+
+def resource_names(*amounts: Iterable[str]) -> tuple[str, ...]:
+    """The columns of all amounts: cpu, memory, pods, then every other name in order."""
+    others = {name for names in amounts for name in names} - set(BASE_RESOURCES)
+    return (*BASE_RESOURCES, *sorted(others))
+
+
+@dataclass(eq=False)
+class Snapshot:
+    """Nodes are in name order, queues too; podgroups and pods in any. `session` is the number that reservations and grace count in."""
+
+    resources: tuple[str, ...]
+    nodes: NodeTable
+    queues: tuple[Queue, ...]
+    classes: ClassTable
+    groups: GroupTable
+    pods: PodTable
+    taken_at: float = 0.0
+    session: int = 0
+    paused: bool = False
+
+    def __post_init__(self) -> None:
+        names = [queue.name for queue in self.queues]
+        if any(left >= right for left, right in pairwise(names)):
+            raise ValueError("queues must come in the order of their names, each once")
+
+    @classmethod
+    def build(
+        cls,
+        *,
+        nodes: Iterable[Node] = (),
+        queues: Iterable[Queue | QueueSpec] = (),
+        podgroups: Iterable[PodGroup] = (),
+        pods: Iterable[Pod] = (),
+        taken_at: float = 0.0,
+        session: int = 0,
+        paused: bool = False,
+    ) -> Snapshot:
+        """From values, in any order. A pod whose podgroup is not there is left out."""
+        nodes, podgroups, pods = list(nodes), list(podgroups), list(pods)
+        ordered = tuple(sorted((_as_queue(queue) for queue in queues), key=lambda queue: queue.name))
+        resources = _all_resources(nodes, ordered, podgroups, pods)
+        node_table, classes = NodeTable.build(nodes, resources), ClassTable(resources)
+        groups = group_table(podgroups, {queue.name: row for row, queue in enumerate(ordered)}, resources)
+        pod_table = _pod_table(pods, groups, node_table, classes)
+        return cls(resources, node_table, ordered, classes, groups, pod_table, taken_at, session, paused)
+
+    @cached_property
+    def queue_rows(self) -> dict[str, int]:
+        return {queue.name: row for row, queue in enumerate(self.queues)}
+
+    @cached_property
+    def aggregates(self) -> Aggregates:
+        """Summed from scratch on first use; kept in step by the methods that change rows."""
+        sums = Aggregates.empty(len(self.nodes), len(self.groups), len(self.resources))
+        self._count(sums, np.arange(len(self.pods)), 1)
+        return sums
+
+    def _count(self, sums: Aggregates, rows: Rows, sign: int) -> None:
+        """Free rows count for nothing, so that they may be used again by `change_pods`."""
+        pods = self.pods
+        rows = rows[pods.status[rows] != PodStatus.GONE]
+        columns = {"group": pods.group[rows], "status": pods.status[rows], "node": pods.node[rows]}
+        sums.count(columns, self.classes.request[pods.kind[rows]], sign)
+
+    def change_pods(self, rows: Rows, **values: Any) -> None:
+        """Writes the named columns of these pods (each row once) and moves them in the sums."""
+        sums = self.aggregates
+        self._count(sums, rows, -1)
+        self.pods.set(rows, values)
+        self._count(sums, rows, 1)
+
+    def add_pods(self, **columns: Any) -> Rows:
+        """Appends pods given as the columns of `PodTable.of`; answers their rows."""
+        sums = self.aggregates
+        new = PodTable.of(**columns)
+        rows = np.arange(len(self.pods), len(self.pods) + len(new))
+        self.pods.grow(new.take(np.arange(len(new))))
+        self._count(sums, rows, 1)
+        return rows
+
+    def remove_pods(self, rows: Rows) -> None:
+        """Frees these rows: they stay, with status GONE."""
+        self._count(self.aggregates, rows, -1)
+        self.pods.set(rows, {"status": PodStatus.GONE, "node": NO_NODE, "reserved_node": NO_NODE, "borrowed": False})
+
+    def change_groups(self, rows: Rows, **values: Any) -> None:
+        self.groups.set(rows, values)
+
+    def add_groups(self, podgroups: Sequence[PodGroup]) -> Rows:
+        """Appends podgroups; answers their rows."""
+        new = group_table(podgroups, self.queue_rows, self.resources)
+        rows = np.arange(len(self.groups), len(self.groups) + len(new))
+        self.aggregates.grow_groups(len(new))
+        self.groups.grow(new.take(np.arange(len(new))))
+        return rows
+
+    def remove_groups(self, rows: Rows) -> None:
+        """Frees these rows; their pods must be removed too."""
+        self.groups.set(rows, {"alive": False})
+
+    def replace_nodes(self, nodes: NodeTable) -> None:
+        """Other nodes, or other figures of the same: pods keep their node by name, those of a node that went become lost."""
+        places = np.array([nodes.rows.get(name, LOST_NODE) for name in self.nodes.names], dtype=np.int32)
+        pods = self.pods
+        pods.node = _moved(pods.node, places)
+        pods.reserved_node = np.maximum(_moved(pods.reserved_node, places), NO_NODE)
+        self.nodes = nodes
+        self.__dict__.pop("aggregates", None)
+
+    def replace_queues(self, queues: Iterable[Queue]) -> None:
+        """Other queues, or other figures of the same: podgroups keep their queue by name."""
+        old = self.queues
+        self.queues = tuple(sorted(queues, key=lambda queue: queue.name))
+        self.__dict__.pop("queue_rows", None)
+        places = np.array([self.queue_rows.get(queue.name, NO_QUEUE) for queue in old], dtype=np.int32)
+        self.groups.queue = _moved(self.groups.queue, places)
+
+
+def _moved(column: Any, places: Any) -> Any:
+    """The column with row numbers replaced by their new ones; negative marks stay."""
+    moved = column.copy()
+    known = column >= 0
+    moved[known] = places[column[known]]
+    return moved
+
+
+def _as_queue(queue: Queue | QueueSpec) -> Queue:
+    if isinstance(queue, Queue):
+        return queue
+    return Queue(queue, queue.state, queue.name if queue.state is QueueState.SUSPENDED else "")
+
+
+def _all_resources(nodes: list[Node], queues: Sequence[Queue], podgroups: list[PodGroup], pods: list[Pod]) -> tuple[str, ...]:
+    specs = [queue.spec for queue in queues]
+    return resource_names(
+        *(node.allocatable for node in nodes),
+        *(amounts for spec in specs for amounts in (spec.capability, spec.deserved, spec.guarantee)),
+        *(group.min_resources or () for group in podgroups),
+        *(pod.request for pod in pods),
+    )
+
+
+def group_table(podgroups: Sequence[PodGroup], queue_rows: Mapping[str, int], resources: Sequence[str]) -> GroupTable:
+    """Columns from values."""
+    minimums = [group.min_resources or Resources() for group in podgroups]
+    amounts = [[min(row.amount(name), MAX_MINIMUM) for name in resources] for row in minimums]
+    return GroupTable(
+        key=[group.key for group in podgroups],
+        queue=np.array([queue_rows.get(group.queue, NO_QUEUE) for group in podgroups], dtype=np.int32),
+        min_member=np.array([group.min_member for group in podgroups], dtype=np.int32),
+        priority=np.array([group.priority for group in podgroups], dtype=np.int64),
+        phase=np.array([group.phase for group in podgroups], dtype=np.int8),
+        created=np.array([group.created for group in podgroups], dtype=np.float64),
+        min_resources=np.array(amounts, dtype=np.int64).reshape(len(podgroups), len(resources)),
+        has_min_resources=np.array([group.min_resources is not None for group in podgroups], dtype=np.bool_),
+        role_minimums=[tuple(sorted(group.role_minimums.items())) for group in podgroups],
+        starving_since=np.array([group.starving_since for group in podgroups], dtype=np.int32),
+        sla_waiting_time=np.array([_or_nan(group.sla_waiting_time) for group in podgroups], dtype=np.float64),
+        on_hold=[group.on_hold for group in podgroups],
+        not_permitted=[group.not_permitted for group in podgroups],
+        said=np.zeros(len(podgroups), dtype=np.int64),
+        alive=np.ones(len(podgroups), dtype=np.bool_),
+    )
+
+
+def _or_nan(value: float | None) -> float:
+    return float("nan") if value is None else value
+
+
+def _pod_table(pods: Iterable[Pod], groups: GroupTable, nodes: NodeTable, classes: ClassTable) -> PodTable:
+    members = [pod for pod in pods if pod.podgroup in groups.rows]
+    return PodTable.of(
+        key=[pod.key for pod in members],
+        group=[groups.rows[pod.podgroup] for pod in members],
+        kind=[classes.number(pod.pod_class()) for pod in members],
+        status=[pod.status for pod in members],
+        node=[nodes.rows.get(pod.node, LOST_NODE) if pod.node else NO_NODE for pod in members],
+        created=[pod.created for pod in members],
+        borrowed=[pod.borrowed for pod in members],
+        reserved_node=[nodes.rows.get(pod.reserved_node, NO_NODE) for pod in members],
+        reserved_until=[pod.reserved_until for pod in members],
+    )

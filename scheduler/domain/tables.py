@@ -1,0 +1,309 @@
+"""The tables of a snapshot: one numpy column per attribute, pods of a kind interned as classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from scheduler.domain.nodes import Amounts, Mask
+from scheduler.domain.workloads import ANYWHERE, Constraint, PodClass, PodStatus
+
+Ints = npt.NDArray[np.int32]
+Codes = npt.NDArray[np.int8]
+Times = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.intp]
+
+NO_NODE: Final = -1
+LOST_NODE: Final = -2
+"""The pod sits on a node that the snapshot does not know: it counts for its queue, but uses no node."""
+NO_QUEUE: Final = -1
+MAX_REQUEST: Final = 2**46
+"""A pod's request is cut here, so that the sum over any cluster stays a 64-bit number: 64 TiB, far past any node."""
+MAX_MINIMUM: Final = 2**54
+"""The same for a podgroup's minResources."""
+
+STATUSES: Final = len(PodStatus)
+
+
+class ClassTable:
+    """Every distinct `PodClass`, interned: a pod only carries its number. Classes are added and never taken away."""
+
+    def __init__(self, resources: Sequence[str]) -> None:
+        self.resources = tuple(resources)
+        self.values: list[PodClass] = []
+        self.constraints: list[Constraint] = []
+        self.roles: list[str] = []
+        self._numbers: dict[PodClass, int] = {}
+        self._constraint_numbers: dict[Constraint, int] = {}
+        self._role_numbers: dict[str, int] = {}
+        self._columns: dict[str, Any] = {}
+        self._role_number("")
+        self._constraint_number(ANYWHERE)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def number(self, pod_class: PodClass) -> int:
+        """The number of this class, given on first sight."""
+        found = self._numbers.get(pod_class)
+        if found is None:
+            found = self._numbers[pod_class] = len(self.values)
+            self.values.append(pod_class)
+            self._columns.clear()
+        return found
+
+    def _constraint_number(self, constraint: Constraint) -> int:
+        if constraint not in self._constraint_numbers:
+            self._constraint_numbers[constraint] = len(self.constraints)
+            self.constraints.append(constraint)
+        return self._constraint_numbers[constraint]
+
+    def _role_number(self, role: str) -> int:
+        if role not in self._role_numbers:
+            self._role_numbers[role] = len(self.roles)
+            self.roles.append(role)
+        return self._role_numbers[role]
+
+    def role_number(self, role: str) -> int:
+        """The number of a role, -1 if no class has it."""
+        return self._role_numbers.get(role, -1)
+
+    def _column(self, name: str, values: Iterable[Any], dtype: Any) -> Any:
+        if name not in self._columns:
+            self._columns[name] = np.array(list(values), dtype=dtype)
+        return self._columns[name]
+
+    @property
+    def request(self) -> Amounts:
+        """Classes by resources."""
+        rows = ([min(value.request.amount(name), MAX_REQUEST) for name in self.resources] for value in self.values)
+        column: Amounts = self._column("request", rows, np.int64)
+        return column.reshape(len(self.values), len(self.resources))
+
+    @property
+    def priority(self) -> Amounts:
+        return self._column("priority", (value.priority for value in self.values), np.int64)  # type: ignore[no-any-return]
+
+    @property
+    def role(self) -> Ints:
+        return self._column("role", (self._role_number(value.role) for value in self.values), np.int32)  # type: ignore[no-any-return]
+
+    @property
+    def constraint(self) -> Ints:
+        """Number of the constraint in `constraints`."""
+        numbers = (self._constraint_number(value.constraint) for value in self.values)
+        return self._column("constraint", numbers, np.int32)  # type: ignore[no-any-return]
+
+    @property
+    def preemptable(self) -> Mask:
+        return self._column("preemptable", (value.preemptable for value in self.values), np.bool_)  # type: ignore[no-any-return]
+
+    @property
+    def preempts(self) -> Mask:
+        return self._column("preempts", (value.preempts for value in self.values), np.bool_)  # type: ignore[no-any-return]
+
+    @property
+    def critical(self) -> Mask:
+        return self._column("critical", (value.critical for value in self.values), np.bool_)  # type: ignore[no-any-return]
+
+    @property
+    def best_effort(self) -> Mask:
+        """Classes that ask for nothing but a place (`pods`)."""
+        asks = (any(amount > 0 for name, amount in value.request.items() if name != "pods") for value in self.values)
+        column: Mask = self._column("asks", asks, np.bool_)
+        return ~column
+
+
+class Columns:
+    """Equally long columns, numpy arrays or lists; `set` writes rows, `grow` appends them."""
+
+    def __len__(self) -> int:
+        return len(getattr(self, fields(self)[0].name))  # type: ignore[arg-type]
+
+    def take(self, rows: Rows) -> dict[str, Any]:
+        """A copy of these rows, column by column."""
+        return {name: _take(column, rows) for name, column in self._columns()}
+
+    def set(self, rows: Rows, values: Mapping[str, Any]) -> None:
+        """Writes the named columns of these rows; a single value goes to all of them."""
+        for name, value in values.items():
+            column = getattr(self, name)
+            if isinstance(column, np.ndarray):
+                column[rows] = value
+            else:
+                _set_list(column, rows, value)
+
+    def grow(self, values: Mapping[str, Any]) -> None:
+        """Appends rows; every column must be named."""
+        for name, column in self._columns():
+            addition = values[name]
+            if isinstance(column, np.ndarray):
+                setattr(self, name, np.concatenate([column, np.asarray(addition, dtype=column.dtype)]))
+            else:
+                column.extend(addition)
+
+    def _columns(self) -> list[tuple[str, Any]]:
+        return [(item.name, getattr(self, item.name)) for item in fields(self)]  # type: ignore[arg-type]
+
+
+def _take(column: Any, rows: Rows) -> Any:
+    return column[rows] if isinstance(column, np.ndarray) else [column[row] for row in rows]
+
+
+def _set_list(column: list[Any], rows: Rows, value: Any) -> None:
+    values = value if isinstance(value, (list, tuple)) else [value] * len(rows)
+    for row, item in zip(rows, values, strict=True):
+        column[row] = item
+
+
+@dataclass(eq=False)
+class PodTable(Columns):
+    """All pods in any order; a row with status GONE is free.
+
+    `node` is a row of the node table, NO_NODE or LOST_NODE; `group` a row of the podgroup table; `kind` a number of the class table.
+    """
+
+    key: list[str]  # namespace/name
+    group: Ints
+    kind: Ints
+    status: Codes
+    node: Ints
+    created: Times
+    borrowed: Mask
+    reserved_node: Ints
+    reserved_until: Ints
+
+    @classmethod
+    def of(cls, **columns: Any) -> PodTable:
+        """From columns; `created`, `borrowed` and the reservation may be left out."""
+        rows = len(columns["key"])
+        filled = {**_pod_defaults(rows), **columns}
+        return cls(list(filled.pop("key")), **{name: _typed(name, value) for name, value in filled.items()})
+
+
+_POD_DTYPES: Final[dict[str, Any]] = {
+    "group": np.int32,
+    "kind": np.int32,
+    "status": np.int8,
+    "node": np.int32,
+    "created": np.float64,
+    "borrowed": np.bool_,
+    "reserved_node": np.int32,
+    "reserved_until": np.int32,
+}
+
+
+def _typed(name: str, value: Any) -> Any:
+    return np.array(value, dtype=_POD_DTYPES[name])  # a copy: the table is changed in place
+
+
+def _pod_defaults(rows: int) -> dict[str, Any]:
+    return {
+        "created": np.zeros(rows),
+        "borrowed": np.zeros(rows, dtype=np.bool_),
+        "reserved_node": np.full(rows, NO_NODE, dtype=np.int32),
+        "reserved_until": np.full(rows, -1, dtype=np.int32),
+    }
+
+
+@dataclass(eq=False)
+class GroupTable(Columns):
+    """All podgroups in any order; a row that is not `alive` is free.
+
+    `queue` is a row of the snapshot's queues or NO_QUEUE. `said` is the fingerprint of what the last session said about the group.
+    """
+
+    key: list[str]  # namespace/name
+    queue: Ints
+    min_member: Ints
+    priority: Amounts
+    phase: Codes
+    created: Times
+    min_resources: Amounts
+    has_min_resources: Mask
+    role_minimums: list[tuple[tuple[str, int], ...]]
+    starving_since: Ints
+    sla_waiting_time: Times  # NaN where not set
+    on_hold: list[str]
+    not_permitted: list[str]
+    said: Amounts
+    alive: Mask
+
+    @cached_property
+    def rows(self) -> dict[str, int]:
+        """Row number by key."""
+        return {key: row for row, key in enumerate(self.key) if self.alive[row]}
+
+    def set(self, rows: Rows, values: Mapping[str, Any]) -> None:
+        super().set(rows, values)
+        if "alive" in values or "key" in values:
+            self.__dict__.pop("rows", None)
+
+    def grow(self, values: Mapping[str, Any]) -> None:
+        super().grow(values)
+        self.__dict__.pop("rows", None)
+
+
+@dataclass(eq=False)
+class Aggregates:
+    """Sums over the pods, kept in step with them: what a session starts from without looking at each pod."""
+
+    node_used: Amounts  # nodes x resources, releasing pods included
+    node_releasing: Amounts
+    group_counts: Ints  # podgroups x statuses
+    group_allocated: Amounts  # podgroups x resources
+    group_pending: Amounts
+
+    @classmethod
+    def empty(cls, nodes: int, groups: int, resources: int) -> Aggregates:
+        return cls(
+            node_used=np.zeros((nodes, resources), dtype=np.int64),
+            node_releasing=np.zeros((nodes, resources), dtype=np.int64),
+            group_counts=np.zeros((groups, STATUSES), dtype=np.int32),
+            group_allocated=np.zeros((groups, resources), dtype=np.int64),
+            group_pending=np.zeros((groups, resources), dtype=np.int64),
+        )
+
+    def count(self, pods: Mapping[str, Any], request: Amounts, sign: int) -> None:
+        """Adds (sign 1) or takes away (-1) pods given as columns `group`, `status`, `node` and their requests."""
+        status, node, group = pods["status"], pods["node"], pods["group"]
+        np.add.at(self.group_counts, (group, status), sign)
+        _add(self.group_allocated, group, request, IS_ALLOCATED[status], sign)
+        _add(self.group_pending, group, request, status == PodStatus.PENDING, sign)
+        on_node = node >= 0
+        _add(self.node_used, node, request, on_node & OCCUPIES_NODE[status], sign)
+        _add(self.node_releasing, node, request, on_node & (status == PodStatus.RELEASING), sign)
+
+    def grow_groups(self, rows: int) -> None:
+        self.group_counts = _longer(self.group_counts, rows)
+        self.group_allocated = _longer(self.group_allocated, rows)
+        self.group_pending = _longer(self.group_pending, rows)
+
+
+def _longer(column: Any, rows: int) -> Any:
+    return np.concatenate([column, np.zeros((rows, column.shape[1]), dtype=column.dtype)])
+
+
+def _add(sums: Amounts, row: Ints, request: Amounts, mask: Mask, sign: int) -> None:
+    chosen = np.flatnonzero(mask)
+    for resource in range(sums.shape[1]):
+        np.add.at(sums[:, resource], row[chosen], sign * request[chosen, resource])
+
+
+def _status_mask(*statuses: PodStatus) -> Mask:
+    mask = np.zeros(STATUSES, dtype=np.bool_)
+    mask[list(statuses)] = True
+    return mask
+
+
+IS_ALLOCATED: Final = _status_mask(PodStatus.ALLOCATED, PodStatus.BINDING, PodStatus.BOUND, PodStatus.RUNNING)
+IS_READY: Final = _status_mask(PodStatus.ALLOCATED, PodStatus.BINDING, PodStatus.BOUND, PodStatus.RUNNING, PodStatus.SUCCEEDED)
+IS_SCHEDULED: Final = _status_mask(PodStatus.BOUND, PodStatus.RUNNING, PodStatus.SUCCEEDED, PodStatus.FAILED)
+OCCUPIES_NODE: Final = _status_mask(
+    PodStatus.ALLOCATED, PodStatus.BINDING, PodStatus.BOUND, PodStatus.RUNNING, PodStatus.RELEASING, PodStatus.UNKNOWN
+)

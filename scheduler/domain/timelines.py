@@ -1,0 +1,74 @@
+"""What a queue had over time: points that hold until the next one, and their averages over equal steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+FIGURES: Final = ("allocated", "deserved", "guarantee", "capability", "pending")
+LIMITS: Final = ("capability",)
+"""Where such a figure names no resource there is no limit, which is not the same as 0."""
+
+Data = Mapping[str, Any]
+Point = tuple[float, Data]  # from this moment (seconds) on
+Times = npt.NDArray[np.float64]
+
+
+def averages(points: Sequence[Point], edges: Sequence[float]) -> dict[str, dict[str, list[int | None]]]:
+    """Per figure and resource the average between each two edges, weighted by time, in whole base units.
+
+    `points` are in order; the last one holds for ever. A step that begins before the first point counts from there; one that ends before
+    it is None.
+    """
+    times = np.array([at for at, _ in points], dtype=np.float64)
+    steps = np.clip(np.array(edges, dtype=np.float64), times[0] if len(times) else 0.0, None)
+    return {
+        figure: {resource: _series(points, times, steps, figure, resource) for resource in _resources(points, figure)} for figure in FIGURES
+    }
+
+
+def _resources(points: Sequence[Point], figure: str) -> list[str]:
+    return sorted({resource for _, data in points for resource in data.get(figure) or ()})
+
+
+def _series(points: Sequence[Point], times: Times, edges: Times, figure: str, resource: str) -> list[int | None]:
+    found = [(data.get(figure) or {}).get(resource) for _, data in points]
+    values = np.array([0 if value is None else value for value in found], dtype=np.float64)
+    counts = np.array([figure not in LIMITS or value is not None for value in found], dtype=np.float64)
+    least = values[counts > 0].min()
+    weight = np.diff(_integral(times, counts, edges))
+    amount = np.diff(_integral(times, (values - least) * counts, edges))
+    return [None if known <= 0 else int(least + round(part / known)) for known, part in zip(weight, amount, strict=True)]
+
+
+def _integral(times: Times, values: Times, edges: Times) -> Times:
+    """The area under the steps from the first point up to each edge."""
+    ends = np.append(times, max(edges[-1], times[-1]) + 1.0)
+    areas = np.concatenate([[0.0], np.cumsum(values * np.diff(ends))])
+    found: Times = np.interp(edges, ends, areas)
+    return found
+
+
+def average(points: Sequence[Point], start: float, end: float) -> dict[str, dict[str, int]]:
+    """The same over one stretch; what has no value in it is left out."""
+    series = averages(points, (start, end))
+    return {
+        figure: {resource: value for resource, (value,) in found.items() if value is not None} for figure, found in series.items() if found
+    }
+
+
+def bands(points: Sequence[Point], start: float, end: float) -> list[tuple[float, float, str]]:
+    """Stretches of one state each, (from, to, state), in order and without gaps from the first point on."""
+    found: list[tuple[float, float, str]] = []
+    ends = [*(at for at, _ in points), end][1:]
+    for (at, data), until in zip(points, ends, strict=True):
+        since, until, state = max(at, start), min(until, end), str(data.get("state") or "")
+        if since >= until:
+            continue
+        if found and found[-1][2] == state:
+            since = found.pop()[0]
+        found.append((since, until, state))
+    return found

@@ -1,0 +1,161 @@
+"""The shape of a recorded load, out of a CSV file: when jobs came, how large they were and how long they ran."""
+
+from __future__ import annotations
+
+import csv
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from scheduler.domain.mixes import GPU, Target
+from scheduler.domain.resources import parse_quantity
+
+COLUMNS: Final = {
+    "submit": ("submit", "submit_time", "submitted", "time"),
+    "tasks": ("tasks", "replicas", "instances", "num_tasks"),
+    "cpu": ("cpu", "cpus", "plan_cpu"),
+    "memory": ("memory", "mem", "plan_mem"),
+    "gpu": ("gpu", "gpus", "plan_gpu"),
+    "duration": ("duration", "runtime", "run_time"),
+    "user": ("user", "user_id"),
+    "queue": ("queue", "group", "partition"),
+}
+"""What a column may be called. Only submit, duration and cpu must be there."""
+_RESOURCES: Final = {"cpu": "cpu", "memory": "memory", "gpu": GPU}
+NEEDED: Final = ("submit", "cpu", "duration")
+MOST_PROBLEMS = 10
+MOST_TASKS = 10_000
+
+
+class TraceError(ValueError):
+    """The file can not be used; the message names each line and column, as far as there are not too many."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceJob:
+    """`at` is seconds after the first job; amounts are a task's, as Kubernetes quantities."""
+
+    at: float
+    tasks: int
+    cpu: str
+    duration: float
+    memory: str = ""
+    gpu: str = ""
+    user: str = ""
+    queue: str = ""
+
+
+def read_trace(lines: Iterable[str], source: str) -> list[TraceJob]:
+    """Jobs in the order of their coming. Raises `TraceError`."""
+    reader = csv.DictReader(lines)
+    names = _names(reader.fieldnames or (), source)
+    jobs: list[TraceJob] = []
+    problems: list[str] = []
+    for row in reader:
+        try:
+            jobs.append(_job({column: (row.get(name) or "").strip() for column, name in names.items()}))
+        except ValueError as error:
+            problems.append(f"{source}, line {reader.line_num}: {error}")
+            if len(problems) == MOST_PROBLEMS:
+                break
+    if problems or not jobs:
+        raise TraceError("\n".join(problems) or f"{source}: there is no job in it.")
+    first = min(job.at for job in jobs)
+    return sorted((_later(job, -first) for job in jobs), key=lambda job: job.at)
+
+
+def _later(job: TraceJob, seconds: float) -> TraceJob:
+    return TraceJob(job.at + seconds, job.tasks, job.cpu, job.duration, job.memory, job.gpu, job.user, job.queue)
+
+
+def _names(header: Sequence[str], source: str) -> dict[str, str]:
+    """The name of each column as the file spells it."""
+    given = {name.strip().lower(): name for name in header if name}
+    found = {column: given[name] for column, others in COLUMNS.items() for name in reversed(others) if name in given}
+    missing = [column for column in NEEDED if column not in found]
+    if missing:
+        wanted = "; ".join(f"{column} (or {', '.join(COLUMNS[column][1:])})" for column in missing)
+        raise TraceError(f"{source}: the first line must name the columns; missing: {wanted}.")
+    return found
+
+
+def _job(row: Mapping[str, str]) -> TraceJob:
+    return TraceJob(
+        at=_moment(row["submit"]),
+        tasks=_tasks(row.get("tasks", "")),
+        cpu=_amount("cpu", row["cpu"]),
+        duration=_number("duration", row["duration"]),
+        memory=_amount("memory", row.get("memory", "")),
+        gpu=_amount("gpu", row.get("gpu", "")),
+        user=row.get("user", ""),
+        queue=row.get("queue", ""),
+    )
+
+
+def _moment(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"submit is “{text}”; it must be seconds or a time like 2026-05-04T12:00:00") from None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _number(column: str, text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        raise ValueError(f"{column} is “{text}”; it must be a number of seconds") from None
+    if not 0 <= number < 1e9:
+        raise ValueError(f"{column} is {text}; it must be 0 or more")
+    return number
+
+
+def _tasks(text: str) -> int:
+    try:
+        tasks = float(text or 1)
+    except ValueError:
+        tasks = 0.5
+    if not tasks.is_integer() or not 1 <= tasks <= MOST_TASKS:
+        raise ValueError(f"tasks is “{text}”; it must be a whole number from 1 to {MOST_TASKS}")
+    return int(tasks)
+
+
+def _amount(column: str, text: str) -> str:
+    """A Kubernetes quantity, "" for none."""
+    if not text or text in ("0", "0.0"):
+        return ""
+    try:
+        amount = parse_quantity(_RESOURCES[column], text)
+    except ValueError:
+        raise ValueError(f"{column} is “{text}”; it must be an amount like 2, 500m or 4Gi") from None
+    if amount < 0:
+        raise ValueError(f"{column} is {text}; it must be 0 or more")
+    return text
+
+
+def manifest_of(job: TraceJob, number: int, targets: Sequence[Target], name: str = "trace") -> tuple[str, dict[str, Any]]:
+    """Its owner and the job. A queue that is not there, or none, is one of the targets: always the same for the same name."""
+    target = next((target for target in targets if target.queue == job.queue), None)
+    target = target or targets[zlib.crc32((job.queue or job.user or str(number)).encode()) % len(targets)]
+    requests = {key: amount for key, amount in (("cpu", job.cpu), ("memory", job.memory), (GPU, job.gpu)) if amount}
+    task = {
+        "name": "task",
+        "replicas": job.tasks,
+        "minAvailable": job.tasks,
+        "template": {
+            "metadata": {"annotations": {"fumarole.io/run-seconds": f"{job.duration:g}"}},
+            "spec": {"containers": [{"name": "main", "image": "busybox", "resources": {"requests": requests}}]},
+        },
+    }
+    return job.user or "trace", {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": f"{name}-{number}", "namespace": target.namespace},
+        "spec": {"queue": target.queue, "minAvailable": job.tasks, "ttlSecondsAfterFinished": 3600, "tasks": [task]},
+    }

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import pytest
+
+from scheduler.domain.jobs import (
+    JobAction,
+    JobEvent,
+    JobFacts,
+    JobPhase,
+    LifePolicy,
+    NotPossible,
+    TaskCount,
+    action_for,
+    command,
+    react,
+    read_policies,
+    ready_tasks,
+    settle,
+)
+
+
+def job(phase: str = "Running", *, least: int = 2, **counts: int) -> JobFacts:
+    return JobFacts(JobPhase(phase), least, (TaskCount("worker", 3, least, **counts),))
+
+
+@pytest.mark.parametrize(
+    ("facts", "phase"),
+    [
+        (job("Pending", pending=3), None),
+        (job("Pending", running=1, pending=2), None),
+        (job("Pending", running=2, pending=1), "Running"),
+        (job(running=2, succeeded=1), None),
+        (job(succeeded=3), "Completed"),
+        (job(succeeded=2, failed=1), "Completed"),
+        (job(succeeded=1, failed=2), "Failed"),
+        (job("Pending", succeeded=3), "Completed"),
+        (job("Aborting", leaving=1), None),
+        (job("Aborting"), "Aborted"),
+        (job("Terminating"), "Terminated"),
+        (job("Restarting"), "Pending"),
+        (job("Completing"), "Completed"),
+        (job("Aborted"), None),
+    ],
+)
+def test_a_job_settles_by_its_pods(facts: JobFacts, phase: str | None):
+    step = settle(facts)
+
+    assert (step.phase.value if step else None) == phase
+
+
+def test_enough_successes_complete_a_job_before_its_last_pod():
+    facts = JobFacts(JobPhase.RUNNING, 3, (TaskCount("worker", 3, 3, running=2, succeeded=1),), min_success=1)
+
+    step = settle(facts)
+
+    assert step
+    assert step.phase is JobPhase.COMPLETING
+    assert step.stop_pods
+
+
+@pytest.mark.parametrize(
+    ("phase", "action", "result"),
+    [
+        ("Running", JobAction.ABORT, "Aborting"),
+        ("Pending", JobAction.ABORT, "Aborting"),
+        ("Aborted", JobAction.ABORT, None),
+        ("Aborting", JobAction.ABORT, None),
+        ("Aborted", JobAction.RESUME, "Restarting"),
+        ("Running", JobAction.RESUME, None),
+        ("Running", JobAction.TERMINATE, "Terminating"),
+        ("Completed", JobAction.RESTART, "Restarting"),
+        ("Failed", JobAction.RESTART, "Restarting"),
+    ],
+)
+def test_what_a_command_begins(phase: str, action: JobAction, result: str | None):
+    step = command(job(phase), action)
+
+    assert (step.phase.value if step else None) == result
+
+
+@pytest.mark.parametrize(
+    ("phase", "action"), [("Completed", JobAction.ABORT), ("Failed", JobAction.RESUME), ("Aborted", JobAction.RESTART)]
+)
+def test_a_command_that_the_phase_forbids_says_why(phase: str, action: JobAction):
+    with pytest.raises(NotPossible, match="it is"):
+        command(job(phase), action)
+
+
+def test_the_tasks_policy_comes_before_the_jobs():
+    task = (LifePolicy(JobAction.COMPLETE, (JobEvent.TASK_COMPLETED,)),)
+    whole = (LifePolicy(JobAction.RESTART, (JobEvent.ANY,)),)
+
+    assert action_for(JobEvent.TASK_COMPLETED, None, task, whole) is JobAction.COMPLETE
+    assert action_for(JobEvent.POD_FAILED, 1, task, whole) is JobAction.RESTART
+    assert action_for(JobEvent.POD_FAILED, 1, (), ()) is JobAction.SYNC
+
+
+def test_an_exit_code_policy_answers_only_that_code():
+    policy = (LifePolicy(JobAction.ABORT, exit_code=3),)
+
+    assert action_for(JobEvent.POD_FAILED, 3, policy, ()) is JobAction.ABORT
+    assert action_for(JobEvent.POD_FAILED, 4, policy, ()) is JobAction.SYNC
+
+
+def test_a_job_fails_when_its_retries_are_used_up():
+    facts = JobFacts(JobPhase.RUNNING, 1, (TaskCount("worker", 1, 1, failed=1),), retry_count=3, max_retry=3)
+
+    step = react(facts, JobAction.RESTART)
+
+    assert step
+    assert step.phase is JobPhase.FAILED
+    assert "3 of 3" in step.message
+
+
+def test_a_task_waits_until_the_one_it_depends_on_runs():
+    waiting = {"master": TaskCount("master", 1, 1, pending=1), "worker": TaskCount("worker", 4, 4, created=False)}
+    running = {**waiting, "master": TaskCount("master", 1, 1, running=1)}
+
+    assert ready_tasks({"worker": ["master"]}, waiting) == []
+    assert ready_tasks({"worker": ["master"]}, running) == ["worker"]
+
+
+def test_policies_that_can_not_be_meant_are_told_with_their_place():
+    reading = read_policies(
+        [{"event": "PodFailed", "action": "Explode"}, {"action": "AbortJob"}, {"exitCode": 0, "action": "AbortJob"}], "spec.policies"
+    )
+
+    assert [problem.split(":")[0] for problem in reading.problems] == [
+        "spec.policies[0].action",
+        "spec.policies[1]",
+        "spec.policies[2].exitCode",
+    ]
