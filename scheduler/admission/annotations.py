@@ -1,0 +1,64 @@
+"""The older hierarchy that lives in two annotations: a path such as root/science/dev and a weight for each of its parts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from scheduler.admission.defaults import HIERARCHY, HIERARCHY_WEIGHTS
+from scheduler.admission.violations import Violation
+from scheduler.domain.queues import QueueSpec, QueueTree
+
+_FIELD = "metadata.annotations"
+
+
+def check_hierarchy_annotations(proposed: QueueSpec, tree: QueueTree) -> Iterator[Violation]:
+    path, weights = proposed.annotations.get(HIERARCHY, ""), proposed.annotations.get(HIERARCHY_WEIGHTS, "")
+    if not path and not weights:
+        return
+    yield from _check_both_there(proposed.name, path, weights)
+    yield from _check_lengths(proposed.name, path, weights)
+    yield from _check_weights(proposed.name, weights)
+    yield from _check_other_paths(proposed.name, path, tree)
+
+
+def _check_both_there(name: str, path: str, weights: str) -> Iterator[Violation]:
+    if not path or not weights:
+        missing = HIERARCHY_WEIGHTS if path else HIERARCHY
+        message = f"{HIERARCHY} and {HIERARCHY_WEIGHTS} must be given together; {missing} is missing."
+        yield Violation("hierarchy_annotations_incomplete", name, _FIELD, message, f"add {missing}, or leave both out")
+
+
+def _check_lengths(name: str, path: str, weights: str) -> Iterator[Violation]:
+    parts, numbers = len(path.split("/")), len(weights.split("/"))
+    if parts != numbers:
+        message = f"{HIERARCHY} {path} has {parts} parts, {HIERARCHY_WEIGHTS} {weights} has {numbers}; they must have as many."
+        yield Violation("hierarchy_weights_length_mismatch", name, _FIELD, message, f"give {parts} weights")
+
+
+def _check_weights(name: str, weights: str) -> Iterator[Violation]:
+    for part in weights.split("/"):
+        weight = _number(part)
+        if weight is None:
+            message = f"{part or 'an empty part'} in {HIERARCHY_WEIGHTS} {weights} is not a number."
+            yield Violation("hierarchy_weight_not_a_number", name, _FIELD, message, "write a number above 0")
+        elif weight <= 0:
+            message = f"{part} in {HIERARCHY_WEIGHTS} {weights} must be above 0."
+            yield Violation("hierarchy_weight_not_positive", name, _FIELD, message, "write a number above 0")
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _check_other_paths(name: str, path: str, tree: QueueTree) -> Iterator[Violation]:
+    """A path that other queues continue is not a leaf; whole parts count, so root/node does not lead to root/node1."""
+    for other in tree:
+        continued = other.annotations.get(HIERARCHY, "")
+        if path and other.name != name and continued.startswith(path + "/"):
+            message = f"{HIERARCHY} {path} leads to {continued} of queue {other.name}; a queue can not lie on the path of another."
+            yield Violation("hierarchy_path_conflict", name, _FIELD, message, "choose a path that no other queue continues")

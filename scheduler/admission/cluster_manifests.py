@@ -1,0 +1,185 @@
+"""Kubernetes-shaped Node, Namespace, PriorityClass and bus Command objects, read into values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from scheduler.admission.manifests import Metadata, Reading, read_metadata
+from scheduler.admission.shapes import INT32, Reader, is_label, shown
+from scheduler.domain.resources import NOTHING, Resources
+
+NODE_VERSIONS = ("v1",)
+PRIORITY_CLASS_VERSIONS = ("scheduling.k8s.io/v1",)
+COMMAND_VERSIONS = ("bus.volcano.sh/v1alpha1",)
+
+_NODE_SPEC = ("unschedulable", "taints", "podCIDR", "podCIDRs", "providerID")
+_NODE_STATUS = ("allocatable", "capacity", "conditions", "allocated", "pods", "nodeInfo", "addresses", "images", "daemonEndpoints")
+_TAINT = ("key", "value", "effect", "timeAdded")
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_PREEMPTION = ("PreemptLowerPriority", "Never")
+HIGHEST_PRIORITY = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class NodeManifest:
+    metadata: Metadata
+    allocatable: Resources = NOTHING
+    taints: tuple[Mapping[str, str], ...] = ()
+    unschedulable: bool = False
+    ready: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceManifest:
+    metadata: Metadata
+
+
+@dataclass(frozen=True, slots=True)
+class PriorityClassManifest:
+    metadata: Metadata
+    value: int = 0
+    global_default: bool = False
+    preemption_policy: str = "PreemptLowerPriority"
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandManifest:
+    """An order to a queue or a job. `uid` is what the target's must be, "" for any."""
+
+    action: str
+    kind: str
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    reason: str = ""
+    extra: Mapping[str, str] = field(default_factory=dict)
+
+
+def _opened(manifest: object, kind: str, versions: tuple[str, ...], known: tuple[str, ...]) -> tuple[Reader, Mapping[str, object] | None]:
+    reader = Reader()
+    if not isinstance(manifest, Mapping):
+        reader.wrong_type("", manifest, "an object")
+        return reader, None
+    whole = reader.mapping(manifest, "the object")
+    reader.unknown_fields(whole, ("apiVersion", "kind", "metadata", *known), "")
+    if whole.get("kind") not in (None, kind):
+        reader.refuse("invalid_kind", "kind", f"kind is {shown(whole['kind'])}; here it must be {kind}.", f"write {kind}")
+    if whole.get("apiVersion") is not None and whole["apiVersion"] not in versions:
+        wanted = " or ".join(versions)
+        reader.refuse(
+            "invalid_api_version", "apiVersion", f"apiVersion is {shown(whole['apiVersion'])}; it must be {wanted}.", f"write {wanted}"
+        )
+    return reader, whole
+
+
+def read_node(manifest: object) -> Reading[NodeManifest]:
+    """A Node. What it has is `status.allocatable`, or `status.capacity` where only that is given."""
+    reader, whole = _opened(manifest, "Node", NODE_VERSIONS, ("spec", "status"))
+    if whole is None:
+        return Reading(None, tuple(reader.violations))
+    metadata = read_metadata(reader, whole)
+    spec, status = reader.mapping(whole.get("spec"), "spec"), reader.mapping(whole.get("status"), "status")
+    reader.unknown_fields(spec, _NODE_SPEC, "spec")
+    reader.unknown_fields(status, _NODE_STATUS, "status")
+    node = NodeManifest(
+        metadata=metadata,
+        allocatable=_allocatable(reader, status),
+        taints=tuple(_taint(reader, taint, f"spec.taints[{index}]") for index, taint in enumerate(_list(reader, spec, "taints"))),
+        unschedulable=reader.truth(spec.get("unschedulable"), "spec.unschedulable", False),
+        ready=_is_ready(reader, status.get("conditions")),
+    )
+    return Reading(node if metadata.name else None, tuple(reader.violations), tuple(reader.notices))
+
+
+def _list(reader: Reader, given: Mapping[str, object], key: str) -> list[object]:
+    return reader.items(given.get(key), f"spec.{key}")
+
+
+def _allocatable(reader: Reader, status: Mapping[str, object]) -> Resources:
+    field_name = "allocatable" if status.get("allocatable") is not None else "capacity"
+    amounts = reader.resources(status.get(field_name), f"status.{field_name}")
+    for resource, amount in amounts.items():
+        if amount < 0:
+            path = f"status.{field_name}.{resource}"
+            reader.refuse("negative_quantity", path, f"{path} must be 0 or more.", "write 0 or more")
+    return amounts.clamped_at_zero()
+
+
+def _taint(reader: Reader, value: object, path: str) -> dict[str, str]:
+    taint = reader.mapping(value, path)
+    reader.unknown_fields(taint, _TAINT, path)
+    key = reader.text(taint.get("key"), f"{path}.key")
+    if not key:
+        reader.refuse("invalid_value", f"{path}.key", f"{path}.key must be given.", "name the taint")
+    effect = reader.choice(taint.get("effect"), f"{path}.effect", _EFFECTS, "NoSchedule", "invalid_value")
+    return {"key": key, "value": reader.text(taint.get("value"), f"{path}.value"), "effect": effect}
+
+
+def _is_ready(reader: Reader, conditions: object) -> bool:
+    """Ready unless its condition Ready says otherwise."""
+    for index, item in enumerate(reader.items(conditions, "status.conditions")):
+        condition = reader.mapping(item, f"status.conditions[{index}]")
+        if condition.get("type") == "Ready":
+            return condition.get("status") == "True"
+    return True
+
+
+def read_namespace(manifest: object) -> Reading[NamespaceManifest]:
+    reader, whole = _opened(manifest, "Namespace", NODE_VERSIONS, ("spec", "status"))
+    if whole is None:
+        return Reading(None, tuple(reader.violations))
+    metadata = read_metadata(reader, whole)
+    if metadata.name and not is_label(metadata.name):
+        rule = "lower-case letters, digits and -, at most 63 characters"
+        reader.refuse("invalid_name", "metadata.name", f"metadata.name is {shown(metadata.name)}; a namespace's name has {rule}.")
+    value = NamespaceManifest(metadata) if metadata.name else None
+    return Reading(value, tuple(reader.violations), tuple(reader.notices))
+
+
+def read_priority_class(manifest: object) -> Reading[PriorityClassManifest]:
+    """Kubernetes has its fields at the top; our own export does too, and a `spec` is read as well."""
+    known = ("value", "globalDefault", "preemptionPolicy", "description", "spec", "status")
+    reader, whole = _opened(manifest, "PriorityClass", PRIORITY_CLASS_VERSIONS, known)
+    if whole is None:
+        return Reading(None, tuple(reader.violations))
+    metadata = read_metadata(reader, whole)
+    spec = {**{key: whole[key] for key in known[:4] if key in whole}, **reader.mapping(whole.get("spec"), "spec")}
+    reader.unknown_fields(spec, known[:4], "spec")
+    if spec.get("value") is None:
+        reader.refuse("invalid_value", "spec.value", "spec.value must be given.", "write a whole number, such as 100")
+    value = PriorityClassManifest(
+        metadata=metadata,
+        value=reader.number(spec.get("value"), "spec.value", 0, least=-INT32, most=HIGHEST_PRIORITY, rule_id="priority_out_of_range"),
+        global_default=reader.truth(spec.get("globalDefault"), "spec.globalDefault", False),
+        preemption_policy=reader.choice(
+            spec.get("preemptionPolicy"), "spec.preemptionPolicy", _PREEMPTION, "PreemptLowerPriority", "invalid_value"
+        ),
+        description=reader.text(spec.get("description"), "spec.description", longest=1024),
+    )
+    return Reading(value if metadata.name else None, tuple(reader.violations), tuple(reader.notices))
+
+
+def read_command(manifest: object) -> Reading[CommandManifest]:
+    """A bus Command: an action and its target, at the top of the object."""
+    known = ("action", "target", "reason", "message", "spec", "status")
+    reader, whole = _opened(manifest, "Command", COMMAND_VERSIONS, known)
+    if whole is None:
+        return Reading(None, tuple(reader.violations))
+    target = reader.mapping(whole.get("target"), "target")
+    reader.unknown_fields(target, ("apiVersion", "kind", "name", "namespace", "uid", "controller", "blockOwnerDeletion"), "target")
+    metadata = reader.mapping(whole.get("metadata"), "metadata")
+    kind = reader.choice(target.get("kind"), "target.kind", ("Queue", "Job"), "Queue", "invalid_kind")
+    namespace = target.get("namespace") if target.get("namespace") is not None else metadata.get("namespace")
+    command = CommandManifest(
+        action=reader.text(whole.get("action"), "action", longest=64),
+        kind=kind,
+        name=reader.name(target.get("name"), "target.name"),
+        namespace=(reader.text(namespace, "target.namespace", longest=63) or "default") if kind == "Job" else "",
+        uid=reader.text(target.get("uid"), "target.uid", longest=64),
+        reason=reader.text(whole.get("reason") or whole.get("message"), "reason", longest=1024),
+    )
+    if not command.action:
+        reader.refuse("action_required", "action", "action must be given.", "write OpenQueue, CloseQueue, SuspendQueue or ResumeQueue")
+    return Reading(command if command.action else None, tuple(reader.violations), tuple(reader.notices))

@@ -1,0 +1,171 @@
+"""What is filled in when left out, as (path, value) pairs: services write them, the mutating webhooks make a JSON patch of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from scheduler.admission.facts import Facts
+from scheduler.domain.queues import DEFAULT, ROOT
+
+HIERARCHY = "volcano.sh/hierarchy"
+HIERARCHY_WEIGHTS = "volcano.sh/hierarchy-weights"
+
+Path = tuple[str | int, ...]
+Defaults = list[tuple[Path, object]]
+
+_MAX_RETRY = 3
+_SCHEDULER = "volcano"
+
+
+def _part(value: object, key: str) -> Mapping[str, object]:
+    part = value.get(key) if isinstance(value, Mapping) else None
+    return part if isinstance(part, Mapping) else {}
+
+
+def queue_defaults(manifest: object) -> Defaults:
+    """For a queue that is being created."""
+    if not _has_usable_spec(manifest):
+        return []
+    spec, status = _part(manifest, "spec"), _part(manifest, "status")
+    is_root = _part(manifest, "metadata").get("name") == ROOT
+    weight = spec.get("weight")
+    is_left_out: dict[str, tuple[bool, object]] = {
+        "weight": (weight is None or (type(weight) is int and weight == 0), 1),
+        "reclaimable": (spec.get("reclaimable") is None, True),
+        "parent": (_is_blank(spec.get("parent")) and not is_root, ROOT),
+        "dequeueStrategy": (_is_blank(spec.get("dequeueStrategy")), "traverse"),
+        "state": (_is_blank(spec.get("state")) and _is_blank(status.get("state")), "Open"),
+    }
+    return [(("spec", field), value) for field, (left_out, value) in is_left_out.items() if left_out] + _hierarchy_defaults(manifest)
+
+
+def _is_blank(value: object) -> bool:
+    return value is None or value == ""
+
+
+def _has_usable_spec(manifest: object) -> bool:
+    """Only what is left out is filled in; a spec that is something else than an object is for the checks to refuse."""
+    return isinstance(manifest, Mapping) and (manifest.get("spec") is None or isinstance(manifest.get("spec"), Mapping))
+
+
+def _hierarchy_defaults(manifest: object) -> Defaults:
+    """The older hierarchy of annotations begins at root, whether or not it was written."""
+    annotations = _part(_part(manifest, "metadata"), "annotations")
+    path, weights = annotations.get(HIERARCHY), annotations.get(HIERARCHY_WEIGHTS)
+    if not isinstance(path, str) or not isinstance(weights, str) or not path or not weights:
+        return []
+    if path.split("/")[0] == ROOT:
+        return []
+    return [(("metadata", "annotations", HIERARCHY), f"root/{path}"), (("metadata", "annotations", HIERARCHY_WEIGHTS), f"1/{weights}")]
+
+
+def resolved_queue(named: object, namespace: object, facts: Facts) -> object:
+    """The queue work goes to: the one it names, but for none or `default` the one its namespace names."""
+    if named not in (None, "", DEFAULT):
+        return named
+    of_namespace = facts.queue_of_namespace(namespace) if isinstance(namespace, str) else ""
+    return of_namespace or DEFAULT
+
+
+def podgroup_defaults(manifest: object, facts: Facts) -> Defaults:
+    return _queue_default(manifest, facts) if _has_usable_spec(manifest) else []
+
+
+def _queue_default(manifest: object, facts: Facts) -> Defaults:
+    named = _part(manifest, "spec").get("queue")
+    queue = resolved_queue(named, _part(manifest, "metadata").get("namespace"), facts)
+    return [] if queue == named else [(("spec", "queue"), queue)]
+
+
+def job_defaults(manifest: object, facts: Facts) -> Defaults:
+    """For a job that is being created: its queue, its gang size, and what each task leaves out."""
+    if not _has_usable_spec(manifest):
+        return []
+    spec = _part(manifest, "spec")
+    defaults = _queue_default(manifest, facts)
+    if _is_blank(spec.get("schedulerName")):
+        defaults.append((("spec", "schedulerName"), _SCHEDULER))
+    if spec.get("maxRetry") is None:
+        defaults.append((("spec", "maxRetry"), _MAX_RETRY))
+    return defaults + _task_defaults(spec.get("tasks")) + _gang_default(spec)
+
+
+def _task_defaults(tasks: object) -> Defaults:
+    defaults: Defaults = []
+    for index, task in enumerate(tasks if isinstance(tasks, list) else []):
+        if not isinstance(task, Mapping):
+            continue
+        here: Path = ("spec", "tasks", index)
+        if _is_blank(task.get("name")):
+            defaults.append(((*here, "name"), f"default{index}"))
+        if task.get("replicas") is None:
+            defaults.append(((*here, "replicas"), 1))
+        if task.get("minAvailable") is None:
+            defaults.append(((*here, "minAvailable"), _task_gang(task)))
+        if task.get("maxRetry") is None:
+            defaults.append(((*here, "maxRetry"), _MAX_RETRY))
+    return defaults
+
+
+def _task_gang(task: Mapping[str, object]) -> int:
+    for field in ("minAvailable", "replicas"):
+        value = task.get(field)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return max(0, value)
+    return 1
+
+
+def _gang_default(spec: Mapping[str, object]) -> Defaults:
+    """minAvailable left out: as many as the tasks ask for together."""
+    tasks = spec.get("tasks")
+    if spec.get("minAvailable") is not None or not isinstance(tasks, list):
+        return []
+    return [(("spec", "minAvailable"), sum(_task_gang(task) for task in tasks if isinstance(task, Mapping)))]
+
+
+def with_defaults(manifest: Mapping[str, object], defaults: Defaults) -> dict[str, Any]:
+    """A copy of the manifest with the pairs written in; only what is on the way to a written value is copied."""
+    filled: dict[str, Any] = dict(manifest)
+    copied: dict[Path, Any] = {(): filled}
+    for path, value in defaults:
+        _owned(copied, path[:-1])[path[-1]] = value
+    return filled
+
+
+def _owned(copied: dict[Path, Any], path: Path) -> Any:
+    """The container at this path, copied once so that the caller's manifest stays as it was."""
+    if path not in copied:
+        holder = _owned(copied, path[:-1])
+        here = holder[path[-1]] if isinstance(path[-1], int) else holder.get(path[-1])
+        copied[path] = holder[path[-1]] = list(here) if isinstance(here, list) else dict(here or {})
+    return copied[path]
+
+
+def json_patch(manifest: Mapping[str, object], defaults: Defaults) -> list[dict[str, object]]:
+    """The pairs as RFC 6902 operations; an object that is missing on the way is added first."""
+    operations: list[dict[str, object]] = []
+    present: dict[Path, Any] = {(): dict(manifest)}
+    for path, value in defaults:
+        _add_parents(operations, present, path)
+        holder = present[path[:-1]]
+        exists = isinstance(path[-1], str) and path[-1] in holder
+        operations.append({"op": "replace" if exists else "add", "path": _pointer(path), "value": value})
+    return operations
+
+
+def _add_parents(operations: list[dict[str, object]], present: dict[Path, Any], path: Path) -> None:
+    for length in range(1, len(path)):
+        here = path[:length]
+        if here in present:
+            continue
+        holder = present[here[:-1]]
+        value = holder[here[-1]] if isinstance(here[-1], int) else holder.get(here[-1])
+        if value is None:
+            operations.append({"op": "add", "path": _pointer(here), "value": {}})
+            value = {}
+        present[here] = value
+
+
+def _pointer(path: Path) -> str:
+    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)

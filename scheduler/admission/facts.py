@@ -1,0 +1,34 @@
+"""What admission must know beside the proposed object and the tree: states, work in the queues, the cluster, the limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from scheduler.domain.queues import QueueState
+from scheduler.domain.resources import Resources
+
+QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The cluster as admission sees it.
+
+    `states` are the derived ones; a queue without one is not taken for Open. `total` is None while no node is known.
+    `namespaces` holds the annotations of each namespace.
+    """
+
+    states: Mapping[str, QueueState] = field(default_factory=dict)
+    live_podgroups: Mapping[str, int] = field(default_factory=dict)
+    allocated_pods: Mapping[str, int] = field(default_factory=dict)
+    unknown: frozenset[str] = frozenset()
+    total: Resources | None = None
+    namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    max_depth: int = 5
+    protects_root: bool = True
+    scheduler_names: frozenset[str] = frozenset({"volcano", "fumarole"})
+
+    def queue_of_namespace(self, namespace: str) -> str:
+        """The queue that a namespace's podgroups go to when they name none, "" where the namespace says nothing."""
+        return self.namespaces.get(namespace, {}).get(QUEUE_ANNOTATION, "")

@@ -1,0 +1,232 @@
+"""Kubernetes-shaped Queue objects, read into domain values and written back: shared by API, webhooks, apply and command line."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+from scheduler.admission.defaults import queue_defaults, with_defaults
+from scheduler.admission.shapes import Reader, shown
+from scheduler.admission.violations import Notice, Violation
+from scheduler.domain.lifecycle import WISHES, wish_of_status
+from scheduler.domain.queues import ROOT, DequeueStrategy, QueueSpec, QueueState
+from scheduler.domain.resources import Resources
+
+SCHEDULING_VERSIONS = ("scheduling.volcano.sh/v1beta1", "scheduling.sigs.dev/v1alpha2")
+JOB_VERSIONS = ("batch.volcano.sh/v1alpha1",)
+POD_VERSIONS = ("v1",)
+
+MOST_WEIGHT = 65535
+
+_OBJECT_FIELDS = ("apiVersion", "kind", "metadata", "spec", "status")
+_METADATA_FIELDS = (
+    "name",
+    "namespace",
+    "uid",
+    "creationTimestamp",
+    "resourceVersion",
+    "labels",
+    "annotations",
+    "generateName",
+    "generation",
+    "managedFields",
+    "ownerReferences",
+    "finalizers",
+    "selfLink",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+)
+_QUEUE_FIELDS = (
+    "weight",
+    "capability",
+    "deserved",
+    "guarantee",
+    "reclaimable",
+    "parent",
+    "priority",
+    "dequeueStrategy",
+    "state",
+    "type",
+    "affinity",
+    "extendClusters",
+)
+_UNUSED_QUEUE_FIELDS = ("affinity", "extendClusters")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading(Generic[T]):
+    """What was read, with every flaw of shape. `value` is None only where not even a name could be read."""
+
+    value: T | None
+    violations: tuple[Violation, ...] = ()
+    notices: tuple[Notice, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QueueReading:
+    """A queue as asked for. `sets_state` says that the request itself names a state; `is_unknown` that it came stored as Unknown."""
+
+    spec: QueueSpec
+    sets_state: bool = False
+    is_unknown: bool = False
+    uid: str = ""
+    resource_version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    name: str
+    namespace: str
+    uid: str
+    resource_version: str
+    labels: dict[str, str]
+    annotations: dict[str, str]
+
+
+def read_metadata(reader: Reader, manifest: Mapping[str, object]) -> Metadata:
+    given = reader.mapping(manifest.get("metadata"), "metadata")
+    reader.unknown_fields(given, _METADATA_FIELDS, "metadata")
+    return Metadata(
+        name=reader.name(given.get("name"), "metadata.name"),
+        namespace=reader.name(given.get("namespace"), "metadata.namespace", required=False),
+        uid=reader.text(given.get("uid"), "metadata.uid"),
+        resource_version=reader.text(_as_text(given.get("resourceVersion")), "metadata.resourceVersion"),
+        labels=reader.labels(given.get("labels"), "metadata.labels"),
+        annotations=reader.texts(given.get("annotations"), "metadata.annotations"),
+    )
+
+
+def _as_text(value: object) -> object:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def check_kind(reader: Reader, manifest: Mapping[str, object], kind: str, versions: Collection[str]) -> None:
+    """The kind and version may be left out; given, they must be ours."""
+    reader.unknown_fields(manifest, _OBJECT_FIELDS, "")
+    given = manifest.get("kind")
+    if given is not None and given != kind:
+        reader.refuse("invalid_kind", "kind", f"kind is {shown(given)}; here it must be {kind}.", f"write {kind}")
+    version = manifest.get("apiVersion")
+    if version is not None and version not in versions:
+        wanted = " or ".join(versions)
+        reader.refuse("invalid_api_version", "apiVersion", f"apiVersion is {shown(version)}; it must be {wanted}.", f"write {wanted}")
+
+
+def name_of(manifest: object) -> str:
+    """The name in a manifest whatever its shape, "" where there is none."""
+    metadata = manifest.get("metadata") if isinstance(manifest, Mapping) else None
+    name = metadata.get("name") if isinstance(metadata, Mapping) else None
+    return name if isinstance(name, str) else ""
+
+
+def read_queue(manifest: object, old: QueueSpec | None = None, *, imported: bool = False) -> Reading[QueueReading]:
+    """A Queue manifest, with defaults filled in. `old` is the stored queue when this is an update.
+
+    `imported` takes any `status.state` that comes without a `spec.state` as what another system had stored.
+    """
+    reader = Reader(queue=shown(name_of(manifest)))
+    if not isinstance(manifest, Mapping):
+        reader.wrong_type("", manifest, "an object with metadata and spec")
+        return Reading(None, tuple(reader.violations))
+    whole = reader.mapping(manifest, "the object")
+    check_kind(reader, whole, "Queue", SCHEDULING_VERSIONS)
+    metadata = read_metadata(reader, whole)
+    spec = _read_spec(reader, _spec_with_defaults(whole, old), metadata, old)
+    wish, sets_state, is_unknown = _read_state(reader, whole, metadata, old, imported)
+    value = QueueReading(replace(spec, state=wish), sets_state, is_unknown, metadata.uid, metadata.resource_version)
+    return Reading(value if metadata.name else None, tuple(reader.violations), tuple(reader.notices))
+
+
+def _spec_with_defaults(manifest: Mapping[str, object], old: QueueSpec | None) -> object:
+    if old is not None:  # an update is not defaulted: a weight of 0 is then a mistake, not something left out
+        return manifest.get("spec")
+    return with_defaults(manifest, queue_defaults(manifest)).get("spec")
+
+
+def _read_spec(reader: Reader, raw: object, metadata: Metadata, old: QueueSpec | None) -> QueueSpec:
+    given = reader.mapping(raw, "spec")
+    reader.unknown_fields(given, _QUEUE_FIELDS, "spec")
+    for unused in _UNUSED_QUEUE_FIELDS:
+        if given.get(unused) is not None:
+            reader.note("unused_field", f"spec.{unused}", f"spec.{unused} is known but not used here and was ignored")
+    weight = reader.number(given.get("weight"), "spec.weight", 1, least=1, most=MOST_WEIGHT, rule_id="weight_out_of_range")
+    strategies = [strategy.value for strategy in DequeueStrategy]
+    strategy = reader.choice(given.get("dequeueStrategy"), "spec.dequeueStrategy", strategies, "traverse", "invalid_dequeue_strategy")
+    return QueueSpec(
+        name=metadata.name,
+        parent=_read_parent(reader, given, metadata.name),
+        weight=weight,
+        capability=reader.resources(given.get("capability"), "spec.capability"),
+        deserved=reader.resources(given.get("deserved"), "spec.deserved"),
+        guarantee=_read_guarantee(reader, given.get("guarantee")),
+        reclaimable=reader.truth(given.get("reclaimable"), "spec.reclaimable", old.reclaimable if old else True),
+        priority=reader.number(given.get("priority"), "spec.priority", 0, rule_id="priority_out_of_range"),
+        dequeue_strategy=DequeueStrategy(strategy),
+        type=reader.text(given.get("type"), "spec.type"),
+        labels=metadata.labels,
+        annotations=metadata.annotations,
+    )
+
+
+def _read_parent(reader: Reader, given: Mapping[str, object], name: str) -> str:
+    parent = reader.name(given.get("parent"), "spec.parent", required=False)
+    return parent or ("" if name == ROOT else ROOT)
+
+
+def _read_guarantee(reader: Reader, value: object) -> Resources:
+    """Nested below `resource` as Volcano writes it, or flat."""
+    given = reader.mapping(value, "spec.guarantee")
+    if "resource" not in given:
+        return reader.resources(given, "spec.guarantee")
+    reader.unknown_fields(given, ("resource",), "spec.guarantee")
+    return reader.resources(given["resource"], "spec.guarantee.resource")
+
+
+def _read_state(
+    reader: Reader, manifest: Mapping[str, object], metadata: Metadata, old: QueueSpec | None, imported: bool
+) -> tuple[QueueState, bool, bool]:
+    """The wish, whether the request sets it, and whether the queue came stored as Unknown."""
+    unchanged = old.state if old else QueueState.OPEN
+    spec = manifest.get("spec")
+    asked = spec.get("state") if isinstance(spec, Mapping) else None
+    if asked is not None and asked != "":
+        wish = reader.choice(asked, "spec.state", [wish.value for wish in WISHES], unchanged.value, "invalid_state")
+        return QueueState(wish), True, False
+    status = reader.mapping(manifest.get("status"), "status")
+    stored = reader.text(status.get("state"), "status.state")
+    if old is not None:
+        _check_known(reader, stored)
+        return unchanged, False, False
+    return _wish_at_creation(reader, stored, metadata.annotations, imported)
+
+
+def _check_known(reader: Reader, stored: str) -> None:
+    reader.choice(stored, "spec.state", [state.value for state in QueueState], "Open", "invalid_state")
+
+
+def _wish_at_creation(reader: Reader, stored: str, annotations: Mapping[str, str], imported: bool) -> tuple[QueueState, bool, bool]:
+    allowed = [state.value for state in (QueueState if imported else WISHES)]
+    reader.choice(stored, "spec.state", allowed, "Open", "invalid_state")
+    wish = wish_of_status(stored, annotations) or QueueState.OPEN
+    return wish, bool(stored), stored == QueueState.UNKNOWN.value
+
+
+def queue_manifest(spec: QueueSpec) -> dict[str, object]:
+    """The `metadata` and `spec` of a queue as Kubernetes writes them; reading it gives the same queue."""
+    body: dict[str, object] = {
+        "weight": spec.weight,
+        "reclaimable": spec.reclaimable,
+        "parent": spec.parent,
+        "priority": spec.priority,
+        "dequeueStrategy": spec.dequeue_strategy.value,
+        "state": spec.state.value,
+        "type": spec.type,
+    }
+    body |= {field: amounts.to_quantities() for field, amounts in (("capability", spec.capability), ("deserved", spec.deserved)) if amounts}
+    if spec.guarantee:
+        body["guarantee"] = {"resource": spec.guarantee.to_quantities()}
+    metadata = {"name": spec.name, "labels": dict(spec.labels), "annotations": dict(spec.annotations)}
+    return {"apiVersion": SCHEDULING_VERSIONS[0], "kind": "Queue", "metadata": metadata, "spec": body}

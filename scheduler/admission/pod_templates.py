@@ -1,0 +1,83 @@
+"""What a pod asks of a node, out of a pod template: requests, selectors, tolerations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from scheduler.admission.shapes import Reader
+from scheduler.domain.resources import NOTHING, Resources, total
+
+_TOLERATION_FIELDS = ("key", "operator", "value", "effect")
+
+
+@dataclass(frozen=True, slots=True)
+class PodTemplate:
+    """`requests` is what all containers ask for together, without the one of `pods`. `raw` is the template as it came."""
+
+    requests: Resources = NOTHING
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    affinity: Mapping[str, object] = field(default_factory=dict)
+    tolerations: tuple[Mapping[str, str], ...] = ()
+    priority_class: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    raw: Mapping[str, object] = field(default_factory=dict)
+
+
+def read_template(reader: Reader, value: object, path: str) -> PodTemplate:
+    """`path` is "" for a pod, whose spec stands at the top."""
+    template = reader.mapping(value, path or "the object")
+    here = f"{path}." if path else ""
+    metadata = reader.mapping(template.get("metadata"), f"{here}metadata")
+    spec = reader.mapping(template.get("spec"), f"{here}spec")
+    at = f"{here}spec"
+    return PodTemplate(
+        requests=_requests(reader, spec, at),
+        node_selector=reader.texts(spec.get("nodeSelector"), f"{at}.nodeSelector"),
+        affinity=dict(reader.mapping(spec.get("affinity"), f"{at}.affinity")),
+        tolerations=tuple(
+            _toleration(reader, item, f"{at}.tolerations[{index}]") for index, item in _each(reader, spec, at, "tolerations")
+        ),
+        priority_class=reader.name(spec.get("priorityClassName"), f"{at}.priorityClassName", required=False),
+        labels=reader.texts(metadata.get("labels"), f"{here}metadata.labels"),
+        annotations=reader.texts(metadata.get("annotations"), f"{here}metadata.annotations"),
+        raw=template,
+    )
+
+
+def _each(reader: Reader, spec: Mapping[str, object], path: str, key: str) -> list[tuple[int, object]]:
+    return list(enumerate(reader.items(spec.get(key), f"{path}.{key}")))
+
+
+def _toleration(reader: Reader, value: object, path: str) -> dict[str, str]:
+    given = reader.mapping(value, path)
+    return {key: reader.text(given[key], f"{path}.{key}") for key in _TOLERATION_FIELDS if given.get(key) is not None}
+
+
+def _requests(reader: Reader, spec: Mapping[str, object], path: str) -> Resources:
+    """As Kubernetes counts: all containers together, or the largest init container where that is more, plus the overhead."""
+    together = total(_of_containers(reader, spec, path, "containers"))
+    peaks = _of_containers(reader, spec, path, "initContainers")
+    names = {*together, *(name for peak in peaks for name in peak)}
+    needed = Resources({name: max([together.amount(name), *(peak.amount(name) for peak in peaks)]) for name in names})
+    overhead = reader.resources(spec.get("overhead"), f"{path}.overhead")
+    return needed + overhead if overhead else needed
+
+
+def _of_containers(reader: Reader, spec: Mapping[str, object], path: str, key: str) -> list[Resources]:
+    return [_of_container(reader, item, f"{path}.{key}[{index}]") for index, item in _each(reader, spec, path, key)]
+
+
+def _of_container(reader: Reader, value: object, path: str) -> Resources:
+    """A limit without a request is the request."""
+    container = reader.mapping(value, path)
+    resources = reader.mapping(container.get("resources"), f"{path}.resources")
+    limits = reader.resources(resources.get("limits"), f"{path}.resources.limits")
+    requests = reader.resources(resources.get("requests"), f"{path}.resources.requests")
+    asked = Resources({**limits, **requests})
+    for name, amount in asked.items():
+        if amount < 0:
+            where = f"{path}.resources.requests.{name}"
+            reader.refuse("negative_quantity", where, f"{where} must be 0 or more.", "write 0 or more")
+    return asked.clamped_at_zero()

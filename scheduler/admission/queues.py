@@ -1,0 +1,258 @@
+"""May this queue be created or changed? Every rule is a function of (proposed, tree, facts) that yields what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from scheduler.admission.annotations import check_hierarchy_annotations
+from scheduler.admission.facts import Facts
+from scheduler.admission.manifests import QueueReading, Reading, read_queue
+from scheduler.admission.quotas import check_quotas, quota_notices
+from scheduler.admission.violations import Notice, Verdict, Violation, without_repeats
+from scheduler.domain.lifecycle import command_for, derive, judge
+from scheduler.domain.plans import counted, listed
+from scheduler.domain.queues import ROOT, QueueSpec, QueueState, QueueTree
+from scheduler.domain.resources import Resources, format_quantity
+
+_AMOUNTS: tuple[tuple[str, Callable[[QueueSpec], Resources]], ...] = (
+    ("spec.capability", lambda queue: queue.capability),
+    ("spec.deserved", lambda queue: queue.deserved),
+    ("spec.guarantee.resource", lambda queue: queue.guarantee),
+)
+
+
+def admit_queue(manifest: object, tree: QueueTree, facts: Facts, *, old: QueueSpec | None = None, imported: bool = False) -> Verdict:
+    """All that is wrong and all that is worth knowing about a queue manifest, shape and rules together."""
+    reading = read_queue(manifest, old, imported=imported)
+    return verdict_on(reading, tree, facts, old)
+
+
+def verdict_on(reading: Reading[QueueReading], tree: QueueTree, facts: Facts, old: QueueSpec | None) -> Verdict:
+    shape = Verdict(reading.violations, reading.notices)
+    if reading.value is None:
+        return shape
+    return shape + check_queue(reading.value.spec, tree, facts, old=old, sets_state=reading.value.sets_state)
+
+
+def check_queue(proposed: QueueSpec, tree: QueueTree, facts: Facts, *, old: QueueSpec | None = None, sets_state: bool = False) -> Verdict:
+    """Check a queue that is to be created (`old` is None) or changed."""
+    violations = list(_violations(proposed, tree, facts, old, sets_state))
+    notices = list(_notices(proposed, tree, facts, old))
+    return Verdict(without_repeats(violations), tuple(dict.fromkeys(notices)))
+
+
+def _violations(proposed: QueueSpec, tree: QueueTree, facts: Facts, old: QueueSpec | None, sets_state: bool) -> Iterator[Violation]:
+    yield from _check_name(proposed, tree, old)
+    yield from _check_amounts(proposed)
+    yield from check_hierarchy_annotations(proposed, tree)
+    if proposed.name == ROOT:
+        yield from _check_root(proposed, facts, old)
+        return
+    moves = old is None or (proposed.parent or ROOT) != (old.parent or ROOT)
+    if moves:
+        yield from _check_place(proposed, tree, facts)
+    if moves or (old is not None and _quotas_of(proposed) != _quotas_of(old)):
+        yield from _check_cluster_total(proposed, facts)
+        yield from check_quotas(proposed, tree)
+    if old is not None and sets_state and proposed.state is not old.state:
+        yield from _check_state_change(proposed, old, tree, facts)
+
+
+def _quotas_of(queue: QueueSpec) -> tuple[Resources, ...]:
+    return tuple(amounts(queue) for _, amounts in _AMOUNTS)
+
+
+def _check_name(proposed: QueueSpec, tree: QueueTree, old: QueueSpec | None) -> Iterator[Violation]:
+    if old is None and proposed.name in tree:
+        message = f"There is already a queue {proposed.name}."
+        yield Violation("already_exists", proposed.name, "metadata.name", message, "choose another name, or update the queue that is there")
+
+
+def _check_amounts(proposed: QueueSpec) -> Iterator[Violation]:
+    for path, amounts in _AMOUNTS:
+        for resource, amount in amounts(proposed).items():
+            if amount < 0:
+                text = format_quantity(resource, amount)
+                message = f"{path}.{resource} is {text}; it must be 0 or more."
+                yield Violation("negative_quantity", proposed.name, f"{path}.{resource}", message, "write 0 or more")
+    yield from _check_order(proposed, "guarantee", "deserved", "guarantee_exceeds_deserved")
+    yield from _check_order(proposed, "deserved", "capability", "deserved_exceeds_capability")
+    yield from _check_order(proposed, "guarantee", "capability", "guarantee_exceeds_capability")
+
+
+def _check_order(proposed: QueueSpec, lower: str, upper: str, rule_id: str) -> Iterator[Violation]:
+    """`lower` is at most `upper` for every resource that both name; what `upper` does not name is not limited by it."""
+    small: Resources = getattr(proposed, lower)
+    large: Resources = getattr(proposed, upper)
+    for resource in small:
+        if resource in large and small[resource] > large[resource] >= 0:
+            asked, limit = format_quantity(resource, small[resource]), format_quantity(resource, large[resource])
+            path = f"spec.{lower}.resource.{resource}" if lower == "guarantee" else f"spec.{lower}.{resource}"
+            message = f"{lower} {resource} {asked} of {proposed.name} is more than its {upper} {limit}."
+            yield Violation(rule_id, proposed.name, path, message, f"lower {lower} {resource} to {limit}, or raise {upper} to {asked}")
+
+
+def _check_root(proposed: QueueSpec, facts: Facts, old: QueueSpec | None) -> Iterator[Violation]:
+    if old is None:
+        return
+    if proposed.parent:
+        yield Violation(
+            "root_protected", ROOT, "spec.parent", "root can not be put below another queue.", "leave spec.parent of root empty"
+        )
+    if proposed.state is not QueueState.OPEN:
+        done = "closed" if proposed.state is QueueState.CLOSED else "suspended"
+        yield Violation("protected_queue", ROOT, "spec.state", f"root can not be {done}: it holds all other queues.", "leave it Open")
+    changed = [path for path, amounts in _AMOUNTS if amounts(proposed) != amounts(old)]
+    if changed and facts.protects_root:
+        what = ", ".join(path.split(".")[1] for path in changed)
+        message = f"The {what} of root can not be changed: capability, deserved and guarantee of root follow from the cluster."
+        yield Violation("root_protected", ROOT, changed[0], message, "change the queues below root instead")
+
+
+def _check_place(proposed: QueueSpec, tree: QueueTree, facts: Facts) -> Iterator[Violation]:
+    """The new parent: there, not itself or one of its own, not too deep, and not busy with work of its own."""
+    parent = proposed.parent or ROOT
+    if parent == proposed.name:
+        message = f"{proposed.name} can not be its own parent."
+        yield Violation("self_parent", proposed.name, "spec.parent", message, "name another queue, or leave it out for root")
+        return
+    below = {queue.name for queue in tree.descendants(proposed.name)} if proposed.name in tree else set()
+    if parent in below:
+        message = f"{proposed.name} can not be put below {parent}, which lies below {proposed.name} itself: the tree would be a ring."
+        yield Violation("parent_cycle", proposed.name, "spec.parent", message, f"move {parent} away first")
+        return
+    yield from _check_way_up(proposed, tree)
+    yield from _check_depth(proposed, tree, facts)
+    yield from _check_busy_parent(proposed, tree, facts)
+
+
+def _check_way_up(proposed: QueueSpec, tree: QueueTree) -> Iterator[Violation]:
+    placed = tree.with_queue(proposed)
+    path = [proposed.name, *placed.ancestors(proposed.name)]
+    missing = placed.parent_of(path[-1])
+    if missing and missing not in placed and missing != ROOT:  # root is always there, even before its row is
+        whose = "its parent" if len(path) == 1 else f"the parent of {path[-1]}"
+        message = f"{proposed.name} can not be put there: {missing}, {whose}, does not exist."
+        yield Violation("parent_not_found", proposed.name, "spec.parent", message, f"create {missing} first, or name another queue")
+    elif missing and missing in path:
+        message = f"{proposed.name} can not be put there: {missing} and the queues above it form a ring."
+        yield Violation("parent_cycle", proposed.name, "spec.parent", message, f"give {missing} another parent first")
+
+
+def _check_depth(proposed: QueueSpec, tree: QueueTree, facts: Facts) -> Iterator[Violation]:
+    """A child of root has depth 1. The whole moved subtree counts."""
+    placed = tree.with_queue(proposed)
+    own = _levels_up(placed, proposed.name)
+    height = max((_levels_up(placed, queue.name) - own for queue in placed.descendants(proposed.name)), default=0)
+    if own + height > facts.max_depth:
+        with_below = f" and reach {own + height} with what is below it" if height else ""
+        message = f"{proposed.name} would be {own} levels below root{with_below}; {facts.max_depth} are allowed."
+        yield Violation("max_depth_exceeded", proposed.name, "spec.parent", message, "choose a parent nearer to root")
+
+
+def _levels_up(tree: QueueTree, name: str) -> int:
+    return sum(ancestor != ROOT for ancestor in tree.ancestors(name)) + 1
+
+
+def _check_busy_parent(proposed: QueueSpec, tree: QueueTree, facts: Facts) -> Iterator[Violation]:
+    parent = proposed.parent or ROOT
+    if parent == ROOT:
+        return
+    live = facts.live_podgroups.get(parent, 0)
+    is_leaf = not any(child.name != proposed.name for child in tree.children(parent))
+    pods = facts.allocated_pods.get(parent, 0) if is_leaf else 0
+    if not live and not pods:
+        return
+    parts = [counted(live, "podgroup") + " of its own that are not Completed"] if live else []
+    parts += [counted(pods, "allocated pod")] if pods else []
+    message = f"{proposed.name} can not be put below {parent}, which has {' and '.join(parts)}: only a queue without work can get children."
+    yield Violation("parent_has_allocated_pods", proposed.name, "spec.parent", message, f"close {parent} and let it drain, or name another")
+
+
+def _check_cluster_total(proposed: QueueSpec, facts: Facts) -> Iterator[Violation]:
+    if facts.total is None:
+        return
+    for resource, amount in proposed.guarantee.items():
+        total = facts.total.amount(resource)
+        if amount > total:
+            asked, there = format_quantity(resource, amount), format_quantity(resource, total)
+            message = f"guarantee {resource} {asked} of {proposed.name} is more than the whole cluster has ({there})."
+            path = f"spec.guarantee.resource.{resource}"
+            yield Violation("guarantee_exceeds_cluster", proposed.name, path, message, f"lower it to {there} or less")
+
+
+def _check_state_change(proposed: QueueSpec, old: QueueSpec, tree: QueueTree, facts: Facts) -> Iterator[Violation]:
+    """A change of `spec.state` is a command, and refused where the command is."""
+    command = command_for(proposed.state, old.state)
+    standings = derive(tree, facts.live_podgroups, facts.unknown)
+    judgement = judge(tree, standings, proposed.name, command, live=facts.live_podgroups, unknown=facts.unknown)
+    if judgement.refusal:
+        yield Violation(judgement.refusal.rule_id, proposed.name, "spec.state", judgement.refusal.message, judgement.refusal.fix)
+
+
+def _notices(proposed: QueueSpec, tree: QueueTree, facts: Facts, old: QueueSpec | None) -> Iterator[Notice]:
+    if proposed.name == ROOT:
+        return
+    placed = tree.with_queue(proposed)
+    if old is None or proposed.parent != old.parent:
+        yield from _inherited_notices(proposed, placed, facts)
+    if old is not None and proposed.state is QueueState.SUSPENDED and facts.states.get(proposed.name) is QueueState.CLOSED:
+        yield Notice(
+            "suspend_ignored", proposed.name, f"{proposed.name} is Closed and stays so: open it first, then suspend it.", "spec.state"
+        )
+    yield from quota_notices(proposed, placed, facts)
+
+
+def _inherited_notices(proposed: QueueSpec, placed: QueueTree, facts: Facts) -> Iterator[Notice]:
+    standing = derive(placed, facts.live_podgroups, facts.unknown)[proposed.name]
+    if standing.closed_by:
+        message = f"{proposed.name} is {standing.state} at once, because {standing.closed_by} above it is closed."
+        yield Notice("parent_closed", proposed.name, message, "spec.parent")
+    if standing.suspended_by:
+        message = f"{proposed.name} is Suspended at once, because {standing.suspended_by} above it is suspended."
+        yield Notice("parent_suspended", proposed.name, message, "spec.parent")
+
+
+def check_delete(name: str, tree: QueueTree, facts: Facts, *, cascade: bool = False) -> Verdict:
+    """Everything that stands against deleting the queue, and with `cascade` against deleting any queue below it."""
+    if name not in tree and name not in PROTECTED:
+        return Verdict((Violation("queue_not_found", name, "metadata.name", f"There is no queue {name} to delete."),))
+    doomed = deletion_order(name, tree) if cascade else [name]
+    return Verdict(tuple(blocker for queue in doomed for blocker in _blockers(queue, tree, facts, cascade)))
+
+
+def deletion_order(name: str, tree: QueueTree) -> list[str]:
+    """The queue and all below it, children before their parents."""
+    return [*(queue.name for queue in reversed(tree.descendants(name))), name]
+
+
+def _blockers(name: str, tree: QueueTree, facts: Facts, cascade: bool) -> Iterator[Violation]:
+    if name in PROTECTED:
+        yield Violation("protected_queue", name, "metadata.name", f"{name} can not be deleted: the scheduler needs it.")
+    children = [child.name for child in tree.children(name)]
+    if children and not cascade:
+        message = f"{name} has {counted(len(children), 'child', 'children')} ({listed(children)})."
+        yield Violation("has_children", name, "metadata.name", message, "delete the children first, or delete with cascade=true")
+    state = facts.states.get(name, QueueState.OPEN)
+    if state is not QueueState.CLOSED:
+        message = f"{name} is {state}; only a Closed queue can be deleted."
+        yield Violation("queue_not_closed", name, "status.state", message, f"close {name} and wait until it is Closed")
+    yield from _work_in(name, tree, facts)
+
+
+def _work_in(name: str, tree: QueueTree, facts: Facts) -> Iterator[Violation]:
+    live = facts.live_podgroups.get(name, 0)
+    if live:
+        message = f"{name} has {counted(live, 'podgroup')} not Completed."
+        yield Violation("has_podgroups", name, "status", message, "let them finish, or cancel their jobs")
+    pods = facts.allocated_pods.get(name, 0)
+    if pods and tree.is_leaf(name):  # a parent's allocated pods are those of its children
+        yield Violation(
+            "has_allocated_pods", name, "status.allocated.pods", f"{name} has {counted(pods, 'allocated pod')}.", "let them end"
+        )
+
+
+PROTECTED = (ROOT, "default")
+STATE_RULES = frozenset(
+    {"parent_not_open", "protected_queue", "queue_not_closed", "has_children", "has_podgroups", "has_allocated_pods", "has_jobs"}
+)

@@ -1,0 +1,188 @@
+"""Capability, deserved and guarantee in the tree: what children may have of their parent, and what the cluster really has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from scheduler.admission.facts import Facts
+from scheduler.admission.violations import Notice, Violation
+from scheduler.domain.queues import ROOT, QueueSpec, QueueTree
+from scheduler.domain.resources import Resources, format_quantity, total
+
+_Amounts = Callable[[QueueSpec], Resources]
+
+_SHARED: tuple[tuple[str, str, str, _Amounts], ...] = (
+    ("guarantee", "spec.guarantee.resource", "children_guarantee_exceeds_parent", lambda queue: queue.guarantee),
+    ("deserved", "spec.deserved", "children_deserved_exceeds_parent", lambda queue: queue.deserved),
+)
+_SIBLINGS_SHOWN = 6
+
+
+def check_quotas(proposed: QueueSpec, tree: QueueTree) -> Iterator[Violation]:
+    """The queue against those above it, beside it and below it. Root is exempt: what it has is what the cluster has."""
+    placed = tree.with_queue(proposed)
+    yield from check_capability_above(proposed, placed)
+    if placed.parent_of(proposed.name) in placed and placed.parent_of(proposed.name) != ROOT:
+        parent = placed[placed.parent_of(proposed.name)]
+        yield from _check_sums(parent, placed.children(parent.name), proposed)
+    yield from check_children(proposed, placed)
+
+
+def check_children(proposed: QueueSpec, tree: QueueTree) -> Iterator[Violation]:
+    """What the children have together, and what any queue below may reach, against the queue itself."""
+    children = tree.children(proposed.name)
+    if children:
+        yield from _check_capability_below(proposed, tree)
+        yield from _check_sums(proposed, children, proposed)
+
+
+def check_capability_above(proposed: QueueSpec, tree: QueueTree) -> Iterator[Violation]:
+    """For each resource the nearest ancestor that limits it counts."""
+    above = [tree[name] for name in tree.ancestors(proposed.name) if name != ROOT]
+    for resource, amount in proposed.capability.items():
+        limiting = next((queue for queue in above if resource in queue.capability), None)
+        if limiting and amount > limiting.capability[resource]:
+            asked, limit = format_quantity(resource, amount), format_quantity(resource, limiting.capability[resource])
+            message = f"capability {resource} {asked} of {proposed.name} is more than the {limit} of {limiting.name} above it."
+            fix = f"lower capability {resource} of {proposed.name} to {limit}, or raise that of {limiting.name} to {asked}"
+            yield Violation("capability_exceeds_ancestor", proposed.name, f"spec.capability.{resource}", message, fix)
+
+
+def _check_capability_below(proposed: QueueSpec, tree: QueueTree) -> Iterator[Violation]:
+    for resource, amount in proposed.capability.items():
+        highest, holder = _highest_below(proposed.name, resource, tree)
+        if highest > amount:
+            asked, limit = format_quantity(resource, highest), format_quantity(resource, amount)
+            message = f"capability {resource} {limit} of {proposed.name} is less than the {asked} of {holder} below it."
+            fix = f"raise capability {resource} of {proposed.name} to {asked}, or lower that of {holder} to {limit}"
+            yield Violation("capability_below_descendant", proposed.name, f"spec.capability.{resource}", message, fix)
+
+
+def _highest_below(name: str, resource: str, tree: QueueTree) -> tuple[int, str]:
+    """The highest capability below and who has it; a queue that sets the resource speaks for all below it."""
+    highest, holder = -1, ""
+    waiting, seen = list(tree.children(name)), {name}
+    while waiting:
+        queue = waiting.pop()
+        if queue.name in seen:
+            continue
+        seen.add(queue.name)
+        if resource not in queue.capability:
+            waiting.extend(tree.children(queue.name))
+        elif queue.capability[resource] > highest:
+            highest, holder = queue.capability[resource], queue.name
+    return highest, holder
+
+
+def _check_sums(parent: QueueSpec, children: Iterable[QueueSpec], subject: QueueSpec) -> Iterator[Violation]:
+    """What the children have together is at most what the parent has; what the parent does not name counts as none."""
+    for what, path, rule_id, amounts in _SHARED:
+        shares = {child.name: amounts(child) for child in children}
+        together, has = total(shares.values()), amounts(parent)
+        for resource, amount in together.items():
+            if amount > has.amount(resource):
+                message = _overshoot(what, resource, shares, f"{parent.name} has", amount, has.amount(resource))
+                fix = _sum_fix(what, resource, parent, subject, shares, amount - has.amount(resource), amount)
+                yield Violation(rule_id, subject.name, f"{path}.{resource}", message, fix)
+
+
+def _overshoot(what: str, resource: str, shares: Mapping[str, Resources], whose: str, amount: int, limit: int) -> str:
+    """ "children of p have together deserved cpu 5, p has 4, 1 too many: c1 3, c2 2"."""
+    largest = sorted(((share.amount(resource), name) for name, share in shares.items() if share.amount(resource)), reverse=True)
+    rows = ", ".join(f"{name} {format_quantity(resource, part)}" for part, name in largest[:_SIBLINGS_SHOWN])
+    more = f" and {len(largest) - _SIBLINGS_SHOWN} more" if len(largest) > _SIBLINGS_SHOWN else ""
+    figures = [format_quantity(resource, number) for number in (amount, limit, amount - limit)]
+    return f"The children's {what} {resource} is {figures[0]} together, {whose} {figures[1]}, {figures[2]} too many: {rows}{more}."
+
+
+def _sum_fix(
+    what: str, resource: str, parent: QueueSpec, subject: QueueSpec, shares: Mapping[str, Resources], over: int, amount: int
+) -> str:
+    raised = f"raise {what} {resource} of {parent.name} to {format_quantity(resource, amount)}"
+    own = shares[subject.name].amount(resource) if subject.name in shares else 0
+    if own < over:
+        return raised
+    return f"lower {what} {resource} of {subject.name} to {format_quantity(resource, own - over)}, or {raised}"
+
+
+def quota_notices(proposed: QueueSpec, placed: QueueTree, facts: Facts) -> Iterator[Notice]:
+    """What is allowed although the cluster, as it is now, could not give it."""
+    yield from _notices(proposed, facts.total, _FirstLevel(placed))
+
+
+def tree_notices(tree: QueueTree, facts: Facts) -> dict[str, list[Notice]]:
+    """For each queue what the cluster can not give it now: kept with the queue and refreshed when the cluster changes."""
+    first_level = _FirstLevel(tree)
+    notices = {queue.name: list(_notices(queue, facts.total, first_level)) for queue in tree if queue.name != ROOT}
+    return {name: found for name, found in notices.items() if found}
+
+
+class _FirstLevel:
+    """What the children of root ask for, each and together; they share the cluster itself. Added up once for all of them."""
+
+    def __init__(self, tree: QueueTree) -> None:
+        siblings = tree.children(ROOT)
+        self.shares = {what: {queue.name: amounts(queue) for queue in siblings} for what, _, _, amounts in _SHARED}
+        self.together = {what: total(shares.values()) for what, shares in self.shares.items()}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.shares["guarantee"]
+
+
+def _notices(queue: QueueSpec, cluster: Resources | None, first_level: _FirstLevel) -> Iterator[Notice]:
+    if cluster is None:
+        if not queue.guarantee.is_empty:
+            message = f"The guarantee of {queue.name} could not be compared with the cluster: no node is known yet."
+            yield Notice("cluster_unknown", queue.name, message, "spec.guarantee.resource")
+        return
+    yield from _alone(queue, cluster)
+    if queue.name in first_level:
+        yield from _with_the_others(queue, cluster, first_level)
+
+
+def _alone(queue: QueueSpec, cluster: Resources) -> Iterator[Notice]:
+    for what, path, _, amounts in _SHARED:
+        for resource, amount in amounts(queue).items():
+            if amount > cluster.amount(resource):
+                asked, there = format_quantity(resource, amount), format_quantity(resource, cluster.amount(resource))
+                message = f"{what} {resource} {asked} of {queue.name} is more than the cluster has now ({there})."
+                yield Notice(f"{what}_exceeds_cluster", queue.name, message, f"{path}.{resource}")
+
+
+def _with_the_others(queue: QueueSpec, cluster: Resources, first_level: _FirstLevel) -> Iterator[Notice]:
+    """One that takes part in asking too much is told so, also when its own part alone would be there."""
+    for what, path, _, amounts in _SHARED:
+        together = first_level.together[what]
+        for resource, amount in amounts(queue).items():
+            limit = cluster.amount(resource)
+            if amount and amount <= limit < together[resource]:
+                message = _overshoot(what, resource, first_level.shares[what], "the cluster has", together[resource], limit)
+                yield Notice(f"{what}_exceeds_left", queue.name, message, f"{path}.{resource}")
+
+
+def hierarchy_problems(tree: QueueTree, max_depth: int) -> dict[str, list[Violation]]:
+    """Which stored queues break the rules of the tree; only data from outside can."""
+    found: dict[str, list[Violation]] = {}
+    rings = {name for ring in tree.cycles() for name in ring}
+    for queue in tree:
+        problems = list(_problems(queue, tree, max_depth, queue.name in rings))
+        if problems:
+            found[queue.name] = problems
+    return found
+
+
+def _problems(queue: QueueSpec, tree: QueueTree, max_depth: int, in_ring: bool) -> Iterator[Violation]:
+    if queue.name == ROOT:
+        return
+    if in_ring:
+        yield Violation("parent_cycle", queue.name, "spec.parent", f"{queue.name} lies below itself: {queue.parent} leads back to it.")
+        return
+    if queue.parent and queue.parent not in tree:
+        yield Violation("parent_not_found", queue.name, "spec.parent", f"{queue.parent}, the parent of {queue.name}, does not exist.")
+    if tree.depth(queue.name) > max_depth:
+        message = f"{queue.name} is {tree.depth(queue.name)} levels below root; {max_depth} are allowed."
+        yield Violation("max_depth_exceeded", queue.name, "spec.parent", message)
+    yield from check_capability_above(queue, tree)
+    children = tree.children(queue.name)
+    if children:
+        yield from _check_sums(queue, children, queue)

@@ -1,0 +1,213 @@
+"""Reading objects that anybody may have written: whatever is in them, the answer is values and violations, never an exception."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from scheduler.admission.violations import Notice, Violation
+from scheduler.domain.resources import QuantityError, Resources, parse_quantity
+
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
+_QUALIFIED = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?", re.ASCII)
+_LONGEST_NAME = 253
+_LONGEST_LABEL = 63
+_MOST_ENTRIES = 1000
+_LONGEST_TEXTS = 256 * 1024
+INT32 = 2**31 - 1
+
+_MISSING = object()
+
+
+def is_label(text: str) -> bool:
+    return len(text) <= _LONGEST_LABEL and _LABEL.fullmatch(text) is not None
+
+
+def is_subdomain(text: str) -> bool:
+    """A DNS-1123 subdomain: lower-case words joined by dots, 253 characters at most."""
+    return len(text) <= _LONGEST_NAME and all(_LABEL.fullmatch(part) for part in text.split("."))
+
+
+def is_qualified(text: str) -> bool:
+    """A label key or resource name: "cpu", "nvidia.com/gpu"."""
+    prefix, slash, name = text.rpartition("/")
+    named = len(name) <= _LONGEST_LABEL and _QUALIFIED.fullmatch(name) is not None
+    return named and (not slash or is_subdomain(prefix))
+
+
+def shown(value: object, limit: int = 60) -> str:
+    """A value as an error message may show it: short, and printable whatever it is."""
+    text = value if isinstance(value, str) else type(value).__name__ if isinstance(value, (dict, list)) else repr(value)
+    text = "".join(character if character.isprintable() else "?" for character in text[: limit + 1])
+    return text if len(text) <= limit else text[:limit] + "…"
+
+
+def _is_storable(text: str) -> bool:
+    """PostgreSQL keeps no NUL, and half a surrogate pair is no text at all."""
+    return "\x00" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+@dataclass(slots=True)
+class Reader:
+    """Collects what is wrong and what is odd while an object is read. `queue` is named in each violation."""
+
+    queue: str = ""
+    violations: list[Violation] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
+
+    def refuse(self, rule_id: str, path: str, message: str, fix: str = "") -> None:
+        self.violations.append(Violation(rule_id, self.queue, path, message, fix))
+
+    def note(self, code: str, path: str, message: str) -> None:
+        self.notices.append(Notice(code, self.queue, message, path))
+
+    def wrong_type(self, path: str, value: object, wanted: str) -> None:
+        self.refuse("invalid_value", path, f"{path} must be {wanted}, not {_kind_of(value)} ({shown(value)}).", f"write {wanted}")
+
+    def mapping(self, value: object, path: str) -> Mapping[str, object]:
+        """An object; empty where it is left out or is something else."""
+        if value is None:
+            return {}
+        if not isinstance(value, Mapping):
+            self.wrong_type(path, value, "an object")
+            return {}
+        return {key: item for key, item in value.items() if self._is_key(key, path)}
+
+    def _is_key(self, key: object, path: str) -> bool:
+        if isinstance(key, str) and _is_storable(key):
+            return True
+        self.refuse("invalid_value", path, f"{path} has the key {shown(key)}, which is not text.")
+        return False
+
+    def items(self, value: object, path: str) -> list[object]:
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            self.wrong_type(path, value, "a list")
+            return []
+        return value
+
+    def text(self, value: object, path: str, default: str = "", longest: int = _LONGEST_NAME) -> str:
+        if value is None:
+            return default
+        if not isinstance(value, str):
+            self.wrong_type(path, value, "text")
+            return default
+        if not _is_storable(value):
+            self.refuse("invalid_value", path, f"{path} has characters that can not be stored ({shown(value)}).")
+            return default
+        if len(value) > longest:
+            self.refuse("too_long", path, f"{path} has {len(value)} characters, {longest} are allowed.")
+            return default
+        return value
+
+    def truth(self, value: object, path: str, default: bool) -> bool:
+        if value is None:
+            return default
+        if not isinstance(value, bool):
+            self.wrong_type(path, value, "true or false")
+            return default
+        return value
+
+    def number(
+        self, value: object, path: str, default: int, *, least: int = 0, most: int = INT32, rule_id: str = "number_out_of_range"
+    ) -> int:
+        """A whole number in a range; the default where it is left out or wrong."""
+        if value is None:
+            return default
+        if isinstance(value, bool) or not isinstance(value, int):
+            self.wrong_type(path, value, "a whole number")
+            return default
+        if not least <= value <= most:
+            self.refuse(rule_id, path, f"{path} is {value}; it must be from {least} to {most}.", f"write a number from {least} to {most}")
+            return default
+        return value
+
+    def choice(self, value: object, path: str, allowed: Collection[str], default: str, rule_id: str) -> str:
+        if value is None or value == "":
+            return default
+        if isinstance(value, str) and value in allowed:
+            return value
+        wanted = ", ".join(allowed)
+        near = difflib.get_close_matches(value, allowed, 1, 0.6) if isinstance(value, str) else []
+        fix = f"write {near[0]}" if near else f"write one of {wanted}"
+        self.refuse(rule_id, path, f"{path} is {shown(value)}; it must be one of {wanted}.", fix)
+        return default
+
+    def name(self, value: object, path: str, *, required: bool = True) -> str:
+        """A DNS-1123 subdomain, as Kubernetes names things. "" where it is left out."""
+        text = self.text(value, path, longest=10 * _LONGEST_NAME)
+        if not text:
+            if required and (value is None or value == ""):
+                self.refuse("name_required", path, f"{path} must be given.")
+            return ""
+        if not is_subdomain(text):
+            rule = "must be lower-case letters, digits, - and ., begin and end with a letter or digit, and have at most 253 characters"
+            self.refuse("invalid_name", path, f"{path} is {shown(text)}; a name {rule}.", _tidied(text))
+        return text
+
+    def texts(self, value: object, path: str) -> dict[str, str]:
+        """A map of text to text, such as annotations."""
+        given = self.mapping(value, path)
+        if sum(len(key) + len(text) for key, text in given.items() if isinstance(text, str)) > _LONGEST_TEXTS:
+            self.refuse("too_long", path, f"{path} is larger than {_LONGEST_TEXTS // 1024} KiB.")
+            return {}
+        return {key: self.text(text, f"{path}[{shown(key)}]", longest=_LONGEST_TEXTS) for key, text in given.items()}
+
+    def labels(self, value: object, path: str) -> dict[str, str]:
+        labels = self.texts(value, path)
+        for key, text in labels.items():
+            if not is_qualified(key) or (text and not (len(text) <= _LONGEST_LABEL and _QUALIFIED.fullmatch(text))):
+                self.refuse("invalid_label", path, f"{path} has {shown(key)}: {shown(text)}, which is not a Kubernetes label.")
+        return labels
+
+    def resources(self, value: object, path: str) -> Resources:
+        """Quantities by resource name; each that can not be read is a violation of its own and left out. Negative ones are read."""
+        given = self.mapping(value, path)
+        if len(given) > _MOST_ENTRIES:
+            self.refuse("too_long", path, f"{path} names {len(given)} resources, {_MOST_ENTRIES} are allowed.")
+            return Resources()
+        return Resources(self._amounts(given, path))
+
+    def _amounts(self, given: Mapping[str, object], path: str) -> Iterator[tuple[str, int]]:
+        for resource, quantity in given.items():
+            if not is_qualified(resource):
+                self.refuse("invalid_resource_name", path, f"{path} names {shown(resource)}, which is not a resource name.")
+                continue
+            try:
+                yield resource, parse_quantity(resource, quantity)
+            except QuantityError as error:
+                where = f"{path}.{resource}"
+                self.refuse("invalid_quantity", where, f"{where}: {shown(quantity)} {error.problem}.", _quantity_fix(error.problem))
+
+    def unknown_fields(self, given: Mapping[str, object], known: Collection[str], path: str) -> None:
+        for key in given:
+            if key not in known:
+                near = difflib.get_close_matches(key, known, 1, 0.75)
+                hint = f"; did you mean {near[0]}?" if near else ""
+                where = f"{path}.{shown(key)}" if path else shown(key)
+                self.note("unknown_field", where, f"{where} is not known and was ignored{hint}")
+
+
+def _kind_of(value: object) -> str:
+    for kind, word in _KINDS.items():
+        if isinstance(value, kind):
+            return word
+    return type(value).__name__
+
+
+_KINDS: dict[type, str] = {bool: "true or false", int: "a number", float: "a fraction", str: "text", dict: "an object", list: "a list"}
+
+
+def _tidied(text: str) -> str:
+    """A name that would do, made from one that does not."""
+    candidate = re.sub(r"[^a-z0-9.-]+", "-", text.lower())
+    candidate = ".".join(part.strip("-") for part in candidate.split(".") if part.strip("-"))
+    return f"write {candidate}" if candidate and is_subdomain(candidate) else ""
+
+
+def _quantity_fix(problem: str) -> str:
+    _, _, fix = problem.partition("; ")
+    return fix if fix.startswith("write") else ""

@@ -1,0 +1,59 @@
+"""The answer of admission: every rule that is broken, and what is allowed but worth knowing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One broken rule. `field` is the path in the manifest, `fix` what to write instead, where that follows."""
+
+    rule_id: str
+    queue: str
+    field: str
+    message: str
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something that is allowed but that the user should know."""
+
+    code: str
+    queue: str
+    message: str
+    field: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """All violations at once, and all notices. Nothing violated means admitted."""
+
+    violations: tuple[Violation, ...] = ()
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def allowed(self) -> bool:
+        return not self.violations
+
+    def __add__(self, other: Verdict) -> Verdict:
+        return Verdict(without_repeats(self.violations + other.violations), (*self.notices, *other.notices))
+
+
+def without_repeats(violations: Iterable[Violation]) -> tuple[Violation, ...]:
+    return tuple(dict.fromkeys(violations))
+
+
+def in_words(violations: Iterable[Violation]) -> str:
+    """All messages in one line, as Kubernetes joins them."""
+    return "; ".join(violation.message for violation in violations)
+
+
+class Rejected(Exception):
+    """What was asked for breaks rules. `by_state` says that the object is fine and only the state of things forbids it."""
+
+    def __init__(self, violations: Iterable[Violation], notices: Iterable[Notice] = (), *, by_state: bool = False) -> None:
+        self.violations, self.notices, self.by_state = tuple(violations), tuple(notices), by_state
+        super().__init__(in_words(self.violations))

@@ -1,0 +1,165 @@
+"""May this job, podgroup or pod go into that queue? One check of the queue for every kind of work and every door."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TypeVar
+
+from scheduler.admission.facts import QUEUE_ANNOTATION, Facts
+from scheduler.admission.job_changes import check_job_change
+from scheduler.admission.manifests import Reading
+from scheduler.admission.violations import Verdict, Violation, without_repeats
+from scheduler.admission.workload_manifests import (
+    JobManifest,
+    PodGroupManifest,
+    PodManifest,
+    read_job,
+    read_pod,
+    read_podgroup,
+)
+from scheduler.domain.lifecycle import TAKES_WORK
+from scheduler.domain.plans import counted
+from scheduler.domain.queues import DEFAULT, ROOT, QueueState, QueueTree
+
+T = TypeVar("T")
+
+_BUDGETS = ("volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable")
+
+
+def check_queue_takes_work(
+    queue: str, tree: QueueTree, facts: Facts, *, field: str = "spec.queue", again: bool = False
+) -> Iterator[Violation]:
+    """The queue is there, is a leaf and not root, and is Open or Suspended.
+
+    `again` is for work that was admitted before and comes back (a job that restarts): it may also return to a Closing queue.
+    """
+    if queue not in tree:
+        yield Violation("queue_not_found", queue, field, f"There is no queue {queue}.", "name a queue that exists")
+        return
+    if queue == ROOT:
+        yield Violation("queue_is_root", queue, field, "root takes no work of its own; it only holds other queues.", "name a leaf queue")
+        return
+    children = tree.children(queue)
+    if children:
+        message = f"{queue} has {counted(len(children), 'child', 'children')} and takes no work of its own; only a leaf queue does."
+        yield Violation("queue_not_leaf", queue, field, message, f"name a queue below {queue}, such as {children[0].name}")
+    yield from _check_state(queue, facts, field, again)
+
+
+def _check_state(queue: str, facts: Facts, field: str, again: bool) -> Iterator[Violation]:
+    state = facts.states.get(queue)
+    if state in TAKES_WORK or (again and state is QueueState.CLOSING):
+        return
+    shown = state.value if state else "in no state yet"
+    message = f"{queue} is {shown} and takes no jobs; a queue must be Open or Suspended for that."
+    yield Violation("queue_not_open", queue, field, message, f"open {queue}, or name another queue")
+
+
+def admit_job(manifest: object, tree: QueueTree, facts: Facts) -> Verdict:
+    """A job that is to be created."""
+    return job_verdict(read_job(manifest, facts), tree, facts)
+
+
+def job_verdict(reading: Reading[JobManifest], tree: QueueTree, facts: Facts) -> Verdict:
+    shape = Verdict(reading.violations, reading.notices)
+    if reading.value is None:
+        return shape
+    rules = without_repeats([*check_queue_takes_work(reading.value.queue, tree, facts), *_check_gang(reading.value)])
+    return shape + Verdict(rules)
+
+
+def _check_gang(job: JobManifest) -> Iterator[Violation]:
+    """The gang can be complete: no more is waited for than there will ever be."""
+    if job.tasks and job.min_available > job.replicas:
+        message = f"minAvailable {job.min_available} of {job.metadata.name} is more than the {job.replicas} replicas of its tasks together."
+        fix = f"lower minAvailable to {job.replicas}, or add replicas"
+        yield Violation("min_available_exceeds_replicas", job.queue, "spec.minAvailable", message, fix)
+    for index, task in enumerate(job.tasks):
+        if task.min_available > task.replicas:
+            message = f"minAvailable {task.min_available} of task {task.name} is more than its {task.replicas} replicas."
+            path = f"spec.tasks[{index}].minAvailable"
+            yield Violation("min_available_exceeds_replicas", job.queue, path, message, f"lower it to {task.replicas}, or add replicas")
+
+
+def admit_job_change(manifest: object, old_manifest: object, facts: Facts) -> Verdict:
+    """A job that is to be changed; `old_manifest` is it as stored. A flaw that it had before does not keep it from being changed."""
+    reading = read_job(manifest, facts)
+    known = set(read_job(old_manifest, facts).violations)
+    shape = Verdict(tuple(violation for violation in reading.violations if violation not in known), reading.notices)
+    if reading.value is None or not isinstance(manifest, Mapping) or not isinstance(old_manifest, Mapping):
+        return shape
+    changes = check_job_change(reading.value, manifest, old_manifest, facts)
+    return shape + Verdict(without_repeats([*changes, *_check_gang(reading.value)]))
+
+
+def admit_podgroup(manifest: object, tree: QueueTree, facts: Facts, *, again: bool = False) -> Verdict:
+    """A podgroup that is to be created."""
+    return podgroup_verdict(read_podgroup(manifest, facts), tree, facts, again=again)
+
+
+def podgroup_verdict(reading: Reading[PodGroupManifest], tree: QueueTree, facts: Facts, *, again: bool = False) -> Verdict:
+    shape = Verdict(reading.violations, reading.notices)
+    if reading.value is None:
+        return shape
+    return shape + Verdict(tuple(_check_named_queue(reading.value.queue, tree, facts, again=again)))
+
+
+def _check_named_queue(queue: str, tree: QueueTree, facts: Facts, *, field: str = "spec.queue", again: bool = False) -> Iterator[Violation]:
+    if queue == DEFAULT and DEFAULT not in tree:  # work that names no queue is never refused for want of the default one
+        return
+    yield from check_queue_takes_work(queue, tree, facts, field=field, again=again)
+
+
+def admit_podgroup_change(manifest: object, old_manifest: object, facts: Facts) -> Verdict:
+    """A podgroup stays in the queue it was admitted to."""
+    reading, old = read_podgroup(manifest, facts), read_podgroup(old_manifest, facts)
+    shape = Verdict(reading.violations, reading.notices)
+    if reading.value is None or old.value is None or reading.value.queue == old.value.queue:
+        return shape
+    message = f"spec.queue of {reading.value.metadata.name} can not be changed from {old.value.queue} to {reading.value.queue}."
+    fix = f"write {old.value.queue}, or create the podgroup anew"
+    return shape + Verdict((Violation("immutable_field_changed", reading.value.queue, "spec.queue", message, fix),))
+
+
+def admit_pod(manifest: object, tree: QueueTree, facts: Facts) -> Verdict:
+    """A pod that is to be created. One of another scheduler is none of our business; one of a gang was admitted with its podgroup."""
+    if _scheduler_of(manifest) not in facts.scheduler_names:
+        return Verdict()
+    reading = read_pod(manifest)
+    shape = Verdict(reading.violations, reading.notices)
+    if reading.value is None:
+        return shape
+    return shape + Verdict(without_repeats([*_check_budgets(reading.value), *_check_bare_pod(reading.value, tree, facts)]))
+
+
+def _scheduler_of(manifest: object) -> object:
+    spec = manifest.get("spec") if isinstance(manifest, Mapping) else None
+    name = spec.get("schedulerName") if isinstance(spec, Mapping) else None
+    return name if isinstance(name, str) else ""
+
+
+def _check_bare_pod(pod: PodManifest, tree: QueueTree, facts: Facts) -> Iterator[Violation]:
+    if pod.podgroup:
+        return
+    queue = pod.queue or facts.queue_of_namespace(pod.metadata.namespace) or DEFAULT
+    yield from _check_named_queue(queue, tree, facts, field=f"metadata.annotations[{QUEUE_ANNOTATION}]")
+
+
+def _check_budgets(pod: PodManifest) -> Iterator[Violation]:
+    """The disruption budget: one of two annotations, a count or a part from 1% to 99%."""
+    given = [key for key in _BUDGETS if key in pod.metadata.annotations]
+    for key in given:
+        value = pod.metadata.annotations[key]
+        if not _is_budget(value):
+            message = f"{key} is {value[:40]}; it must be a whole number above 0 or from 1% to 99%."
+            yield Violation("invalid_disruption_budget", pod.queue, f"metadata.annotations[{key}]", message, "write 1, or 50%")
+    if len(given) > 1:
+        message = f"{given[0]} and {given[1]} can not be given together."
+        yield Violation("invalid_disruption_budget", pod.queue, "metadata.annotations", message, "leave one of them out")
+
+
+def _is_budget(text: str) -> bool:
+    digits = text.removesuffix("%")
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 9):
+        return False
+    return 1 <= int(digits) <= (99 if text.endswith("%") else 2**31 - 1)
