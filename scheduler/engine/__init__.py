@@ -1,0 +1,33 @@
+"""One scheduling session as a pure function: a snapshot and a policy in, an outcome out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scheduler.domain.snapshot import Snapshot
+from scheduler.engine.actions import ACTIONS
+from scheduler.engine.closing import outcome_of
+from scheduler.engine.decisions import Outcome
+from scheduler.engine.figures import Figures
+from scheduler.engine.plugins import find_plugin
+from scheduler.engine.policy import DEFAULT_POLICY, Policy
+from scheduler.engine.session import Session
+
+
+def run_session(snapshot: Snapshot, policy: Policy = DEFAULT_POLICY, actions: Sequence[str] | None = None) -> Outcome:
+    """The only door. Same snapshot and policy, same outcome, bit for bit; the snapshot is not changed.
+
+    `actions` runs only these, of a policy that has them and others.
+    """
+    session = open_session(snapshot, policy)
+    at_open = Figures(session)
+    for action in () if snapshot.paused else policy.actions if actions is None else actions:
+        ACTIONS[action](session)
+    session.close()
+    return outcome_of(session, at_open)
+
+
+def open_session(snapshot: Snapshot, policy: Policy = DEFAULT_POLICY) -> Session:
+    """A session before its first action: for probes and tests."""
+    plugins = [(number, config, find_plugin(config.name)(config.arguments)) for number, tier in enumerate(policy.tiers) for config in tier]
+    return Session(snapshot, policy, plugins)

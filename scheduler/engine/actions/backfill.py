@@ -1,0 +1,79 @@
+"""Backfill: places for pods that ask for nothing, then idle room past a queue's deserved that nobody else can use (seed 001)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from scheduler.engine.arguments import boolean
+from scheduler.engine.job import Job
+from scheduler.engine.lines import JobLines, QueueLine
+from scheduler.engine.placing import Allowance, Placement, TaskLine
+from scheduler.engine.session import Session
+from scheduler.engine.statement import Statement
+
+
+def backfill(session: Session) -> None:
+    """Configuration: `beyondDeserved` true."""
+    best_effort_first(session)
+    if boolean(session.policy.configurations.get("backfill", {}), "beyondDeserved", True) and session.lends_idle_room:
+        beyond_deserved(session)
+
+
+def best_effort_first(session: Session) -> None:
+    """Pods without a request, whole gangs or none, in queue, job and task order."""
+    for job in _in_order(session, best_effort=True):
+        pods = best_effort_pods(session, job)
+        with session.statement() as statement:
+            _place_all(session, statement, job, pods, session.allocatable, borrowed=False)
+            if session.job_ready(job):
+                statement.commit()
+
+
+def best_effort_pods(session: Session, job: Job) -> list[int]:
+    return [pod for pod in session.unplaced_pods(job) if session.asks_for_nothing(pod)]
+
+
+def beyond_deserved(session: Session) -> None:
+    """Under proportion: jobs that their queue's share has no room for take what is idle, marked as borrowed. Gangs first, then surplus."""
+    for needs_gang in (True, False):
+        for job in _in_order(session, best_effort=False):
+            if session.job_ready(job) is needs_gang:
+                continue
+            pods = [pod for pod in session.unplaced_pods(job) if not session.asks_for_nothing(pod)]
+            with session.statement() as statement:
+                _place_all(session, statement, job, pods, session.borrowable, borrowed=True)
+                if session.job_ready(job):
+                    statement.commit()
+
+
+def _in_order(session: Session, *, best_effort: bool) -> Iterator[Job]:
+    """Jobs with pods of that kind, queue by queue; the order follows what was placed so far."""
+    jobs = JobLines(
+        session, (job for job in session.active_jobs() if _has_any(session, job, best_effort) and session.refuse_job(job) is None)
+    )
+    line = QueueLine(session, jobs.queues())
+    while (queue := line.best()) >= 0:
+        job = jobs.pop(queue)
+        if job is None:
+            line.leave(queue)
+            continue
+        yield job
+        line.enter(queue)
+
+
+def _has_any(session: Session, job: Job, best_effort: bool) -> bool:
+    if job.row in session.behind and not best_effort:
+        return False
+    return any(session.asks_for_nothing(pod) is best_effort for pod in session.unplaced_pods(job))
+
+
+def _place_all(session: Session, statement: Statement, job: Job, pods: list[int], allowance: Allowance, *, borrowed: bool) -> None:
+    """As many as there is idle room for."""
+    line = TaskLine(session, pods)
+    while line:
+        placement = Placement(session, statement, job, line, allowance, later=False)
+        placement.borrowed = borrowed
+        left = len(line)
+        placement.run()
+        if len(line) == left:
+            return

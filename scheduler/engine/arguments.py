@@ -1,0 +1,58 @@
+"""Reading the arguments of plugins and actions, which come as written in a YAML file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+
+_DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?")
+_SECONDS = (3600.0, 60.0, 1.0)
+_WORDS = {"true": True, "false": False, "yes": True, "no": False, "on": True, "off": False}
+
+
+class ArgumentError(ValueError):
+    """An argument that can not be read; the message names it and says what to write."""
+
+
+def number(arguments: Mapping[str, object], name: str, default: int) -> int:
+    value = arguments.get(name, default)
+    try:
+        return int(str(value))
+    except ValueError as error:
+        raise ArgumentError(f"{name}: {value!r} is not a whole number") from error
+
+
+def fraction(arguments: Mapping[str, object], name: str, default: Fraction) -> Fraction:
+    value = arguments.get(name, default)
+    try:
+        return Fraction(str(value))
+    except (ValueError, ZeroDivisionError) as error:
+        raise ArgumentError(f"{name}: {value!r} is not a number such as 1.2") from error
+
+
+def boolean(arguments: Mapping[str, object], name: str, default: bool) -> bool:
+    value = arguments.get(name, default)
+    word = _WORDS.get(str(value).lower())
+    if word is None:
+        raise ArgumentError(f"{name}: {value!r} is neither true nor false")
+    return word
+
+
+def choice(arguments: Mapping[str, object], name: str, options: tuple[str, ...]) -> str:
+    """One of the options; the first is the default."""
+    value = str(arguments.get(name, options[0]))
+    if value not in options:
+        raise ArgumentError(f"{name}: {value!r} is none of {', '.join(options)}")
+    return value
+
+
+def duration(arguments: Mapping[str, object], name: str) -> float | None:
+    """Seconds, from texts such as 1h30m or 90s; None if it is not given."""
+    value = arguments.get(name)
+    if value is None or value == "":
+        return None
+    match = _DURATION.fullmatch(str(value))
+    if match is None or not str(value):
+        raise ArgumentError(f"{name}: {value!r} is not a duration such as 1h30m or 90s")
+    return sum(float(part) * seconds for part, seconds in zip(match.groups(), _SECONDS, strict=True) if part)

@@ -1,0 +1,78 @@
+"""The sums of each queue and of all its ancestors, current at every step of a session."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.domain.nodes import Amounts, Mask
+from scheduler.domain.snapshot import Snapshot
+from scheduler.domain.tables import IS_ALLOCATED
+from scheduler.domain.workloads import Phase
+from scheduler.engine.forest import Forest
+
+
+class QueueBook:
+    """`allocated`, `request`, `inqueue` and `elastic`, queues by resources. `dims` marks the resources that queues are about."""
+
+    def __init__(self, snapshot: Snapshot, forest: Forest) -> None:
+        self.forest = forest
+        self.dims = queue_dimensions(snapshot)
+        self.version = [0] * len(forest)  # grows with every change on the path, so that cached shares know they are stale
+        groups, sums = snapshot.groups, snapshot.aggregates
+        known = groups.alive & (groups.queue >= 0)
+        self.jobs = np.bincount(groups.queue[known], minlength=len(forest))
+        allocated = sums.group_allocated
+        self.allocated = self._by_queue(snapshot, allocated, known)
+        self.request = self._by_queue(snapshot, allocated + _live_pending(snapshot, forest), known)
+        self.inqueue = self._by_queue(snapshot, job_inqueue(snapshot), known)
+        self.elastic = self._by_queue(snapshot, job_elastic(snapshot), known)
+
+    def _by_queue(self, snapshot: Snapshot, amounts: Amounts, known: Mask) -> Amounts:
+        """Podgroups' amounts summed into their queues and up the tree."""
+        sums = np.zeros((len(self.forest), len(snapshot.resources)), dtype=np.int64)
+        rows = np.flatnonzero(known & amounts.any(axis=1))
+        np.add.at(sums, snapshot.groups.queue[rows], amounts[rows])
+        self.forest.add_up(sums)
+        return sums
+
+    def allocate(self, queue: int, amount: Amounts) -> None:
+        """`amount` (may be negative) is used by the queue from now on."""
+        path = self.forest.path(queue)
+        self.allocated[path] += amount
+        for row in path:
+            self.version[row] += 1
+
+    def enqueue(self, queue: int, amount: Amounts) -> None:
+        self.inqueue[self.forest.path(queue)] += amount
+
+
+def queue_dimensions(snapshot: Snapshot) -> Mask:
+    """Every resource but `pods`, which limits nodes; unless a queue names it."""
+    dims = np.ones(len(snapshot.resources), dtype=np.bool_)
+    specs = [queue.spec for queue in snapshot.queues]
+    named = any("pods" in amounts for spec in specs for amounts in (spec.capability, spec.deserved, spec.guarantee))
+    dims[snapshot.resources.index("pods")] = named
+    return dims
+
+
+def _live_pending(snapshot: Snapshot, forest: Forest) -> Amounts:
+    """What pending pods ask for, without those of held queues: nobody could use a share parked there."""
+    held = np.array([queue.is_held for queue in forest.queues] + [False], dtype=np.bool_)
+    pending = snapshot.aggregates.group_pending
+    live: Amounts = np.where(held[snapshot.groups.queue][:, None], 0, pending)
+    return live
+
+
+def job_inqueue(snapshot: Snapshot) -> Amounts:
+    """What admitted podgroups may still take of their minResources: all Inqueue ones, and Running ones that have their gang."""
+    groups, sums = snapshot.groups, snapshot.aggregates
+    placed = sums.group_counts[:, IS_ALLOCATED].sum(axis=1)
+    counts = (groups.phase == Phase.INQUEUE) | ((groups.phase == Phase.RUNNING) & (placed >= groups.min_member))
+    missing = np.maximum(0, groups.min_resources - sums.group_allocated)
+    return np.where((counts & groups.has_min_resources)[:, None], missing, 0)
+
+
+def job_elastic(snapshot: Snapshot) -> Amounts:
+    """What podgroups use beyond their minResources; all of it where none are set."""
+    elastic: Amounts = np.maximum(0, snapshot.aggregates.group_allocated - snapshot.groups.min_resources)
+    return elastic

@@ -1,0 +1,161 @@
+"""The end of a session: phases, and everything decided, as one outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from scheduler.domain.nodes import Amounts, Mask
+from scheduler.domain.resources import Resources
+from scheduler.domain.tables import IS_READY, IS_SCHEDULED, Codes
+from scheduler.domain.workloads import Phase, PodStatus
+from scheduler.engine.actions.shed import REASON as SHED_REASON
+from scheduler.engine.decisions import Bind, Evict, Outcome, PhaseChange, Reservation
+from scheduler.engine.figures import Figures, amounts
+from scheduler.engine.plugins.gang import roles_count
+from scheduler.engine.reporting import report
+from scheduler.engine.session import Session
+from scheduler.engine.statement import Operation
+
+
+class Phases(Mapping[str, Phase]):
+    """Phase by podgroup, read from columns: nobody pays for podgroups that are not looked at."""
+
+    def __init__(self, session: Session, codes: Codes) -> None:
+        self._groups, self._codes = session.snapshot.groups, codes
+
+    def __getitem__(self, key: str) -> Phase:
+        return Phase(int(self._codes[self._groups.rows[key]]))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._groups.rows)
+
+    def __len__(self) -> int:
+        return len(self._groups.rows)
+
+
+def final_counts(session: Session) -> Amounts:
+    """Pods per podgroup and status, after all decisions."""
+    counts = session.snapshot.aggregates.group_counts.astype(np.int64)
+    changed = np.flatnonzero(session.status != session.snapshot.pods.status)
+    group = session.snapshot.pods.group[changed]
+    np.add.at(counts, (group, session.snapshot.pods.status[changed]), -1)
+    np.add.at(counts, (group, session.status[changed]), 1)
+    return counts
+
+
+def final_phases(session: Session, counts: Amounts, unschedulable: Mask) -> Codes:
+    """Volcano's rule: Unknown if something runs and the gang can not; else by how many pods got as far as a node."""
+    groups = session.snapshot.groups
+    completed = counts[:, PodStatus.SUCCEEDED] + counts[:, PodStatus.FAILED]
+    scheduled = counts[:, IS_SCHEDULED].sum(axis=1) + counts[:, PodStatus.RELEASING] - _nowhere(session)
+    enough = scheduled >= np.maximum(1, groups.min_member)
+    inqueue = _current_phases(session) == Phase.INQUEUE
+    phases = np.where(inqueue, Phase.INQUEUE, Phase.PENDING)
+    phases = np.where(enough, np.where(completed == scheduled, Phase.COMPLETED, Phase.RUNNING), phases)
+    phases = np.where(unschedulable & (counts[:, PodStatus.RUNNING] > 0), Phase.UNKNOWN, phases)
+    shed = np.isin(np.arange(len(groups)), list(session.shed_jobs))
+    phases = np.where(shed, Phase.PENDING, phases)
+    known = groups.alive & (groups.queue >= 0)
+    return np.where(known, phases, groups.phase).astype(np.int8)
+
+
+def short_of_gang(session: Session, counts: Amounts) -> Mask:
+    """Podgroups that do not have the pods in place that they need to run, or none at all."""
+    groups = session.snapshot.groups
+    ready = counts[:, IS_READY].sum(axis=1)
+    short: Mask = groups.alive & (ready < np.maximum(1, groups.min_member))
+    for job in session.known_jobs():
+        if job.roles and not short[job.row]:
+            short[job.row] = roles_count(job) and any(role.ready < role.minimum for role in job.roles.values())
+    return short
+
+
+def _nowhere(session: Session) -> Amounts:
+    """Pods that are going without ever having had a node."""
+    rows = np.flatnonzero((session.status == PodStatus.RELEASING) & (session.nodes == -1))
+    return np.bincount(session.snapshot.pods.group[rows], minlength=len(session.snapshot.groups))
+
+
+def _current_phases(session: Session) -> Codes:
+    phases = session.snapshot.groups.phase.copy()
+    for job in session.known_jobs():
+        phases[job.row] = job.phase
+    return phases
+
+
+def phase_changes(session: Session, phases: Codes) -> tuple[PhaseChange, ...]:
+    groups = session.snapshot.groups
+    rows = sorted(np.flatnonzero(groups.alive & (phases != groups.phase)).tolist(), key=groups.key.__getitem__)
+    return tuple(PhaseChange(groups.key[row], row, Phase(int(groups.phase[row])), Phase(int(phases[row]))) for row in rows)
+
+
+def binds(session: Session) -> tuple[Bind, ...]:
+    keys, names, nodes = session.snapshot.pods.key, session.forest.names, session.floor.names
+    return tuple(
+        Bind(keys[pod], nodes[node], operation.job.key, names[operation.job.queue], pod, operation.borrowed)
+        for operation in session.binds
+        for pod, node in zip(operation.pods, operation.nodes, strict=True)
+    )
+
+
+def evictions(session: Session) -> tuple[Evict, ...]:
+    return tuple(_eviction(session, operation) for operation in session.evictions)
+
+
+def _eviction(session: Session, operation: Operation) -> Evict:
+    forest, job, quotas, (pod,), (node,) = session.forest, operation.job, session.quotas, operation.pods, operation.nodes
+    taker = operation.beneficiary
+    level = forest.common(job.queue, taker.queue) if taker is not None else -1
+    before = operation.before if operation.before is not None else session.book.allocated[job.queue]
+    return Evict(
+        pod=session.snapshot.pods.key[pod],
+        node=session.floor.names[node] if node >= 0 else "",
+        podgroup=job.key,
+        queue=forest.names[job.queue],
+        row=pod,
+        action=operation.action,
+        reason=SHED_REASON if operation.action == "shed" else operation.action,
+        beneficiary=taker.key if taker is not None else "",
+        beneficiary_queue=forest.names[taker.queue] if taker is not None else "",
+        level=forest.names[level] if level >= 0 else "",
+        depth=forest.depth(level) if level >= 0 else 0,
+        allocated_before=amounts(session, before, zeros=True),
+        allocated_after=amounts(session, before - session.request[operation.pod_class], zeros=True),
+        deserved=amounts(session, quotas.deserved[job.queue]) if quotas else Resources(),
+        guarantee=amounts(session, quotas.guarantee[job.queue]) if quotas else Resources(),
+    )
+
+
+def reservations(session: Session) -> tuple[Reservation, ...]:
+    """Places kept for pods that wait."""
+    pods, groups = session.snapshot.pods, session.snapshot.groups
+    kept = []
+    for pod, node in sorted(session.waits.items(), key=lambda item: pods.key[item[0]]):
+        kept.append(Reservation(pods.key[pod], session.floor.names[node], groups.key[pods.group[pod]], pod, session.expiry(pod)))
+    return tuple(kept)
+
+
+def outcome_of(session: Session, at_open: Figures) -> Outcome:
+    counts = final_counts(session)
+    short = short_of_gang(session, counts)
+    phases = final_phases(session, counts, short & (session.task_counts > 0) & (session.plugin("gang") is not None))
+    told = report(session, short & (phases != Phase.COMPLETED))
+    return Outcome(
+        binds=binds(session),
+        evictions=evictions(session),
+        reservations=reservations(session),
+        phases=Phases(session, phases),
+        phase_changes=phase_changes(session, phases),
+        reasons=told.reasons,
+        said=tuple(told.said),
+        conditions=tuple(told.conditions),
+        pod_conditions=tuple(told.pod_conditions),
+        events=tuple(told.events),
+        queues=Figures(session),
+        queues_at_open=at_open,
+        starving=dict(session.starving),
+        warnings=tuple(session.warnings),
+        total=amounts(session, session.total),
+    )

@@ -1,0 +1,211 @@
+"""What a session decided, as values: binds, evictions, reservations, phases, conditions, reasons and the figures of each queue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from scheduler.domain.resources import NOTHING, Resources
+from scheduler.domain.workloads import Phase
+
+
+class ReasonCode(StrEnum):
+    """Why a podgroup has not started, in order of precedence."""
+
+    ON_HOLD = "OnHold"
+    SCHEDULING_PAUSED = "SchedulingPaused"
+    QUEUE_NOT_FOUND = "QueueNotFound"
+    QUEUE_NOT_LEAF = "QueueNotLeaf"
+    QUEUE_CLOSED = "QueueClosed"
+    QUEUE_SUSPENDED = "QueueSuspended"
+    HIERARCHY_INVALID = "HierarchyInvalid"
+    NOT_PERMITTED = "NotPermitted"
+    NOT_ENOUGH_TASKS = "NotEnoughTasks"
+    EXCEEDS_CAPABILITY = "ExceedsCapability"
+    EXCEEDS_CLUSTER = "ExceedsCluster"
+    NO_NODE_FITS = "NoNodeFits"
+    WAITING_FOR_QUOTA = "WaitingForQuota"
+    OVER_DESERVED_NOT_RECLAIMABLE = "OverDeservedNotReclaimable"
+    GANG_INCOMPLETE = "GangIncomplete"
+    FRAGMENTED = "Fragmented"
+    RECLAIM_IN_PROGRESS = "ReclaimInProgress"
+    CLUSTER_BUSY = "ClusterBusy"
+    BEHIND_OTHERS = "BehindOthers"
+    AWAITING_EVALUATION = "AwaitingEvaluation"
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """This pod goes to this node. `row` is the pod's row in the snapshot."""
+
+    pod: str
+    node: str
+    podgroup: str
+    queue: str
+    row: int
+    borrowed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Evict:
+    """This pod must go, for whom and why, with the figures of its queue before and after.
+
+    `action` is preempt, reclaim or shed; `beneficiary` is the podgroup it makes room for (for shed, empty); `level` is the deepest queue
+    above both victim and beneficiary, `depth` its distance from root.
+    """
+
+    pod: str
+    node: str
+    podgroup: str
+    queue: str
+    row: int
+    action: str
+    reason: str
+    beneficiary: str = ""
+    beneficiary_queue: str = ""
+    level: str = ""
+    depth: int = 0
+    allocated_before: Resources = NOTHING
+    allocated_after: Resources = NOTHING
+    deserved: Resources = NOTHING
+    guarantee: Resources = NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """Room that this pod waits for on this node, kept for it until the session numbered `expires` is over."""
+
+    pod: str
+    node: str
+    podgroup: str
+    row: int
+    expires: int
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseChange:
+    podgroup: str
+    row: int
+    old: Phase
+    new: Phase
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Volcano's condition of a podgroup: type Unschedulable or Scheduled, status True."""
+
+    podgroup: str
+    row: int
+    type: str
+    reason: str
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PodCondition:
+    """Volcano's condition PodScheduled=False of a pod: reason Unschedulable or Schedulable."""
+
+    pod: str
+    row: int
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """`kind` is Normal or Warning; `object` is "podgroup", "pod" or "queue", `name` its key."""
+
+    kind: str
+    reason: str
+    message: str
+    object: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One test that was made for a waiting podgroup: on which queue or node, for which resource, what it needs and what there is."""
+
+    name: str  # e.g. "capability", "deserved", "overcommit", "cluster", "node"
+    level: str  # the queue it was made on; root for the cluster
+    resource: str
+    need: int
+    limit: int
+    used: int
+    passed: bool
+
+    @property
+    def free(self) -> int:
+        return self.limit - self.used
+
+    @property
+    def short(self) -> int:
+        """How much is missing; 0 when the test passed."""
+        return max(0, self.need - self.free)
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a podgroup has not started: one code, one sentence, the figures behind it, and every check."""
+
+    code: ReasonCode
+    message: str
+    figures: Mapping[str, object] = field(default_factory=dict, hash=False)
+    checks: tuple[Check, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFigures:
+    """What one queue may have and has, at the end of the session; `warnings` are for its operator."""
+
+    name: str
+    deserved: Resources = NOTHING
+    allocated: Resources = NOTHING
+    request: Resources = NOTHING
+    real_capability: Resources = NOTHING
+    nominal_share: Resources = NOTHING
+    guarantee: Resources = NOTHING
+    inqueue: Resources = NOTHING
+    elastic: Resources = NOTHING
+    share: float = 0.0
+    overused: bool = False
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What this session says about a podgroup that did not start, and only if it is not what the last one said.
+
+    `fingerprint` belongs into the `said` column of the next snapshot; `reason` None means that there is nothing to say any more.
+    """
+
+    podgroup: str
+    row: int
+    fingerprint: int
+    reason: Reason | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The decisions of one session. Everything that the next one must remember is here too.
+
+    `reasons`, `conditions`, `pod_conditions` and `events` hold what is new: where `said` of the snapshot already has the fingerprint,
+    nothing is repeated. `starving` maps rows of podgroups to the session that first saw them starving (-1: no longer).
+    """
+
+    binds: tuple[Bind, ...] = ()
+    evictions: tuple[Evict, ...] = ()
+    reservations: tuple[Reservation, ...] = ()
+    phases: Mapping[str, Phase] = field(default_factory=dict, hash=False)
+    phase_changes: tuple[PhaseChange, ...] = ()
+    reasons: Mapping[str, Reason] = field(default_factory=dict, hash=False)
+    said: tuple[Said, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    pod_conditions: tuple[PodCondition, ...] = ()
+    events: tuple[Event, ...] = ()
+    queues: Mapping[str, QueueFigures] = field(default_factory=dict, hash=False)
+    queues_at_open: Mapping[str, QueueFigures] = field(default_factory=dict, hash=False)
+    starving: Mapping[int, int] = field(default_factory=dict, hash=False)
+    warnings: tuple[str, ...] = ()
+    total: Resources = NOTHING

@@ -1,0 +1,327 @@
+"""Why a podgroup has not started: one code, the figures behind it, and a sentence for people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+import numpy as np
+
+from scheduler.domain.nodes import Amounts
+from scheduler.domain.queues import QueueState
+from scheduler.domain.resources import format_quantity
+from scheduler.engine.decisions import Check, Reason, ReasonCode
+from scheduler.engine.job import Job
+from scheduler.engine.needs import checks_of, fits_some_node, kinds_of, needed, roomiest_node
+from scheduler.engine.refusals import Shortfall
+from scheduler.engine.session import Session
+
+Finding = tuple[ReasonCode, str, Mapping[str, object]]
+Question = Callable[[Session, Job], Finding | None]
+
+
+def explain(session: Session, job: Job) -> Reason:
+    """The first finding in order of precedence, with every check that was made."""
+    code, message, figures = next(found for ask in _QUESTIONS if (found := ask(session, job)) is not None)
+    is_about_room = code not in _BEFORE_ROOM
+    return Reason(code, message, figures, checks_of(session, job) if is_about_room else ())
+
+
+def signature(session: Session, job: Job) -> tuple[object, ...]:
+    """Jobs with the same signature have the same reason in this session."""
+    groups = session.snapshot.groups
+    texts = (groups.on_hold[job.row], groups.not_permitted[job.row])
+    state = (job.queue, job.phase, job.ready, job.waiting, job.pending, job.min_member, job.tasks, job.failed, job.placeable, job.refusal)
+    own = (job.key,) if job.roles or job.waiting or session.is_behind(job) else ()
+    return (*texts, *state, groups.min_resources[job.row].tobytes(), *kinds_of(session, job), *own)
+
+
+def quantity(resource: str, amount: int) -> str:
+    """For people: "4 cpu", "16Gi memory"."""
+    return f"{format_quantity(resource, amount)} {resource}"
+
+
+def _on_hold(session: Session, job: Job) -> Finding | None:
+    text = session.snapshot.groups.on_hold[job.row]
+    return (ReasonCode.ON_HOLD, f"On hold: {text}.", {"reason": text}) if text else None
+
+
+def _paused(session: Session, job: Job) -> Finding | None:
+    return (ReasonCode.SCHEDULING_PAUSED, "Scheduling is paused for the whole cluster.", {}) if session.snapshot.paused else None
+
+
+def _queue_not_found(session: Session, job: Job) -> Finding | None:
+    return (ReasonCode.QUEUE_NOT_FOUND, "Its queue does not exist.", {}) if job.queue < 0 else None
+
+
+def _queue_not_leaf(session: Session, job: Job) -> Finding | None:
+    if session.forest.is_leaf(job.queue):
+        return None
+    name, children = session.forest.names[job.queue], [session.forest.names[row] for row in session.forest.children[job.queue]]
+    message = f"Queue {name} has queues below it ({', '.join(children)}); only queues without children run jobs."
+    return ReasonCode.QUEUE_NOT_LEAF, message, {"queue": name, "children": children}
+
+
+def _queue_closed(session: Session, job: Job) -> Finding | None:
+    queue = session.forest.queues[job.queue]
+    if queue.state not in (QueueState.CLOSED, QueueState.UNKNOWN):
+        return None
+    return ReasonCode.QUEUE_CLOSED, f"Queue {queue.name} is {queue.state.value.lower()}.", {"queue": queue.name, "state": queue.state.value}
+
+
+def _queue_suspended(session: Session, job: Job) -> Finding | None:
+    queue = session.forest.queues[job.queue]
+    if not queue.is_held:
+        return None
+    by = queue.held_by or queue.name
+    message = f"Queue {by} is suspended." if by == queue.name else f"Queue {queue.name} is held: {by} above it is suspended."
+    return ReasonCode.QUEUE_SUSPENDED, message, {"queue": queue.name, "suspendedBy": by}
+
+
+def _hierarchy_invalid(session: Session, job: Job) -> Finding | None:
+    refusal = session.refused_queues.get(job.queue)
+    return (
+        (ReasonCode.HIERARCHY_INVALID, f"The queue tree is not valid: {refusal.message}.", {"problem": refusal.message})
+        if refusal
+        else None
+    )
+
+
+def _not_permitted(session: Session, job: Job) -> Finding | None:
+    text = session.snapshot.groups.not_permitted[job.row]
+    if not text and job.refusal is not None and job.refusal.code is ReasonCode.NOT_PERMITTED:
+        text = job.refusal.message
+    return (ReasonCode.NOT_PERMITTED, f"Not permitted: {text}.", {"reason": text}) if text else None
+
+
+def _not_enough_tasks(session: Session, job: Job) -> Finding | None:
+    refusal = None if job.is_waiting_outside else session.refuse_job(job)
+    if refusal is None:
+        return None
+    there = job.ready + job.waiting + job.pending
+    message = f"Has {there} of the {job.min_member} pods that its gang needs ({refusal.message})."
+    return refusal.code, message, {"pods": there, "minMember": job.min_member, "detail": refusal.message}
+
+
+def _exceeds_capability(session: Session, job: Job) -> Finding | None:
+    """No matter what else runs, some level's limit is too small."""
+    quotas = session.quotas
+    if quotas is None:
+        return None
+    root = session.forest.root
+    for row in session.forest.path(job.queue).tolist():
+        limit = quotas.real_capability[row]
+        over = _first_over(session, needed(session, job), limit)
+        if over is not None and (row != root or session.forest.queues[row].spec.capability) and _is_own_limit(session, row, over):
+            return _limit_finding(ReasonCode.EXCEEDS_CAPABILITY, session, row, over, needed(session, job), limit)
+    return None
+
+
+def _is_own_limit(session: Session, row: int, dim: int) -> bool:
+    """Whether the queue, and not the size of the cluster, sets this limit."""
+    quotas = session.quotas
+    return quotas is not None and bool(quotas.real_capability[row, dim] < session.total[dim])
+
+
+def _exceeds_cluster(session: Session, job: Job) -> Finding | None:
+    need = needed(session, job)
+    over = _first_over(session, need, session.total)
+    if over is None:
+        return None
+    name = session.snapshot.resources[over]
+    message = f"Needs {quantity(name, int(need[over]))} at once; the whole cluster has {format_quantity(name, int(session.total[over]))}."
+    return ReasonCode.EXCEEDS_CLUSTER, message, _figures(name, "root", int(need[over]), int(session.total[over]), 0)
+
+
+def _first_over(session: Session, need: Amounts, limit: Amounts) -> int | None:
+    over = np.flatnonzero((need > limit) & session.book.dims)
+    return int(over[0]) if len(over) else None
+
+
+def _limit_finding(code: ReasonCode, session: Session, row: int, dim: int, need: Amounts, limit: Amounts) -> Finding:
+    name, level = session.snapshot.resources[dim], session.forest.names[row]
+    message = f"Needs {quantity(name, int(need[dim]))} at once; {level} may never use more than {format_quantity(name, int(limit[dim]))}."
+    return code, message, _figures(name, level, int(need[dim]), int(limit[dim]), 0)
+
+
+def _figures(resource: str, level: str, need: int, limit: int, used: int, lent: int = 0) -> dict[str, object]:
+    free = limit - used
+    return {
+        "resource": resource, "level": level, "need": need, "limit": limit, "used": used, "free": free,
+        "lent": lent, "short": max(0, need - max(0, free)),
+    }  # fmt: skip
+
+
+def _no_node_fits(session: Session, job: Job) -> Finding | None:
+    for kind in kinds_of(session, job):
+        if not fits_some_node(session, kind):
+            return _node_finding(session, kind)
+    return None
+
+
+def _node_finding(session: Session, kind: int) -> Finding:
+    """A pod that no node could hold even if it were empty."""
+    request, suitable = session.request[kind], session.board(kind).suitable
+    asks = ", ".join(
+        quantity(name, int(request[dim])) for dim, name in enumerate(session.snapshot.resources) if request[dim] > 0 and name != "pods"
+    )
+    if not suitable.any():
+        message = f"No node is suitable: none of {len(suitable)} matches its selector, affinity and tolerations."
+        return ReasonCode.NO_NODE_FITS, message, {"nodes": len(suitable), "suitable": 0}
+    node = roomiest_node(session, kind)
+    free = session.floor.free([node])[:, 0]
+    room = {name: int(free[dim]) for dim, name in enumerate(session.snapshot.resources) if request[dim] > 0 and name != "pods"}
+    has = ", ".join(quantity(name, amount) for name, amount in room.items())
+    message = f"A pod needs {asks}, more than any suitable node has; the largest free one is {session.floor.names[node]} with {has} free."
+    return (
+        ReasonCode.NO_NODE_FITS,
+        message,
+        {"nodes": len(suitable), "suitable": int(suitable.sum()), "largest": session.floor.names[node], "free": room},
+    )
+
+
+def _reclaim_in_progress(session: Session, job: Job) -> Finding | None:
+    """Its room is promised, and pods are on their way out of it."""
+    if not job.waiting or job.ready + job.waiting < job.min_member:
+        return None
+    victims, left = session.victims_for(job)
+    going = f"{victims} {'pod' if victims == 1 else 'pods'} to go" if victims else "the last of the room"
+    message = f"Room is being made: {job.waiting} of its pods have a place and wait for {going}; it is kept for {left} more sessions."
+    return ReasonCode.RECLAIM_IN_PROGRESS, message, {"waiting": job.waiting, "victims": victims, "graceLeft": left}
+
+
+def _refused_at_the_door(session: Session, job: Job) -> Finding | None:
+    """Enqueue turned it away: by its queue or one above, or by the cluster as a whole."""
+    refusal = job.refusal
+    if refusal is None or not refusal.shortfalls:
+        return None
+    code = ReasonCode.WAITING_FOR_QUOTA if refusal.code is not ReasonCode.CLUSTER_BUSY else ReasonCode.CLUSTER_BUSY
+    return _short_finding(code, refusal.shortfalls[0], refusal.code is ReasonCode.CLUSTER_BUSY)
+
+
+def _short_finding(code: ReasonCode, short: Shortfall, is_cluster: bool) -> Finding:
+    """What is lent out and may come back counts as free: it was counted so when the job was turned away."""
+    amount = partial(format_quantity, short.resource)
+    figures = _figures(short.resource, short.level, short.need, short.limit, short.used - short.lent, short.lent)
+    free = max(0, short.limit - short.used + short.lent)
+    lent = f", {amount(short.lent)} of them lent out or elastic" if short.lent else ""
+    where, held = ("the cluster", "promised to jobs let in before") if is_cluster else (short.level, "in use or let in")
+    message = (
+        f"Needs {quantity(short.resource, short.need)} at once; {where} has {amount(free)} free under its limit of {amount(short.limit)} "
+        f"({amount(short.used)} {held}{lent}). {amount(short.need - free)} short."
+    )
+    return code, message, figures
+
+
+def _waiting_for_quota(session: Session, job: Job) -> Finding | None:
+    """Allocate found the queue, or one above it, at its limit."""
+    return _quota_finding(session, job, ReasonCode.WAITING_FOR_QUOTA) if job.failed == "quota" else None
+
+
+def _quota_finding(session: Session, job: Job, code: ReasonCode) -> Finding | None:
+    """The first level that is full. Root without a capability of its own is the cluster: that it is full is another reason."""
+    failed = [check for check in checks_of(session, job) if not check.passed and check.name in session.limiting_checks]
+    check = next((check for check in failed if not _is_cluster(session, check.level)), None)
+    if check is None:
+        return None
+    return _short_finding(code, Shortfall(check.resource, check.level, check.need, check.limit, check.used), is_cluster=False)
+
+
+def _is_cluster(session: Session, level: str) -> bool:
+    row = session.forest.rows.get(level, -1)
+    return row == session.forest.root and row >= 0 and not session.forest.queues[row].spec.capability
+
+
+def _lacks_room(session: Session, job: Job) -> bool:
+    """It was tried, and neither its queue nor one above stood in the way."""
+    return bool(job.failed) and (job.failed == "room" or _waiting_for_quota(session, job) is None)
+
+
+def _over_deserved(session: Session, job: Job) -> Finding | None:
+    """The cluster is full, and the queue has what it deserves: it can not take from others."""
+    if not _lacks_room(session, job) or not session.has_action("reclaim") or session.quotas is None:
+        return None
+    if any(session.preemptive(job.queue, kind) for kind in kinds_of(session, job)):
+        return None
+    check = next((check for check in checks_of(session, job) if check.name == "deserved" and not check.passed), None)
+    return _deserved_finding(check) if check is not None else None
+
+
+def _deserved_finding(check: Check) -> Finding:
+    amount = partial(format_quantity, check.resource)
+    message = (
+        f"Needs {quantity(check.resource, check.need)} at once and nothing suitable is idle; {check.level} uses {amount(check.used)} "
+        f"of the {amount(check.limit)} it deserves, so it can not reclaim from others."
+    )
+    return ReasonCode.OVER_DESERVED_NOT_RECLAIMABLE, message, _figures(check.resource, check.level, check.need, check.limit, check.used)
+
+
+def _gang_incomplete(session: Session, job: Job) -> Finding | None:
+    if not _lacks_room(session, job) or not 0 < job.placeable < job.min_member:
+        return None
+    message = f"There is room for {job.placeable} of the {job.min_member} pods that must start together."
+    return ReasonCode.GANG_INCOMPLETE, message, {"placeable": job.placeable, "minMember": job.min_member}
+
+
+def _fragmented(session: Session, job: Job) -> Finding | None:
+    """Enough is free in all, but no node has enough of it."""
+    need = needed(session, job)
+    free = session.floor.free()[:, session.floor.ready].clip(min=0).sum(axis=1)
+    if not _lacks_room(session, job) or not bool((need <= free)[(need > 0) & session.book.dims].all()):
+        return None
+    kind = kinds_of(session, job)[0]
+    node, request = roomiest_node(session, kind), session.request[kind]
+    dim = int(np.flatnonzero((request > 0) & session.book.dims)[0]) if session.book.dims[request > 0].any() else 0
+    name, there = session.snapshot.resources[dim], int(session.floor.free([node])[dim, 0])
+    amount = partial(format_quantity, name)
+    message = (
+        f"{quantity(name, int(free[dim]))} are free in all, but in pieces: a pod needs {amount(int(request[dim]))} on one node, "
+        f"and {session.floor.names[node]} has {amount(there)}."
+    )
+    return ReasonCode.FRAGMENTED, message, {"resource": name, "freeInAll": int(free[dim]), "need": int(request[dim]), "largest": there}
+
+
+def _cluster_busy(session: Session, job: Job) -> Finding | None:
+    if not _lacks_room(session, job):
+        return None
+    failed = next((check for check in checks_of(session, job) if check.name == "cluster" and not check.passed), None)
+    if failed is None:
+        return ReasonCode.CLUSTER_BUSY, "No node has room for it now.", {}
+    name = failed.resource
+    message = (
+        f"Needs {quantity(name, failed.need)} at once; the cluster has {format_quantity(name, max(0, failed.free))} free of "
+        f"{format_quantity(name, failed.limit)}. {format_quantity(name, failed.need - max(0, failed.free))} short."
+    )
+    return ReasonCode.CLUSTER_BUSY, message, _figures(name, "root", failed.need, failed.limit, failed.used)
+
+
+def _behind_others(session: Session, job: Job) -> Finding | None:
+    position = session.is_behind(job)
+    if not position:
+        return None
+    name = session.forest.names[job.queue]
+    message = f"Number {position} in the line of {name}, behind a job that can not start yet."
+    return ReasonCode.BEHIND_OTHERS, message, {"position": position, "queue": name}
+
+
+def _awaiting_evaluation(session: Session, job: Job) -> Finding:
+    return ReasonCode.AWAITING_EVALUATION, "Has not been looked at yet.", {}
+
+
+_QUEUE_QUESTIONS: tuple[Question, ...] = (_queue_not_leaf, _queue_closed, _queue_suspended, _hierarchy_invalid, _not_permitted)
+
+
+def _held_back(session: Session, job: Job) -> Finding | None:
+    """Where a queue is not there, nothing else can be asked about it."""
+    found = _queue_not_found(session, job)
+    return found or next((found for ask in _QUEUE_QUESTIONS if (found := ask(session, job)) is not None), None)
+
+
+_QUESTIONS: tuple[Question, ...] = (
+    _on_hold, _paused, _held_back, _not_enough_tasks, _exceeds_capability, _exceeds_cluster, _no_node_fits, _reclaim_in_progress,
+    _refused_at_the_door, _waiting_for_quota, _over_deserved, _gang_incomplete, _fragmented, _cluster_busy, _behind_others,
+    _awaiting_evaluation,
+)  # fmt: skip
+
+_BEFORE_ROOM = frozenset(list(ReasonCode)[:9])
+"""Codes that have nothing to do with room: no checks are made for them."""

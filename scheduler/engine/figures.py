@@ -1,0 +1,73 @@
+"""The figures of each queue at one moment of a session, as values with names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from scheduler.domain.nodes import Amounts
+from scheduler.domain.resources import Resources
+from scheduler.engine.decisions import QueueFigures
+from scheduler.engine.quotas import NO_LIMIT, Quotas
+from scheduler.engine.session import Session
+
+
+def amounts(session: Session, values: Amounts, *, zeros: bool = False) -> Resources:
+    """As a value with names: what is there, without `pods` unless queues are about it. No limit is left out."""
+    return _named(session, values.tolist(), zeros)
+
+
+def _named(session: Session, values: list[int], zeros: bool) -> Resources:
+    names = session.queue_resources
+    return Resources({name: value for dim, name in names if ((value := values[dim]) or zeros) and value < NO_LIMIT})
+
+
+class Figures(Mapping[str, QueueFigures]):
+    """By queue, as things stand when this is made; put into values only for queues that are looked at."""
+
+    def __init__(self, session: Session) -> None:
+        book = session.book
+        self._session, self._rows = session, session.forest.rows
+        self._used = [matrix.tolist() for matrix in (book.allocated, book.request, book.inqueue, book.elastic)]
+        self._made: dict[str, QueueFigures] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, name: str) -> QueueFigures:
+        if name not in self._made:
+            self._made[name] = self._make(name, self._rows[name])
+        return self._made[name]
+
+    def _make(self, name: str, row: int) -> QueueFigures:
+        session, quotas = self._session, self._session.quotas
+        allocated, request, inqueue, elastic = (
+            _named(session, matrix[row], zeros) for matrix, zeros in zip(self._used, _ZEROS, strict=True)
+        )
+        if quotas is None:
+            return QueueFigures(name, allocated=allocated, request=request, inqueue=inqueue, elastic=elastic)
+        return QueueFigures(
+            name,
+            deserved=amounts(session, quotas.deserved[row], zeros=True),
+            allocated=allocated,
+            request=request,
+            real_capability=amounts(session, quotas.real_capability[row], zeros=True),
+            nominal_share=amounts(session, quotas.nominal[row], zeros=True),
+            guarantee=amounts(session, quotas.guarantee[row]),
+            inqueue=inqueue,
+            elastic=elastic,
+            share=quotas.share_of(row, self._used[0][row]),
+            overused=self._is_overused(quotas, row),
+            warnings=tuple(session.queue_warnings.get(row, ())),
+        )
+
+    def _is_overused(self, quotas: Quotas, row: int) -> bool:
+        """Under proportion it has all it deserves and must not grow; under capacity it has more than that of something."""
+        allocated = self._used[0][row]
+        return quotas.has_all(row, allocated) if self._session.lends_idle_room else quotas.share_of(row, allocated) > 1
+
+
+_ZEROS = (True, True, False, False)
+"""Whether allocated, request, inqueue and elastic name resources of which there is nothing."""

@@ -1,0 +1,201 @@
+"""The nodes during a session: what is idle, what is being released, what is promised, and which node suits a class of pods best."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from scheduler.domain.nodes import Amounts, Mask
+from scheduler.domain.snapshot import Snapshot
+from scheduler.domain.tables import Rows, Times
+
+Columns = Rows | slice | list[int]
+Places = Sequence[int]
+
+Scorer = Callable[[int, Amounts, Rows], Times]
+"""(class, used with resources by nodes, node rows) -> score of each of these nodes."""
+
+
+class Floor:
+    """Amounts are resources by nodes, so that a question about one resource reads one run of memory.
+
+    A pod may take room that is idle now and not promised to another: `free` is the smaller of idle and what will be idle once
+    released pods are gone and promises kept (`future`).
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        nodes, sums = snapshot.nodes, snapshot.aggregates
+        ready = nodes.ready
+        self.names = nodes.names
+        self.ready = ready
+        self.allocatable: Amounts = np.ascontiguousarray(np.where(ready[:, None], nodes.allocatable, 0).T)
+        self.used: Amounts = np.ascontiguousarray(np.where(ready[:, None], sums.node_used, 0).T)
+        self.releasing: Amounts = np.ascontiguousarray(np.where(ready[:, None], sums.node_releasing, 0).T)
+        self.promised: Amounts = np.zeros_like(self.used)
+        self.touched: list[int] = []  # every node that changed, in order: boards catch up from here
+        self.any_releasing = bool(self.releasing.any())
+        self.any_promised = False
+
+    @property
+    def total(self) -> Amounts:
+        total: Amounts = self.allocatable.sum(axis=1)
+        return total
+
+    def idle(self, nodes: Columns = slice(None)) -> Amounts:
+        return self.allocatable[:, nodes] - self.used[:, nodes]
+
+    def future(self, nodes: Columns = slice(None)) -> Amounts:
+        return self.idle(nodes) + self.releasing[:, nodes] - self.promised[:, nodes]
+
+    def free(self, nodes: Columns = slice(None)) -> Amounts:
+        idle = self.idle(nodes)
+        if not self.any_promised:
+            return idle
+        free: Amounts = np.minimum(idle, idle + self.releasing[:, nodes] - self.promised[:, nodes])
+        return free
+
+    def use(self, nodes: Places, request: Amounts, sign: int) -> None:
+        """A pod of this request runs on each of these nodes (sign 1), or no longer does (-1); a node may be named more than once."""
+        _change(self.used, nodes, request, sign)
+        self.touched.extend(nodes)
+
+    def release(self, nodes: Places, request: Amounts, sign: int) -> None:
+        """Pods on these nodes will soon be gone."""
+        _change(self.releasing, nodes, request, sign)
+        self.any_releasing = True
+        self.touched.extend(nodes)
+
+    def promise(self, nodes: Places, request: Amounts, sign: int) -> None:
+        """Room on these nodes is kept for pods that wait for it."""
+        _change(self.promised, nodes, request, sign)
+        self.any_promised = True
+        self.touched.extend(nodes)
+
+
+def _change(amounts: Amounts, nodes: Places, request: Amounts, sign: int) -> None:
+    if len(nodes) == 1:
+        amounts[:, nodes[0]] += request * sign
+        return
+    rows, counts = np.unique(np.asarray(nodes, dtype=np.intp), return_counts=True)
+    amounts[:, rows] += request[:, None] * (counts * sign)
+
+
+def copies(room: Amounts, request: Amounts) -> Amounts:
+    """How many pods of this request each column of `room` takes, at least 0; `request` must ask for something."""
+    dims = np.flatnonzero(request > 0)
+    counts = room[dims[0]] // request[dims[0]]
+    for dim in dims[1:]:
+        counts = np.minimum(counts, room[dim] // request[dim])
+    result: Amounts = np.maximum(counts, 0)
+    return result
+
+
+def fits(room: Amounts, request: Amounts) -> Mask:
+    """Which columns of `room` take one pod of this request, looking only at what it asks for."""
+    dims = request > 0
+    fitting: Mask = np.all(room[dims] >= request[dims, None], axis=0)
+    return fitting
+
+
+class Board:
+    """One class of pods against all nodes: where it fits now, and how good each place is; catches up with what changed."""
+
+    def __init__(self, floor: Floor, kind: int, request: Amounts, suitable: Mask, scorer: Scorer | None) -> None:
+        self.floor, self.kind, self.request, self.suitable, self.scorer = floor, kind, request, suitable, scorer
+        self._scores: Times = np.full(len(suitable), -np.inf)
+        self._seen = len(floor.touched)
+        self._write(np.flatnonzero(suitable))
+
+    def _write(self, nodes: Rows) -> None:
+        fitting = nodes[fits(self.floor.free(nodes), self.request)]
+        self._scores[nodes] = -np.inf
+        self._scores[fitting] = self._score(fitting)
+
+    def _score(self, nodes: Rows) -> Times:
+        if self.scorer is None or not len(nodes):
+            return np.zeros(len(nodes))
+        return self.scorer(self.kind, self.floor.used[:, nodes], nodes)
+
+    @property
+    def scores(self) -> Times:
+        """Score by node, -inf where the pod does not fit now."""
+        touched = self.floor.touched
+        if self._seen < len(touched):
+            changed = np.array(sorted(set(touched[self._seen :])), dtype=np.intp)
+            self._write(changed[self.suitable[changed]])
+            self._seen = len(touched)
+        return self._scores
+
+    def best(self) -> int:
+        """The best node with room now, the first by name among equals; -1 if there is none."""
+        scores = self.scores
+        if not len(scores):
+            return -1
+        node = int(scores.argmax())
+        return node if scores[node] > -np.inf else -1
+
+    def best_later(self) -> int:
+        """The best node that will have room once released pods are gone; -1 if there is none."""
+        if not self.floor.any_releasing or not len(self.suitable):
+            return -1
+        nodes = np.flatnonzero(self.suitable & fits(self.floor.future(), self.request))
+        if not len(nodes):
+            return -1
+        return int(nodes[self._score(nodes).argmax()])
+
+    def places(self, wanted: int) -> list[int]:
+        """A node for each of `wanted` pods, fewer if there is no room: exactly as if they were placed one at a time, best node first."""
+        if wanted == 1:
+            node = self.best()
+            return [node] if node >= 0 else []
+        nodes = self._leading(wanted)
+        if not len(nodes):
+            return []
+        rooms = np.minimum(copies(self.floor.free(nodes), self.request), wanted)
+        if self.scorer is None:
+            return np.repeat(nodes, rooms)[:wanted].tolist()  # type: ignore[no-any-return]
+        return _greedy(nodes.tolist(), rooms.tolist(), self._scores_ahead(nodes, rooms), wanted)
+
+    def _leading(self, count: int) -> Rows:
+        """The best nodes with room, by number: with as many pods to place, no other node can have its turn."""
+        scores = self.scores
+        nodes = np.flatnonzero(scores > -np.inf)
+        if len(nodes) <= count:
+            return nodes
+        found = scores[nodes]
+        last = np.partition(found, len(found) - count)[len(found) - count]
+        better = nodes[found > last]
+        return np.sort(np.concatenate([better, nodes[found == last][: count - len(better)]]))
+
+    def _scores_ahead(self, nodes: Rows, rooms: Amounts) -> list[float]:
+        """For each node the score of its first, second, ... pod, one node after the other."""
+        owner = np.repeat(np.arange(len(nodes)), rooms)
+        earlier = np.arange(len(owner)) - np.repeat(np.cumsum(rooms) - rooms, rooms)
+        used = self.floor.used[:, nodes[owner]] + self.request[:, None] * earlier
+        scores: list[float] = self.scorer(self.kind, used, nodes[owner]).tolist() if self.scorer else []
+        return scores
+
+    def total_copies(self) -> int:
+        """How many pods of the class all nodes together take, counting room being released."""
+        room = self.floor.future() if self.floor.any_releasing else self.floor.free()
+        return int(copies(np.where(self.suitable, room, 0), self.request).sum())
+
+
+def _greedy(nodes: list[int], rooms: list[int], scores: list[float], wanted: int) -> list[int]:
+    """Takes the best next score among all nodes, again and again; the first node among equals."""
+    starts = [0]
+    for room in rooms:
+        starts.append(starts[-1] + room)
+    heap = [(-scores[start], node, start, end) for node, start, end in zip(nodes, starts, starts[1:], strict=False) if end > start]
+    heapq.heapify(heap)
+    chosen: list[int] = []
+    while heap and len(chosen) < wanted:
+        _, node, position, end = heap[0]
+        chosen.append(node)
+        if position + 1 < end:
+            heapq.heapreplace(heap, (-scores[position + 1], node, position + 1, end))
+        else:
+            heapq.heappop(heap)
+    return chosen

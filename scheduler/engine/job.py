@@ -1,0 +1,93 @@
+"""One podgroup during a session: its counts and sums, current at every step."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from scheduler.domain.nodes import Amounts
+from scheduler.domain.workloads import Phase
+from scheduler.engine.refusals import Refusal
+
+if TYPE_CHECKING:
+    from scheduler.engine.session import Session
+
+_ORDINAL = re.compile(r".*-.*-(\d+)", re.DOTALL)
+
+
+def ordinal(pod_key: str) -> int:
+    """The number at the end of a name of three or more parts (`job-role-7`), by which pods of a role are counted; -1 without."""
+    name = pod_key.rpartition("/")[2]
+    match = _ORDINAL.fullmatch(name)
+    return int(match[1]) if match else -1
+
+
+class Role:
+    """How many pods of one role are placed, wait for room, and are pending."""
+
+    __slots__ = ("minimum", "pending", "ready", "waiting")
+
+    def __init__(self, minimum: int) -> None:
+        self.minimum, self.ready, self.waiting, self.pending = minimum, 0, 0, 0
+
+
+class Job:
+    """`ready` counts allocated and succeeded pods, `waiting` those with room promised. `allocated` includes what waits."""
+
+    __slots__ = (
+        "allocated",
+        "broken",
+        "created",
+        "failed",
+        "held",
+        "key",
+        "min_member",
+        "pending",
+        "phase",
+        "placeable",
+        "priority",
+        "queue",
+        "ready",
+        "refusal",
+        "roles",
+        "row",
+        "tasks",
+        "waiting",
+    )
+
+    def __init__(self, session: Session, row: int) -> None:
+        groups = session.snapshot.groups
+        self.row = row
+        self.key = groups.key[row]
+        self.queue = int(groups.queue[row])
+        self.min_member = int(groups.min_member[row])
+        self.priority = int(groups.priority[row])
+        self.created = float(groups.created[row])
+        self.phase = Phase(int(groups.phase[row]))
+        self.ready = int(session.ready_counts[row])
+        self.tasks = int(session.task_counts[row])
+        self.pending = int(session.pending_counts[row])
+        self.waiting = 0
+        self.allocated: Amounts = session.snapshot.aggregates.group_allocated[row].copy()
+        self.held: dict[int, int] = {}  # pod -> node: room that an earlier session promised
+        self.roles: dict[int, Role] = {}
+        self.broken = False  # reclaim went below its gang in this session
+        self.failed: str = ""  # what the last try to place it ran into
+        self.placeable = 0  # how many of its pods the last try that failed found room for
+        self.refusal: Refusal | None = None
+
+    @property
+    def is_waiting_outside(self) -> bool:
+        """Not let in by enqueue yet."""
+        return self.phase is Phase.PENDING
+
+    def count(self, role: int, ready: int = 0, waiting: int = 0, pending: int = 0) -> None:
+        """Moves pods between the counts, for the job and for the role if it has a minimum."""
+        self.ready += ready
+        self.waiting += waiting
+        self.pending += pending
+        counts = self.roles.get(role)
+        if counts is not None:
+            counts.ready += ready
+            counts.waiting += waiting
+            counts.pending += pending

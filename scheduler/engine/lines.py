@@ -1,0 +1,111 @@
+"""Who is next: queues as a tournament in the tree, jobs as a line per queue."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from scheduler.engine.job import Job
+
+if TYPE_CHECKING:
+    from scheduler.engine.session import Session
+
+_TOP = -1
+
+
+class QueueLine:
+    """The queues that still have work. Two queues are compared by their ancestors just below the deepest common one, then by themselves.
+
+    Each parent keeps a heap of its children; a placement changes the keys of one path only, so only that path is entered anew and what
+    was there before goes stale.
+    """
+
+    def __init__(self, session: Session, queues: Iterable[int]) -> None:
+        self._session = session
+        self._above = session.forest.parent
+        self._heaps: dict[int, list[tuple[Any, int, int]]] = {_TOP: []}
+        self._stamps: dict[int, int] = {}
+        for queue in queues:
+            self.enter(queue)
+
+    def enter(self, queue: int) -> None:
+        """The queue is in the line; called again, its place is found anew, from its shares as they are now."""
+        row, leaf_key = queue, self._session.queue_key(queue)
+        while row != _TOP:
+            best = self._best_below(row)
+            below_key = leaf_key if best in (-1, queue) else self._session.queue_key(best)
+            self._push(row, (self._session.layer_key(row), below_key))
+            row = self._above[row]
+
+    def leave(self, queue: int) -> None:
+        """The queue has no work left, or must not have any."""
+        row = queue
+        self._stamps[row] = self._stamps.get(row, 0) + 1
+        while self._above[row] != _TOP:
+            row = self._above[row]
+            best = self._best_below(row)
+            if best < 0:
+                self._stamps[row] = self._stamps.get(row, 0) + 1
+            else:
+                self._push(row, (self._session.layer_key(row), self._session.queue_key(best)))
+
+    def best(self) -> int:
+        """The queue whose turn it is; -1 when the line is empty."""
+        return self._best_below(_TOP)
+
+    def _push(self, row: int, key: Any) -> None:
+        stamp = self._stamps[row] = self._stamps.get(row, 0) + 1
+        heapq.heappush(self._heaps.setdefault(self._above[row], []), (key, stamp, row))
+
+    def _best_below(self, row: int) -> int:
+        """The best leaf below this queue, itself if it is one; -1 if nobody below is in line."""
+        while row in self._heaps:
+            heap = self._heaps[row]
+            while heap and heap[0][1] != self._stamps[heap[0][2]]:
+                heapq.heappop(heap)
+            if not heap:
+                return -1
+            row = heap[0][2]
+        return row
+
+
+def in_queue_order(session: Session, queues: Iterable[int]) -> list[int]:
+    """All these queues as the line would call them, if nothing changed in between."""
+    line = QueueLine(session, queues)
+    ordered: list[int] = []
+    while (queue := line.best()) >= 0:
+        ordered.append(queue)
+        line.leave(queue)
+    return ordered
+
+
+class JobLines:
+    """A line of jobs for each queue."""
+
+    def __init__(self, session: Session, jobs: Iterable[Job]) -> None:
+        self._session = session
+        self._lines: dict[int, list[tuple[Any, Job]]] = {}
+        for job in jobs:
+            self._lines.setdefault(job.queue, []).append((session.job_key(job), job))
+        for line in self._lines.values():
+            heapq.heapify(line)
+
+    def queues(self) -> list[int]:
+        return sorted(self._lines)
+
+    def pop(self, queue: int) -> Job | None:
+        """The next job of the queue; None when there is none left."""
+        line = self._lines.get(queue)
+        return heapq.heappop(line)[1] if line else None
+
+    def rest(self, queue: int) -> list[Job]:
+        """Those still in the line, in order."""
+        return [job for _, job in sorted(self._lines.get(queue, ()), key=lambda entry: entry[0])]
+
+    def push(self, job: Job) -> None:
+        """The job wants another turn, at the place it has now."""
+        heapq.heappush(self._lines.setdefault(job.queue, []), (self._session.job_key(job), job))
+
+    def __len__(self) -> int:
+        return sum(map(len, self._lines.values()))

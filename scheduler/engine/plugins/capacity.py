@@ -1,0 +1,152 @@
+"""Capacity: each queue deserves what it is given, may borrow up to its real capability, and takes its own back by reclaim."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+import numpy as np
+
+from scheduler.domain.nodes import Amounts, Mask
+from scheduler.engine.arguments import boolean, choice, number
+from scheduler.engine.decisions import ReasonCode
+from scheduler.engine.plugin import Key, Plugin
+from scheduler.engine.plugins.capacity_tree import HierarchyBuilder
+from scheduler.engine.plugins.shares import SharePlugin
+from scheduler.engine.quotas import Quotas, beyond_guarantees, capability_matrix, nominal_shares, owned_matrix, spec_matrix
+from scheduler.engine.refusals import Refusal
+from scheduler.engine.session import Session
+
+
+class Capacity(SharePlugin):
+    """Arguments: `hierarchyViolation`, `ancestorReclaimLevel`, `fillByWeight`. The flag `enableHierarchy` makes the queues a tree."""
+
+    name = "capacity"
+
+    def __init__(self, arguments: Mapping[str, object]) -> None:
+        super().__init__(arguments)
+        self.on_violation = choice(arguments, "hierarchyViolation", ("subtree", "session", "warn"))
+        self.reclaim_level = max(0, number(arguments, "ancestorReclaimLevel", 0))
+        self.fill_by_weight = boolean(arguments, "fillByWeight", False)
+
+    def open(self, session: Session) -> None:
+        Plugin.open(self, session)
+        self.figures = self._tree() if session.forest.hierarchical else self._flat()
+
+    def _flat(self) -> Quotas:
+        session = self.session
+        resources, specs = session.snapshot.resources, [queue.spec for queue in session.forest.queues]
+        guarantee = spec_matrix([spec.guarantee for spec in specs], resources)
+        capability = capability_matrix([spec.capability for spec in specs], resources)
+        limit = np.minimum(capability, beyond_guarantees(session.total, guarantee) + guarantee)
+        deserved = np.maximum(np.minimum(spec_matrix([spec.deserved for spec in specs], resources), limit), guarantee)
+        owns = owned_matrix([spec.deserved for spec in specs], resources) | (guarantee > 0)
+        return Quotas(session.book, deserved, owns, guarantee, limit, nominal_shares(session.forest, session.total), unset_share=1.0)
+
+    def _tree(self) -> Quotas:
+        builder = HierarchyBuilder(self.session, fill_by_weight=self.fill_by_weight)
+        figures = builder.build()
+        self._refuse(builder.violations)
+        return figures
+
+    def _refuse(self, violations: Mapping[int, str]) -> None:
+        """What is wrong with the tree is told everywhere, and stops the subtree, the session or nobody, as the policy says."""
+        session = self.session
+        for row, problem in sorted(violations.items()):
+            text = f"queue {session.forest.names[row]}: {problem}"
+            session.warnings.append(text)
+            session.queue_warnings[row].append(text)
+        stopping = {row: problem for row, problem in violations.items() if row != session.forest.root}
+        if self.on_violation == "warn":
+            stopping = {row: problem for row, problem in stopping.items() if row in session.forest.broken}
+        for row, problem in sorted(stopping.items()):
+            below = range(len(session.forest)) if self.on_violation == "session" else session.forest.subtree(row)
+            refusal = Refusal(ReasonCode.HIERARCHY_INVALID, f"queue {session.forest.names[row]}: {problem}")
+            for member in below:
+                session.refused_queues.setdefault(member, refusal)
+
+    def queue_key(self, queue: int) -> Key:
+        """Higher priority, then the lower share; on equal shares a queue that deserves something first."""
+        return (*super().queue_key(queue), float(not self.figures.deserves_something(queue)))
+
+    def allocatable(self, queue: int, kind: int, wanted: int) -> int:
+        path = self.session.forest.path_list(queue)
+        return self.figures.copies_within(self.figures.limit_rows, path, self.session.asked(kind), wanted)
+
+    def preemptive(self, queue: int, kind: int) -> bool:
+        """It stays within its own real capability, and within deserved in at least one resource; so may an ancestor, if near enough."""
+        figures, request = self.figures, self.session.request[kind]
+        if not figures.copies_within(figures.limit_rows, [queue], self.session.asked(kind), 1):
+            return False
+        near = [row for row in self.session.forest.ancestors(queue)[: self.reclaim_level] if row != self.session.forest.root]
+        return any(self._deserves_one_more(row, request) for row in [queue, *near])
+
+    def _deserves_one_more(self, row: int, request: Amounts) -> bool:
+        book = self.session.book
+        asked = (request > 0) & book.dims
+        return bool((book.allocated[row] + request <= self.figures.deserved[row])[asked].any())
+
+    def full_levels(self, queue: int, kind: int) -> list[int]:
+        path = self.session.forest.path(queue)[1:]
+        request, book = self.session.request[kind], self.session.book
+        over = book.allocated[path] + request > self.figures.real_capability[path]
+        rows: list[int] = path[(over & (request > 0) & book.dims).any(axis=1)].tolist()
+        return rows
+
+    def may_take_from(self, queue: int, kind: int, victim_queue: int, victim_kind: int) -> bool:
+        request = self.session.request
+        asked = (request[victim_kind] > 0) & self.session.book.dims
+        if not (asked & (request[kind] > 0)).any() or not self.keeps_guarantee(victim_queue, victim_kind):
+            return False
+        has_no_claim = self._has_no_claim(victim_queue, asked)
+        if has_no_claim and self._spares_neighbour(queue, victim_queue, kind):
+            return False
+        return (has_no_claim or self._is_above(victim_queue, asked)) and self._ancestors_agree(queue, victim_queue, asked)
+
+    def has_too_much(self, queue: int) -> bool:
+        book = self.session.book
+        return bool((book.allocated[queue] > self.figures.deserved[queue])[book.dims].any())
+
+    def _has_no_claim(self, row: int, asked: Mask) -> bool:
+        """The queue deserves nothing of what the victim uses: the victim may go at once."""
+        return not (asked & (self.figures.deserved[row] > 0)).any()
+
+    def _is_above(self, row: int, asked: Mask) -> bool:
+        above = self.session.book.allocated[row] > self.figures.deserved[row]
+        return bool((above & asked & self.figures.owns[row]).any())
+
+    def _spares_neighbour(self, reclaimer: int, victim: int, kind: int) -> bool:
+        """With a reclaim level, a queue without a claim is spared by a neighbour that has none either."""
+        if not self.reclaim_level:
+            return False
+        near, others = (set(self.session.forest.ancestors(queue)[: self.reclaim_level]) for queue in (reclaimer, victim))
+        shared = (near & others) - {self.session.forest.root}
+        return bool(shared) and self._has_no_claim(reclaimer, (self.session.request[kind] > 0) & self.session.book.dims)
+
+    def _ancestors_agree(self, reclaimer: int, victim: int, asked: Mask) -> bool:
+        """Each ancestor of the victim up to the reclaim level must be above its deserved too, unless both share it."""
+        forest = self.session.forest
+        ours, theirs = forest.ancestors(reclaimer), forest.ancestors(victim)
+        for distance in range(min(self.reclaim_level, len(theirs))):
+            row = theirs[distance]
+            if row == forest.root or ours[distance : distance + 1] == [row]:
+                continue
+            if not self._has_no_claim(row, asked) and not self._is_above(row, asked):
+                return False
+        return True
+
+    def lent(self, row: int, queue: int) -> Amounts:
+        lent: Amounts = self._lent[row] - self._lent[queue]
+        return lent
+
+    @cached_property
+    def _lent(self) -> Amounts:
+        """By queue, what the leaves from it down use beyond their own and reclaim may take; enqueueing does not change it."""
+        session, figures = self.session, self.figures
+        if not session.has_action("reclaim"):
+            return np.zeros_like(figures.deserved)
+        beyond = np.maximum(0, session.book.allocated - np.maximum(figures.deserved, figures.guarantee))
+        gives = [session.forest.is_leaf(row) and session.may_lose(row) for row in range(len(session.forest))]
+        lent: Amounts = np.where(np.array(gives, dtype=np.bool_)[:, None], beyond, 0)
+        session.forest.add_up(lent)
+        return lent

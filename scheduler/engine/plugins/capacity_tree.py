@@ -1,0 +1,101 @@
+"""The figures of a queue tree under capacity, from root down, and what is wrong with it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.domain.nodes import Amounts
+from scheduler.domain.tables import Rows
+from scheduler.engine.fair_share import fill_each, int_sum
+from scheduler.engine.quotas import NO_LIMIT, Quotas, beyond_guarantees, capability_matrix, nominal_shares, owned_matrix, spec_matrix
+from scheduler.engine.session import Session
+
+
+class HierarchyBuilder:
+    """Root is what the cluster has; below it each queue has what its spec says, within what its parent has."""
+
+    def __init__(self, session: Session, *, fill_by_weight: bool) -> None:
+        self.session, self.forest, self.fill_by_weight = session, session.forest, fill_by_weight
+        resources, specs = session.snapshot.resources, [queue.spec for queue in session.forest.queues]
+        self.specs = specs
+        self.guarantee = spec_matrix([spec.guarantee for spec in specs], resources)
+        self.named_capability = capability_matrix([spec.capability for spec in specs], resources)
+        self.capability = self.named_capability.copy()
+        self.named_deserved = spec_matrix([spec.deserved for spec in specs], resources)
+        self.deserved = np.maximum(self.named_deserved, self.guarantee)
+        self.owns = owned_matrix([spec.deserved for spec in specs], resources) | (self.guarantee > 0)
+        self.wished = self.named_capability.copy()  # as far as named by the queue or an ancestor other than root
+        self.wished[self.forest.root] = NO_LIMIT
+        self.limit = np.zeros_like(self.capability)
+        self.filled: set[int] = set()  # queues whose deserved was divided by weight
+        self.violations: dict[int, str] = dict(self.forest.broken)
+
+    def build(self) -> Quotas:
+        self._root()
+        for row in self.forest.top_down:
+            if self.forest.children[row]:
+                self._children(row, self.forest.children[row])
+        nominal = nominal_shares(self.forest, self.session.total)
+        return Quotas(self.session.book, self.deserved, self.owns, self.guarantee, self.limit, nominal, unset_share=1.0)
+
+    def _root(self) -> None:
+        """Root has all that the cluster has, and no more than its capability, if it names one."""
+        root, total = self.forest.root, self.session.total
+        self.capability[root] = np.minimum(self.named_capability[root], total)
+        self.limit[root] = self.capability[root]
+        self.deserved[root] = total
+        self.owns[root] = total > 0
+        self.guarantee[root] = [min(int_sum(self.guarantee[self.forest.children[root], dim]), NO_LIMIT) for dim in range(len(total))]
+
+    def _children(self, parent: int, children: list[int]) -> None:
+        rows = np.array(children, dtype=np.intp)
+        inherited = self.capability[rows] == NO_LIMIT
+        self.capability[rows] = np.where(inherited, self.capability[parent], self.capability[rows])
+        beyond = beyond_guarantees(self.limit[parent], self.guarantee[rows])
+        self.limit[rows] = np.minimum(self.capability[rows], beyond + self.guarantee[rows])
+        if self.fill_by_weight and not any(self.specs[row].deserved for row in children):
+            self._fill(parent, rows)
+        self._check(parent, children)
+
+    def _fill(self, parent: int, rows: Amounts) -> None:
+        """No sibling names a deserved: the parent's is divided by weight, by what each asks for and may have."""
+        ceilings = np.minimum(self.session.book.request[rows], self.limit[rows])
+        weights = np.array([max(0, self.specs[row].weight) for row in rows], dtype=np.int64)
+        self.deserved[rows] = fill_each(self.deserved[parent], weights, self.guarantee[rows], ceilings)
+        self.owns[rows] = self.session.book.dims & (self.session.total > 0)
+        self.filled.update(rows.tolist())
+
+    def _check(self, parent: int, children: list[int]) -> None:
+        """Seed 002's three rules; against root, that is against what the cluster happens to have, a breach only warns."""
+        self._check_capability(parent, np.array(children, dtype=np.intp))
+        own = self.session.total if parent == self.forest.root else self.guarantee[parent]
+        if self.guarantee[children].any():
+            self._compare(parent, parent, self._sum(self.guarantee, children), own, "the guarantees of its children exceed its own")
+        if parent not in self.filled and not self.filled.intersection(children):
+            self._compare(
+                parent, parent, self._sum(self.deserved, children), self.deserved[parent], "its children deserve more than its own"
+            )
+
+    def _check_capability(self, parent: int, children: Rows) -> None:
+        """What each child names itself, against what an ancestor below root names, and against the cluster."""
+        self.wished[children] = np.where(self.wished[children] == NO_LIMIT, self.wished[parent], self.wished[children])
+        named = np.where(self.named_capability[children] == NO_LIMIT, 0, self.named_capability[children])
+        over = (named > self.wished[parent]) | (named > self.session.total)
+        for position in np.flatnonzero(over.any(axis=1)).tolist():
+            child = int(children[position])
+            self._compare(child, parent, named[position], self.wished[parent], "its capability exceeds its parent's")
+            self._compare(child, self.forest.root, named[position], self.session.total, "its capability exceeds the cluster's")
+
+    def _sum(self, amounts: Amounts, rows: list[int]) -> Amounts:
+        sums = [min(int_sum(amounts[rows, dim]), NO_LIMIT) for dim in range(amounts.shape[1])]
+        return np.array(sums, dtype=np.int64)
+
+    def _compare(self, offender: int, against: int, amounts: Amounts, limit: Amounts, problem: str) -> None:
+        over = np.flatnonzero(amounts > limit)
+        if not len(over):
+            return
+        text = f"{problem} {', '.join(self.session.snapshot.resources[dim] for dim in over)}"
+        if against == self.forest.root:
+            self.session.queue_warnings[offender].append(f"queue {self.forest.names[offender]}: {text}")
+        else:
+            self.violations.setdefault(offender, text)

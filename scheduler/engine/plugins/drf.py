@@ -1,0 +1,33 @@
+"""Dominant resource fairness between jobs: whoever holds the smaller part of the cluster goes first."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.domain.nodes import Amounts
+from scheduler.engine.job import Job
+from scheduler.engine.plugin import Key, Plugin
+from scheduler.engine.session import Session
+
+_EQUAL_WITHIN = 1e-6
+
+
+class Drf(Plugin):
+    name = "drf"
+
+    def open(self, session: Session) -> None:
+        super().open(session)
+        dims = np.flatnonzero((session.total > 0) & session.book.dims)
+        self._totals = [(int(dim), int(session.total[dim])) for dim in dims]
+
+    def share(self, allocated: Amounts) -> float:
+        """The largest part that these amounts are of any resource of the cluster."""
+        return max((int(allocated[dim]) / total for dim, total in self._totals), default=0.0)
+
+    def job_key(self, job: Job) -> Key:
+        return (self.share(job.allocated),)
+
+    def may_preempt(self, taker: Job, kind: int, victim: Job, victim_kind: int) -> bool:
+        """The victim's job still holds at least as much, without the victim, as the preemptor's would with the new pod."""
+        request = self.session.request
+        return self.share(taker.allocated + request[kind]) <= self.share(victim.allocated - request[victim_kind]) + _EQUAL_WITHIN

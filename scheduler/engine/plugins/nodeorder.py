@@ -1,0 +1,72 @@
+"""Node order: spread or fill, keep resources in balance, and respect what pods would rather have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from scheduler.domain.nodes import Amounts
+from scheduler.domain.tables import Rows, Times
+from scheduler.engine.arguments import number
+from scheduler.engine.constraints import matches_term, untolerated_preferences
+from scheduler.engine.plugin import Plugin
+
+
+class NodeOrder(Plugin):
+    """Arguments: `leastrequested.weight` 1, `mostrequested.weight` 0, `balancedresource.weight` 1, `nodeaffinity.weight` 2,
+    `tainttoleration.weight` 3."""
+
+    name = "nodeorder"
+
+    def __init__(self, arguments: Mapping[str, object]) -> None:
+        super().__init__(arguments)
+        self.least = number(arguments, "leastrequested.weight", 1)
+        self.most = number(arguments, "mostrequested.weight", 0)
+        self.balanced = number(arguments, "balancedresource.weight", 1)
+        self.affinity = number(arguments, "nodeaffinity.weight", 2)
+        self.toleration = number(arguments, "tainttoleration.weight", 3)
+
+    def score(self, kind: int, used: Amounts, nodes: Rows) -> Times | None:
+        """From how full cpu and memory would be; in whole points, as Volcano counts them."""
+        if not (self.least or self.most or self.balanced):
+            return None
+        request, whole = self.session.request[kind], np.maximum(self.session.floor.allocatable[:2, nodes], 1)
+        after = np.minimum(used[:2] + request[:2, None], whole)
+        scores = np.zeros(len(nodes))
+        if self.least:
+            scores += self.least * (((whole - after) * 100 // whole).sum(axis=0) // 2)
+        if self.most:
+            scores += self.most * ((after * 100 // whole).sum(axis=0) // 2)
+        if self.balanced:
+            before = np.minimum(used[:2], whole)
+            scores += self.balanced * ((_balance(after, whole) - _balance(before, whole) + 100.0) // 2)
+        return scores
+
+    def static_score(self, kind: int) -> Times | None:
+        """Preferred node affinity and taints that only discourage, each scaled so that the best node has 100."""
+        session = self.session
+        constraint = session.snapshot.classes.constraints[int(session.snapshot.classes.constraint[kind])]
+        nodes, scores = session.snapshot.nodes, np.zeros(len(session.floor.names))
+        if constraint.preferred and self.affinity:
+            weights = [
+                sum(choice.weight for choice in constraint.preferred if matches_term(choice.term, name, labels))
+                for name, labels in zip(nodes.names, nodes.labels, strict=True)
+            ]
+            scores += self.affinity * _scaled(np.array(weights, dtype=np.float64))
+        if self.toleration and any(nodes.taints):
+            avoided = [untolerated_preferences(taints, constraint.tolerations) for taints in nodes.taints]
+            scores += self.toleration * (100.0 - _scaled(np.array(avoided, dtype=np.float64)))
+        return scores
+
+
+def _balance(used: Amounts, whole: Amounts) -> Times:
+    """100 where cpu and memory are used in equal parts, less the further they are apart; the pod is judged by what it changes."""
+    parts = used / whole
+    balance: Times = np.floor((1.0 - np.abs(parts[0] - parts[1]) / 2) * 100.0)
+    return balance
+
+
+def _scaled(values: Times) -> Times:
+    highest = values.max(initial=0.0)
+    return values * (100.0 / highest) if highest > 0 else values

@@ -1,0 +1,72 @@
+"""Overcommit: not many more jobs are let in than the cluster could run, but a queue's own share is always open to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+import numpy as np
+
+from scheduler.domain.nodes import Amounts
+from scheduler.engine.arguments import fraction
+from scheduler.engine.book import job_inqueue
+from scheduler.engine.decisions import ReasonCode
+from scheduler.engine.job import Job
+from scheduler.engine.plugin import Plugin, Vote
+from scheduler.engine.refusals import Refusal, Shortfall
+from scheduler.engine.session import Session
+
+_DEFAULT_FACTOR = Fraction(6, 5)
+
+
+class Overcommit(Plugin):
+    """Argument: `overcommit-factor`, 1.2 unless given; below 1 it is read as 1.2."""
+
+    name = "overcommit"
+
+    def __init__(self, arguments: Mapping[str, object]) -> None:
+        super().__init__(arguments)
+        factor = fraction(arguments, "overcommit-factor", _DEFAULT_FACTOR)
+        self.factor = factor if factor >= 1 else _DEFAULT_FACTOR
+
+    def open(self, session: Session) -> None:
+        super().open(session)
+        used = session.floor.used.sum(axis=1)
+        stretched = [int(int(amount) * self.factor) for amount in session.total]
+        self.idle: Amounts = np.array(stretched, dtype=np.int64) - used
+        self.inqueue: Amounts = job_inqueue(session.snapshot)[session.snapshot.groups.alive].sum(axis=0)
+
+    def job_enqueueable(self, job: Job) -> Vote | Refusal:
+        groups = self.session.snapshot.groups
+        if not groups.has_min_resources[job.row]:
+            return Vote.PERMIT
+        needed = groups.min_resources[job.row]
+        short = np.flatnonzero((needed > 0) & self.session.book.dims & (self.inqueue + needed > self.idle))
+        if not len(short) or self._within_own_share(job, needed):
+            return Vote.PERMIT
+        return self._refusal(needed, short)
+
+    def _within_own_share(self, job: Job, needed: Amounts) -> bool:
+        """Seed 004: inside its guarantee a queue is always let in; with reclaim at hand also inside its deserved."""
+        quotas, book = self.session.quotas, self.session.book
+        if quotas is None:
+            return False
+        own = quotas.guarantee[job.queue]
+        if self.session.has_action("reclaim"):
+            own = np.maximum(own, quotas.deserved[job.queue])
+        after = book.allocated[job.queue] + book.inqueue[job.queue] - book.elastic[job.queue] + needed
+        asked = (needed > 0) & book.dims
+        return bool((after <= own)[asked].all())
+
+    def _refusal(self, needed: Amounts, short: Amounts) -> Refusal:
+        session = self.session
+        names = [session.snapshot.resources[dim] for dim in short]
+        shortfalls = tuple(
+            Shortfall(name, "root", int(needed[dim]), int(self.idle[dim]), int(self.inqueue[dim]))
+            for name, dim in zip(names, short, strict=True)
+        )
+        event = "resource in cluster is overused: " + ", ".join(f"overused {name}" for name in names)
+        return Refusal(ReasonCode.CLUSTER_BUSY, "", shortfalls, event)
+
+    def job_enqueued(self, job: Job) -> None:
+        self.inqueue = self.inqueue + self.session.snapshot.groups.min_resources[job.row]

@@ -1,0 +1,18 @@
+"""Predicates: which nodes a pod may run on at all."""
+
+from __future__ import annotations
+
+from scheduler.domain.nodes import Mask
+from scheduler.engine.constraints import suitable_nodes
+from scheduler.engine.plugin import Plugin
+
+
+class Predicates(Plugin):
+    """Node selector, required node affinity, taints and the unschedulable mark; compiled once per distinct constraint."""
+
+    name = "predicates"
+
+    def suitable(self, kind: int) -> Mask | None:
+        classes = self.session.snapshot.classes
+        constraint = classes.constraints[int(classes.constraint[kind])]
+        return suitable_nodes(constraint, self.session.snapshot.nodes)

@@ -1,0 +1,65 @@
+"""Proportion: queues share the cluster by weight, bounded by what they ask for, may have, and are guaranteed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.engine.fair_share import fill_each, int_sum
+from scheduler.engine.plugin import Plugin
+from scheduler.engine.plugins.shares import SharePlugin
+from scheduler.engine.quotas import Quotas, beyond_guarantees, capability_matrix, nominal_shares, spec_matrix
+from scheduler.engine.session import Session
+
+
+class Proportion(SharePlugin):
+    name = "proportion"
+
+    def open(self, session: Session) -> None:
+        Plugin.open(self, session)
+        resources, specs = session.snapshot.resources, [queue.spec for queue in session.forest.queues]
+        guarantee = spec_matrix([spec.guarantee for spec in specs], resources)
+        capability = capability_matrix([spec.capability for spec in specs], resources)
+        real_capability = np.minimum(capability, beyond_guarantees(session.total, guarantee) + guarantee)
+        ceilings = np.minimum(session.book.request, real_capability)
+        weights = np.array([max(0, spec.weight) for spec in specs], dtype=np.int64)
+        deserved = fill_each(session.total, weights, guarantee, ceilings)
+        owns = np.broadcast_to(session.book.dims, deserved.shape)
+        nominal = nominal_shares(session.forest, session.total)
+        self.figures = Quotas(session.book, deserved, owns, guarantee, real_capability, nominal, unset_share=0.0)
+        self._warn_of_oversubscription()
+
+    def _warn_of_oversubscription(self) -> None:
+        session = self.session
+        for dim, name in enumerate(session.snapshot.resources):
+            promised = int_sum(self.figures.guarantee[:, dim])
+            if promised > int(session.total[dim]):
+                session.warnings.append(f"the guarantees of all queues exceed the cluster's {name}: each queue deserves just its guarantee")
+
+    def overused(self, queue: int) -> bool:
+        """It has all that it deserves, of every resource; also if that is nothing."""
+        return self.figures.has_all(queue, self.session.book.allocated[queue].tolist())
+
+    def allocatable(self, queue: int, kind: int, wanted: int) -> int:
+        return self.figures.copies_within(self.figures.deserved_rows, [queue], self.session.asked(kind), wanted)
+
+    def preemptive(self, queue: int, kind: int) -> bool:
+        """A queue may reclaim up to its deserved."""
+        return self.allocatable(queue, kind, 1) > 0
+
+    def may_take_from(self, queue: int, kind: int, victim_queue: int, victim_kind: int) -> bool:
+        """Victims come from queues that have more than they deserve of something, and keep their guarantee."""
+        return self.has_too_much(victim_queue) and self.keeps_guarantee(victim_queue, victim_kind)
+
+    def has_too_much(self, queue: int) -> bool:
+        book = self.session.book
+        return bool((book.allocated[queue] > self.figures.deserved[queue])[book.dims].any())
+
+    def borrowable(self, queue: int, kind: int, wanted: int) -> int:
+        """Idle room, within real capability, that no unused guarantee of another queue needs."""
+        request, book = self.session.request[kind], self.session.book
+        wanted = self.figures.copies_within(self.figures.limit_rows, [queue], self.session.asked(kind), wanted)
+        spoken_for = np.maximum(book.allocated, self.figures.guarantee)
+        spoken_for[queue] = book.allocated[queue]
+        left = self.session.total - spoken_for.sum(axis=0)
+        asked = (request > 0) & book.dims
+        return int(max(0, min([wanted, *(left[asked] // request[asked]).tolist()])))

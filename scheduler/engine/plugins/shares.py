@@ -1,0 +1,93 @@
+"""What proportion and capacity have in common: queue order, the test on enqueueing, and keeping guarantees from victims."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.domain.nodes import Amounts
+from scheduler.engine.decisions import ReasonCode
+from scheduler.engine.job import Job
+from scheduler.engine.plugin import Key, Plugin, Vote
+from scheduler.engine.quotas import Quotas
+from scheduler.engine.refusals import Refusal, Shortfall
+
+
+class SharePlugin(Plugin):
+    """A plugin that computes `Quotas` when the session opens."""
+
+    figures: Quotas
+
+    def quotas(self) -> Quotas:
+        return self.figures
+
+    def queue_key(self, queue: int) -> Key:
+        """Higher priority first, then the lower share."""
+        return (-self.session.forest.queues[queue].spec.priority, self.figures.share(queue))
+
+    def job_enqueueable(self, job: Job) -> Vote | Refusal:
+        """minResources must fit below realCapability, at every level, beside what is used and what is already let in."""
+        groups = self.session.snapshot.groups
+        if not groups.has_min_resources[job.row]:
+            return Vote.PERMIT
+        needed = groups.min_resources[job.row]
+        asked = [(dim, amount) for dim, amount in enumerate(needed.tolist()) if amount > 0 and self.session.book.dims[dim]]
+        for row in self.session.forest.path_list(job.queue):
+            if not self._takes(row, job.queue, asked):
+                return self._quota_refusal(row, job.queue, needed)
+        return Vote.PERMIT
+
+    def _takes(self, row: int, queue: int, asked: list[tuple[int, int]]) -> bool:
+        """Plain numbers: this is asked for every waiting job at every level above it."""
+        book, limit = self.session.book, self.figures.limit_rows[row]
+        allocated, inqueue, yielding = book.allocated[row].tolist(), book.inqueue[row].tolist(), self._yielding(row, queue)
+        return all(amount + allocated[dim] + inqueue[dim] - yielding[dim] <= limit[dim] for dim, amount in asked)
+
+    def _yielding(self, row: int, queue: int) -> list[int]:
+        """What could be had back: what runs beyond its minimum and, above the queue itself, what others have borrowed."""
+        elastic: list[int] = self.session.book.elastic[row].tolist()
+        if row == queue:
+            return elastic
+        return [max(pair) for pair in zip(elastic, self.lent(row, queue).tolist(), strict=True)]
+
+    def _quota_refusal(self, row: int, queue: int, needed: Amounts) -> Refusal:
+        session = self.session
+        used, limit = session.book.allocated[row] + session.book.inqueue[row], self.figures.real_capability[row]
+        yielding = np.array(self._yielding(row, queue), dtype=np.int64)
+        short = np.flatnonzero((needed > 0) & session.book.dims & (needed + used - yielding > limit))
+        names = [session.snapshot.resources[dim] for dim in short]
+        level = session.forest.names[row]
+        shortfalls = tuple(
+            Shortfall(name, level, int(needed[dim]), int(limit[dim]), int(used[dim]), int(yielding[dim]))
+            for name, dim in zip(names, short, strict=True)
+        )
+        hopeless = bool((needed > limit)[short].any())
+        event = "queue resource quota insufficient: " + ", ".join(f"insufficient {name}" for name in names)
+        return Refusal(self._code(row, hopeless), "", shortfalls, event)
+
+    def _code(self, row: int, hopeless: bool) -> ReasonCode:
+        if not hopeless:
+            return ReasonCode.WAITING_FOR_QUOTA
+        is_whole_cluster = row == self.session.forest.root and not self.session.forest.queues[row].spec.capability
+        return ReasonCode.EXCEEDS_CLUSTER if is_whole_cluster else ReasonCode.EXCEEDS_CAPABILITY
+
+    def job_enqueued(self, job: Job) -> None:
+        groups = self.session.snapshot.groups
+        if groups.has_min_resources[job.row]:
+            self.session.book.enqueue(job.queue, groups.min_resources[job.row])
+
+    def lent(self, row: int, queue: int) -> Amounts:
+        """What other leaves below this level use beyond what is theirs, as far as reclaim may take it back."""
+        return np.zeros(len(self.session.snapshot.resources), dtype=np.int64)
+
+    def keeps_guarantee(self, queue: int, kind: int) -> bool:
+        """The queue still has its guarantee when a pod of this class is gone."""
+        guarantee = self.figures.guarantee[queue]
+        after = self.session.book.allocated[queue] - self.session.request[kind]
+        return bool(((guarantee <= after) | ~self.session.book.dims | (guarantee == 0)).all())
+
+    def keeps_deserved(self, queue: int, kind: int, reclaimer_kind: int) -> bool:
+        """Taking a pod of this class leaves the queue at or above its deserved, where it is above it now and both pods ask for it."""
+        request, book, figures = self.session.request, self.session.book, self.figures
+        allocated, deserved = book.allocated[queue], figures.deserved[queue]
+        looked_at = (request[kind] > 0) & (request[reclaimer_kind] > 0) & book.dims & figures.owns[queue] & (allocated > deserved)
+        return bool((allocated - request[kind] >= deserved)[looked_at].all())

@@ -1,0 +1,151 @@
+"""What each queue deserves and how far it may go: the figures that a queue plugin computes when a session opens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from scheduler.domain.nodes import Amounts, Mask
+from scheduler.domain.resources import Resources
+from scheduler.engine.book import QueueBook
+from scheduler.engine.fair_share import int_sum
+from scheduler.engine.forest import Forest
+
+NO_LIMIT: Final = 2**62
+_BASE: Final = ("cpu", "memory")
+
+
+@dataclass(eq=False)
+class Quotas:
+    """Queues by resources. `owns` marks where deserved says something; `unset_share` is the share of a queue that deserves nothing."""
+
+    book: QueueBook
+    deserved: Amounts
+    owns: Mask
+    guarantee: Amounts
+    real_capability: Amounts
+    nominal: Amounts
+    unset_share: float
+    _shares: dict[int, tuple[int, float]] = field(default_factory=dict)
+
+    def share(self, row: int) -> float:
+        """The largest part of its deserved that the queue uses."""
+        version = self.book.version[row]
+        cached = self._shares.get(row)
+        if cached is None or cached[0] != version:
+            cached = self._shares[row] = (version, self._share(row))
+        return cached[1]
+
+    def _share(self, row: int) -> float:
+        return self.share_of(row, self.book.allocated[row].tolist())
+
+    def share_of(self, row: int, allocated: list[int]) -> float:
+        """The share of the queue if it used this."""
+        parts = self._deserving[row]
+        return max(allocated[dim] / amount for dim, amount in parts) if parts else self.unset_share
+
+    def has_all(self, row: int, allocated: list[int]) -> bool:
+        """Whether this is at least what the queue deserves, of every resource."""
+        deserved = self.deserved_rows[row]
+        return all(amount >= deserved[dim] for dim, amount in enumerate(allocated) if self.book.dims[dim])
+
+    def __post_init__(self) -> None:
+        counted = (self.deserved > 0) & self.book.dims
+        self._deserving = [
+            [(int(dim), int(row[dim])) for dim in np.flatnonzero(mask)] for row, mask in zip(self.deserved, counted, strict=True)
+        ]
+
+    @cached_property
+    def deserved_rows(self) -> list[list[int]]:
+        rows: list[list[int]] = self.deserved.tolist()
+        return rows
+
+    @cached_property
+    def limit_rows(self) -> list[list[int]]:
+        """Real capability, as plain numbers."""
+        rows: list[list[int]] = self.real_capability.tolist()
+        return rows
+
+    def deserves_something(self, row: int) -> bool:
+        return bool(self._deserving[row])
+
+    def copies_within(self, limits: list[list[int]], path: Sequence[int], asked: Sequence[tuple[int, int]], wanted: int) -> int:
+        """How many pods that ask for this (column and amount) fit below the limit in all these queues.
+
+        Plain numbers: a path is short, and asked for every pod that is placed on its own.
+        """
+        for row in path:
+            allocated, limit = self.book.allocated[row].tolist(), limits[row]
+            for dim, amount in asked:
+                wanted = min(wanted, (limit[dim] - allocated[dim]) // amount)
+        return max(0, wanted)
+
+
+def queue_share(allocated: Resources, deserved: Resources) -> float:
+    """The largest part of its deserved that a queue uses; 1 for a queue under capacity that deserves nothing."""
+    return max((allocated.amount(name) / amount for name, amount in deserved.items() if amount > 0), default=1.0)
+
+
+def spec_matrix(amounts: Sequence[Resources], resources: Sequence[str]) -> Amounts:
+    """What the specs name; 0 where they are silent. Cut where sums would overflow."""
+    matrix = np.zeros((len(amounts), len(resources)), dtype=np.int64)
+    for row, dim, _, value in _named(amounts, resources):
+        matrix[row, dim] = min(max(value, 0), NO_LIMIT)
+    return matrix
+
+
+def capability_matrix(amounts: Sequence[Resources], resources: Sequence[str]) -> Amounts:
+    """What the specs allow; NO_LIMIT where they are silent, and where cpu or memory is 0."""
+    matrix = np.full((len(amounts), len(resources)), NO_LIMIT, dtype=np.int64)
+    for row, dim, name, value in _named(amounts, resources):
+        if name not in _BASE or value > 0:
+            matrix[row, dim] = min(max(value, 0), NO_LIMIT)
+    return matrix
+
+
+def owned_matrix(amounts: Sequence[Resources], resources: Sequence[str]) -> Mask:
+    """Where deserved says something: cpu and memory if above 0, any other resource if it is named at all."""
+    matrix = np.zeros((len(amounts), len(resources)), dtype=np.bool_)
+    for row, dim, name, value in _named(amounts, resources):
+        matrix[row, dim] = name not in _BASE or value > 0
+    return matrix
+
+
+def _named(amounts: Sequence[Resources], resources: Sequence[str]) -> Iterator[tuple[int, int, str, int]]:
+    """Row, column, name and value of everything that is named: most specs name little."""
+    columns = {name: dim for dim, name in enumerate(resources)}
+    for row, named in enumerate(amounts):
+        if named:
+            yield from ((row, columns[name], name, value) for name, value in named.items() if name in columns)
+
+
+def beyond_guarantees(available: Amounts, guarantees: Amounts) -> Amounts:
+    """What is left when every guarantee is set aside, at least 0."""
+    if not guarantees.any():
+        return available.copy()
+    reserved = [int_sum(guarantees[:, dim]) for dim in range(guarantees.shape[1])]
+    return np.array([max(0, int(have) - taken) for have, taken in zip(available, reserved, strict=True)], dtype=np.int64)
+
+
+def nominal_shares(forest: Forest, total: Amounts) -> Amounts:
+    """Seed 001's number: weight / total weight x total, among siblings; a flat set is divided among all queues."""
+    nominal = np.zeros((len(forest), len(total)), dtype=np.int64)
+    if not forest.hierarchical:
+        _divide(nominal, list(range(len(forest))), forest, total)
+        return nominal
+    nominal[forest.root] = total
+    for row in forest.top_down:
+        _divide(nominal, forest.children[row], forest, nominal[row])
+    return nominal
+
+
+def _divide(nominal: Amounts, rows: list[int], forest: Forest, amount: Amounts) -> None:
+    weights = [max(0, forest.queues[row].spec.weight) for row in rows]
+    whole = sum(weights)
+    if whole:
+        have = amount.tolist()  # plain numbers: their products may be larger than 64 bits
+        nominal[rows] = [[part * weight // whole for part in have] for weight in weights]

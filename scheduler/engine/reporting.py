@@ -1,0 +1,162 @@
+"""What a session says about podgroups and pods: our reasons, and Volcano's conditions and events, each only when it is new."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+import numpy as np
+
+from scheduler.domain.nodes import Mask
+from scheduler.domain.workloads import PodStatus
+from scheduler.engine.constraints import suitable_nodes
+from scheduler.engine.decisions import Condition, Event, PodCondition, Reason, ReasonCode, Said
+from scheduler.engine.explain import explain, signature
+from scheduler.engine.floor import copies
+from scheduler.engine.job import Job
+from scheduler.engine.needs import missing_pods
+from scheduler.engine.session import Session
+
+READY = "tasks in gang are ready to be scheduled"
+_OWN_REASONS = {ReasonCode.NOT_ENOUGH_TASKS: "NotEnoughTasks", ReasonCode.QUEUE_SUSPENDED: "QueueSuspended"}
+_ABOUT_ROOM = (ReasonCode.NO_NODE_FITS, ReasonCode.GANG_INCOMPLETE, ReasonCode.FRAGMENTED, ReasonCode.CLUSTER_BUSY)
+
+
+@dataclass
+class Report:
+    reasons: dict[str, Reason] = field(default_factory=dict)
+    said: list[Said] = field(default_factory=list)
+    conditions: list[Condition] = field(default_factory=list)
+    pod_conditions: list[PodCondition] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+
+
+def report(session: Session, waiting: Mask) -> Report:
+    """`waiting` marks the podgroups that did not start."""
+    return Reporter(session).write(waiting)
+
+
+class Reporter:
+    """Alike podgroups share one reason, so that many that wait for the same cost hardly more than one."""
+
+    def __init__(self, session: Session) -> None:
+        self.session, self.result = session, Report()
+        self._reasons: dict[tuple[object, ...], tuple[Reason, str, int]] = {}
+        self._fit_errors: dict[int, str] = {}
+        self._has_gang = session.plugin("gang") is not None
+
+    def write(self, waiting: Mask) -> Report:
+        groups = self.session.snapshot.groups
+        for row in sorted(np.flatnonzero(waiting).tolist(), key=groups.key.__getitem__):
+            job = self.session.job(row)
+            reason, message, fingerprint = self._shared(job)
+            if fingerprint != groups.said[row]:
+                self._say(job, reason, message, fingerprint)
+        for row in sorted(np.flatnonzero(~waiting & groups.alive & (groups.said != 0)).tolist(), key=groups.key.__getitem__):
+            self.result.said.append(Said(groups.key[row], row, 0, None))
+        self._tell_of_started()
+        self._tell_of_evictions()
+        return self.result
+
+    def _shared(self, job: Job) -> tuple[Reason, str, int]:
+        key = signature(self.session, job)
+        found = self._reasons.get(key)
+        if found is None:
+            reason = explain(self.session, job)
+            message = self._gang_message(job, reason)
+            digest = blake2b(f"{reason.code}|{reason.message}|{reason.checks}|{message}".encode(), digest_size=8)
+            found = self._reasons[key] = (reason, message, int.from_bytes(digest.digest(), "big", signed=True) or 1)
+        return found
+
+    def _say(self, job: Job, reason: Reason, message: str, fingerprint: int) -> None:
+        result = self.result
+        result.reasons[job.key] = reason
+        result.said.append(Said(job.key, job.row, fingerprint, reason))
+        if job.refusal is not None and job.refusal.event:
+            result.events.append(Event("Normal", "Unschedulable", job.refusal.event, "podgroup", job.key))
+        if self._has_gang and job.tasks:
+            result.conditions.append(Condition(job.key, job.row, "Unschedulable", _condition_reason(reason), message))
+            result.events.append(Event("Warning", "Unschedulable", message, "podgroup", job.key))
+            self._tell_pods(job)
+
+    def _tell_of_started(self) -> None:
+        """Podgroups that got their gang in this session."""
+        started = {operation.job.row: operation.job for operation in self.session.binds}
+        for job in sorted(started.values(), key=lambda job: job.key):
+            if self._has_gang and job.ready >= job.min_member:
+                self.result.conditions.append(Condition(job.key, job.row, "Scheduled", READY))
+                self.result.events.append(Event("Normal", "Scheduled", READY, "podgroup", job.key))
+
+    def _tell_of_evictions(self) -> None:
+        keys = self.session.snapshot.pods.key
+        for operation in self.session.evictions:
+            for pod in operation.pods:
+                self.result.events.append(Event("Normal", "Evict", operation.action, "pod", keys[pod]))
+
+    def _tell_pods(self, job: Job) -> None:
+        session, keys = self.session, self.session.snapshot.pods.key
+        for number, pod in enumerate(session.pending_pods(job)):
+            reason, text = self._pod_message(job, pod, number)
+            self.result.pod_conditions.append(PodCondition(keys[pod], pod, reason, text))
+            self.result.events.append(Event("Warning", "FailedScheduling", text, "pod", keys[pod]))
+
+    def _pod_message(self, job: Job, pod: int, number: int) -> tuple[str, str]:
+        """As after a try that was taken back: it had a place, it waits for one, or it has none."""
+        if pod in job.held or self.session.status[pod] == PodStatus.PIPELINED:
+            return "Unschedulable", f"pod {self.session.snapshot.pods.key[pod]} can possibly be scheduled once resource is released"
+        if number < job.placeable - job.ready:
+            return "Schedulable", f"pod {self.session.snapshot.pods.key[pod]} can possibly be scheduled once minAvailable is satisfied"
+        return "Unschedulable", self._fit_error(int(self.session.kinds[pod]))
+
+    def _gang_message(self, job: Job, reason: Reason) -> str:
+        """Volcano's sentence: how many of the gang can not be placed, and what stands in the way."""
+        schedulable = max(job.ready + job.waiting, job.placeable)
+        return f"{max(0, job.min_member - schedulable)}/{job.tasks} tasks in gang unschedulable: {self._job_error(job, reason)}"
+
+    def _job_error(self, job: Job, reason: Reason) -> str:
+        counts = {"Pending": job.pending, "Pipelined": job.waiting, "Ready": job.ready}
+        summary = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()) if count)
+        schedulable = max(0, min(job.pending, job.placeable - job.ready))
+        pending = f"{job.pending - schedulable} Unschedulable" + (f", {schedulable} Schedulable" if schedulable else "")
+        state = f"pod group is not ready, {summary}, {job.min_member} minAvailable; Pending: {pending}"
+        return f"{state}. Origin reason is {self._origin(job, reason)}"
+
+    def _origin(self, job: Job, reason: Reason) -> str:
+        """The first pod that has no place and why; what holds the whole job back goes before it."""
+        if reason.code not in _ABOUT_ROOM or not missing_pods(self.session, job):
+            return reason.message
+        first = min(max(0, job.placeable - job.ready), len(missing_pods(self.session, job)) - 1)
+        pod = missing_pods(self.session, job)[first]
+        return f"{self.session.snapshot.pods.key[pod].rpartition('/')[2]}: {self._fit_error(int(self.session.kinds[pod]))}"
+
+    def _fit_error(self, kind: int) -> str:
+        if kind not in self._fit_errors:
+            self._fit_errors[kind] = fit_error(self.session, kind)
+        return self._fit_errors[kind]
+
+
+def _condition_reason(reason: Reason) -> str:
+    detail = str(reason.figures.get("detail", ""))
+    if detail.startswith("NotEnoughPodsOfTask"):
+        return "NotEnoughPodsOfTask"
+    return _OWN_REASONS.get(reason.code, "NotEnoughResources")
+
+
+def fit_error(session: Session, kind: int) -> str:
+    """Why one more pod of this class fits nowhere, when all that do have their place: a count of nodes for each reason."""
+    nodes, request, free = session.snapshot.nodes, session.request[kind], session.floor.free()
+    suitable = session.board(kind).suitable
+    free = free - request[:, None] * copies(free, request)
+    counts: Counter[str] = Counter()
+    counts["node(s) were not ready"] = int((~nodes.ready).sum())
+    counts["node(s) were unschedulable"] = int((nodes.ready & nodes.unschedulable & ~suitable).sum())
+    constraint = session.snapshot.classes.constraints[int(session.snapshot.classes.constraint[kind])]
+    matching = suitable_nodes(constraint, nodes) if not suitable.all() else suitable
+    counts["node(s) didn't match Pod's node affinity/selector or taints"] = int((nodes.ready & ~nodes.unschedulable & ~matching).sum())
+    for dim in np.flatnonzero(request > 0):
+        name = session.snapshot.resources[dim]
+        text = "node(s) pod number exceeded" if name == "pods" else f"Insufficient {name}"
+        counts[text] = int((suitable & (free[dim] < request[dim])).sum())
+    parts = ", ".join(f"{count} {text}" for text, count in sorted(counts.items(), key=lambda item: item[0]) if count)
+    return f"0/{len(nodes)} nodes are unavailable: {parts}." if parts else f"{len(nodes)} nodes were looked at"

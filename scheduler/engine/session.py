@@ -1,0 +1,363 @@
+"""The working copy of a snapshot: what actions ask and change, one step at a time."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from scheduler.domain.nodes import Amounts, Mask
+from scheduler.domain.queues import DequeueStrategy
+from scheduler.domain.snapshot import Snapshot
+from scheduler.domain.tables import IS_READY, Rows, Times
+from scheduler.domain.workloads import Phase, PodStatus
+from scheduler.engine.arguments import choice
+from scheduler.engine.book import QueueBook
+from scheduler.engine.floor import Board, Floor, Scorer
+from scheduler.engine.forest import Forest
+from scheduler.engine.job import Job, Role, ordinal
+from scheduler.engine.opinions import Opinions
+from scheduler.engine.plugin import Plugin
+from scheduler.engine.policy import PluginConfig, Policy
+from scheduler.engine.quotas import Quotas
+from scheduler.engine.refusals import Refusal
+from scheduler.engine.statement import Kind, Operation, Statement
+
+RESERVATION_SESSIONS = 30
+"""For how many sessions a place is kept for a pod that waits for it."""
+
+_PENDING = int(PodStatus.PENDING)  # members of an enum are slow to look up, and these are looked up for every pod
+
+
+class Session(Opinions):
+    """One session. Actions ask it questions and open statements; plugins answer; nobody else changes anything."""
+
+    def __init__(self, snapshot: Snapshot, policy: Policy, plugins: Iterable[tuple[int, PluginConfig, Plugin]]) -> None:
+        super().__init__(policy, plugins)
+        self.snapshot = snapshot
+        self.forest = Forest(snapshot.queues, hierarchical=self._is_hierarchical())
+        self.book = QueueBook(snapshot, self.forest)
+        self.floor = Floor(snapshot)
+        self.total = self.floor.total
+        self.request: Amounts = snapshot.classes.request
+        self.role: list[int] = snapshot.classes.role.tolist()
+        self.kinds = snapshot.pods.kind
+        self.status = snapshot.pods.status.copy()
+        self.nodes = snapshot.pods.node.copy()
+        self.binds: list[Operation] = []
+        self.evictions: list[Operation] = []
+        self.waits: dict[int, int] = {}  # pod -> node, kept as reservation
+        self.evicted: dict[int, int] = {}  # pod -> status before
+        self.admitted: list[Job] = []
+        self.behind: dict[int, int] = {}  # podgroup -> its place in a line that does not move
+        self.starving: dict[int, int] = {}  # podgroup -> session that first saw it starving
+        self.shed_jobs: set[int] = set()
+        self.refused_queues: dict[int, Refusal] = {}
+        self.warnings: list[str] = []
+        self.queue_warnings: defaultdict[int, list[str]] = defaultdict(list)
+        self._jobs: dict[int, Job] = {}
+        self._boards: dict[int, Board] = {}
+        self._asked: dict[int, list[tuple[int, int]]] = {}
+        self._pod_keys: dict[int, tuple[Any, ...]] = {}
+        self._count_tasks()
+        self._open()
+
+    def _count_tasks(self) -> None:
+        counts = self.snapshot.aggregates.group_counts
+        self.ready_counts = counts[:, IS_READY].sum(axis=1)
+        self.pending_counts = counts[:, PodStatus.PENDING]
+        self.task_counts = counts.sum(axis=1) - counts[:, PodStatus.GONE]
+
+    def _open(self) -> None:
+        for _, _, plugin in self._plugins:
+            plugin.open(self)
+        self._hold_reservations()
+
+    @cached_property
+    def quotas(self) -> Quotas | None:
+        """The figures of the first queue plugin."""
+        return next((found for _, _, plugin in self._plugins if (found := plugin.quotas()) is not None), None)
+
+    # Jobs and pods
+
+    def job(self, row: int) -> Job:
+        found = self._jobs.get(row)
+        if found is None:
+            found = self._jobs[row] = Job(self, row)
+            if self.snapshot.groups.role_minimums[row]:
+                self._count_roles(found)
+        return found
+
+    def known_jobs(self) -> Iterable[Job]:
+        """The jobs that this session had to do with so far."""
+        return self._jobs.values()
+
+    def _count_roles(self, job: Job) -> None:
+        """Only podgroups with minimums per role need this."""
+        classes = self.snapshot.classes
+        job.roles = {
+            classes.role_number(role): Role(minimum) for role, minimum in self.snapshot.groups.role_minimums[job.row] if minimum > 0
+        }
+        pods = self.pods_of(job.row)
+        for status, kind in zip(self.status[pods].tolist(), self.kinds[pods].tolist(), strict=True):
+            counts = job.roles.get(self.role[kind])
+            if counts is not None:
+                counts.ready += bool(IS_READY[status])
+                counts.pending += status == PodStatus.PENDING
+
+    def pods_of(self, row: int) -> Rows:
+        """All pods of a podgroup."""
+        order, starts = self._pods_by_group
+        return order[starts[row] : starts[row + 1]]
+
+    @cached_property
+    def _pods_by_group(self) -> tuple[Rows, Rows]:
+        group = self.snapshot.pods.group
+        order = np.argsort(group, kind="stable")
+        return order, np.searchsorted(group[order], np.arange(len(self.snapshot.groups) + 1))
+
+    @cached_property
+    def _pending_by_group(self) -> dict[int, list[int]]:
+        """Pods without a place when the session opened, in task order."""
+        pods: dict[int, list[int]] = {}
+        rows = np.flatnonzero(self.snapshot.pods.status == _PENDING)
+        for row, group in zip(rows.tolist(), self.snapshot.pods.group[rows].tolist(), strict=True):
+            pods.setdefault(group, []).append(row)
+        for members in pods.values():
+            if len(members) > 1:
+                members.sort(key=self.pod_key)
+        return pods
+
+    def pending_pods(self, job: Job) -> list[int]:
+        """Its pods without a place, held ones included, in task order."""
+        members = self._pending_by_group.get(job.row, [])
+        codes = self.status[members].tolist()
+        return [pod for pod, code in zip(members, codes, strict=True) if code == _PENDING or pod in job.held]
+
+    def unplaced_pods(self, job: Job) -> list[int]:
+        """Its pods without a place or a promise of one, in task order."""
+        members = self._pending_by_group.get(job.row, [])
+        codes = self.status[members].tolist()
+        return [pod for pod, code in zip(members, codes, strict=True) if code == _PENDING]
+
+    def pod_key(self, pod: int) -> tuple[Any, ...]:
+        """Task order: plugins, then the number in the name, creation time, name."""
+        found = self._pod_keys.get(pod)
+        if found is None:
+            pods = self.snapshot.pods
+            parts = (ordinal(pods.key[pod]), float(pods.created[pod]), pods.key[pod])
+            found = self._pod_keys[pod] = (*self.task_key(int(self.kinds[pod])), *parts)
+        return found
+
+    def active_jobs(self) -> list[Job]:
+        """Admitted jobs with pods that want a place, in queues that schedule."""
+        rows = np.flatnonzero(self.may_be_served & (self.pending_counts > 0))
+        return [job for row in rows.tolist() if (job := self.job(row)).phase is not Phase.PENDING]
+
+    def starving_jobs(self) -> list[Job]:
+        """Active jobs that may be tried and are short of what they need; not those in a line that stands still."""
+        jobs = (job for job in self.active_jobs() if job.row not in self.behind)
+        return [job for job in jobs if self.job_starving(job) and self.refuse_job(job) is None]
+
+    def is_strict(self, queue: int) -> bool:
+        """First in, first out: nobody overtakes a job that can not go."""
+        return self.forest.queues[queue].spec.dequeue_strategy is DequeueStrategy.FIFO
+
+    def jobs_to_admit(self) -> list[Job]:
+        rows = np.flatnonzero(self.may_be_served & (self.snapshot.groups.phase == Phase.PENDING))
+        return [job for row in rows.tolist() if (job := self.job(row)).phase is Phase.PENDING]
+
+    def admit_all(self) -> None:
+        """Without the action enqueue every job is in."""
+        for job in self.jobs_to_admit():
+            job.phase = Phase.INQUEUE
+
+    @cached_property
+    def may_be_served(self) -> Mask:
+        """Podgroups that nothing holds back as a whole: neither the state of their queue nor a hand."""
+        groups = self.snapshot.groups
+        served: Mask = groups.alive & self.scheduling_queue[groups.queue]
+        for texts in (groups.on_hold, groups.not_permitted):
+            if any(texts):
+                served &= np.array([not text for text in texts], dtype=np.bool_)
+        return served
+
+    @cached_property
+    def borrowed(self) -> set[int]:
+        """Pods that run on borrowed room."""
+        return set(np.flatnonzero(self.snapshot.pods.borrowed).tolist())
+
+    @cached_property
+    def scheduling_queue(self) -> Mask:
+        """Queues whose jobs are subjects of a session; the last entry stands for "no queue"."""
+        schedules = [
+            queue.schedules and row not in self.refused_queues and self.forest.is_leaf(row) for row, queue in enumerate(self.forest.queues)
+        ]
+        return np.array([*schedules, False], dtype=np.bool_)
+
+    @cached_property
+    def best_effort(self) -> list[bool]:
+        """By class: asks for nothing but a place."""
+        flags: list[bool] = self.snapshot.classes.best_effort.tolist()
+        return flags
+
+    def asks_for_nothing(self, pod: int) -> bool:
+        return self.best_effort[int(self.kinds[pod])]
+
+    def size(self, job: Job) -> float:
+        """The largest part of the cluster that the job holds of any resource."""
+        dims = np.flatnonzero((self.total > 0) & self.book.dims)
+        return max((int(job.allocated[dim]) / int(self.total[dim]) for dim in dims), default=0.0)
+
+    def may_lose(self, queue: int) -> bool:
+        """Whether reclaim may take anything from this queue."""
+        row = self.forest.queues[queue]
+        return row.spec.reclaimable and not (self._protects_held and row.is_held)
+
+    @cached_property
+    def _protects_held(self) -> bool:
+        settings = self.policy.configurations.get("reclaim", {})
+        return choice(settings, "suspendedVictims", ("protect", "allow")) == "protect"
+
+    def _hold_reservations(self) -> None:
+        """Places that earlier sessions promised stay promised, until the pod is tried anew or the promise runs out."""
+        pods, session = self.snapshot.pods, self.snapshot.session
+        valid = (pods.reserved_node >= 0) & (pods.status == PodStatus.PENDING) & (pods.reserved_until >= session)
+        for pod in np.flatnonzero(valid).tolist():
+            node, job = int(pods.reserved_node[pod]), self.job(int(pods.group[pod]))
+            if job.queue < 0 or not self.scheduling_queue[job.queue] or not self.floor.ready[node]:
+                continue
+            statement = Statement(self)
+            statement.pipeline(job, int(self.kinds[pod]), [pod], [node])
+            job.held[pod] = self.waits[pod] = node
+
+    def is_behind(self, job: Job) -> int:
+        """Its place in the line of a queue that does not move because of the job before it; 0 if that is not so."""
+        return self.behind.get(job.row, 0)
+
+    def stop_line(self, jobs: Iterable[Job]) -> None:
+        """A queue that is strictly first in, first out stands still: these jobs wait behind the one that could not go."""
+        for position, job in enumerate(jobs, start=2):
+            self.behind[job.row] = position
+
+    def victims_for(self, job: Job) -> tuple[int, int]:
+        """How many pods are on their way out to make room for this job, and for how many sessions it is kept."""
+        own = [pod for pod in self.pods_of(job.row).tolist() if pod in self.waits]
+        evicted = sum(operation.beneficiary is job for operation in self.evictions)
+        nodes = {self.waits[pod] for pod in own}
+        leaving = np.isin(self.nodes, list(nodes)) & (self.status == PodStatus.RELEASING)
+        left = min((self.expiry(pod) - self.snapshot.session for pod in own), default=0)
+        return evicted or int(leaving.sum()), left
+
+    def expiry(self, pod: int) -> int:
+        """The last session that keeps the pod's place: an old promise keeps its end, a new one lasts its time."""
+        pods, now = self.snapshot.pods, self.snapshot.session
+        is_old = pods.reserved_node[pod] == self.waits[pod] and pods.reserved_until[pod] >= now
+        return int(pods.reserved_until[pod]) if is_old else now + RESERVATION_SESSIONS
+
+    @property
+    def limiting_checks(self) -> tuple[str, ...]:
+        """The limits that allocate keeps a queue to."""
+        return ("deserved", "capability") if self.lends_idle_room else ("capability",)
+
+    # Decisions
+
+    def statement(self) -> Statement:
+        return Statement(self)
+
+    def decide(self, operation: Operation) -> None:
+        """Makes an operation of a committed statement a decision."""
+        if operation.kind is Kind.ALLOCATE:
+            self.binds.append(operation)
+        elif operation.kind is Kind.PIPELINE:
+            self.waits.update(zip(operation.pods, operation.nodes, strict=True))
+        elif operation.kind is Kind.EVICT:
+            self.evictions.append(operation)
+        else:
+            for pod in operation.pods:
+                operation.job.held.pop(pod, None)
+                self.waits.pop(pod, None)
+
+    # Orders
+
+    def queue_key(self, queue: int) -> tuple[Any, ...]:
+        """Plugins in policy order, then creation time and name."""
+        row = self.forest.queues[queue]
+        return (*self.layer_key(queue), row.created, row.name)
+
+    def job_key(self, job: Job) -> tuple[Any, ...]:
+        return (*self.job_rank(job), job.created, job.key)
+
+    def enqueued(self, job: Job) -> None:
+        """The job is admitted."""
+        for ask in self._flat["job_enqueued"]:
+            ask(job)
+        self.admitted.append(job)
+        job.phase = Phase.INQUEUE
+
+    @cached_property
+    def queue_resources(self) -> list[tuple[int, str]]:
+        """Column and name of the resources that queues are about, by name."""
+        named = [(dim, name) for dim, name in enumerate(self.snapshot.resources) if self.book.dims[dim]]
+        return sorted(named, key=lambda pair: pair[1])
+
+    # Nodes
+
+    def asked(self, kind: int) -> list[tuple[int, int]]:
+        """Column and amount of what a pod of this class asks of its queue."""
+        found = self._asked.get(kind)
+        if found is None:
+            pairs = enumerate(self.request[kind].tolist())
+            found = self._asked[kind] = [(dim, amount) for dim, amount in pairs if amount > 0 and self.book.dims[dim]]
+        return found
+
+    def room_for(self, kind: int) -> int:
+        """The best node that has or will have room for a pod of this class; -1 if there is none."""
+        board = self.board(kind)
+        node = board.best()
+        return node if node >= 0 else board.best_later()
+
+    def board(self, kind: int) -> Board:
+        """All nodes against this class of pods."""
+        found = self._boards.get(kind)
+        if found is None:
+            found = self._boards[kind] = Board(self.floor, kind, self.request[kind], self.suitable(kind), self._scorer)
+        return found
+
+    def suitable(self, kind: int) -> Mask:
+        mask = self.floor.ready.copy()
+        for ask in self._flat["suitable"]:
+            nodes = ask(kind)
+            if nodes is not None:
+                mask &= nodes
+        return mask
+
+    @cached_property
+    def _scorer(self) -> Scorer | None:
+        """The sum of all scores, the unchanging part computed once per class; None where no plugin scores."""
+        static, moving = self._flat["static_score"], self._flat["score"]
+        if not static and not moving:
+            return None
+        fixed: dict[int, Times] = {}
+
+        def score(kind: int, used: Amounts, nodes: Rows) -> Times:
+            if kind not in fixed:
+                fixed[kind] = _sum(len(self.floor.names), (ask(kind) for ask in static))
+            return fixed[kind][nodes] + _sum(len(nodes), (ask(kind, used, nodes) for ask in moving))
+
+        return score
+
+    def close(self) -> None:
+        for _, _, plugin in self._plugins:
+            plugin.close()
+
+
+def _sum(length: int, scores: Iterable[Times | None]) -> Times:
+    total: Times = np.zeros(length)
+    for score in scores:
+        if score is not None:
+            total = total + score
+    return total
