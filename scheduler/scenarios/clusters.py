@@ -1,0 +1,224 @@
+"""A whole cluster as values: read from a scenario, taken out of a snapshot, put together again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeVar
+
+import numpy as np
+
+from scheduler.domain.nodes import Node
+from scheduler.domain.queues import QueueSpec, QueueState, QueueTree
+from scheduler.domain.resources import Resources, total
+from scheduler.domain.snapshot import Queue, Snapshot
+from scheduler.domain.tables import LOST_NODE, NO_NODE
+from scheduler.domain.workloads import Phase, Pod, PodGroup, PodStatus
+from scheduler.scenarios.fields import Fields
+from scheduler.scenarios.objects import PriorityClass, read_node, read_pod, read_podgroup, read_priority_class, read_queue, read_time
+
+Value = TypeVar("Value")
+
+LOST = "(lost)"
+"""Stands for a node that is no longer there; no node can have this name."""
+_MOST: Final = 2**60
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """`said` is the fingerprint of what the last session said about a podgroup, by key."""
+
+    nodes: tuple[Node, ...] = ()
+    queues: tuple[Queue, ...] = ()
+    podgroups: tuple[PodGroup, ...] = ()
+    pods: tuple[Pod, ...] = ()
+    classes: Mapping[str, PriorityClass] = field(default_factory=dict, hash=False)
+    said: Mapping[str, int] = field(default_factory=dict, hash=False)
+    taken_at: float = 0.0
+    session: int = 0
+    paused: bool = False
+
+    def with_more(self, more: Cluster) -> Cluster:
+        """Both together; an object of the same name is replaced."""
+        return replace(
+            self,
+            nodes=_joined(self.nodes, more.nodes, lambda node: node.name),
+            queues=_joined(self.queues, more.queues, lambda queue: queue.name),
+            podgroups=_joined(self.podgroups, more.podgroups, lambda group: group.key),
+            pods=_joined(self.pods, more.pods, lambda pod: pod.key),
+            classes={**self.classes, **more.classes},
+        )
+
+    def snapshot(self) -> Snapshot:
+        snapshot = Snapshot.build(
+            nodes=self.nodes,
+            queues=self.queues,
+            podgroups=self.podgroups,
+            pods=self.pods,
+            taken_at=self.taken_at,
+            session=self.session,
+            paused=self.paused,
+        )
+        snapshot.groups.said = np.array([self.said.get(key, 0) for key in snapshot.groups.key], dtype=np.int64)
+        return snapshot
+
+
+def _joined(old: Iterable[Value], new: Iterable[Value], key: Callable[[Value], str]) -> tuple[Value, ...]:
+    return tuple({key(value): value for values in (old, new) for value in values}.values())
+
+
+def read_cluster(fields: Fields, classes: Mapping[str, PriorityClass] | None = None) -> Cluster:
+    """From the keys nodes, queues, priorityClasses, podgroups and pods; the caller finishes the mapping."""
+    found = {**(classes or {}), **{item.name: item for item in map(read_priority_class, fields.items("priorityClasses"))}}
+    said: dict[str, int] = {}
+    nodes = _all(fields, "nodes", read_node, lambda node: node.name)
+    _refuse_uncountable(nodes, fields)
+    return Cluster(
+        nodes=nodes,
+        queues=_read_queues(fields),
+        podgroups=_all(fields, "podgroups", lambda group: _read_group(group, found, said), lambda group: group.key),
+        pods=_all(fields, "pods", read_pod, lambda pod: pod.key),
+        classes=found,
+        said=said,
+    )
+
+
+def _refuse_uncountable(nodes: Iterable[Node], fields: Fields) -> None:
+    """Sums over the cluster are 64-bit numbers, with room to spare for overcommit."""
+    for resource, amount in total(node.allocatable for node in nodes).items():
+        if amount > _MOST:
+            raise fields.problem("nodes", f"together they have more {resource} than can be counted")
+
+
+def _all(fields: Fields, key: str, read: Callable[[Fields], Value], name: Callable[[Value], str]) -> tuple[Value, ...]:
+    values: dict[str, Value] = {}
+    for item in fields.items(key):
+        value = read(item)
+        if name(value) in values:
+            raise item.problem("name", f"“{name(value)}” is given twice")
+        values[name(value)] = value
+    return tuple(values.values())
+
+
+def _read_group(fields: Fields, classes: Mapping[str, PriorityClass], said: dict[str, int]) -> PodGroup:
+    fingerprint = fields.whole("said", default=0, least=-(2**63), most=2**63 - 1)
+    group = read_podgroup(fields, classes)
+    if fingerprint:
+        said[group.key] = fingerprint
+    return group
+
+
+def _read_queues(fields: Fields) -> tuple[Queue, ...]:
+    """Where `heldBy` is written, state and holder are taken as they stand; elsewhere they follow from the tree."""
+    held: dict[str, str] = {}
+    created: dict[str, float] = {}
+
+    def read(item: Fields) -> QueueSpec:
+        holder, since = item.text("heldBy", "-"), read_time(item, "creationTimestamp")
+        spec = read_queue(item)
+        created[spec.name] = since
+        if holder != "-":
+            held[spec.name] = holder
+        return spec
+
+    specs = _all(fields, "queues", read, lambda spec: spec.name)
+    tree = QueueTree(specs)
+    queues = (Queue(spec, spec.state, held[spec.name]) if spec.name in held else derived(spec, tree) for spec in specs)
+    return tuple(replace(queue, created=created[queue.name]) for queue in queues)
+
+
+def derived(spec: QueueSpec, tree: QueueTree) -> Queue:
+    """A queue below a suspended one is held, and below a closing one closes, whatever its own wish."""
+    above = [tree[name] for name in reversed(tree.ancestors(spec.name))]
+    suspended = [queue.name for queue in above if queue.state is QueueState.SUSPENDED]
+    held_by = spec.name if spec.state is QueueState.SUSPENDED else next(iter(suspended), "")
+    if spec.state is QueueState.OPEN and any(queue.state in (QueueState.CLOSED, QueueState.CLOSING) for queue in above):
+        return Queue(spec, QueueState.CLOSING, held_by)
+    state = QueueState.SUSPENDED if held_by and spec.state is QueueState.OPEN else spec.state
+    return Queue(spec, state, held_by)
+
+
+def cluster_of(snapshot: Snapshot) -> Cluster:
+    """The values behind a snapshot; free rows are left out."""
+    said = {
+        key: int(said)
+        for key, said, alive in zip(snapshot.groups.key, snapshot.groups.said, snapshot.groups.alive, strict=True)
+        if alive and said
+    }
+    return Cluster(
+        nodes=tuple(_node(snapshot, row) for row in range(len(snapshot.nodes))),
+        queues=snapshot.queues,
+        podgroups=tuple(_group(snapshot, row) for row in map(int, np.flatnonzero(snapshot.groups.alive))),
+        pods=tuple(_pod(snapshot, row) for row in map(int, np.flatnonzero(snapshot.pods.status != PodStatus.GONE))),
+        said=said,
+        taken_at=snapshot.taken_at,
+        session=snapshot.session,
+        paused=snapshot.paused,
+    )
+
+
+def _amounts(snapshot: Snapshot, row: Iterable[int]) -> Resources:
+    return Resources({name: int(amount) for name, amount in zip(snapshot.resources, row, strict=True) if amount})
+
+
+def _node(snapshot: Snapshot, row: int) -> Node:
+    table = snapshot.nodes
+    return Node(
+        name=table.names[row],
+        allocatable=Resources({name: int(amount) for name, amount in zip(snapshot.resources, table.allocatable[row], strict=True)}),
+        labels=table.labels[row],
+        taints=table.taints[row],
+        unschedulable=bool(table.unschedulable[row]),
+        ready=bool(table.ready[row]),
+    )
+
+
+def _group(snapshot: Snapshot, row: int) -> PodGroup:
+    table = snapshot.groups
+    namespace, name = table.key[row].split("/", 1)
+    waiting = float(table.sla_waiting_time[row])
+    return PodGroup(
+        name=name,
+        queue=snapshot.queues[table.queue[row]].name if table.queue[row] >= 0 else LOST,
+        namespace=namespace,
+        min_member=int(table.min_member[row]),
+        role_minimums=dict(table.role_minimums[row]),
+        min_resources=_amounts(snapshot, table.min_resources[row]) if table.has_min_resources[row] else None,
+        phase=Phase(int(table.phase[row])),
+        priority=int(table.priority[row]),
+        created=float(table.created[row]),
+        starving_since=int(table.starving_since[row]),
+        sla_waiting_time=None if math.isnan(waiting) else waiting,
+        on_hold=table.on_hold[row],
+        not_permitted=table.not_permitted[row],
+    )
+
+
+def _pod(snapshot: Snapshot, row: int) -> Pod:
+    table = snapshot.pods
+    namespace, name = table.key[row].split("/", 1)
+    kind = snapshot.classes.values[table.kind[row]]
+    return Pod(
+        name=name,
+        podgroup=snapshot.groups.key[table.group[row]],
+        namespace=namespace,
+        request=Resources({resource: amount for resource, amount in kind.request.items() if resource != "pods"}),
+        node=_node_name(snapshot, table.node[row]),
+        status=PodStatus(int(table.status[row])),
+        priority=kind.priority,
+        role=kind.role,
+        constraint=kind.constraint,
+        preemptable=kind.preemptable,
+        preempts=kind.preempts,
+        critical=kind.critical,
+        created=float(table.created[row]),
+        borrowed=bool(table.borrowed[row]),
+        reserved_node=_node_name(snapshot, table.reserved_node[row]),
+        reserved_until=int(table.reserved_until[row]),
+    )
+
+
+def _node_name(snapshot: Snapshot, row: int) -> str:
+    marks = {NO_NODE: "", LOST_NODE: LOST}
+    return marks[row] if row < 0 else snapshot.nodes.names[row]

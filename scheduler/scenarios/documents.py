@@ -1,0 +1,187 @@
+"""YAML and JSON texts from outside, read into plain values without trusting them: no aliases, no tags, no surprises of type."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+import yaml
+
+POLICY_LIMIT: Final = 256 * 1024
+SCENARIO_LIMIT: Final = 256 * 1024 * 1024
+_DEEPEST: Final = 40
+_LONGEST_WORD: Final = 80
+_LONGEST_NUMBER: Final = 31
+
+_SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class DocumentError(ValueError):
+    """A text that is no usable YAML or JSON; the message says where and what to do."""
+
+
+def read_document(text: str, limit: int = SCENARIO_LIMIT) -> object:
+    """Mappings, lists, texts, whole numbers, true, false and null. Numbers with a point stay texts, so that no digit is lost."""
+    if len(text) > limit:
+        raise DocumentError(f"the text has {len(text)} characters, more than the {limit} that are read; make it smaller")
+    return _read_json(text) if text.lstrip()[:1] in ("{", "[") else _read_yaml(text)
+
+
+def _read_json(text: str) -> object:
+    try:
+        return json.loads(text, object_pairs_hook=_unique_pairs, parse_int=_whole, parse_float=str, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        return _read_flow_yaml(text, f"line {error.lineno}, column {error.colno}: this is not JSON: {error.msg}")
+    except RecursionError:
+        raise DocumentError("the text is nested too deeply") from None
+    except ValueError as error:
+        raise DocumentError(_first_line(error)) from None
+
+
+def _read_flow_yaml(text: str, problem: str) -> object:
+    """YAML may begin with a bracket too, as {a: b}; a large text that is no JSON is not worth a second reading."""
+    if len(text) > POLICY_LIMIT:
+        raise DocumentError(problem)
+    try:
+        return _read_yaml(text)
+    except DocumentError:
+        raise DocumentError(problem) from None
+
+
+def _unique_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        twice = next(key for index, (key, _) in enumerate(pairs) if key in dict(pairs[:index]))
+        raise DocumentError(f"the key “{_short(twice)}” is given twice in one mapping")
+    return found
+
+
+def _refuse_constant(word: str) -> object:
+    raise DocumentError(f"{word} is not a number that can be used")
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > _LONGEST_NUMBER:
+        raise DocumentError(f"{_short(digits)} has more digits than any number that can be used")
+    return int(digits)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0]
+
+
+def _short(word: str) -> str:
+    return word if len(word) <= _LONGEST_WORD else word[: _LONGEST_WORD - 1] + "…"
+
+
+class _PlainLoader(_SafeLoader):  # type: ignore[misc]  # the C loader has no type
+    """Only what JSON has: dates, octal numbers and `yes` stay texts."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}
+
+
+def _plain_mapping(loader: _PlainLoader, node: Any) -> dict[str, object]:
+    keys: set[str] = set()
+    for key, _ in node.value:
+        if not isinstance(key, yaml.ScalarNode):
+            raise DocumentError(f"{_place(key.start_mark)}: a key must be a word, not a list or a mapping")
+        if key.value in keys:
+            raise DocumentError(f"{_place(key.start_mark)}: the key “{_short(key.value)}” is given twice in one mapping")
+        keys.add(key.value)
+    return {key.value: loader.construct_object(value, deep=True) for key, value in node.value}
+
+
+def _resolve(tag: str, pattern: str, first: Iterable[str]) -> None:
+    _PlainLoader.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", re.compile(pattern), list(first))
+
+
+_resolve("bool", r"^(?:true|True|TRUE|false|False|FALSE)$", "tTfF")
+_resolve("null", r"^(?:~|null|Null|NULL|)$", ["~", "n", "N", ""])
+_resolve("int", r"^-?(?:0|[1-9][0-9]{0,30})$", "-0123456789")
+_PlainLoader.add_constructor("tag:yaml.org,2002:map", _plain_mapping)
+
+
+def _read_yaml(text: str) -> object:
+    try:
+        _check_events(text)
+        return yaml.load(text, Loader=_PlainLoader)  # noqa: S506 - a subclass of the safe loader
+    except yaml.MarkedYAMLError as error:
+        raise DocumentError(f"{_place(error.problem_mark)}: this is not YAML: {error.problem or error.context}") from None
+    except yaml.YAMLError as error:
+        raise DocumentError(f"this is not YAML: {_first_line(error)}") from None
+    except RecursionError:
+        raise DocumentError("the text is nested too deeply") from None
+
+
+def _check_events(text: str) -> None:
+    """An alias can make a small text enormous and depth can exhaust the stack: both are found before anything is built."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_SafeLoader):
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            raise DocumentError(f"{_place(event.start_mark)}: anchors and aliases (& and *) are not read; write the value out")
+        if getattr(event, "tag", None):
+            raise DocumentError(f"{_place(event.start_mark)}: tags (!) are not read; write the value without")
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > _DEEPEST:
+            raise DocumentError(f"{_place(event.start_mark)}: nested more than {_DEEPEST} deep")
+
+
+def _place(mark: Any) -> str:
+    return f"line {mark.line + 1}, column {mark.column + 1}" if mark else "somewhere"
+
+
+def read_json(text: str, limit: int = SCENARIO_LIMIT) -> object:
+    """One JSON text and nothing else, no deeper than YAML may be."""
+    if len(text) > limit:
+        raise DocumentError(f"the text has {len(text)} characters, more than the {limit} that are read; make it smaller")
+    try:
+        value = json.loads(text, object_pairs_hook=_unique_pairs, parse_int=_whole, parse_float=str, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise DocumentError(f"line {error.lineno}, column {error.colno}: this is not JSON: {error.msg}") from None
+    except RecursionError:
+        raise DocumentError("the text is nested too deeply") from None
+    _check_depth(value)
+    return value
+
+
+def _check_depth(value: object) -> None:
+    level: list[object] = [value]
+    for _ in range(_DEEPEST + 1):
+        level = [inner for outer in level for inner in _inside(outer)]
+        if not level:
+            return
+    raise DocumentError(f"nested more than {_DEEPEST} deep")
+
+
+def _inside(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
+MOST_DOCUMENTS: Final = 10_000
+
+
+def read_documents(text: str, limit: int = SCENARIO_LIMIT) -> list[object]:
+    """All documents of a text: YAML with `---` between them, or one JSON value."""
+    if text.lstrip()[:1] in ("{", "["):
+        return [read_document(text, limit)]
+    if len(text) > limit:
+        raise DocumentError(f"the text has {len(text)} characters, more than the {limit} that are read; make it smaller")
+    try:
+        _check_events(text)
+        documents = list(yaml.load_all(text, Loader=_PlainLoader))
+    except yaml.MarkedYAMLError as error:
+        raise DocumentError(f"{_place(error.problem_mark)}: this is not YAML: {error.problem or error.context}") from None
+    except yaml.YAMLError as error:
+        raise DocumentError(f"this is not YAML: {_first_line(error)}") from None
+    except RecursionError:
+        raise DocumentError("the text is nested too deeply") from None
+    if len(documents) > MOST_DOCUMENTS:
+        raise DocumentError(f"there are {len(documents)} documents, more than the {MOST_DOCUMENTS} that are read at once")
+    return documents

@@ -1,0 +1,133 @@
+"""Scenario files: one scenario, a list of them, or {"cases": […]}, in YAML or JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from scheduler.engine.policy import DEFAULT_POLICY, Policy
+from scheduler.scenarios.clusters import Cluster, read_cluster
+from scheduler.scenarios.documents import DocumentError, read_document
+from scheduler.scenarios.fields import FieldError, Fields
+from scheduler.scenarios.objects import read_time
+from scheduler.scenarios.policies import PolicyError, PolicyReading, policy_from
+from scheduler.scenarios.vocabulary import SETTINGS
+
+_REMARKS: Final = (
+    "source", "expect", "relaxed", "unassertedExpect", "doubtful", "notes", "tags", "core", "about", "description", "file", "seed",
+    "stable", "runs", "outcome", "outcomes", "invariants", "outcomeWithoutThatBehaviour", "tieBreakDependent",
+)  # fmt: skip
+"""Keys that are there for people and for tests; they do not change what happens."""
+
+_NOT_RUNNABLE: Final = {
+    "probe": "asks the scheduler's insides a question instead of running a session, which only a test can do",
+    "testPlugins": "needs a plugin that exists only in a test; name a plugin by its dotted path in conf.tiers instead",
+}
+
+
+class ScenarioError(ValueError):
+    """A scenario that can not be run; the message says which, where, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One session of several: what is added before it and the actions it runs (None: those of the policy)."""
+
+    more: Cluster
+    actions: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    name: str
+    policy: Policy
+    cluster: Cluster
+    steps: tuple[Step, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def read_file(path: str, read_stdin: Callable[[], str]) -> list[Scenario]:
+    """The scenarios of a file; "-" is the standard input. Raises `ScenarioError`."""
+    try:
+        text = read_stdin() if path == "-" else Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not a text in UTF-8"
+        raise ScenarioError(f"{path} can not be read: {reason}") from None
+    return read_scenarios(text, "standard input" if path == "-" else path)
+
+
+def read_scenarios(text: str, source: str) -> list[Scenario]:
+    try:
+        return [_read_scenario(fields) for fields in _entries(read_document(text))]
+    except (DocumentError, FieldError, PolicyError) as error:
+        raise ScenarioError(f"{source}: {error}") from None
+
+
+def _entries(document: object) -> list[Fields]:
+    """One scenario, or the cases of a list, each with its place."""
+    if isinstance(document, list):
+        entries = [Fields(entry, f"[{index}]") for index, entry in enumerate(document)]
+    else:
+        top = Fields(document, "")
+        entries = _cases(top) if "cases" in top else [top]
+    if not entries:
+        raise FieldError("", "there is no scenario in it")
+    return entries
+
+
+def _cases(top: Fields) -> list[Fields]:
+    top.ignore("source", "upstreamCommit", "what", "name", "description", "notes")
+    cases = top.items("cases")
+    top.finish()
+    return cases
+
+
+def _read_scenario(fields: Fields) -> Scenario:
+    for key, why in _NOT_RUNNABLE.items():
+        if key in fields:
+            raise fields.problem(key, why)
+    name = fields.text("name", "scenario")
+    reading = _read_conf(fields)
+    cluster = replace(
+        read_cluster(fields),
+        taken_at=read_time(fields, "takenAt"),
+        session=fields.whole("session", default=0),
+        paused=fields.flag("paused", default=False),
+    )
+    steps = tuple(_read_step(step, cluster) for step in fields.items("steps"))
+    fields.ignore(*_REMARKS)
+    fields.finish()
+    warnings = (*(str(warning) for warning in reading.warnings), *_without_effect(fields, cluster))
+    return Scenario(name, reading.policy, cluster, steps, warnings)
+
+
+def _without_effect(fields: Fields, cluster: Cluster) -> Iterator[str]:
+    groups = {group.key for group in cluster.podgroups}
+    for pod in cluster.pods:
+        if pod.podgroup not in groups:
+            yield f"pod {pod.key} belongs to the podgroup {pod.podgroup}, which is not there; it is left out"
+    for pod_fields in fields.items("pods"):
+        affinity = pod_fields.take("affinity")
+        if isinstance(affinity, dict) and ("podAffinity" in affinity or "podAntiAffinity" in affinity):
+            yield f"{pod_fields.at('affinity')}: affinity between pods is not looked at here"
+
+
+def _read_conf(fields: Fields) -> PolicyReading:
+    conf = fields.mapping("conf")
+    return PolicyReading(DEFAULT_POLICY) if conf is None else policy_from(conf, may_be_idle=True)
+
+
+def _read_step(fields: Fields, cluster: Cluster) -> Step:
+    actions = [name for name, _ in fields.values("actions")] if "actions" in fields else None
+    for name in actions or ():
+        if name not in SETTINGS:
+            raise fields.problem("actions", f"“{name}” is not an action; there are {', '.join(SETTINGS)}")
+    added = fields.mapping("add")
+    more = read_cluster(added, cluster.classes) if added else Cluster()
+    if added:
+        added.finish()
+    fields.ignore("session", "expect", "stateAfter", "notes")
+    fields.finish()
+    return Step(more, None if actions is None else tuple(str(name) for name in actions))

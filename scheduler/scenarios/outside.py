@@ -1,0 +1,16 @@
+"""Plugins from outside, named in a policy by their dotted path."""
+
+from __future__ import annotations
+
+from scheduler.scenarios.fields import shown
+
+
+def outside_plugin_problem(path: str) -> str:
+    """Why the plugin at this path can not be used; empty when it can."""
+    from scheduler.engine.plugins import find_plugin
+
+    try:
+        find_plugin(path)
+    except Exception as error:  # whatever a module from outside does when it is imported, the policy is refused and nothing else
+        return f"{shown(path)} can not be loaded as a plugin: {error}"
+    return ""

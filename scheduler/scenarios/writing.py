@@ -1,0 +1,117 @@
+"""Snapshot and policy as a scenario document that, read again, gives the same outcome bit for bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scheduler.domain.nodes import Node
+from scheduler.domain.queues import ROOT
+from scheduler.domain.resources import Resources
+from scheduler.domain.snapshot import Queue, Snapshot
+from scheduler.domain.workloads import Phase, Pod, PodGroup
+from scheduler.engine.policy import Policy
+from scheduler.scenarios.clusters import cluster_of
+from scheduler.scenarios.constraints import write_constraint
+from scheduler.scenarios.objects import POD_PHASES, SYSTEM_NAMESPACE
+from scheduler.scenarios.policies import policy_document
+
+_PHASE_NAMES = {status: phase for phase, status in POD_PHASES.items()}
+
+
+def scenario_document(snapshot: Snapshot, policy: Policy, name: str) -> dict[str, Any]:
+    """One scenario, ready for `json.dumps`."""
+    cluster = cluster_of(snapshot)
+    groups = [write_podgroup(group) for group in cluster.podgroups]
+    for group, written in zip(cluster.podgroups, groups, strict=True):
+        written.update({"said": cluster.said[group.key]} if group.key in cluster.said else {})
+    return {
+        "name": name,
+        "conf": policy_document(policy),
+        "takenAt": repr(cluster.taken_at),
+        "session": cluster.session,
+        "paused": cluster.paused,
+        "nodes": [write_node(node) for node in cluster.nodes],
+        "queues": [write_queue(queue) for queue in cluster.queues],
+        "podgroups": groups,
+        "pods": [write_pod(pod) for pod in cluster.pods],
+    }
+
+
+def _set(**values: Any) -> dict[str, Any]:
+    """Only what says something."""
+    return {key: value for key, value in values.items() if value not in ("", None, {}, [], ())}
+
+
+def _quantities(resources: Resources) -> dict[str, str]:
+    return resources.to_quantities()
+
+
+def write_node(node: Node) -> dict[str, Any]:
+    taints = [_set(key=taint.key, value=taint.value, effect=taint.effect) for taint in node.taints]
+    flags = {**({"unschedulable": True} if node.unschedulable else {}), **({} if node.ready else {"ready": False})}
+    return {"name": node.name, "allocatable": _quantities(node.allocatable), **_set(labels=dict(node.labels), taints=taints), **flags}
+
+
+def write_queue(queue: Queue) -> dict[str, Any]:
+    spec = queue.spec
+    written = _set(
+        name=spec.name,
+        parent="" if spec.name == ROOT else spec.parent,
+        capability=_quantities(spec.capability),
+        deserved=_quantities(spec.deserved),
+        guarantee=_quantities(spec.guarantee),
+        dequeueStrategy=spec.dequeue_strategy.value,
+        state=queue.state.value,
+        type=spec.type,
+        labels=dict(spec.labels),
+        annotations=dict(spec.annotations),
+        creationTimestamp=_time(queue.created),
+    )
+    return {**written, "weight": spec.weight, "priority": spec.priority, "reclaimable": spec.reclaimable, "heldBy": queue.held_by}
+
+
+def write_podgroup(group: PodGroup) -> dict[str, Any]:
+    written = _set(
+        name=group.name,
+        namespace=group.namespace,
+        queue=group.queue,
+        minTaskMember=dict(group.role_minimums),
+        creationTimestamp=_time(group.created),
+        slaWaitingTime=None if group.sla_waiting_time is None else repr(group.sla_waiting_time),
+        onHold=group.on_hold,
+        notPermitted=group.not_permitted,
+    )
+    minimum = {} if group.min_resources is None else {"minResources": _quantities(group.min_resources)}
+    starving = {} if group.starving_since < 0 else {"starvingSince": group.starving_since}
+    return {**written, "minMember": group.min_member, "phase": Phase(group.phase).label, "priority": group.priority, **minimum, **starving}
+
+
+def _time(seconds: float) -> str:
+    return repr(seconds) if seconds else ""
+
+
+def write_pod(pod: Pod) -> dict[str, Any]:
+    written = _set(
+        name=pod.name,
+        namespace=pod.namespace,
+        podgroup=pod.podgroup.split("/", 1)[1],
+        node=pod.node,
+        taskSpec=pod.role,
+        creationTimestamp=_time(pod.created),
+        preemptionPolicy="" if pod.preempts else "Never",
+        reservation={"node": pod.reserved_node, "until": pod.reserved_until} if pod.reserved_node else {},
+    )
+    flags = {
+        **({} if pod.preemptable else {"preemptable": False}),
+        **({"borrowed": True} if pod.borrowed else {}),
+        **({"critical": pod.critical} if pod.critical != (pod.namespace == SYSTEM_NAMESPACE) else {}),
+    }
+    phase = _PHASE_NAMES[pod.status]
+    return {
+        **written,
+        "phase": phase,
+        "requests": _quantities(pod.request),
+        "priority": pod.priority,
+        **write_constraint(pod.constraint),
+        **flags,
+    }
