@@ -1,0 +1,18 @@
+"""Plugins that exist only in Volcano's tests, written for our engine and named in a policy by their dotted path."""
+
+from __future__ import annotations
+
+from scheduler.engine.job import Job
+from scheduler.engine.plugin import Plugin, Vote
+
+
+class Rejecter(Plugin):
+    """Votes against the podgroup pgA and for every other one."""
+
+    name = "test-rejecter"
+
+    def job_enqueueable(self, job: Job) -> Vote:
+        return Vote.REJECT if job.key.endswith("/pgA") else Vote.PERMIT
+
+
+PATHS = {"test-rejecter": "tests.conformance.plugins.Rejecter"}
