@@ -1,0 +1,37 @@
+"""One terminal for all processes: every line says whose it is, in that one's colour."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TextIO
+
+OWN_NAME = "fumarole"
+_COLOURS = {OWN_NAME: "1", "redis": "31", "web": "36", "scheduler": "32", "worker": "33", "beat": "35", "setup": "34"}
+_WIDTH = 9
+
+
+class Console:
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stdout
+        self._coloured = self._stream.isatty() and "NO_COLOR" not in os.environ
+        self.is_gone = False  # nobody reads any more, as in `make run | head`
+
+    def line(self, name: str, text: str) -> None:
+        self._write(f"{self._prefix(name)} {text}\n")
+
+    def say(self, text: str) -> None:
+        self.line(OWN_NAME, text)
+
+    def _prefix(self, name: str) -> str:
+        prefix = f"{name:<{_WIDTH}} |"
+        return f"\x1b[{_COLOURS.get(name, '37')}m{prefix}\x1b[0m" if self._coloured else prefix
+
+    def _write(self, text: str) -> None:
+        if self.is_gone:
+            return
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except (BrokenPipeError, OSError):
+            self.is_gone = True

@@ -1,0 +1,84 @@
+"""One installation: the folder with its data, and the address it is reached at."""
+
+from __future__ import annotations
+
+import os
+import socket
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from scheduler.supervisor.problems import StartError
+
+BASE = Path(__file__).resolve().parent.parent.parent
+HOST = "127.0.0.1"
+DEFAULT_PORT = "8000"
+_DEFAULTS = {"PYTHONWARNINGS": "ignore"}
+_PORT_GRACE_SECONDS = 1.5  # the web process of a supervisor that was killed needs a moment to go
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    var: Path
+    port: int
+
+    @property
+    def address(self) -> str:
+        return f"http://{HOST}:{self.port}/"
+
+    def environment(self) -> dict[str, str]:
+        """What its processes get: the embedded settings, the same folder wherever they run, output at once, no warnings of Python."""
+        own = {"FUMAROLE_EMBEDDED": "1", "FUMAROLE_VAR": str(self.var), "PYTHONUNBUFFERED": "1"}
+        return {**_DEFAULTS, **os.environ, **own}
+
+
+def installation_from(environment: Mapping[str, str]) -> Installation:
+    var = Path(environment.get("FUMAROLE_VAR") or BASE / "var").absolute()
+    return Installation(var, _port(environment.get("PORT") or DEFAULT_PORT))
+
+
+def _port(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 0 < int(text) < 65536:
+        raise StartError(f"PORT={text} is not a port. Give a number from 1 to 65535, as in: make run PORT=8001")
+    return int(text)
+
+
+def check_writable(var: Path) -> None:
+    """Make the folder where it is missing, and write to it once: permissions alone do not tell, on a read-only disk for one."""
+    try:
+        var.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=var):
+            pass
+    except OSError as error:
+        raise StartError(
+            f"The folder {var} can not be written ({error.strerror}). "
+            "Make it writable for this user, or name another one: FUMAROLE_VAR=/path/to/folder"
+        ) from error
+
+
+def check_port_free(port: int) -> None:
+    deadline = time.monotonic() + _PORT_GRACE_SECONDS
+    while not _can_listen(port):
+        if time.monotonic() > deadline:
+            raise StartError(
+                f"Port {port} is in use by another program. Stop that one, or choose another port: make run PORT={_port_nearby(port)}"
+            )
+        time.sleep(0.1)
+
+
+def _can_listen(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except PermissionError as error:
+            raise StartError(f"Port {port} is for administrators only. Choose one from 1024: make run PORT={DEFAULT_PORT}") from error
+        except OSError:
+            return False
+    return True
+
+
+def _port_nearby(port: int) -> int:
+    return next((other for other in range(port + 1, min(port + 50, 65536)) if _can_listen(other)), port + 1)

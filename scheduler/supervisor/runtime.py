@@ -1,0 +1,40 @@
+"""What a running installation leaves under `var/` for its other processes: secret key, Redis address. No Django here: settings read it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+SECRET_KEY_FILE = "secret-key"  # noqa: S105 - the file's name
+REDIS_URL_FILE = "redis-url"
+ADDRESS_FILE = "address"  # where the site is while it runs
+ADMIN_PASSWORD_FILE = "admin-password"  # noqa: S105 - the file's name
+CLI_TOKEN_FILE = "cli-token"  # noqa: S105 - the file's name
+
+
+def embedded_secret_key(var: Path) -> str:
+    """The installation's own secret key, made on first use and readable by its owner only."""
+    path = var / SECRET_KEY_FILE
+    if not path.exists():
+        write_private(path, secrets.token_urlsafe(64))
+    return path.read_text().strip()
+
+
+def embedded_redis_url(var: Path) -> str:
+    """Where the supervised Redis listens; empty when none is running."""
+    path = var / REDIS_URL_FILE
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+def write_private(path: Path, text: str) -> None:
+    """Replace the file at once, mode 0600 from the first byte."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.new")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text + "\n")
+    os.replace(temporary, path)

@@ -1,0 +1,168 @@
+"""`manage.py up`: the whole installation in one terminal, from the checks to the last process stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+
+from scheduler.supervisor import programs
+from scheduler.supervisor.console import Console
+from scheduler.supervisor.installation import BASE, HOST, Installation, check_port_free, check_writable, installation_from
+from scheduler.supervisor.lock import SupervisorLock
+from scheduler.supervisor.problems import StartError
+from scheduler.supervisor.redis_server import answers, find_redis
+from scheduler.supervisor.runtime import ADDRESS_FILE, ADMIN_PASSWORD_FILE, REDIS_URL_FILE
+from scheduler.supervisor.supervisor import Supervisor
+
+_REDIS_SECONDS = 20.0
+_WEB_SECONDS = 90.0
+_SECOND_THOUGHTS = 1.0  # seconds; a signal that follows faster is the same one, passed on by `make` as well
+
+
+def main() -> int:
+    """Run until told to stop. Gives the exit code: 0 after SIGINT or SIGTERM, 1 when something kept it from running."""
+    try:
+        installation = installation_from(os.environ)
+        check_writable(installation.var)
+        with SupervisorLock(installation):
+            check_port_free(installation.port)
+            _run(installation)
+    except StartError as problem:
+        print(problem, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _run(installation: Installation) -> None:
+    console = Console()
+    supervisor = Supervisor(console, installation.environment(), BASE)
+    with _signals_to(supervisor), _files_of_this_run(installation):
+        try:
+            _start(installation, supervisor, console)
+            supervisor.watch(until=lambda: False)
+        finally:
+            supervisor.stop()
+
+
+def _start(installation: Installation, supervisor: Supervisor, console: Console) -> None:
+    _start_redis(installation, supervisor)
+    known_password = _password(installation)
+    console.say("preparing the database")
+    _prepare(supervisor)
+    for program in _lasting_programs(installation):
+        if supervisor.must_stop:
+            return
+        supervisor.start(program)
+    if _wait_for_web(installation, supervisor):
+        _tell_how_to_sign_in(installation, console, known_password)
+
+
+def _start_redis(installation: Installation, supervisor: Supervisor) -> None:
+    own = find_redis(os.environ, installation.var)
+    if own is None:
+        return
+    supervisor.start(programs.redis_program(own))
+    if not supervisor.watch(lambda: answers(own.url), _REDIS_SECONDS) and not supervisor.must_stop:
+        said = "\n".join(supervisor.last_lines("redis"))
+        raise StartError(
+            f"The Redis server {own.binary} was started and does not answer after {_REDIS_SECONDS:g} s. Its last lines:\n{said}"
+        )
+
+
+def _prepare(supervisor: Supervisor) -> None:
+    """Tables and first contents, by Django in a process of its own: the supervisor stays small, and its settings can not be stale."""
+    child = supervisor.run_once(programs.prepare_program())
+    if child.exit_code() and not supervisor.must_stop:
+        raise StartError("\n".join(child.last_lines))
+
+
+def _lasting_programs(installation: Installation) -> list[programs.Program]:
+    return [
+        programs.web_program(installation),
+        programs.scheduler_program(),
+        programs.worker_program(),
+        programs.beat_program(installation.var),
+    ]
+
+
+def _wait_for_web(installation: Installation, supervisor: Supervisor) -> bool:
+    if supervisor.watch(lambda: _web_answers(installation.port), _WEB_SECONDS):
+        return True
+    if not supervisor.must_stop:
+        said = "\n".join(supervisor.last_lines("web"))
+        raise StartError(f"The web process does not answer at {installation.address} after {_WEB_SECONDS:g} s. Its last lines:\n{said}")
+    return False
+
+
+def _web_answers(port: int) -> bool:
+    connection = http.client.HTTPConnection(HOST, port, timeout=2)
+    try:
+        connection.request("GET", "/healthz")
+        return connection.getresponse().status < 500
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def _password(installation: Installation) -> str:
+    try:
+        return (installation.var / ADMIN_PASSWORD_FILE).read_text().strip()
+    except OSError:
+        return ""
+
+
+def _tell_how_to_sign_in(installation: Installation, console: Console, known_password: str) -> None:
+    password, file = _password(installation), _for_reading(installation.var / ADMIN_PASSWORD_FILE)
+    console.say(f"Fumarole is running at {installation.address}")
+    if password and password != known_password:
+        console.say(f"Sign in as admin with the password {password} (shown this once; kept in {file})")
+    elif password:
+        console.say(f"Sign in as admin; the password is in {file}")
+    else:
+        console.say("Sign in with your account")
+    console.say("Ctrl-C stops it")
+
+
+def _for_reading(path: Path) -> Path:
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+@contextlib.contextmanager
+def _signals_to(supervisor: Supervisor) -> Iterator[None]:
+    """The first SIGINT or SIGTERM asks for an orderly stop, a later SIGINT for a quick one."""
+    first_at = 0.0
+
+    def on_signal(number: int, _frame: FrameType | None) -> None:
+        nonlocal first_at
+        if not first_at:
+            first_at = time.monotonic()
+            supervisor.request_stop()
+        elif number == signal.SIGINT and time.monotonic() - first_at > _SECOND_THOUGHTS:
+            supervisor.hurry()
+
+    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _files_of_this_run(installation: Installation) -> Iterator[None]:
+    """What is true only while it runs: the address of the site, and that of its Redis."""
+    address = installation.var / ADDRESS_FILE
+    address.write_text(installation.address + "\n")
+    try:
+        yield
+    finally:
+        for path in (address, installation.var / REDIS_URL_FILE):
+            path.unlink(missing_ok=True)
