@@ -1,0 +1,47 @@
+"""The tables."""
+
+from scheduler.models.access import ApiToken, Grant, KeptAnswer
+from scheduler.models.audit import AuditEntry
+from scheduler.models.change import Change, ChangeHorizon
+from scheduler.models.history import QueueSample, SavedScenario
+from scheduler.models.node import Node
+from scheduler.models.personal import BulkItem, BulkRun, Preference, SavedView
+from scheduler.models.queue import Queue, QueueFigures
+from scheduler.models.record import Command, Event
+from scheduler.models.session import ClusterState, Decision, Eviction, Lease, PolicyVersion, SchedulingSession
+from scheduler.models.simulation import SimulatedCluster, SimulatedPod
+from scheduler.models.workload import Job, Namespace, Pod, PodClass, PodGroup, PriorityClass
+
+__all__ = [
+    "ApiToken",
+    "AuditEntry",
+    "BulkItem",
+    "BulkRun",
+    "Change",
+    "ChangeHorizon",
+    "ClusterState",
+    "Command",
+    "Decision",
+    "Event",
+    "Eviction",
+    "Grant",
+    "Job",
+    "KeptAnswer",
+    "Lease",
+    "Namespace",
+    "Node",
+    "Pod",
+    "PodClass",
+    "PodGroup",
+    "PolicyVersion",
+    "Preference",
+    "PriorityClass",
+    "Queue",
+    "QueueFigures",
+    "QueueSample",
+    "SavedScenario",
+    "SavedView",
+    "SchedulingSession",
+    "SimulatedCluster",
+    "SimulatedPod",
+]

@@ -1,0 +1,59 @@
+"""Many rows in one statement: a list of rows travels as one JSON parameter and is a table inside the statement.
+
+`bulk_update` of 10,000 rows takes seconds; this takes hundredths of one, in one query however many rows there are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+
+Columns = Mapping[str, str]  # name -> PostgreSQL type
+
+# How SQLite reads a value of that PostgreSQL type out of JSON; the default is the plain value.
+_SQLITE_READS = {"boolean": "CAST({} AS INTEGER)"}
+
+
+def values_table(alias: str, columns: Columns) -> str:
+    """A FROM item with these columns, to be filled by one parameter made with `as_parameter`."""
+    if connection.vendor == "postgresql":
+        types = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())
+        return f"jsonb_to_recordset(%s::jsonb) AS {alias}({types})"
+    reads = ", ".join(
+        _SQLITE_READS.get(kind, "{}").format(f"json_extract(value, '$.\"{name}\"')") + f' AS "{name}"' for name, kind in columns.items()
+    )
+    return f"(SELECT {reads} FROM json_each(%s)) AS {alias}"
+
+
+def as_parameter(rows: Iterable[Mapping[str, Any]]) -> str:
+    return json.dumps(list(rows), default=_plain, separators=(",", ":"))
+
+
+def _plain(value: object) -> str:
+    return str(connection.ops.adapt_datetimefield_value(value) if isinstance(value, datetime) else value)
+
+
+def execute(sql: str, parameters: Sequence[Any] = ()) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, _adapted(parameters))
+        return int(cursor.rowcount)
+
+
+def fetch(sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, _adapted(parameters))
+        return list(cursor.fetchall())
+
+
+def _adapted(parameters: Sequence[Any]) -> list[Any]:
+    """Moments in the form in which the models store them: SQLite compares them as text."""
+    return [connection.ops.adapt_datetimefield_value(value) if isinstance(value, datetime) else value for value in parameters]
+
+
+def json_column(expression: str) -> str:
+    """A JSON value that came as text inside the parameter, as the database keeps JSON."""
+    return f"{expression}::jsonb" if connection.vendor == "postgresql" else expression

@@ -1,0 +1,22 @@
+"""The machines that pods run on."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from scheduler.models.fields import Named, ResourcesField
+
+
+class Node(Named):
+    name = models.CharField(max_length=253, unique=True)
+    allocatable = ResourcesField()
+    taints = models.JSONField(default=list, blank=True)
+    unschedulable = models.BooleanField(default=False)
+    ready = models.BooleanField(default=True)
+    kind = models.CharField(max_length=63, blank=True, default="")
+
+    class Meta:
+        ordering = ("name",)
+
+    def __str__(self) -> str:
+        return self.name

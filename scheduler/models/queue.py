@@ -1,0 +1,75 @@
+"""The queue tree, and what the last session found for each queue."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import F, Q
+
+from scheduler.domain.queues import ROOT, DequeueStrategy, QueueState
+from scheduler.models.fields import Named, ResourcesField, one_of
+
+_WISHES = (QueueState.OPEN, QueueState.CLOSED, QueueState.SUSPENDED)
+
+
+class Queue(Named):
+    """`wish` is what its owner asked for; `state`, `closed_by` and `suspended_by` follow from the tree (domain.lifecycle) and are
+    stored in the same transaction for filters and for others to read."""
+
+    name = models.CharField(max_length=253, unique=True)
+    parent = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="children")
+    weight = models.PositiveIntegerField(default=1)
+    capability = ResourcesField()
+    deserved = ResourcesField()
+    guarantee = ResourcesField()
+    reclaimable = models.BooleanField(default=True)
+    priority = models.PositiveIntegerField(default=0)
+    dequeue_strategy = models.CharField(max_length=16, choices=one_of(DequeueStrategy), default=DequeueStrategy.TRAVERSE.value)
+    type = models.CharField(max_length=253, blank=True, default="")
+
+    wish = models.CharField(max_length=16, choices=one_of(_WISHES), default=QueueState.OPEN.value)
+    state = models.CharField(max_length=16, choices=one_of(QueueState), default=QueueState.OPEN.value, db_index=True)
+    closed_by = models.CharField(max_length=253, blank=True, default="")
+    suspended_by = models.CharField(max_length=253, blank=True, default="")
+    held_by = models.CharField(max_length=253, blank=True, default="")  # the queue whose wish to be suspended holds scheduling here
+    is_unknown = models.BooleanField(default=False)  # came from outside as Unknown; shows whenever the queue is not wanted closed
+    state_since = models.DateTimeField(null=True, blank=True)
+    conditions = models.JSONField(default=list, blank=True)
+    warnings = models.JSONField(default=list, blank=True)
+    updated_at = models.DateTimeField(auto_now=True)
+    updated_by = models.CharField(max_length=150, blank=True, default="")
+
+    class Meta:
+        ordering = ("name",)
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(name=ROOT, parent__isnull=True) | (~Q(name=ROOT) & Q(parent__isnull=False)),
+                name="queue_only_root_has_no_parent",
+            ),
+            models.CheckConstraint(condition=Q(parent__isnull=True) | ~Q(parent=F("id")), name="queue_is_not_its_own_parent"),
+            models.CheckConstraint(condition=Q(weight__gte=1, weight__lte=65535), name="queue_weight_in_range"),
+            models.CheckConstraint(condition=Q(wish__in=[wish.value for wish in _WISHES]), name="queue_wish_is_known"),
+            models.CheckConstraint(condition=Q(state__in=[state.value for state in QueueState]), name="queue_state_is_known"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class QueueFigures(models.Model):
+    """One row a queue, written by the session when something in it changed; pages never sum pods."""
+
+    queue = models.OneToOneField(Queue, on_delete=models.CASCADE, primary_key=True, related_name="figures")
+    allocated = ResourcesField()
+    deserved = ResourcesField()
+    nominal_share = ResourcesField()
+    request = ResourcesField()
+    inqueue = ResourcesField()
+    elastic = ResourcesField()
+    real_capability = ResourcesField(null=True, default=None)
+    share = models.FloatField(default=0.0)
+    overused = models.BooleanField(default=False)
+    warnings = models.JSONField(default=list, blank=True)
+    session = models.PositiveBigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"figures of {self.queue_id}"

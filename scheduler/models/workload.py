@@ -1,0 +1,191 @@
+"""What is to run: namespaces, priority classes, jobs, podgroups (gangs) and pods."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from scheduler.models.fields import Named, ResourcesField
+from scheduler.models.queue import Queue
+
+LIVE_PHASES = ("Pending", "Inqueue", "Running", "Unknown")
+PODGROUP_PHASES = (*LIVE_PHASES, "Completed")
+JOB_PHASES = (
+    "Pending", "Running", "Restarting", "Aborting", "Aborted", "Completing", "Completed", "Terminating", "Terminated", "Failed",
+)  # fmt: skip
+FINISHED_JOB_PHASES = ("Aborted", "Completed", "Terminated", "Failed")
+POD_PHASES = ("Pending", "Binding", "Bound", "Running", "Releasing", "Succeeded", "Failed", "Unknown")
+
+
+def _pairs(values: tuple[str, ...]) -> list[tuple[str, str]]:
+    return [(value, value) for value in values]
+
+
+class Namespace(Named):
+    name = models.CharField(max_length=63, unique=True)
+
+    class Meta:
+        ordering = ("name",)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class PriorityClass(Named):
+    name = models.CharField(max_length=253, unique=True)
+    value = models.IntegerField()
+    global_default = models.BooleanField(default=False)
+    preemption_policy = models.CharField(max_length=32, default="PreemptLowerPriority")
+    description = models.CharField(max_length=1024, blank=True, default="")
+
+    class Meta:
+        ordering = ("name",)
+        verbose_name_plural = "priority classes"
+        constraints = [
+            models.UniqueConstraint(fields=["global_default"], condition=Q(global_default=True), name="one_default_priority_class"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Job(Named):
+    """A batch job: tasks with replicas that become the pods of one podgroup."""
+
+    namespace = models.CharField(max_length=63)
+    name = models.CharField(max_length=253)
+    queue = models.ForeignKey(Queue, on_delete=models.PROTECT, related_name="jobs")
+    owner = models.CharField(max_length=150, blank=True, default="", db_index=True)
+    owner_user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    min_available = models.PositiveIntegerField()
+    min_success = models.PositiveIntegerField(null=True, blank=True)
+    priority_class = models.CharField(max_length=253, blank=True, default="")
+    max_retry = models.PositiveIntegerField(default=3)
+    ttl_seconds_after_finished = models.PositiveIntegerField(null=True, blank=True)
+    tasks = models.JSONField(default=list)
+    policies = models.JSONField(default=list, blank=True)
+    extra = models.JSONField(default=dict, blank=True)  # what a real cluster needs and scheduling does not: plugins, volumes
+
+    phase = models.CharField(max_length=16, choices=_pairs(JOB_PHASES), default="Pending")
+    phase_since = models.DateTimeField(null=True, blank=True)
+    message = models.CharField(max_length=1024, blank=True, default="")
+    retry_count = models.PositiveIntegerField(default=0)
+    version = models.PositiveIntegerField(default=0)  # grows with each restart; pods of an older version are leftovers
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("-id",)
+        constraints = [
+            models.UniqueConstraint(fields=["namespace", "name"], name="job_name_is_unique_in_its_namespace"),
+            models.CheckConstraint(condition=Q(phase__in=JOB_PHASES), name="job_phase_is_known"),
+        ]
+        indexes = [models.Index(fields=["queue", "phase"]), models.Index(fields=["phase", "finished_at"])]
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class PodGroup(Named):
+    """A gang: starts with at least `min_member` of its pods, or not at all. One with no job came from outside (seed: customised jobs)."""
+
+    namespace = models.CharField(max_length=63)
+    name = models.CharField(max_length=253)
+    queue = models.ForeignKey(Queue, on_delete=models.PROTECT, related_name="podgroups")
+    job = models.OneToOneField(Job, null=True, blank=True, on_delete=models.CASCADE, related_name="podgroup")
+    owner = models.CharField(max_length=150, blank=True, default="", db_index=True)
+    min_member = models.PositiveIntegerField(default=1)
+    min_task_member = models.JSONField(default=dict, blank=True)
+    min_resources = ResourcesField(null=True, default=None)
+    priority_class = models.CharField(max_length=253, blank=True, default="")
+    priority = models.IntegerField(default=0)  # resolved from the class when it was submitted
+    sla_waiting_seconds = models.PositiveIntegerField(null=True, blank=True)
+    network_topology = models.JSONField(default=dict, blank=True)
+
+    phase = models.CharField(max_length=16, choices=_pairs(PODGROUP_PHASES), default="Pending")
+    conditions = models.JSONField(default=list, blank=True)
+    reason_code = models.CharField(max_length=32, blank=True, default="", db_index=True)
+    reason_message = models.TextField(blank=True, default="")
+    reason_figures = models.JSONField(default=dict, blank=True)
+    reason_checks = models.JSONField(default=list, blank=True)
+    reason_session = models.PositiveBigIntegerField(null=True, blank=True)
+    starving_since = models.PositiveBigIntegerField(null=True, blank=True)  # the session in which it was first seen starving
+    enqueued_at = models.DateTimeField(null=True, blank=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("-id",)
+        constraints = [
+            models.UniqueConstraint(fields=["namespace", "name"], name="podgroup_name_is_unique_in_its_namespace"),
+            models.CheckConstraint(condition=Q(phase__in=PODGROUP_PHASES), name="podgroup_phase_is_known"),
+        ]
+        indexes = [models.Index(fields=["queue", "phase"]), models.Index(fields=["phase"])]
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class PodClass(models.Model):
+    """What pods ask of a node, kept once for all that ask the same: the session thinks in classes, not in pods."""
+
+    digest = models.CharField(max_length=64, unique=True)
+    requests = ResourcesField()
+    node_selector = models.JSONField(default=dict, blank=True)
+    affinity = models.JSONField(default=dict, blank=True)
+    tolerations = models.JSONField(default=list, blank=True)
+    priority = models.IntegerField(default=0)
+    preemption_policy = models.CharField(max_length=32, default="PreemptLowerPriority")
+    preemptable = models.BooleanField(default=True)
+    critical = models.BooleanField(default=False)
+
+    def __str__(self) -> str:
+        return f"{self.digest[:8]} {self.requests.to_quantities()}"
+
+
+class Pod(models.Model):
+    """One member of a gang. Only what the cluster reports makes it Running; a session makes it Binding or Releasing."""
+
+    uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    namespace = models.CharField(max_length=63)
+    name = models.CharField(max_length=253)
+    podgroup = models.ForeignKey(PodGroup, on_delete=models.CASCADE, related_name="pods")
+    pod_class = models.ForeignKey(PodClass, on_delete=models.PROTECT, related_name="+")
+    task = models.CharField(max_length=63, blank=True, default="")
+    index = models.PositiveIntegerField(default=0)
+    job_version = models.PositiveIntegerField(default=0)
+    # No constraint and no index of their own: a session writes both for thousands of pods, and has checked the nodes in the same statement.
+    node = models.ForeignKey(
+        "scheduler.Node", null=True, blank=True, on_delete=models.SET_NULL, related_name="pods", db_constraint=False, db_index=False
+    )
+    phase = models.CharField(max_length=12, choices=_pairs(POD_PHASES), default="Pending")
+    borrowed = models.BooleanField(default=False)
+    reserved_node = models.ForeignKey(
+        "scheduler.Node", null=True, blank=True, on_delete=models.SET_NULL, related_name="reservations", db_constraint=False, db_index=False
+    )
+    reserved_until = models.PositiveBigIntegerField(null=True, blank=True)  # the last session that keeps the place
+    run_seconds = models.FloatField(null=True, blank=True)  # how long a simulated cluster runs it; unset: its own usual time
+    planned_exit_code = models.IntegerField(default=0)  # how it ends there
+    exit_code = models.IntegerField(null=True, blank=True)
+    message = models.CharField(max_length=512, blank=True, default="")
+    unwanted = models.BooleanField(default=False)  # somebody took it away: once it has left it does not come back
+    created_at = models.DateTimeField(auto_now_add=True)
+    bound_at = models.DateTimeField(null=True, blank=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("podgroup_id", "index", "id")
+        constraints = [
+            models.UniqueConstraint(fields=["namespace", "name"], name="pod_name_is_unique_in_its_namespace"),
+            models.CheckConstraint(condition=Q(phase__in=POD_PHASES), name="pod_phase_is_known"),
+            models.CheckConstraint(condition=~Q(phase="Pending") | Q(node__isnull=True), name="a_pending_pod_has_no_node"),
+        ]
+        # None that holds a phase or a node: a pod that moves is then rewritten in its place, and no index is touched (PostgreSQL's HOT
+        # updates; see models/triggers.py for the room it needs). Placing 10,000 pods is several times faster for it.
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
