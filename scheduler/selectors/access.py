@@ -1,0 +1,69 @@
+"""What somebody may do, read from the grants: two queries, none for a superuser."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db.models import Q
+
+from scheduler.domain.access import EVERYTHING, ROLE_PERMISSIONS, Access, Permission, Role, scope_permissions
+from scheduler.models import Grant, Queue
+
+
+def access_of(user: Any, scopes: Collection[str] | None = None) -> Access:
+    """None as the user is the system itself. An account that is switched off may do nothing."""
+    if user is None:
+        return EVERYTHING
+    if not user.is_active or not user.is_authenticated:
+        return Access(limit=frozenset())
+    limit = scope_permissions(scopes)
+    if user.is_superuser:
+        return Access(everything=True, limit=limit)
+    granted = _granted(user)
+    return Access(granted, queue_parents() if granted else {}, limit)
+
+
+def _granted(user: Any) -> dict[str, frozenset[Permission]]:
+    rows = Grant.objects.filter(Q(user=user.pk) | Q(group__user=user.pk)).order_by().values_list("queue__name", "role").distinct()
+    granted: dict[str, frozenset[Permission]] = {}
+    for queue, role in rows:
+        granted[queue] = granted.get(queue, frozenset()) | ROLE_PERMISSIONS[Role(role)]
+    return granted
+
+
+def queue_parents() -> dict[str, str]:
+    """The parent's name of every queue, "" for root."""
+    rows = list(Queue.objects.order_by().values_list("id", "name", "parent_id"))
+    names = {row[0]: row[1] for row in rows}
+    return {name: names.get(parent, "") for _, name, parent in rows}
+
+
+def effective_grants(queue: str) -> list[tuple[Grant, bool]]:
+    """All grants that count on a queue, and whether each is inherited from above."""
+    parents = queue_parents()
+    way: list[str] = []
+    current = queue
+    while current and current not in way:
+        way.append(current)
+        current = parents.get(current, "")
+    grants = Grant.objects.filter(queue__name__in=way).select_related("user", "group", "queue")
+    return [(grant, grant.queue.name != queue) for grant in grants]
+
+
+def grants_of(user: Any) -> list[Grant]:
+    """What was granted to somebody, himself or through a group, by queue."""
+    found = Grant.objects.filter(Q(user=user.pk) | Q(group__user=user.pk)).select_related("queue", "group", "user")
+    return list(found.order_by("queue__name", "role").distinct())
+
+
+def whom_to_ask(queue: str, most: int = 6) -> list[str]:
+    """Who can grant a role on this queue: its own admins first, then those above it, at last the cluster's."""
+    grants = [(grant, inherited) for grant, inherited in effective_grants(queue) if grant.role == Role.ADMIN.value]
+    near_first = [grant for grant, _ in sorted(grants, key=lambda pair: pair[1])]
+    names = [grant.user.get_username() if grant.user else f"the group {grant.group}" for grant in near_first]
+    superusers = (
+        get_user_model().objects.filter(is_superuser=True, is_active=True).order_by("username").values_list("username", flat=True)[:most]
+    )
+    return list(dict.fromkeys([*names, *superusers]))[:most]

@@ -1,0 +1,66 @@
+"""The cluster as a whole: its name, its sessions, whether it is paused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from scheduler.models import ClusterState, Queue
+
+
+@dataclass(frozen=True, slots=True)
+class SessionClock:
+    """When the last session ended, and how often one should. `last_at` is None before the first."""
+
+    last_at: datetime | None
+    period_seconds: float
+    paused: bool
+
+
+def cluster_name() -> str:
+    return ClusterState.objects.values_list("name", flat=True).first() or "unnamed"
+
+
+def session_clock() -> SessionClock | None:
+    """None when the database has not been prepared yet."""
+    row = ClusterState.objects.values_list("last_session_at", "period_seconds", "paused").first()
+    return SessionClock(*row) if row else None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFacts:
+    """What a page says about the cluster as a whole. `invalid` names the queues whose place in the tree breaks a rule, and which."""
+
+    name: str = "unnamed"
+    paused: bool = False
+    paused_by: str = ""
+    pause_reason: str = ""
+    last_session: int = 0
+    last_session_at: datetime | None = None
+    period_seconds: float = 1.0
+    warnings: tuple[str, ...] = ()
+    invalid: tuple[tuple[str, str], ...] = ()
+
+
+def cluster_facts() -> ClusterFacts:
+    state = ClusterState.objects.first()
+    if state is None:
+        return ClusterFacts()
+    return ClusterFacts(
+        name=state.name,
+        paused=state.paused,
+        paused_by=state.paused_by,
+        pause_reason=state.pause_reason,
+        last_session=state.last_session,
+        last_session_at=state.last_session_at,
+        period_seconds=state.period_seconds,
+        warnings=tuple(str(warning) for warning in state.warnings),
+        invalid=tuple(_invalid_queues()),
+    )
+
+
+def _invalid_queues() -> list[tuple[str, str]]:
+    told = Queue.objects.exclude(conditions=[]).order_by("name").values_list("name", "conditions")
+    return [
+        (name, condition["message"]) for name, conditions in told for condition in conditions if condition["type"] == "HierarchyInvalid"
+    ]

@@ -1,0 +1,137 @@
+"""Feeds: events, the audit log and sessions, a page at a time, found by key so that the length of the tables does not matter."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from scheduler.models import AuditEntry, Decision, Event, Eviction, SavedScenario, SchedulingSession
+
+PAGE = 50
+EVENT_KINDS = ("Queue", "Job", "PodGroup", "Pod", "Node", "Cluster")
+EVERYTHING = "all"  # as a kind: pods too
+_OF_NO_QUEUE = ("Node", "Cluster")
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """One page of a feed, newest first. `older` is what to ask the next page with, "" at the end."""
+
+    rows: list[Any]
+    older: str
+
+
+# Events
+
+
+def events_for(visible: Collection[str] | None, filters: Mapping[str, str]) -> QuerySet[Event]:
+    """Events of the queues in sight, and of what belongs to no queue."""
+    found = Event.objects.order_by("-last_at", "-pk")
+    if visible is not None:
+        found = found.filter(Q(queue_name__in=visible) | Q(kind__in=_OF_NO_QUEUE, queue_name=""))
+    if not filters.get("kind") and not filters.get("q") and not filters.get("reason"):
+        found = found.exclude(kind="Pod")  # each pod that waits says so in each session: they would be all there is to see
+    plain = {
+        "kind": filters.get("kind", "").removeprefix(EVERYTHING),
+        "reason": filters.get("reason", ""),
+        "queue_name": filters.get("queue", ""),
+    }
+    found = found.filter(**{name: value for name, value in plain.items() if value})
+    if filters.get("type") == "warning":
+        found = found.filter(type=Event.WARNING)
+    if filters.get("q"):
+        found = found.filter(Q(name__contains=filters["q"]) | Q(message__contains=filters["q"]))
+    return found
+
+
+def event_page(found: QuerySet[Event], before: str = "") -> Feed:
+    """`before` is what the page above gave as `older`: the moment and number of its last event."""
+    mark = _mark(before)
+    if mark:
+        at, pk = mark
+        found = found.filter(Q(last_at__lt=at) | Q(last_at=at, pk__lt=pk))
+    rows = list(found[: PAGE + 1])
+    last = rows[PAGE - 1] if len(rows) > PAGE else None
+    return Feed(rows[:PAGE], f"{last.last_at.isoformat()}_{last.pk}" if last else "")
+
+
+def _mark(text: str) -> tuple[datetime, int] | None:
+    at, _, pk = text.rpartition("_")
+    try:
+        return (datetime.fromisoformat(at), int(pk)) if at else None
+    except ValueError:
+        return None
+
+
+# The audit log
+
+
+def audit_for(queues: Collection[str] | None, filters: Mapping[str, str]) -> QuerySet[AuditEntry]:
+    """`queues` are those whose record may be read, None for everything."""
+    found = AuditEntry.objects.order_by("-pk")
+    if queues is not None:
+        found = found.filter(queue_name__in=queues)
+    columns = {
+        "actor": "actor",
+        "action": "action",
+        "kind": "kind",
+        "queue": "queue_name",
+        "name": "name",
+        "door": "door",
+        "request": "request_id",
+    }
+    found = found.filter(**{column: filters[name] for name, column in columns.items() if filters.get(name)})
+    if filters.get("since"):
+        found = found.filter(at__gte=filters["since"])
+    if filters.get("q"):
+        found = found.filter(Q(name__contains=filters["q"]) | Q(reason__contains=filters["q"]) | Q(message__contains=filters["q"]))
+    return found
+
+
+def page_by_number(found: QuerySet[Any], before: int | None, field: str = "pk") -> Feed:
+    if before is not None:
+        found = found.filter(**{f"{field}__lt": before})
+    rows = list(found[: PAGE + 1])
+    return Feed(rows[:PAGE], str(getattr(rows[PAGE - 1], field)) if len(rows) > PAGE else "")
+
+
+# Sessions
+
+
+def sessions_for(only: str = "") -> QuerySet[SchedulingSession]:
+    """`only` is "" for all, "failed", or "decided" for those that placed or evicted something."""
+    found = SchedulingSession.objects.order_by("-number").defer("message")
+    if only == "failed":
+        return found.filter(state__in=(SchedulingSession.FAILED, SchedulingSession.TAKEN_OVER))
+    if only == "decided":
+        return found.filter(Q(counts__binds__gt=0) | Q(counts__evictions__gt=0))
+    return found
+
+
+def durations(limit: int = 300) -> list[tuple[datetime, int, Mapping[str, float]]]:
+    """Of the last sessions that ended: when, number, milliseconds by part; oldest first."""
+    ended = SchedulingSession.objects.exclude(finished_at=None).order_by("-number")
+    return list(reversed(ended.values_list("started_at", "number", "durations")[:limit]))
+
+
+def session_numbered(number: int) -> SchedulingSession | None:
+    return SchedulingSession.objects.select_related("policy").filter(number=number).first()
+
+
+def decisions_of(session: SchedulingSession, visible: Collection[str] | None, limit: int = 300) -> list[Decision]:
+    found = session.decisions.order_by("pk")
+    return list((found if visible is None else found.filter(queue_name__in=visible))[:limit])
+
+
+def victims_of(session: SchedulingSession, visible: Collection[str] | None, limit: int = 300) -> list[Eviction]:
+    found = session.evictions.order_by("pk")
+    return list((found if visible is None else found.filter(queue_name__in=visible))[:limit])
+
+
+def kept_sessions(numbers: Collection[int]) -> set[int]:
+    """Of these, the sessions that can be saved as a scenario file."""
+    return set(SavedScenario.objects.filter(session_number__in=list(numbers)).values_list("session_number", flat=True))

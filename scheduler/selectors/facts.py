@@ -1,0 +1,78 @@
+"""The queue tree and everything that admission and the queue states need to know, in a handful of queries whatever the size."""
+
+from __future__ import annotations
+
+from django.db.models import Count
+
+from scheduler.admission.facts import QUEUE_ANNOTATION, Facts
+from scheduler.domain.queues import DequeueStrategy, QueueSpec, QueueState, QueueTree
+from scheduler.domain.resources import Resources, total
+from scheduler.models import Namespace, Node, Pod, PodGroup, Queue
+from scheduler.models.workload import LIVE_PHASES
+from scheduler.selectors.trees import stored_queues, tree_of
+
+ALLOCATED_PHASES = ("Binding", "Bound", "Running")
+
+
+def spec_of(queue: Queue) -> QueueSpec:
+    """The stored queue as a value; its parent must have been selected with it."""
+    return QueueSpec(
+        name=queue.name,
+        parent=queue.parent.name if queue.parent_id and queue.parent else "",
+        weight=queue.weight,
+        capability=queue.capability,
+        deserved=queue.deserved,
+        guarantee=queue.guarantee,
+        reclaimable=queue.reclaimable,
+        priority=queue.priority,
+        dequeue_strategy=DequeueStrategy(queue.dequeue_strategy),
+        state=QueueState(queue.wish),
+        type=queue.type,
+        labels=queue.labels,
+        annotations=queue.annotations,
+    )
+
+
+def queue_tree() -> QueueTree:
+    return tree_of(stored_queues())
+
+
+def live_podgroups() -> dict[str, int]:
+    """How many podgroups of each queue are not Completed; queues without any are left out."""
+    rows = PodGroup.objects.filter(phase__in=LIVE_PHASES).values_list("queue__name").annotate(number=Count("id"))
+    return dict(rows.order_by())
+
+
+def allocated_pods() -> dict[str, int]:
+    rows = Pod.objects.filter(phase__in=ALLOCATED_PHASES).values_list("podgroup__queue__name").annotate(number=Count("id"))
+    return dict(rows.order_by())
+
+
+def cluster_total() -> Resources | None:
+    """What all ready nodes have together; None while no node is known."""
+    amounts = list(Node.objects.filter(ready=True).values_list("allocatable", flat=True))
+    return total(amounts) if amounts else None
+
+
+def admission_scene() -> tuple[QueueTree, Facts]:
+    """The tree, and the facts that go with it, as they are now."""
+    queues = stored_queues()
+    facts = Facts(
+        states={name: queue.standing.state for name, queue in queues.items()},
+        live_podgroups=live_podgroups(),
+        allocated_pods=allocated_pods(),
+        unknown=frozenset(name for name, queue in queues.items() if queue.is_unknown),
+        total=cluster_total(),
+        namespaces=dict(Namespace.objects.values_list("name", "annotations")),
+    )
+    return tree_of(queues), facts
+
+
+def submission_scene(queue_names: set[str], namespace: str) -> tuple[QueueTree, Facts]:
+    """Just what is asked when work is submitted to one of these queues: three queries, whatever the size of the tree."""
+    namespaces = dict(Namespace.objects.filter(name=namespace).values_list("name", "annotations"))
+    names = queue_names | {str(annotations[QUEUE_ANNOTATION]) for annotations in namespaces.values() if annotations.get(QUEUE_ANNOTATION)}
+    queues = list(Queue.objects.filter(name__in=names).select_related("parent"))
+    children = Queue.objects.filter(parent__name__in=names).select_related("parent")
+    facts = Facts(states={queue.name: QueueState(queue.state) for queue in queues}, namespaces=namespaces)
+    return QueueTree(spec_of(queue) for queue in {*queues, *children}), facts

@@ -1,0 +1,166 @@
+"""What a queue had over the last hour, day, week or month, ready to be drawn: at most a few hundred points whatever the span."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+from django.utils import timezone
+
+from scheduler.domain.timelines import FIGURES, Point, averages, bands
+from scheduler.models import Command, Event, QueueSample
+
+EDITS: Final = ("CreateQueue", "UpdateQueue", "DeleteQueue")
+MOST_MARKERS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """`step` is the distance of two points in seconds; `coarsest` the longest buckets that are read for it."""
+
+    seconds: int
+    step: int
+    coarsest: int
+
+
+SPANS: Final = {
+    "1h": Span(3600, 60, QueueSample.MINUTE),
+    "24h": Span(24 * 3600, 300, QueueSample.MINUTE),
+    "7d": Span(7 * 24 * 3600, 3600, QueueSample.HOUR),
+    "30d": Span(30 * 24 * 3600, 3 * 3600, QueueSample.HOUR),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A stretch in which the queue had one state."""
+
+    start: float
+    end: float
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """Something that somebody did to the queue: `kind` is "command" or "edit"."""
+
+    at: float
+    kind: str
+    action: str
+    actor: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueueHistory:
+    """Times are seconds since 1970, amounts base units. `series[resource][figure]` has one entry a time, None where nothing is known.
+
+    `since` is when collecting began, None while there is nothing at all.
+    """
+
+    queue: str
+    span: str
+    step: int
+    start: float
+    end: float
+    since: float | None
+    times: tuple[float, ...]
+    series: dict[str, dict[str, list[int | None]]] = field(default_factory=dict)
+    states: tuple[Band, ...] = ()
+    markers: tuple[Marker, ...] = ()
+
+
+class UnknownSpan(ValueError):
+    def __init__(self, span: str) -> None:
+        super().__init__(f"“{span}” is not a span of history; give one of {', '.join(SPANS)}.")
+
+
+def queue_history(name: str, span: str = "1h", now: datetime | None = None) -> QueueHistory:
+    """Allocated, deserved, guarantee, capability and pending of a queue, its states, and who did what to it. Raises `UnknownSpan`."""
+    if span not in SPANS:
+        raise UnknownSpan(span)
+    chosen, end = SPANS[span], (now or timezone.now()).timestamp()
+    start = _floor(end - chosen.seconds, chosen.step) + chosen.step
+    points = _points(name, chosen.coarsest, start, end)
+    edges = [*range(int(start), int(end) + 1, chosen.step), end]
+    edges = edges[:-1] if edges[-1] <= edges[-2] else edges
+    return QueueHistory(
+        queue=name,
+        span=span,
+        step=chosen.step,
+        start=start,
+        end=end,
+        since=_since(name),
+        times=tuple(float(edge) for edge in edges[:-1]),
+        series=_by_resource(averages(points, edges), len(edges) - 1) if points else {},
+        states=tuple(Band(*band) for band in bands(points, start, end)),
+        markers=tuple(_markers(name, _moment(start))),
+    )
+
+
+def _floor(seconds: float, step: int) -> int:
+    return int(seconds // step) * step
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, tz=timezone.get_default_timezone())
+
+
+def _by_resource(found: dict[str, dict[str, list[int | None]]], length: int) -> dict[str, dict[str, list[int | None]]]:
+    resources = sorted({resource for series in found.values() for resource in series})
+    nothing: list[int | None] = [None] * length
+    return {resource: {figure: found[figure].get(resource, nothing) for figure in FIGURES} for resource in resources}
+
+
+def _points(name: str, coarsest: int, start: float, end: float) -> list[Point]:
+    """Coarse buckets as far as they go, finer ones after them, raw samples last: each level goes on where the one before it ends."""
+    points = list(_standing(name, coarsest, start))
+    covered = start
+    for seconds in _levels(coarsest):
+        rows = QueueSample.objects.filter(queue_name=name, seconds=seconds, at__gte=_moment(covered), at__lte=_moment(end))
+        for at, data in rows.order_by("at").values_list("at", "data"):
+            points += as_points(at, seconds, data)
+            covered = at.timestamp() + seconds
+    return points
+
+
+def _levels(coarsest: int) -> list[int]:
+    return [length for length in (QueueSample.HOUR, QueueSample.MINUTE, QueueSample.RAW) if length <= coarsest]
+
+
+def _standing(name: str, coarsest: int, start: float) -> Iterable[Point]:
+    """What still holds when the stretch begins: the last word before it."""
+    earlier = QueueSample.objects.filter(queue_name=name, seconds__in=_levels(coarsest), at__lt=_moment(start))
+    row = earlier.order_by("-at", "seconds").values_list("at", "seconds", "data").first()
+    return as_points(*row) if row else ()
+
+
+def as_points(at: datetime, seconds: int, data: Any) -> Iterable[Point]:
+    """A bucket has its average, and then what was true at its end, until the next one says otherwise."""
+    yield at.timestamp(), data
+    if seconds and "last" in data:
+        yield at.timestamp() + seconds, data["last"]
+
+
+def _since(name: str) -> float | None:
+    first = QueueSample.objects.filter(queue_name=name).order_by("at").values_list("at", flat=True).first()
+    return first.timestamp() if first else None
+
+
+def _markers(name: str, start: datetime) -> list[Marker]:
+    commands = Command.objects.filter(target_kind="Queue", target_name=name, result=Command.DONE, executed_at__gte=start)
+    edits = Event.objects.filter(kind="Queue", name=name, reason__in=EDITS, last_at__gte=start)
+    found = [
+        Marker(row.executed_at.timestamp(), "command", row.action, row.actor, row.message)
+        for row in commands[:MOST_MARKERS]
+        if row.executed_at
+    ]
+    found += [_edit(event) for event in edits[:MOST_MARKERS]]
+    return sorted(found, key=lambda marker: marker.at)
+
+
+def _edit(event: Event) -> Marker:
+    actor, _, message = event.message.partition(": ")
+    return Marker(event.last_at.timestamp(), "edit", event.reason, actor, message)

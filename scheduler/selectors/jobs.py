@@ -1,0 +1,282 @@
+"""Jobs as pages show them: gangs with their job, if they have one. Every list is a page of a fixed number of rows, found by key, in a
+fixed number of queries, whatever the table holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Count, Q, QuerySet
+from django.utils import timezone
+
+from scheduler.domain.filters import Comparison, Condition
+from scheduler.domain.resources import NOTHING, Resources
+from scheduler.engine.decisions import ReasonCode
+from scheduler.models import Pod, PodGroup, Queue
+
+WAITING = ("Pending", "Inqueue")
+STOPPING = ("Aborting", "Terminating", "Completing")
+REASON_CODES = tuple(code.value for code in ReasonCode)  # in order of precedence
+PAGE = 50
+COUNTED_AT_MOST = 1000
+
+# A job that is being stopped or has ended says more than its gang does.
+_JOB_SPEAKS = ("Restarting", *STOPPING, "Aborted", "Completed", "Terminated", "Failed")
+
+
+@dataclass(frozen=True, slots=True)
+class JobRow:
+    """One line of the table. `members` counts pods by phase; `request` is what all its pods ask for together."""
+
+    pk: int
+    namespace: str
+    name: str
+    queue: str
+    owner: str
+    phase: str
+    is_job: bool
+    min_member: int
+    priority: int
+    priority_class: str
+    reason_code: str
+    reason_message: str
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    members: Mapping[str, int] = field(default_factory=dict)
+    request: Resources = NOTHING
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def is_waiting(self) -> bool:
+        return self.phase in WAITING
+
+
+@dataclass(frozen=True, slots=True)
+class JobPage:
+    """`older` and `newer` are the keys to turn pages with, None at the ends."""
+
+    rows: tuple[JobRow, ...]
+    older: int | None
+    newer: int | None
+
+
+# Which rows
+
+
+def jobs_matching(conditions: Iterable[Condition], visible: Collection[str] | None) -> QuerySet[PodGroup]:
+    """`visible` names the queues that the reader may see, None for all."""
+    found = PodGroup.objects.all()
+    if visible is not None:
+        found = found.filter(queue__in=_queue_ids(visible))
+    for condition in conditions:
+        matching = _FIELDS[condition.field.partition(":")[0]](condition)
+        found = found.exclude(matching) if condition.negated else found.filter(matching)
+    return found
+
+
+def _queue_ids(names: Collection[str]) -> list[int]:
+    """By number and not by a join: so the index on queue and phase is used."""
+    return list(Queue.objects.filter(name__in=names).order_by().values_list("pk", flat=True))
+
+
+_STATES: Mapping[str, Q] = {
+    "waiting": Q(phase__in=WAITING),
+    "pending": Q(phase="Pending"),
+    "inqueue": Q(phase="Inqueue"),
+    "running": Q(phase="Running"),
+    "unknown": Q(phase="Unknown"),
+    "restarting": Q(job__phase="Restarting"),
+    "suspended": Q(job__phase="Aborted"),
+    "stopping": Q(job__phase__in=STOPPING),
+    "completed": Q(phase="Completed") & (Q(job__phase="Completed") | Q(job=None)),
+    "failed": Q(job__phase="Failed"),
+    "cancelled": Q(job__phase="Terminated"),
+    "finished": Q(phase="Completed"),
+    "live": Q(phase__in=("Pending", "Inqueue", "Running", "Unknown")),
+}
+
+
+def _any(parts: Iterable[Q]) -> Q:
+    whole = Q(pk__in=[])
+    for part in parts:
+        whole |= part
+    return whole
+
+
+def _by_state(condition: Condition) -> Q:
+    return _any(_STATES[state] for state in condition.values)
+
+
+def _by_queue(condition: Condition) -> Q:
+    return Q(queue__in=_queue_ids(_queues_named(condition.values)))
+
+
+def _queues_named(patterns: Sequence[str]) -> set[str]:
+    """A plain name is itself, `name/*` everything from it down, and `*` inside a name anything. A path counts by its last part."""
+    if not any("*" in pattern for pattern in patterns):
+        return {pattern.rpartition("/")[2] for pattern in patterns}
+    from scheduler.selectors.facts import queue_tree
+
+    tree = queue_tree()
+    return {name for pattern in patterns for name in _queues_like(pattern, tree)}
+
+
+def _queues_like(pattern: str, tree: Any) -> set[str]:
+    above, slash, last = pattern.rpartition("/")
+    if slash and last == "*":
+        top = above.rpartition("/")[2]
+        return {top, *(queue.name for queue in tree.descendants(top))} if top in tree else set()
+    return {queue.name for queue in tree if _like(last, queue.name)}
+
+
+def _like(pattern: str, name: str) -> bool:
+    from fnmatch import fnmatchcase
+
+    return fnmatchcase(name, pattern.replace("[", "[[]"))
+
+
+def _text_lookup(column: str) -> Callable[[Condition], Q]:
+    def lookup(condition: Condition) -> Q:
+        return _any(_matches(column, value) for value in condition.values)
+
+    return lookup
+
+
+def _matches(column: str, value: str) -> Q:
+    if "*" not in value:
+        return Q(**{column: value})
+    start, _, rest = value.partition("*")
+    if not rest:
+        return Q(**{f"{column}__startswith": start})
+    import re
+
+    return Q(**{f"{column}__regex": "^" + ".*".join(re.escape(part) for part in value.split("*")) + "$"})
+
+
+def _anywhere(condition: Condition) -> Q:
+    namespace, slash, name = condition.values[0].partition("/")
+    if slash:
+        return Q(namespace=namespace, name__contains=name)
+    return Q(name__contains=condition.values[0])
+
+
+_LOOKUPS = {Comparison.AT_LEAST: "gte", Comparison.AT_MOST: "lte", Comparison.MORE: "gt", Comparison.LESS: "lt", Comparison.EQUAL: "exact"}
+_TURNED_ROUND = {"gte": "lte", "lte": "gte", "gt": "lt", "lt": "gt", "exact": "exact"}
+
+
+def _number_lookup(column: str) -> Callable[[Condition], Q]:
+    return lambda condition: Q(**{f"{column}__{_LOOKUPS[condition.comparison]}": condition.number})
+
+
+def _by_resource(condition: Condition) -> Q:
+    """What the gang needs to start. Asking for less than something includes those that ask for none of it."""
+    resource = condition.field.partition(":")[2]
+    lookup = _LOOKUPS[condition.comparison]
+    matching = Q(**{f"min_resources__{resource}__{lookup}": condition.number})
+    takes_nothing = {"lt": condition.number > 0, "lte": condition.number >= 0, "exact": condition.number == 0}
+    return matching | Q(**{f"min_resources__{resource}__isnull": True}) if takes_nothing.get(lookup) else matching
+
+
+def _by_age(condition: Condition) -> Q:
+    lookup = _TURNED_ROUND[_LOOKUPS[condition.comparison]]  # older is earlier
+    return Q(**{f"created_at__{lookup}": timezone.now() - timedelta(seconds=condition.number)})
+
+
+def _by_wait(condition: Condition) -> Q:
+    return Q(phase__in=WAITING) & _by_age(condition)
+
+
+def _by_reason(condition: Condition) -> Q:
+    codes = {"" if code == "AwaitingEvaluation" else code for code in condition.values} | set(condition.values)
+    return Q(phase__in=WAITING, reason_code__in=codes)
+
+
+_FIELDS: Mapping[str, Callable[[Condition], Q]] = {
+    "state": _by_state,
+    "queue": _by_queue,
+    "user": _text_lookup("owner"),
+    "reason": _by_reason,
+    "namespace": _text_lookup("namespace"),
+    "name": _text_lookup("name"),
+    "class": _text_lookup("priority_class"),
+    "text": _anywhere,
+    "priority": _number_lookup("priority"),
+    "members": _number_lookup("min_member"),
+    "resource": _by_resource,
+    "age": _by_age,
+    "wait": _by_wait,
+}
+
+
+# The rows
+
+
+def job_page(found: QuerySet[PodGroup], *, before: int | None = None, after: int | None = None, oldest_first: bool = False) -> JobPage:
+    """The page that follows the row `before` in the list, or comes before the row `after` in it."""
+    turning_back = after is not None
+    mark = after if turning_back else before
+    down = oldest_first == turning_back  # by falling keys
+    page = found if mark is None else found.filter(**{"pk__lt" if down else "pk__gt": mark})
+    groups = list(page.select_related("queue", "job").order_by("-pk" if down else "pk")[: PAGE + 1])
+    more, groups = len(groups) > PAGE, groups[:PAGE]
+    if turning_back:
+        groups.reverse()
+    has_newer, has_older = (more, True) if turning_back else (mark is not None, more)
+    return JobPage(job_rows(groups), groups[-1].pk if groups and has_older else None, groups[0].pk if groups and has_newer else None)
+
+
+def count_up_to(found: QuerySet[PodGroup], most: int = COUNTED_AT_MOST) -> int:
+    """How many there are; one more than `most` stands for "more than that"."""
+    return found.order_by().values("pk")[: most + 1].count()
+
+
+def job_rows(groups: Sequence[PodGroup]) -> tuple[JobRow, ...]:
+    """With their pods: one query for all of them. The queue and job must have been selected with them."""
+    members, requests = _members([group.pk for group in groups])
+    return tuple(_row(group, members.get(group.pk, {}), requests.get(group.pk, NOTHING)) for group in groups)
+
+
+def _members(ids: list[int]) -> tuple[dict[int, dict[str, int]], dict[int, Resources]]:
+    members: dict[int, dict[str, int]] = {}
+    requests: dict[int, Resources] = {}
+    rows = (
+        Pod.objects.filter(podgroup__in=ids).order_by().values_list("podgroup", "phase", "pod_class__requests").annotate(number=Count("pk"))
+    )
+    for group, phase, request, number in rows:
+        counts = members.setdefault(group, {})
+        counts[phase] = counts.get(phase, 0) + number
+        requests[group] = requests.get(group, NOTHING) + Resources({name: amount * number for name, amount in request.items()})
+    return members, requests
+
+
+def shown_phase(group: PodGroup) -> str:
+    job = group.job
+    return job.phase if job is not None and job.phase in _JOB_SPEAKS else group.phase
+
+
+def _row(group: PodGroup, members: Mapping[str, int], request: Resources) -> JobRow:
+    return JobRow(
+        pk=group.pk,
+        namespace=group.namespace,
+        name=group.name,
+        queue=group.queue.name,
+        owner=group.owner,
+        phase=shown_phase(group),
+        is_job=group.job is not None,
+        min_member=group.min_member,
+        priority=group.priority,
+        priority_class=group.priority_class,
+        reason_code=(group.reason_code or "AwaitingEvaluation") if group.phase in WAITING else "",
+        reason_message=group.reason_message if group.phase in WAITING else "",
+        created_at=group.created_at,
+        started_at=group.started_at,
+        finished_at=group.finished_at or (group.job.finished_at if group.job else None),
+        members=members,
+        request=request or group.min_resources or NOTHING,  # a suspended job has no pods
+    )

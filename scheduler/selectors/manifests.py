@@ -1,0 +1,99 @@
+"""Stored objects as Kubernetes writes them, without their status: what an export holds, and what a change is compared with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scheduler.admission.manifests import queue_manifest
+from scheduler.models import Job, Namespace, Node, Pod, PodGroup, PriorityClass, Queue
+from scheduler.selectors.facts import spec_of
+
+SCHEDULING, BATCH, PRIORITY = "scheduling.volcano.sh/v1beta1", "batch.volcano.sh/v1alpha1", "scheduling.k8s.io/v1"
+
+
+def _object(version: str, kind: str, row: Any, spec: dict[str, Any], namespaced: bool = False) -> dict[str, Any]:
+    metadata = {"name": row.name, **({"namespace": row.namespace} if namespaced else {})}
+    metadata |= {"labels": dict(row.labels), "annotations": dict(row.annotations)}
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def stored_queue(queue: Queue) -> dict[str, Any]:
+    """Its parent must have been selected with it."""
+    return queue_manifest(spec_of(queue))
+
+
+def job_spec(job: Job) -> dict[str, Any]:
+    spec: dict[str, Any] = {
+        "queue": job.queue.name,
+        "minAvailable": job.min_available,
+        "maxRetry": job.max_retry,
+        "tasks": [dict(task) for task in job.tasks],
+        **job.extra,
+    }
+    optional = {
+        "priorityClassName": job.priority_class or None,
+        "minSuccess": job.min_success,
+        "ttlSecondsAfterFinished": job.ttl_seconds_after_finished,
+        "policies": job.policies or None,
+    }
+    return spec | {key: value for key, value in optional.items() if value is not None}
+
+
+def stored_job(job: Job) -> dict[str, Any]:
+    return _object(BATCH, "Job", job, job_spec(job), namespaced=True)
+
+
+def podgroup_spec(group: PodGroup) -> dict[str, Any]:
+    spec: dict[str, Any] = {"queue": group.queue.name, "minMember": group.min_member}
+    optional = {
+        "minTaskMember": group.min_task_member or None,
+        "priorityClassName": group.priority_class or None,
+        "minResources": None if group.min_resources is None else group.min_resources.to_quantities(),
+        "networkTopology": group.network_topology or None,
+    }
+    return spec | {key: value for key, value in optional.items() if value is not None}
+
+
+def stored_podgroup(group: PodGroup) -> dict[str, Any]:
+    return _object(SCHEDULING, "PodGroup", group, podgroup_spec(group), namespaced=True)
+
+
+def node_spec(node: Node) -> dict[str, Any]:
+    return {"unschedulable": node.unschedulable, "taints": [dict(taint) for taint in node.taints]}
+
+
+def stored_node(node: Node) -> dict[str, Any]:
+    """What a node has stands in its status, in Kubernetes too."""
+    ready = [{"type": "Ready", "status": "True" if node.ready else "False"}]
+    status = {"allocatable": node.allocatable.to_quantities(), "conditions": ready}
+    return _object("v1", "Node", node, node_spec(node)) | {"status": status}
+
+
+def stored_namespace(namespace: Namespace) -> dict[str, Any]:
+    return _object("v1", "Namespace", namespace, {})
+
+
+def priority_class_spec(row: PriorityClass) -> dict[str, Any]:
+    return {
+        "value": row.value,
+        "globalDefault": row.global_default,
+        "preemptionPolicy": row.preemption_policy,
+        "description": row.description,
+    }
+
+
+def stored_priority_class(row: PriorityClass) -> dict[str, Any]:
+    return _object(PRIORITY, "PriorityClass", row, priority_class_spec(row))
+
+
+def pod_spec(pod: Pod) -> dict[str, Any]:
+    kind = pod.pod_class
+    requests = {"requests": kind.requests.to_quantities()}
+    spec: dict[str, Any] = {"schedulerName": "volcano", "containers": [{"name": pod.task or "main", "resources": requests}]}
+    optional = {
+        "nodeName": pod.node.name if pod.node else None,
+        "nodeSelector": kind.node_selector or None,
+        "affinity": kind.affinity or None,
+        "tolerations": kind.tolerations or None,
+    }
+    return spec | {"priority": kind.priority} | {key: value for key, value in optional.items() if value is not None}

@@ -1,0 +1,72 @@
+"""The four questions of the overview: is it healthy, how full, who is starved, what is stuck."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from scheduler.models import ClusterState, Eviction, Job, Node, PodGroup, SchedulingSession
+from scheduler.selectors.queue_page import WAITING, GangRow, with_members
+
+Names = Collection[str] | None  # the queues that the reader may see; None for all
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCounts:
+    ready: int
+    total: int
+    cordoned: int
+
+
+def longest_waits(queues: Names, limit: int = 8) -> list[GangRow]:
+    return with_members(_waiting(queues).select_related("queue").order_by("created_at", "id")[:limit])
+
+
+def waiting_count(queues: Names) -> int:
+    return _waiting(queues).count()
+
+
+def _waiting(queues: Names) -> QuerySet[PodGroup]:
+    return _of(PodGroup.objects.filter(phase__in=WAITING), queues)
+
+
+def _of(rows: QuerySet[Any], queues: Names, field: str = "queue__name") -> QuerySet[Any]:
+    return rows if queues is None else rows.filter(**{f"{field}__in": queues})
+
+
+def last_sessions(limit: int = 40) -> list[SchedulingSession]:
+    """Newest first, without what is still running."""
+    return list(SchedulingSession.objects.exclude(state=SchedulingSession.RUNNING)[:limit])
+
+
+def recent_evictions(queues: Names, limit: int = 6) -> list[Eviction]:
+    return list(_of(Eviction.objects.order_by("-id"), queues, "queue_name")[:limit])
+
+
+def evictions_since(since: datetime, queues: Names) -> int:
+    return _of(Eviction.objects.filter(created_at__gte=since), queues, "queue_name").count()
+
+
+def recent_failures(queues: Names, limit: int = 6) -> list[Job]:
+    return list(_of(Job.objects.filter(phase="Failed"), queues).select_related("queue").order_by("-finished_at", "-id")[:limit])
+
+
+def failures_since(since: datetime, queues: Names) -> int:
+    return _of(Job.objects.filter(phase="Failed", finished_at__gte=since), queues).count()
+
+
+def node_counts() -> NodeCounts:
+    return NodeCounts(Node.objects.filter(ready=True).count(), Node.objects.count(), Node.objects.filter(unschedulable=True).count())
+
+
+def cluster_state() -> ClusterState | None:
+    return ClusterState.objects.first()
+
+
+def a_day_ago() -> datetime:
+    return timezone.now() - timedelta(days=1)

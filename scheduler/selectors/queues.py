@@ -1,0 +1,185 @@
+"""Queues as pages and the API show them: specification, figures of the last session, and counts of gangs, in three queries."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from django.db.models import Count, TextField
+from django.db.models.functions import Cast
+
+from scheduler.domain.queues import ROOT
+from scheduler.domain.resources import NOTHING, Resources
+from scheduler.models import ClusterState, PodGroup, Queue
+
+PHASES = ("Pending", "Inqueue", "Running", "Unknown", "Completed")
+Counts = tuple[int, int, int, int, int]  # in the order of PHASES
+_NONE: Counts = (0, 0, 0, 0, 0)
+
+_PLAIN = ("id", "name", "parent_id", "weight", "priority", "reclaimable", "wish", "state", "closed_by", "suspended_by", "state_since")
+_SPEC_AMOUNTS = ("capability", "deserved", "guarantee")
+_FIGURES = ("allocated", "deserved", "request", "real_capability")
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRow:
+    """One queue at one moment. `figures` are None until a session has looked at it: unknown, which is not zero."""
+
+    name: str
+    parent: str
+    depth: int
+    is_leaf: bool
+    weight: int
+    priority: int
+    reclaimable: bool
+    wish: str
+    state: str
+    closed_by: str
+    suspended_by: str
+    state_since: Any
+    warnings: tuple[Mapping[str, Any], ...]
+    capability: Resources
+    deserved: Resources
+    guarantee: Resources
+    figures: QueueFiguresRow | None
+    own: Counts
+    subtree: Counts
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFiguresRow:
+    """What the last session found: sums over the queue and everything below it."""
+
+    allocated: Resources
+    deserved: Resources
+    request: Resources
+    real_capability: Resources | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueBoard:
+    """All queues in the order of the tree, root first, siblings by name; and what the whole cluster has."""
+
+    rows: tuple[QueueRow, ...]
+    total: Resources
+
+    def visible_to(self, names: Collection[str] | None) -> QueueBoard:
+        """Only these queues; all of them for None."""
+        return self if names is None else QueueBoard(tuple(row for row in self.rows if row.name in names), self.total)
+
+
+def queue_rows() -> QueueBoard:
+    """The whole tree as it is now. The number of queries does not depend on the number of queues."""
+    raw = _read_queues()
+    own = _gang_counts()
+    children = _children(raw)
+    ordered = list(_in_tree_order(raw, children))
+    subtree = _rolled_up(ordered, own)
+    names = {queue["id"]: queue["name"] for queue in raw}
+    rows = tuple(
+        _row(queue, depth, names.get(queue["parent_id"], ""), queue["id"] not in children, own, subtree) for queue, depth in ordered
+    )
+    return QueueBoard(rows, cluster_total())
+
+
+def cluster_total() -> Resources:
+    """What the nodes have together as the last session saw them; nothing before the first one."""
+    state = ClusterState.objects.only("total").first()
+    return state.total if state else NOTHING
+
+
+def _read_queues() -> list[dict[str, Any]]:
+    """Amounts come as the text they are stored as: most of them repeat, and reading each text once is what makes this fast."""
+    texts = {f"spec_{name}": Cast(name, TextField()) for name in _SPEC_AMOUNTS}
+    texts |= {f"now_{name}": Cast(f"figures__{name}", TextField()) for name in _FIGURES}
+    return list(
+        Queue.objects.order_by("name").annotate(warning_text=Cast("warnings", TextField()), **texts).values(*_PLAIN, "warning_text", *texts)
+    )
+
+
+@lru_cache(maxsize=16_384)
+def _amounts(text: str | None) -> Resources:
+    return Resources(json.loads(text)) if text and text != "null" else NOTHING
+
+
+@lru_cache(maxsize=4_096)
+def _warnings(text: str | None) -> tuple[Mapping[str, Any], ...]:
+    return tuple(json.loads(text)) if text and text != "null" else ()
+
+
+def _gang_counts() -> dict[int, Counts]:
+    counts: dict[int, list[int]] = {}
+    for queue_id, phase, count in PodGroup.objects.order_by().values_list("queue_id", "phase").annotate(count=Count("id")):
+        counts.setdefault(queue_id, [0] * len(PHASES))[PHASES.index(phase)] = count
+    return {queue_id: tuple(numbers) for queue_id, numbers in counts.items()}  # type: ignore[misc]
+
+
+def _children(raw: Iterable[dict[str, Any]]) -> dict[int | None, list[dict[str, Any]]]:
+    children: dict[int | None, list[dict[str, Any]]] = {}
+    for queue in raw:
+        children.setdefault(queue["parent_id"], []).append(queue)
+    return children
+
+
+def _in_tree_order(
+    raw: Iterable[dict[str, Any]], children: Mapping[int | None, list[dict[str, Any]]]
+) -> Iterable[tuple[dict[str, Any], int]]:
+    """Parents before their children; what hangs in a ring of parents comes last, at depth 1, so that nothing is hidden."""
+    seen: set[int] = set()
+    stack = [(queue, 0) for queue in reversed(children.get(None, []))]
+    while stack:
+        queue, depth = stack.pop()
+        seen.add(queue["id"])
+        yield queue, depth
+        stack.extend((child, depth + 1) for child in reversed(children.get(queue["id"], [])))
+    yield from ((queue, 1) for queue in raw if queue["id"] not in seen)
+
+
+def _rolled_up(ordered: list[tuple[dict[str, Any], int]], own: Mapping[int, Counts]) -> dict[int, Counts]:
+    sums = {queue["id"]: own.get(queue["id"], _NONE) for queue, _ in ordered}
+    for queue, _ in reversed(ordered):  # children before their parents
+        parent = queue["parent_id"]
+        if parent in sums:
+            sums[parent] = tuple(map(sum, zip(sums[parent], sums[queue["id"]], strict=True)))  # type: ignore[assignment]
+    return sums
+
+
+def _row(
+    queue: dict[str, Any], depth: int, parent: str, is_leaf: bool, own: Mapping[int, Counts], subtree: Mapping[int, Counts]
+) -> QueueRow:
+    return QueueRow(
+        name=queue["name"],
+        parent=parent,
+        depth=depth,
+        is_leaf=is_leaf and queue["name"] != ROOT,
+        weight=queue["weight"],
+        priority=queue["priority"],
+        reclaimable=queue["reclaimable"],
+        wish=queue["wish"],
+        state=queue["state"],
+        closed_by=queue["closed_by"],
+        suspended_by=queue["suspended_by"],
+        state_since=queue["state_since"],
+        warnings=_warnings(queue["warning_text"]),
+        capability=_amounts(queue["spec_capability"]),
+        deserved=_amounts(queue["spec_deserved"]),
+        guarantee=_amounts(queue["spec_guarantee"]),
+        figures=_figures(queue),
+        own=own.get(queue["id"], _NONE),
+        subtree=subtree[queue["id"]],
+    )
+
+
+def _figures(queue: dict[str, Any]) -> QueueFiguresRow | None:
+    if queue["now_allocated"] is None:
+        return None
+    limit = queue["now_real_capability"]
+    return QueueFiguresRow(
+        allocated=_amounts(queue["now_allocated"]),
+        deserved=_amounts(queue["now_deserved"]),
+        request=_amounts(queue["now_request"]),
+        real_capability=None if limit in (None, "null") else _amounts(limit),
+    )

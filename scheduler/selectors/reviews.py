@@ -1,0 +1,44 @@
+"""Admission asked from outside: the rules on what is stored now. Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from scheduler.admission.defaults import Defaults
+from scheduler.admission.facts import QUEUE_ANNOTATION, Facts
+from scheduler.admission.reviews import Request, review, review_defaults
+from scheduler.admission.violations import Verdict
+from scheduler.domain.queues import DEFAULT, QueueTree
+from scheduler.selectors.facts import admission_scene, submission_scene
+
+
+def review_now(kind: str, request: Request) -> Verdict:
+    """May this happen? `kind` is queues, jobs, podgroups or pods."""
+    tree, facts = _scene(kind, request)
+    return review(kind, request, tree, facts)
+
+
+def defaults_now(kind: str, request: Request) -> tuple[Verdict, Defaults]:
+    """What would be filled in; `kind` is queues, jobs or podgroups."""
+    facts = Facts() if kind == "queues" else _scene(kind, request)[1]
+    return review_defaults(kind, request, facts)
+
+
+def _scene(kind: str, request: Request) -> tuple[QueueTree, Facts]:
+    if kind == "queues":
+        return admission_scene()
+    whole = request.completed().new
+    metadata, spec = _part(whole, "metadata"), _part(whole, "spec")
+    marks = [_part(metadata, part).get(QUEUE_ANNOTATION) for part in ("annotations", "labels")]
+    names = {_text(name) for name in (spec.get("queue"), *marks, DEFAULT)}
+    return submission_scene(names - {""}, _text(metadata.get("namespace")))
+
+
+def _part(value: object, key: str) -> Mapping[str, object]:
+    part = value.get(key) if isinstance(value, Mapping) else None
+    return part if isinstance(part, Mapping) else {}
+
+
+def _text(value: object) -> str:
+    """A name as it may be asked of a database: what no database keeps can not be there."""
+    return value if isinstance(value, str) and value.isprintable() else ""

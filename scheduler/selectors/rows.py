@@ -1,0 +1,176 @@
+"""Rows of the database as the values and columns that a snapshot is made of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from django.db import connection
+
+from scheduler.domain.nodes import Node, Taint
+from scheduler.domain.queues import DequeueStrategy, QueueSpec, QueueState
+from scheduler.domain.resources import Resources
+from scheduler.domain.snapshot import Queue
+from scheduler.domain.workloads import (
+    Constraint,
+    NodeTerm,
+    Phase,
+    PodClass,
+    PodGroup,
+    PodStatus,
+    PreferredTerm,
+    Requirement,
+    Toleration,
+)
+
+POD_STATUS = {
+    "Pending": PodStatus.PENDING,
+    "Binding": PodStatus.BINDING,
+    "Bound": PodStatus.BOUND,
+    "Running": PodStatus.RUNNING,
+    "Releasing": PodStatus.RELEASING,
+    "Succeeded": PodStatus.SUCCEEDED,
+    "Failed": PodStatus.FAILED,
+    "Unknown": PodStatus.UNKNOWN,
+}
+
+
+def epoch(column: str) -> str:
+    """SQL for seconds since 1970, whole milliseconds, so that both databases give the same number."""
+    if connection.vendor == "postgresql":
+        return f"round(extract(epoch from {column}) * 1000)::float8 / 1000"
+    return f"round((julianday({column}) - 2440587.5) * 86400000) / 1000"
+
+
+def loaded(value: Any) -> Any:
+    """A JSON column as a raw cursor gives it: text, or already read."""
+    return json.loads(value) if isinstance(value, str) else value
+
+
+def one_of_ids(column: str) -> str:
+    """SQL for "this column is one of the numbers in the parameter" (see `ids_parameter`)."""
+    if connection.vendor == "postgresql":
+        return f"{column} = ANY(%s)"
+    return f"{column} IN (SELECT value FROM json_each(%s))"
+
+
+def ids_parameter(ids: Iterable[int]) -> Any:
+    numbers = [int(number) for number in ids]
+    return numbers if connection.vendor == "postgresql" else json.dumps(numbers)
+
+
+QUEUE_COLUMNS = (
+    "q.id, q.name, p.name, q.weight, q.capability, q.deserved, q.guarantee, q.reclaimable, q.priority, q.dequeue_strategy, q.wish, "
+    "q.state, q.held_by"
+)
+
+
+def queue_of(row: Sequence[Any]) -> Queue:
+    _, name, parent, weight, capability, deserved, guarantee, reclaimable, priority, strategy, wish, state, held_by = row
+    spec = QueueSpec(
+        name=name,
+        parent=parent or "",
+        weight=weight,
+        capability=Resources(loaded(capability)),
+        deserved=Resources(loaded(deserved)),
+        guarantee=Resources(loaded(guarantee)),
+        reclaimable=bool(reclaimable),
+        priority=priority,
+        dequeue_strategy=DequeueStrategy(strategy),
+        state=QueueState(wish),
+    )
+    return Queue(spec, QueueState(state), held_by)
+
+
+NODE_COLUMNS = "id, name, allocatable, labels, taints, unschedulable, ready"
+
+
+def node_of(row: Sequence[Any]) -> Node:
+    _, name, allocatable, labels, taints, unschedulable, ready = row
+    return Node(
+        name=name,
+        allocatable=Resources(loaded(allocatable)),
+        labels=loaded(labels),
+        taints=tuple(Taint(taint["key"], taint.get("value", ""), taint.get("effect", "NoSchedule")) for taint in loaded(taints)),
+        unschedulable=bool(unschedulable),
+        ready=bool(ready),
+    )
+
+
+CLASS_COLUMNS = "id, requests, node_selector, affinity, tolerations, priority, preemption_policy, preemptable, critical"
+
+
+def class_of(row: Sequence[Any]) -> PodClass:
+    """Without its role, which is the pod's own."""
+    _, requests, selector, affinity, tolerations, priority, policy, preemptable, critical = row
+    return PodClass(
+        request=Resources({**loaded(requests), "pods": 1}),
+        priority=priority,
+        constraint=constraint_of(loaded(selector), loaded(affinity), loaded(tolerations)),
+        preemptable=bool(preemptable),
+        preempts=policy != "Never",
+        critical=bool(critical),
+    )
+
+
+def constraint_of(selector: Mapping[str, str], affinity: Mapping[str, Any], tolerations: Sequence[Mapping[str, Any]]) -> Constraint:
+    """From the Kubernetes shapes of nodeSelector, affinity and tolerations."""
+    node_affinity = affinity.get("nodeAffinity") or {}
+    required = (node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}).get("nodeSelectorTerms") or []
+    preferred = node_affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or []
+    return Constraint(
+        node_selector=tuple(sorted(selector.items())),
+        required=tuple(_term(term) for term in required),
+        preferred=tuple(PreferredTerm(int(term.get("weight", 1)), _term(term.get("preference") or {})) for term in preferred),
+        tolerations=tuple(_toleration(toleration) for toleration in tolerations),
+    )
+
+
+def _term(term: Mapping[str, Any]) -> NodeTerm:
+    return NodeTerm(
+        tuple(_requirement(requirement) for requirement in term.get("matchExpressions") or ()),
+        tuple(_requirement(requirement) for requirement in term.get("matchFields") or ()),
+    )
+
+
+def _requirement(requirement: Mapping[str, Any]) -> Requirement:
+    return Requirement(requirement["key"], requirement["operator"], tuple(str(value) for value in requirement.get("values") or ()))
+
+
+def _toleration(toleration: Mapping[str, Any]) -> Toleration:
+    return Toleration(
+        toleration.get("key") or "", toleration.get("operator") or "Equal", toleration.get("value") or "", toleration.get("effect") or ""
+    )
+
+
+def group_columns() -> str:
+    return (
+        f"id, namespace, name, queue_id, min_member, min_task_member, min_resources, phase, priority, {epoch('created_at')}, "
+        "starving_since, sla_waiting_seconds"
+    )
+
+
+def group_of(row: Sequence[Any], queue_names: Mapping[int, str]) -> PodGroup:
+    _, namespace, name, queue_id, min_member, minimums, min_resources, phase, priority, created, starving_since, sla = row
+    least = loaded(min_resources)
+    return PodGroup(
+        name=name,
+        namespace=namespace,
+        queue=queue_names.get(queue_id, ""),
+        min_member=min_member,
+        role_minimums=loaded(minimums),
+        min_resources=None if least is None else Resources(least),
+        phase=Phase.of(phase),
+        priority=priority,
+        created=float(created),
+        starving_since=-1 if starving_since is None else starving_since,
+        sla_waiting_time=None if sla is None else float(sla),
+    )
+
+
+def pod_columns() -> str:
+    return (
+        f"p.id, p.namespace || '/' || p.name, p.podgroup_id, p.pod_class_id, p.task, p.phase, p.node_id, {epoch('p.created_at')}, "
+        "p.borrowed, p.reserved_node_id, p.reserved_until"
+    )

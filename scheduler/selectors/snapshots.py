@@ -1,0 +1,401 @@
+"""The cluster as the engine sees it, kept between sessions and refreshed by the rows that changed.
+
+`ResidentSnapshot.refresh()` reads, in one transaction that sees one state of the database, the change log since the last time and the
+rows it names. Everything else about the cluster is already here. A net (`sums_differ`) compares the sums of each queue with the
+database's own; whoever runs sessions casts it now and then and reloads, loudly, on a difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from django.db import connection, transaction
+
+from scheduler.domain.nodes import Node, NodeTable
+from scheduler.domain.snapshot import Queue, Snapshot, group_table, resource_names
+from scheduler.domain.tables import LOST_NODE, NO_NODE, ClassTable, GroupTable, PodTable
+from scheduler.domain.workloads import PodClass, PodGroup
+from scheduler.models.bulk import fetch
+from scheduler.selectors.rows import (
+    CLASS_COLUMNS,
+    NODE_COLUMNS,
+    POD_STATUS,
+    QUEUE_COLUMNS,
+    class_of,
+    group_columns,
+    group_of,
+    ids_parameter,
+    node_of,
+    one_of_ids,
+    pod_columns,
+    queue_of,
+)
+
+_LIVE = "phase <> 'Completed'"
+_WORTH_COMPACTING = 4096
+
+
+@contextmanager
+def one_state_of_the_database() -> Iterator[None]:
+    """Everything read inside belongs to the same moment. On SQLite reading waits for no writer."""
+    with _reading_only(), transaction.atomic():
+        if connection.vendor == "postgresql" and not connection.savepoint_ids:
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        yield
+
+
+@contextmanager
+def _reading_only() -> Iterator[None]:
+    """SQLite's transactions take the lock of writers at once (settings.py), which is right for all but this one."""
+    if connection.vendor != "sqlite":
+        yield
+        return
+    sqlite: Any = connection
+    usual = sqlite.transaction_mode
+    sqlite.transaction_mode = "DEFERRED"
+    try:
+        yield
+    finally:
+        sqlite.transaction_mode = usual
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshed:
+    """What a refresh found: how many rows of each kind it read, and whether it read everything."""
+
+    reloaded: bool = False
+    rows: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def changed(self) -> int:
+        return sum(self.rows.values())
+
+
+class _NewResource(Exception):
+    """Something names a resource that the tables have no column for."""
+
+
+class ResidentSnapshot:
+    """`snapshot` is what the engine is given; `pod_ids` and `group_ids` translate its rows back to primary keys."""
+
+    def __init__(self) -> None:
+        self.position: int | None = None
+        self._forget()
+
+    def _forget(self) -> None:
+        self.queues: dict[int, Queue] = {}
+        self.nodes: dict[int, Node] = {}
+        self.classes: dict[int, PodClass] = {}
+        self._kinds: dict[tuple[int, str], int] = {}
+        self.pod_rows: dict[int, int] = {}
+        self.group_rows: dict[int, int] = {}
+        self.pod_ids: list[int] = []
+        self.group_ids: list[int] = []
+        self.node_ids: dict[str, int] = {}
+        self.snapshot = Snapshot.build()
+
+    def refresh(self, *, check_sums: bool = False) -> Refreshed:
+        """Bring the tables up to the database. With `check_sums` the net is cast too; a difference raises `SumsDiffer`."""
+        with one_state_of_the_database():
+            position, changes = _changes_since(self.position)
+            refreshed = self._reload() if changes is None else self._apply(changes)
+            self.position = position
+            if check_sums:
+                self._check_sums()
+        self._compact()
+        return refreshed
+
+    def reload(self) -> Refreshed:
+        """Forget everything and read it again."""
+        self.position = None
+        return self.refresh()
+
+    # Reading everything
+
+    def _reload(self) -> Refreshed:
+        self._forget()
+        self.queues = {row[0]: queue_of(row) for row in _queue_rows()}
+        self.nodes = {row[0]: node_of(row) for row in fetch(f"SELECT {NODE_COLUMNS} FROM scheduler_node")}
+        self.classes = {row[0]: class_of(row) for row in fetch(f"SELECT {CLASS_COLUMNS} FROM scheduler_podclass")}
+        groups = fetch(f"SELECT {group_columns()} FROM scheduler_podgroup WHERE {_LIVE} ORDER BY id")
+        pods = fetch(
+            f"SELECT {pod_columns()} FROM scheduler_pod p JOIN scheduler_podgroup g ON g.id = p.podgroup_id WHERE g.{_LIVE} ORDER BY p.id"
+        )
+        self._build(groups, pods)
+        counts = {"queue": len(self.queues), "node": len(self.nodes), "podgroup": len(groups), "pod": len(pods)}
+        return Refreshed(reloaded=True, rows=counts)
+
+    def _build(self, groups: Sequence[Sequence[Any]], pods: Sequence[Sequence[Any]]) -> None:
+        names = {pk: queue.name for pk, queue in self.queues.items()}
+        values = [group_of(row, names) for row in groups]
+        resources = self._resources(values)
+        queues = tuple(sorted(self.queues.values(), key=lambda queue: queue.name))
+        queue_rows = {queue.name: row for row, queue in enumerate(queues)}
+        nodes = NodeTable.build(self.nodes.values(), resources)
+        self.node_ids = {node.name: pk for pk, node in self.nodes.items()}
+        self.group_ids = [row[0] for row in groups]
+        self.group_rows = {pk: row for row, pk in enumerate(self.group_ids)}
+        empty = PodTable.of(key=[], group=[], kind=[], status=[], node=[])
+        table = group_table(values, queue_rows, resources)
+        self.snapshot = Snapshot(resources, nodes, queues, ClassTable(resources), table, empty)
+        self.snapshot.pods = PodTable.of(**self._pod_columns(pods))
+        self.pod_ids = [row[0] for row in pods]
+        self.pod_rows = {pk: row for row, pk in enumerate(self.pod_ids)}
+
+    def _resources(self, groups: Iterable[PodGroup]) -> tuple[str, ...]:
+        specs = [queue.spec for queue in self.queues.values()]
+        return resource_names(
+            *(node.allocatable for node in self.nodes.values()),
+            *(amounts for spec in specs for amounts in (spec.capability, spec.deserved, spec.guarantee)),
+            *(group.min_resources or () for group in groups),
+            *(pod_class.request for pod_class in self.classes.values()),
+        )
+
+    def _pod_columns(self, pods: Sequence[Sequence[Any]]) -> dict[str, Any]:
+        """Columns for `PodTable.of`, one comprehension a column: this runs over every pod of a cold start."""
+        if not pods:
+            return {"key": [], "group": [], "kind": [], "status": [], "node": []}
+        _, keys, groups, classes, tasks, phases, nodes, created, borrowed, reserved, until = zip(*pods, strict=True)
+        places = {pk: self.snapshot.nodes.rows.get(node.name, LOST_NODE) for pk, node in self.nodes.items()} | {None: NO_NODE}
+        return {
+            "key": list(keys),
+            "group": [self.group_rows[pk] for pk in groups],
+            "kind": [self._kind(pk, task) for pk, task in zip(classes, tasks, strict=True)],
+            "status": [POD_STATUS[phase] for phase in phases],
+            "node": [places.get(pk, LOST_NODE) for pk in nodes],
+            "created": created,
+            "borrowed": borrowed,
+            "reserved_node": [places.get(pk, NO_NODE) for pk in reserved],
+            "reserved_until": [-1 if session is None else session for session in until],
+        }
+
+    def _kind(self, class_id: int, task: str) -> int:
+        kind = self._kinds.get((class_id, task))
+        if kind is None:
+            pod_class = replace(self.classes[class_id], role=task)
+            kind = self._kinds[class_id, task] = self.snapshot.classes.number(pod_class)
+        return kind
+
+    # Reading what changed
+
+    def _apply(self, changes: Mapping[str, set[int]]) -> Refreshed:
+        try:
+            read = {kind: apply(changes[kind]) for kind, apply in self._appliers() if changes.get(kind)}
+        except _NewResource:
+            return self._reload()
+        return Refreshed(rows=read)
+
+    def _appliers(self) -> list[tuple[str, Any]]:
+        """In the order in which rows refer to each other."""
+        return [
+            ("queue", self._apply_queues),
+            ("node", self._apply_nodes),
+            ("podclass", self._apply_classes),
+            ("podgroup", self._apply_groups),
+            ("pod", self._apply_pods),
+        ]
+
+    def _known(self, *amounts: Iterable[str]) -> None:
+        if not set(resource_names(*amounts)) <= set(self.snapshot.resources):
+            raise _NewResource
+
+    def _apply_queues(self, ids: set[int]) -> int:
+        rows = {row[0]: queue_of(row) for row in _queue_rows(ids)}
+        for queue in rows.values():
+            self._known(queue.spec.capability, queue.spec.deserved, queue.spec.guarantee)
+        _replace(self.queues, ids, rows)
+        self.snapshot.replace_queues(self.queues.values())
+        return len(ids)
+
+    def _apply_nodes(self, ids: set[int]) -> int:
+        found = fetch(f"SELECT {NODE_COLUMNS} FROM scheduler_node WHERE {one_of_ids('id')}", [ids_parameter(ids)])
+        rows = {row[0]: node_of(row) for row in found}
+        self._known(*(node.allocatable for node in rows.values()))
+        _replace(self.nodes, ids, rows)
+        self.node_ids = {node.name: pk for pk, node in self.nodes.items()}
+        self.snapshot.replace_nodes(NodeTable.build(self.nodes.values(), self.snapshot.resources))
+        return len(ids)
+
+    def _apply_classes(self, ids: set[int]) -> int:
+        found = fetch(f"SELECT {CLASS_COLUMNS} FROM scheduler_podclass WHERE {one_of_ids('id')}", [ids_parameter(ids)])
+        rows = {row[0]: class_of(row) for row in found}
+        self._known(*(pod_class.request for pod_class in rows.values()))
+        self.classes.update(rows)
+        return len(ids)
+
+    def _apply_groups(self, ids: set[int]) -> int:
+        found = fetch(
+            f"SELECT {group_columns()} FROM scheduler_podgroup WHERE {_LIVE} AND {one_of_ids('id')}",
+            [ids_parameter(ids)],
+        )
+        names = {pk: queue.name for pk, queue in self.queues.items()}
+        values = {row[0]: group_of(row, names) for row in found}
+        self._known(*(group.min_resources or () for group in values.values()))
+        self._remove_groups([pk for pk in ids if pk not in values and pk in self.group_rows])
+        self._change_groups({pk: group for pk, group in values.items() if pk in self.group_rows})
+        self._add_groups({pk: group for pk, group in values.items() if pk not in self.group_rows})
+        return len(ids)
+
+    def _remove_groups(self, ids: list[int]) -> None:
+        if not ids:
+            return
+        rows = np.array([self.group_rows.pop(pk) for pk in ids], dtype=np.intp)
+        members = np.flatnonzero(np.isin(self.snapshot.pods.group, rows) & (self.snapshot.pods.status != 0))
+        self._remove_pod_rows(members)
+        self.snapshot.remove_groups(rows)
+
+    def _change_groups(self, groups: Mapping[int, PodGroup]) -> None:
+        if not groups:
+            return
+        rows = np.array([self.group_rows[pk] for pk in groups], dtype=np.intp)
+        new = group_table(list(groups.values()), self.snapshot.queue_rows, self.snapshot.resources).take(np.arange(len(groups)))
+        self.snapshot.change_groups(rows, **{name: column for name, column in new.items() if name not in ("said", "alive")})
+
+    def _add_groups(self, groups: Mapping[int, PodGroup]) -> None:
+        """New podgroups, and finished ones that live again: their pods are read with them, changed or not."""
+        if not groups:
+            return
+        rows = self.snapshot.add_groups(list(groups.values()))
+        self.group_ids.extend(groups)
+        self.group_rows.update(zip(groups, (int(row) for row in rows), strict=True))
+        self._load_pods(one_of_ids("p.podgroup_id"), groups)
+
+    def _apply_pods(self, ids: set[int]) -> int:
+        found = self._load_pods(one_of_ids("p.id"), ids)
+        gone = [self.pod_rows[pk] for pk in ids - found if pk in self.pod_rows]
+        self._remove_pod_rows(np.array(gone, dtype=np.intp))
+        return len(ids)
+
+    def _load_pods(self, condition: str, ids: Iterable[int]) -> set[int]:
+        """Read these pods and put them in place; answers the ids of those that belong to a live podgroup."""
+        sql = f"SELECT {pod_columns()} FROM scheduler_pod p WHERE {condition} ORDER BY p.id"
+        pods = [row for row in fetch(sql, [ids_parameter(ids)]) if row[2] in self.group_rows]
+        self._load_missing_classes({row[3] for row in pods} - self.classes.keys())
+        known = [row for row in pods if row[0] in self.pod_rows]
+        new = [row for row in pods if row[0] not in self.pod_rows]
+        if known:
+            rows = np.array([self.pod_rows[row[0]] for row in known], dtype=np.intp)
+            self.snapshot.change_pods(rows, **self._pod_columns(known))
+        if new:
+            rows = self.snapshot.add_pods(**self._pod_columns(new))
+            self.pod_ids.extend(row[0] for row in new)
+            self.pod_rows.update(zip((row[0] for row in new), (int(row) for row in rows), strict=True))
+        return {row[0] for row in pods}
+
+    def _load_missing_classes(self, ids: set[int]) -> None:
+        if ids:
+            self._apply_classes(ids)
+
+    def _remove_pod_rows(self, rows: Any) -> None:
+        if not len(rows):
+            return
+        self.snapshot.remove_pods(rows)
+        for row in rows:
+            self.pod_rows.pop(self.pod_ids[row], None)
+
+    # Keeping it small and right
+
+    def _compact(self) -> None:
+        """Throw out free rows once they outnumber the used ones."""
+        pods, groups = len(self.snapshot.pods), len(self.snapshot.groups)
+        if pods > 2 * len(self.pod_rows) + _WORTH_COMPACTING:
+            self._compact_pods()
+        if groups > 2 * len(self.group_rows) + _WORTH_COMPACTING:
+            self._compact_groups()
+
+    def _compact_pods(self) -> None:
+        kept = np.flatnonzero(self.snapshot.pods.status != 0)
+        self.snapshot.aggregates  # noqa: B018 - summed before the rows move
+        self.snapshot.pods = PodTable(**self.snapshot.pods.take(kept))
+        self.pod_ids = [self.pod_ids[row] for row in kept]
+        self.pod_rows = {pk: row for row, pk in enumerate(self.pod_ids)}
+
+    def _compact_groups(self) -> None:
+        kept = np.flatnonzero(self.snapshot.groups.alive)
+        places = np.zeros(len(self.snapshot.groups), dtype=np.int32)
+        places[kept] = np.arange(len(kept))
+        sums = self.snapshot.aggregates
+        self.snapshot.groups = GroupTable(**self.snapshot.groups.take(kept))
+        self.snapshot.pods.group = places[self.snapshot.pods.group]
+        sums.group_counts, sums.group_allocated, sums.group_pending = (
+            sums.group_counts[kept],
+            sums.group_allocated[kept],
+            sums.group_pending[kept],
+        )
+        self.group_ids = [self.group_ids[row] for row in kept]
+        self.group_rows = {pk: row for row, pk in enumerate(self.group_ids)}
+
+    def _check_sums(self) -> None:
+        stored, resident = self._stored_sums(), self._resident_sums()
+        differences = {name: (resident.get(name), stored.get(name)) for name in stored | resident if resident.get(name) != stored.get(name)}
+        if differences:
+            raise SumsDiffer(differences)
+
+    def _stored_sums(self) -> dict[str, list[int]]:
+        counted = fetch(
+            "SELECT g.queue_id, p.pod_class_id, count(*) FROM scheduler_pod p JOIN scheduler_podgroup g ON g.id = p.podgroup_id "
+            f"WHERE g.{_LIVE} AND p.phase IN ('Binding', 'Bound', 'Running') GROUP BY 1, 2"
+        )
+        sums: dict[str, list[int]] = {}
+        for queue_id, class_id, count in counted:
+            request = self.classes[class_id].request if class_id in self.classes else {}
+            row = sums.setdefault(self.queues[queue_id].name if queue_id in self.queues else "", [0] * len(self.snapshot.resources))
+            for column, name in enumerate(self.snapshot.resources):
+                row[column] += count * request.get(name, 0)
+        return sums
+
+    def _resident_sums(self) -> dict[str, list[int]]:
+        groups, allocated = self.snapshot.groups, self.snapshot.aggregates.group_allocated
+        busy = np.flatnonzero(groups.alive & (allocated.sum(axis=1) > 0))
+        sums = np.zeros((len(self.snapshot.queues) + 1, len(self.snapshot.resources)), dtype=np.int64)
+        np.add.at(sums, groups.queue[busy], allocated[busy])
+        names = [*(queue.name for queue in self.snapshot.queues), ""]
+        return {name: [int(amount) for amount in row] for name, row in zip(names, sums, strict=True) if row.any()}
+
+
+class SumsDiffer(Exception):
+    """The resident tables and the database do not agree: queue -> (resident, stored) amounts."""
+
+    def __init__(self, differences: Mapping[str, Any]) -> None:
+        self.differences = differences
+        super().__init__(f"resident sums differ from the database in {len(differences)} queues: {', '.join(sorted(differences)[:5])}")
+
+
+def _replace(kept: dict[int, Any], ids: Iterable[int], found: Mapping[int, Any]) -> None:
+    """Take over what was found; what was asked for and not found is gone."""
+    for pk in ids:
+        kept.pop(pk, None)
+    kept.update(found)
+
+
+def _queue_rows(ids: Iterable[int] | None = None) -> list[tuple[Any, ...]]:
+    sql = f"SELECT {QUEUE_COLUMNS} FROM scheduler_queue q LEFT JOIN scheduler_queue p ON p.id = q.parent_id"
+    if ids is None:
+        return fetch(sql)
+    return fetch(f"{sql} WHERE {one_of_ids('q.id')}", [ids_parameter(ids)])
+
+
+def _changes_since(position: int | None) -> tuple[int, dict[str, set[int]] | None]:
+    """Where the log stands, and the ids that changed by kind; None for those when everything must be read."""
+    if connection.vendor == "postgresql":
+        here, horizon = fetch(
+            "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint, (SELECT coalesce(max(position), 0) FROM scheduler_changehorizon)"
+        )[0]
+        condition = '"transaction" >= %s'
+    else:
+        here, horizon = fetch(
+            "SELECT (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'scheduler_change'), "
+            "(SELECT coalesce(max(position), 0) FROM scheduler_changehorizon)"
+        )[0]
+        condition = "id > %s"
+    if position is None or position < horizon:
+        return here, None
+    changes: dict[str, set[int]] = {}
+    for kind, row_id in fetch(f"SELECT DISTINCT kind, row_id FROM scheduler_change WHERE {condition}", [position]):
+        changes.setdefault(kind, set()).add(row_id)
+    return here, changes

@@ -1,0 +1,276 @@
+"""The snapshot that is kept between sessions is always what reading everything anew would give."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+
+from scheduler.engine import run_session as think
+from scheduler.models import Change, Event, Job, Pod, Queue
+from scheduler.models.bulk import execute, fetch
+from scheduler.scenarios.digests import plain_outcome
+from scheduler.selectors.snapshots import ResidentSnapshot, SumsDiffer, one_state_of_the_database
+from scheduler.services.sessions import SessionRunner
+from tests.histories import History, build_cluster
+from tests.worlds import job, node, pass_time, queue, run_session
+
+
+def decided(resident: ResidentSnapshot) -> dict[str, Any]:
+    """The whole outcome of a session on these tables, as if nothing had been said before."""
+    snapshot = resident.snapshot
+    said = snapshot.groups.said.copy()
+    snapshot.groups.said[:] = 0
+    snapshot.session, snapshot.taken_at = 1000, 2e9
+    try:
+        return plain_outcome(think(snapshot), snapshot)
+    finally:
+        snapshot.groups.said[:] = said
+
+
+def assert_as_good_as_new(resident: ResidentSnapshot) -> None:
+    fresh = ResidentSnapshot()
+    with one_state_of_the_database():
+        resident.refresh(check_sums=True)
+        fresh.reload()
+
+    assert not resident.snapshot.aggregates.node_used.min(initial=0) < 0
+    assert decided(resident) == decided(fresh)
+    assert stale_rows(resident, fresh) == {}
+
+
+def stale_rows(resident: ResidentSnapshot, fresh: ResidentSnapshot) -> dict[int, Any]:
+    mine, theirs = (_pods(tables) for tables in (resident, fresh))
+    return {pk: (mine.get(pk), theirs.get(pk)) for pk in mine.keys() | theirs.keys() if mine.get(pk) != theirs.get(pk)}
+
+
+def _pods(tables: ResidentSnapshot) -> dict[int, Any]:
+    pods, nodes = tables.snapshot.pods, tables.snapshot.nodes.names
+    return {
+        pk: (pods.key[row], int(pods.status[row]), nodes[pods.node[row]] if pods.node[row] >= 0 else int(pods.node[row]))
+        for pk, row in tables.pod_rows.items()
+    }
+
+
+@pytest.mark.both_databases
+@pytest.mark.django_db
+@pytest.mark.parametrize("seed", range(3))
+def test_after_any_history_it_decides_bit_for_bit_what_a_full_reload_decides(seed: int):
+    build_cluster()
+    history, runner = History(seed), SessionRunner("test")
+    observer = ResidentSnapshot()
+    observer.refresh()
+
+    for step in range(40):
+        history.step()
+        if step % 3 == 0:
+            run_session(runner)
+        if step % 5 == 0:
+            assert_as_good_as_new(observer)
+
+    assert_as_good_as_new(observer)
+    assert_as_good_as_new(runner.resident)
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_with_four_writers_at_once_nothing_is_ever_stale():
+    build_cluster()
+    writers = [Writer(seed) for seed in range(4)]
+    runner, observer = SessionRunner("test"), ResidentSnapshot()
+    observer.refresh()
+    for writer in writers:
+        writer.start()
+    checks = 0
+    while any(writer.is_alive() for writer in writers):
+        run_session(runner)
+        assert_as_good_as_new(observer)
+        checks += 1
+    for writer in writers:
+        writer.join()
+
+    assert [writer.surprise for writer in writers] == [None] * 4
+    assert checks > 3
+    assert_as_good_as_new(observer)
+    assert_as_good_as_new(runner.resident)
+
+
+class Writer(threading.Thread):
+    def __init__(self, seed: int, steps: int = 40) -> None:
+        super().__init__(daemon=True)
+        self.history, self.steps = History(seed), steps
+        self.surprise: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            for _ in range(self.steps):
+                self.history.step()
+        except BaseException as surprise:  # told by the test, which would otherwise not see it
+            self.surprise = surprise
+        finally:
+            connection.close()
+
+
+class NaiveReader:
+    """The control: remembers the largest number it saw, as everybody does first."""
+
+    def __init__(self) -> None:
+        self.seen = self._newest()
+        self.phases = dict(fetch("SELECT id, phase FROM scheduler_pod"))
+
+    def _newest(self) -> int:
+        return int(fetch("SELECT coalesce(max(id), 0) FROM scheduler_change")[0][0])
+
+    def refresh(self) -> None:
+        changed = [row for (row,) in fetch("SELECT row_id FROM scheduler_change WHERE kind = 'pod' AND id > %s", [self.seen])]
+        self.phases.update(fetch("SELECT id, phase FROM scheduler_pod WHERE id = ANY(%s)", [changed]))
+        self.seen = self._newest()
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_a_transaction_that_commits_late_is_not_missed_and_the_naive_scheme_misses_it():
+    made = job("train", replicas=2)
+    late, early = made.podgroup.pods.order_by("id").values_list("pk", flat=True)
+    resident, naive = ResidentSnapshot(), NaiveReader()
+    resident.refresh()
+    written, may_commit = threading.Event(), threading.Event()
+
+    def hold_open() -> None:
+        with transaction.atomic():
+            Pod.objects.filter(pk=late).update(phase="Failed")
+            written.set()
+            may_commit.wait(20)
+        connection.close()
+
+    holder = threading.Thread(target=hold_open)
+    holder.start()
+    assert written.wait(20)
+    Pod.objects.filter(pk=early).update(phase="Failed")
+    resident.refresh()
+    naive.refresh()
+    may_commit.set()
+    holder.join()
+    resident.refresh()
+    naive.refresh()
+
+    assert naive.phases[late] == "Pending"  # stale for ever
+    assert naive.phases[early] == "Failed"
+    assert_as_good_as_new(resident)
+    assert {pk for pk, row in resident.pod_rows.items() if resident.snapshot.pods.status[row] == 7} <= {late, early}
+
+
+@pytest.mark.both_databases
+@pytest.mark.django_db(transaction=True)
+def test_a_session_without_any_change_reads_no_pod_row():
+    node("n1", cpu="8")
+    job("train", replicas=3)
+    job("waits", replicas=30)
+    runner = SessionRunner("test")
+    for _ in range(3):
+        run_session(runner)
+        pass_time(1)
+    runner.run()
+
+    with CaptureQueriesContext(connection) as log:
+        result = runner.run()
+
+    assert result
+    assert result.refreshed.changed == 0
+    touched = [query["sql"] for query in log.captured_queries if "scheduler_pod" in query["sql"]]
+    assert touched == []
+
+
+@pytest.mark.both_databases
+@pytest.mark.django_db(transaction=True)
+def test_a_change_of_one_pod_reads_that_pod_and_no_other():
+    node("n1", cpu="8")
+    made = job("train", replicas=8)
+    runner = SessionRunner("test")
+    for _ in range(3):
+        run_session(runner)
+    Pod.objects.filter(pk=made.podgroup.pods.first().pk).update(phase="Running")
+
+    result = runner.run()
+
+    assert result
+    assert result.refreshed.rows == {"pod": 1}
+
+
+@pytest.mark.both_databases
+@pytest.mark.django_db(transaction=True)
+def test_what_nobody_looks_at_is_no_change():
+    made = job("train")
+    resident = ResidentSnapshot()
+    resident.refresh()
+    resident.refresh()
+
+    Pod.objects.filter(podgroup=made.podgroup).update(message="hello")
+    Queue.objects.filter(name="default").update(updated_by="somebody")
+
+    assert resident.refresh().changed == 0
+
+
+@pytest.mark.both_databases
+@pytest.mark.django_db
+def test_the_net_catches_a_planted_difference_and_the_session_reads_everything_anew(monkeypatch: pytest.MonkeyPatch):
+    node("n1", cpu="8")
+    made = job("train", replicas=4)
+    runner = SessionRunner("test")
+    run_session(runner)
+    runner.run()
+    seen = Change.objects.count()
+    Pod.objects.filter(pk=made.podgroup.pods.first().pk).update(phase="Failed", node=None)
+    assert Change.objects.count() == seen + 1
+    Change.objects.all().delete()  # the log lost it
+
+    with pytest.raises(SumsDiffer, match="default"):
+        runner.resident.refresh(check_sums=True)
+    monkeypatch.setattr("scheduler.services.sessions.conf", _checking_always)
+    result = runner.run()
+
+    assert result
+    assert result.refreshed.reloaded
+    assert Event.objects.get(reason="ResidentSnapshotDiffered").type == "Warning"
+    assert_as_good_as_new(runner.resident)
+
+
+def _checking_always() -> Any:
+    from dataclasses import replace
+
+    from scheduler.conf import conf
+
+    return replace(conf(), check_sums_every=1)
+
+
+@pytest.mark.both_databases
+@pytest.mark.django_db
+def test_a_reader_that_stopped_before_the_horizon_reads_everything_anew():
+    job("train")
+    resident = ResidentSnapshot()
+    resident.refresh()
+    execute("INSERT INTO scheduler_changehorizon (id, position) VALUES (1, %s)", [2**40])
+
+    assert resident.refresh().reloaded
+
+
+@pytest.mark.both_databases
+@pytest.mark.django_db
+def test_rows_of_what_is_gone_are_thrown_out_in_time(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("scheduler.selectors.snapshots._WORTH_COMPACTING", 4)
+    queue("a")
+    node("n1", cpu="8")
+    resident = ResidentSnapshot()
+    resident.refresh()
+    for number in range(12):
+        job(f"job-{number}", replicas=2)
+        resident.refresh()
+        if number > 1:
+            Job.objects.filter(name=f"job-{number - 2}").delete()
+            assert_as_good_as_new(resident)
+
+    assert len(resident.snapshot.pods) < 20
+    assert len(resident.snapshot.groups) < 12
