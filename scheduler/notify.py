@@ -1,0 +1,73 @@
+"""Announce changes to open dashboards, after the transaction that made them has committed.
+
+News is small: it says which things changed, never what they are now. Whoever hears it reads the database. So losing a piece of news
+costs a little time (readers look again by themselves every few seconds), and a Redis that is away never makes a service fail.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from functools import partial
+from typing import Final
+
+from asgiref.sync import async_to_sync
+from channels.layers import get_channel_layer
+from django.db import transaction
+
+logger = logging.getLogger(__name__)
+
+NEWS_GROUP: Final = "news"
+EVERYTHING: Final = "*"  # stands for every name of its kind
+_MOST_NAMES = 200  # more than this many names are said as "everything": the message stays small
+_PUBLISH_SECONDS = 2.0
+
+
+def queues_changed(names: Iterable[str] = (EVERYTHING,)) -> None:
+    """These queues were created, changed or deleted."""
+    _announce(queues=_few(names))
+
+
+def jobs_changed(keys: Iterable[str] = (EVERYTHING,)) -> None:
+    """These jobs or podgroups ("namespace/name") were created, changed or deleted."""
+    _announce(jobs=_few(keys))
+
+
+def nodes_changed(names: Iterable[str] = (EVERYTHING,)) -> None:
+    _announce(nodes=_few(names))
+
+
+def cluster_changed() -> None:
+    """Something about the cluster as a whole: its name, its policy, paused or not."""
+    _announce(cluster=[EVERYTHING])
+
+
+def session_finished(
+    queues: Iterable[str] = (EVERYTHING,), jobs: Iterable[str] = (EVERYTHING,), nodes: Iterable[str] = (EVERYTHING,)
+) -> None:
+    """A scheduling session has written its outcome; the names are those it changed, all of them if not told."""
+    _announce(queues=_few(queues), jobs=_few(jobs), nodes=_few(nodes), cluster=[EVERYTHING])
+
+
+def _few(names: Iterable[str]) -> list[str]:
+    some = sorted(set(names))
+    return some if len(some) <= _MOST_NAMES else [EVERYTHING]
+
+
+def _announce(**changed: list[str]) -> None:
+    news = {kind: names for kind, names in changed.items() if names}
+    if news:
+        transaction.on_commit(partial(_publish, news), robust=True)
+
+
+def _publish(news: dict[str, list[str]]) -> None:
+    try:
+        async_to_sync(_send)({"type": "news", "changed": news})
+    except Exception as problem:  # whatever it is, the work itself is done and committed
+        logger.warning("Open pages were not told of a change (%s): %s. They will find it when they next look.", ", ".join(news), problem)
+
+
+async def _send(message: dict[str, object]) -> None:
+    async with asyncio.timeout(_PUBLISH_SECONDS):
+        await get_channel_layer().group_send(NEWS_GROUP, message)

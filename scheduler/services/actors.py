@@ -1,0 +1,31 @@
+"""Who asks, and through which door: goes with every write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class Door(StrEnum):
+    UI = "UI"
+    API = "API"
+    CLI = "CLI"
+    WEBHOOK = "webhook"
+    MANIFEST = "manifest"
+    SYSTEM = "system"
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """`user` is the account's row, None for the system itself. `scopes` are those of the token that was used, None for a person."""
+
+    name: str = "system"
+    door: Door = Door.SYSTEM
+    user: Any = None
+    address: str = ""
+    request_id: str = ""
+    scopes: frozenset[str] | None = None
+
+
+SYSTEM = Actor()

@@ -1,0 +1,330 @@
+"""A file of objects made true: created or updated, all or nothing; and the same as a question, with every violation as the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from django.core.exceptions import ObjectDoesNotExist
+from django.db import transaction
+
+from scheduler.admission.manifests import name_of
+from scheduler.admission.violations import Notice, Rejected, Violation
+from scheduler.domain.access import Forbidden, OutOfSight
+from scheduler.domain.jobs import NotPossible
+from scheduler.domain.lifecycle import CLOSED_BY_PARENT, NotAllowed
+from scheduler.domain.queues import DEFAULT
+from scheduler.models import Job, Namespace, Node, Pod, PodGroup, PriorityClass, Queue
+from scheduler.selectors import manifests
+from scheduler.services import catalog, job_changes, jobs, nodes, orders, podgroups, queues
+from scheduler.services.actors import SYSTEM, Actor
+
+MOST_OBJECTS: Final = 5000
+_ORDER: Final = ("Namespace", "PriorityClass", "Node", "Queue", "PodGroup", "Job", "Pod", "Command")
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What became of one object. `diff` holds (field, before, after)."""
+
+    index: int
+    kind: str
+    name: str
+    operation: str  # created, updated, unchanged, executed, deleted
+    message: str = ""
+    diff: tuple[tuple[str, Any, Any], ...] = ()
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def changed(self) -> bool:
+        return self.operation != "unchanged"
+
+
+@dataclass(slots=True)
+class Item:
+    """One object on its way in, and what stands against it so far."""
+
+    index: int
+    manifest: Any
+    kind: str
+    name: str
+    done: Applied | None = None
+    violations: tuple[Violation, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    by_state: bool = False
+    forbidden: Forbidden | None = None
+
+
+def apply_documents(documents: Iterable[object], *, by: Actor = SYSTEM, dry_run: bool = False, prune: str = "") -> list[Applied]:
+    """Create or update every object, or none. `prune` is a label: objects of the file's kinds that wear it and are not named go.
+
+    Raises `Rejected` with all violations of all objects, each with the place of its document in front of the field.
+    """
+    items = _items(documents)
+    with transaction.atomic():
+        _settle(items, by)
+        _raise_if_any(items)
+        done = [item.done for item in items if item.done is not None]
+        if prune:
+            done += _prune(items, prune, by)
+        transaction.set_rollback(dry_run)
+    return done
+
+
+def check_documents(documents: Iterable[object], *, by: Actor = SYSTEM) -> list[Item]:
+    """The same without writing: each object with what stands against it, the others of the set taken as there."""
+    items = _items(documents)
+    with transaction.atomic():
+        _settle(items, by)
+        transaction.set_rollback(True)
+    return items
+
+
+def _items(documents: Iterable[object]) -> list[Item]:
+    flat: list[object] = []
+    for document in documents:
+        if isinstance(document, Mapping) and document.get("kind") == "List":
+            inner = document.get("items")
+            flat += inner if isinstance(inner, list) else [document]
+        elif isinstance(document, list):
+            flat += document
+        elif document is not None:
+            flat.append(document)
+    if not flat:
+        raise Rejected([Violation("nothing_given", "", "", "There is no object in the request.", "send at least one")])
+    if len(flat) > MOST_OBJECTS:
+        raise Rejected([Violation("too_many", "", "", f"There are {len(flat)} objects; {MOST_OBJECTS} at once are the most.", "split it")])
+    items = [Item(index, manifest, _kind_of(manifest), name_of(manifest)) for index, manifest in enumerate(flat)]
+    return sorted(items, key=lambda item: _ORDER.index(item.kind) if item.kind in _ORDER else -1)
+
+
+def _kind_of(manifest: object) -> str:
+    kind = manifest.get("kind") if isinstance(manifest, Mapping) else None
+    return kind if isinstance(kind, str) else ""
+
+
+def _settle(items: list[Item], by: Actor) -> None:
+    """Again and again while something succeeds: a child may stand before its parent, a quota may need another to change first."""
+    waiting = items
+    while waiting:
+        for item in waiting:
+            _attempt(item, by)
+        failed = [item for item in waiting if item.done is None]
+        if len(failed) == len(waiting):
+            return
+        waiting = failed
+
+
+def _attempt(item: Item, by: Actor) -> None:
+    item.violations, item.by_state, item.forbidden = (), False, None
+    try:
+        with transaction.atomic():
+            item.done = _apply_one(item, by)
+            item.notices = item.done.notices
+    except Rejected as refusal:
+        item.violations, item.notices, item.by_state = refusal.violations, refusal.notices, refusal.by_state
+    except NotAllowed as refusal:
+        item.violations = (Violation(refusal.rule_id, refusal.queue, "spec.state", refusal.message, refusal.fix),)
+        item.by_state = True
+    except NotPossible as refusal:
+        item.violations, item.by_state = (Violation("not_possible", "", "action", f"{item.name}: {refusal}.", ""),), True
+    except Forbidden as refusal:
+        item.violations = (Violation("permission_missing", refusal.queue, "", str(refusal), ""),)
+        item.forbidden = refusal
+    except (OutOfSight, ObjectDoesNotExist):
+        item.violations = (Violation("queue_not_found", item.name, "metadata.name", f"There is no {item.kind} {item.name}.", ""),)
+
+
+def _apply_one(item: Item, by: Actor) -> Applied:
+    if not isinstance(item.manifest, Mapping):
+        raise Rejected([Violation("invalid_value", "", "", "An object with apiVersion, kind and metadata was expected.", "")])
+    handler = _HANDLERS.get(item.kind)
+    if handler is None:
+        message = f"kind is “{item.kind[:40]}”; these are known: {', '.join(_ORDER)}." if item.kind else "kind must be given."
+        raise Rejected([Violation("invalid_kind", "", "kind", message, f"write one of {', '.join(_ORDER)}")])
+    return handler(item, by)
+
+
+def _raise_if_any(items: list[Item]) -> None:
+    refused = sorted((item for item in items if item.violations), key=lambda item: item.index)
+    if not refused:
+        return
+    if all(item.forbidden for item in refused):
+        assert refused[0].forbidden is not None
+        raise refused[0].forbidden
+    several = len(items) > 1
+    violations = [
+        replace(violation, field=f"[{item.index}].{violation.field}".rstrip(".") if several else violation.field)
+        for item in refused
+        for violation in item.violations
+    ]
+    raise Rejected(violations, [notice for item in items for notice in item.notices], by_state=all(item.by_state for item in refused))
+
+
+# One kind after the other
+
+
+def _named(manifest: Mapping[str, Any]) -> tuple[str, str]:
+    metadata = manifest.get("metadata")
+    namespace = metadata.get("namespace") if isinstance(metadata, Mapping) else ""
+    return (namespace if isinstance(namespace, str) and namespace else DEFAULT), name_of(manifest)
+
+
+def _over(stored: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What the file names replaces what is stored, field by field of the spec; what it leaves out stays."""
+    merged: dict[str, Any] = {**given, "spec": given.get("spec")}
+    if isinstance(given.get("spec"), Mapping) or given.get("spec") is None:
+        merged["spec"] = {**stored["spec"], **(given.get("spec") or {})}
+    if isinstance(given.get("metadata"), Mapping):
+        kept = {key: stored["metadata"][key] for key in ("labels", "annotations") if given["metadata"].get(key) is None}
+        merged["metadata"] = {**given["metadata"], **kept}
+    return merged
+
+
+def _difference(before: Any, after: Any, path: str = "") -> list[tuple[str, Any, Any]]:
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        keys = sorted({*before, *after}, key=str)
+        return [found for key in keys for found in _difference(before.get(key), after.get(key), f"{path}.{key}" if path else str(key))]
+    return [] if before == after else [(path, before, after)]
+
+
+def _updated(item: Item, name: str, before: Any, after: Any, notices: tuple[Notice, ...], message: str = "") -> Applied:
+    diff = tuple(_difference(before, after))
+    operation = "updated" if diff else "unchanged"
+    return Applied(item.index, item.kind, name, operation, message or f"{name} is {operation}.", diff, notices)
+
+
+def _created(item: Item, name: str, after: Any, notices: tuple[Notice, ...], message: str = "") -> Applied:
+    return Applied(item.index, item.kind, name, "created", message or f"{name} is created.", tuple(_difference({}, after)), notices)
+
+
+def _queue(item: Item, by: Actor) -> Applied:
+    given = _without_mark(item.manifest)
+    name = name_of(given)
+    row = Queue.objects.select_related("parent").filter(name=name).first()
+    if row is None:
+        made = queues.create_queue(given, by=by, imported=True)
+        row = Queue.objects.select_related("parent").get(pk=made.queue.pk)
+        return _created(item, name, manifests.stored_queue(row), made.notices, made.message)
+    before = manifests.stored_queue(row)
+    saved = queues.update_queue(name, _over(before, given), by=by)
+    row = Queue.objects.select_related("parent").get(name=name)
+    return _updated(item, name, before, manifests.stored_queue(row), saved.notices, saved.message)
+
+
+def _without_mark(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The mark of an inherited close says something about the moment of the export; it is no annotation of the queue's own."""
+    metadata, spec = manifest.get("metadata"), manifest.get("spec")
+    says_state = isinstance(spec, Mapping) and spec.get("state")
+    if not says_state or not isinstance(metadata, Mapping) or not isinstance(metadata.get("annotations"), Mapping):
+        return dict(manifest)
+    annotations = {key: text for key, text in metadata["annotations"].items() if key != CLOSED_BY_PARENT}
+    return {**manifest, "metadata": {**metadata, "annotations": annotations}}
+
+
+def _job(item: Item, by: Actor) -> Applied:
+    namespace, name = _named(item.manifest)
+    row = Job.objects.select_related("queue").filter(namespace=namespace, name=name).first()
+    if row is None:
+        made = jobs.submit_job(item.manifest, by=by)
+        return _created(item, f"{namespace}/{name}", manifests.stored_job(made.job), made.notices)
+    before = manifests.stored_job(row)
+    saved = job_changes.update_job(namespace, name, _over(before, item.manifest), by=by)
+    return _updated(item, f"{namespace}/{name}", before, manifests.stored_job(saved.job), saved.notices)
+
+
+def _podgroup(item: Item, by: Actor) -> Applied:
+    namespace, name = _named(item.manifest)
+    row = PodGroup.objects.select_related("queue").filter(namespace=namespace, name=name).first()
+    if row is None:
+        made = podgroups.submit_podgroup(item.manifest, by=by)
+        return _created(item, f"{namespace}/{name}", manifests.stored_podgroup(made.podgroup), made.notices)
+    before = manifests.stored_podgroup(row)
+    saved = podgroups.update_podgroup(namespace, name, _over(before, item.manifest), by=by)
+    return _updated(item, f"{namespace}/{name}", before, manifests.stored_podgroup(saved.podgroup), saved.notices)
+
+
+def _pod(item: Item, by: Actor) -> Applied:
+    namespace, name = _named(item.manifest)
+    row = Pod.objects.filter(namespace=namespace, name=name).first()
+    if row is not None:
+        return Applied(item.index, item.kind, f"{namespace}/{name}", "unchanged", f"{namespace}/{name} is there; a pod can not be changed.")
+    made = podgroups.submit_pod(item.manifest, by=by)
+    return _created(item, f"{namespace}/{name}", {}, made.notices)
+
+
+def _node(item: Item, by: Actor) -> Applied:
+    name = name_of(item.manifest)
+    row = Node.objects.filter(name=name).first()
+    if row is None:
+        made = nodes.create_node(item.manifest, by=by)
+        return _created(item, name, manifests.stored_node(made.node), made.notices)
+    before = manifests.stored_node(row)
+    given = item.manifest if item.manifest.get("status") is not None else {**item.manifest, "status": before["status"]}
+    saved = nodes.update_node(name, _over(before, given), by=by)
+    return _updated(item, name, before, manifests.stored_node(saved.node), saved.notices)
+
+
+def _catalog(kind: catalog.Kind) -> Callable[[Item, Actor], Applied]:
+    def handle(item: Item, by: Actor) -> Applied:
+        name = name_of(item.manifest)
+        row = kind.model.objects.filter(name=name).first()
+        if row is None:
+            made = catalog.create_entry(kind, item.manifest, by=by)
+            return _created(item, name, kind.stored(made.row), made.notices)
+        before = kind.stored(row)
+        saved = catalog.update_entry(kind, name, _over(before, item.manifest), by=by)
+        return _updated(item, name, before, kind.stored(saved.row), saved.notices)
+
+    return handle
+
+
+def _command(item: Item, by: Actor) -> Applied:
+    ordered = orders.give_order(item.manifest, by=by)
+    operation = "executed" if ordered.changed else "unchanged"
+    return Applied(
+        item.index, item.kind, f"{ordered.order.action} {ordered.order.name}", operation, ordered.message, notices=ordered.notices
+    )
+
+
+_HANDLERS: Final[dict[str, Callable[[Item, Actor], Applied]]] = {
+    "Queue": _queue,
+    "Job": _job,
+    "PodGroup": _podgroup,
+    "Pod": _pod,
+    "Node": _node,
+    "Namespace": _catalog(catalog.NAMESPACES),
+    "PriorityClass": _catalog(catalog.PRIORITY_CLASSES),
+    "Command": _command,
+}
+
+
+# Pruning
+
+
+def _prune(items: list[Item], label: str, by: Actor) -> list[Applied]:
+    """Objects of the file's kinds that wear the label and that the file does not name; queues leaf-first."""
+    key, equals, value = label.partition("=")
+    if not equals or not key:
+        raise Rejected([Violation("invalid_parameter", "", "prune", f"“{label[:80]}” is not a label.", "write key=value")])
+    named = {(item.kind, *_named(item.manifest)) for item in items if isinstance(item.manifest, Mapping)}
+    done: list[Applied] = []
+    for kind in {item.kind for item in items} & _PRUNERS.keys():
+        model, remove = _PRUNERS[kind]
+        for row in model.objects.order_by("-id"):
+            namespace = getattr(row, "namespace", DEFAULT)
+            if row.labels.get(key) == value and (kind, namespace, row.name) not in named:
+                remove(row, by)
+                done.append(Applied(-1, kind, row.name, "deleted", f"{row} wore {label} and is not in the file; it was deleted."))
+    return done
+
+
+_PRUNERS: Final[dict[str, tuple[Any, Callable[[Any, Actor], object]]]] = {
+    "Queue": (Queue, lambda row, by: queues.delete_queue(row.name, by=by)),
+    "Job": (Job, lambda row, by: job_changes.delete_job(row.namespace, row.name, by=by)),
+    "PodGroup": (PodGroup, lambda row, by: podgroups.delete_podgroup(row.namespace, row.name, by=by)),
+    "Node": (Node, lambda row, by: nodes.delete_node(row.name, by=by)),
+    "Namespace": (Namespace, lambda row, by: catalog.delete_entry(catalog.NAMESPACES, row.name, by=by)),
+    "PriorityClass": (PriorityClass, lambda row, by: catalog.delete_entry(catalog.PRIORITY_CLASSES, row.name, by=by)),
+}

@@ -1,0 +1,39 @@
+"""Write down what was done: one row for each write through any door, in the transaction that makes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scheduler.models import AuditEntry
+from scheduler.services.actors import Actor
+
+
+def record(
+    by: Actor,
+    action: str,
+    kind: str,
+    name: str,
+    *,
+    namespace: str = "",
+    queue: str = "",
+    before: Any = None,
+    after: Any = None,
+    reason: str = "",
+    message: str = "",
+) -> AuditEntry:
+    """`before` and `after` are what the object looked like, as JSON; None where it was not there."""
+    return AuditEntry.objects.create(
+        actor=by.name[:150],
+        door=by.door.value,
+        address=by.address[:64],
+        request_id=by.request_id[:64],
+        action=action,
+        kind=kind,
+        namespace=namespace,
+        name=name[:253],
+        queue_name=queue,
+        before=before,
+        after=after,
+        reason=reason[:1024],
+        message=message,
+    )

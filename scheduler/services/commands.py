@@ -1,0 +1,231 @@
+"""Orders to queues, kept as rows: written down first, then carried out exactly once, in order, with the result on the row.
+
+An order is written in one transaction and carried out in the next, together with every earlier one for the same queue that is still
+open. A process that dies between the two leaves an open row; the next order, or `execute_pending`, takes it up.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from scheduler import notify
+from scheduler.admission.violations import Rejected, Violation
+from scheduler.domain.access import Permission
+from scheduler.domain.lifecycle import NotAllowed, QueueCommand
+from scheduler.domain.plans import Plan, plan
+from scheduler.models import Command, Queue
+from scheduler.selectors.loads import queue_loads
+from scheduler.services import access, audit
+from scheduler.services.actors import SYSTEM, Actor, Door
+from scheduler.services.events import EventNote, record_events
+from scheduler.services.locks import lock_tree
+from scheduler.services.scheduling import want_session
+from scheduler.services.states import alone_with_states, read_tree, refresh_states
+
+logger = logging.getLogger(__name__)
+
+
+class CommandFailed(Exception):
+    """The order could not be carried out although nothing forbids it; it stays on record as Failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandOutcome:
+    """What came of an order, or would come of it: the contract's command answer without the objects themselves."""
+
+    queue: str
+    action: QueueCommand
+    message: str
+    changed: bool
+    queues: list[dict[str, str]] = field(default_factory=list)
+    podgroups: dict[str, int] = field(default_factory=lambda: {"running": 0, "waiting": 0})
+    pods: dict[str, int] = field(default_factory=lambda: {"running": 0, "waiting": 0})
+    users: list[str] = field(default_factory=list)
+    warnings: list[dict[str, str]] = field(default_factory=list)
+    command: Command | None = None  # None for a dry run
+
+
+def plan_command(name: str, command: QueueCommand) -> CommandOutcome:
+    """What the command would do now, without doing it. Raises `Queue.DoesNotExist` and `NotAllowed`."""
+    if not Queue.objects.filter(name=name).exists():
+        raise Queue.DoesNotExist(f"There is no queue {name}.")
+    return _outcome(_planned(name, command))
+
+
+def command_queue(
+    name: str, command: QueueCommand, *, by: Actor = SYSTEM, reason: str = "", target_uid: str = "", dry_run: bool = False
+) -> CommandOutcome:
+    """Open, close, suspend or resume a queue, and write down who asked, through which door, why, and what came of it.
+
+    Raises `Queue.DoesNotExist`, `Rejected` where the uid is another queue's, and `NotAllowed` where the states do not permit it; a
+    refusal stays on record. An order that changes nothing is an answer, not an error.
+    """
+    _found(name, target_uid)
+    access.require(by, Permission.OPERATE, name, f"{command.verb} it")
+    if dry_run:
+        return plan_command(name, command)
+    row = write_down(name, command, by=by, reason=reason, target_uid=target_uid)
+    return _answer(execute(row))
+
+
+def write_down(name: str, command: QueueCommand, *, by: Actor, reason: str = "", target_uid: str = "") -> Command:
+    """The order as an open row. The tree is locked meanwhile, so that the rows of a queue are numbered in the order of their commits."""
+    with transaction.atomic():
+        lock_tree()
+        queue = _found(name, target_uid)
+        return Command.objects.create(
+            action=command.value,
+            target_kind="Queue",
+            target_name=name,
+            target_uid=str(queue.uid),
+            actor=by.name,
+            door=by.door.value,
+            reason=reason[:1024],
+            request_id=by.request_id[:64],
+            address=by.address[:64],
+        )
+
+
+def _found(name: str, target_uid: str) -> Queue:
+    queue = Queue.objects.only("id", "uid").get(name=name)
+    if target_uid and target_uid != str(queue.uid):
+        message = (
+            f"The uid {target_uid[:64]} is not that of the queue {name}, which has {queue.uid}: it may have been deleted and made anew."
+        )
+        raise Rejected([Violation("uid_mismatch", name, "target.uid", message, "leave the uid out, or read the queue again")])
+    return queue
+
+
+def execute(row: Command) -> Command:
+    """Carry out this order, and before it every earlier open one for the same queue. The row with its result."""
+    with transaction.atomic():
+        lock_tree()
+        _carry_out_open(target_name=row.target_name, up_to=row.pk)
+    row.refresh_from_db()
+    return row
+
+
+def execute_pending() -> int:
+    """Carry out whatever a process that died has left open. How many orders that were."""
+    if not Command.objects.filter(result=Command.PENDING, target_kind="Queue").exists():
+        return 0
+    with transaction.atomic():
+        lock_tree()
+        return _carry_out_open()
+
+
+def _carry_out_open(target_name: str = "", up_to: int | None = None) -> int:
+    rows = Command.objects.select_for_update().filter(result=Command.PENDING, target_kind="Queue").order_by("id")
+    if target_name:
+        rows = rows.filter(target_name=target_name, pk__lte=up_to)
+    opened = list(rows)
+    for row in opened:
+        _carry_out(row)
+    return len(opened)
+
+
+def _carry_out(row: Command) -> None:
+    """One order with its result, in a savepoint: what fails leaves nothing behind but the row that says so."""
+    try:
+        with transaction.atomic():
+            result, message, effect = _attempt(row)
+    except Exception as problem:
+        logger.exception("command %s (%s) failed", row.pk, row)
+        result, effect = Command.FAILED, {}
+        message = f"{row.target_name} could not be changed: an unexpected error ({type(problem).__name__}) was written to the log."
+    Command.objects.filter(pk=row.pk, result=Command.PENDING).update(
+        result=result, message=message, effect=effect, executed_at=timezone.now()
+    )
+    notify.queues_changed([row.target_name])
+
+
+def _attempt(row: Command) -> tuple[str, str, dict[str, Any]]:
+    alone_with_states()  # what is planned is what will be written
+    try:
+        _same_queue(row)
+        planned = _planned(row.target_name, QueueCommand(row.action))
+    except NotAllowed as refusal:
+        note = EventNote("Queue", row.target_name, row.action, refusal.message, queue=row.target_name, warning=True)
+        record_events([note], timezone.now())
+        return Command.REFUSED, refusal.message, {"ruleId": refusal.rule_id, "first": refusal.first, "fix": refusal.fix}
+    if planned.wish is None:
+        return Command.NO_OP, planned.message, _effect(planned)
+    carry_out_plan(planned, row.actor)
+    _audit(row, planned)
+    return Command.DONE, planned.message, _effect(planned)
+
+
+def _audit(row: Command, planned: Plan) -> None:
+    turned = planned.state_changes
+    audit.record(
+        Actor(row.actor, Door(row.door), address=row.address, request_id=row.request_id),
+        row.action,
+        "Queue",
+        row.target_name,
+        queue=row.target_name,
+        before={change.name: change.before.state.value for change in turned},
+        after={change.name: change.after.state.value for change in turned},
+        reason=row.reason,
+        message=planned.message,
+    )
+
+
+def _same_queue(row: Command) -> None:
+    if not Queue.objects.filter(name=row.target_name, uid=row.target_uid).exists():
+        message = f"The queue {row.target_name} that this was meant for is no longer there."
+        raise NotAllowed(message, rule_id="queue_not_found", queue=row.target_name)
+
+
+def _planned(name: str, command: QueueCommand) -> Plan:
+    stored = read_tree()
+    affected = [name, *(queue.name for queue in stored.tree.descendants(name))]
+    return plan(stored.tree, name, command, loads=queue_loads(affected), unknown=stored.unknown)
+
+
+def carry_out_plan(planned: Plan, actor: str) -> None:
+    """Write the new wish, and every state that follows from it."""
+    if planned.wish is None:
+        return
+    Queue.objects.filter(name=planned.queue).update(
+        wish=planned.wish.value,
+        is_unknown=False,
+        resource_version=F("resource_version") + 1,
+        updated_at=timezone.now(),
+        updated_by=actor[:150],
+    )
+    changed = refresh_states(planned.command.value, {planned.queue: planned.message})
+    if planned.queue not in changed:  # only whose wish it is has changed: worth telling all the same
+        note = EventNote("Queue", planned.queue, planned.command.value, planned.message, queue=planned.queue)
+        record_events([note], timezone.now())
+    transaction.on_commit(want_session)
+
+
+def _effect(planned: Plan) -> dict[str, Any]:
+    return {
+        "changed": planned.changed,
+        "queues": [
+            {"name": change.name, "from": change.before.state.value, "to": change.after.state.value} for change in planned.state_changes
+        ],
+        "podgroups": {"running": planned.load.running, "waiting": planned.load.waiting},
+        "pods": {"running": planned.load.pods_running, "waiting": planned.load.pods_waiting},
+        "users": sorted(planned.load.users),
+        "warnings": [asdict(warning) for warning in planned.warnings],
+    }
+
+
+def _outcome(planned: Plan) -> CommandOutcome:
+    return CommandOutcome(queue=planned.queue, action=planned.command, message=planned.message, **_effect(planned))
+
+
+def _answer(row: Command) -> CommandOutcome:
+    if row.result == Command.REFUSED:
+        raise NotAllowed(row.message, queue=row.target_name, rule_id=row.effect["ruleId"], first=row.effect["first"], fix=row.effect["fix"])
+    if row.result == Command.FAILED:
+        raise CommandFailed(row.message)
+    return CommandOutcome(queue=row.target_name, action=QueueCommand(row.action), message=row.message, command=row, **row.effect)

@@ -1,0 +1,149 @@
+"""What may change of a job once it exists: the size of the gang, replicas and the priority class; and its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+
+from scheduler import notify
+from scheduler.admission.violations import Notice, Rejected, Violation
+from scheduler.admission.workload_manifests import JobManifest, read_job
+from scheduler.admission.workloads import admit_job_change
+from scheduler.domain.jobs import FINISHED, JobPhase
+from scheduler.models import Job, Pod, PodGroup
+from scheduler.selectors.facts import submission_scene
+from scheduler.selectors.manifests import stored_job
+from scheduler.services import access, audit
+from scheduler.services.actors import SYSTEM, Actor
+from scheduler.services.jobs import sync_jobs
+from scheduler.services.locks import share_tree
+from scheduler.services.merging import merge_patch, readable
+from scheduler.services.podgroups import take_away
+from scheduler.services.pods import Priorities, class_for, minimum_resources, new_pods, template_of
+from scheduler.services.states import refresh_states
+from scheduler.services.versions import check_version
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedJob:
+    job: Job
+    notices: tuple[Notice, ...] = ()
+    changed: bool = True
+
+
+def update_job(
+    namespace: str, name: str, manifest: object, *, by: Actor = SYSTEM, merge: bool = False, expected_version: int | None = None,
+    dry_run: bool = False,
+) -> ChangedJob:  # fmt: skip
+    """Raises `Job.DoesNotExist`, `Stale`, and `Rejected` for whatever may not change (decided 20)."""
+    with transaction.atomic():
+        share_tree()
+        job = Job.objects.select_for_update(of=("self",)).select_related("queue", "podgroup").get(namespace=namespace, name=name)
+        access.require_job_command(by, job.queue.name, job.owner)
+        check_version(f"The job {job}", job, expected_version)
+        before = stored_job(job)
+        wanted, notices = _admitted(job, merge_patch(before, manifest) if merge else manifest, before)
+        changed = _apply(job, wanted)
+        if changed:
+            audit.record(
+                by,
+                "UpdateJob",
+                "Job",
+                name,
+                namespace=namespace,
+                queue=job.queue.name,
+                before=_short(before),
+                after=_short(stored_job(job)),
+            )
+            sync_jobs([job.pk])
+            job.refresh_from_db()
+        transaction.set_rollback(dry_run)
+    return ChangedJob(job, notices, changed)
+
+
+def _admitted(job: Job, manifest: object, before: dict[str, Any]) -> tuple[JobManifest, tuple[Notice, ...]]:
+    _, facts = submission_scene({job.queue.name}, job.namespace)
+    verdict = admit_job_change(manifest, before, facts)
+    if verdict.violations:
+        raise Rejected(verdict.violations, verdict.notices)
+    return readable(read_job(manifest, facts), job.name, job.namespace), verdict.notices
+
+
+def _short(manifest: dict[str, Any]) -> dict[str, Any]:
+    """What can differ, for the audit log; templates can be long and can not change."""
+    spec = manifest["spec"]
+    tasks = {task["name"]: {"replicas": task["replicas"], "minAvailable": task["minAvailable"]} for task in spec["tasks"]}
+    labels = {key: manifest["metadata"][key] for key in ("labels", "annotations")}
+    return {"minAvailable": spec["minAvailable"], "priorityClassName": spec.get("priorityClassName", ""), "tasks": tasks, **labels}
+
+
+def _apply(job: Job, wanted: JobManifest) -> bool:
+    tasks = [
+        {**task, "replicas": new.replicas, "minAvailable": new.min_available} for task, new in zip(job.tasks, wanted.tasks, strict=True)
+    ]
+    values = {
+        "tasks": tasks,
+        "min_available": wanted.min_available,
+        "priority_class": wanted.priority_class,
+        "labels": wanted.metadata.labels,
+        "annotations": wanted.metadata.annotations,
+    }
+    if all(getattr(job, column) == value for column, value in values.items()):
+        return False
+    old_tasks = job.tasks
+    for column, value in values.items():
+        setattr(job, column, value)
+    job.resource_version += 1
+    job.save(update_fields=[*values, "resource_version"])
+    _resize_gang(job)
+    if JobPhase(job.phase) in (JobPhase.PENDING, JobPhase.RUNNING):
+        for old, new in zip(old_tasks, tasks, strict=True):
+            _scale(job, new, old["replicas"])
+    return True
+
+
+def _resize_gang(job: Job) -> None:
+    rows = [(template_of(task["template"]).requests, task["minAvailable"], task["replicas"]) for task in job.tasks]
+    PodGroup.objects.filter(job=job).update(
+        min_member=job.min_available,
+        min_task_member={task["name"]: task["minAvailable"] for task in job.tasks},
+        min_resources=minimum_resources(rows, job.min_available),
+        priority_class=job.priority_class,
+        priority=Priorities.load().of(job.priority_class).value,
+    )
+
+
+def _scale(job: Job, task: dict[str, Any], before: int) -> None:
+    """The last pods of a task go first; new ones are numbered on."""
+    pods = Pod.objects.filter(podgroup__job=job, task=task["name"])
+    if task["replicas"] < before:
+        take_away(pods.filter(index__gte=task["replicas"]))
+    elif task["replicas"] > before and (pods.exists() or before == 0):  # a task that still waits for another has no pods yet
+        template = template_of(task["template"])
+        own_class = template.priority_class or job.priority_class
+        pod_class = class_for(template, Priorities.load().of(own_class), namespace=job.namespace, priority_class=own_class)
+        names = [f"{job.name}-{task['name']}-{index}" for index in range(task["replicas"])]
+        taken = set(pods.values_list("name", flat=True))
+        fresh = [pod for pod in new_pods(job.podgroup, pod_class, template, task["name"], names, job.version) if pod.name not in taken]
+        Pod.objects.bulk_create(fresh, batch_size=2000)
+
+
+def delete_job(namespace: str, name: str, *, by: Actor = SYSTEM, expected_version: int | None = None, dry_run: bool = False) -> None:
+    """Forget a job that has ended, with its podgroup and pods. One that lives is cancelled first."""
+    with transaction.atomic():
+        share_tree()
+        job = Job.objects.select_for_update(of=("self",)).select_related("queue").get(namespace=namespace, name=name)
+        access.require_job_command(by, job.queue.name, job.owner)
+        check_version(f"The job {job}", job, expected_version)
+        if JobPhase(job.phase) not in FINISHED:
+            message = f"{job} is {job.phase}; only a job that has ended can be deleted."
+            raise Rejected([Violation("job_not_finished", job.queue.name, "status.state.phase", message, "cancel it first")], by_state=True)
+        audit.record(by, "DeleteJob", "Job", name, namespace=namespace, queue=job.queue.name, before=_short(stored_job(job)))
+        key, queue = str(job), job.queue.name
+        job.delete()
+        refresh_states()
+        notify.jobs_changed([key])
+        notify.queues_changed([queue])
+        transaction.set_rollback(dry_run)

@@ -1,0 +1,231 @@
+"""What becomes of jobs: the steps that follow from their pods, their policies and commands, taken for any number of jobs at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Count, Q
+from django.utils import timezone
+
+from scheduler import notify
+from scheduler.domain.jobs import (
+    FINISHED,
+    Happening,
+    JobEvent,
+    JobFacts,
+    JobPhase,
+    Step,
+    TaskCount,
+    follow_policies,
+    read_policies,
+    ready_tasks,
+    settle,
+    task_happenings,
+)
+from scheduler.models import Job, Pod, PodGroup
+from scheduler.models.bulk import as_parameter, execute, values_table
+from scheduler.services.events import EventNote, record_events
+from scheduler.services.job_pods import create_pods, dependencies, first_tasks
+from scheduler.services.locks import alone_with_pods
+from scheduler.services.pods import fresh_start, send_home
+from scheduler.services.scheduling import want_session
+from scheduler.services.states import refresh_states
+
+MOST_ROUNDS = 4
+"""Stopping may be over at once, and so may what follows it; no chain of steps is longer."""
+
+
+def sync_jobs(ids: Iterable[int], happenings: Mapping[int, Sequence[Happening]] | None = None) -> None:
+    """Bring these jobs in line with their pods. `happenings` are those of each job, for its policies."""
+    with transaction.atomic():
+        alone_with_pods()
+        jobs = list(Job.objects.select_for_update(of=("self",)).filter(pk__in=list(ids)).select_related("queue", "podgroup").order_by("pk"))
+        if not jobs:
+            return
+        now = timezone.now()
+        if happenings:
+            facts = facts_of(jobs)
+            told = [job for job in jobs if job.pk in happenings]
+            take_steps([(job, step) for job in told for step in _by_policy(job, facts[job.pk], happenings[job.pk])], now)
+        settle_jobs(jobs, now)
+        announce(jobs)
+
+
+def tell_jobs_of_unknown(podgroups: Iterable[int]) -> None:
+    """Gangs that lost members while others run on: what their jobs' policies make of it."""
+    jobs = list(Job.objects.filter(podgroup__in=list(podgroups)).values_list("pk", flat=True))
+    if jobs:
+        sync_jobs(jobs, {pk: [(JobEvent.JOB_UNKNOWN, "", None)] for pk in jobs})
+
+
+def announce(jobs: Iterable[Job]) -> None:
+    want_session()
+    notify.jobs_changed(str(job) for job in jobs)
+
+
+def _by_policy(job: Job, facts: JobFacts, events: Sequence[Happening]) -> list[Step]:
+    own = read_policies(job.policies, "").policies
+    by_task = {task["name"]: read_policies(task.get("policies") or [], "").policies for task in job.tasks}
+    return follow_policies(facts, [*events, *task_happenings(facts)], by_task, own)
+
+
+# How many pods of each task have come how far
+
+_COUNTED_AS = {
+    "Pending": "pending",
+    "Binding": "placed",
+    "Bound": "placed",
+    "Running": "running",
+    "Unknown": "running",
+    "Releasing": "leaving",
+    "Succeeded": "succeeded",
+    "Failed": "failed",
+}
+
+
+def facts_of(jobs: Sequence[Job]) -> dict[int, JobFacts]:
+    counted: dict[int, dict[str, dict[str, int]]] = {}
+    wanted = Pod.objects.filter(podgroup__job__in=[job.pk for job in jobs], unwanted=False)
+    for job_id, task, phase, number in wanted.values_list("podgroup__job", "task", "phase").annotate(number=Count("pk")).order_by():
+        sums = counted.setdefault(job_id, {}).setdefault(task, {})
+        sums[_COUNTED_AS[phase]] = sums.get(_COUNTED_AS[phase], 0) + number
+    return {job.pk: _facts(job, counted.get(job.pk, {})) for job in jobs}
+
+
+def _facts(job: Job, counted: Mapping[str, Mapping[str, int]]) -> JobFacts:
+    return JobFacts(
+        phase=JobPhase(job.phase),
+        min_available=job.min_available,
+        tasks=tuple(_task_count(task, counted.get(task["name"])) for task in job.tasks),
+        min_success=job.min_success,
+        retry_count=job.retry_count,
+        max_retry=job.max_retry,
+    )
+
+
+def _task_count(task: Mapping[str, Any], counted: Mapping[str, int] | None) -> TaskCount:
+    created = counted is not None or task["replicas"] == 0
+    return TaskCount(task["name"], task["replicas"], task["minAvailable"], created=created, **(counted or {}))
+
+
+# Steps
+
+
+def settle_jobs(jobs: Sequence[Job], now: datetime) -> None:
+    """Let every job go where its pods take it, until none moves any more."""
+    finished = False
+    for _ in range(MOST_ROUNDS):
+        facts = facts_of(jobs)
+        steps = [(job, step) for job in jobs if (step := settle(facts[job.pk]))]
+        take_steps(steps, now)
+        moved = {job.pk for job, _ in steps}
+        _start_ready_tasks([(job, facts[job.pk]) for job in jobs if job.pk not in moved])
+        finished |= _complete_podgroups([job for job in jobs if JobPhase(job.phase) in FINISHED], now)
+        if not steps:
+            break
+    if finished:
+        refresh_states()
+
+
+def _start_ready_tasks(jobs: Sequence[tuple[Job, JobFacts]]) -> None:
+    waiting = [(job, facts) for job, facts in jobs if facts.phase in (JobPhase.PENDING, JobPhase.RUNNING)]
+    create_pods([(job, _ready(job, facts)) for job, facts in waiting if not all(task.created for task in facts.tasks)])
+
+
+def _ready(job: Job, facts: JobFacts) -> list[Mapping[str, Any]]:
+    needed = {task["name"]: dependencies(task) for task in job.tasks}
+    ready = set(ready_tasks(needed, {task.name: task for task in facts.tasks}))
+    return [task for task in job.tasks if task["name"] in ready]
+
+
+def _complete_podgroups(jobs: Sequence[Job], now: datetime) -> bool:
+    """A job that ended has no live podgroup, once the last of its pods has left its node. Whether any was completed."""
+    groups = PodGroup.objects.filter(job__in=[job.pk for job in jobs]).exclude(phase="Completed")
+    ended = groups.exclude(pods__phase__in=("Pending", "Binding", "Bound", "Running", "Releasing", "Unknown"))
+    ids = list(ended.values_list("pk", flat=True)) if jobs else []
+    if ids:
+        PodGroup.objects.filter(pk__in=ids).update(
+            phase="Completed", finished_at=now, reason_code="", reason_message="", reason_figures={}, reason_checks=[]
+        )
+    return bool(ids)
+
+
+def take_steps(steps: Sequence[tuple[Job, Step]], now: datetime) -> None:
+    """Write steps of many jobs: pods first, then podgroups, then the jobs. The number of statements does not grow with them."""
+    if not steps:
+        return
+    _stop_pods([(job, step) for job, step in steps if step.stop_pods], now)
+    _start_parts_anew([(job, step) for job, step in steps if step.again], now)
+    cleared = [job.pk for job, step in steps if step.phase in (JobPhase.ABORTED, JobPhase.PENDING) and not step.again]
+    if cleared:
+        Pod.objects.filter(podgroup__job__in=cleared, phase__in=("Succeeded", "Failed")).delete()
+    for job, step in steps:
+        _change(job, step, now)
+    begun = [job for job, step in steps if step.new_pods]
+    create_pods([(job, first_tasks(job)) for job in begun])
+    if begun:
+        PodGroup.objects.filter(job__in=[job.pk for job in begun]).update(
+            phase="Pending", finished_at=None, started_at=None, enqueued_at=None, starving_since=None, conditions=[]
+        )
+    _save([job for job, _ in steps])
+    record_events([_note(job, step) for job, step in steps], now)
+
+
+def _stop_pods(steps: Sequence[tuple[Job, Step]], now: datetime) -> None:
+    for message in sorted({step.message for _, step in steps}):
+        jobs = [job.pk for job, step in steps if step.message == message]
+        send_home(Pod.objects.filter(podgroup__job__in=jobs), message, now)
+
+
+def _start_parts_anew(steps: Sequence[tuple[Job, Step]], now: datetime) -> None:
+    """Pods that ended come back at once, those on a node once they have left it."""
+    if not steps:
+        return
+    parts = Q()
+    for job, step in steps:
+        part = Q(podgroup__job=job, task=step.again)
+        parts |= part & Q(phase="Failed") if step.only_failed else part
+    chosen = list(Pod.objects.filter(parts).exclude(phase="Pending").values_list("pk", "phase"))
+    fresh_start(Pod.objects.filter(pk__in=[pk for pk, phase in chosen if phase in ("Succeeded", "Failed")]), now)
+    placed = [pk for pk, phase in chosen if phase not in ("Succeeded", "Failed")]
+    if placed:
+        send_home(Pod.objects.filter(pk__in=placed), "its task starts anew", now)
+
+
+def _change(job: Job, step: Step, now: datetime) -> None:
+    if job.phase != step.phase.value:
+        job.phase, job.phase_since = step.phase.value, now
+    job.message = step.message[:1024]
+    job.retry_count += step.retries
+    job.version += step.new_pods
+    job.resource_version += 1
+    if step.phase is JobPhase.RUNNING and job.started_at is None:
+        job.started_at = now
+    job.finished_at = now if step.phase in FINISHED else None
+
+
+_COLUMNS = {
+    "id": "bigint",
+    "phase": "text",
+    "phase_since": "timestamptz",
+    "message": "text",
+    "retry_count": "integer",
+    "resource_version": "bigint",
+    "version": "integer",
+    "started_at": "timestamptz",
+    "finished_at": "timestamptz",
+}
+
+
+def _save(jobs: Sequence[Job]) -> None:
+    changed = ", ".join(f"{name} = d.{name}" for name in _COLUMNS if name != "id")
+    rows = [{name: getattr(job, name) for name in _COLUMNS} for job in {job.pk: job for job in jobs}.values()]
+    execute(f"UPDATE scheduler_job SET {changed} FROM {values_table('d', _COLUMNS)} WHERE scheduler_job.id = d.id", [as_parameter(rows)])
+
+
+def _note(job: Job, step: Step) -> EventNote:
+    message = step.message or f"job is {step.phase}"
+    return EventNote("Job", job.name, step.phase.value, message, job.namespace, job.queue.name, warning=step.phase is JobPhase.FAILED)

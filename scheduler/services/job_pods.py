@@ -1,0 +1,71 @@
+"""The podgroup and the pods of jobs, made for any number of jobs at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from scheduler.domain.resources import Resources
+from scheduler.models import Job, Pod, PodGroup
+from scheduler.services.pods import Priorities, class_values, classes_for, minimum_resources, new_pods, template_of
+
+Task = Mapping[str, Any]
+
+
+def dependencies(task: Task) -> list[str]:
+    """Names of the tasks that this one waits for, as a manifest or the stored task has them."""
+    names = (task.get("dependsOn") or {}).get("name") or []
+    return [str(name) for name in names] if isinstance(names, list) else [str(names)]
+
+
+def first_tasks(job: Job) -> list[Task]:
+    """Those that wait for no other."""
+    return [task for task in job.tasks if not dependencies(task)]
+
+
+def create_podgroup(job: Job, priorities: Priorities) -> PodGroup:
+    return PodGroup.objects.create(
+        namespace=job.namespace,
+        name=job.name,
+        queue=job.queue,
+        job=job,
+        owner=job.owner,
+        min_member=job.min_available,
+        min_task_member={task["name"]: task["minAvailable"] for task in job.tasks},
+        min_resources=_minimum(job),
+        priority_class=job.priority_class,
+        priority=priorities.of(job.priority_class).value,
+        labels=job.labels,
+        sla_waiting_seconds=_sla(job.annotations),
+        network_topology=job.extra.get("networkTopology") or {},
+    )
+
+
+def _minimum(job: Job) -> Resources:
+    rows = [(template_of(task["template"]).requests, task["minAvailable"], task["replicas"]) for task in job.tasks]
+    return minimum_resources(rows, job.min_available)
+
+
+def _sla(annotations: Mapping[str, str]) -> int | None:
+    text = annotations.get("sla-waiting-time", "")
+    units = {"s": 1, "m": 60, "h": 3600}
+    return int(text[:-1]) * units[text[-1]] if text[:-1].isdigit() and text[-1] in units else None
+
+
+def create_pods(tasks: Iterable[tuple[Job, Sequence[Task]]], priorities: Priorities | None = None) -> None:
+    """All pods of these tasks of these jobs, in a handful of statements."""
+    wanted = [(job, task, template_of(task["template"])) for job, chosen in tasks for task in chosen]
+    if not wanted:
+        return
+    known = priorities or Priorities.load()
+    classes = classes_for([_class_of(job, template, known) for job, _, template in wanted])
+    pods: list[Pod] = []
+    for (job, task, template), pod_class in zip(wanted, classes, strict=True):
+        names = [f"{job.name}-{task['name']}-{index}" for index in range(task["replicas"])]
+        pods += new_pods(job.podgroup, pod_class, template, task["name"], names, job.version)
+    Pod.objects.bulk_create(pods, batch_size=2000)
+
+
+def _class_of(job: Job, template: Any, priorities: Priorities) -> Any:
+    own_class = template.priority_class or job.priority_class
+    return class_values(template, priorities.of(own_class), namespace=job.namespace, priority_class=own_class)

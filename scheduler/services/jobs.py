@@ -1,0 +1,227 @@
+"""Everything that can be done to a job, whoever asks, and what its pods' fates make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from scheduler import notify
+from scheduler.admission.violations import Notice, Rejected, Violation
+from scheduler.admission.workload_manifests import JobManifest, TaskManifest, read_job
+from scheduler.admission.workloads import check_queue_takes_work, job_verdict
+from scheduler.domain.jobs import ACTION_NAMES, COMMANDS, FINISHED, JobAction, NotPossible, Step, command, read_policies
+from scheduler.domain.queues import DEFAULT
+from scheduler.models import Command, Job, Namespace, Queue
+from scheduler.selectors.facts import submission_scene
+from scheduler.services import access, audit
+from scheduler.services.actors import SYSTEM, Actor
+from scheduler.services.job_life import announce, facts_of, settle_jobs, sync_jobs, take_steps
+from scheduler.services.job_pods import create_podgroup, create_pods, dependencies, first_tasks
+from scheduler.services.locks import alone_with_pods, share_tree
+from scheduler.services.pods import Priorities
+from scheduler.services.scheduling import want_session
+
+__all__ = ["JobCommandResult", "Submitted", "check_job", "command_job", "submit_job", "sync_jobs"]
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    job: Job
+    notices: tuple[Notice, ...] = ()
+
+
+def submit_job(manifest: Mapping[str, Any], *, by: Actor = SYSTEM, dry_run: bool = False) -> Submitted:
+    """Admit a job and make its podgroup and pods. Raises `Rejected` with every violation, and writes nothing then."""
+    with transaction.atomic():
+        share_tree()
+        reading, queue, notices = _admitted(manifest, by)
+        job = _create(reading, queue, by)
+        audit.record(by, "SubmitJob", "Job", job.name, namespace=job.namespace, queue=queue.name, after=_summary(job))
+        if dry_run:
+            transaction.set_rollback(True)
+        else:
+            want_session()
+            notify.jobs_changed([str(job)])
+            notify.queues_changed([job.queue.name])
+    return Submitted(job, notices)
+
+
+def _summary(job: Job) -> dict[str, Any]:
+    """What the audit log keeps of a job; its tasks are with the job itself."""
+    return {"queue": job.queue.name, "minAvailable": job.min_available, "replicas": {task["name"]: task["replicas"] for task in job.tasks}}
+
+
+def check_job(manifest: object) -> tuple[JobManifest | None, tuple[Violation, ...], tuple[Notice, ...]]:
+    """Every rule that this job would break, without making it."""
+    namespace, queue = _where(manifest)
+    tree, facts = submission_scene({queue}, namespace)
+    reading = read_job(manifest, facts)
+    verdict = job_verdict(reading, tree, facts)
+    problems = () if reading.value is None else tuple(_policy_violations(reading.value))
+    return reading.value, (*verdict.violations, *problems), verdict.notices
+
+
+def _where(manifest: object) -> tuple[str, str]:
+    """Namespace and queue as far as they can be made out in whatever came."""
+    whole = manifest if isinstance(manifest, Mapping) else {}
+    metadata, spec = whole.get("metadata"), whole.get("spec")
+    namespace = metadata.get("namespace") if isinstance(metadata, Mapping) else None
+    queue = spec.get("queue") if isinstance(spec, Mapping) else None
+    return (namespace if isinstance(namespace, str) and namespace else DEFAULT, queue if isinstance(queue, str) and queue else DEFAULT)
+
+
+def _policy_violations(job: JobManifest) -> Iterable[Violation]:
+    places = [("spec.policies", job.policies), *((f"spec.tasks[{index}].policies", task.policies) for index, task in enumerate(job.tasks))]
+    for place, stored in places:
+        for problem in read_policies(stored, place).problems:  # type: ignore[arg-type]
+            field, _, message = problem.partition(": ")
+            yield Violation("invalid_policy", job.queue, field, f"{field}: {message}", "")
+    names = {task.name for task in job.tasks}
+    for index, task in enumerate(job.tasks):
+        for needed in dependencies({"dependsOn": task.depends_on}):
+            if needed not in names or needed == task.name:
+                field = f"spec.tasks[{index}].dependsOn"
+                yield Violation(
+                    "invalid_dependency", job.queue, field, f"Task {task.name} can not depend on {needed}.", "name another task"
+                )
+
+
+def _admitted(manifest: Mapping[str, Any], by: Actor) -> tuple[JobManifest, Queue, tuple[Notice, ...]]:
+    job, violations, notices = check_job(manifest)
+    access.require_to_submit(by, job.queue if job else _where(manifest)[1])
+    if violations or job is None:
+        raise Rejected(violations, notices, by_state=all(item.rule_id == "queue_not_open" for item in violations))
+    namespace = job.metadata.namespace or DEFAULT
+    if Job.objects.filter(namespace=namespace, name=job.metadata.name).exists():
+        raise Rejected([_exists(namespace, job)], notices, by_state=True)
+    return job, Queue.objects.get(name=job.queue), notices
+
+
+def _exists(namespace: str, job: JobManifest) -> Violation:
+    message = f"There is a job {namespace}/{job.metadata.name} already."
+    return Violation("already_exists", job.queue, "metadata.name", message, "choose another name")
+
+
+def _create(manifest: JobManifest, queue: Queue, by: Actor) -> Job:
+    namespace = manifest.metadata.namespace or DEFAULT
+    Namespace.objects.get_or_create(name=namespace)
+    try:
+        job = Job.objects.create(
+            namespace=namespace,
+            name=manifest.metadata.name,
+            queue=queue,
+            owner=by.name,
+            owner_user=by.user,
+            labels=manifest.metadata.labels,
+            annotations=manifest.metadata.annotations,
+            min_available=manifest.min_available,
+            min_success=manifest.min_success,
+            priority_class=manifest.priority_class,
+            max_retry=manifest.max_retry,
+            ttl_seconds_after_finished=manifest.ttl_seconds_after_finished,
+            tasks=[_stored_task(task) for task in manifest.tasks],
+            policies=manifest.policies,
+            extra=dict(manifest.extra),
+            phase_since=timezone.now(),
+        )
+    except IntegrityError as error:
+        raise Rejected([_exists(namespace, manifest)], by_state=True) from error
+    priorities = Priorities.load()
+    create_podgroup(job, priorities)
+    create_pods([(job, first_tasks(job))], priorities)
+    return job
+
+
+def _stored_task(task: TaskManifest) -> dict[str, Any]:
+    return {
+        "name": task.name,
+        "replicas": task.replicas,
+        "minAvailable": task.min_available,
+        "maxRetry": task.max_retry,
+        "template": dict(task.template.raw),
+        "policies": task.policies,
+        "dependsOn": dict(task.depends_on),
+    }
+
+
+# Commands
+
+
+@dataclass(frozen=True, slots=True)
+class JobCommandResult:
+    command: Command | None
+    job: Job
+    changed: bool
+    message: str
+
+
+def command_job(
+    namespace: str, name: str, action: JobAction | str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool = False
+) -> JobCommandResult:
+    """Suspend (AbortJob), resume, restart or cancel (TerminateJob) a job. Raises `Job.DoesNotExist`, `NotPossible` or `Rejected`."""
+    wanted = action if isinstance(action, JobAction) else ACTION_NAMES.get(action)
+    if wanted not in COMMANDS:
+        raise NotPossible(f"“{action}” is not a command for a job; give one of {', '.join(sorted(COMMANDS))}")
+    with transaction.atomic():
+        share_tree()
+        alone_with_pods()
+        job = Job.objects.select_for_update(of=("self",)).select_related("queue", "podgroup").get(namespace=namespace, name=name)
+        access.require_job_command(by, job.queue.name, job.owner)
+        step = _first_step(job, wanted)
+        message = step.message if step else f"{job} is {job.phase} already; nothing was changed."
+        row = _command_row(job, wanted, by, reason, message if step is None else f"{job}: {message}.", changed=step is not None)
+        if step:
+            phase, now = job.phase, timezone.now()
+            take_steps([(job, step)], now)
+            settle_jobs([job], now)
+            job.refresh_from_db()
+            audit.record(
+                by,
+                wanted.value,
+                "Job",
+                name,
+                namespace=namespace,
+                queue=job.queue.name,
+                before={"phase": phase},
+                after={"phase": job.phase},
+                reason=reason,
+                message=message,
+            )
+        if dry_run:
+            transaction.set_rollback(True)
+        else:
+            announce([job])
+    return JobCommandResult(None if dry_run else row, job, step is not None, row.message)
+
+
+def _first_step(job: Job, action: JobAction) -> Step | None:
+    step = command(facts_of([job])[job.pk], action)
+    if step and action in (JobAction.RESUME, JobAction.RESTART):
+        tree, facts = submission_scene({job.queue.name}, job.namespace)
+        # A job that never left its queue may go on in it while it drains; one that had ended is admitted anew.
+        violations = tuple(check_queue_takes_work(job.queue.name, tree, facts, again=job.phase not in FINISHED))
+        if violations:
+            raise Rejected(violations, by_state=True)
+    return step
+
+
+def _command_row(job: Job, action: JobAction, by: Actor, reason: str, message: str, *, changed: bool) -> Command:
+    return Command.objects.create(
+        action=action.value,
+        target_kind="Job",
+        target_namespace=job.namespace,
+        target_name=job.name,
+        target_uid=str(job.uid),
+        actor=by.name,
+        door=by.door.value,
+        reason=reason,
+        request_id=by.request_id,
+        address=by.address,
+        result=Command.DONE if changed else Command.NO_OP,
+        message=message,
+        executed_at=timezone.now(),
+    )

@@ -1,0 +1,35 @@
+"""Who waits for whom: queue commands take the tree for themselves, submissions share it.
+
+So a submission sees a queue either before a close or after it, never in between. Whoever changes many pods at once does it alone: two that
+change the same rows in another order would wait for each other for ever. The order of locks is: tree, pods, jobs, states, anything else.
+On SQLite every writing transaction is alone anyway.
+"""
+
+from __future__ import annotations
+
+from django.db import connection
+
+from scheduler.domain.queues import ROOT
+from scheduler.models import Queue
+
+
+def lock_tree() -> None:
+    """For whoever changes the tree or the states in it; held until the transaction ends."""
+    Queue.objects.select_for_update().only("id").get(name=ROOT)
+
+
+def share_tree() -> None:
+    """For whoever puts work into queues: many may, while nobody changes the tree."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT id FROM scheduler_queue WHERE name = %s FOR SHARE", [ROOT])
+
+
+_PODS_LOCK = 7_320_002  # any number that nothing else locks
+
+
+def alone_with_pods() -> None:
+    """For whoever moves pods from phase to phase (write-back, reports of the cluster, commands); held until the transaction ends."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_PODS_LOCK])

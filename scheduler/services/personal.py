@@ -1,0 +1,65 @@
+"""What somebody sets for himself: the look of pages, views of tables, the password."""
+
+from __future__ import annotations
+
+import zoneinfo
+from typing import Any
+
+from django.contrib.auth import password_validation
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from scheduler.admission.violations import Rejected, Violation
+from scheduler.models import Preference, SavedView
+from scheduler.services import audit
+from scheduler.services.actors import Actor
+
+THEMES = ("light", "dark", "system")
+MOST_VIEWS = 100
+
+
+def set_preferences(user: Any, *, time_zone: str | None = None, theme: str | None = None) -> Preference:
+    """What is None stays as it is. Raises `Rejected`."""
+    values = {name: value for name, value in (("time_zone", time_zone), ("theme", theme)) if value is not None}
+    if time_zone and time_zone not in zoneinfo.available_timezones():
+        raise Rejected([_wrong("timeZone", f"There is no time zone “{time_zone[:60]}”.", "choose one like Europe/Berlin, or UTC")])
+    if theme and theme not in THEMES:
+        raise Rejected([_wrong("theme", f"There is no theme “{theme[:20]}”.", f"choose one of {', '.join(THEMES)}")])
+    return Preference.objects.update_or_create(user=user, defaults=values)[0]
+
+
+def _wrong(field: str, message: str, fix: str) -> Violation:
+    return Violation("invalid_value", "", field, message, fix)
+
+
+@transaction.atomic
+def save_view(user: Any, page: str, name: str, query: str, *, shared: bool = False) -> SavedView:
+    """Under this name; what its owner had kept under it before is replaced. Raises `Rejected`."""
+    name = " ".join(name.split())
+    if not name or len(name) > 80 or not name.isprintable():
+        raise Rejected([_wrong("name", "A view needs a name of at most 80 characters.", "name it after what it shows")])
+    if len(query) > 1024:
+        raise Rejected([_wrong("query", "This filter is too long to be kept.", "shorten it")])
+    views = SavedView.objects.filter(owner=user, page=page)
+    if views.count() >= MOST_VIEWS and not views.filter(name=name).exists():
+        raise Rejected([_wrong("name", f"You have {MOST_VIEWS} views already.", "delete one first")])
+    return SavedView.objects.update_or_create(owner=user, page=page, name=name, defaults={"query": query, "shared": shared})[0]
+
+
+def delete_view(user: Any, view_id: int) -> bool:
+    """One's own only. False if there is none."""
+    return bool(SavedView.objects.filter(pk=view_id, owner=user).delete()[0])
+
+
+def change_password(user: Any, old: str, new: str, *, by: Actor) -> None:
+    """One's own, known by the old one. Raises `Rejected` with every rule that the new one breaks."""
+    if not user.check_password(old):
+        raise Rejected([_wrong("old", "The old password is not right.", "try again; capitals count")])
+    try:
+        password_validation.validate_password(new, user)
+    except ValidationError as problem:
+        raise Rejected([_wrong("new", " ".join(problem.messages), "choose a longer, less common one")]) from None
+    with transaction.atomic():
+        user.set_password(new)
+        user.save(update_fields=["password"])
+        audit.record(by, "ChangePassword", "User", user.get_username())

@@ -1,0 +1,190 @@
+"""Pods of a gang: made from templates, sent home, and made again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+from django.db.models import QuerySet
+
+from scheduler.admission.pod_templates import PodTemplate, read_template
+from scheduler.admission.shapes import Reader
+from scheduler.domain.resources import Resources
+from scheduler.models import Decision, Pod, PodClass, PodGroup, PriorityClass
+from scheduler.models.bulk import as_parameter, execute, fetch, values_table
+
+RUN_SECONDS = "fumarole.io/run-seconds"
+EXIT_CODE = "fumarole.io/exit-code"
+PREEMPTABLE = "volcano.sh/preemptable"
+CRITICAL_CLASSES = frozenset({"system-cluster-critical", "system-node-critical"})
+SYSTEM_NAMESPACES = frozenset({"kube-system"})
+ON_A_NODE = ("Binding", "Bound", "Running")
+
+
+@dataclass(frozen=True, slots=True)
+class Priority:
+    value: int = 0
+    preemption_policy: str = "PreemptLowerPriority"
+
+
+@dataclass(slots=True)
+class Priorities:
+    """Priority classes by name, read once; an unknown or missing name gives the default class."""
+
+    _known: dict[str, Priority] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls) -> Priorities:
+        rows = list(PriorityClass.objects.values_list("name", "value", "preemption_policy", "global_default"))
+        known = {name: Priority(value, policy) for name, value, policy, _ in rows}
+        default = next((Priority(value, policy) for _, value, policy, is_default in rows if is_default), Priority())
+        return cls({**known, "": default})
+
+    def of(self, *names: str) -> Priority:
+        """Of the first name that is known."""
+        return next((self._known[name] for name in names if name and name in self._known), self._known[""])
+
+
+# Classes of pods
+
+
+def class_for(template: PodTemplate, priority: Priority, *, namespace: str, priority_class: str) -> PodClass:
+    """The row of this class of pods, made on first sight."""
+    return classes_for([class_values(template, priority, namespace=namespace, priority_class=priority_class)])[0]
+
+
+def class_values(template: PodTemplate, priority: Priority, *, namespace: str, priority_class: str) -> PodClass:
+    """The class of these pods, not yet stored; its digest says what is the same."""
+    preemptable = (template.labels.get(PREEMPTABLE) or template.annotations.get(PREEMPTABLE) or "true") != "false"
+    values: dict[str, Any] = {
+        "requests": Resources({name: amount for name, amount in template.requests.items() if name != "pods"}),
+        "node_selector": dict(template.node_selector),
+        "affinity": dict(template.affinity),
+        "tolerations": [dict(toleration) for toleration in template.tolerations],
+        "priority": priority.value,
+        "preemption_policy": priority.preemption_policy,
+        "preemptable": preemptable,
+        "critical": priority_class in CRITICAL_CLASSES or namespace in SYSTEM_NAMESPACES,
+    }
+    text = json.dumps({**values, "requests": dict(values["requests"])}, sort_keys=True)
+    return PodClass(digest=hashlib.sha256(text.encode()).hexdigest(), **values)
+
+
+def classes_for(wanted: Sequence[PodClass]) -> list[PodClass]:
+    """The stored classes, in the same order; those that were not there are made. Nobody can prune them while this transaction lasts."""
+    by_digest = {pod_class.digest: pod_class for pod_class in wanted}
+    known = _class_ids(by_digest)
+    missing = [pod_class for digest, pod_class in sorted(by_digest.items()) if digest not in known]
+    if missing:
+        PodClass.objects.bulk_create(missing, ignore_conflicts=True)
+        known = _class_ids(by_digest)
+    for digest, pod_class in by_digest.items():
+        pod_class.pk = known[digest]
+    return [by_digest[pod_class.digest] for pod_class in wanted]
+
+
+def _class_ids(digests: Iterable[str]) -> dict[str, int]:
+    table = values_table("d", {"digest": "text"})
+    lock = " FOR KEY SHARE OF c" if connection.vendor == "postgresql" else ""
+    sql = f"SELECT c.digest, c.id FROM {table} JOIN scheduler_podclass c ON c.digest = d.digest{lock}"
+    return dict(fetch(sql, [as_parameter({"digest": digest} for digest in digests)]))
+
+
+# Pods
+
+
+def new_pods(
+    podgroup: PodGroup, pod_class: PodClass, template: PodTemplate, task: str, names: Iterable[str], version: int = 0
+) -> list[Pod]:
+    """Rows not yet saved, one a name."""
+    seconds, exit_code = _number(template, RUN_SECONDS), int(_number(template, EXIT_CODE) or 0)
+    return [
+        Pod(
+            namespace=podgroup.namespace,
+            name=name,
+            podgroup=podgroup,
+            pod_class=pod_class,
+            task=task,
+            index=index,
+            job_version=version,
+            run_seconds=seconds,
+            planned_exit_code=exit_code,
+        )
+        for index, name in enumerate(names)
+    ]
+
+
+def _number(template: PodTemplate, key: str) -> float | None:
+    text = template.annotations.get(key) or template.labels.get(key)
+    try:
+        return None if text is None else max(0.0, float(text))
+    except ValueError:
+        return None
+
+
+def template_of(stored: Mapping[str, Any]) -> PodTemplate:
+    """A stored template, read again."""
+    return read_template(Reader(), stored, "template")
+
+
+def send_home(pods: QuerySet[Pod], reason: str, now: datetime) -> int:
+    """Stop these pods: those on a node are told to go, those that wait are made away with at once. How many are still leaving."""
+    pods.filter(phase="Pending").delete()
+    placed = list(pods.filter(phase__in=ON_A_NODE).select_related("podgroup__queue", "node"))
+    Pod.objects.filter(pk__in=[pod.pk for pod in placed]).update(phase="Releasing", message=reason[:512])
+    Decision.objects.bulk_create((_eviction(pod, now) for pod in placed), batch_size=2000)
+    return pods.filter(phase="Releasing").count()
+
+
+def _eviction(pod: Pod, now: datetime) -> Decision:
+    return Decision(
+        kind=Decision.EVICT,
+        pod=pod,
+        pod_name=f"{pod.namespace}/{pod.name}",
+        podgroup_name=f"{pod.podgroup.namespace}/{pod.podgroup.name}",
+        queue_name=pod.podgroup.queue.name,
+        node_name=pod.node.name if pod.node else "",
+        action="stop",
+        created_at=now,
+    )
+
+
+def fresh_start(pods: QuerySet[Pod], now: datetime) -> int:
+    """These pods come back as new ones of the same name, waiting for a place."""
+    rows = [{"id": pk, "uid": _stored_uid(uuid.uuid4())} for pk in pods.values_list("pk", flat=True)]
+    if not rows:
+        return 0
+    return execute(
+        "UPDATE scheduler_pod SET uid = d.uid, phase = 'Pending', node_id = NULL, borrowed = false, created_at = %s, bound_at = NULL, "
+        "started_at = NULL, finished_at = NULL, exit_code = NULL, reserved_node_id = NULL, reserved_until = NULL "
+        f"FROM {values_table('d', {'id': 'bigint', 'uid': 'uuid'})} WHERE scheduler_pod.id = d.id",
+        [now, as_parameter(rows)],
+    )
+
+
+def _stored_uid(uid: uuid.UUID) -> str:
+    """SQLite keeps them without dashes, and PostgreSQL reads both."""
+    return uid.hex
+
+
+def minimum_resources(tasks: Iterable[tuple[Resources, int, int]], min_available: int) -> Resources:
+    """What the gang needs to start: (request, minimum, replicas) a task, first every task's minimum, then in order up to the gang's."""
+    tasks = list(tasks)
+    chosen = [0] * len(tasks)
+    left = min_available
+    for limits in ([minimum for _, minimum, _ in tasks], [replicas for _, _, replicas in tasks]):
+        for position, limit in enumerate(limits):
+            more = min(max(0, limit - chosen[position]), left)
+            chosen[position] += more
+            left -= more
+    amounts: dict[str, int] = {}
+    for (request, _, _), count in zip(tasks, chosen, strict=True):
+        for name, amount in request.items():
+            amounts[name] = amounts.get(name, 0) + amount * count
+    return Resources({name: amount for name, amount in amounts.items() if name != "pods"})

@@ -1,0 +1,83 @@
+"""The policy in force: the stored text, read once for as long as it stays the same; checked and replaced as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from django.db import transaction
+
+from scheduler import notify
+from scheduler.admission.violations import Notice, Rejected, Violation
+from scheduler.engine.policy import DEFAULT_POLICY, Policy
+from scheduler.models import ClusterState, PolicyVersion
+from scheduler.scenarios.policies import PolicyError, PolicyReading, default_policy_text, read_policy
+from scheduler.services import access, audit
+from scheduler.services.actors import SYSTEM, Actor
+from scheduler.services.scheduling import want_session
+from scheduler.services.versions import Stale
+
+DEFAULT_VERSION = 0
+"""The version of an installation whose policy was never written."""
+
+
+def policy_in_force(state: ClusterState) -> Policy:
+    return DEFAULT_POLICY if state.policy is None else _read(state.policy.text)
+
+
+@lru_cache(maxsize=8)
+def _read(text: str) -> Policy:
+    return read_policy(text).policy
+
+
+def policy_text(state: ClusterState) -> str:
+    return default_policy_text() if state.policy is None else state.policy.text
+
+
+def check_policy(text: str) -> PolicyReading:
+    """Raises `Rejected` with every problem and its place."""
+    try:
+        return read_policy(text)
+    except PolicyError as error:
+        problems = [Violation("invalid_policy", "", problem.place, problem.message) for problem in error.problems]
+        raise Rejected(problems) from None
+
+
+@dataclass(frozen=True, slots=True)
+class SavedPolicy:
+    state: ClusterState
+    version: PolicyVersion
+    notices: tuple[Notice, ...] = ()
+    changed: bool = True
+
+
+def replace_policy(
+    text: str, *, by: Actor = SYSTEM, reason: str = "", expected_version: int | None = None, dry_run: bool = False
+) -> SavedPolicy:
+    """Put another policy in force, from the next session on; every earlier one is kept. Raises `Rejected`, `Stale`."""
+    access.require_cluster(by, doing="replace the policy")
+    reading = check_policy(text)
+    notices = tuple(Notice("policy_without_effect", "", warning.message, warning.place) for warning in reading.warnings)
+    with transaction.atomic():
+        state = ClusterState.objects.select_for_update(of=("self",)).select_related("policy").get(pk=1)
+        _check_version(state, expected_version)
+        before = policy_text(state)
+        changed = text != before
+        version = PolicyVersion(text=text) if state.policy is None else state.policy
+        if changed:
+            version = PolicyVersion.objects.create(
+                text=text, author=by.name[:150], reason=reason[:1024], warnings=[str(warning) for warning in reading.warnings]
+            )
+            ClusterState.objects.filter(pk=1).update(policy=version)
+            state.policy = version
+            audit.record(by, "ReplacePolicy", "Policy", "policy", before={"policy": before}, after={"policy": text}, reason=reason)
+            want_session()
+            notify.cluster_changed()
+        transaction.set_rollback(dry_run)
+    return SavedPolicy(state, version, notices, changed)
+
+
+def _check_version(state: ClusterState, expected: int | None) -> None:
+    current = state.policy_id or DEFAULT_VERSION
+    if expected is not None and expected != current:
+        raise Stale("The policy", state, current, state.policy.author if state.policy else "")

@@ -1,0 +1,92 @@
+"""History in coarser steps: one packed row a queue and bucket, and none where nothing has changed since the row before it.
+
+A row holds until the next one, like a raw sample does. So that a reader never has to look far back, every queue has a row at each whole
+hour of minutes and at each whole day of hours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from django.db.models import Max
+
+from scheduler.domain.timelines import Data, Point, average
+from scheduler.models import Queue, QueueSample
+from scheduler.models.bulk import fetch
+from scheduler.selectors.history import as_points
+from scheduler.selectors.rows import loaded
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Buckets of `seconds` are made of those of `source`, at most `catch_up` at a time; each queue has one at every multiple of `key`."""
+
+    seconds: int
+    source: int
+    catch_up: int
+    key: int
+
+
+MINUTES: Final = Level(QueueSample.MINUTE, QueueSample.RAW, 15, 3600)
+HOURS: Final = Level(QueueSample.HOUR, QueueSample.MINUTE, 24, 24 * 3600)
+
+
+def roll_up(now: datetime) -> None:
+    """Whole minutes out of raw samples, whole hours out of minutes."""
+    for level in (MINUTES, HOURS):
+        for start in _due(level, now):
+            _roll(level, start)
+
+
+def _due(level: Level, now: datetime) -> list[datetime]:
+    """The buckets that are over and not yet made, oldest first."""
+    end = int(now.timestamp()) // level.seconds * level.seconds
+    last = QueueSample.objects.filter(seconds=level.seconds).aggregate(last=Max("at"))["last"]
+    first = end - level.catch_up * level.seconds
+    if last is not None:
+        first = max(first, int(last.timestamp()) + level.seconds)
+    return [datetime.fromtimestamp(at, tz=UTC) for at in range(first, end, level.seconds)]
+
+
+def _roll(level: Level, start: datetime) -> None:
+    end = start + timedelta(seconds=level.seconds)
+    standing = _standing_at(start, level)
+    within: dict[str, list[Point]] = {}
+    samples = QueueSample.objects.filter(seconds=level.source, at__gte=start, at__lt=end).order_by("at")
+    for name, at, data in samples.values_list("queue_name", "at", "data"):
+        within.setdefault(name, []).extend(as_points(at, level.source, data))
+    names = set(within) | (standing.keys() & _queue_names() if int(start.timestamp()) % level.key == 0 else set())
+    rows = [_bucket(level, name, start, standing.get(name), within.get(name, [])) for name in sorted(names)]
+    QueueSample.objects.bulk_create(rows, ignore_conflicts=True, batch_size=500)
+
+
+def _queue_names() -> set[str]:
+    return set(Queue.objects.values_list("name", flat=True))
+
+
+def _bucket(level: Level, name: str, start: datetime, before: Data | None, points: list[Point]) -> QueueSample:
+    begin = start.timestamp()
+    end = begin + level.seconds
+    points = [(begin, before), *points] if before is not None else points
+    points = [point for point in points if point[0] < end]
+    last = {key: value for key, value in points[-1][1].items() if key != "last"}
+    data: dict[str, Any] = {**average(points, begin, end), "state": last.get("state")}
+    return QueueSample(queue_name=name, seconds=level.seconds, at=start, data=data if data == last else {**data, "last": last})
+
+
+def _standing_at(moment: datetime, level: Level) -> dict[str, Data]:
+    """The last word on each queue before this moment, at any length up to the level's own; what was said long ago is forgotten."""
+    sql = (
+        "SELECT s.queue_name, s.data FROM scheduler_queuesample s JOIN (SELECT queue_name, max(at) AS at FROM scheduler_queuesample "
+        "WHERE seconds <= %s AND at < %s AND at >= %s GROUP BY queue_name) newest ON newest.queue_name = s.queue_name "
+        "AND newest.at = s.at WHERE s.seconds <= %s ORDER BY s.seconds DESC"
+    )
+    oldest = moment - timedelta(seconds=2 * level.key)
+    rows = fetch(sql, [level.seconds, moment, oldest, level.seconds])
+    return {name: _last(loaded(data)) for name, data in rows}
+
+
+def _last(data: Data) -> Data:
+    return data.get("last", data)  # type: ignore[no-any-return]

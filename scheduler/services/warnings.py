@@ -1,0 +1,61 @@
+"""What is odd about the tree, kept with the queues: a cluster too small for what was promised, a hierarchy that breaks its rules."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from django.utils import timezone
+
+from scheduler import notify
+from scheduler.admission.facts import Facts
+from scheduler.admission.quotas import hierarchy_problems, tree_notices
+from scheduler.admission.violations import Notice, Violation
+from scheduler.models.bulk import as_parameter, execute, json_column, values_table
+from scheduler.selectors.facts import cluster_total
+from scheduler.selectors.trees import StoredQueue, stored_queues, tree_of
+from scheduler.services.locks import lock_tree
+
+_COLUMNS = {"id": "bigint", "warnings": "text", "conditions": "text"}
+
+
+def refresh_warnings() -> list[str]:
+    """To be called, in the transaction that did it, when the tree or the nodes changed. The names of the queues told something new."""
+    lock_tree()
+    queues = stored_queues()
+    tree = tree_of(queues)
+    facts = Facts(total=cluster_total())
+    notices, problems = tree_notices(tree, facts), hierarchy_problems(tree, facts.max_depth)
+    rows = [row for queue in queues.values() if (row := _row(queue, notices.get(queue.name, []), problems.get(queue.name, [])))]
+    if rows:
+        _store(rows)
+        notify.queues_changed(row["name"] for row in rows)
+    return [row["name"] for row in rows]
+
+
+def _row(queue: StoredQueue, notices: Iterable[Notice], problems: list[Violation]) -> dict[str, Any] | None:
+    """The queue's new warnings and conditions, None where they are as they were."""
+    warnings = [{"code": notice.code, "message": notice.message, "field": notice.field} for notice in notices]
+    kept = [condition for condition in queue.conditions if condition.get("type") != "HierarchyInvalid"]
+    conditions = kept + _invalid(queue, problems)
+    if (warnings, conditions) == (queue.warnings, queue.conditions):
+        return None
+    return {"id": queue.pk, "name": queue.name, "warnings": json.dumps(warnings), "conditions": json.dumps(conditions)}
+
+
+def _invalid(queue: StoredQueue, problems: list[Violation]) -> list[dict[str, Any]]:
+    if not problems:
+        return []
+    message = " ".join(problem.message for problem in problems)
+    before = next((condition for condition in queue.conditions if condition.get("type") == "HierarchyInvalid"), None)
+    since = before["since"] if before else timezone.now().isoformat()
+    return [{"type": "HierarchyInvalid", "reason": problems[0].rule_id, "message": message, "since": since}]
+
+
+def _store(rows: list[dict[str, Any]]) -> None:
+    execute(
+        f"UPDATE scheduler_queue SET warnings = {json_column('d.warnings')}, conditions = {json_column('d.conditions')} "
+        f"FROM {values_table('d', _COLUMNS)} WHERE scheduler_queue.id = d.id",
+        [as_parameter(rows)],
+    )

@@ -1,0 +1,61 @@
+"""What Celery runs: three lines each, everything else is in services."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+
+@shared_task(name="scheduler.tasks.run_session")
+def run_session(trigger: str = "tick") -> None:
+    """A session, if it is time; what it decided is carried out by another worker."""
+    from scheduler.services.sessions import run_scheduling_session
+
+    result = run_scheduling_session(trigger)
+    if result and (result.written.bound or result.written.evicted):
+        carry_out.apply_async(expires=5)
+
+
+@shared_task(name="scheduler.tasks.carry_out")
+def carry_out() -> None:
+    from scheduler.services.dispatch import dispatch
+
+    dispatch()
+
+
+@shared_task(name="scheduler.tasks.watch_cluster")
+def watch_cluster() -> None:
+    """What happened on the cluster, and whatever somebody who died left undone: decisions, orders to queues."""
+    from scheduler.services import bulk_jobs
+    from scheduler.services.commands import execute_pending
+    from scheduler.services.dispatch import dispatch
+    from scheduler.services.observe import observe
+
+    dispatch()
+    observe()
+    execute_pending()
+    if bulk_jobs.has_waiting_runs():
+        carry_out_bulk_runs.apply_async(expires=5)
+
+
+@shared_task(name="scheduler.tasks.carry_out_bulk_runs")
+def carry_out_bulk_runs() -> None:
+    """Commands for many jobs that somebody gave on a page."""
+    from scheduler.services import bulk_jobs
+
+    bulk_jobs.carry_out_bulk_runs()
+
+
+@shared_task(name="scheduler.tasks.generate_work")
+def generate_work() -> None:
+    """The demo's stream of jobs."""
+    from scheduler.services.workload import continue_stream
+
+    continue_stream()
+
+
+@shared_task(name="scheduler.tasks.tidy")
+def tidy() -> None:
+    """Roll history up, and prune what is past its retention, a little at a time."""
+    from scheduler.services.retention import tidy_up
+
+    tidy_up()

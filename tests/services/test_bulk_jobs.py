@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import pytest
+
+from scheduler.domain.jobs import JobAction
+from scheduler.models import BulkRun, Job
+from scheduler.services import bulk_jobs
+from scheduler.services.bulk_jobs import carry_out_bulk_runs, has_waiting_runs, retry_bulk_run, start_bulk_run
+from tests.dashboard.work import person, small_cluster
+
+pytestmark = [pytest.mark.django_db]
+
+
+@pytest.fixture(autouse=True)
+def cluster() -> None:
+    small_cluster()
+
+
+def results(run: BulkRun) -> dict[str, str]:
+    return dict(run.items.values_list("name", "result"))
+
+
+def test_each_job_has_its_own_result():
+    keys = [("default", name) for name in ("train-1", "nightly", "no-such-job")]
+    run = start_bulk_run(JobAction.TERMINATE, keys, by=person("ruth"), reason="tidying")
+    assert has_waiting_runs()
+
+    carry_out_bulk_runs()
+
+    run.refresh_from_db()
+    assert run.state == BulkRun.DONE
+    assert results(run) == {"train-1": "Done", "nightly": "Refused", "no-such-job": "Refused"}
+    assert Job.objects.get(name="train-1").phase in ("Terminating", "Terminated")
+    assert Job.objects.get(name="nightly").phase == "Running"
+    assert run.items.get(name="no-such-job").message == "There is no such job any more."
+    assert not has_waiting_runs()
+
+
+def test_what_is_so_already_is_no_change():
+    first = start_bulk_run(JobAction.ABORT, [("default", "train-2")], by=person("sam"))
+    carry_out_bulk_runs()
+    second = start_bulk_run(JobAction.ABORT, [("default", "train-2")], by=person("sam"))
+
+    carry_out_bulk_runs()
+
+    assert (results(first), results(second)) == ({"train-2": "Done"}, {"train-2": "NoOp"})
+
+
+def test_a_long_run_is_carried_out_in_slices(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(bulk_jobs, "SLICE", 1)
+    run = start_bulk_run(JobAction.ABORT, [("default", "train-1"), ("default", "train-2")], by=person("sam"))
+
+    carry_out_bulk_runs()
+    run.refresh_from_db()
+    assert (run.state, results(run)) == (BulkRun.RUNNING, {"train-1": "Done", "train-2": ""})
+
+    carry_out_bulk_runs()
+    run.refresh_from_db()
+    assert (run.state, results(run)) == (BulkRun.DONE, {"train-1": "Done", "train-2": "Done"})
+
+
+def test_a_run_that_a_worker_holds_is_left_alone():
+    run = start_bulk_run(JobAction.ABORT, [("default", "train-1")], by=person("sam"))
+    assert bulk_jobs._claim() == run
+
+    carry_out_bulk_runs()
+
+    assert results(run) == {"train-1": ""}
+
+
+def test_only_the_refused_are_tried_again():
+    run = start_bulk_run(JobAction.RESUME, [("default", "train-1"), ("default", "nightly")], by=person("ruth"))
+    carry_out_bulk_runs()
+
+    again = retry_bulk_run(run, by=person("admin"))
+
+    assert results(again) == {"nightly": ""}
+
+
+def test_nothing_chosen_and_too_many_are_refused(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(bulk_jobs, "MOST_JOBS", 1)
+
+    with pytest.raises(ValueError, match="No job was chosen"):
+        start_bulk_run(JobAction.ABORT, [], by=person("sam"))
+    with pytest.raises(ValueError, match="2 jobs are too many for one run; choose at most 1"):
+        start_bulk_run(JobAction.ABORT, [("default", "a"), ("default", "b")], by=person("sam"))

@@ -1,0 +1,234 @@
+"""Orders to queues: rows with a result, carried out exactly once and in order, and what they do to the states."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduler.admission.violations import Rejected
+from scheduler.domain.lifecycle import NotAllowed, QueueCommand
+from scheduler.models import Command, Event, Queue
+from scheduler.services import commands
+from scheduler.services.actors import Actor, Door
+from scheduler.services.commands import CommandFailed, command_queue, execute, execute_pending, plan_command, write_down
+from scheduler.services.states import refresh_states
+from tests.services.queue_builders import assert_states_are_derived, complete, podgroup, queue, states
+
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+
+ANN = Actor("ann", Door.CLI, request_id="r-1")
+OPEN, CLOSE, SUSPEND, RESUME = QueueCommand
+
+
+def test_an_order_is_on_record_with_who_where_why_and_what_came_of_it():
+    queue("a")
+
+    outcome = command_queue("a", SUSPEND, by=ANN, reason="quota change")
+
+    row = Command.objects.get()
+    assert outcome.command == row
+    assert (row.action, row.actor, row.door, row.reason, row.request_id, row.result) == (
+        "SuspendQueue",
+        "ann",
+        "CLI",
+        "quota change",
+        "r-1",
+        "Done",
+    )
+    assert (
+        row.message
+        == outcome.message
+        == "a is now Suspended: it takes jobs but starts none until it is resumed; what runs goes on running."
+    )
+    assert row.executed_at
+
+
+def test_the_answer_tells_the_blast_radius():
+    for name, parent in (("p", "root"), ("c", "p"), ("d", "p")):
+        queue(name, parent)
+    podgroup("g1", "c", "Running", "ann")
+    podgroup("g2", "c", "Pending", "bob")
+
+    planned = plan_command("p", CLOSE)
+    outcome = command_queue("p", CLOSE)
+
+    assert (
+        planned.queues
+        == outcome.queues
+        == [
+            {"name": "p", "from": "Open", "to": "Closing"},
+            {"name": "c", "from": "Open", "to": "Closing"},
+            {"name": "d", "from": "Open", "to": "Closed"},
+        ]
+    )
+    assert (outcome.podgroups, outcome.users) == ({"running": 1, "waiting": 1}, ["ann", "bob"])
+    assert planned.command is None
+    assert states("p", "c", "d") == {"p": "Closing", "c": "Closing", "d": "Closed"}
+
+
+def test_a_plan_writes_nothing():
+    queue("a")
+
+    command_queue("a", CLOSE, dry_run=True)
+
+    assert states("a") == {"a": "Open"}
+    assert not Command.objects.exists()
+
+
+def test_a_closing_queue_becomes_closed_when_its_last_podgroup_leaves():
+    queue("p")
+    queue("c", "p")
+    podgroup("g", "c", "Running")
+    command_queue("p", CLOSE)
+
+    complete("g")
+
+    assert states("p", "c") == {"p": "Closed", "c": "Closed"}
+    assert Event.objects.get(name="c", reason="CloseQueue", message__contains="last podgroup").count == 1
+    assert_states_are_derived()
+
+
+def test_an_order_that_changes_nothing_is_a_no_op_with_a_sentence():
+    queue("a")
+
+    outcome = command_queue("a", RESUME)
+
+    assert (outcome.changed, outcome.message) == (False, "a is Open, not Suspended, so there is nothing to resume.")
+    assert Command.objects.get().result == "NoOp"
+
+
+def test_a_refusal_stays_on_record():
+    queue("p", state="Closed")
+    queue("c", "p")
+
+    with pytest.raises(NotAllowed) as refusal:
+        command_queue("c", OPEN)
+
+    assert (refusal.value.rule_id, refusal.value.first) == ("parent_not_open", "p")
+    row = Command.objects.get()
+    assert (row.result, row.message) == ("Refused", "c can not be opened while p above it is closed: open p first.")
+    assert Event.objects.get(name="c", reason="OpenQueue").type == "Warning"
+
+
+def test_an_order_for_an_earlier_queue_of_the_same_name_is_refused():
+    queue("a")
+
+    with pytest.raises(Rejected, match="deleted and made anew"):
+        command_queue("a", CLOSE, target_uid="00000000-0000-0000-0000-000000000000")
+
+    assert not Command.objects.exists()
+
+
+def test_a_queue_that_is_not_there_can_not_be_ordered():
+    with pytest.raises(Queue.DoesNotExist):
+        command_queue("ghost", CLOSE)
+
+
+def test_what_a_dead_process_left_open_is_carried_out_before_the_next_order():
+    queue("a")
+    left = write_down("a", SUSPEND, by=ANN)  # and then it died
+
+    outcome = command_queue("a", CLOSE)
+
+    left.refresh_from_db()
+    assert (left.result, outcome.queues) == ("Done", [{"name": "a", "from": "Suspended", "to": "Closed"}])
+
+
+def test_what_a_dead_process_left_open_is_taken_up_once():
+    queue("a")
+    write_down("a", CLOSE, by=ANN)
+
+    assert (execute_pending(), execute_pending()) == (1, 0)
+    assert states("a") == {"a": "Closed"}
+
+
+def test_an_order_during_which_the_process_dies_is_carried_out_later_and_once(monkeypatch: pytest.MonkeyPatch):
+    queue("a")
+    podgroup("g", "a")
+
+    def dies(*args: object) -> None:
+        refresh_states(*args)  # type: ignore[arg-type]
+        raise KeyboardInterrupt  # as hard an end as a test can have: nothing catches it
+
+    with monkeypatch.context() as patched:
+        patched.setattr(commands, "refresh_states", dies)
+        with pytest.raises(KeyboardInterrupt):
+            command_queue("a", CLOSE, by=ANN)
+    assert (Command.objects.get().result, states("a")) == ("Pending", {"a": "Open"})
+
+    assert execute_pending() == 1
+    assert (Command.objects.get().result, states("a")) == ("Done", {"a": "Closing"})
+
+
+def test_an_order_is_carried_out_once_however_often_it_is_tried():
+    queue("a")
+    row = write_down("a", CLOSE, by=ANN)
+    execute(row)
+    command_queue("a", OPEN)
+
+    execute(row)
+
+    assert states("a") == {"a": "Open"}
+
+
+def test_an_order_whose_queue_is_gone_is_refused():
+    queue("a")
+    row = write_down("a", CLOSE, by=ANN)
+    Queue.objects.filter(name="a").delete()
+
+    assert execute(row).result == "Refused"
+    assert "no longer there" in row.message
+
+
+def test_an_unexpected_error_leaves_the_states_alone_and_is_on_record(monkeypatch: pytest.MonkeyPatch):
+    queue("a")
+
+    def broken(*args: object) -> None:
+        refresh_states()
+        raise ZeroDivisionError("secret detail")
+
+    monkeypatch.setattr(commands, "refresh_states", broken)
+    with pytest.raises(CommandFailed, match="could not be changed") as failure:
+        command_queue("a", CLOSE)
+
+    assert "secret" not in str(failure.value)
+    assert (Command.objects.get().result, states("a")) == ("Failed", {"a": "Open"})
+    assert Queue.objects.get(name="a").wish == "Open"
+
+
+def test_opening_gives_back_what_was():
+    for name, parent in (("p", "root"), ("c", "p"), ("d", "p"), ("e", "p")):
+        queue(name, parent)
+    command_queue("c", CLOSE)
+    command_queue("d", SUSPEND)
+    before = states("p", "c", "d", "e")
+
+    command_queue("p", CLOSE)
+    command_queue("p", OPEN)
+
+    assert states("p", "c", "d", "e") == before
+
+
+def test_repeated_events_are_folded():
+    queue("a")
+    for _ in range(3):
+        command_queue("a", CLOSE)
+        command_queue("a", OPEN)
+
+    event = Event.objects.get(name="a", reason="CloseQueue")
+
+    assert event.count == 3
+    assert event.first_at < event.last_at
+
+
+def test_the_drain_remembers_how_much_there_was():
+    queue("a")
+    podgroup("g1", "a")
+    podgroup("g2", "a")
+    command_queue("a", CLOSE)
+
+    complete("g1")
+
+    (condition,) = Queue.objects.get(name="a").conditions
+    assert (condition["type"], condition["total"]) == ("Draining", 2)
+    complete("g2")
+    assert Queue.objects.get(name="a").conditions == []

@@ -1,0 +1,250 @@
+"""Two at the same moment, on PostgreSQL with real concurrent transactions: one order, nothing lost, no job in a closed queue."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+
+from scheduler.admission.violations import Rejected
+from scheduler.domain.lifecycle import QueueCommand
+from scheduler.models import Command, Job, PodGroup, Queue
+from scheduler.services.jobs import submit_job
+from scheduler.services.queues import StaleVersion, command_queue, create_queue, delete_queue, update_queue
+from scheduler.services.states import refresh_states
+from tests.services.queue_builders import assert_states_are_derived, podgroup, queue, states
+
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
+
+OPEN, CLOSE, SUSPEND, RESUME = QueueCommand
+PATIENCE = 30.0
+
+
+class Runner(threading.Thread):
+    """Does one thing on a connection of its own, and keeps what came of it."""
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        super().__init__(daemon=True)
+        self.work, self.outcome, self.error, self.backend = work, None, None, 0
+        self.ready = threading.Event()
+
+    def run(self) -> None:
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_backend_pid()")
+                (self.backend,) = cursor.fetchone()
+            self.ready.set()
+            self.outcome = self.work()
+        except Exception as error:  # handed to the test, which knows what to expect
+            self.error = error
+        finally:
+            self.ready.set()
+            connection.close()
+
+
+def crossing(first: Callable[[], Any], second: Callable[[], Any]) -> tuple[Runner, Runner]:
+    """`first` has done its work but not committed when `second` begins; it commits when `second` waits for it, or has ended."""
+    done, go_on = threading.Event(), threading.Event()
+
+    def held() -> Any:
+        with transaction.atomic():
+            try:
+                return first()
+            finally:
+                done.set()
+                assert go_on.wait(PATIENCE)
+
+    one, two = Runner(held), Runner(second)
+    one.start()
+    assert done.wait(PATIENCE)
+    two.start()
+    _until_it_waits(two)
+    go_on.set()
+    for runner in (one, two):
+        runner.join(PATIENCE)
+        assert not runner.is_alive()
+    return one, two
+
+
+def _until_it_waits(runner: Runner) -> None:
+    assert runner.ready.wait(PATIENCE)
+    while runner.is_alive():
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE pid = %s AND wait_event_type = 'Lock'", [runner.backend])
+            if cursor.fetchone()[0]:
+                return
+        runner.join(0.01)
+
+
+def submit(in_queue: str, name: str = "j") -> Job:
+    return submit_job({"metadata": {"name": name}, "spec": {"queue": in_queue, "tasks": [{"name": "t", "replicas": 1}]}}).job
+
+
+def finish(name: str) -> None:
+    with transaction.atomic():
+        PodGroup.objects.filter(name=name).update(phase="Completed")
+        refresh_states()
+
+
+def rules(error: Exception | None) -> list[str]:
+    assert isinstance(error, Rejected), error
+    return [violation.rule_id for violation in error.violations]
+
+
+def test_a_submit_at_the_moment_of_a_close_is_refused():
+    queue("a")
+
+    _, late = crossing(lambda: command_queue("a", CLOSE), lambda: submit("a"))
+
+    assert rules(late.error) == ["queue_not_open"]
+    assert states("a") == {"a": "Closed"}
+    assert not PodGroup.objects.exists()
+
+
+def test_a_close_at_the_moment_of_a_submit_finds_the_job():
+    queue("a")
+
+    _, close = crossing(lambda: submit("a"), lambda: command_queue("a", CLOSE))
+
+    assert close.error is None
+    assert close.outcome.queues == [{"name": "a", "from": "Open", "to": "Closing"}]
+    assert_states_are_derived()
+
+
+def test_the_last_podgroup_leaving_at_the_moment_of_a_close_leaves_the_queue_closed():
+    queue("a")
+    podgroup("g", "a", "Running")
+
+    one, two = crossing(lambda: finish("g"), lambda: command_queue("a", CLOSE))
+
+    assert (one.error, two.error) == (None, None)
+    assert states("a") == {"a": "Closed"}
+
+
+def test_a_close_at_the_moment_the_last_podgroup_leaves_leaves_the_queue_closed():
+    queue("a")
+    podgroup("g", "a", "Running")
+
+    one, two = crossing(lambda: command_queue("a", CLOSE), lambda: finish("g"))
+
+    assert (one.error, two.error) == (None, None)
+    assert states("a") == {"a": "Closed"}
+
+
+def test_a_close_and_a_suspend_that_cross_come_one_after_the_other():
+    queue("a")
+
+    _, suspend = crossing(lambda: command_queue("a", CLOSE), lambda: command_queue("a", SUSPEND))
+
+    assert not suspend.outcome.changed
+    assert states("a") == {"a": "Closed"}
+    assert sorted(Command.objects.values_list("action", "result")) == [("CloseQueue", "Done"), ("SuspendQueue", "NoOp")]
+
+
+def test_a_suspend_and_a_close_that_cross_come_one_after_the_other():
+    queue("a")
+
+    _, close = crossing(lambda: command_queue("a", SUSPEND), lambda: command_queue("a", CLOSE))
+
+    assert close.outcome.queues == [{"name": "a", "from": "Suspended", "to": "Closed"}]
+
+
+def test_two_who_click_the_same_button_get_one_change():
+    queue("a")
+
+    first, second = crossing(lambda: command_queue("a", CLOSE), lambda: command_queue("a", CLOSE))
+
+    assert (first.outcome.changed, second.outcome.changed) == (True, False)
+    assert second.outcome.message == "a is already Closed."
+
+
+def test_the_second_of_two_admins_who_edit_the_same_version_is_told():
+    version = queue("a").resource_version
+
+    def edit(weight: int) -> Callable[[], Any]:
+        return lambda: update_queue("a", {"spec": {"weight": weight}}, merge=True, expected_version=version)
+
+    _, late = crossing(edit(2), edit(3))
+
+    assert isinstance(late.error, StaleVersion)
+    assert Queue.objects.get(name="a").weight == 2
+
+
+def test_two_admins_who_edit_different_fields_lose_nothing():
+    queue("a")
+
+    crossing(
+        lambda: update_queue("a", {"spec": {"weight": 2}}, merge=True),
+        lambda: update_queue("a", {"spec": {"priority": 5}}, merge=True),
+    )
+
+    row = Queue.objects.get(name="a")
+    assert (row.weight, row.priority, row.resource_version) == (2, 5, 3)
+
+
+def test_two_admins_who_share_out_the_same_parent_do_not_give_more_than_it_has():
+    queue("p", deserved={"cpu": "4"})
+
+    def create(name: str) -> Callable[[], Any]:
+        return lambda: create_queue({"metadata": {"name": name}, "spec": {"parent": "p", "deserved": {"cpu": "3"}}})
+
+    _, late = crossing(create("a"), create("b"))
+
+    assert rules(late.error) == ["children_deserved_exceeds_parent"]
+
+
+def test_a_submit_at_the_moment_of_a_delete_is_refused():
+    queue("a")
+
+    def remove() -> None:
+        command_queue("a", CLOSE)
+        delete_queue("a")
+
+    _, late = crossing(remove, lambda: submit("a"))
+
+    assert rules(late.error) == ["queue_not_found"]
+    assert not Job.objects.exists()
+
+
+def test_a_delete_at_the_moment_of_a_submit_is_refused():
+    queue("a")
+
+    def remove() -> None:
+        with transaction.atomic():
+            command_queue("a", CLOSE)
+            delete_queue("a")
+
+    _, late = crossing(lambda: submit("a"), remove)
+
+    assert rules(late.error) == ["queue_not_closed", "has_podgroups"]
+    assert Job.objects.count() == 1
+
+
+def test_a_child_at_the_moment_of_a_submit_is_refused():
+    queue("a")
+
+    _, late = crossing(lambda: submit("a"), lambda: queue("c", "a"))
+
+    assert rules(late.error) == ["parent_has_allocated_pods"]
+
+
+def test_a_submit_at_the_moment_of_a_first_child_is_refused():
+    queue("a")
+
+    _, late = crossing(lambda: queue("c", "a"), lambda: submit("a"))
+
+    assert rules(late.error) == ["queue_not_leaf"]
+
+
+def test_two_moves_that_would_make_a_ring_together_do_not():
+    queue("a")
+    queue("b")
+
+    _, late = crossing(
+        lambda: update_queue("a", {"spec": {"parent": "b"}}, merge=True), lambda: update_queue("b", {"spec": {"parent": "a"}}, merge=True)
+    )
+
+    assert rules(late.error) == ["parent_cycle"]

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from scheduler.conf import conf
+from scheduler.models import Pod, SavedScenario
+from scheduler.services import replays
+from scheduler.services.replays import NotKept, keep_next_sessions, replay, scenario_text
+from scheduler.services.sessions import SessionRunner
+from tests.histories import History, build_cluster
+from tests.worlds import job, node, run_session
+
+pytestmark = [pytest.mark.django_db]
+
+
+def decided_something() -> int:
+    node("n1", cpu="4")
+    job("train", replicas=3)
+    job("big", replicas=30)
+    return run_session().number
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize("seed", [11, 12])
+def test_every_kept_session_of_any_history_decides_the_same_again_bit_for_bit(seed: int):
+    build_cluster()
+    keep_next_sessions(20)
+    history, runner = History(seed), SessionRunner("test")
+    for step in range(40):
+        history.step()
+        if step % 2 == 0:
+            run_session(runner)
+
+    kept = list(SavedScenario.objects.values_list("session_number", flat=True))
+
+    assert len(kept) == 20
+    assert [number for number in kept if not replay(number).is_same] == []
+
+
+def test_a_saved_session_is_a_scenario_file_that_simulate_runs_with_the_same_outcome(tmp_path: Path):
+    number = decided_something()
+    file, out = tmp_path / "session.json", io.StringIO()
+
+    call_command("replay", number, save=str(file), stdout=io.StringIO())
+    call_command("simulate", str(file), output="json", stdout=out)
+
+    pods = Pod.objects.filter(phase="Bound").select_related("node")
+    assert json.loads(out.getvalue())["binds"] == {str(pod): pod.node.name for pod in pods if pod.node}
+
+
+def test_replay_says_that_the_outcome_is_the_same():
+    out = io.StringIO()
+
+    call_command("replay", decided_something(), stdout=out)
+
+    assert "The outcome is the one it had, bit for bit." in out.getvalue()
+
+
+def test_replay_says_when_it_is_not():
+    number = decided_something()
+    document = json.loads(scenario_text(number))
+    document["nodes"][0]["allocatable"]["cpu"] = "40"
+    SavedScenario.objects.update(content=gzip.compress(json.dumps(document).encode()))
+    err = io.StringIO()
+
+    with pytest.raises(SystemExit) as end:
+        call_command("replay", number, stdout=io.StringIO(), stderr=err)
+
+    assert end.value.code == 1
+    assert "decided something else then" in err.getvalue()
+
+
+def test_a_session_that_is_not_kept_is_refused_with_those_that_are():
+    number, err = decided_something(), io.StringIO()
+
+    with pytest.raises(SystemExit) as end:
+        call_command("replay", 4711, stderr=err)
+
+    assert end.value.code == 2
+    assert f"Session 4711 is not kept. The newest that are: {number}." in err.getvalue()
+    with pytest.raises(NotKept):
+        replay(4711)
+
+
+def test_a_session_that_decided_nothing_is_kept_only_when_asked_for():
+    node("n1", cpu="4")
+    runner = SessionRunner("test")
+    runner.run()
+    assert not SavedScenario.objects.exists()
+
+    keep_next_sessions(2)
+    for _ in range(4):
+        runner.run()
+
+    assert SavedScenario.objects.count() == 2
+    with pytest.raises(ValueError, match="0 sessions can not be kept"):
+        keep_next_sessions(0)
+
+
+def test_on_a_large_cluster_sessions_are_kept_only_when_asked_for(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(replays, "conf", lambda: replace(conf(), scenario_pods=2))
+    decided_something()
+    assert not SavedScenario.objects.exists()
+
+    call_command("replay", keep_next=1, stdout=io.StringIO())
+    result = run_session()
+
+    assert [row.session_number for row in SavedScenario.objects.all()] == [result.number]
+
+
+def test_only_the_newest_are_kept(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(replays, "conf", lambda: replace(conf(), scenarios_kept=2))
+    node("n1", cpu="40")
+    runner, numbers = SessionRunner("test"), []
+    for number in range(4):
+        job(f"job-{number}")
+        numbers.append(run_session(runner).number)
+    listed: Any = io.StringIO()
+
+    call_command("replay", stdout=listed)
+
+    assert [int(line.split()[0]) for line in listed.getvalue().splitlines()] == numbers[:1:-1]

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from scheduler.models import Change, ChangeHorizon, Decision, Event, Eviction, Job, Pod, PodClass, SchedulingSession
+from scheduler.services import retention
+from scheduler.services.events import EventNote, record_events
+from scheduler.services.retention import KEPT, tidy_up
+from tests.worlds import job
+
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+
+
+def finished(name: str, phase: str, days: float, ttl: int | None = None) -> Job:
+    made = job(name)
+    Job.objects.filter(pk=made.pk).update(phase=phase, finished_at=timezone.now() - timedelta(days=days), ttl_seconds_after_finished=ttl)
+    return made
+
+
+def test_rows_past_their_time_go_and_the_others_stay():
+    _, _, kept = KEPT["sessions"]
+    now = timezone.now()
+    old = SchedulingSession.objects.create(number=1, state="Done", started_at=now - kept - timedelta(minutes=1))
+    SchedulingSession.objects.create(number=2, state="Done", started_at=now - kept + timedelta(minutes=1))
+    Decision.objects.create(session=old, kind="Bind", pod_name="a", action="allocate", created_at=now)
+    Eviction.objects.create(
+        session=old, session_number=1, pod_name="a", podgroup_name="b", queue_name="c", action="reclaim", created_at=now
+    )
+
+    tidy_up()
+
+    assert [session.number for session in SchedulingSession.objects.all()] == [2]
+    assert Eviction.objects.get().session_number == 1
+
+
+def test_a_job_goes_when_its_time_to_live_is_over_with_all_it_had():
+    finished("short", "Completed", days=0.1, ttl=60)
+    finished("long", "Failed", days=0.1, ttl=86_400)
+
+    tidy_up()
+
+    assert [row.name for row in Job.objects.all()] == ["long"]
+    assert set(Pod.objects.values_list("podgroup__name", flat=True)) == {"long"}
+
+
+def test_a_suspended_job_is_not_over_however_long_it_waits():
+    finished("paused", "Aborted", days=400, ttl=60)
+    finished("done", "Completed", days=400)
+
+    tidy_up()
+
+    assert [row.name for row in Job.objects.all()] == ["paused"]
+
+
+def test_events_of_pods_go_long_before_those_of_their_podgroups():
+    hours_ago = timezone.now() - timedelta(hours=3)
+    record_events([EventNote("Pod", "a-0", "FailedScheduling"), EventNote("PodGroup", "a", "Unschedulable")], hours_ago)
+
+    tidy_up()
+
+    assert [event.kind for event in Event.objects.all()] == ["PodGroup"]
+
+
+def test_classes_that_no_pod_has_go():
+    job("a", cpu="1")
+    job("b", cpu="2")
+    Job.objects.filter(name="a").delete()
+
+    tidy_up()
+
+    assert [dict(row.requests)["cpu"] for row in PodClass.objects.all()] == [2000]
+
+
+def test_the_change_log_keeps_its_newest_entries_and_says_where_it_begins(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(retention, "CHANGES_KEPT", 5)
+    for number in range(10):
+        job(f"job-{number}")
+    before = Change.objects.count()
+
+    tidy_up()
+
+    assert Change.objects.count() < before or Change.objects.values("transaction").distinct().count() == 1
+    assert ChangeHorizon.objects.get().position > 0
