@@ -1,0 +1,32 @@
+"""`manage.py prepare`: tables up to date and, on an empty database, what an installation begins with."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from django.conf import settings
+from django.core.management import BaseCommand, call_command
+
+from scheduler.management.database import check_database_answers, check_database_not_newer
+from scheduler.services.cli_token import ensure_cli_token
+from scheduler.services.setup import first_start
+from scheduler.supervisor.problems import StartError
+
+
+class Command(BaseCommand):
+    help = "Brings the database's tables up to date; an empty one gets an administrator and, unless DEMO=0, a sample cluster."
+    requires_system_checks: list[str] = []
+
+    def handle(self, *_args: Any, **_options: Any) -> None:
+        try:
+            check_database_answers()
+            check_database_not_newer()
+        except StartError as problem:
+            sys.exit(str(problem))
+        call_command("migrate", interactive=False, verbosity=0)
+        made = first_start()
+        if settings.EMBEDDED:
+            ensure_cli_token()
+        if made.sample_loaded:
+            self.stdout.write("Loaded the sample cluster.")

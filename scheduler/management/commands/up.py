@@ -1,0 +1,18 @@
+"""`manage.py up`: run everything. manage.py itself comes here without loading Django; this entry puts it into `manage.py help`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from django.core.management import BaseCommand
+
+from scheduler.supervisor.up import main
+
+
+class Command(BaseCommand):
+    help = "Runs everything on this machine: Redis, web, workers and beat, until Ctrl-C (PORT, DEMO=0, DATABASE_URL, REDIS_URL)."
+    requires_system_checks: list[str] = []
+
+    def handle(self, *_args: Any, **_options: Any) -> None:
+        sys.exit(main())
