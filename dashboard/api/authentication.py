@@ -1,0 +1,59 @@
+"""Who is asking: a browser with its session and a CSRF token, or a program with a bearer token."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import authentication, exceptions
+from rest_framework.request import Request
+
+from scheduler.services.access import BadToken, token_user
+from scheduler.services.actors import Actor, Door
+
+
+class BearerAuthentication(authentication.BaseAuthentication):
+    """`Authorization: Bearer fum_…`; stands first, so that what is wrong with a token is said even beside a session."""
+
+    def authenticate(self, request: Request) -> tuple[Any, Any] | None:
+        scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
+        if not scheme:
+            return None
+        if scheme.lower() != "bearer" or not secret.strip():
+            raise exceptions.AuthenticationFailed("Only “Authorization: Bearer …” is understood here.")
+        try:
+            return token_user(secret.strip())
+        except BadToken as error:
+            raise exceptions.AuthenticationFailed(str(error)) from None
+
+    def authenticate_header(self, _request: Request) -> str:
+        return 'Bearer realm="Fumarole"'
+
+
+class SessionAuthentication(authentication.SessionAuthentication):
+    """As Django's, with CSRF checked on every write."""
+
+    def enforce_csrf(self, request: Request) -> None:
+        """Django's own request has the form's fields; here they have been read as an object already."""
+        super().enforce_csrf(request._request)  # type: ignore[arg-type]
+
+    def authenticate_header(self, _request: Request) -> str:
+        return 'Bearer realm="Fumarole"'
+
+
+def actor_of(request: Any, door: Door | None = None) -> Actor:
+    """Who asks, for services: the account, the token's scopes, the address and the request's id."""
+    token = getattr(request, "auth", None)
+    scopes = frozenset(token.scopes) if token is not None else None
+    return Actor(
+        name=request.user.get_username(),
+        door=door or _door(request),
+        user=request.user,
+        address=request.META.get("REMOTE_ADDR") or "",
+        request_id=getattr(request, "request_id", "") or getattr(getattr(request, "_request", None), "request_id", ""),
+        scopes=scopes,
+    )
+
+
+def _door(request: Any) -> Door:
+    agent = request.headers.get("User-Agent", "")
+    return Door.CLI if agent.startswith("vcctl/") else Door.API

@@ -1,0 +1,397 @@
+"""What every endpoint has: who asks and what he may, parameters, dry runs, versions, repeated requests, pages, chosen fields."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django_filters import FilterSet
+from rest_framework.exceptions import MethodNotAllowed, NotAuthenticated
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+from rest_framework.viewsets import ViewSetMixin
+
+from dashboard.api import repeats, rules
+from dashboard.api.authentication import BearerAuthentication, SessionAuthentication, actor_of
+from dashboard.api.browsable import BrowsableRenderer
+from dashboard.api.errors import PROBLEM_JSON, Refusal, bad_parameter, exception_handler, notice_json, problem
+from dashboard.api.fields import chosen, read_fields
+from dashboard.api.formats import (
+    FormParser,
+    JSONRenderer,
+    MergePatchParser,
+    MultiPartFormParser,
+    OldYAMLParser,
+    SafeYAMLParser,
+    StrictJSONParser,
+    YAMLRenderer,
+)
+from dashboard.api.pagination import CursorPages
+from dashboard.api.schema import EndpointSchema
+from dashboard.api.throttling import MinuteThrottle
+from scheduler.domain.access import Access
+from scheduler.selectors.access import access_of
+from scheduler.services.actors import Actor
+
+_WRITES = ("POST", "PUT", "PATCH", "DELETE")
+_EVERYWHERE = frozenset({"format", "fields"})
+_OF_LISTS = frozenset({"cursor", "page_size", "ordering", "search"})
+_TRUTHS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False, "": False}
+Rows = list[Any]  # named here: `list` is an action of every collection
+Objects = list[dict[str, Any]]
+Names = list[str]
+
+MOST_ITEMS = 1000
+"""Objects in one bulk request."""
+
+
+class Repeated(Exception):
+    """This very request was answered before; `answer` is the row."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+
+class Endpoint(APIView):
+    """`rules` says for each action who may even try; an action without one is refused (and a test fails)."""
+
+    authentication_classes = (BearerAuthentication, SessionAuthentication)
+    permission_classes = ()  # `rules` and the services decide
+    throttle_classes = (MinuteThrottle,)
+    parser_classes = (StrictJSONParser, MergePatchParser, SafeYAMLParser, OldYAMLParser, FormParser, MultiPartFormParser)
+    renderer_classes = (JSONRenderer, YAMLRenderer, BrowsableRenderer)
+    schema = EndpointSchema()
+    http_method_names = ["get", "head", "post", "put", "patch", "delete"]
+
+    rules: ClassVar[Mapping[str, rules.Rule]] = {}
+    parameters: ClassVar[frozenset[str]] = frozenset()  # query parameters beside those that all have
+    writes_are_dry_runnable: ClassVar[bool] = True
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        method = _method_of_form(request)
+        if method:
+            request.method = method
+            request.META.setdefault("HTTP_X_CSRFTOKEN", request.POST.get("csrfmiddlewaretoken", ""))  # Django looks there for these
+        return super().dispatch(request, *args, **kwargs)
+
+    def get_exception_handler(self) -> Any:
+        return exception_handler
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        if not request.user.is_authenticated:
+            raise NotAuthenticated("Sign in, or send a token as “Authorization: Bearer …”.")
+        self._check_names(kwargs)
+        self._check_parameters(request)
+        self._check_rule()
+        if request.method in _WRITES:
+            self._begin_write(request)
+
+    def _check_names(self, kwargs: Mapping[str, Any]) -> None:
+        if any("\x00" in str(value) for value in kwargs.values()):
+            raise Refusal("There is nothing of that name.", code=404, kind="not-found")
+
+    def _check_rule(self) -> None:
+        if self.request.method not in self.allowed_methods:
+            raise MethodNotAllowed(self.request.method or "")
+        rule = self.rules.get(self.action_name)
+        if rule is None:
+            raise Refusal(f"Nobody may {self.action_name} here.", code=403, kind="not-permitted")
+        rule(self.access)
+
+    @property
+    def action_name(self) -> str:
+        return getattr(self, "action", None) or (self.request.method or "").lower().replace("head", "get")
+
+    def _begin_write(self, request: Request) -> None:
+        if settings.READ_ONLY:
+            raise Refusal("This installation is read-only at the moment.", code=503, kind="read-only")
+        request._request.body  # noqa: B018 - read now: what is too large is refused before anything else is done
+        key = request.headers.get("Idempotency-Key", "")
+        if key and not self.dry_run:
+            self._claim(request, key)
+
+    def _claim(self, request: Request, key: str) -> None:
+        if len(key) > 128 or not key.isprintable():
+            raise bad_parameter("Idempotency-Key", "An Idempotency-Key has at most 128 printable characters.")
+        digest = repeats.digest_of(request.method or "", request.get_full_path(), request._request.body)
+        answered = repeats.claim(request.user, key, digest)
+        if answered is not None:
+            raise Repeated(answered)
+        self._claimed = (request.user, key)
+
+    def handle_exception(self, exc: Exception) -> Response:
+        if isinstance(exc, Repeated):
+            headers = {**exc.answer.headers, "Idempotent-Replayed": "true"}
+            return Response(exc.answer.body, status=exc.answer.status, headers=headers)
+        try:
+            return super().handle_exception(exc)
+        except Exception:
+            self._forget_claim()
+            raise
+
+    def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
+        response = super().finalize_response(request, response, *args, **kwargs)
+        self._keep_answer(response)
+        if getattr(response, "exception", False) and getattr(response, "accepted_renderer", None) is not None:
+            _as_problem(response)
+        for name, value in getattr(request, "rate_headers", {}).items():
+            response[name] = value
+        return response
+
+    def _keep_answer(self, response: Response) -> None:
+        claimed = getattr(self, "_claimed", None)
+        if claimed is None:
+            return
+        if response.status_code >= 500:
+            self._forget_claim()
+        else:
+            kept = {name: response[name] for name in ("ETag", "Location") if name in response}
+            repeats.keep(*claimed, status=response.status_code, headers=kept, body=response.data)
+
+    def _forget_claim(self) -> None:
+        claimed = getattr(self, "_claimed", None)
+        if claimed is not None:
+            repeats.forget(*claimed)
+
+    # Who asks
+
+    @property
+    def actor(self) -> Actor:
+        return actor_of(self.request)
+
+    @property
+    def access(self) -> Access:
+        """What the caller may do, read once a request."""
+        found: Access | None = getattr(self.request, "known_access", None)
+        if found is None:
+            token: Any = self.request.auth
+            found = access_of(self.request.user, token.scopes if token is not None else None)
+            self.request.known_access = found  # type: ignore[attr-defined]
+        return found
+
+    # What he asks for
+
+    @property
+    def known_parameters(self) -> frozenset[str]:
+        known = _EVERYWHERE | self.parameters
+        if self.request.method in _WRITES and self.writes_are_dry_runnable:
+            known |= {"dry_run"}
+        return known
+
+    def _check_parameters(self, request: Request) -> None:
+        known = self.known_parameters
+        for name, values in request.query_params.lists():
+            if name not in known:
+                near = difflib.get_close_matches(name, known, 1, 0.6)
+                fix = f"did you mean {near[0]}?" if near else f"known here: {', '.join(sorted(known))}"
+                raise bad_parameter(name[:80], f"There is no parameter {name[:80]} here.", fix)
+            if any("\x00" in value for value in values):
+                raise bad_parameter(name, f"{name} has a character that can not be used.")
+
+    def truth(self, name: str, default: bool = False) -> bool:
+        text = self.request.query_params.get(name)
+        if text is None:
+            return default
+        if text.lower() not in _TRUTHS:
+            raise bad_parameter(name, f"{name} is “{text[:20]}”; it must be true or false.", "write true or false")
+        return _TRUTHS[text.lower()]
+
+    @property
+    def dry_run(self) -> bool:
+        return self.truth("dry_run")
+
+    @property
+    def expected_version(self) -> int | None:
+        """The version that If-Match asks for; one that nothing can have where it is no version of ours."""
+        text = self.request.headers.get("If-Match", "").strip()
+        if not text or text == "*":
+            return None
+        text = text.removeprefix("W/")  # an answer that was compressed on its way has a weak one
+        number = text.strip('"')
+        return int(number) if text == f'"{number}"' and number.isascii() and number.isdigit() and len(number) < 19 else -1
+
+    @contextmanager
+    def rehearsal(self) -> Iterator[None]:
+        """What is written inside is shown in the answer, and undone at the end of a dry run."""
+        with transaction.atomic():
+            yield
+            if self.dry_run:
+                transaction.set_rollback(True)
+
+    # Answers
+
+    def saved(self, body: dict[str, Any], notices: Iterable[Any], *, changed: bool = True, created: bool = False, **more: Any) -> Response:
+        """An object as stored, with the warnings that the request earned."""
+        full = {**body, "warnings": [notice_json(notice) for notice in notices], "changed": changed}
+        return self.answer(full, 201 if created and not self.dry_run else 200, **more)
+
+    def answer(self, body: Any, status: int = 200, *, version: int | None = None, location: str = "") -> Response:
+        headers = {}
+        if version is not None and not self.dry_run:
+            headers["ETag"] = f'"{version}"'
+        if location and not self.dry_run:
+            headers["Location"] = location
+        return Response(chosen(body, read_fields(self.request)), status=status, headers=headers)
+
+    @property
+    def reason(self) -> str:
+        """The reason that goes with a command, from the body or the address."""
+        body = self.request.data
+        if body in ({}, [], None, ""):
+            return ""
+        if not isinstance(body, Mapping):
+            raise Refusal('The body of a command is an object such as {"reason": "maintenance"}.', kind="invalid-request")
+        unknown = sorted(set(body) - {"reason"})
+        if unknown:
+            raise bad_parameter(str(unknown[0])[:80], f"A command has no {str(unknown[0])[:80]}; it takes a reason.", "leave it out")
+        reason = body.get("reason") or ""
+        if not isinstance(reason, str) or len(reason) > 1024 or "\x00" in reason:
+            raise bad_parameter("reason", "A reason is a text of at most 1,024 characters.")
+        return reason
+
+
+class EndpointSet(ViewSetMixin, Endpoint):
+    """A collection: its rows are read by `query`, shown by `present`, in pages."""
+
+    lookups: ClassVar[tuple[str, ...]] = ("name",)
+    verbs: ClassVar[Mapping[str, Mapping[str, str]]] = {}  # what stands behind an object: path -> {method: action}
+    collection_verbs: ClassVar[Mapping[str, Mapping[str, str]]] = {}
+    filter_class: ClassVar[type[FilterSet] | None] = None
+    orderings: ClassVar[Mapping[str, str]] = {}  # what `ordering=` may name -> the column
+    default_ordering: ClassVar[str] = "name"
+    search_fields: ClassVar[tuple[str, ...]] = ()
+    kind: ClassVar[str] = ""
+
+    @property
+    def known_parameters(self) -> frozenset[str]:
+        known = super().known_parameters
+        if self.action_name == "list":
+            known |= _OF_LISTS | frozenset(self.filter_class.base_filters if self.filter_class else ())
+        return known
+
+    def query(self) -> QuerySet[Any]:
+        raise NotImplementedError
+
+    def present(self, rows: Rows) -> Objects:
+        raise NotImplementedError
+
+    def list(self, request: Request, *_args: Any, **_kwargs: Any) -> Response:
+        return self.page(self.filtered(self.query()))
+
+    def page(self, query: QuerySet[Any], present: Callable[[Rows], Objects] | None = None) -> Response:
+        pages = CursorPages(self.request, self.ordering)
+        rows = (present or self.present)(pages.rows(query))
+        wanted = read_fields(self.request)
+        return Response(pages.answer([chosen(row, wanted) for row in rows] if wanted else rows))
+
+    @property
+    def ordering(self) -> Names:
+        asked = self.request.query_params.get("ordering", "") or self.default_ordering
+        return [self._column(name.strip()) for name in asked.split(",") if name.strip()][:4] or [self._column(self.default_ordering)]
+
+    def _column(self, name: str) -> str:
+        plain = name.lstrip("-")
+        if plain not in self.orderings:
+            known = ", ".join(self.orderings)
+            raise bad_parameter("ordering", f"This list can not be ordered by {plain[:40]}.", f"one of {known}; - in front turns it round")
+        return ("-" if name.startswith("-") else "") + self.orderings[plain]
+
+    def filtered(self, query: QuerySet[Any]) -> QuerySet[Any]:
+        query = self._searched(query)
+        if self.filter_class is None:
+            return query
+        filters = self.filter_class(self.request.query_params, queryset=query, request=self.request)
+        if not filters.is_valid():
+            name, messages = next(iter(filters.errors.items()))
+            raise bad_parameter(name, f"{name}: {' '.join(messages)}")
+        found: QuerySet[Any] = filters.qs
+        return found
+
+    def _searched(self, query: QuerySet[Any]) -> QuerySet[Any]:
+        from django.db.models import Q
+
+        words = self.request.query_params.get("search", "").split()[:8]
+        for word in words:
+            places = Q()
+            for column in self.search_fields:
+                places |= Q(**{f"{column}__icontains": word})
+            query = query.filter(places)
+        return query
+
+    def found(self, **where: str) -> Any:
+        """The row that the address names, among those that the caller may see."""
+        where = where or {name: self.kwargs[name] for name in self.lookups}
+        row = self.query().filter(**self.lookup(where)).first()
+        if row is None:
+            name = "/".join(where.values())
+            raise Refusal(f"There is no {self.kind} {name[:120]}.", code=404, kind="not-found")
+        return row
+
+    def lookup(self, where: Mapping[str, str]) -> dict[str, Any]:
+        return dict(where)
+
+    def retrieve(self, request: Request, *_args: Any, **_kwargs: Any) -> Response:
+        row = self.found()
+        return self.answer(self.present([row])[0], version=getattr(row, "resource_version", None))
+
+    def each(self, make: Callable[[Any], Response]) -> Response:
+        """One object, or a list of them with a result for each."""
+        body = self.request.data
+        if not isinstance(body, list):
+            return make(body)
+        if len(body) > MOST_ITEMS:
+            raise Refusal(f"There are {len(body)} objects in the list; {MOST_ITEMS} at once are the most.", kind="too-many")
+        return Response({"results": [self._item(index, item, make) for index, item in enumerate(body)]})
+
+    def _item(self, index: int, item: Any, make: Callable[[Any], Response]) -> dict[str, Any]:
+        try:
+            response = make(item)
+        except Exception as error:
+            response = self.handle_exception(error)
+            return {"index": index, "status": response.status_code, "object": None, "problem": response.data}
+        return {"index": index, "status": response.status_code, "object": response.data, "problem": None}
+
+
+def visible(query: QuerySet[Any], access: Access, column: str = "queue__name") -> QuerySet[Any]:
+    """Only rows of queues that the caller may see."""
+    return query if access.visible is None else query.filter(**{f"{column}__in": sorted(access.visible)})
+
+
+def _method_of_form(request: HttpRequest) -> str:
+    """PUT, PATCH and DELETE of the browsable pages' forms; CSRF is checked like for any other."""
+    if request.method != "POST" or request.content_type not in (FormParser.media_type, MultiPartFormParser.media_type):
+        return ""
+    request.body  # noqa: B018 - kept: once the form's fields have been read it could not be any more
+    method = request.POST.get("_method", "").upper()
+    return method if method in ("PUT", "PATCH", "DELETE") else ""
+
+
+def _as_problem(response: Response) -> None:
+    """Errors are JSON whatever was asked for, but for a reader of the browsable pages."""
+    if response.accepted_renderer.format != "api":
+        response.accepted_renderer = JSONRenderer()
+        response.accepted_media_type = PROBLEM_JSON
+        response.content_type = PROBLEM_JSON
+
+
+class NothingHere(Endpoint):
+    """Whatever address below /api/v1/ has no endpoint."""
+
+    schema = None  # type: ignore[assignment]
+    rules: ClassVar[Mapping[str, rules.Rule]] = {}
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        raise Refusal("There is nothing at this address. /api/v1/ lists what there is.", code=404, kind="not-found")
+
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return Response(problem(404, ""), status=404)
+
+    post = put = patch = delete = get

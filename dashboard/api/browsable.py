@@ -1,0 +1,129 @@
+"""The API as pages in the site's look: each answer readable, each write with a form, and every request as a curl line."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from django.template import loader
+from rest_framework import renderers
+from rest_framework.request import Request
+
+from dashboard.api.formats import to_yaml
+
+_WITH_BODY = ("POST", "PUT", "PATCH")
+_STORED = ("warnings", "changed", "status")
+
+
+class BrowsableRenderer(renderers.BaseRenderer):
+    media_type = "text/html"
+    format = "api"
+    charset = "utf-8"
+
+    def render(self, data: Any, accepted_media_type: str | None = None, renderer_context: Mapping[str, Any] | None = None) -> str:
+        context = renderer_context or {}
+        request, response, view = context["request"], context["response"], context["view"]
+        page = {
+            "request": request,
+            "status": response.status_code,
+            "status_text": response.status_text,
+            "headers": sorted((name, value) for name, value in response.items() if name != "Content-Type"),
+            "content": json.dumps(data, indent=2, ensure_ascii=False, default=str),
+            "title": _title(view),
+            "crumbs": _crumbs(request),
+            "links": _links(data, request),
+            "verbs": _verbs(view, request),
+            "forms": [_form(method, view, data) for method in _WITH_BODY if method in view.allowed_methods and _may_have(view, method)],
+            "may_delete": "DELETE" in view.allowed_methods,
+            "curl": _curl(request),
+            "parameters": sorted(getattr(view, "known_parameters", ())) if request.user.is_authenticated else [],
+        }
+        if response.status_code == 204:
+            response.status_code = 200
+        return loader.render_to_string("rest_framework/api.html", page, request=_plain(request))
+
+
+def _plain(request: Request) -> Any:
+    """Django's own request, with the account that the API found."""
+    plain = request._request
+    plain.user = request.user
+    return plain
+
+
+def _title(view: Any) -> str:
+    name = type(view).__name__
+    place = "/".join(view.kwargs.get(lookup, "") for lookup in getattr(view, "lookups", ()) if lookup in view.kwargs)
+    return f"{place} · {name}" if place else name
+
+
+def _crumbs(request: Request) -> list[tuple[str, str]]:
+    parts = [part for part in request.path.split("/") if part]
+    return [(part, "/" + "/".join(parts[: index + 1]) + "/") for index, part in enumerate(parts) if index > 0]
+
+
+def _links(data: Any, request: Request) -> list[tuple[str, str]]:
+    """Where to go on: pages, and each object of a list."""
+    if not isinstance(data, dict):
+        return []
+    pages = [(name.capitalize(), data[name]) for name in ("previous", "next") if isinstance(data.get(name), str)]
+    tables = [(name, url) for title in ("collections", "singletons", "sets") for name, url in (data.get(title) or {}).items()]
+    objects = [_place(item, request) for item in data.get("results") or [] if isinstance(item, dict) and "metadata" in item]
+    return pages + tables + [found for found in objects if found]
+
+
+def _place(item: dict[str, Any], request: Request) -> tuple[str, str] | None:
+    metadata = item.get("metadata") or {}
+    if not metadata.get("name"):
+        return None
+    base = "/".join(request.path.split("/")[:4])
+    name = f"{metadata['namespace']}/{metadata['name']}" if metadata.get("namespace") else metadata["name"]
+    return name, f"{base}/{name}/"
+
+
+def _verbs(view: Any, request: Request) -> list[tuple[str, str]]:
+    """The sub-paths of an object, to be read or, with a form, to be told."""
+    if not view.kwargs or getattr(view, "action", "") not in ("retrieve", "update", "partial_update"):
+        return []
+    return [(verb, f"{request.path.rstrip('/')}/{verb}/") for verb in getattr(view, "verbs", {})]
+
+
+def _may_have(view: Any, method: str) -> bool:
+    form = _declared(view, method)
+    return form is not None and form.takes is not None
+
+
+def _declared(view: Any, method: str) -> Any:
+    actions = getattr(view, "action_map", None) or {}
+    return getattr(view, "forms", {}).get(actions.get(method.lower(), method.lower()))
+
+
+def _form(method: str, view: Any, data: Any) -> dict[str, str]:
+    """What a form begins with: the object itself where it is changed, an example where one is made."""
+    form = _declared(view, method)
+    content: Any = {}
+    if method == "PUT" and isinstance(data, dict) and "spec" in data:
+        content = {key: value for key, value in data.items() if key not in _STORED}
+    elif form.examples:
+        content = form.examples[0].value
+    return {"method": method, "content": to_yaml(content) if content else "", "summary": form.summary or f"{method} {view.kwargs or ''}"}
+
+
+def _curl(request: Request) -> str:
+    parts = ["curl", "-H", "Authorization: Bearer $FUMAROLE_TOKEN"]
+    if request.method != "GET":
+        parts += ["-X", request.method or "GET"]
+        text = getattr(request, "raw_text", "")
+        if text:
+            parts += ["-H", "Content-Type: application/yaml", "--data-binary", text]
+    parts.append(_without_format(request.build_absolute_uri()))
+    return " ".join(part if part.startswith("$") else _quoted(part) for part in parts)
+
+
+def _quoted(part: str) -> str:
+    return f'"{part}"' if "$FUMAROLE_TOKEN" in part else shlex.quote(part)
+
+
+def _without_format(url: str) -> str:
+    return url.replace("?format=api&", "?").replace("&format=api", "").replace("?format=api", "")

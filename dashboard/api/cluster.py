@@ -1,0 +1,336 @@
+"""/api/v1/nodes/, namespaces/, priorityclasses/, policy/ and cluster/: what belongs to the cluster and to no queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from django.db.models import Count, QuerySet
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from dashboard.api import rules, shapes
+from dashboard.api.base import Endpoint, EndpointSet, Objects, Rows
+from dashboard.api.errors import Refusal, bad_parameter, notice_json, violation_json
+from dashboard.api.filters import NameFilters, NodeFilters
+from dashboard.api.objects import namespace_object, node_object, priority_class_object, record_object, stamp
+from dashboard.api.schema import Form
+from scheduler.admission.violations import Notice, Rejected
+from scheduler.domain.resources import NOTHING, Resources
+from scheduler.models import ClusterState, Namespace, Node, Pod, PriorityClass
+from scheduler.selectors.facts import ALLOCATED_PHASES
+from scheduler.services import catalog, nodes
+from scheduler.services.policies import DEFAULT_VERSION, check_policy, policy_text, replace_policy
+from scheduler.services.scheduling import pause_scheduling, resume_scheduling, set_period
+
+_NODE_COMMAND = Form(shapes.NodeCommandAnswer, takes=shapes.Reason, errors=(404, 409), optional_body=True)
+
+
+def allocated_on(ids: list[int]) -> dict[int, tuple[Resources, int]]:
+    """What pods use of each node, and how many there are: summed by class of pods, in one query."""
+    sums: dict[int, tuple[Resources, int]] = {}
+    rows = Pod.objects.filter(node_id__in=ids, phase__in=(*ALLOCATED_PHASES, "Releasing", "Unknown")).order_by()
+    for node_id, requests, number in rows.values_list("node_id", "pod_class__requests").annotate(number=Count("id")):
+        before, count = sums.get(node_id, (NOTHING, 0))
+        sums[node_id] = (before + Resources(requests) * number, count + number)
+    return sums
+
+
+class Nodes(EndpointSet):
+    kind = "node"
+    filter_class = NodeFilters
+    search_fields = ("name", "kind")
+    orderings: ClassVar[Mapping[str, str]] = {"name": "name", "created": "created_at"}
+    verbs: ClassVar[Mapping[str, Mapping[str, str]]] = {name: {"post": name} for name in ("cordon", "uncordon", "drain")}
+    rules: ClassVar[Mapping[str, rules.Rule]] = {
+        **dict.fromkeys(("list", "retrieve"), rules.MEMBER),
+        **dict.fromkeys(("create", "update", "partial_update", "destroy"), rules.CLUSTER_ADMIN),
+        **dict.fromkeys(("cordon", "uncordon", "drain"), rules.CLUSTER_OPERATE),
+    }
+    forms: ClassVar[Mapping[str, Form]] = {
+        "list": Form(shapes.Node, many=True),
+        "retrieve": Form(shapes.Node),
+        "create": Form(shapes.saved(shapes.Node), shapes.NodeManifest, 201, bulk=True),
+        "update": Form(shapes.saved(shapes.Node), shapes.NodeManifest),
+        "partial_update": Form(shapes.saved(shapes.Node), shapes.NodeManifest),
+        "destroy": Form(shapes.Gone),
+        **dict.fromkeys(("cordon", "uncordon", "drain"), _NODE_COMMAND),
+    }
+
+    def query(self) -> QuerySet[Any]:
+        return Node.objects.all()
+
+    def present(self, rows: Rows) -> Objects:
+        used = allocated_on([node.pk for node in rows])
+        return [node_object(node, *used.get(node.pk, (NOTHING, 0))) for node in rows]
+
+    def create(self, request: Request) -> Response:
+        return self.each(self._create)
+
+    def _create(self, manifest: Any) -> Response:
+        with self.rehearsal():
+            made = nodes.create_node(manifest, by=self.actor)
+            body = self.present([made.node])[0]
+        return self.saved(body, made.notices, created=True, version=made.node.resource_version, location=f"/api/v1/nodes/{made.node.name}/")
+
+    def update(self, request: Request, name: str) -> Response:
+        return self._update(name, merge=False)
+
+    def partial_update(self, request: Request, name: str) -> Response:
+        return self._update(name, merge=True)
+
+    def _update(self, name: str, merge: bool) -> Response:
+        self.found()
+        with self.rehearsal():
+            made = nodes.update_node(name, self.request.data, by=self.actor, merge=merge, expected_version=self.expected_version)
+            body = self.present([made.node])[0]
+        return self.saved(body, made.notices, changed=made.changed, version=made.node.resource_version)
+
+    def destroy(self, request: Request, name: str) -> Response:
+        self.found()
+        nodes.delete_node(name, by=self.actor, expected_version=self.expected_version, dry_run=self.dry_run)
+        return self.answer({"message": f"{name} was taken away.", "dryRun": self.dry_run})
+
+    def cordon(self, request: Request, name: str) -> Response:
+        return self._command(name, "cordon", nodes.cordon_node)
+
+    def uncordon(self, request: Request, name: str) -> Response:
+        return self._command(name, "uncordon", nodes.uncordon_node)
+
+    def drain(self, request: Request, name: str) -> Response:
+        return self._command(name, "drain", nodes.drain_node)
+
+    def _command(self, name: str, verb: str, act: Callable[..., nodes.NodeCommandResult]) -> Response:
+        self.found()
+        result = act(name, by=self.actor, reason=self.reason, dry_run=self.dry_run)
+        body = {"changed": result.changed, "message": result.message, "dryRun": self.dry_run}
+        return self.answer({**body, "command": verb, "node": name, "pods": result.pods})
+
+
+class _Catalog(EndpointSet):
+    """Namespaces and priority classes, which are kept alike."""
+
+    entries: ClassVar[catalog.Kind]
+    filter_class = NameFilters
+    search_fields = ("name",)
+    orderings: ClassVar[Mapping[str, str]] = {"name": "name", "created": "created_at"}
+    rules: ClassVar[Mapping[str, rules.Rule]] = {
+        **dict.fromkeys(("list", "retrieve"), rules.MEMBER),
+        **dict.fromkeys(("create", "update", "partial_update", "destroy"), rules.CLUSTER_ADMIN),
+    }
+
+    def query(self) -> QuerySet[Any]:
+        found: QuerySet[Any] = self.entries.model.objects.all()
+        return found
+
+    def shown(self, row: Any) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def present(self, rows: Rows) -> Objects:
+        return [self.shown(row) for row in rows]
+
+    def create(self, request: Request) -> Response:
+        return self.each(self._create)
+
+    def _create(self, manifest: Any) -> Response:
+        made = catalog.create_entry(self.entries, manifest, by=self.actor, dry_run=self.dry_run)
+        place = f"/api/v1/{self.basename}/{made.row.name}/"
+        return self.saved(self.shown(made.row), made.notices, created=True, version=made.row.resource_version, location=place)
+
+    def update(self, request: Request, name: str) -> Response:
+        return self._update(name, merge=False)
+
+    def partial_update(self, request: Request, name: str) -> Response:
+        return self._update(name, merge=True)
+
+    def _update(self, name: str, merge: bool) -> Response:
+        self.found()
+        made = catalog.update_entry(
+            self.entries,
+            name,
+            self.request.data,
+            by=self.actor,
+            merge=merge,
+            expected_version=self.expected_version,
+            dry_run=self.dry_run,
+        )
+        return self.saved(self.shown(made.row), made.notices, changed=made.changed, version=made.row.resource_version)
+
+    def destroy(self, request: Request, name: str) -> Response:
+        self.found()
+        catalog.delete_entry(self.entries, name, by=self.actor, expected_version=self.expected_version, dry_run=self.dry_run)
+        return self.answer({"message": f"{name} was deleted.", "dryRun": self.dry_run})
+
+
+def _catalog_forms(shape: Any, manifest: Any) -> dict[str, Form]:
+    return {
+        "list": Form(shape, many=True),
+        "retrieve": Form(shape),
+        "create": Form(shapes.saved(shape), manifest, 201, bulk=True),
+        "update": Form(shapes.saved(shape), manifest),
+        "partial_update": Form(shapes.saved(shape), manifest),
+        "destroy": Form(shapes.Gone),
+    }
+
+
+class Namespaces(_Catalog):
+    kind = "namespace"
+    entries = catalog.NAMESPACES
+    forms: ClassVar[Mapping[str, Form]] = _catalog_forms(shapes.Namespace, shapes.NamespaceManifest)
+
+    def shown(self, row: Namespace) -> dict[str, Any]:
+        return namespace_object(row)
+
+
+class PriorityClasses(_Catalog):
+    kind = "priority class"
+    entries = catalog.PRIORITY_CLASSES
+    forms: ClassVar[Mapping[str, Form]] = _catalog_forms(shapes.PriorityClass, shapes.PriorityClassManifest)
+    orderings: ClassVar[Mapping[str, str]] = {"name": "name", "value": "value", "created": "created_at"}
+
+    def shown(self, row: PriorityClass) -> dict[str, Any]:
+        return priority_class_object(row)
+
+
+# Singletons
+
+
+def policy_object(state: ClusterState) -> dict[str, Any]:
+    version = state.policy
+    status = {
+        "author": version.author if version else "",
+        "reason": version.reason if version else "",
+        "since": stamp(version.created_at) if version and version.pk else None,
+        "warnings": list(version.warnings) if version else [],
+        "isDefault": version is None,
+    }
+    body = record_object("Policy", "policy", version.created_at if version else None, {"policy": policy_text(state)}, status)
+    body["metadata"]["resourceVersion"] = str(state.policy_id or DEFAULT_VERSION)
+    return body
+
+
+def _policy_of(request: Request) -> tuple[str, str]:
+    """The text of the policy and the reason: an object with `spec.policy`, or the policy itself as YAML."""
+    body = request.data
+    if isinstance(body, Mapping) and isinstance(body.get("spec"), Mapping) and isinstance(body["spec"].get("policy"), str):
+        reason = body.get("reason")
+        return body["spec"]["policy"], reason if isinstance(reason, str) else ""
+    if isinstance(body, Mapping) and ("actions" in body or "tiers" in body):
+        return getattr(request, "raw_text", ""), ""
+    raise Refusal('Send {"spec": {"policy": "…"}} with the text of the policy, or the policy itself as YAML.', kind="invalid-request")
+
+
+class Policy(Endpoint):
+    basename = "policy"
+    rules: ClassVar[Mapping[str, rules.Rule]] = {"get": rules.MEMBER, "put": rules.CLUSTER_ADMIN}
+    forms: ClassVar[Mapping[str, Form]] = {
+        "get": Form(shapes.Policy, summary="The policy in force"),
+        "put": Form(shapes.saved(shapes.Policy), shapes.GivenPolicy, summary="Replace the policy"),
+    }
+
+    def get(self, request: Request) -> Response:
+        state = ClusterState.objects.select_related("policy").get(pk=1)
+        return self.answer(policy_object(state), version=state.policy_id or DEFAULT_VERSION)
+
+    def put(self, request: Request) -> Response:
+        text, reason = _policy_of(request)
+        with self.rehearsal():
+            made = replace_policy(text, by=self.actor, reason=reason, expected_version=self.expected_version)
+            body = policy_object(made.state)
+        return self.saved(body, made.notices, changed=made.changed, version=made.state.policy_id or DEFAULT_VERSION)
+
+
+class PolicyValidate(Endpoint):
+    basename = "policy_validate"
+    writes_are_dry_runnable = False
+    rules: ClassVar[Mapping[str, rules.Rule]] = {"post": rules.MEMBER}
+    forms: ClassVar[Mapping[str, Form]] = {"post": Form(shapes.CheckedPolicy, shapes.GivenPolicy, summary="Check a policy")}
+
+    def post(self, request: Request) -> Response:
+        text, _ = _policy_of(request)
+        try:
+            reading = check_policy(text)
+        except Rejected as refusal:
+            return self.answer({"valid": False, "violations": [violation_json(item) for item in refusal.violations], "warnings": []})
+        notices = [Notice("policy_without_effect", "", warning.message, warning.place) for warning in reading.warnings]
+        return self.answer({"valid": True, "violations": [], "warnings": [notice_json(notice) for notice in notices]})
+
+
+def cluster_object(state: ClusterState) -> dict[str, Any]:
+    status = {
+        "paused": state.paused,
+        "pausedBy": state.paused_by,
+        "pausedAt": stamp(state.paused_at),
+        "pauseReason": state.pause_reason,
+        "lastSession": state.last_session,
+        "lastSessionAt": stamp(state.last_session_at),
+        "total": state.total.to_quantities(),
+        "allocated": state.allocated.to_quantities(),
+        "nodes": Node.objects.count(),
+        "warnings": [warning if isinstance(warning, dict) else {"message": str(warning)} for warning in state.warnings],
+    }
+    return record_object("Cluster", state.name, None, {"periodSeconds": state.period_seconds}, status)
+
+
+class Cluster(Endpoint):
+    basename = "cluster"
+    rules: ClassVar[Mapping[str, rules.Rule]] = {"get": rules.MEMBER, "patch": rules.CLUSTER_ADMIN}
+    forms: ClassVar[Mapping[str, Form]] = {
+        "get": Form(shapes.Cluster, summary="The cluster and its scheduler"),
+        "patch": Form(shapes.saved(shapes.Cluster), shapes.GivenCluster, summary="Change the period of sessions"),
+    }
+
+    def get(self, request: Request) -> Response:
+        return self.answer(cluster_object(ClusterState.objects.get(pk=1)))
+
+    def patch(self, request: Request) -> Response:
+        seconds = _period_of(request.data)
+        with self.rehearsal():
+            before = ClusterState.objects.get(pk=1).period_seconds
+            try:
+                set_period(seconds, by=self.actor)
+            except ValueError as error:
+                raise bad_parameter("spec.periodSeconds", f"{str(error)[0].upper()}{str(error)[1:]}.") from None
+            body = cluster_object(ClusterState.objects.get(pk=1))
+        return self.saved(body, (), changed=before != seconds)
+
+
+def _period_of(body: Any) -> float:
+    spec = body.get("spec") if isinstance(body, Mapping) else None
+    value = spec.get("periodSeconds") if isinstance(spec, Mapping) else None
+    try:  # a number with a point comes as its text
+        if isinstance(value, bool) or not isinstance(value, (int, str)) or len(str(value)) > 20:
+            raise ValueError
+        return float(value)
+    except ValueError:
+        raise bad_parameter("spec.periodSeconds", 'Give {"spec": {"periodSeconds": 1}}, in seconds.') from None
+
+
+class ClusterCommand(Endpoint):
+    rules: ClassVar[Mapping[str, rules.Rule]] = {"post": rules.CLUSTER_OPERATE}
+    forms: ClassVar[Mapping[str, Form]] = {"post": Form(shapes.ClusterCommandAnswer, takes=shapes.Reason, optional_body=True)}
+    verb: ClassVar[str]
+
+    def act(self) -> bool:
+        raise NotImplementedError
+
+    def post(self, request: Request) -> Response:
+        with self.rehearsal():
+            changed = self.act()
+            paused = ClusterState.objects.values_list("paused", flat=True).get(pk=1)
+        done = f"Scheduling is {self.verb}d." if changed else f"Scheduling is {self.verb}d already; nothing was changed."
+        return self.answer({"changed": changed, "message": done, "dryRun": self.dry_run, "command": self.verb, "paused": paused})
+
+
+class ClusterPause(ClusterCommand):
+    basename, verb = "cluster_pause", "pause"
+
+    def act(self) -> bool:
+        return pause_scheduling(by=self.actor, reason=self.reason)
+
+
+class ClusterResume(ClusterCommand):
+    basename, verb = "cluster_resume", "resume"
+
+    def act(self) -> bool:
+        return resume_scheduling(by=self.actor, reason=self.reason)

@@ -1,0 +1,223 @@
+"""/api/v1/queues/: the tree of queues, and its commands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from django.db.models import QuerySet
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiExample
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from dashboard.api import rules, shapes
+from dashboard.api.base import EndpointSet, Objects, Rows, visible
+from dashboard.api.errors import bad_parameter
+from dashboard.api.fields import chosen, read_fields
+from dashboard.api.filters import QueueFilters
+from dashboard.api.formats import Documents
+from dashboard.api.objects import queue_export, queue_object, queue_tree, stamp
+from dashboard.api.schema import Form, query
+from scheduler.domain.lifecycle import QueueCommand
+from scheduler.domain.resources import Resources
+from scheduler.models import Queue, QueueSample
+from scheduler.selectors.queue_objects import QueueCounts, queue_counts, queue_values, subtree_ids
+from scheduler.services.commands import CommandOutcome
+from scheduler.services.queues import command_queue, create_queue, delete_queue, update_queue
+
+_STEPS = {"raw": QueueSample.RAW, "minute": QueueSample.MINUTE, "hour": QueueSample.HOUR}
+_MOST_SAMPLES = 5000
+_EXAMPLE = OpenApiExample(
+    "A team's queue",
+    request_only=True,
+    value={
+        "metadata": {"name": "team-a"},
+        "spec": {"parent": "root", "weight": 4, "deserved": {"cpu": "64", "nvidia.com/gpu": "8"}, "guarantee": {"resource": {"cpu": "8"}}},
+    },
+)
+
+
+def command_answer(outcome: CommandOutcome, dry_run: bool) -> dict[str, Any]:
+    return {
+        "changed": outcome.changed,
+        "message": outcome.message,
+        "dryRun": dry_run,
+        "command": outcome.action.value,
+        "queue": outcome.queue,
+        "queues": outcome.queues,
+        "podgroups": outcome.podgroups,
+        "pods": outcome.pods,
+        "users": outcome.users,
+        "warnings": outcome.warnings,
+    }
+
+
+_COMMAND = Form(shapes.CommandAnswer, takes=shapes.Reason, errors=(404, 409), optional_body=True)
+_READ = Form(shapes.Queue)
+
+
+class Queues(EndpointSet):
+    kind = "queue"
+    filter_class = QueueFilters
+    search_fields = ("name",)
+    orderings: ClassVar[Mapping[str, str]] = {
+        "name": "name",
+        "weight": "weight",
+        "priority": "priority",
+        "state": "state",
+        "created": "created_at",
+    }
+    verbs: ClassVar[Mapping[str, Mapping[str, str]]] = {
+        "open": {"post": "open"},
+        "close": {"post": "close"},
+        "suspend": {"post": "suspend"},
+        "resume": {"post": "resume"},
+        "children": {"get": "children"},
+        "tree": {"get": "tree"},
+        "history": {"get": "history"},
+        "export": {"get": "export"},
+    }
+    rules: ClassVar[Mapping[str, rules.Rule]] = {
+        **dict.fromkeys(("list", "retrieve", "children", "tree", "history", "export"), rules.signed_in),
+        **dict.fromkeys(("create", "destroy"), rules.ADMIN),
+        **dict.fromkeys(("update", "partial_update", "open", "close", "suspend", "resume"), rules.OPERATE),
+    }
+    forms: ClassVar[Mapping[str, Form]] = {
+        "list": Form(shapes.Queue, many=True, summary="All queues that you may see"),
+        "retrieve": _READ,
+        "create": Form(shapes.saved(shapes.Queue), shapes.QueueManifest, 201, bulk=True, examples=(_EXAMPLE,)),
+        "update": Form(shapes.saved(shapes.Queue), shapes.QueueManifest),
+        "partial_update": Form(shapes.saved(shapes.Queue), shapes.QueueManifest),
+        "destroy": Form(
+            shapes.DeletedQueues, parameters=(query("cascade", "Delete everything below it too, children first.", OpenApiTypes.BOOL),)
+        ),
+        "open": _COMMAND,
+        "close": _COMMAND,
+        "suspend": _COMMAND,
+        "resume": _COMMAND,
+        "children": Form(shapes.Queue, many=True),
+        "tree": Form(shapes.QueueTree, parameters=(query("flat", "One list instead of a nest: `{results: […]}`.", OpenApiTypes.BOOL),)),
+        "history": Form(
+            shapes.History,
+            parameters=(
+                query("step", "How fine.", {"type": "string", "enum": list(_STEPS), "default": "minute"}),
+                query("limit", "How many samples, the newest, at most.", {"type": "integer", "minimum": 1, "maximum": _MOST_SAMPLES}),
+            ),
+        ),
+        "export": Form(shapes.Export, summary="The queue and everything below it, to be applied elsewhere"),
+    }
+
+    @property
+    def known_parameters(self) -> frozenset[str]:
+        extra = {"destroy": {"cascade"}, "tree": {"flat"}, "history": {"step", "limit"}, "children": {"cursor", "page_size", "ordering"}}
+        return super().known_parameters | extra.get(self.action_name, set())
+
+    def query(self) -> QuerySet[Any]:
+        return queue_values(visible(Queue.objects.all(), self.access, "name"))
+
+    def present(self, rows: Rows) -> Objects:
+        counts = queue_counts()
+        return [queue_object(row, counts) for row in rows]
+
+    def _object(self, name: str) -> tuple[dict[str, Any], int]:
+        row = queue_values().get(name=name)
+        return queue_object(row, queue_counts()), row["resource_version"]
+
+    def retrieve(self, request: Request, *_args: Any, **_kwargs: Any) -> Response:
+        row = self.found()
+        return self.answer(queue_object(row, queue_counts()), version=row["resource_version"])
+
+    def create(self, request: Request) -> Response:
+        return self.each(self._create)
+
+    def _create(self, manifest: Any) -> Response:
+        with self.rehearsal():
+            made = create_queue(manifest, by=self.actor)
+            body, version = self._object(made.queue.name)
+        return self.saved(body, made.notices, created=True, version=version, location=f"/api/v1/queues/{made.queue.name}/")
+
+    def update(self, request: Request, name: str) -> Response:
+        return self._update(name, merge=False)
+
+    def partial_update(self, request: Request, name: str) -> Response:
+        return self._update(name, merge=True)
+
+    def _update(self, name: str, merge: bool) -> Response:
+        self.found()
+        with self.rehearsal():
+            made = update_queue(name, self.request.data, by=self.actor, merge=merge, expected_version=self.expected_version)
+            body, version = self._object(name)
+        return self.saved(body, made.notices, changed=made.changed, version=version)
+
+    def destroy(self, request: Request, name: str) -> Response:
+        self.found()
+        gone = delete_queue(
+            name, cascade=self.truth("cascade"), by=self.actor, dry_run=self.dry_run, expected_version=self.expected_version
+        )
+        body = {"deleted": list(gone.queues), "podgroups": gone.podgroups, "jobs": gone.jobs, "message": gone.message}
+        return self.answer({**body, "dryRun": self.dry_run})
+
+    def open(self, request: Request, name: str) -> Response:
+        return self._command(name, QueueCommand.OPEN)
+
+    def close(self, request: Request, name: str) -> Response:
+        return self._command(name, QueueCommand.CLOSE)
+
+    def suspend(self, request: Request, name: str) -> Response:
+        return self._command(name, QueueCommand.SUSPEND)
+
+    def resume(self, request: Request, name: str) -> Response:
+        return self._command(name, QueueCommand.RESUME)
+
+    def _command(self, name: str, command: QueueCommand) -> Response:
+        self.found()
+        outcome = command_queue(name, command, by=self.actor, reason=self.reason, dry_run=self.dry_run)
+        return self.answer(command_answer(outcome, self.dry_run))
+
+    def children(self, request: Request, name: str) -> Response:
+        row = self.found()
+        return self.page(self.query().filter(parent_id=row["id"]))
+
+    def tree(self, request: Request, name: str) -> Response:
+        rows, counts = self._subtree(name)
+        if self.truth("flat"):
+            wanted = read_fields(self.request)
+            return Response({"results": [chosen(queue_object(row, counts), wanted) for row in rows]})
+        return Response(queue_tree(rows, counts, name))
+
+    def _subtree(self, name: str) -> tuple[list[Mapping[str, Any]], QueueCounts]:
+        """Parents before their children. The root of what one may see is the queue itself: all below it may be seen too."""
+        self.found()
+        counts = queue_counts()
+        ids = subtree_ids(name, counts)
+        rows = {row["id"]: row for row in queue_values(Queue.objects.filter(pk__in=ids))}
+        return [rows[queue_id] for queue_id in ids if queue_id in rows], counts
+
+    def history(self, request: Request, name: str) -> Response:
+        self.found()
+        step = request.query_params.get("step", "minute")
+        if step not in _STEPS:
+            raise bad_parameter("step", f"step is “{step[:20]}”; it must be one of {', '.join(_STEPS)}.")
+        samples = QueueSample.objects.filter(queue_name=name, seconds=_STEPS[step]).order_by("-at")[: self._limit()]
+        results = [_sample(sample) for sample in reversed(samples)]
+        return self.answer({"queue": name, "seconds": _STEPS[step], "results": results})
+
+    def _limit(self) -> int:
+        text = self.request.query_params.get("limit", "1000")
+        if not (text.isascii() and text.isdigit() and len(text) < 6 and 1 <= int(text) <= _MOST_SAMPLES):
+            raise bad_parameter("limit", f"limit must be a number from 1 to {_MOST_SAMPLES}.")
+        return int(text)
+
+    def export(self, request: Request, name: str) -> Response:
+        rows, counts = self._subtree(name)
+        documents = [queue_export(row, counts) for row in rows]
+        if getattr(request.accepted_renderer, "format", "") == "yaml":
+            return Response(Documents(documents))
+        return Response({"apiVersion": "v1", "kind": "List", "items": documents})
+
+
+def _sample(sample: QueueSample) -> dict[str, Any]:
+    figures = ("allocated", "deserved", "guarantee", "capability", "pending")
+    amounts = {name: Resources(sample.data.get(name) or {}).to_quantities() for name in figures}
+    return {"at": stamp(sample.at), "state": sample.data.get("state") or "", **amounts}

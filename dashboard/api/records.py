@@ -1,0 +1,299 @@
+"""/api/v1/commands/, sessions/, decisions/, evictions/, events/ and audit/: what happened, and orders that become part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from django.db.models import Q, QuerySet
+from drf_spectacular.utils import OpenApiExample
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from dashboard.api import rules, shapes
+from dashboard.api.base import EndpointSet, Objects, Rows, visible
+from dashboard.api.errors import Refusal
+from dashboard.api.filters import (
+    AuditFilters,
+    CommandFilters,
+    DecisionFilters,
+    EventFilters,
+    EvictionFilters,
+    SessionFilters,
+)
+from dashboard.api.formats import CSVRenderer
+from dashboard.api.objects import record_object, stamp
+from dashboard.api.queues import command_answer
+from dashboard.api.schema import Form
+from dashboard.api.work import job_command_answer
+from scheduler.domain.access import Permission
+from scheduler.domain.jobs import JobAction
+from scheduler.models import AuditEntry, Command, Decision, Event, Eviction, Job, SchedulingSession
+from scheduler.services.orders import Ordered, give_order
+
+
+class Records(EndpointSet):
+    """Rows that are only read, addressed by their number."""
+
+    rules: ClassVar[Mapping[str, rules.Rule]] = dict.fromkeys(("list", "retrieve"), rules.signed_in)
+    orderings: ClassVar[Mapping[str, str]] = {"created": "id"}
+    default_ordering = "-created"
+
+    def lookup(self, where: Mapping[str, str]) -> dict[str, Any]:
+        text = where["name"]
+        if not (text.isascii() and text.isdigit() and len(text) < 19):
+            raise Refusal(f"There is no {self.kind} {text[:80]}.", code=404, kind="not-found")
+        return {self.number: int(text)}
+
+    number: ClassVar[str] = "id"
+
+
+class Commands(Records):
+    kind = "command"
+    filter_class = CommandFilters
+    search_fields = ("target_name", "actor", "reason", "message")
+    rules: ClassVar[Mapping[str, rules.Rule]] = {**Records.rules, "create": rules.SUBMIT}
+    forms: ClassVar[Mapping[str, Form]] = {
+        "list": Form(shapes.Command, many=True),
+        "retrieve": Form(shapes.Command),
+        "create": Form(
+            shapes.CommandAnswer,
+            shapes.GivenCommand,
+            errors=(409,),
+            bulk=True,
+            summary="Give an order to a queue or a job; it is carried out at once",
+            examples=(
+                OpenApiExample(
+                    "Suspend a queue",
+                    request_only=True,
+                    value={"action": "SuspendQueue", "target": {"kind": "Queue", "name": "team-a"}, "reason": "quota change"},
+                ),
+            ),
+        ),
+    }
+
+    def query(self) -> QuerySet[Any]:
+        seen = self.access.visible
+        if seen is None:
+            return Command.objects.all()
+        of_jobs = Job.objects.filter(queue__name__in=seen).values("uid")
+        return Command.objects.filter(
+            Q(target_kind="Queue", target_name__in=seen) | Q(target_kind="Job", target_uid__in=[str(row["uid"]) for row in of_jobs])
+        )
+
+    def present(self, rows: Rows) -> Objects:
+        return [command_object(row) for row in rows]
+
+    def create(self, request: Request) -> Response:
+        return self.each(self._create)
+
+    def _create(self, manifest: Any) -> Response:
+        ordered = give_order(manifest, by=self.actor, dry_run=self.dry_run)
+        return self.answer(order_answer(ordered, self.dry_run))
+
+
+def order_answer(ordered: Ordered, dry_run: bool) -> dict[str, Any]:
+    if ordered.queue is not None:
+        return command_answer(ordered.queue, dry_run)
+    assert ordered.job is not None
+    job = job_command_answer(ordered.job, JobAction(_full_name(ordered)), dry_run)
+    nothing = {"running": 0, "waiting": 0}
+    return {**job, "queue": ordered.job.job.queue.name, "queues": [], "podgroups": nothing, "pods": nothing, "users": [], "warnings": []}
+
+
+def _full_name(ordered: Ordered) -> str:
+    from scheduler.domain.jobs import ACTION_NAMES
+
+    return ACTION_NAMES[ordered.order.action].value
+
+
+def command_object(row: Command) -> dict[str, Any]:
+    target = {"kind": row.target_kind, "name": row.target_name, "namespace": row.target_namespace, "uid": row.target_uid}
+    spec = {"action": row.action, "target": target, "reason": row.reason}
+    status = {
+        "result": row.result,
+        "message": row.message,
+        "actor": row.actor,
+        "door": row.door,
+        "requestId": row.request_id,
+        "executedAt": stamp(row.executed_at),
+        "effect": row.effect,
+    }
+    return record_object("Command", str(row.pk), row.created_at, spec, status, uid=str(row.uid))
+
+
+class Sessions(Records):
+    kind = "session"
+    number = "number"
+    filter_class = SessionFilters
+    orderings: ClassVar[Mapping[str, str]] = {"number": "number"}
+    default_ordering = "-number"
+    rules: ClassVar[Mapping[str, rules.Rule]] = dict.fromkeys(("list", "retrieve"), rules.MEMBER)
+    forms: ClassVar[Mapping[str, Form]] = {"list": Form(shapes.Session, many=True), "retrieve": Form(shapes.Session)}
+
+    def query(self) -> QuerySet[Any]:
+        return SchedulingSession.objects.all()
+
+    def present(self, rows: Rows) -> Objects:
+        return [session_object(row) for row in rows]
+
+
+def session_object(row: SchedulingSession) -> dict[str, Any]:
+    status = {
+        "state": row.state,
+        "startedAt": stamp(row.started_at),
+        "finishedAt": stamp(row.finished_at),
+        "durations": row.durations,
+        "counts": row.counts,
+        "message": row.message,
+        "trigger": row.trigger,
+        "worker": row.worker,
+        "policy": row.policy_id,
+    }
+    return record_object("Session", str(row.number), row.started_at, {}, status)
+
+
+class Decisions(Records):
+    kind = "decision"
+    filter_class = DecisionFilters
+    search_fields = ("pod_name", "podgroup_name", "node_name")
+    forms: ClassVar[Mapping[str, Form]] = {"list": Form(shapes.Decision, many=True), "retrieve": Form(shapes.Decision)}
+
+    def query(self) -> QuerySet[Any]:
+        return visible(Decision.objects.select_related("session"), self.access, "queue_name")
+
+    def present(self, rows: Rows) -> Objects:
+        return [decision_object(row) for row in rows]
+
+
+def decision_object(row: Decision) -> dict[str, Any]:
+    spec = {
+        "kind": row.kind,
+        "pod": row.pod_name,
+        "podgroup": row.podgroup_name,
+        "queue": row.queue_name,
+        "node": row.node_name,
+        "action": row.action,
+        "session": row.session.number if row.session else None,
+    }
+    status = {"claimedAt": stamp(row.claimed_at), "doneAt": stamp(row.done_at), "attempts": row.attempts, "error": row.error}
+    return record_object("Decision", str(row.pk), row.created_at, spec, status)
+
+
+class Evictions(Records):
+    kind = "eviction"
+    filter_class = EvictionFilters
+    search_fields = ("pod_name", "podgroup_name", "beneficiary")
+    forms: ClassVar[Mapping[str, Form]] = {"list": Form(shapes.Eviction, many=True), "retrieve": Form(shapes.Eviction)}
+
+    def query(self) -> QuerySet[Any]:
+        """Who may see the victim's queue; the name of the other side is shown only where that may be seen too."""
+        return visible(Eviction.objects.all(), self.access, "queue_name")
+
+    def present(self, rows: Rows) -> Objects:
+        return [self._shown(row) for row in rows]
+
+    def _shown(self, row: Eviction) -> dict[str, Any]:
+        sees = self.access.may(Permission.VIEW, row.beneficiary_queue) if row.beneficiary_queue else True
+        spec = {
+            "session": row.session_number,
+            "pod": row.pod_name,
+            "podgroup": row.podgroup_name,
+            "queue": row.queue_name,
+            "node": row.node_name,
+            "beneficiary": row.beneficiary if sees else "",
+            "beneficiaryQueue": row.beneficiary_queue if sees else "",
+            "action": row.action,
+            "reason": row.reason if sees else "",
+            "commonAncestor": row.common_ancestor,
+            "level": row.level,
+            "before": row.before if sees else {},
+            "after": row.after if sees else {},
+        }
+        return record_object("Eviction", str(row.pk), row.created_at, spec, {})
+
+
+class Events(Records):
+    kind = "event"
+    filter_class = EventFilters
+    search_fields = ("name", "reason", "message")
+    orderings: ClassVar[Mapping[str, str]] = {"last": "last_at", "first": "first_at", "created": "id"}
+    default_ordering = "-last"
+    forms: ClassVar[Mapping[str, Form]] = {"list": Form(shapes.Event, many=True), "retrieve": Form(shapes.Event)}
+
+    def query(self) -> QuerySet[Any]:
+        """Events of the cluster and its nodes belong to no queue: for everybody with a role."""
+        seen = self.access.visible
+        if seen is None:
+            return Event.objects.all()
+        common = Q(queue_name="", kind__in=("Cluster", "Node")) if self.access.may_anywhere(Permission.VIEW) else Q(pk=None)
+        return Event.objects.filter(Q(queue_name__in=seen) | common)
+
+    def present(self, rows: Rows) -> Objects:
+        return [event_object(row) for row in rows]
+
+
+def event_object(row: Event) -> dict[str, Any]:
+    spec = {
+        "type": row.type,
+        "kind": row.kind,
+        "namespace": row.namespace,
+        "name": row.name,
+        "queue": row.queue_name,
+        "reason": row.reason,
+        "message": row.message,
+        "count": row.count,
+        "firstAt": stamp(row.first_at),
+        "lastAt": stamp(row.last_at),
+    }
+    return record_object("Event", str(row.pk), row.first_at, spec, {})
+
+
+class Audit(Records):
+    """For admins: of what happened to their queues, of everything for admins of the cluster. As CSV with `Accept: text/csv`."""
+
+    kind = "audit entry"
+    filter_class = AuditFilters
+    search_fields = ("actor", "name", "message", "reason")
+    orderings: ClassVar[Mapping[str, str]] = {"at": "id"}
+    default_ordering = "-at"
+    rules: ClassVar[Mapping[str, rules.Rule]] = dict.fromkeys(("list", "retrieve"), rules.ADMIN)
+    forms: ClassVar[Mapping[str, Form]] = {"list": Form(shapes.AuditRecord, many=True), "retrieve": Form(shapes.AuditRecord)}
+
+    def get_renderers(self) -> list[Any]:
+        return [*super().get_renderers(), CSVRenderer()] if self.action_name == "list" else super().get_renderers()
+
+    def query(self) -> QuerySet[Any]:
+        if self.access.is_cluster_admin:
+            return AuditEntry.objects.all()
+        return AuditEntry.objects.filter(queue_name__in=sorted(self.access.where(Permission.ADMINISTER)))
+
+    def present(self, rows: Rows) -> Objects:
+        return [audit_object(row) for row in rows]
+
+    def list(self, request: Request, *_args: Any, **_kwargs: Any) -> Response:
+        response = super().list(request)
+        if getattr(request.accepted_renderer, "format", "") == "csv":
+            response.data = [row["spec"] for row in response.data["results"]]
+            response["Content-Disposition"] = 'attachment; filename="audit.csv"'
+        return response
+
+
+def audit_object(row: AuditEntry) -> dict[str, Any]:
+    spec = {
+        "at": stamp(row.at),
+        "actor": row.actor,
+        "door": row.door,
+        "address": row.address,
+        "requestId": row.request_id,
+        "action": row.action,
+        "kind": row.kind,
+        "namespace": row.namespace,
+        "name": row.name,
+        "queue": row.queue_name,
+        "reason": row.reason,
+        "message": row.message,
+        "before": row.before,
+        "after": row.after,
+    }
+    return record_object("AuditRecord", str(row.pk), row.at, spec, {})

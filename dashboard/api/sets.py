@@ -1,0 +1,113 @@
+"""/api/v1/validate/ and apply/: objects of any kind, one or many, checked or made true."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from dashboard.api import rules, shapes
+from dashboard.api.authentication import actor_of
+from dashboard.api.base import Endpoint
+from dashboard.api.errors import notice_json, violation_json
+from dashboard.api.schema import Form, query
+from scheduler.services.actors import Actor, Door
+from scheduler.services.apply import Applied, Item, apply_documents, check_documents
+
+
+def _documents(body: Any) -> list[Any]:
+    return body if isinstance(body, list) else [body] if body != {} else []
+
+
+class Validate(Endpoint):
+    """Every violation and warning of a proposed object, or of a set whose members count for each other; nothing is written."""
+
+    basename = "validate"
+    writes_are_dry_runnable = False
+    rules: ClassVar[Mapping[str, rules.Rule]] = {"post": rules.MEMBER}
+    forms: ClassVar[Mapping[str, Form]] = {
+        "post": Form(shapes.Validated, shapes.AnyManifest, several=True, summary="What stands against these objects")
+    }
+
+    def post(self, request: Request) -> Response:
+        items = check_documents(_documents(request.data), by=self.actor)
+        results = [_checked(item) for item in sorted(items, key=lambda item: item.index)]
+        return self.answer({"valid": all(result["valid"] for result in results), "results": results})
+
+
+def _checked(item: Item) -> dict[str, Any]:
+    return {
+        "index": item.index,
+        "kind": item.kind[:80],
+        "name": item.name[:253],
+        "operation": item.done.operation if item.done else "",
+        "valid": not item.violations,
+        "violations": [violation_json(violation) for violation in item.violations],
+        "warnings": [notice_json(notice) for notice in item.notices],
+    }
+
+
+class Apply(Endpoint):
+    """A file of one or many documents, made true as a whole or not at all."""
+
+    basename = "apply"
+    parameters = frozenset({"prune"})
+    rules: ClassVar[Mapping[str, rules.Rule]] = {"post": rules.SUBMIT}
+    forms: ClassVar[Mapping[str, Form]] = {
+        "post": Form(
+            shapes.Applied,
+            shapes.AnyManifest,
+            several=True,
+            summary="Create or update every object of a file, or none",
+            parameters=(query("prune", "A label such as `team=a`: objects of the file's kinds that wear it and are not in the file go."),),
+        )
+    }
+
+    @property
+    def actor(self) -> Actor:
+        return actor_of(self.request, Door.MANIFEST)
+
+    def post(self, request: Request) -> Response:
+        prune = request.query_params.get("prune", "")
+        done = apply_documents(_documents(request.data), by=self.actor, dry_run=self.dry_run, prune=prune)
+        results = [_applied(item) for item in done]
+        changed = sum(item.changed for item in done)
+        would = "would be" if self.dry_run else "were"
+        message = (
+            f"{changed} of {len(done)} objects {would} changed." if changed else "Everything is as the file says; nothing was changed."
+        )
+        return self.answer({"changed": bool(changed), "dryRun": self.dry_run, "message": message, "results": results})
+
+
+def _applied(item: Applied) -> dict[str, Any]:
+    return {
+        "index": item.index,
+        "kind": item.kind,
+        "name": item.name,
+        "operation": item.operation,
+        "changed": item.changed,
+        "message": item.message,
+        "diff": [{"field": field, "before": before, "after": after} for field, before, after in item.diff],
+        "warnings": [notice_json(notice) for notice in item.notices],
+    }
+
+
+class Start(Endpoint):
+    """What there is."""
+
+    basename = "start"
+    rules: ClassVar[Mapping[str, rules.Rule]] = {"get": rules.signed_in}
+    forms: ClassVar[Mapping[str, Form]] = {"get": Form(shapes.Start, summary="What there is")}
+
+    def get(self, request: Request) -> Response:
+        from dashboard.api.urls import COLLECTIONS, SETS, SINGLETONS
+
+        tables = (("collections", COLLECTIONS, "-list"), ("singletons", SINGLETONS, ""), ("sets", SETS, ""))
+        body = {
+            title: {name: reverse(f"api:{name.replace('/', '-')}{ending}", request=request) for name in table}
+            for title, table, ending in tables
+        }
+        return self.answer(body)

@@ -1,0 +1,242 @@
+"""/admission/…: Kubernetes admission webhooks. An AdmissionReview comes in, the same rules as everywhere answer, nothing is written."""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
+from django.http import HttpRequest, JsonResponse
+from django.utils.crypto import constant_time_compare
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST
+
+from scheduler.admission.defaults import json_patch
+from scheduler.admission.manifests import JOB_VERSIONS, POD_VERSIONS, SCHEDULING_VERSIONS
+from scheduler.admission.queues import STATE_RULES
+from scheduler.admission.reviews import Request
+from scheduler.admission.shapes import shown
+from scheduler.admission.violations import Verdict, Violation, in_words
+from scheduler.selectors.reviews import defaults_now, review_now
+
+REVIEW_VERSIONS = ("admission.k8s.io/v1", "admission.k8s.io/v1beta1")
+
+# What each address reviews: the kind, and the API versions it may come in.
+_KINDS = {
+    "queues": ("Queue", SCHEDULING_VERSIONS),
+    "podgroups": ("PodGroup", SCHEDULING_VERSIONS),
+    "jobs": ("Job", JOB_VERSIONS),
+    "pods": ("Pod", POD_VERSIONS),
+}
+_BY_STATE = STATE_RULES | {"queue_not_open"}
+_LONGEST_UID = 1024
+
+
+class MalformedReview(Exception):
+    """What came is not an AdmissionReview that can be answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    version: str
+    uid: str
+    kind: str  # as far as it could be made out, for the answer
+    is_known_kind: bool
+    subresource: str
+    request: Request
+
+
+@csrf_exempt
+@require_POST
+def validate(request: HttpRequest, kind: str) -> JsonResponse:
+    """May this object be created, changed or deleted?"""
+    return _answered(request, kind, _validated)
+
+
+@csrf_exempt
+@require_POST
+def mutate(request: HttpRequest, kind: str) -> JsonResponse:
+    """What is filled in when this object is created, as a JSON patch."""
+    return _answered(request, kind, _mutated)
+
+
+def _answered(request: HttpRequest, kind: str, answer: Any) -> JsonResponse:
+    refusal = _not_for_you(request)
+    if refusal:
+        return refusal
+    try:
+        review = read_review(_body(request), kind)
+        response = _refused(_wrong_kind(review, kind)) if not review.is_known_kind else answer(review, kind)
+    except MalformedReview as problem:
+        return _problem(400, "Malformed AdmissionReview", str(problem))
+    except RequestDataTooBig:
+        return _problem(413, "Too large", f"The review is larger than {settings.DATA_UPLOAD_MAX_MEMORY_SIZE} bytes.")
+    except RecursionError:
+        return _problem(400, "Malformed AdmissionReview", "The review is nested too deeply to be read.")
+    return JsonResponse({"apiVersion": review.version, "kind": "AdmissionReview", "response": {"uid": review.uid, **response}})
+
+
+def _not_for_you(request: HttpRequest) -> JsonResponse | None:
+    """With a token set, whoever has it may ask; without one, only this machine."""
+    if settings.ADMISSION_TOKEN:
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and constant_time_compare(token.strip(), settings.ADMISSION_TOKEN):
+            return None
+        response = _problem(401, "Token needed", "Send the admission token as “Authorization: Bearer …”.")
+        response["WWW-Authenticate"] = "Bearer"
+        return response
+    if _is_from_this_machine(request):
+        return None
+    return _problem(403, "Not from here", "Admission is served to this machine only; set ADMISSION_TOKEN to serve others.")
+
+
+def _is_from_this_machine(request: HttpRequest) -> bool:
+    """A proxy on this machine speaks for others, so what it passes on is not from here."""
+    if "X-Forwarded-For" in request.headers or "Forwarded" in request.headers:
+        return False
+    try:
+        return ipaddress.ip_address(request.META.get("REMOTE_ADDR", "")).is_loopback
+    except ValueError:
+        return False
+
+
+def _problem(status: int, title: str, detail: str) -> JsonResponse:
+    body = {"type": "about:blank", "title": title, "status": status, "detail": detail, "violations": [], "warnings": []}
+    return JsonResponse(body, status=status, content_type="application/problem+json")
+
+
+def _body(request: HttpRequest) -> object:
+    try:
+        return json.loads(request.body.decode("utf-8"), parse_constant=_no_number)
+    except ValueError as error:
+        raise MalformedReview(f"The body is not JSON: {error}.") from error
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is not a JSON number")
+
+
+def read_review(body: object, kind: str) -> Review:
+    """The parts of the review that matter. Raises `MalformedReview` with a sentence that says what is missing or wrong."""
+    whole = _object(body, "The body")
+    if whole.get("kind") != "AdmissionReview":
+        raise MalformedReview(f"kind is {shown(whole.get('kind'))}; it must be AdmissionReview.")
+    version = whole.get("apiVersion")
+    if version not in REVIEW_VERSIONS:
+        raise MalformedReview(f"apiVersion is {shown(version)}; it must be {' or '.join(REVIEW_VERSIONS)}.")
+    request = _object(whole.get("request"), "request")
+    operation = _text(request, "operation")
+    return Review(
+        version=str(version),
+        uid=_text(request, "uid"),
+        kind=_kind_in_words(request),
+        is_known_kind=_is_known_kind(request, kind),
+        subresource=_text(request, "subResource", required=False),
+        request=Request(
+            operation=operation,
+            name=_text(request, "name", required=False),
+            new=_embedded(request, "object", needed=operation in ("CREATE", "UPDATE")),
+            old=_embedded(request, "oldObject", needed=False),
+            namespace=_text(request, "namespace", required=False),
+        ),
+    )
+
+
+def _object(value: object, what: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise MalformedReview(f"{what} is missing or not an object.")
+    return value
+
+
+def _text(request: Mapping[str, Any], key: str, *, required: bool = True) -> str:
+    value = request.get(key)
+    if value is None and not required:
+        return ""
+    if not isinstance(value, str) or (required and not value) or len(value) > _LONGEST_UID:
+        raise MalformedReview(f"request.{key} is missing or not a text.")
+    return value
+
+
+def _embedded(request: Mapping[str, Any], key: str, *, needed: bool) -> object:
+    value = request.get(key)
+    if needed or value is not None:
+        return _object(value, f"request.{key}")
+    return None
+
+
+def _kind_in_words(request: Mapping[str, Any]) -> str:
+    given = request.get("kind") or request.get("resource")
+    if not isinstance(given, Mapping):
+        raise MalformedReview("request.kind is missing or not an object.")
+    name = given.get("kind") or given.get("resource")
+    return shown("/".join(str(part) for part in (given.get("group"), given.get("version"), name) if part))
+
+
+def _is_known_kind(request: Mapping[str, Any], kind: str) -> bool:
+    """The kind and, where it is given, the resource are those of this address."""
+    singular, versions = _KINDS[kind]
+    given, resource = request.get("kind"), request.get("resource")
+    return all(
+        not isinstance(part, Mapping) or (part.get(key) == name and _group_version(part) in versions)
+        for part, key, name in ((given, "kind", singular), (resource, "resource", kind))
+    )
+
+
+def _group_version(part: Mapping[str, Any]) -> str:
+    group, version = part.get("group") or "", part.get("version") or ""
+    return f"{group}/{version}" if group else str(version)
+
+
+def _wrong_kind(review: Review, kind: str) -> Verdict:
+    singular, versions = _KINDS[kind]
+    message = f"{review.kind} is not reviewed here; this address reviews {singular} of {' and '.join(versions)}."
+    return Verdict((Violation("invalid_kind", "", "kind", message),))
+
+
+def _validated(review: Review, kind: str) -> dict[str, Any]:
+    if review.subresource == "status":  # what is observed is not asked for: there is nothing to refuse
+        return {"allowed": True}
+    if review.subresource:
+        message = f"The sub-resource {shown(review.subresource)} is not reviewed here."
+        return _refused(Verdict((Violation("invalid_operation", "", "subResource", message),)))
+    verdict = review_now(kind, review.request)
+    return _refused(verdict) if not verdict.allowed else _allowed(verdict)
+
+
+def _mutated(review: Review, kind: str) -> dict[str, Any]:
+    if review.subresource:
+        return {"allowed": True}
+    verdict, defaults = defaults_now(kind, review.request)
+    if not verdict.allowed:
+        return _refused(verdict)
+    if not defaults or not isinstance(review.request.new, Mapping):
+        return _allowed(verdict)
+    patch = json.dumps(json_patch(review.request.new, defaults)).encode()
+    return {**_allowed(verdict), "patchType": "JSONPatch", "patch": base64.b64encode(patch).decode()}
+
+
+def _allowed(verdict: Verdict) -> dict[str, Any]:
+    warnings = [notice.message for notice in verdict.notices]
+    return {"allowed": True, **({"warnings": warnings} if warnings else {})}
+
+
+def _refused(verdict: Verdict) -> dict[str, Any]:
+    by_state = all(violation.rule_id in _BY_STATE for violation in verdict.violations)
+    causes = [{"reason": violation.rule_id, "field": violation.field, "message": _with_fix(violation)} for violation in verdict.violations]
+    status = {
+        "status": "Failure",
+        "code": 409 if by_state else 400,
+        "reason": "Conflict" if by_state else "BadRequest",
+        "message": in_words(verdict.violations),
+        "details": {"causes": causes},
+    }
+    return {**_allowed(verdict), "allowed": False, "status": status}
+
+
+def _with_fix(violation: Violation) -> str:
+    return f"{violation.message} {violation.fix[0].upper()}{violation.fix[1:]}." if violation.fix else violation.message

@@ -1,0 +1,292 @@
+"""/api/v1/jobs/, podgroups/ and pods/: what is to run, and why it waits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from django.db.models import Count, QuerySet
+from drf_spectacular.utils import OpenApiExample
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from dashboard.api import rules, shapes
+from dashboard.api.base import EndpointSet, Objects, Rows, visible
+from dashboard.api.filters import JobFilters, PodFilters, PodGroupFilters
+from dashboard.api.objects import job_object, pod_object, podgroup_object, stamp
+from dashboard.api.schema import Form
+from scheduler.domain.jobs import JobAction
+from scheduler.models import ClusterState, Job, Pod, PodGroup
+from scheduler.services import job_changes, jobs, podgroups
+
+_EXAMPLE = OpenApiExample(
+    "A gang of four",
+    request_only=True,
+    value={
+        "metadata": {"name": "train", "namespace": "default"},
+        "spec": {
+            "queue": "team-a",
+            "minAvailable": 4,
+            "tasks": [
+                {
+                    "name": "worker",
+                    "replicas": 4,
+                    "template": {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "2", "memory": "4Gi"}}}]}},
+                }
+            ],
+        },
+    },
+)
+_NAMESPACED = ("namespace", "name")
+_TIMES: Mapping[str, str] = {"created": "created_at", "name": "name", "namespace": "namespace", "phase": "phase"}
+
+
+def pods_by_phase(column: str, ids: list[int]) -> dict[int, dict[str, int]]:
+    counts: dict[int, dict[str, int]] = {}
+    rows = Pod.objects.filter(**{f"{column}__in": ids}).order_by().values_list(column, "phase").annotate(number=Count("id"))
+    for owner, phase, number in rows:
+        counts.setdefault(owner, {})[phase] = number
+    return counts
+
+
+_JOB_COMMAND = Form(shapes.JobCommandAnswer, takes=shapes.Reason, errors=(404, 409), optional_body=True)
+
+
+class Jobs(EndpointSet):
+    kind = "job"
+    lookups = _NAMESPACED
+    filter_class = JobFilters
+    search_fields = ("name", "owner", "queue__name")
+    orderings: ClassVar[Mapping[str, str]] = {**_TIMES, "queue": "queue__name", "user": "owner"}
+    default_ordering = "-created"
+    verbs: ClassVar[Mapping[str, Mapping[str, str]]] = {name: {"post": name} for name in ("suspend", "resume", "restart", "cancel")}
+    rules: ClassVar[Mapping[str, rules.Rule]] = {
+        **dict.fromkeys(("list", "retrieve"), rules.signed_in),
+        **dict.fromkeys(("create", "update", "partial_update", "destroy", "suspend", "resume", "restart", "cancel"), rules.SUBMIT),
+    }
+    forms: ClassVar[Mapping[str, Form]] = {
+        "list": Form(shapes.Job, many=True),
+        "retrieve": Form(shapes.Job),
+        "create": Form(shapes.saved(shapes.Job), shapes.JobManifest, 201, bulk=True, examples=(_EXAMPLE,), summary="Submit a job"),
+        "update": Form(shapes.saved(shapes.Job), shapes.JobManifest),
+        "partial_update": Form(shapes.saved(shapes.Job), shapes.JobManifest),
+        "destroy": Form(shapes.Gone),
+        **dict.fromkeys(("suspend", "resume", "restart", "cancel"), _JOB_COMMAND),
+    }
+
+    def query(self) -> QuerySet[Any]:
+        return visible(Job.objects.select_related("queue", "podgroup"), self.access)
+
+    def present(self, rows: Rows) -> Objects:
+        counts = pods_by_phase("podgroup__job_id", [job.pk for job in rows])
+        return [job_object(job, counts.get(job.pk, {})) for job in rows]
+
+    def create(self, request: Request) -> Response:
+        return self.each(self._create)
+
+    def _create(self, manifest: Any) -> Response:
+        with self.rehearsal():
+            made = jobs.submit_job(manifest, by=self.actor)
+            body = self.present([made.job])[0]
+        return self.saved(
+            body,
+            made.notices,
+            created=True,
+            version=made.job.resource_version,
+            location=f"/api/v1/jobs/{made.job.namespace}/{made.job.name}/",
+        )
+
+    def update(self, request: Request, namespace: str, name: str) -> Response:
+        return self._update(namespace, name, merge=False)
+
+    def partial_update(self, request: Request, namespace: str, name: str) -> Response:
+        return self._update(namespace, name, merge=True)
+
+    def _update(self, namespace: str, name: str, merge: bool) -> Response:
+        self.found()
+        with self.rehearsal():
+            made = job_changes.update_job(
+                namespace, name, self.request.data, by=self.actor, merge=merge, expected_version=self.expected_version
+            )
+            row = self.found()
+            body = self.present([row])[0]
+        return self.saved(body, made.notices, changed=made.changed, version=row.resource_version)
+
+    def destroy(self, request: Request, namespace: str, name: str) -> Response:
+        self.found()
+        job_changes.delete_job(namespace, name, by=self.actor, expected_version=self.expected_version, dry_run=self.dry_run)
+        return self.answer({"message": f"{namespace}/{name} was deleted.", "dryRun": self.dry_run})
+
+    def suspend(self, request: Request, namespace: str, name: str) -> Response:
+        return self._command(namespace, name, JobAction.ABORT)
+
+    def resume(self, request: Request, namespace: str, name: str) -> Response:
+        return self._command(namespace, name, JobAction.RESUME)
+
+    def restart(self, request: Request, namespace: str, name: str) -> Response:
+        return self._command(namespace, name, JobAction.RESTART)
+
+    def cancel(self, request: Request, namespace: str, name: str) -> Response:
+        return self._command(namespace, name, JobAction.TERMINATE)
+
+    def _command(self, namespace: str, name: str, action: JobAction) -> Response:
+        self.found()
+        result = jobs.command_job(namespace, name, action, by=self.actor, reason=self.reason, dry_run=self.dry_run)
+        return self.answer(job_command_answer(result, action, self.dry_run))
+
+
+def job_command_answer(result: jobs.JobCommandResult, action: JobAction, dry_run: bool) -> dict[str, Any]:
+    return {
+        "changed": result.changed,
+        "message": result.message,
+        "dryRun": dry_run,
+        "command": action.value,
+        "job": str(result.job),
+        "phase": result.job.phase,
+    }
+
+
+class PodGroups(EndpointSet):
+    kind = "podgroup"
+    lookups = _NAMESPACED
+    filter_class = PodGroupFilters
+    search_fields = ("name", "owner", "queue__name")
+    orderings: ClassVar[Mapping[str, str]] = {**_TIMES, "queue": "queue__name", "user": "owner", "priority": "priority"}
+    default_ordering = "-created"
+    verbs: ClassVar[Mapping[str, Mapping[str, str]]] = {"explain": {"get": "explain"}}
+    rules: ClassVar[Mapping[str, rules.Rule]] = {
+        **dict.fromkeys(("list", "retrieve", "explain"), rules.signed_in),
+        **dict.fromkeys(("create", "update", "partial_update", "destroy"), rules.SUBMIT),
+    }
+    forms: ClassVar[Mapping[str, Form]] = {
+        "list": Form(shapes.PodGroup, many=True),
+        "retrieve": Form(shapes.PodGroup),
+        "create": Form(shapes.saved(shapes.PodGroup), shapes.PodGroupManifest, 201, bulk=True),
+        "update": Form(shapes.saved(shapes.PodGroup), shapes.PodGroupManifest),
+        "partial_update": Form(shapes.saved(shapes.PodGroup), shapes.PodGroupManifest),
+        "destroy": Form(shapes.Gone),
+        "explain": Form(shapes.Explanation, summary="Why it waits, in words and figures"),
+    }
+
+    def query(self) -> QuerySet[Any]:
+        return visible(PodGroup.objects.select_related("queue"), self.access)
+
+    def present(self, rows: Rows) -> Objects:
+        counts = pods_by_phase("podgroup_id", [group.pk for group in rows])
+        return [podgroup_object(group, counts.get(group.pk, {})) for group in rows]
+
+    def create(self, request: Request) -> Response:
+        return self.each(self._create)
+
+    def _create(self, manifest: Any) -> Response:
+        with self.rehearsal():
+            made = podgroups.submit_podgroup(manifest, by=self.actor)
+            body = self.present([made.podgroup])[0]
+        place = f"/api/v1/podgroups/{made.podgroup.namespace}/{made.podgroup.name}/"
+        return self.saved(body, made.notices, created=True, version=made.podgroup.resource_version, location=place)
+
+    def update(self, request: Request, namespace: str, name: str) -> Response:
+        return self._update(namespace, name, merge=False)
+
+    def partial_update(self, request: Request, namespace: str, name: str) -> Response:
+        return self._update(namespace, name, merge=True)
+
+    def _update(self, namespace: str, name: str, merge: bool) -> Response:
+        self.found()
+        with self.rehearsal():
+            made = podgroups.update_podgroup(
+                namespace, name, self.request.data, by=self.actor, merge=merge, expected_version=self.expected_version
+            )
+            body = self.present([self.found()])[0]
+        return self.saved(body, made.notices, changed=made.changed, version=made.podgroup.resource_version)
+
+    def destroy(self, request: Request, namespace: str, name: str) -> Response:
+        self.found()
+        message = podgroups.delete_podgroup(namespace, name, by=self.actor, expected_version=self.expected_version, dry_run=self.dry_run)
+        return self.answer({"message": message, "dryRun": self.dry_run})
+
+    def explain(self, request: Request, namespace: str, name: str) -> Response:
+        return self.answer(explanation(self.found()))
+
+
+_WAITING = ("Pending", "Inqueue")
+_NOT_WAITING = {
+    "Running": "It runs.",
+    "Unknown": "Some of its pods run, and there is no room for the rest.",
+    "Completed": "It has ended.",
+}
+
+
+def explanation(group: PodGroup) -> dict[str, Any]:
+    """Why a gang waits; its place among those that wait in its queue, by priority and age."""
+    waiting = group.phase in _WAITING
+    ahead = _ahead(group) if waiting else None
+    code = group.reason_code or ("AwaitingEvaluation" if waiting else "")
+    message = group.reason_message or ("No session has looked at it yet; the next one will." if waiting else _NOT_WAITING[group.phase])
+    return {
+        "podgroup": str(group),
+        "phase": group.phase,
+        "waiting": waiting,
+        "reason": code,
+        "message": message,
+        "figures": group.reason_figures,
+        "checks": group.reason_checks,
+        "session": group.reason_session,
+        "evaluatedAt": _evaluated_at(group),
+        "position": None if ahead is None else ahead + 1,
+        "ahead": ahead,
+    }
+
+
+def _ahead(group: PodGroup) -> int:
+    from django.db.models import Q
+
+    others = PodGroup.objects.filter(queue=group.queue_id, phase__in=_WAITING).exclude(pk=group.pk)
+    earlier = Q(priority=group.priority, created_at__lt=group.created_at) | Q(
+        priority=group.priority, created_at=group.created_at, pk__lt=group.pk
+    )
+    return others.filter(Q(priority__gt=group.priority) | earlier).count()
+
+
+def _evaluated_at(group: PodGroup) -> str | None:
+    state = ClusterState.objects.only("last_session", "last_session_at").first()
+    return stamp(state.last_session_at) if state and group.reason_session == state.last_session else None
+
+
+class Pods(EndpointSet):
+    kind = "pod"
+    lookups = _NAMESPACED
+    filter_class = PodFilters
+    search_fields = ("name", "podgroup__name")
+    orderings: ClassVar[Mapping[str, str]] = _TIMES
+    default_ordering = "-created"
+    rules: ClassVar[Mapping[str, rules.Rule]] = {
+        **dict.fromkeys(("list", "retrieve"), rules.signed_in),
+        **dict.fromkeys(("create", "destroy"), rules.SUBMIT),
+    }
+    forms: ClassVar[Mapping[str, Form]] = {
+        "list": Form(shapes.Pod, many=True),
+        "retrieve": Form(shapes.Pod),
+        "create": Form(shapes.saved(shapes.Pod), shapes.PodManifest, 201, bulk=True),
+        "destroy": Form(shapes.Gone),
+    }
+
+    def query(self) -> QuerySet[Any]:
+        return visible(Pod.objects.select_related("podgroup__queue", "node", "pod_class"), self.access, "podgroup__queue__name")
+
+    def present(self, rows: Rows) -> Objects:
+        return [pod_object(pod) for pod in rows]
+
+    def create(self, request: Request) -> Response:
+        return self.each(self._create)
+
+    def _create(self, manifest: Any) -> Response:
+        with self.rehearsal():
+            made = podgroups.submit_pod(manifest, by=self.actor)
+            body = pod_object(made.pod)
+        return self.saved(body, made.notices, created=True, location=f"/api/v1/pods/{made.pod.namespace}/{made.pod.name}/")
+
+    def destroy(self, request: Request, namespace: str, name: str) -> Response:
+        self.found()
+        message = podgroups.delete_pod(namespace, name, by=self.actor, dry_run=self.dry_run)
+        return self.answer({"message": message, "dryRun": self.dry_run})

@@ -1,0 +1,250 @@
+"""What should never have been sent: each gets its clear refusal, and nothing is written."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.test import Client
+from django.utils import timezone
+
+from scheduler.models import ApiToken, AuditEntry, Queue
+from scheduler.services.access import create_token
+from scheduler.services.actors import SYSTEM
+from tests.dashboard.api.conftest import Caller, job, queue
+
+pytestmark = pytest.mark.django_db
+
+DEEP_JSON = '{"spec":' * 5000 + "1" + "}" * 5000
+NESTED_JSON = '{"a":' * 60 + "1" + "}" * 60
+BOMB = 'a: &a ["x","x","x"]\nb: &b [*a,*a,*a]\nc: [*b,*b,*b]\nmetadata: {name: bomb}\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "code", "words"),
+    [
+        (DEEP_JSON, "application/json", 400, "nested"),
+        (NESTED_JSON, "application/json", 400, "nested"),
+        ('{"a": NaN}', "application/json", 400, "NaN"),
+        ('{"a": 1, "a": 2}', "application/json", 400, "twice"),
+        ('{"a": ' + "9" * 5000 + "}", "application/json", 400, "digits"),
+        ("{", "application/json", 400, "line 1"),
+        (BOMB, "application/yaml", 400, "anchors"),
+        ("[" * 2000, "application/yaml", 400, "can not be read"),
+        ("a: !!python/object/apply:os.system [ls]", "application/yaml", 400, "tags"),
+        ("a: b: c", "application/yaml", 400, "YAML"),
+        ("<a/>", "application/xml", 415, "media type"),
+        ("{}", "application/json; charset=utf-16", 415, "UTF-8"),
+        ("[]", "application/json", 200, "results"),
+        ('"text"', "application/json", 400, "object"),
+        ("null", "application/json", 400, "object"),
+        ("17", "application/json", 400, "object"),
+    ],
+)
+def test_texts_that_are_no_objects(admin: Caller, text: str, kind: str, code: int, words: str):
+    answer = admin.ask("POST", "queues/", text=text, content_type=kind, expect=code)
+
+    assert words in json.dumps(answer)
+    assert Queue.objects.count() == 2
+
+
+def test_bytes_that_are_no_text(admin: Caller):
+    response = admin.client.generic("POST", "/api/v1/queues/", b"\xff\xfe{}", content_type="application/json", headers=admin.headers)
+
+    assert response.status_code == 400
+    assert "UTF-8" in response.json()["detail"]
+
+
+def test_more_than_the_server_reads(admin: Caller, settings: Any):
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 100_000
+
+    answer = admin.ask("POST", "queues/", text="[" + "1," * 100_000 + "1]", expect=413)
+    assert answer["title"] == "Too large"
+
+
+def test_a_million_items(admin: Caller):
+    answer = admin.ask("POST", "queues/", text="[" + "1," * 999_999 + "1]", expect=400)
+
+    assert "1000000 objects" in answer["detail"]
+
+
+@pytest.mark.parametrize(
+    "quantity", ["2c", "1 Gi", "NaN", "inf", "1_000", "-", "", "0x10", "1e400", "9" * 70, "½", "١", "1Gi ", "++1", None, True, [], {}, "1n"]
+)
+def test_quantities_of_every_nonsense_form(admin: Caller, quantity: Any):
+    answer = admin.post("queues/", queue("q", capability={"cpu": quantity}), expect=400)
+
+    assert answer["violations"][0]["field"].startswith("spec.capability")
+
+
+NAMES = [
+    "Ünïcode", "名前", "a" * 254, "..", ".", "a/b", "../../etc/passwd", "%2e%2e", "a\x00b", "a b", "-a", "a-", "A",
+    "'; DROP TABLE scheduler_queue; --", "{{ 7*7 }}", "<script>alert(1)</script>", "${jndi:ldap://x}", "a\nb", "\u202egnp", "\ud83d",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_that_are_none(admin: Caller, name: str):
+    answer = admin.post("queues/", queue(name), expect=400)
+
+    assert answer["violations"][0]["field"] in ("metadata.name", "metadata")
+    assert "<script>" not in admin.last.headers.get("Content-Type", "")
+    assert Queue.objects.count() == 2
+
+
+@pytest.mark.parametrize("name", ["%00", "..%2f..%2fadmin", "%2e%2e", "'%20OR%201=1--", "%F0%9F%98%80", "a%0d%0aX:%20y", "x" * 3000])
+@pytest.mark.parametrize("collection", ["queues", "jobs/default", "nodes", "users", "sessions", "tokens"])
+def test_tricks_in_the_path(admin: Caller, name: str, collection: str):
+    answer = admin.ask("GET", f"{collection}/{name}/", expect=404)
+
+    assert answer["status"] == 404
+    assert admin.last["Content-Type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize("text", ["%00", "'%20OR%20'1'='1", "{{7*7}}", "%25", "%5C", "a" * 4000, "%F0%9F%98%80", "*", "%22"])
+@pytest.mark.parametrize(
+    "parameter", ["search", "queue", "label", "user", "phase", "min_request", "older_than", "cursor", "fields", "ordering"]
+)
+def test_tricks_in_parameters(admin: Caller, parameter: str, text: str):
+    admin.post("jobs/", job("train"), expect=201)
+
+    admin.ask("GET", f"jobs/?{parameter}={text}")
+    assert admin.last.status_code in (200, 400)
+
+
+@pytest.mark.parametrize(
+    "text", ["'; DELETE FROM scheduler_queue; --", "{{ settings.SECRET_KEY }}", "<img src=x onerror=alert(1)>", "\\", '"']
+)
+def test_characters_of_other_languages_are_only_text(admin: Caller, text: str):
+    admin.post("queues/", {**queue("q", type=text[:100]), "metadata": {"name": "q", "annotations": {"note": text}}}, expect=201)
+    admin.post("queues/q/suspend/", {"reason": text})
+
+    assert admin.get("queues/q/")["metadata"]["annotations"] == {"note": text}
+    page = admin.ask("GET", "queues/q/", Accept="text/html", expect=200)
+    assert "<img src=x" not in page
+    csv = admin.ask("GET", "audit/?action=SuspendQueue", Accept="text/csv", expect=200)
+    assert text.replace('"', '""') in csv
+
+
+def test_a_cell_that_a_spreadsheet_would_run_is_marked_as_text(admin: Caller):
+    admin.post("queues/default/suspend/", {"reason": "=1+1"})
+
+    assert "'=1+1" in admin.ask("GET", "audit/", Accept="text/csv", expect=200)
+
+
+@pytest.mark.parametrize("reason", [7, ["x"], "x" * 1025, "a\x00b"])
+def test_reasons_that_are_none(admin: Caller, reason: Any):
+    admin.post("queues/default/suspend/", {"reason": reason}, expect=400)
+
+
+def test_tokens_that_are_wrong_old_revoked_or_of_another_kind(admin: Caller):
+    user = get_user_model().objects.create_user("ann")
+    made = create_token(user, "t", ("read",), by=SYSTEM)
+    client = Client()
+
+    def code(header: str) -> int:
+        return client.get("/api/v1/queues/", headers={"Authorization": header, "Accept": "application/json"}).status_code
+
+    assert code(f"Bearer {made.secret}") == 200
+    assert code(f"Bearer {made.secret}x") == 401
+    assert code(f"Basic {made.secret}") == 401
+    assert code("Bearer ") == 401
+    assert code("Bearer \xff") == 401
+    assert code(f"Bearer {made.token.digest}") == 401
+    ApiToken.objects.filter(pk=made.token.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
+    assert code(f"Bearer {made.secret}") == 401
+    ApiToken.objects.filter(pk=made.token.pk).update(expires_at=None, revoked_at=timezone.now())
+    answer = client.get("/api/v1/queues/", headers={"Authorization": f"Bearer {made.secret}", "Accept": "application/json"})
+    assert (answer.status_code, answer["WWW-Authenticate"]) == (401, 'Bearer realm="Fumarole"')
+    assert made.secret not in json.dumps(list(ApiToken.objects.values_list("digest", "prefix", "name")))
+
+
+def test_nobody_gets_in_without_a_name(db: None):
+    answer = Client().get("/api/v1/queues/", headers={"Accept": "application/json"})
+
+    assert answer.status_code == 401
+    assert answer["Content-Type"] == "application/problem+json"
+
+
+def test_a_post_from_another_site_is_refused(db: None):
+    user = get_user_model().objects.create_superuser("boss", password="pw")
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(user)
+    body = json.dumps(queue("stolen"))
+
+    plain = client.post("/api/v1/queues/", body, content_type="application/json", headers={"Accept": "application/json"})
+    assert plain.status_code == 403
+    assert "CSRF" in plain.json()["detail"]
+    form = client.post(
+        "/api/v1/queues/", {"_content": body, "_content_type": "application/json"}, headers={"Origin": "https://evil.example"}
+    )
+    assert form.status_code in (403, 415)
+    assert not Queue.objects.filter(name="stolen").exists()
+
+
+def test_other_sites_may_not_read_unless_they_are_named(admin: Caller, settings: Any):
+    asked = {"Origin": "https://other.example"}
+    assert "Access-Control-Allow-Origin" not in admin.client.get("/api/v1/queues/", headers={**admin.headers, **asked})
+
+    settings.CORS_ALLOWED_ORIGINS = ["https://other.example"]
+    answer = admin.client.get("/api/v1/queues/", headers={**admin.headers, **asked})
+    assert answer["Access-Control-Allow-Origin"] == "https://other.example"
+    assert "Access-Control-Allow-Credentials" not in answer
+    preflight = admin.client.options("/api/v1/queues/", headers={**asked, "Access-Control-Request-Method": "POST"})
+    assert preflight.status_code == 204
+
+
+def test_a_session_that_was_fixed_before_sign_in_is_worth_nothing(db: None):
+    get_user_model().objects.create_superuser("boss", password="a long password")
+    client = Client()
+    client.get("/accounts/login/")
+    session = client.session
+    session["planted"] = True
+    session.save()
+    planted = session.session_key
+    client.cookies["sessionid"] = planted
+
+    client.post("/accounts/login/", {"username": "boss", "password": "a long password"})
+
+    assert client.cookies["sessionid"].value != planted
+    victim = Client()
+    victim.cookies["sessionid"] = planted
+    assert victim.get("/api/v1/queues/", headers={"Accept": "application/json"}).status_code == 401
+
+
+def test_too_many_requests_are_told_when_to_come_back(admin: Caller, settings: Any):
+    settings.API_RATE_PER_MINUTE = 3
+    admin.get("queues/")
+    assert (admin.last["RateLimit-Limit"], admin.last["RateLimit-Remaining"]) == ("3", "2")
+    admin.get("queues/")
+    admin.get("queues/")
+
+    answer = admin.get("queues/", expect=429)
+    assert 1 <= int(admin.last["Retry-After"]) <= 61
+    assert answer["title"] == "Too many requests"
+
+
+def test_wrong_methods_and_places_are_problems_too(admin: Caller):
+    assert admin.ask("PUT", "queues/", expect=405)["status"] == 405
+    assert "GET" in admin.last["Allow"]
+    assert admin.get("nowhere/", expect=404)["status"] == 404
+    assert admin.get("/api/v2/queues/", expect=404)["status"] == 404
+    assert admin.ask("GET", "queues/", Accept="image/png", expect=406)["status"] == 406
+    assert admin.ask("DELETE", "policy/", expect=405)
+    assert admin.last["X-Request-ID"]
+
+
+def test_a_read_only_installation_takes_no_writes(admin: Caller, settings: Any):
+    settings.READ_ONLY = True
+
+    assert admin.post("queues/", queue("a"), expect=503)["detail"]
+    assert admin.last["Retry-After"]
+    admin.get("queues/")
+
+
+def test_the_key_of_a_repeated_request_has_bounds(admin: Caller):
+    admin.post("queues/", queue("a"), expect=400, **{"Idempotency-Key": "x" * 129})
+    assert not AuditEntry.objects.filter(name="a").exists()

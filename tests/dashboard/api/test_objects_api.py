@@ -1,0 +1,215 @@
+"""Jobs, podgroups, pods, nodes, namespaces, priority classes, the policy, the cluster and accounts over HTTP."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.dashboard.api.conftest import Caller, job, node, queue
+from tests.worlds import pass_time, run_session
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_job_is_submitted_commanded_scaled_and_deleted(admin: Caller):
+    admin.post("nodes/", node("n1", cpu="8", memory="32Gi"), expect=201)
+    made = admin.post("jobs/", {**job("train", replicas=2), "extra": 1}, expect=201)
+    assert made["warnings"][0]["code"] == "unknown_field"
+    assert admin.post("jobs/", job("train"), expect=409)["violations"][0]["ruleId"] == "already_exists"
+    run_session()
+
+    scaled = admin.patch("jobs/default/train/", {"spec": {"minAvailable": 1, "tasks": _tasks(admin, replicas=3)}})
+    assert (scaled["changed"], scaled["spec"]["minAvailable"], scaled["status"]["pending"]) == (True, 1, 1)
+    moved = admin.patch("jobs/default/train/", {"spec": {"queue": "other"}}, expect=400)
+    assert moved["violations"][0]["ruleId"] == "immutable_field_changed"
+    assert "cancel" in admin.delete("jobs/default/train/", expect=409)["violations"][0]["fix"]
+    assert admin.post("jobs/default/train/suspend/?dry_run=true")["changed"] is True
+    assert admin.post("jobs/default/train/cancel/", {"reason": "wrong data"})["phase"] == "Terminating"
+    assert admin.post("jobs/default/train/cancel/")["changed"] is False
+    run_session()  # carries out what was decided
+    pass_time(60)
+    assert "restart" in admin.post("jobs/default/train/resume/", expect=409)["detail"]
+    entry = admin.get("audit/?action=TerminateJob")["results"][0]["spec"]
+    assert (entry["reason"], entry["actor"], entry["door"]) == ("wrong data", "boss", "API")
+    admin.delete("jobs/default/train/")
+    admin.get("jobs/default/train/", expect=404)
+
+
+def _tasks(admin: Caller, replicas: int) -> list[dict[str, object]]:
+    tasks = admin.get("jobs/default/train/")["spec"]["tasks"]
+    return [{**tasks[0], "replicas": replicas, "minAvailable": 1}]
+
+
+def test_a_job_that_shrinks_loses_its_last_pods_for_good(admin: Caller):
+    admin.post("jobs/", job("train", replicas=3), expect=201)
+
+    admin.patch("jobs/default/train/", {"spec": {"minAvailable": 1, "tasks": _tasks(admin, replicas=1)}})
+
+    assert [pod["metadata"]["name"] for pod in admin.get("pods/")["results"]] == ["train-worker-0"]
+
+
+@pytest.mark.both_databases
+def test_jobs_are_found_by_what_they_are(admin: Caller):
+    admin.post("queues/", [queue("a"), queue("b", "a"), queue("c")])
+    admin.post("jobs/", [job("one", "b"), job("two", "c", cpu="64")])
+
+    def names(query: str) -> list[str]:
+        return [row["metadata"]["name"] for row in admin.get(f"jobs/?ordering=name&{query}")["results"]]
+
+    assert names("queue=a") == ["one"]
+    assert names("user=boss") == ["one", "two"]
+    assert names("user=nobody") == []
+    assert names("min_request=cpu:8") == ["two"]
+    assert names("max_request=cpu:8") == ["one"]
+    assert names("phase=Pending&search=tw") == ["two"]
+    assert names("namespace=elsewhere") == []
+    admin.post("nodes/", node("n1", cpu="4", memory="8Gi"), expect=201)
+    run_session()
+    reason = admin.get("jobs/default/two/")["status"]["podgroup"]["reason"]["code"]
+    assert names(f"reason={reason}") == ["two"]
+
+
+def test_why_a_gang_waits_with_its_place_in_the_line(admin: Caller):
+    admin.post("jobs/", [job("one"), job("two")])
+
+    assert admin.get("podgroups/default/one/explain/")["position"] == 1
+    second = admin.get("podgroups/default/two/explain/")
+    assert (second["position"], second["reason"]) == (2, "AwaitingEvaluation")
+
+
+def test_a_podgroup_of_a_job_is_changed_with_the_job(admin: Caller):
+    admin.post("jobs/", job("train"), expect=201)
+
+    assert admin.patch("podgroups/default/train/", {"spec": {"minMember": 2}}, expect=409)["violations"][0]["ruleId"] == "owned_by_job"
+    admin.delete("podgroups/default/train/", expect=409)
+
+
+def test_a_podgroup_from_outside_is_changed_and_deleted_with_its_pods(admin: Caller):
+    admin.post("podgroups/", {"metadata": {"name": "own"}, "spec": {"minMember": 1, "minResources": {"cpu": "1"}}}, expect=201)
+    pod = {"metadata": {"name": "p", "annotations": {"scheduling.k8s.io/group-name": "own"}}, "spec": {"containers": []}}
+    admin.post("pods/", pod, expect=201)
+
+    assert admin.patch("podgroups/default/own/", {"spec": {"minMember": 2}})["spec"]["minMember"] == 2
+    assert (
+        admin.patch("podgroups/default/own/", {"spec": {"queue": "x"}}, expect=400)["violations"][0]["ruleId"] == "immutable_field_changed"
+    )
+    admin.delete("podgroups/default/own/")
+    admin.get("pods/default/p/", expect=404)
+
+
+def test_nodes_are_added_cordoned_drained_and_taken_away(admin: Caller):
+    admin.post("nodes/", node("n1", cpu="8", memory="32Gi"), expect=201)
+    admin.post("jobs/", job("train"), expect=201)
+    run_session()
+
+    shown = admin.get("nodes/n1/")["status"]
+    assert (shown["allocated"]["cpu"], shown["idle"]["cpu"], shown["pods"]) == ("1", "7", 1)
+    assert admin.post("nodes/n1/cordon/")["changed"] is True
+    assert admin.post("nodes/n1/cordon/")["changed"] is False
+    assert admin.get("nodes/?unschedulable=true")["results"][0]["spec"]["unschedulable"] is True
+    admin.post("nodes/n1/uncordon/")
+    planned = admin.post("nodes/n1/drain/?dry_run=true")
+    assert (planned["pods"], admin.get("nodes/n1/")["spec"]["unschedulable"]) == (1, False)
+    assert admin.post("nodes/n1/drain/", {"reason": "new disk"})["pods"] == 1
+    assert admin.delete("nodes/n1/", expect=409)["violations"][0]["ruleId"] == "node_has_pods"
+    tainted = admin.patch("nodes/n1/", {"spec": {"taints": [{"key": "gpu", "effect": "NoSchedule"}]}})
+    assert tainted["spec"]["taints"] == [{"key": "gpu", "value": "", "effect": "NoSchedule"}]
+    assert (
+        admin.patch("nodes/n1/", {"status": {"allocatable": {"cpu": "-1"}}}, expect=400)["violations"][0]["ruleId"] == "negative_quantity"
+    )
+
+
+def test_namespaces_and_priority_classes(admin: Caller):
+    admin.post("namespaces/", {"metadata": {"name": "lab", "annotations": {"scheduling.volcano.sh/queue-name": "default"}}}, expect=201)
+    assert admin.get("namespaces/lab/")["status"]["queue"] == "default"
+    admin.post("priorityclasses/", {"metadata": {"name": "high"}, "value": 1000, "globalDefault": True}, expect=201)
+    assert admin.post("priorityclasses/", {"metadata": {"name": "top"}, "spec": {"value": 1, "globalDefault": True}}, expect=409)["detail"]
+    assert admin.patch("priorityclasses/high/", {"spec": {"value": 2000}})["spec"]["value"] == 2000
+    admin.post("jobs/", job("train", priorityClassName="high"), expect=201)
+    assert admin.get("podgroups/default/train/")["status"]["priority"] == 2000
+    admin.delete("priorityclasses/high/", expect=409)
+    admin.delete("namespaces/lab/")
+    admin.delete("namespaces/default/", expect=409)
+
+
+POLICY = 'actions: "enqueue, allocate"\ntiers:\n- plugins:\n  - name: gang\n  - name: proportion\n'
+
+
+def test_the_policy_is_checked_and_replaced_as_a_whole(admin: Caller):
+    before = admin.get("policy/")
+    assert before["status"]["isDefault"] is True
+    wrong = admin.post("policy/validate/", {"spec": {"policy": POLICY.replace("gang", "gnag")}})
+    assert (wrong["valid"], wrong["violations"][0]["field"]) == (False, "tiers[0].plugins[0].name")
+    admin.put("policy/", {"spec": {"policy": POLICY.replace("gang", "gnag")}}, expect=400)
+    admin.put("policy/?dry_run=true", {"spec": {"policy": POLICY}})
+    assert admin.get("policy/") == before
+
+    replaced = admin.ask("PUT", "policy/", text=POLICY, content_type="application/yaml", expect=200, **{"If-Match": '"0"'})
+    assert (replaced["spec"]["policy"], replaced["status"]["author"]) == (POLICY, "boss")
+    late = admin.put("policy/", {"spec": {"policy": POLICY}}, expect=412, **{"If-Match": '"0"'})
+    assert late["changed"]["by"] == "boss"
+    run_session()
+
+
+def test_scheduling_is_paused_and_resumed(admin: Caller):
+    assert admin.post("cluster/pause/", {"reason": "upgrade"})["paused"] is True
+    assert admin.post("cluster/pause/")["changed"] is False
+    shown = admin.get("cluster/")["status"]
+    assert (shown["pausedBy"], shown["pauseReason"]) == ("boss", "upgrade")
+    assert admin.post("cluster/resume/?dry_run=true")["paused"] is False
+    assert admin.get("cluster/")["status"]["paused"] is True
+    admin.post("cluster/resume/")
+    assert admin.patch("cluster/", {"spec": {"periodSeconds": 2.5}})["spec"]["periodSeconds"] == 2.5
+    assert admin.patch("cluster/", {"spec": {"periodSeconds": 0}}, expect=400)["detail"]
+
+
+def test_sessions_decisions_and_events_are_read(admin: Caller):
+    admin.post("nodes/", node("n1", cpu="8", memory="32Gi"), expect=201)
+    admin.post("jobs/", job("train"), expect=201)
+    run_session()
+
+    session = admin.get("sessions/")["results"][0]
+    assert admin.get(f"sessions/{session['metadata']['name']}/") == session
+    assert admin.get("decisions/?kind=Bind")["results"][0]["spec"]["node"] == "n1"
+    assert admin.get("events/?kind=Node")["results"][0]["spec"]["reason"] == "NodeAdded"
+    assert admin.get("evictions/")["results"] == []
+    admin.get("events/x/", expect=404)
+
+
+def test_orders_by_name_uid_and_unknown_action(admin: Caller):
+    admin.post("queues/", queue("q"), expect=201)
+    uid = admin.get("queues/q/")["metadata"]["uid"]
+
+    def order(expect: int, **changes: object) -> dict[str, object]:
+        return admin.post("commands/", {"action": "Close", "target": {"kind": "Queue", "name": "q"}, **changes}, expect=expect)
+
+    assert order(400, action="Explode")["violations"][0]["ruleId"] == "invalid_action"
+    assert order(400, target={"kind": "Queue", "name": "q", "uid": "x"})["violations"][0]["ruleId"] == "uid_mismatch"
+    assert order(400, target={"kind": "Queue", "name": "nowhere"})["violations"][0]["ruleId"] == "queue_not_found"
+    assert order(200, target={"kind": "Queue", "name": "q", "uid": uid})["changed"] is True
+    admin.post("jobs/", job("train"), expect=201)
+    done = order(200, action="Suspend", target={"kind": "Job", "name": "train"})
+    assert (done["command"], done["job"]) == ("AbortJob", "default/train")
+    several = admin.post("commands/", [{"action": "Open", "target": {"kind": "Queue", "name": "q"}}, {"action": "Open", "target": {}}])
+    assert [item["status"] for item in several["results"]] == [200, 400]
+
+
+def test_accounts_groups_grants_and_tokens(admin: Caller):
+    admin.post("users/", {"username": "ann", "password": "a long enough one"}, expect=201)
+    assert admin.post("users/", {"username": "bob", "password": "short"}, expect=400)["violations"][0]["ruleId"] == "weak_password"
+    admin.post("groups/", {"name": "team", "members": ["ann"]}, expect=201)
+    admin.post("queues/", queue("a"), expect=201)
+    grant = admin.post("grants/", {"group": "team", "role": "viewer", "queue": "a"}, expect=201)
+    made = admin.post("tokens/", {"name": "ci", "scopes": ["read"], "user": "ann"}, expect=201)
+
+    ann = {"Authorization": f"Bearer {made['token']}"}
+    assert [row["metadata"]["name"] for row in admin.get("queues/", **ann)["results"]] == ["a"]
+    assert admin.get("tokens/", **ann)["results"][0]["spec"]["name"] == "ci"
+    assert "token" not in admin.get("tokens/")["results"][0]
+    admin.delete(f"grants/{grant['metadata']['name']}/")
+    assert admin.get("queues/", **ann)["results"] == []
+    admin.delete(f"tokens/{made['metadata']['name']}/")
+    assert "revoked" in admin.get("queues/", expect=401, **ann)["detail"]
+    assert admin.patch("users/ann/", {"isActive": False})["spec"]["isActive"] is False
+    admin.delete("users/ann/")
+    assert admin.get("audit/?kind=User&action=DeleteUser")["results"][0]["spec"]["before"]["username"] == "ann"
+    assert admin.delete("users/boss/", expect=409)["violations"][0]["ruleId"] == "last_admin"

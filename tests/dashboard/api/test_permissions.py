@@ -1,0 +1,363 @@
+"""Who may: every endpoint and verb, for every role, on his own subtree and on another. Generated from the routes: a new one must be listed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from dashboard.api.urls import COLLECTIONS, SETS, SINGLETONS
+from scheduler.services.access import create_token, grant_role
+from scheduler.services.actors import SYSTEM
+from tests.dashboard.api.conftest import Caller, job, node, queue
+
+ROLES = ("nothing", "viewer", "submitter", "admin", "cluster-admin")
+PLACES = ("own", "other")
+
+# For each action, the least role that is let through on its own subtree, and on another's. "never" is nobody but the cluster admin;
+# "hidden" means that the object is not even there for him. Lists and reads of one's own answer with what there is to see.
+QUEUE_READ, QUEUE_OPERATE = ("viewer", "hidden"), ("admin", "hidden")
+ANY, MEMBER, CLUSTER = ("nothing", "nothing"), ("viewer", "viewer"), ("never", "never")
+EXPECTED: dict[str, dict[str, tuple[str, str]]] = {
+    "queues": {
+        "list": ANY,
+        **dict.fromkeys(("retrieve", "children", "tree", "history", "export"), QUEUE_READ),
+        **dict.fromkeys(("open", "close", "suspend", "resume"), QUEUE_OPERATE),
+        "create": ("admin", "hidden"),
+        "update": ("never", "hidden"),  # the weight is the parent's admin's
+        "partial_update": ("never", "hidden"),
+        "destroy": ("never", "hidden"),
+    },
+    "jobs": {
+        "list": ANY,
+        "retrieve": QUEUE_READ,
+        "create": ("submitter", "hidden"),
+        **dict.fromkeys(("update", "partial_update", "destroy", "suspend", "resume", "restart", "cancel"), ("admin", "hidden")),
+    },
+    "podgroups": {
+        "list": ANY,
+        "retrieve": QUEUE_READ,
+        "explain": QUEUE_READ,
+        "create": ("submitter", "hidden"),
+        **dict.fromkeys(("update", "partial_update", "destroy"), ("admin", "hidden")),
+    },
+    "pods": {"list": ANY, "retrieve": QUEUE_READ, "create": ("submitter", "hidden"), "destroy": ("admin", "hidden")},
+    "nodes": {
+        **dict.fromkeys(("list", "retrieve"), MEMBER),
+        **dict.fromkeys(("create", "update", "partial_update", "destroy", "cordon", "uncordon", "drain"), CLUSTER),
+    },
+    "namespaces": {
+        **dict.fromkeys(("list", "retrieve"), MEMBER),
+        **dict.fromkeys(("create", "update", "partial_update", "destroy"), CLUSTER),
+    },
+    "priorityclasses": {
+        **dict.fromkeys(("list", "retrieve"), MEMBER),
+        **dict.fromkeys(("create", "update", "partial_update", "destroy"), CLUSTER),
+    },
+    "commands": {"list": ANY, "retrieve": QUEUE_READ, "create": ("admin", "hidden")},
+    "sessions": {"list": MEMBER, "retrieve": MEMBER},
+    "decisions": {"list": ANY, "retrieve": QUEUE_READ},
+    "evictions": {"list": ANY, "retrieve": QUEUE_READ},
+    "events": {"list": ANY, "retrieve": QUEUE_READ},
+    "audit": {"list": ("admin", "admin"), "retrieve": ("admin", "hidden")},
+    "users": {"list": ANY, "retrieve": ANY, **dict.fromkeys(("create", "partial_update", "destroy"), CLUSTER)},
+    "groups": {"list": ANY, "retrieve": ("hidden", "hidden"), **dict.fromkeys(("create", "partial_update", "destroy"), CLUSTER)},
+    "grants": {"list": ANY, "retrieve": QUEUE_READ, "create": ("admin", "hidden"), "destroy": ("admin", "hidden")},
+    "tokens": dict.fromkeys(("list", "retrieve", "create", "destroy"), ANY),
+    "policy": {"get": MEMBER, "put": CLUSTER},
+    "policy/validate": {"post": MEMBER},
+    "cluster": {"get": MEMBER, "patch": CLUSTER},
+    "cluster/pause": {"post": CLUSTER},
+    "cluster/resume": {"post": CLUSTER},
+    "validate": {"post": MEMBER},
+    "apply": {"post": ("submitter", "hidden")},
+}
+
+
+def routes() -> Iterator[tuple[str, str, str, str]]:
+    """(collection, action, method, path behind /api/v1/) of everything that can be called."""
+    of_object = {"retrieve": "GET", "update": "PUT", "partial_update": "PATCH", "destroy": "DELETE"}
+    for name, view in COLLECTIONS.items():
+        place = f"{name}/{{object}}/"
+        for action in view.rules:
+            verb = next((verb for verb, methods in view.verbs.items() if action in methods.values()), None)
+            if action in ("list", "create"):
+                yield name, action, {"list": "GET", "create": "POST"}[action], f"{name}/"
+            elif verb:
+                yield name, action, next(iter(view.verbs[verb])).upper(), f"{place}{verb}/"
+            else:
+                yield name, action, of_object[action], place
+    for name, single in {**SINGLETONS, **SETS}.items():
+        for method in single.rules:
+            yield name, method, method.upper(), f"{name}/"
+
+
+ALL = list(routes())
+
+
+def test_every_route_says_who_may_and_every_rule_has_a_route():
+    routed = {(name, action) for name, action, _, _ in ALL}
+    listed = {(name, action) for name, actions in EXPECTED.items() for action in actions}
+
+    assert routed == listed
+    for name, view in {**COLLECTIONS, **SINGLETONS, **SETS}.items():
+        assert set(view.rules) == set(view.forms), name
+        verbs = {action for methods in getattr(view, "verbs", {}).values() for action in methods.values()}
+        assert verbs <= set(view.rules), name
+
+
+class World:
+    """Two subtrees, own and other, each with something of every kind in it; what to ask for is known by collection and place."""
+
+    def __init__(self, admin: Caller) -> None:
+        self.objects: dict[tuple[str, str], str] = {}
+        admin.post("nodes/", node("n1", cpu="64", memory="64Gi"), expect=201)
+        for place in PLACES:
+            admin.post("queues/", [queue(place), queue(f"{place}-leaf", place)])
+            admin.post("jobs/", job(f"{place}-job", f"{place}-leaf"), expect=201)
+            admin.post("podgroups/", {"metadata": {"name": f"{place}-pg"}, "spec": {"queue": f"{place}-leaf"}}, expect=201)
+            pod = {"metadata": {"name": f"{place}-pod", "annotations": {"scheduling.k8s.io/group-name": f"{place}-pg"}}, "spec": {}}
+            admin.post("pods/", pod, expect=201)
+            grant = admin.post("grants/", {"user": "boss", "role": "viewer", "queue": place}, expect=201)
+            admin.post(f"queues/{place}/suspend/")
+            admin.post(f"queues/{place}/resume/")
+            self._remember(admin, place, grant["metadata"]["name"])
+        admin.post("priorityclasses/", {"metadata": {"name": "pc"}, "value": 1}, expect=201)
+        admin.post("groups/", {"name": "team"}, expect=201)
+        _rows_of_sessions()
+        for kind, name in (("nodes", "n1"), ("namespaces", "default"), ("priorityclasses", "pc"), ("sessions", "1"), ("groups", "team")):
+            self.objects |= {(kind, place): name for place in PLACES}
+
+    def _remember(self, admin: Caller, place: str, grant: str) -> None:
+        found = {
+            "queues": place,
+            "jobs": f"default/{place}-job",
+            "podgroups": f"default/{place}-pg",
+            "pods": f"default/{place}-pod",
+            "grants": grant,
+            "commands": admin.get(f"commands/?queue={place}")["results"][0]["metadata"]["name"],
+            "events": admin.get(f"events/?queue={place}")["results"][0]["metadata"]["name"],
+            "audit": admin.get(f"audit/?queue={place}")["results"][0]["metadata"]["name"],
+        }
+        self.objects |= {(kind, place): name for kind, name in found.items()}
+
+
+def _rows_of_sessions() -> None:
+    from django.utils import timezone
+
+    from scheduler.models import Decision, Eviction, SchedulingSession
+
+    session = SchedulingSession.objects.create(number=1, state="Done", started_at=timezone.now(), finished_at=timezone.now())
+    for place in PLACES:
+        shared = {"session": session, "queue_name": f"{place}-leaf", "created_at": timezone.now()}
+        Decision.objects.create(kind="Bind", pod_name="x", action="allocate", **shared)
+        Eviction.objects.create(session_number=1, pod_name="x", podgroup_name="x", action="reclaim", **shared)
+
+
+def body_for(name: str, action: str, place: str) -> Any:
+    leaf = f"{place}-leaf"
+    made = {
+        ("queues", "create"): queue("fresh", place),
+        ("queues", "update"): queue(place, weight=9),
+        ("queues", "partial_update"): {"spec": {"weight": 9}},
+        ("jobs", "create"): job("fresh", leaf),
+        ("jobs", "update"): job(f"{place}-job", leaf, maxRetry=3),
+        ("jobs", "partial_update"): {"metadata": {"labels": {"a": "b"}}},
+        ("podgroups", "create"): {"metadata": {"name": "fresh"}, "spec": {"queue": leaf}},
+        ("podgroups", "update"): {"metadata": {"name": f"{place}-pg"}, "spec": {"queue": leaf, "minMember": 2}},
+        ("podgroups", "partial_update"): {"spec": {"minMember": 2}},
+        ("pods", "create"): {
+            "metadata": {"name": "fresh", "annotations": {"scheduling.volcano.sh/queue-name": leaf}},
+            "spec": {},
+        },
+        ("nodes", "create"): node("n2", cpu="1"),
+        ("nodes", "update"): node("n1", cpu="1"),
+        ("nodes", "partial_update"): {"spec": {"unschedulable": True}},
+        ("namespaces", "create"): {"metadata": {"name": "ns"}},
+        ("namespaces", "update"): {"metadata": {"name": "default", "labels": {"a": "b"}}},
+        ("namespaces", "partial_update"): {"metadata": {"labels": {"a": "b"}}},
+        ("priorityclasses", "create"): {"metadata": {"name": "fresh"}, "value": 1},
+        ("priorityclasses", "update"): {"metadata": {"name": "pc"}, "value": 2},
+        ("priorityclasses", "partial_update"): {"spec": {"value": 2}},
+        ("commands", "create"): {"action": "SuspendQueue", "target": {"kind": "Queue", "name": place}},
+        ("users", "create"): {"username": "fresh"},
+        ("users", "partial_update"): {"email": "a@b.c"},
+        ("groups", "create"): {"name": "fresh"},
+        ("groups", "partial_update"): {"members": []},
+        ("grants", "create"): {"user": "boss", "role": "submitter", "queue": place},
+        ("tokens", "create"): {"name": "fresh", "scopes": ["read"]},
+        ("policy", "put"): {"spec": {"policy": 'actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n'}},
+        ("policy/validate", "post"): {"spec": {"policy": "actions: allocate"}},
+        ("cluster", "patch"): {"spec": {"periodSeconds": 2}},
+        ("validate", "post"): {"kind": "Queue", **queue("fresh", place)},
+        ("apply", "post"): {"kind": "PodGroup", "metadata": {"name": "fresh"}, "spec": {"queue": leaf}},
+    }
+    return made.get((name, action))
+
+
+def one(role: str) -> Caller:
+    who = Caller(role, superuser=role == "cluster-admin")
+    if role in ("viewer", "submitter", "admin"):
+        grant_role(user=role, role=role, queue="own", by=SYSTEM)
+    return who
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("role", ROLES)
+def test_every_verb_of_every_endpoint_for(role: str, admin: Caller):
+    """Nobody gets through who may not, whoever may does; a dry run asks the same questions, so that one world serves all."""
+    world, who = World(admin), one(role)
+    wrong = [complaint for route in ALL for place in PLACES if (complaint := _complaint(route, place, role, who, world))]
+
+    assert not wrong, "\n".join(wrong)
+
+
+def _complaint(route: tuple[str, str, str, str], place: str, role: str, who: Caller, world: World) -> str:
+    name, action, method, path = route
+    least = EXPECTED[name][action][PLACES.index(place)]
+    found = path.replace("{object}", _object(name, place, who, world))
+    dry = "?dry_run=true" if method != "GET" and name not in ("validate", "policy/validate") else ""
+    who.ask(method, found + dry, body_for(name, action, place))
+    code = who.last.status_code
+    good = _allowed(role, least, code) if _may(role, least) else _refused(code, least, role)
+    return "" if good else f"{role} {method} {found} ({place}, from {least}): {code} {who.last.content.decode()[:200]}"
+
+
+def _object(name: str, place: str, who: Caller, world: World) -> str:
+    if name == "users":
+        return who.user.get_username()
+    if name == "tokens":
+        return str(who.user.api_tokens.first().pk)
+    if name in ("decisions", "evictions"):
+        from scheduler.models import Decision, Eviction
+
+        model: Any = {"decisions": Decision, "evictions": Eviction}[name]
+        return str(model.objects.get(queue_name=f"{place}-leaf").pk)
+    return world.objects.get((name, place), "")
+
+
+def _may(role: str, least: str) -> bool:
+    if role == "cluster-admin":
+        return True
+    return least not in ("never", "hidden") and ROLES.index(role) >= ROLES.index(least)
+
+
+def _allowed(role: str, least: str, code: int) -> bool:
+    """Let through: done, or refused for another reason than who he is (a job that runs can not be deleted)."""
+    return code in (200, 201, 409)
+
+
+def _refused(code: int, least: str, role: str) -> bool:
+    """Where the object may not be seen it is not there: 404, or 400 for one that the body names. Else 403."""
+    return code in ((403, 404, 400) if least == "hidden" or role == "nothing" else (403,))
+
+
+@pytest.mark.django_db
+def test_a_refusal_names_the_permission_and_the_queue(caller: Callable[..., Caller], admin: Caller):
+    admin.post("queues/", [queue("team"), queue("inner", "team")])
+
+    problem = caller("ann", viewer="team").post("queues/inner/suspend/", expect=403)
+    assert (problem["permission"], problem["queue"]) == ("operate", "root")  # the gate: she has it nowhere
+    caller("ann", admin="inner")
+    ann = caller("ann")
+    problem = ann.post("queues/team/suspend/", expect=403)
+    assert (problem["permission"], problem["queue"]) == ("operate", "team")
+    quota = ann.patch("queues/inner/", {"spec": {"weight": 2}}, expect=403)
+    assert (quota["permission"], quota["queue"]) == ("admin", "team")
+    assert "weight" in quota["detail"]
+    assert ann.patch("queues/inner/", {"metadata": {"labels": {"a": "b"}}})["changed"] is True
+    assert ann.post("queues/inner/suspend/")["changed"] is True
+
+
+@pytest.mark.django_db
+def test_an_admin_of_the_parent_moves_quotas_and_needs_both_parents_to_move_a_queue(caller: Callable[..., Caller], admin: Caller):
+    admin.post("queues/", [queue("a"), queue("b"), queue("x", "a"), queue("y", "a")])
+    ann = caller("ann", admin="a")
+
+    assert ann.patch("queues/x/", {"spec": {"weight": 3, "parent": "y"}})["spec"]["parent"] == "y"
+    assert ann.patch("queues/a/", {"spec": {"weight": 3}}, expect=403)["queue"] == "root"
+    assert ann.patch("queues/x/", {"spec": {"parent": "b"}}, expect=403)["queue"] == "b"
+
+
+@pytest.mark.django_db
+def test_lists_and_counts_show_only_what_may_be_seen(caller: Callable[..., Caller], admin: Caller):
+    admin.post("queues/", [queue("a"), queue("a1", "a"), queue("b")])
+    admin.post("jobs/", [job("mine", "a1"), job("theirs", "b")])
+    ann = caller("ann", viewer="a")
+
+    assert [row["metadata"]["name"] for row in ann.get("queues/")["results"]] == ["a", "a1"]
+    assert [row["metadata"]["name"] for row in ann.get("jobs/")["results"]] == ["mine"]
+    assert [row["metadata"]["name"] for row in ann.get("jobs/?queue=b")["results"]] == []
+    assert {row["spec"]["queue"] for row in ann.get("events/")["results"]} <= {"a", "a1", ""}
+    assert ann.get("queues/b/", expect=404)["detail"] == "There is no queue b."
+    assert ann.get("queues/never-was/", expect=404)["detail"] == "There is no queue never-was."
+    assert ann.get("queues/root/tree/", expect=404)
+    assert ann.get("jobs/default/theirs/", expect=404)
+    assert caller("ben").get("queues/")["results"] == []
+
+
+@pytest.mark.django_db
+def test_grants_come_from_groups_too_and_end_with_them(caller: Callable[..., Caller], admin: Caller):
+    admin.post("queues/", queue("a"), expect=201)
+    ann = caller("ann")
+    admin.post("groups/", {"name": "team", "members": ["ann"]}, expect=201)
+    admin.post("grants/", {"group": "team", "role": "submitter", "queue": "a"}, expect=201)
+
+    ann.post("jobs/", job("train", "a"), expect=201)
+    assert ann.post("jobs/default/train/suspend/")["changed"] is True  # her own
+    admin.patch("groups/team/", {"members": []})
+    ann.post("jobs/", job("again", "a"), expect=403)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("scope", "may"), [("read", "get"), ("submit", "get submit"), ("operate", "get submit operate"), ("admin", "get submit operate admin")]
+)
+def test_a_token_may_do_what_its_scopes_say_and_no_more(scope: str, may: str, admin: Caller):
+    admin.post("queues/", queue("a"), expect=201)
+    narrow = Caller("boss", (scope,))
+    tries = {
+        "get": lambda: narrow.ask("GET", "queues/"),
+        "submit": lambda: narrow.ask("POST", "jobs/?dry_run=true", job("x", "a")),
+        "operate": lambda: narrow.ask("POST", "queues/a/suspend/?dry_run=true"),
+        "admin": lambda: narrow.ask("POST", "queues/?dry_run=true", queue("b")),
+    }
+
+    for name, attempt in tries.items():
+        attempt()
+        assert (narrow.last.status_code == 200) is (name in may.split()), (name, narrow.last.content)
+    if scope != "admin":
+        wider = narrow.post("tokens/", {"name": "wider", "scopes": ["admin"]}, expect=403)
+        assert wider["permission"]
+
+
+@pytest.mark.django_db
+def test_a_queue_admin_grants_below_and_not_beside(caller: Callable[..., Caller], admin: Caller):
+    admin.post("queues/", [queue("a"), queue("b"), queue("a1", "a")])
+    ann = caller("ann", admin="a")
+
+    assert ann.post("grants/", {"user": "ann", "role": "viewer", "queue": "a1"}, expect=201)["spec"]["queue"] == "a1"
+    ann.post("grants/", {"user": "ann", "role": "admin", "queue": "b"}, expect=404)
+    ann.post("grants/", {"user": "ann", "role": "admin"}, expect=404)
+    assert ann.post("grants/", {"user": "ann", "role": "emperor", "queue": "a"}, expect=400)["violations"]
+
+
+@pytest.mark.django_db
+def test_the_account_that_is_switched_off_is_out_at_once(caller: Callable[..., Caller], admin: Caller):
+    ann = caller("ann", viewer="root")
+    ann.get("queues/")
+
+    admin.patch("users/ann/", {"isActive": False})
+
+    assert "switched off" in ann.get("queues/", expect=401)["detail"]
+
+
+@pytest.mark.django_db
+def test_tokens_of_others_are_out_of_reach(caller: Callable[..., Caller], admin: Caller):
+    ann, ben = caller("ann"), caller("ben")
+    made = create_token(ben.user, "bens", ("read",), by=SYSTEM)
+
+    ann.delete(f"tokens/{made.token.pk}/", expect=404)
+    ann.post("tokens/", {"name": "x", "scopes": ["read"], "user": "ben"}, expect=400)
+    admin.delete(f"tokens/{made.token.pk}/")
