@@ -1,0 +1,63 @@
+"""Kubernetes quantities as far as a terminal needs them: read for bars, joined for tables, taken apart from `cpu=2,memory=4Gi`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from dashboard.cli.problems import usage
+
+_SUFFIXES = {
+    "": 1.0,
+    "n": 1e-9,
+    "u": 1e-6,
+    "m": 1e-3,
+    **{letter: 10.0 ** (3 * power) for power, letter in enumerate("kMGTPE", 1)},
+    **{f"{letter}i": 1024.0**power for power, letter in enumerate("KMGTPE", 1)},
+}
+_QUANTITY = re.compile(r"([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)([numkKMGTPE]?i?)")
+_FIRST = ("cpu", "memory")  # then the rest by name, pods last: nobody looks for them first
+_LAST = ("pods",)
+_SHORT = {"memory": "mem", "ephemeral-storage": "disk"}
+
+
+def value(quantity: object) -> float:
+    """A quantity as a number; 0 for what is none, since this is only for drawing."""
+    match = _QUANTITY.fullmatch(str(quantity))
+    if match is None or match[2] not in _SUFFIXES:
+        return 0.0
+    try:
+        return float(match[1]) * _SUFFIXES[match[2]]
+    except ValueError:
+        return 0.0
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    def rank(name: str) -> tuple[int, str]:
+        return (_FIRST.index(name) if name in _FIRST else 9 if name in _LAST else 5, name)
+
+    return sorted(names, key=rank)
+
+
+def joined(amounts: Mapping[str, object] | None, nothing: str = "-") -> str:
+    """`cpu=4,memory=8Gi`, in the form that the options take too."""
+    return ",".join(f"{name}={amounts[name]}" for name in in_order(amounts)) if amounts else nothing
+
+
+def short_name(resource: str) -> str:
+    return _SHORT.get(resource, resource.rpartition("/")[2])
+
+
+def parse_pairs(texts: Iterable[str] | None, option: str, example: str = "cpu=8,memory=16Gi") -> dict[str, str]:
+    """`["cpu=2,memory=4Gi", "nvidia.com/gpu=1"]` as a mapping. What the amounts may be, the server knows."""
+    found: dict[str, str] = {}
+    for part in (part.strip() for text in texts or () for part in text.split(",")):
+        name, equals, amount = part.partition("=")
+        if not part:
+            continue
+        if not equals or not name.strip():
+            raise usage(f"{option} has “{part}”, which is no pair; write it as {example}.")
+        if name.strip() in found:
+            raise usage(f"{option} names {name.strip()} twice; write it once.")
+        found[name.strip()] = amount.strip()
+    return found

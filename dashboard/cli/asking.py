@@ -1,0 +1,43 @@
+"""Before something that can not be undone: what it will do, and whether it shall."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+from dashboard.cli import output
+from dashboard.cli.problems import Problem, usage
+
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would happen.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; kept with the command and in the audit log.")]
+
+
+def confirm(question: str, yes: bool) -> None:
+    """Go on only with a yes. Where nobody can answer, say so instead of guessing."""
+    if yes:
+        return
+    if not _answer(question):
+        raise Problem("Nothing was changed.")
+
+
+def confirm_if_watched(question: Callable[[], str], yes: bool) -> None:
+    """For what can be taken back: ask a person at a terminal, let a script go on. No question, no asking."""
+    if yes or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return
+    asked = question()
+    if asked:
+        confirm(asked, yes)
+
+
+def _answer(question: str) -> bool:
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    said = sys.stdin.readline()
+    if not said:
+        output.remark("")
+        raise usage("Nobody answered the question above, so nothing was done. Say --yes to go on without it, --dry-run to look first.")
+    return said.strip().lower() in ("y", "yes")

@@ -1,0 +1,220 @@
+"""The REST API as the commands use it: answers are plain values, refusals become one sentence with the right exit code."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from dashboard.cli import VERSION
+from dashboard.cli.problems import ExitCode, Problem
+from dashboard.cli.target import ConnectionOptions, Target, find_target
+
+if TYPE_CHECKING:
+    import httpx
+
+_PAGE = 500
+_TRIES = 3  # of a reading request that is told to come again
+_LONGEST_PAUSE = 5.0
+_CODES: Final[Mapping[int, ExitCode]] = {
+    401: ExitCode.NOT_ALLOWED,
+    403: ExitCode.NOT_ALLOWED,
+    404: ExitCode.NOT_FOUND,
+    429: ExitCode.NO_CONNECTION,
+    502: ExitCode.NO_CONNECTION,
+    503: ExitCode.NO_CONNECTION,
+    504: ExitCode.NO_CONNECTION,
+}
+
+transport: Any = None  # what carries requests; the network, unless a test has the server in its own process
+options = ConnectionOptions()  # of the command that runs; set before it begins
+_api: Api | None = None
+
+
+def use(given: ConnectionOptions) -> None:
+    global options, _api
+    options, _api = given, None
+
+
+def api() -> Api:
+    """The server of this command; found when first asked for, so that what needs none works without one."""
+    global _api
+    if _api is None:
+        _api = Api(find_target(options))
+    return _api
+
+
+def path(*parts: str) -> str:
+    """An address below the API, safe for any name: path("queues", "team.a", "open")."""
+    return "/".join(quote(part, safe="") for part in parts) + "/"
+
+
+class Api:
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self._client: httpx.Client | None = None
+
+    @property
+    def client(self) -> httpx.Client:
+        httpx = _httpx()
+        if self._client is None:
+            agent = f"vcctl/{VERSION} ({sys.platform})"
+            headers = {"User-Agent": agent, "Accept": "application/json"}
+            if self.target.token:
+                headers["Authorization"] = f"Bearer {self.target.token}"
+            self._client = httpx.Client(
+                base_url=f"{self.target.server}/api/v1/",
+                headers=headers,
+                timeout=self.target.timeout,
+                verify=_trust(self.target),
+                transport=transport,
+            )
+        return self._client
+
+    # Reading
+
+    def get(self, where: str, **parameters: Any) -> Any:
+        return self.ask("GET", where, parameters)
+
+    def all(self, where: str, limit: int = 0, **parameters: Any) -> list[dict[str, Any]]:
+        """Every object of a list, page after page; `limit` stops earlier."""
+        found: list[dict[str, Any]] = []
+        for page in self._pages(where, {"page_size": min(limit or _PAGE, _PAGE), **parameters}):
+            found += page
+            if limit and len(found) >= limit:
+                return found[:limit]
+        return found
+
+    def _pages(self, where: str, parameters: Mapping[str, Any]) -> Iterator[list[dict[str, Any]]]:
+        page = self.ask("GET", where, parameters)
+        while True:
+            yield page["results"]
+            if not page.get("next"):
+                return
+            page = self.ask("GET", f"{where}?{page['next'].partition('?')[2]}")  # our own address of it: a proxy may have another name
+
+    def text(self, where: str, accept: str, **parameters: Any) -> str:
+        return self.send("GET", where, parameters, headers={"Accept": accept}).text
+
+    # Writing
+
+    def post(self, where: str, body: Any = None, dry_run: bool = False, **parameters: Any) -> Any:
+        return self.ask("POST", where, _with_dry_run(parameters, dry_run), {} if body is None else body)
+
+    def put(self, where: str, body: Any, dry_run: bool = False) -> Any:
+        return self.ask("PUT", where, _with_dry_run({}, dry_run), body)
+
+    def patch(self, where: str, body: Any, dry_run: bool = False) -> Any:
+        return self.ask("PATCH", where, _with_dry_run({}, dry_run), body)
+
+    def delete(self, where: str, dry_run: bool = False, **parameters: Any) -> Any:
+        return self.ask("DELETE", where, _with_dry_run(parameters, dry_run))
+
+    def post_text(self, where: str, text: str, kind: str, dry_run: bool = False, **parameters: Any) -> Any:
+        response = self.send("POST", where, _with_dry_run(parameters, dry_run), content=text.encode(), headers={"Content-Type": kind})
+        return self._read(response)
+
+    # How
+
+    def ask(self, method: str, where: str, parameters: Mapping[str, Any] | None = None, body: Any = None) -> Any:
+        return self._read(self.send(method, where, parameters, **({} if body is None else {"json": body})))
+
+    def send(self, method: str, where: str, parameters: Mapping[str, Any] | None = None, **more: Any) -> httpx.Response:
+        given = {name: value for name, value in (parameters or {}).items() if value not in (None, "")}
+        if given:
+            more["params"] = given
+        response = self.once(method, where, **more)
+        for _ in range(_TRIES - 1):
+            if method != "GET" or response.status_code not in (429, 503):
+                break
+            time.sleep(_pause(response))
+            response = self.once(method, where, **more)
+        if response.status_code >= 300:
+            raise _problem(response, self.target)
+        return response
+
+    def once(self, method: str, where: str, **more: Any) -> httpx.Response:
+        """One request and its answer, whatever that is. Raises `Problem` where there is none."""
+        httpx = _httpx()
+        try:
+            return self.client.request(method, where, **more)
+        except (httpx.InvalidURL, httpx.UnsupportedProtocol):
+            raise Problem(f"The server {self.target.server} is no address. Write it as http://127.0.0.1:8000.", ExitCode.USAGE) from None
+        except httpx.ConnectError as error:
+            raise Problem(_unreachable(self.target, error), ExitCode.NO_CONNECTION) from None
+        except httpx.TimeoutException:
+            message = f"{self.target.server} did not answer within {self.target.timeout:g} s. Try again, or give it longer with --timeout."
+            raise Problem(message, ExitCode.NO_CONNECTION) from None
+        except httpx.TransportError as error:
+            message = (
+                f"The connection to {self.target.server} broke off ({error}). Try again; look first whether the command was carried out."
+            )
+            raise Problem(message, ExitCode.NO_CONNECTION) from None
+
+    def _read(self, response: httpx.Response) -> Any:
+        try:
+            return response.json()
+        except ValueError:
+            message = f"{self.target.server} does not answer like a Fumarole server. Is the address right?"
+            raise Problem(message, ExitCode.NO_CONNECTION) from None
+
+
+def _httpx() -> Any:
+    """Loaded when first needed, and without its own command line, which would bring a syntax highlighter with it."""
+    sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type] # what Python does with None: the import fails, as httpx allows for
+    import httpx
+
+    return httpx
+
+
+def _with_dry_run(parameters: Mapping[str, Any], dry_run: bool) -> dict[str, Any]:
+    return {**parameters, **({"dry_run": "true"} if dry_run else {})}
+
+
+def _trust(target: Target) -> Any:
+    """What certificates are believed: none is asked for, those of a file, or the system's."""
+    import ssl
+
+    if target.server.startswith("http://") or target.insecure:
+        return False
+    try:
+        return ssl.create_default_context(cafile=target.ca_cert or None)
+    except (OSError, ssl.SSLError):
+        raise Problem(f"The certificates in {target.ca_cert} can not be read. Give a file in PEM form.", ExitCode.USAGE) from None
+
+
+def _unreachable(target: Target, error: Exception) -> str:
+    if "CERTIFICATE_VERIFY_FAILED" in str(error):
+        return (
+            f"The certificate of {target.server} is not trusted. Give its authority with --ca-cert, or --insecure to go without the check."
+        )
+    hint = "Is it running? make run starts it." if target.origin == "this machine" else "Is it running, and is the address right?"
+    return f"There is no connection to {target.server}. {hint}"
+
+
+def _pause(response: httpx.Response) -> float:
+    told = response.headers.get("Retry-After", "")
+    return min(float(told), _LONGEST_PAUSE) if told.isdigit() else 1.0
+
+
+def _problem(response: httpx.Response, target: Target) -> Problem:
+    code = _CODES.get(response.status_code, ExitCode.REFUSED)
+    try:
+        body = response.json()
+        detail, violations = str(body["detail"]), body.get("violations") or []
+    except (ValueError, KeyError, TypeError):
+        message = f"{target.server} answered with {response.status_code} and no explanation. Is it a Fumarole server?"
+        return Problem(message, code if code is not ExitCode.REFUSED else ExitCode.NO_CONNECTION)
+    if response.status_code == 401:
+        return Problem(f"{detail} Sign in with vcctl login, or give a token in VCCTL_TOKEN.", code)
+    return Problem("\n".join(sentence(violation) for violation in violations) or detail, code)
+
+
+def sentence(violation: Mapping[str, str]) -> str:
+    """What is wrong, where, and what to do: `The weight is 0; … (spec.weight). Fix: write …`."""
+    message, field, fix = violation["message"].rstrip(), violation.get("field", ""), violation.get("fix", "")
+    where = f" ({field})" if field and field not in message else ""
+    told = f"{message.rstrip('.')}{where}."
+    return f"{told} Fix: {fix.rstrip('.')}." if fix else told

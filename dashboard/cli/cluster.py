@@ -1,0 +1,32 @@
+"""`vcctl pause` and `vcctl unpause`: the scheduler as a whole."""
+
+from __future__ import annotations
+
+import typer
+
+from dashboard.cli import output
+from dashboard.cli.asking import DryRun, Reason, Yes, confirm_if_watched
+from dashboard.cli.client import api
+from dashboard.cli.commands import command
+
+
+def register(app: typer.Typer) -> None:
+    command(app, "pause", "vcctl pause", 'vcctl pause --reason "moving the racks"')(pause)
+    command(app, "unpause", "vcctl unpause")(unpause)
+
+
+def pause(reason: Reason = "", dry_run: DryRun = False, yes: Yes = False) -> None:
+    """Start nothing anywhere until vcctl unpause; jobs are taken and wait, what runs goes on."""
+    if not dry_run:
+        confirm_if_watched(lambda: "Pause scheduling in the whole cluster?", yes)
+    _order("pause", reason, dry_run)
+
+
+def unpause(reason: Reason = "", dry_run: DryRun = False) -> None:
+    """Let the scheduler work again."""
+    _order("resume", reason, dry_run)
+
+
+def _order(verb: str, reason: str, dry_run: bool) -> None:
+    answer = api().post(f"cluster/{verb}/", {"reason": reason} if reason else {}, dry_run=dry_run)
+    output.line(f"{answer['message']}{' (dry run)' if dry_run else ''}")

@@ -1,0 +1,97 @@
+"""How a command is made known: its help with examples, and the options for the connection that every one of them has."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Annotated, Any
+
+import typer
+
+from dashboard.cli import client
+from dashboard.cli.target import ConnectionOptions
+
+_PANEL = "Connection"
+Server = Annotated[
+    str, typer.Option("--server", "--master", "-s", metavar="URL", help="The server's address (VCCTL_SERVER).", rich_help_panel=_PANEL)
+]
+ContextName = Annotated[
+    str, typer.Option("--context", metavar="NAME", help="A server you signed in to (VCCTL_CONTEXT).", rich_help_panel=_PANEL)
+]
+TokenFile = Annotated[
+    str,
+    typer.Option("--token-file", metavar="FILE", help="A file with the token (VCCTL_TOKEN_FILE; or VCCTL_TOKEN).", rich_help_panel=_PANEL),
+]
+CaCert = Annotated[
+    str, typer.Option("--ca-cert", metavar="FILE", help="Trust this certificate authority (VCCTL_CA_CERT).", rich_help_panel=_PANEL)
+]
+Insecure = Annotated[bool, typer.Option("--insecure", help="Do not check the server's certificate.", rich_help_panel=_PANEL)]
+Timeout = Annotated[
+    float, typer.Option("--timeout", metavar="SECONDS", min=0.1, help="How long to wait for an answer.", rich_help_panel=_PANEL)
+]
+_CONNECTION = {
+    "server": (Server, ""),
+    "context": (ContextName, ""),
+    "token_file": (TokenFile, ""),
+    "ca_cert": (CaCert, ""),
+    "insecure": (Insecure, False),
+    "timeout": (Timeout, 30.0),
+}
+CONNECTION_OPTIONS = tuple(_CONNECTION)
+
+
+_of_program = ConnectionOptions()
+
+
+def use_for_all(options: ConnectionOptions) -> None:
+    """What was said before the command's name: `vcctl --server … queue list`. What is said behind it goes before."""
+    global _of_program
+    _of_program = options
+
+
+def new_app(help: str) -> typer.Typer:
+    """A group of commands; plain help, so that it reads the same in a pipe and loads nothing."""
+    return typer.Typer(
+        help=help,
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["--help", "-h"]},
+    )
+
+
+def command(app: typer.Typer, name: str, *examples: str, hidden: bool = False) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Register a function as a command. Each example is a line, `# what it does` before it where that needs words."""
+
+    def register(function: Callable[..., None]) -> Callable[..., None]:
+        epilog = "\b\nExamples:\n" + "\n".join(f"  {line}" for line in examples)
+        settings = {"help_option_names": ["--help", "-h"]}
+        words = inspect.cleandoc(function.__doc__ or "")
+        app.command(name, help=words, epilog=epilog, hidden=hidden, context_settings=settings)(_connected(function))
+        return function
+
+    return register
+
+
+def _connected(function: Callable[..., None]) -> Callable[..., None]:
+    """The same function with the connection's options behind its own."""
+
+    @functools.wraps(function)
+    def run(**given: Any) -> None:
+        own = {name: given.pop(name) for name in _CONNECTION}
+        said = {name: value for name, value in own.items() if value != _CONNECTION[name][1]}
+        client.use(replace(_of_program, **said))
+        function(**given)
+
+    own = inspect.signature(function, eval_str=True)
+    more = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        for name, (annotation, default) in _CONNECTION.items()
+    ]
+    parameters = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own.parameters.values()]
+    run.__signature__ = own.replace(parameters=[*parameters, *more])  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in run.__signature__.parameters.values()}  # type: ignore[attr-defined]
+    return run

@@ -1,0 +1,94 @@
+"""Manifests from files, folders and standard input, each document with the place that it came from."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dashboard.cli.problems import usage
+
+_ENDINGS = (".yaml", ".yml", ".json")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    name: str  # for words
+    text: str
+
+
+def read_text(path: Path | None) -> str:
+    """A file, or standard input for None."""
+    try:
+        return sys.stdin.read() if path is None else path.read_text()
+    except OSError as error:
+        raise usage(f"{path or 'Standard input'} can not be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise usage(f"{path or 'Standard input'} is no text in UTF-8.") from None
+
+
+def read_sources(names: Sequence[str]) -> list[Source]:
+    """In the order given; the files of a folder, and of folders in it, by name."""
+    if not names:
+        raise usage("Which files? Name them with -f: a file, a folder, or - for standard input.")
+    if names.count("-") > 1:
+        raise usage("Standard input can be read only once; give -f - once.")
+    return [source for name in names for source in _sources(name)]
+
+
+def _sources(name: str) -> Iterable[Source]:
+    if name == "-":
+        return [Source("standard input", read_text(None))]
+    path = Path(name)
+    if not path.is_dir():
+        return [Source(name, read_text(path))]
+    files = sorted(file for file in path.rglob("*") if file.suffix in _ENDINGS and file.is_file())
+    if not files:
+        raise usage(f"The folder {name} has no file that ends in {', '.join(_ENDINGS)}.")
+    return [Source(str(file), read_text(file)) for file in files]
+
+
+def located_documents(sources: Iterable[Source]) -> list[tuple[str, Any]]:
+    """Every object with its place; the items of a List one by one, as the server counts them."""
+    found: list[tuple[str, Any]] = []
+    for source in sources:
+        documents = [document for document in _parsed(source) if document is not None]
+        for number, document in enumerate(documents, 1):
+            place = source.name if len(documents) == 1 else f"{source.name}, document {number}"
+            is_list = isinstance(document, dict) and document.get("kind") == "List" and isinstance(document.get("items"), list)
+            inner = document["items"] if is_list else document if isinstance(document, list) else [document]
+            found += [(place, item) for item in inner]
+    if not found:
+        raise usage(f"There is no object in {', '.join(source.name for source in sources)}.")
+    return found
+
+
+def documents_of(sources: Iterable[Source]) -> list[Any]:
+    return [document for _, document in located_documents(list(sources))]
+
+
+def _parsed(source: Source) -> list[Any]:
+    import yaml
+
+    try:
+        return list(yaml.load_all(source.text, Loader=_loader()))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f", line {mark.line + 1}" if mark is not None else ""
+        raise usage(f"{source.name}{where} is not YAML: {getattr(error, 'problem', None) or 'it can not be read'}.") from None
+
+
+def _loader() -> Any:
+    """Without dates: a text that looks like one stays the text it is, as in Kubernetes."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        pass
+
+    Loader.yaml_implicit_resolvers = {
+        letter: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+        for letter, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+    return Loader

@@ -1,0 +1,155 @@
+"""`vcctl apply -f`, `diff -f` and `export`: the cluster as files."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+
+from dashboard.cli import output
+from dashboard.cli.asking import DryRun, Yes, confirm
+from dashboard.cli.client import api, path
+from dashboard.cli.commands import command
+from dashboard.cli.documents import located_documents, read_sources
+from dashboard.cli.names import QueueArgument, QueueOption, queue_name
+from dashboard.cli.output import Format, Output
+from dashboard.cli.problems import Problem, usage
+
+Files = Annotated[
+    list[str] | None,
+    typer.Option("--filename", "-f", metavar="FILE", help="A file, a folder, or - for standard input; may be given again."),
+]
+Prune = Annotated[str, typer.Option("--prune", metavar="KEY=VALUE", help="Delete objects with this label that the files do not name.")]
+_YAML = "application/yaml"
+_STYLES = {"created": "green", "updated": "yellow", "executed": "yellow", "deleted": "red", "unchanged": "dim"}
+Row = Mapping[str, Any]
+
+
+def register(app: typer.Typer) -> None:
+    command(
+        app,
+        "apply",
+        "vcctl apply -f queues.yaml",
+        "vcctl apply -f teams/ --dry-run",
+        "vcctl export | ssh other vcctl apply -f -",
+        "vcctl apply -f teams/ --prune managed-by=git --yes",
+    )(apply)
+    command(app, "diff", "vcctl diff -f queues.yaml", "vcctl diff -f teams/ --exit-code")(diff)
+    command(app, "export", "vcctl export > queues.yaml", "vcctl export team-a", "vcctl export -o json")(export)
+
+
+def apply(files: Files = None, prune: Prune = "", dry_run: DryRun = False, yes: Yes = False, form: Output = Format.TABLE) -> None:
+    """Create or update every object of the files, all or nothing. What --prune would delete is asked about first, unless told --yes."""
+    documents = located_documents(read_sources(files or []))
+    if prune and not dry_run and not yes:
+        _confirm_deletions(_send(documents, True, prune), files or [])
+    answer = _send(documents, dry_run, prune)
+    if form in (Format.JSON, Format.YAML):
+        output.show_value(answer, form)
+        return
+    for result in answer["results"]:
+        output.warn(result["warnings"])
+        output.line(_told(result) if form is not Format.NAME else f"{result['kind'].lower()}/{result['name']}")
+    if dry_run and form is not Format.NAME:
+        output.line("(dry run)")
+
+
+def _confirm_deletions(answer: Row, files: Sequence[str]) -> None:
+    gone = [f"{result['kind'].lower()}/{result['name']}" for result in answer["results"] if result["operation"] == "deleted"]
+    if not gone:
+        return
+    if "-" in files:
+        raise usage(f"This would delete {', '.join(gone)}, and standard input is taken by the file; say --yes, or --dry-run to look first.")
+    confirm(f"Delete {', '.join(gone)}, which the files do not name?", False)
+
+
+def _told(result: Row) -> str:
+    if result["operation"] == "executed":
+        return str(result["message"])
+    return f"{result['kind'].lower()}/{result['name']} {result['operation']}"
+
+
+def _send(documents: Sequence[tuple[str, Any]], dry_run: bool, prune: str) -> Any:
+    with _places_in_words([place for place, _ in documents]), output.working(f"Sending {len(documents)} objects …"):
+        return api().post_text("apply/", json.dumps([found for _, found in documents]), "application/json", dry_run, prune=prune)
+
+
+_INDEX = re.compile(r"\[(\d+)\]\.?([\w.\[\]/-]*)")
+
+
+@contextmanager
+def _places_in_words(places: Sequence[str]) -> Iterator[None]:
+    """The server counts documents; people know files."""
+    try:
+        yield
+    except Problem as problem:
+        told = _INDEX.sub(lambda match: _place(places, match), str(problem))
+        raise Problem(told, problem.code) from None
+
+
+def _place(places: Sequence[str], match: re.Match[str]) -> str:
+    number = int(match[1])
+    return f"{places[number]}: {match[2]}".rstrip(": ") if number < len(places) else match[0]
+
+
+def diff(
+    files: Files = None,
+    prune: Prune = "",
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="End with 1 where something would change.")] = False,
+    form: Output = Format.TABLE,
+) -> None:
+    """What applying the files would change, field by field; nothing is changed."""
+    answer = _send(located_documents(read_sources(files or [])), True, prune)
+    if form in (Format.JSON, Format.YAML):
+        output.show_value(answer, form)
+    else:
+        _print_differences(answer["results"])
+    if exit_code and answer["changed"]:
+        raise typer.Exit(1)
+
+
+def _print_differences(results: Sequence[Row]) -> None:
+    lines = [line for result in results if result["operation"] != "unchanged" for line in difference_lines(result)]
+    if not lines:
+        output.line("Everything is as the files say.")
+    elif output.on_terminal():
+        from rich.text import Text
+
+        console = output.console()
+        for text, style in lines:
+            console.print(Text(text, style=style))
+    else:
+        output.line("\n".join(text for text, _ in lines))
+
+
+def difference_lines(result: Row) -> Iterator[tuple[str, str]]:
+    """Each line with its style: `-` what is, `+` what would be."""
+    operation = result["operation"]
+    yield f"{result['kind'].lower()}/{result['name']} {operation}", f"bold {_STYLES.get(operation, '')}".strip()
+    for change in result["diff"]:
+        if change["before"] is not None:
+            yield f"- {change['field']}: {_value(change['before'])}", "red"
+        if change["after"] is not None:
+            yield f"+ {change['field']}: {_value(change['after'])}", "green"
+    for warning in result["warnings"]:
+        yield f"! {warning['message']}", "yellow"
+
+
+def _value(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def export(name: QueueArgument = "root", option: QueueOption = "", form: Output = Format.YAML) -> None:
+    """A queue and everything below it as manifests that can be applied elsewhere; all queues where none is named."""
+    wanted = queue_name(option or name, "", "export")
+    if form is Format.JSON:
+        output.show_value(api().get(path("queues", wanted, "export")), form)
+    elif form is Format.NAME:
+        for found in api().get(path("queues", wanted, "export"))["items"]:
+            output.line(output.name_of(found))
+    else:
+        output.line(api().text(path("queues", wanted, "export"), _YAML).rstrip("\n"))

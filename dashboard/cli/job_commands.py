@@ -1,0 +1,104 @@
+"""`vcctl job suspend|resume|restart|cancel|delete`: commands to jobs."""
+
+from __future__ import annotations
+
+import time
+
+from dashboard.cli import output
+from dashboard.cli.asking import DryRun, Reason, Yes, confirm
+from dashboard.cli.client import api, path
+from dashboard.cli.commands import command
+from dashboard.cli.job_read import ENDED, app
+from dashboard.cli.names import JobArgument, JobOption, Namespace, job_name
+from dashboard.cli.problems import Problem
+
+_LOSES_WORK = {"restart": "stops its pods and begins again", "cancel": "stops its pods for good"}
+_ENDING_SECONDS, _LOOK_AGAIN_SECONDS = 60.0, 0.5
+
+
+def command_job(place: str, name: str, verb: str, reason: str, dry_run: bool, yes: bool) -> None:
+    where, body = path("jobs", place, name, verb), {"reason": reason} if reason else {}
+    if verb in _LOSES_WORK and not dry_run and not yes:
+        would = api().post(where, body, dry_run=True)
+        if would["changed"]:
+            confirm(f"{verb.capitalize()} {place}/{name}, which is {would['phase']}? It {_LOSES_WORK[verb]}.", yes)
+    answer = api().post(where, body, dry_run=dry_run)
+    output.line(f"{answer['message']}{' (dry run)' if dry_run else ''}")
+
+
+def delete_job(place: str, name: str, dry_run: bool, yes: bool) -> None:
+    """As Volcano's: a job that lives is ended first, and waited for."""
+    where = path("jobs", place, name)
+    phase = _phase(where)
+    if dry_run:
+        output.line(f"job/{place}/{name}, which is {phase}, would be deleted (dry run)")
+        return
+    confirm(f"Delete the job {place}/{name}, which is {phase}, with its pods? This can not be undone.", yes)
+    if phase not in ENDED:
+        with output.working(f"Ending {place}/{name} …"):
+            _end(where, f"{place}/{name}")
+    api().delete(where)
+    output.line(f"job/{place}/{name} deleted")
+
+
+def _phase(where: str) -> str:
+    return str(api().get(where)["status"]["state"]["phase"])
+
+
+def _end(where: str, name: str) -> None:
+    api().post(f"{where}cancel/")
+    give_up = time.monotonic() + _ENDING_SECONDS
+    while (phase := _phase(where)) not in ENDED:
+        if time.monotonic() > give_up:
+            raise Problem(f"{name} was cancelled and is {phase}; its pods take their time. Delete it again when it has ended.")
+        time.sleep(_LOOK_AGAIN_SECONDS)
+
+
+@command(app, "suspend", "vcctl job suspend train", "vcctl job suspend -N train -n research")
+def suspend_job(
+    name: JobArgument = "", option: JobOption = "", namespace: Namespace = "default", reason: Reason = "", dry_run: DryRun = False
+) -> None:
+    """Stop a job's pods and keep the job, to be resumed later."""
+    command_job(*job_name(name, option, namespace, "suspend"), "suspend", reason, dry_run, yes=True)
+
+
+@command(app, "resume", "vcctl job resume train", "vcctl job resume -N train -n research")
+def resume_job(
+    name: JobArgument = "", option: JobOption = "", namespace: Namespace = "default", reason: Reason = "", dry_run: DryRun = False
+) -> None:
+    """Let a suspended job wait for its pods to run again."""
+    command_job(*job_name(name, option, namespace, "resume"), "resume", reason, dry_run, yes=True)
+
+
+@command(app, "restart", "vcctl job restart train", "vcctl job restart research/train --yes")
+def restart_job(
+    name: JobArgument = "",
+    option: JobOption = "",
+    namespace: Namespace = "default",
+    reason: Reason = "",
+    dry_run: DryRun = False,
+    yes: Yes = False,
+) -> None:
+    """Stop a job's pods and begin it again. Asks first, unless told --yes."""
+    command_job(*job_name(name, option, namespace, "restart"), "restart", reason, dry_run, yes)
+
+
+@command(app, "cancel", "vcctl job cancel train", 'vcctl job cancel train --reason "wrong data" --yes')
+def cancel_job(
+    name: JobArgument = "",
+    option: JobOption = "",
+    namespace: Namespace = "default",
+    reason: Reason = "",
+    dry_run: DryRun = False,
+    yes: Yes = False,
+) -> None:
+    """End a job for good; it stays in the list. Asks first, unless told --yes."""
+    command_job(*job_name(name, option, namespace, "cancel"), "cancel", reason, dry_run, yes)
+
+
+@command(app, "delete", "vcctl job delete train", "vcctl job delete -N train -n research --yes")
+def delete(
+    name: JobArgument = "", option: JobOption = "", namespace: Namespace = "default", dry_run: DryRun = False, yes: Yes = False
+) -> None:
+    """End a job and remove it. Asks first, unless told --yes."""
+    delete_job(*job_name(name, option, namespace, "delete"), dry_run, yes)

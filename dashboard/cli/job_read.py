@@ -1,0 +1,266 @@
+"""`vcctl job list|view|explain|watch` and `vcctl pod list`: looking at work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from dashboard.cli import amounts, output
+from dashboard.cli.client import api, path
+from dashboard.cli.commands import command, new_app
+from dashboard.cli.names import AllNamespaces, JobArgument, JobOption, Namespace, QueueFilter, complete_job, job_name
+from dashboard.cli.output import Format, Output
+from dashboard.cli.problems import usage
+from dashboard.cli.tables import Table
+from dashboard.cli.watching import DEFAULT_INTERVAL, Interval, Watch, watch
+
+app = new_app("Jobs: submit them, look at them, ask why they wait, stop and start them.")
+pods = new_app("Pods of jobs.")
+
+Row = Mapping[str, Any]
+ENDED = ("Completed", "Failed", "Aborted", "Terminated")
+_LABEL = 18
+_COLUMNS = (
+    "Name", "Creation", "Phase", "JobType", "Replicas", "Min", "Pending", "Running", "Succeeded", "Failed", "Unknown", "RetryCount",
+)  # fmt: skip
+_WIDTHS = (15, 12, 12, 12, 6, 10, 10, 12, 10, 12, 10)  # Volcano's; names are as wide as they are, and 3
+_TYPE_LABEL = "volcano.sh/job-type"
+Scheduler = Annotated[str, typer.Option("--scheduler", "-S", metavar="NAME", help="Only jobs of this scheduler.")]
+NameLike = Annotated[str, typer.Option("--selector", metavar="TEXT", help="Only jobs whose name has this in it.")]
+
+
+def job_row(job: Row) -> list[object]:
+    """Volcano's columns."""
+    metadata, spec, status = job["metadata"], job["spec"], job["status"]
+    return [
+        metadata["name"],
+        (metadata["creationTimestamp"] or "")[:10],
+        status["state"]["phase"],
+        metadata["labels"].get(_TYPE_LABEL, "Batch"),
+        sum(task.get("replicas", 1) for task in spec["tasks"]),
+        spec.get("minAvailable", 0),
+        *(status[kind] for kind in ("pending", "running", "succeeded", "failed", "unknown")),
+        status["retryCount"],
+    ]
+
+
+def job_table(jobs: Sequence[Row], wide: bool, namespaces: bool = False) -> Table:
+    rows = [job_row(job) for job in jobs]
+    columns, widths = list(_COLUMNS), [_width("Name", [row[0] for row in rows]), *_WIDTHS]
+    if wide:
+        columns += ["Queue", "User", "Age", "Waits for"]
+        rows = [[*row, *_more(job)] for row, job in zip(rows, jobs, strict=True)]
+        widths = []
+    if namespaces:
+        places = [job["metadata"]["namespace"] for job in jobs]
+        columns, rows = ["Namespace", *columns], [[place, *row] for place, row in zip(places, rows, strict=True)]
+        widths = [_width("Namespace", places), *widths] if widths else []
+    return Table(columns, list(rows), widths)
+
+
+def _width(title: str, cells: Iterable[object]) -> int:
+    return max(len(title), *(len(str(cell)) for cell in (title, *cells))) + 3
+
+
+def _more(job: Row) -> list[object]:
+    reason = ((job["status"].get("podgroup") or {}).get("reason") or {}).get("code", "-")
+    return [job["spec"]["queue"], job["status"]["owner"] or "-", output.age(job["metadata"]["creationTimestamp"]), reason]
+
+
+def matching_jobs(queue: str, namespace: str, everywhere: bool, phase: str, scheduler: str, like: str) -> list[dict[str, Any]]:
+    """As Volcano: the scheduler's name is compared, and any part of a name will do."""
+    where = "" if everywhere else namespace
+    found = api().all("jobs/", queue=queue, namespace=where, phase=phase, search=like)
+    return [
+        job
+        for job in found
+        if like in job["metadata"]["name"] and (not scheduler or job["spec"].get("schedulerName", "volcano") == scheduler)
+    ]
+
+
+@command(
+    app,
+    "list",
+    "vcctl job list",
+    "vcctl job list --all-namespaces --queue team-a -o wide",
+    "vcctl job list -n research --phase Pending --watch",
+)
+def list_jobs(
+    queue: QueueFilter = "",
+    namespace: Namespace = "default",
+    everywhere: AllNamespaces = False,
+    phase: Annotated[str, typer.Option("--phase", metavar="PHASE", help="Only jobs in this phase; several with commas.")] = "",
+    scheduler: Scheduler = "",
+    like: NameLike = "",
+    form: Output = Format.TABLE,
+    stay: Watch = False,
+    interval: Interval = DEFAULT_INTERVAL,
+) -> None:
+    """Jobs of a namespace, or of all, in Volcano's table; queue, user and reason with -o wide."""
+
+    def draw() -> None:
+        found = matching_jobs(queue, namespace, everywhere, phase, scheduler, like)
+        output.show(found, form, lambda jobs, wide: job_table(jobs, wide, everywhere))
+
+    watch(draw, interval) if stay else draw()
+
+
+@command(app, "view", "vcctl job view train", "vcctl job view -N train -n research", "vcctl job view research/train -o yaml")
+def view_job(name: JobArgument = "", option: JobOption = "", namespace: Namespace = "default", form: Output = Format.TABLE) -> None:
+    """Everything about one job: phase, tasks, pods, why it waits, last events."""
+    place, wanted = job_name(name, option, namespace, "view")
+    job = api().get(path("jobs", place, wanted))
+    if form in output.PLAIN_FORMATS:
+        output.show_value(job, form)
+        return
+    for label, value in _facts(job):
+        output.line(f"{label + ':':<{_LABEL}}{value}".rstrip())
+    _tasks(job)
+    _pods(place, wanted)
+    _events(place, wanted)
+
+
+def _facts(job: Row) -> Iterable[tuple[str, object]]:
+    metadata, spec, status = job["metadata"], job["spec"], job["status"]
+    state = status["state"]
+    yield "Name", metadata["name"]
+    yield "Namespace", metadata["namespace"]
+    yield "Queue", spec["queue"]
+    yield "User", status["owner"] or "-"
+    yield "Created", f"{output.clock(metadata['creationTimestamp'])} ({output.age(metadata['creationTimestamp'])} ago)"
+    since = f" since {output.clock(state['since'])}" if state.get("since") else ""
+    yield "Phase", f"{state['phase']}{since}{'. ' + state['message'] if state.get('message') else ''}"
+    yield "Needs at once", f"{spec.get('minAvailable', 0)} pods"
+    yield "Pods", ", ".join(f"{status[kind]} {kind}" for kind in ("pending", "running", "succeeded", "failed", "unknown"))
+    yield "Retries", f"{status['retryCount']} of {spec.get('maxRetry', 0)}"
+    reason = (status.get("podgroup") or {}).get("reason")
+    if reason:
+        yield "Waits", f"{reason['code']}: {reason['message']}"
+
+
+def _tasks(job: Row) -> None:
+    rows: list[Sequence[object]] = []
+    for task in job["spec"]["tasks"]:
+        containers = ((task.get("template") or {}).get("spec") or {}).get("containers") or []
+        requests = [amounts.joined((one.get("resources") or {}).get("requests")) for one in containers]
+        rows.append([task.get("name", "-"), task.get("replicas", 1), task.get("minAvailable", "-"), " + ".join(requests) or "-"])
+    output.line()
+    Table(("Task", "Replicas", "Min", "Requests"), rows).print()
+
+
+def _pods(namespace: str, job: str) -> None:
+    found = api().all("pods/", limit=50, namespace=namespace, podgroup=job, ordering="name")
+    if found:
+        output.line()
+        pod_table(found, True, False).print()
+
+
+def _events(namespace: str, name: str) -> None:
+    found = [event["spec"] for event in api().all("events/", limit=8, namespace=namespace, name=name)]
+    if found:
+        output.line()
+        rows = [[output.age(one["lastAt"]), one["type"], one["reason"], one["count"], one["message"]] for one in found]
+        Table(("Age", "Type", "Reason", "Count", "Event"), rows).print()
+
+
+@command(app, "explain", "vcctl job explain train", "vcctl job explain research/train -o json")
+def explain_job(name: JobArgument = "", option: JobOption = "", namespace: Namespace = "default", form: Output = Format.TABLE) -> None:
+    """Why a job waits, with figures, its place in the queue, and every check that was made."""
+    place, wanted = job_name(name, option, namespace, "explain")
+    job = api().get(path("jobs", place, wanted))
+    if job["status"].get("podgroup") is None:
+        state = job["status"]["state"]
+        output.line(f"{place}/{wanted} does not wait: it is {state['phase']}. {state.get('message') or ''}".rstrip())
+        return
+    told = api().get(path("podgroups", place, wanted, "explain"))
+    if form in (Format.JSON, Format.YAML):
+        output.show_value(told, form)
+        return
+    position = f" It is number {told['position']} of those that wait in {job['spec']['queue']}." if told.get("position") else ""
+    reason = f"{told['reason']}: " if told.get("reason") else ""
+    output.line(f"{place}/{wanted} ({told['phase']}): {reason}{told['message']}{position}")
+    _checks(told.get("checks") or [])
+
+
+def _checks(checks: Sequence[Row]) -> None:
+    if checks:
+        output.line()
+        columns = list(dict.fromkeys(key for check in checks for key in check))
+        rows = [[_cell(check.get(column, "")) for column in columns] for check in checks]
+        Table([column.capitalize() for column in columns], list(rows)).print()
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return amounts.joined(value) if isinstance(value, Mapping) else "" if value is None else str(value)
+
+
+@command(app, "watch", "vcctl job watch train", "vcctl job watch research/train --interval 1", "vcctl job watch train --until Running")
+def watch_job(
+    name: JobArgument = "",
+    option: JobOption = "",
+    namespace: Namespace = "default",
+    until: Annotated[str, typer.Option("--until", metavar="PHASE", help="Leave when it is in this phase; several with commas.")] = "",
+    interval: Interval = DEFAULT_INTERVAL,
+) -> None:
+    """Follow one job until it has ended, or is in the phase named; a server that goes away meanwhile is waited for."""
+    place, wanted = job_name(name, option, namespace, "watch")
+    phase, last = "", (*ENDED, *until.split(","))
+
+    def draw() -> None:
+        nonlocal phase
+        job = api().get(path("jobs", place, wanted))
+        phase = job["status"]["state"]["phase"]
+        status = job["status"]
+        counts = ", ".join(f"{status[kind]} {kind}" for kind in ("pending", "running", "succeeded", "failed") if status[kind])
+        reason = (status.get("podgroup") or {}).get("reason") if phase == "Pending" else None
+        output.line(f"{place}/{wanted}: {phase}{': ' + counts if counts else ''}{'. ' + reason['message'] if reason else ''}")
+
+    watch(draw, interval, until=lambda: phase in last)
+
+
+def pod_table(found: Sequence[Row], wide: bool, namespaces: bool) -> Table:
+    columns = ["Name", "Ready", "Status", "Restart", "Age"]
+    rows: list[Sequence[object]] = []
+    for pod in found:
+        metadata, status = pod["metadata"], pod["status"]
+        ready = "1/1" if status["phase"] == "Running" else "0/1"
+        row: list[object] = [metadata["name"], ready, status["phase"], 0, output.age(metadata["creationTimestamp"])]
+        more = [status["node"] or "-", status["queue"], amounts.joined(_requests(pod))] if wide else []
+        rows.append([*([metadata["namespace"]] if namespaces else []), *row, *more])
+    return Table([*(["Namespace"] if namespaces else []), *columns, *(["Node", "Queue", "Requests"] if wide else [])], rows)
+
+
+def _requests(pod: Row) -> Mapping[str, str]:
+    containers = pod["spec"]["containers"]
+    return containers[0].get("resources", {}).get("requests", {}) if containers else {}
+
+
+@command(pods, "list", "vcctl pod list", "vcctl pod list --job train", "vcctl pod list -A --queue team-a -o wide")
+def list_pods(
+    queue: QueueFilter = "",
+    job: Annotated[str, typer.Option("--job", "-j", metavar="JOB", help="Only pods of this job.", autocompletion=complete_job)] = "",
+    namespace: Namespace = "default",
+    everywhere: AllNamespaces = False,
+    form: Output = Format.TABLE,
+    stay: Watch = False,
+    interval: Interval = DEFAULT_INTERVAL,
+) -> None:
+    """Pods of a namespace, a job or a queue; node and requests with -o wide."""
+    if job and queue:
+        _check_job_in_queue(namespace, job, queue)
+
+    def draw() -> None:
+        found = api().all("pods/", queue=queue, podgroup=job, namespace="" if everywhere else namespace, ordering="name")
+        output.show(found, form, lambda rows, wide: pod_table(rows, wide, everywhere))
+
+    watch(draw, interval) if stay else draw()
+
+
+def _check_job_in_queue(namespace: str, job: str, queue: str) -> None:
+    lies_in = api().get(path("jobs", namespace, job))["spec"]["queue"]
+    if lies_in != queue and job not in {one["metadata"]["name"] for one in api().all("jobs/", queue=queue, namespace=namespace)}:
+        raise usage(f"The job {job} is not in the queue {queue}; it is in {lies_in}. Leave --queue out, or name that one.")

@@ -1,0 +1,180 @@
+"""Where `vcctl` begins: the table of commands, and the one place that turns what goes wrong into a sentence and an exit code.
+
+Only what the command line names is loaded: a terminal should not wait for code that is not run.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Final
+
+import typer
+from typer.exceptions import TyperException
+
+from dashboard.cli import VERSION, output
+from dashboard.cli.commands import CaCert, ContextName, Insecure, Server, Timeout, TokenFile, new_app, use_for_all
+from dashboard.cli.light import lighten
+from dashboard.cli.problems import ExitCode, Problem
+from dashboard.cli.target import ConnectionOptions
+
+HELP: Final = (
+    "Queues, jobs and nodes of a Fumarole cluster, from a terminal. "
+    "Without --server it speaks to the installation that make run started here."
+)
+# The modules whose commands make up a group; the last one has the group itself under the name given.
+GROUPS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
+    "queue": (("queue_write", "queue_state", "queue_read"), "app"),
+    "job": (("job_run", "job_commands", "job_read"), "app"),
+    "pod": (("job_read",), "pods"),
+    "node": (("nodes",), "app"),
+    "session": (("sessions",), "app"),
+    "policy": (("policy",), "app"),
+    "contexts": (("accounts",), "contexts_app"),
+}
+# Commands without a group: which module registers them.
+COMMANDS: Final = {
+    "apply": "files",
+    "diff": "files",
+    "export": "files",
+    "pause": "cluster",
+    "unpause": "cluster",
+    "login": "accounts",
+    "whoami": "accounts",
+    "completion": "shells",
+}
+
+
+def program(words: Sequence[str] = ()) -> typer.Typer:
+    """All of vcctl; or as much of it as `words` need, where their first one names a group or a command."""
+    app = new_app(HELP)
+    app.callback()(_root)
+    first = words[0] if words else ""
+    for name in [first] if first in GROUPS else [] if first in COMMANDS else GROUPS:
+        app.add_typer(_group(name, words[1:] if first else ()), name=name)
+    modules = [COMMANDS[first]] if first in COMMANDS else [] if first in GROUPS else dict.fromkeys(COMMANDS.values())
+    for module in modules:
+        _load(module).register(app)
+    return app
+
+
+def _load(module: str):  # type: ignore[no-untyped-def] # a module
+    return importlib.import_module(f"dashboard.cli.{module}")
+
+
+def _group(name: str, words: Sequence[str]) -> typer.Typer:
+    modules, attribute = GROUPS[name]
+    group: typer.Typer = getattr([_load(module) for module in modules][-1], attribute)
+    wanted = [command for command in group.registered_commands if words and command.name == words[0]]
+    if not wanted:
+        return group
+    lean = new_app(str(group.info.help))
+    lean.registered_commands = wanted
+    lean.callback()(_nothing)  # or a single command would lose its name
+    return lean
+
+
+def _nothing() -> None:
+    pass
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        output.line(f"vcctl {VERSION}")
+        raise typer.Exit
+
+
+def _root(
+    _version: Annotated[bool, typer.Option("--version", help="Say which version this is.", is_eager=True, callback=_say_version)] = False,
+    server: Server = "",
+    context: ContextName = "",
+    token_file: TokenFile = "",
+    ca_cert: CaCert = "",
+    insecure: Insecure = False,
+    timeout: Timeout = 30.0,
+) -> None:
+    use_for_all(ConnectionOptions(server, context, token_file, ca_cert, insecure, timeout))
+
+
+def main() -> None:
+    is_completion = "_VCCTL_COMPLETE" in os.environ
+    run(program(() if is_completion else sys.argv[1:]), "vcctl")
+
+
+def run(app: typer.Typer, name: str, arguments: list[str] | None = None) -> None:
+    """Run a program to its end; never returns."""
+    if f"_{name.upper()}_COMPLETE" in os.environ:
+        from typer._completion_classes import completion_init
+
+        completion_init()
+    sys.exit(exit_code(lambda: ready(app).main(arguments, prog_name=name, standalone_mode=False)))
+
+
+def ready(app: typer.Typer) -> Any:
+    """The program as it is run."""
+    return lighten(typer.main.get_command(app))
+
+
+def exit_code(act: Callable[[], object]) -> int:
+    try:
+        code = act()
+        sys.stdout.flush()
+        return code if isinstance(code, int) else ExitCode.DONE
+    except Problem as problem:
+        return _said(str(problem), problem.code)
+    except typer.Abort:
+        return _said("Nothing was changed.", ExitCode.REFUSED)
+    except TyperException as error:
+        return _usage_error(error)
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it flushes at the end
+        return ExitCode.DONE
+
+
+def _said(message: str, code: ExitCode) -> ExitCode:
+    typer.echo(message, err=True)
+    return code
+
+
+def _usage_error(error: TyperException) -> ExitCode:
+    """What is wrong with the line, and where help is; a group without a command shows its help."""
+    context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":
+        return _said(error.format_message(), ExitCode.USAGE)
+    message = error.format_message().rstrip()
+    hint = f" {context.command_path} --help says how." if context is not None else ""
+    return _said(f"{message.rstrip('.?')}{'?' if message.endswith('?') else '.'}{hint}", ExitCode.USAGE)
+
+
+def _short(name: str) -> None:
+    from dashboard.cli.short import PROGRAMS
+
+    run(PROGRAMS[name], name)
+
+
+def vsub() -> None:
+    _short("vsub")
+
+
+def vjobs() -> None:
+    _short("vjobs")
+
+
+def vqueues() -> None:
+    _short("vqueues")
+
+
+def vcancel() -> None:
+    _short("vcancel")
+
+
+def vsuspend() -> None:
+    _short("vsuspend")
+
+
+def vresume() -> None:
+    _short("vresume")

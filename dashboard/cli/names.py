@@ -1,0 +1,87 @@
+"""Names on the command line: as argument or as option, completed from the server where the shell asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from dashboard.cli import client
+from dashboard.cli.problems import Problem, usage
+from dashboard.cli.target import ConnectionOptions
+
+_COMPLETION_SECONDS = 3.0  # a Tab must not hang
+_MOST = 500
+
+
+def _completer(collection: str, namespaced: bool = False) -> Callable[..., list[str]]:
+    def complete(ctx: typer.Context, incomplete: str) -> list[str]:
+        return [name for name in _names(collection, namespaced, ctx.params, incomplete) if name.startswith(incomplete)]
+
+    return complete
+
+
+def _names(collection: str, namespaced: bool, given: dict[str, Any], incomplete: str) -> list[str]:
+    """What is there; nothing where the server can not be asked, since a completion has no place for an error."""
+    options = {name: given[name] for name in ("server", "context", "token_file", "ca_cert", "insecure") if given.get(name)}
+    client.use(ConnectionOptions(**{**options, "timeout": _COMPLETION_SECONDS}))
+    wanted = {"namespace": given.get("namespace") or "default"} if namespaced else {}
+    try:
+        found = client.api().all(f"{collection}/", limit=_MOST, search=incomplete, fields="metadata.name", **wanted)
+    except Problem:
+        return []
+    return sorted(row["metadata"]["name"] for row in found)
+
+
+complete_queue = _completer("queues")
+complete_job = _completer("jobs", namespaced=True)
+complete_node = _completer("nodes")
+
+QueueArgument = Annotated[str, typer.Argument(metavar="NAME", help="The queue.", autocompletion=complete_queue, show_default=False)]
+QueueOption = Annotated[
+    str,
+    typer.Option(
+        "--name", "-n", metavar="NAME", help="The queue, as in Volcano's commands.", autocompletion=complete_queue, show_default=False
+    ),
+]
+JobArgument = Annotated[
+    str, typer.Argument(metavar="NAME", help="The job, or NAMESPACE/NAME.", autocompletion=complete_job, show_default=False)
+]
+JobOption = Annotated[
+    str,
+    typer.Option(
+        "--name", "-N", metavar="NAME", help="The job, as in Volcano's commands.", autocompletion=complete_job, show_default=False
+    ),
+]
+Namespace = Annotated[str, typer.Option("--namespace", "-n", metavar="NAMESPACE", help="Where the job lives.")]
+NodeArgument = Annotated[str, typer.Argument(metavar="NAME", help="The node.", autocompletion=complete_node, show_default=False)]
+QueueFilter = Annotated[
+    str,
+    typer.Option(
+        "--queue", "-q", metavar="QUEUE", help="Only of this queue and those below it.", autocompletion=complete_queue, show_default=False
+    ),
+]
+AllNamespaces = Annotated[bool, typer.Option("--all-namespaces", "-A", help="Of every namespace.")]
+
+
+def queue_name(argument: str, option: str, doing: str) -> str:
+    return _one("queue", argument, option, doing, "--name")
+
+
+def job_name(argument: str, option: str, namespace: str, doing: str) -> tuple[str, str]:
+    """Namespace and name; `team/train` names both."""
+    name = _one("job", argument, option, doing, "--name")
+    before, slash, after = name.partition("/")
+    return (before, after) if slash else (namespace, name)
+
+
+def _one(kind: str, argument: str, option: str, doing: str, flag: str) -> str:
+    if argument and option and argument != option:
+        raise usage(f"{kind.capitalize()} {argument} or {option}? Give the name once, as argument or with {flag}.")
+    name = argument or option
+    if not name:
+        raise usage(f"Which {kind} to {doing}? The name must be given, as argument or with {flag}.")
+    if name in (".", "..") or not name.isprintable() or (kind == "queue" and "/" in name):
+        raise usage(f"“{name}” is no name of a {kind}.")
+    return name

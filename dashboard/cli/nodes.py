@@ -1,0 +1,95 @@
+"""`vcctl node list|cordon|uncordon|drain`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from dashboard.cli import amounts, output
+from dashboard.cli.asking import DryRun, Reason, Yes, confirm
+from dashboard.cli.client import api, path
+from dashboard.cli.commands import command, new_app
+from dashboard.cli.names import NodeArgument
+from dashboard.cli.output import Format, Output
+from dashboard.cli.problems import usage
+from dashboard.cli.tables import Table
+from dashboard.cli.watching import DEFAULT_INTERVAL, Interval, Watch, watch
+
+app = new_app("Nodes: what they have and use; take them out of work and back.")
+Row = Mapping[str, Any]
+
+
+def _status(node: Row) -> str:
+    ready = any(one["type"] == "Ready" and one["status"] == "True" for one in node["status"]["conditions"])
+    if not ready:
+        return "NotReady"
+    return "Cordoned" if node["spec"]["unschedulable"] else "Ready"
+
+
+def _table(nodes: Sequence[Row], wide: bool) -> Table:
+    used = {name for node in nodes for name in node["status"]["allocatable"]}
+    resources = [name for name in amounts.in_order(used) if wide or name not in ("pods", "ephemeral-storage")]
+    columns = ["Name", "Status", "Pods", "Age", *resources, *(["Taints", "Labels"] if wide else [])]
+    return Table(columns, [_row(node, resources, wide) for node in nodes])
+
+
+def _row(node: Row, resources: Sequence[str], wide: bool) -> Sequence[object]:
+    metadata, status = node["metadata"], node["status"]
+    figures = [f"{status['allocated'].get(name, '0')}/{status['allocatable'].get(name, '0')}" for name in resources]
+    row = [metadata["name"], _status(node), status["pods"], output.age(metadata["creationTimestamp"]), *figures]
+    if not wide:
+        return row
+    taints = ",".join(f"{taint.get('key', '')}:{taint.get('effect', '')}" for taint in node["spec"]["taints"])
+    labels = ",".join(f"{key}={value}" for key, value in sorted(metadata["labels"].items()))
+    return [*row, taints or "-", labels or "-"]
+
+
+@command(app, "list", "vcctl node list", "vcctl node list -o wide", "vcctl node list --selector zone=a --watch")
+def list_nodes(
+    selector: Annotated[str, typer.Option("--selector", "-l", metavar="KEY=VALUE", help="Only nodes with this label.")] = "",
+    form: Output = Format.TABLE,
+    stay: Watch = False,
+    interval: Interval = DEFAULT_INTERVAL,
+) -> None:
+    """Nodes, with what is allocated of what they have."""
+
+    def draw() -> None:
+        output.show(api().all("nodes/", label=selector), form, _table)
+
+    watch(draw, interval) if stay else draw()
+
+
+def _order(name: str, verb: str, reason: str, dry_run: bool) -> None:
+    answer = api().post(path("nodes", _named(name, verb), verb), {"reason": reason} if reason else {}, dry_run=dry_run)
+    output.line(f"{answer['message']}{' (dry run)' if dry_run else ''}")
+
+
+def _named(name: str, verb: str) -> str:
+    if not name:
+        raise usage(f"Which node to {verb}? Its name must be given; vcctl node list shows them.")
+    return name
+
+
+@command(app, "cordon", "vcctl node cordon node-1", 'vcctl node cordon node-1 --reason "new disk"')
+def cordon(name: NodeArgument = "", reason: Reason = "", dry_run: DryRun = False) -> None:
+    """Start nothing new on a node; what runs there goes on."""
+    _order(name, "cordon", reason, dry_run)
+
+
+@command(app, "uncordon", "vcctl node uncordon node-1")
+def uncordon(name: NodeArgument = "", reason: Reason = "", dry_run: DryRun = False) -> None:
+    """Let a node take work again."""
+    _order(name, "uncordon", reason, dry_run)
+
+
+@command(app, "drain", "vcctl node drain node-1", "vcctl node drain node-1 --dry-run", "vcctl node drain node-1 --yes")
+def drain(name: NodeArgument = "", reason: Reason = "", dry_run: DryRun = False, yes: Yes = False) -> None:
+    """Cordon a node and stop what runs there; it is started again elsewhere. Asks first, unless told --yes."""
+    wanted = _named(name, "drain")
+    if not dry_run and not yes:
+        would = api().post(path("nodes", wanted, "drain"), dry_run=True)
+        confirm(f"Drain {wanted}? {would['pods']} pods there are stopped.", yes)
+    with output.working(f"Draining {wanted} …"):
+        _order(wanted, "drain", reason, dry_run)

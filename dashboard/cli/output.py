@@ -1,0 +1,157 @@
+"""Where words go: results to standard output in the form asked for, remarks to standard error, colour only on a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from dashboard.cli.tables import Table
+
+
+class Format(StrEnum):
+    TABLE = "table"
+    WIDE = "wide"
+    JSON = "json"
+    YAML = "yaml"
+    NAME = "name"
+
+
+Output = Annotated[Format, typer.Option("--output", "-o", help="The form of the answer.")]
+PLAIN_FORMATS = (Format.JSON, Format.YAML, Format.NAME)
+
+STATE_STYLES = {
+    "Open": "green", "Closing": "yellow", "Closed": "red", "Suspended": "magenta", "Unknown": "dim",
+    "Running": "green", "Pending": "yellow", "Inqueue": "yellow", "Completed": "cyan", "Completing": "cyan", "Failed": "red",
+    "Aborted": "red", "Aborting": "yellow", "Restarting": "yellow", "Terminating": "yellow", "Terminated": "red",
+    "Succeeded": "cyan", "Releasing": "yellow", "Ready": "green", "NotReady": "red", "Cordoned": "magenta",
+}  # fmt: skip
+
+
+def on_terminal() -> bool:
+    return sys.stdout.isatty()
+
+
+def console(stderr: bool = False) -> Console:
+    """For terminals: rich finds out about its width and colours, NO_COLOR included."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False, soft_wrap=False)
+
+
+def line(text: str = "") -> None:
+    typer.echo(text)
+
+
+def remark(text: str) -> None:
+    """A word beside the result: never in the way of a script that reads it."""
+    typer.echo(text, err=True)
+
+
+def warn(warnings: Iterable[Mapping[str, Any]]) -> None:
+    for warning in warnings:
+        remark(f"Warning: {warning.get('message', '')}")
+
+
+def show(objects: Sequence[Mapping[str, Any]], form: Format, table: Callable[[Sequence[Mapping[str, Any]], bool], Table]) -> None:
+    """A list of objects in the form asked for. `table(objects, wide)` makes the table."""
+    if form is Format.JSON:
+        show_value({"apiVersion": "v1", "kind": "List", "items": list(objects)}, form)
+    elif form is Format.YAML:
+        line(yaml_documents(objects).rstrip("\n"))
+    elif form is Format.NAME:
+        for found in objects:
+            line(name_of(found))
+    else:
+        table(objects, form is Format.WIDE).print()
+
+
+def show_value(value: Any, form: Format) -> None:
+    """One value as JSON or YAML; with `-o name` its kind and name."""
+    if form is Format.NAME:
+        line(name_of(value))
+    elif form is Format.YAML:
+        line(to_yaml(value).rstrip("\n"))
+    else:
+        line(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def name_of(found: Mapping[str, Any]) -> str:
+    """`queue/team-a`, `job/default/train`."""
+    metadata = found["metadata"]
+    parts = [found["kind"].lower(), metadata.get("namespace", ""), metadata["name"]]
+    return "/".join(part for part in parts if part)
+
+
+def to_yaml(value: Any) -> str:
+    import yaml
+
+    class Plain(yaml.SafeDumper):
+        def ignore_aliases(self, _data: Any) -> bool:
+            return True
+
+    Plain.add_representer(str, _yaml_text)
+    return yaml.dump(value, Dumper=Plain, sort_keys=False, allow_unicode=True, default_flow_style=False, width=120)
+
+
+def _yaml_text(dumper: Any, text: str) -> Any:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+def yaml_documents(objects: Iterable[Any]) -> str:
+    return "---\n".join(to_yaml(found) for found in objects)
+
+
+def moment(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
+
+
+def age(text: str | None, now: datetime | None = None) -> str:
+    """`45s`, `12m`, `3h12m`, `5d3h`: as kubectl writes ages."""
+    then = moment(text)
+    if then is None:
+        return "-"
+    seconds = max(0, int(((now or datetime.now(UTC)) - then).total_seconds()))
+    days, hours, minutes = seconds // 86400, seconds // 3600, seconds // 60
+    if seconds < 120:
+        return f"{seconds}s"
+    if minutes < 120:
+        return f"{minutes}m"
+    if hours < 48:
+        return f"{hours}h{minutes % 60}m" if hours < 8 and minutes % 60 else f"{hours}h"
+    return f"{days}d{hours % 24}h" if days < 8 and hours % 24 else f"{days}d"
+
+
+def clock(text: str | None) -> str:
+    """A moment in the user's own time zone."""
+    then = moment(text)
+    return then.astimezone().strftime("%Y-%m-%d %H:%M:%S") if then else "-"
+
+
+def takes_boxes() -> bool:
+    """Whether the output can carry the characters of trees and bars."""
+    try:
+        "├─█".encode(sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """A spinner while something takes its time; nothing where nobody looks."""
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield
+        return
+    with console(stderr=True).status(what):
+        yield

@@ -1,0 +1,73 @@
+"""`vcctl policy get|set|validate`: the scheduler's policy, in Volcano's YAML."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dashboard.cli import output
+from dashboard.cli.asking import DryRun, Reason, Yes, confirm
+from dashboard.cli.client import api, sentence
+from dashboard.cli.commands import command, new_app
+from dashboard.cli.documents import read_text
+from dashboard.cli.output import Format, Output
+from dashboard.cli.problems import ExitCode, Problem, usage
+
+app = new_app("The scheduler's policy: actions, plugins and their arguments.")
+Given = Annotated[str, typer.Argument(metavar="[FILE]", help="The policy; - is standard input.", show_default=False)]
+File = Annotated[str, typer.Option("--filename", "-f", metavar="FILE", help="The same as an option.", show_default=False)]
+
+
+@command(app, "get", "vcctl policy get", "vcctl policy get > policy.yaml", "vcctl policy get -o json")
+def get_policy(form: Output = Format.TABLE) -> None:
+    """The policy in force, as it was written."""
+    policy = api().get("policy/")
+    if form in output.PLAIN_FORMATS:
+        output.show_value(policy, form)
+    else:
+        output.line(policy["spec"]["policy"].rstrip("\n"))
+
+
+def _text(argument: str, option: str) -> str:
+    name = argument or option
+    if not name:
+        raise usage("Which policy? Name the file, or - for standard input.")
+    return read_text(Path(name)) if name != "-" else read_text(None)
+
+
+@command(app, "set", "vcctl policy set policy.yaml", 'vcctl policy set -f policy.yaml --reason "fair by weight" --yes')
+def set_policy(argument: Given = "", option: File = "", reason: Reason = "", dry_run: DryRun = False, yes: Yes = False) -> None:
+    """Replace the policy; the next session follows it. Asks first, unless told --yes."""
+    body: dict[str, Any] = {"spec": {"policy": _text(argument, option)}}
+    if reason:
+        body["reason"] = reason
+    checked = api().put("policy/", body, dry_run=True)
+    output.warn(checked.get("warnings") or ())
+    if not checked["changed"]:
+        output.line("policy unchanged")
+        return
+    if dry_run:
+        output.line("policy would be replaced (dry run)")
+        return
+    if argument == "-" or option == "-":
+        _require_yes(yes)
+    confirm("Replace the policy that all queues are scheduled by?", yes)
+    api().put("policy/", body)
+    output.line("policy replaced")
+
+
+def _require_yes(yes: bool) -> None:
+    if not yes:
+        raise usage("A policy from standard input can not be asked about; say --yes, or --dry-run to look first.")
+
+
+@command(app, "validate", "vcctl policy validate policy.yaml")
+def validate_policy(argument: Given = "", option: File = "") -> None:
+    """Whether the server would take a policy: what is wrong where, and what has no effect."""
+    checked = api().post("policy/validate/", {"spec": {"policy": _text(argument, option)}})
+    output.warn(checked["warnings"])
+    if not checked["valid"]:
+        raise Problem("\n".join(sentence(violation) for violation in checked["violations"]), ExitCode.REFUSED)
+    output.line("The policy is valid.")

@@ -1,0 +1,233 @@
+"""`vcctl queue list|get|children|tree|view|explain|history`: looking at queues."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from dashboard.cli import amounts, output
+from dashboard.cli.client import api, path
+from dashboard.cli.commands import command, new_app
+from dashboard.cli.names import QueueArgument, QueueOption, queue_name
+from dashboard.cli.output import Format, Output
+from dashboard.cli.problems import usage
+from dashboard.cli.queue_view import print_queue
+from dashboard.cli.tables import Table
+from dashboard.cli.trees import print_tree
+from dashboard.cli.watching import DEFAULT_INTERVAL, Interval, Watch, watch
+
+app = new_app("Queues: look at them, make and change them, open, close, suspend and resume them.")
+
+Row = Mapping[str, Any]
+VOLCANO_COLUMNS = ("Name", "Weight", "State", "Parent", "Inqueue", "Pending", "Running", "Unknown", "Completed")
+VOLCANO_WIDTHS = (25, *(8,) * 8)
+_COUNTS = ("inqueue", "pending", "running", "unknown", "completed")
+_WIDE = ("Total", "Failed", "Aborted", "Priority", "Allocated", "Deserved", "Guarantee", "Capability")
+Selector = Annotated[str, typer.Option("--selector", "-l", metavar="KEY=VALUE", help="Only queues with this label.")]
+States = Annotated[str, typer.Option("--state", metavar="STATE", help="Only queues in this state; several with commas.")]
+Parent = Annotated[str, typer.Option("--parent", "-p", metavar="QUEUE", help="Only the children of this queue.")]
+
+
+def queue_row(queue: Row) -> list[object]:
+    """Volcano's columns."""
+    spec, status = queue["spec"], queue["status"]
+    return [queue["metadata"]["name"], spec["weight"], status["state"], spec["parent"], *(status[count] for count in _COUNTS)]
+
+
+def _wide_row(queue: Row) -> list[object]:
+    """`Total` counts jobs, as seed 001 has it."""
+    spec, status = queue["spec"], queue["status"]
+    jobs = status["jobs"]
+    figures = (status["allocated"], status["deserved"], spec["guarantee"]["resource"], spec["capability"])
+    counts = [sum(jobs.values()), jobs["failed"], jobs["aborted"], spec["priority"]]
+    return [*queue_row(queue), *counts, *(amounts.joined(figure) for figure in figures)]
+
+
+def queue_table(queues: Sequence[Row], wide: bool) -> Table:
+    if wide:
+        return Table((*VOLCANO_COLUMNS, *_WIDE), [_wide_row(queue) for queue in queues])
+    return Table(VOLCANO_COLUMNS, [queue_row(queue) for queue in queues], VOLCANO_WIDTHS)
+
+
+@command(
+    app,
+    "list",
+    "vcctl queue list",
+    "vcctl queue list --state Closing,Closed -o name",
+    "vcctl queue list -o wide --watch",
+)
+def list_queues(
+    state: States = "",
+    parent: Parent = "",
+    selector: Selector = "",
+    form: Output = Format.TABLE,
+    stay: Watch = False,
+    interval: Interval = DEFAULT_INTERVAL,
+) -> None:
+    """All queues that you may see, in Volcano's table; more columns with -o wide."""
+
+    def draw() -> None:
+        output.show(api().all("queues/", state=state, parent=parent, label=selector), form, queue_table)
+
+    watch(draw, interval) if stay else draw()
+
+
+@command(app, "get", "vcctl queue get team-a", "vcctl queue get -n team-a", "vcctl queue get team-a -o yaml")
+def get_queue(
+    name: QueueArgument = "",
+    option: QueueOption = "",
+    form: Output = Format.TABLE,
+    stay: Watch = False,
+    interval: Interval = DEFAULT_INTERVAL,
+) -> None:
+    """One queue as a row of Volcano's table, or whole with -o json|yaml."""
+    wanted = queue_name(name, option, "get")
+
+    def draw() -> None:
+        queue = api().get(path("queues", wanted))
+        output.show_value(queue, form) if form in output.PLAIN_FORMATS else queue_table([queue], form is Format.WIDE).print()
+
+    watch(draw, interval) if stay else draw()
+
+
+@command(app, "children", "vcctl queue children root", "vcctl queue children research -o name")
+def list_children(name: QueueArgument = "", option: QueueOption = "", form: Output = Format.TABLE) -> None:
+    """The queues right below a queue."""
+    wanted = queue_name(name, option, "list the children of")
+    output.show(api().all(path("queues", wanted, "children")), form, queue_table)
+
+
+@command(
+    app,
+    "tree",
+    "vcctl queue tree",
+    "vcctl queue tree research --resource nvidia.com/gpu",
+    "vcctl queue tree --watch",
+    "vcctl queue tree -o json",
+)
+def show_tree(
+    name: QueueArgument = "",
+    option: QueueOption = "",
+    resource: Annotated[str, typer.Option("--resource", "-r", metavar="NAME", help="Figures of this resource alone.")] = "",
+    form: Output = Format.TABLE,
+    stay: Watch = False,
+    interval: Interval = DEFAULT_INTERVAL,
+) -> None:
+    """The hierarchy below a queue, or all of it: states, gangs, and what is allocated of what is deserved, with bars on a terminal."""
+    top = queue_name(name, option, "show") if name or option else "root"
+
+    def draw() -> None:
+        tree = api().get(path("queues", top, "tree"))
+        if form in (Format.JSON, Format.YAML):
+            output.show_value(tree, form)
+        else:
+            print_tree(tree, resource, form)
+
+    watch(draw, interval) if stay else draw()
+
+
+@command(app, "view", "vcctl queue view myqueue", "vcctl queue view myqueue -o yaml", "vcctl queue view myqueue --watch")
+def view_queue(
+    name: QueueArgument = "",
+    option: QueueOption = "",
+    form: Output = Format.TABLE,
+    stay: Watch = False,
+    interval: Interval = DEFAULT_INTERVAL,
+) -> None:
+    """Everything about one queue: where it stands, its settings, its state and who made it so, counts, figures, conditions, last events."""
+    wanted = queue_name(name, option, "view")
+
+    def draw() -> None:
+        queue = api().get(path("queues", wanted))
+        output.show_value(queue, form) if form in output.PLAIN_FORMATS else print_queue(queue)
+
+    watch(draw, interval) if stay else draw()
+
+
+@command(app, "explain", "vcctl queue explain team-a", "vcctl queue explain root -o json")
+def explain_queue(name: QueueArgument = "", option: QueueOption = "", form: Output = Format.TABLE) -> None:
+    """Why the jobs of a queue, and of those below it, wait: the reason of each gang, and how many wait for which reason."""
+    wanted = queue_name(name, option, "explain")
+    queue = api().get(path("queues", wanted))
+    waiting = api().all("podgroups/", queue=wanted, phase="Pending,Inqueue", ordering="created")
+    if form in output.PLAIN_FORMATS:
+        output.show(waiting, form, _waiting_table)
+        return
+    output.line(_waiting_sentence(queue, waiting))
+    if waiting:
+        output.line()
+        _waiting_table(waiting, form is Format.WIDE).print()
+
+
+def _waiting_sentence(queue: Row, waiting: Sequence[Row]) -> str:
+    name, state = queue["metadata"]["name"], queue["status"]["state"]
+    if not waiting:
+        return f"Nothing waits in {name} ({state})."
+    reasons = [_reason(group)["code"] for group in waiting]
+    counted = ", ".join(f"{reason} {reasons.count(reason)}" for reason in dict.fromkeys(reasons))
+    return f"{len(waiting)} waiting in {name} ({state}): {counted}."
+
+
+def _reason(group: Row) -> Mapping[str, Any]:
+    none_yet = {"code": "AwaitingEvaluation", "message": "No session has looked at it yet; the next one will."}
+    return group["status"].get("reason") or none_yet
+
+
+def _waiting_table(groups: Sequence[Row], wide: bool) -> Table:
+    columns = ("Gang", "Queue", "User", "Age", "Reason", "In words") if wide else ("Gang", "Queue", "Age", "Reason", "In words")
+    rows: list[Sequence[object]] = []
+    for group in groups:
+        metadata, reason = group["metadata"], _reason(group)
+        who = [group["status"]["owner"] or "-"] if wide else []
+        gang = f"{metadata['namespace']}/{metadata['name']}"
+        rows.append([gang, group["spec"]["queue"], *who, output.age(metadata["creationTimestamp"]), reason["code"], reason["message"]])
+    return Table(columns, rows)
+
+
+@command(
+    app,
+    "history",
+    "vcctl queue history team-a",
+    "vcctl queue history team-a --step hour --limit 48",
+    "# who opened, closed, suspended or resumed it",
+    "vcctl queue history team-a --commands",
+)
+def show_history(
+    name: QueueArgument = "",
+    option: QueueOption = "",
+    step: Annotated[str, typer.Option("--step", help="How fine: raw, minute or hour.")] = "minute",
+    limit: Annotated[int, typer.Option("--limit", min=1, max=5000, help="How many, the newest.")] = 20,
+    commands: Annotated[bool, typer.Option("--commands", help="The commands given to it instead of its figures.")] = False,
+    form: Output = Format.TABLE,
+) -> None:
+    """How a queue's figures went over time, or with --commands what was ordered by whom and why."""
+    wanted = queue_name(name, option, "show the history of")
+    if step not in ("raw", "minute", "hour"):
+        raise usage(f"--step is “{step}”; write raw, minute or hour.")
+    if commands:
+        output.show(api().all("commands/", limit=limit, queue=wanted), form, _command_table)
+        return
+    history = api().get(path("queues", wanted, "history"), step=step, limit=limit)
+    if form in (Format.JSON, Format.YAML):
+        output.show_value(history, form)
+    else:
+        _history_table(history["results"]).print()
+
+
+def _history_table(samples: Sequence[Row]) -> Table:
+    rows = [
+        [output.clock(sample["at"]), sample["state"], *(amounts.joined(sample[name]) for name in ("allocated", "deserved", "pending"))]
+        for sample in samples
+    ]
+    return Table(("Time", "State", "Allocated", "Deserved", "Pending"), rows, empty="No history yet; the first samples take a minute")
+
+
+def _command_table(commands: Sequence[Row], _wide: bool) -> Table:
+    rows: list[Sequence[object]] = []
+    for given in commands:
+        spec, status = given["spec"], given["status"]
+        when = output.clock(given["metadata"]["creationTimestamp"])
+        rows.append([when, spec["action"], status["actor"], status["door"], status["result"], spec["reason"] or "-", status["message"]])
+    return Table(("Time", "Action", "By", "Door", "Result", "Reason", "Message"), rows)

@@ -1,0 +1,140 @@
+"""`vcctl queue open|close|suspend|resume|operate`: the commands that turn a queue's state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+from dashboard.cli import output
+from dashboard.cli.asking import DryRun, Reason, Yes, confirm_if_watched
+from dashboard.cli.client import api, path
+from dashboard.cli.commands import command
+from dashboard.cli.names import QueueArgument, QueueOption, queue_name
+from dashboard.cli.output import Format, Output
+from dashboard.cli.problems import usage
+from dashboard.cli.queue_read import app
+from dashboard.cli.queue_write import update_with
+
+_ASKED_BEFORE = ("close", "suspend")  # what stops work; to open and to resume is never a surprise
+_ACTIONS = ("open", "close", "suspend", "resume", "update")
+
+
+def turn(name: str, verb: str, reason: str, dry_run: bool, yes: bool, form: Format) -> None:
+    """Give the command. A person at a terminal sees first what it will do to others, and may say no."""
+    where, body = path("queues", name, verb), {"reason": reason} if reason else {}
+    if verb in _ASKED_BEFORE and not dry_run:
+        confirm_if_watched(lambda: _question(api().post(where, body, dry_run=True)), yes)
+    answer = api().post(where, body, dry_run=dry_run)
+    if form in (Format.JSON, Format.YAML):
+        output.show_value(answer, form)
+    else:
+        _tell(answer)
+
+
+def _question(answer: Mapping[str, Any]) -> str:
+    """Empty where only the queue itself changes and nothing runs in it."""
+    gangs = answer["podgroups"]
+    if not answer["changed"] or (len(answer["queues"]) <= 1 and not any(gangs.values()) and not answer["warnings"]):
+        return ""
+    output.remark(answer["message"])
+    output.warn(answer["warnings"])
+    names = ", ".join(f"{turned['name']} {turned['from']} → {turned['to']}" for turned in answer["queues"])
+    output.remark(f"Queues that change: {names}.")
+    output.remark(f"Gangs: {gangs['running']} running, {gangs['waiting']} waiting; of {', '.join(answer['users']) or 'nobody'}.")
+    return f"{answer['command']} {answer['queue']}?"
+
+
+def _tell(answer: Mapping[str, Any]) -> None:
+    output.warn(answer["warnings"])
+    output.line(f"{answer['message']}{' (dry run)' if answer['dryRun'] else ''}")
+    below = [turned for turned in answer["queues"] if turned["name"] != answer["queue"]]
+    for turned in below:
+        output.line(f"  {turned['name']}: {turned['from']} → {turned['to']}")
+
+
+@command(app, "open", "vcctl queue open team-a", 'vcctl queue open -n team-a --reason "maintenance is over"')
+def open_queue(
+    name: QueueArgument = "",
+    option: QueueOption = "",
+    reason: Reason = "",
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    form: Output = Format.TABLE,
+) -> None:
+    """Let a queue take and start jobs again; what is closed or suspended only because it is comes back with it."""
+    turn(queue_name(name, option, "open"), "open", reason, dry_run, yes, form)
+
+
+@command(
+    app, "close", "vcctl queue close team-a", "vcctl queue close team-a --dry-run", 'vcctl queue close -n team-a --reason "moved" --yes'
+)
+def close_queue(
+    name: QueueArgument = "",
+    option: QueueOption = "",
+    reason: Reason = "",
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    form: Output = Format.TABLE,
+) -> None:
+    """Take no new jobs, in it and below it; what is there goes on until it has ended, then the queue is Closed and can be deleted."""
+    turn(queue_name(name, option, "close"), "close", reason, dry_run, yes, form)
+
+
+@command(app, "suspend", "vcctl queue suspend team-a", 'vcctl queue suspend team-a --reason "quota change"')
+def suspend_queue(
+    name: QueueArgument = "",
+    option: QueueOption = "",
+    reason: Reason = "",
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    form: Output = Format.TABLE,
+) -> None:
+    """Start nothing new in a queue and below it, a safe window for changes: jobs are taken and wait, what runs goes on."""
+    turn(queue_name(name, option, "suspend"), "suspend", reason, dry_run, yes, form)
+
+
+@command(app, "resume", "vcctl queue resume team-a", "vcctl queue resume team-a --dry-run")
+def resume_queue(
+    name: QueueArgument = "",
+    option: QueueOption = "",
+    reason: Reason = "",
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    form: Output = Format.TABLE,
+) -> None:
+    """End the suspension of a queue: what waited can start."""
+    turn(queue_name(name, option, "resume"), "resume", reason, dry_run, yes, form)
+
+
+@command(
+    app,
+    "operate",
+    "vcctl queue operate --name team-a --action close",
+    "vcctl queue operate -n team-a -a suspend",
+    "vcctl queue operate -n team-a -a update -w 20",
+)
+def operate_queue(
+    argument: QueueArgument = "",
+    name: QueueOption = "",
+    action: Annotated[str, typer.Option("--action", "-a", metavar="ACTION", help="open, close, suspend, resume or update.")] = "",
+    weight: Annotated[int, typer.Option("--weight", "-w", help="The new weight, with update.", show_default=False)] = 0,
+    reason: Reason = "",
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    form: Output = Format.TABLE,
+) -> None:
+    """Volcano's form of open, close, suspend, resume, and of changing the weight."""
+    wanted = queue_name(argument, name, "operate")
+    if not action:
+        raise usage(f"What shall be done with {wanted}? Give --action: {', '.join(_ACTIONS)}.")
+    verb = action.lower()
+    if verb not in _ACTIONS:
+        raise usage(f"The action {action} is not known. Give one of {', '.join(_ACTIONS)}.")
+    if verb != "update":
+        turn(wanted, verb, reason, dry_run, yes, form)
+    elif weight == 0:
+        raise usage(f"To update the queue {wanted}, its new weight must be given with --weight, and be above 0.")
+    else:
+        update_with(wanted, {"spec": {"weight": weight}}, dry_run, form)

@@ -1,0 +1,127 @@
+"""`vcctl queue view`: one queue in full."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from dashboard.cli import amounts, output
+from dashboard.cli.client import api, path
+from dashboard.cli.problems import ExitCode, Problem
+from dashboard.cli.tables import Table
+
+Row = Mapping[str, Any]
+_LABEL = 18
+_EVENTS = 8
+
+
+def print_queue(queue: Row) -> None:
+    for section in (_identity(queue), _spec(queue), _state(queue), _counts(queue)):
+        for label, value in section:
+            output.line(f"{label + ':':<{_LABEL}}{value}".rstrip())
+    _resources(queue)
+    _conditions(queue["status"])
+    _events(queue["metadata"]["name"])
+
+
+def _identity(queue: Row) -> Iterable[tuple[str, str]]:
+    metadata = queue["metadata"]
+    yield "Name", metadata["name"]
+    yield "Path", " / ".join(_way_down(queue))
+    yield "Created", f"{output.clock(metadata['creationTimestamp'])} ({output.age(metadata['creationTimestamp'])} ago)"
+    for title in ("labels", "annotations"):
+        if metadata.get(title):
+            yield title.capitalize(), ",".join(f"{key}={value}" for key, value in sorted(metadata[title].items()))
+
+
+def _way_down(queue: Row) -> list[str]:
+    """The names from the root to the queue; an ancestor that may not be seen ends it."""
+    names = [queue["metadata"]["name"]]
+    parent = queue["spec"]["parent"]
+    while parent and parent not in names:
+        names.insert(0, parent)
+        try:
+            parent = api().get(path("queues", parent), fields="spec.parent")["spec"]["parent"]
+        except Problem as problem:
+            if problem.code not in (ExitCode.NOT_FOUND, ExitCode.NOT_ALLOWED):
+                raise
+            break
+    return names
+
+
+def _spec(queue: Row) -> Iterable[tuple[str, str]]:
+    spec = queue["spec"]
+    yield "Weight", spec["weight"]
+    yield "Priority", spec["priority"]
+    yield "Reclaimable", "yes" if spec["reclaimable"] else "no"
+    yield "Dequeue strategy", spec["dequeueStrategy"]
+    if spec.get("type"):
+        yield "Type", spec["type"]
+
+
+def _state(queue: Row) -> Iterable[tuple[str, str]]:
+    spec, status = queue["spec"], queue["status"]
+    inherited = status["closedBy"] or status["suspendedBy"]
+    yield "State", f"{status['state']}, inherited from {inherited}" if inherited else status["state"]
+    if spec["state"] != status["state"]:
+        yield "Its own wish", spec["state"]
+    last = _last_command(inherited or queue["metadata"]["name"])
+    created = queue["metadata"]["creationTimestamp"]
+    yield "Since", _since(last) if last else f"{output.clock(created)} ({output.age(created)} ago), its creation"
+
+
+def _last_command(name: str) -> Row | None:
+    """The command that made its state what it is."""
+    done = api().all("commands/", limit=1, queue=name, result="Done")
+    return done[0] if done else None
+
+
+def _since(command: Row) -> str:
+    spec, status = command["spec"], command["status"]
+    when = status["executedAt"] or command["metadata"]["creationTimestamp"]
+    reason = f": {spec['reason']}" if spec["reason"] else ""
+    return f"{output.clock(when)} ({output.age(when)} ago), {spec['action']} by {status['actor']} ({status['door']}){reason}"
+
+
+def _counts(queue: Row) -> Iterable[tuple[str, str]]:
+    status = queue["status"]
+    jobs = status["jobs"]
+    kinds = ("pending", "inqueue", "running", "unknown", "completed")
+    yield "Jobs", f"{sum(jobs.values())} in all: " + ", ".join(f"{count} {kind}" for kind, count in jobs.items())
+    yield "Gangs", ", ".join(f"{status[kind]} {kind}" for kind in kinds)
+    if any(status["subtree"][kind] != status[kind] for kind in kinds):
+        yield "With those below", ", ".join(f"{status['subtree'][kind]} {kind}" for kind in kinds)
+
+
+def _resources(queue: Row) -> None:
+    spec, status = queue["spec"], queue["status"]
+    figures = {
+        "Allocated": status["allocated"],
+        "Deserved": status["deserved"],
+        "Guarantee": spec["guarantee"]["resource"],
+        "Capability": spec["capability"],
+        "Limit": status["realCapability"] or {},
+        "Requested": status["request"],
+    }
+    names = amounts.in_order({name for figure in figures.values() for name in figure})
+    rows: list[Sequence[object]] = [[name, *(figure.get(name, "-") for figure in figures.values())] for name in names]
+    if rows:
+        output.line()
+        Table(("Resource", *figures), rows).print()
+
+
+def _conditions(status: Row) -> None:
+    for condition in status["conditions"]:
+        output.line(f"Condition: {condition.get('type', '')} is {condition.get('status', '')}. {condition.get('message', '')}".rstrip())
+    for warning in status["warnings"]:
+        output.line(f"Warning: {warning['message']}")
+
+
+def _events(name: str) -> None:
+    events = [event["spec"] for event in api().all("events/", limit=_EVENTS, kind="Queue", name=name)]
+    output.line()
+    if not events:
+        output.line("Events: none")
+        return
+    rows = [[output.age(event["lastAt"]), event["type"], event["reason"], event["count"], event["message"]] for event in events]
+    Table(("Age", "Type", "Reason", "Count", "Event"), rows).print()

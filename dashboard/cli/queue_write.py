@@ -1,0 +1,189 @@
+"""`vcctl queue create|update|delete`: making, changing and removing queues."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+from dashboard.cli import amounts, output
+from dashboard.cli.asking import DryRun, Yes, confirm
+from dashboard.cli.client import api, path
+from dashboard.cli.commands import command
+from dashboard.cli.names import QueueArgument, QueueOption, complete_queue, queue_name
+from dashboard.cli.output import Format, Output
+from dashboard.cli.problems import usage
+from dashboard.cli.queue_read import app
+
+VERSION = "scheduling.volcano.sh/v1beta1"
+
+
+Weight = Annotated[int | None, typer.Option("--weight", "-w", help="Its part in sharing, against its siblings.", show_default=False)]
+State = Annotated[str, typer.Option("--state", "-S", metavar="STATE", help="Open, Closed or Suspended.", show_default=False)]
+Parent = Annotated[
+    str,
+    typer.Option(
+        "--parent", "-p", metavar="QUEUE", help="The queue that it lies below.", autocompletion=complete_queue, show_default=False
+    ),
+]
+Capability = Annotated[
+    list[str] | None, typer.Option("--capability", metavar="cpu=8,memory=16Gi", help="The most it may ever use.", show_default=False)
+]
+Deserved = Annotated[
+    list[str] | None,
+    typer.Option("--deserved", metavar="cpu=8,memory=16Gi", help="What it can claim back when others use it.", show_default=False),
+]
+Guarantee = Annotated[
+    list[str] | None, typer.Option("--guarantee", metavar="cpu=8,memory=16Gi", help="What is kept free for it.", show_default=False)
+]
+Reclaimable = Annotated[
+    bool | None, typer.Option("--reclaimable/--no-reclaimable", help="Whether others may claim back what it borrowed.", show_default=False)
+]
+Priority = Annotated[int | None, typer.Option("--priority", help="Who comes first among siblings.", show_default=False)]
+Strategy = Annotated[
+    str, typer.Option("--dequeue-strategy", metavar="STRATEGY", help="traverse (skip what does not fit) or fifo.", show_default=False)
+]
+Labels = Annotated[list[str] | None, typer.Option("--label", metavar="KEY=VALUE", help="A label; may be given again.", show_default=False)]
+Annotations = Annotated[
+    list[str] | None, typer.Option("--annotation", metavar="KEY=VALUE", help="An annotation; may be given again.", show_default=False)
+]
+
+
+def _spec(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The spec of a manifest from what was said; what was not said is left out."""
+    quotas = {name: amounts.parse_pairs(given[name], f"--{name}") for name in ("capability", "deserved", "guarantee") if given[name]}
+    if "guarantee" in quotas:
+        quotas["guarantee"] = {"resource": quotas["guarantee"]}  # type: ignore[dict-item]
+    plain = {name: given[name] for name in ("weight", "reclaimable", "priority") if given[name] is not None}
+    words = {"state": _state(given["state"]), "parent": given["parent"], "dequeueStrategy": given["strategy"]}
+    return {**plain, **{name: word for name, word in words.items() if word}, **quotas}
+
+
+def _state(text: str) -> str:
+    """States are written as Volcano's; any case is read."""
+    return text.capitalize() if text.lower() in ("open", "closed", "suspended", "closing", "unknown") else text
+
+
+def _metadata(given: Mapping[str, Any]) -> dict[str, Any]:
+    found = {"labels": amounts.parse_pairs(given["labels"], "--label", "team=a")}
+    found["annotations"] = amounts.parse_pairs(given["annotations"], "--annotation", "owner=ml-platform")
+    return {name: pairs for name, pairs in found.items() if pairs}
+
+
+def _told(saved: Mapping[str, Any], done: str, dry_run: bool, form: Format) -> None:
+    output.warn(saved.get("warnings") or ())
+    if form in output.PLAIN_FORMATS:
+        output.show_value({key: value for key, value in saved.items() if key not in ("warnings", "changed")}, form)
+        return
+    output.line(f"queue/{saved['metadata']['name']} {done}{' (dry run)' if dry_run else ''}")
+
+
+@command(
+    app,
+    "create",
+    "vcctl queue create --name myqueue --weight 10",
+    "vcctl queue create train --parent team-a --deserved cpu=64,nvidia.com/gpu=8 --guarantee nvidia.com/gpu=2",
+    "vcctl queue create later --state Suspended --dry-run -o yaml",
+)
+def create_queue(
+    name: QueueArgument = "",
+    option: QueueOption = "",
+    weight: Weight = 1,
+    state: State = "",
+    parent: Parent = "",
+    capability: Capability = None,
+    deserved: Deserved = None,
+    guarantee: Guarantee = None,
+    reclaimable: Reclaimable = None,
+    priority: Priority = None,
+    strategy: Strategy = "",
+    labels: Labels = None,
+    annotations: Annotations = None,
+    dry_run: DryRun = False,
+    form: Output = Format.TABLE,
+) -> None:
+    """Make a queue. It lies below root where no parent is named, and is Open where no state is."""
+    given = dict(locals())
+    wanted = queue_name(name, option, "create")
+    manifest = {"apiVersion": VERSION, "kind": "Queue", "metadata": {"name": wanted, **_metadata(given)}, "spec": _spec(given)}
+    _told(api().post("queues/", manifest, dry_run=dry_run), "created", dry_run, form)
+
+
+@command(
+    app,
+    "update",
+    "vcctl queue update myqueue --weight 20",
+    "vcctl queue update myqueue --state Closed",
+    "vcctl queue update train --parent team-b --capability cpu=128 --dry-run",
+)
+def update_queue(
+    name: QueueArgument = "",
+    option: QueueOption = "",
+    weight: Weight = None,
+    state: State = "",
+    parent: Parent = "",
+    capability: Capability = None,
+    deserved: Deserved = None,
+    guarantee: Guarantee = None,
+    reclaimable: Reclaimable = None,
+    priority: Priority = None,
+    strategy: Strategy = "",
+    labels: Labels = None,
+    annotations: Annotations = None,
+    dry_run: DryRun = False,
+    form: Output = Format.TABLE,
+) -> None:
+    """Change what is named and leave the rest: of a quota only the resources that are named; `cpu=` takes one away."""
+    given = dict(locals())
+    wanted = queue_name(name, option, "update")
+    update_with(wanted, {"spec": _without_empty(_spec(given)), "metadata": _metadata(given)}, dry_run, form)
+
+
+def _without_empty(value: Any) -> Any:
+    """In a merge patch null takes a key away."""
+    if isinstance(value, dict):
+        return {key: _without_empty(inner) for key, inner in value.items()}
+    return None if value == "" else value
+
+
+def update_with(name: str, patch: Mapping[str, Any], dry_run: bool, form: Format = Format.TABLE) -> None:
+    wanted = {key: part for key, part in patch.items() if part}
+    if not wanted:
+        raise usage(f"What shall be changed of {name}? Name at least one of --weight, --state, --parent, --deserved and so on.")
+    saved = api().patch(path("queues", name), wanted, dry_run=dry_run)
+    _told(saved, "updated" if saved.get("changed") else "unchanged", dry_run, form)
+
+
+@command(
+    app,
+    "delete",
+    "vcctl queue delete myqueue",
+    "vcctl queue delete -n myqueue --yes",
+    "# with everything below it, children first",
+    "vcctl queue delete team-a --cascade --dry-run",
+)
+def delete_queue(
+    name: QueueArgument = "",
+    option: QueueOption = "",
+    cascade: Annotated[bool, typer.Option("--cascade", help="Delete everything below it too, children first, or nothing.")] = False,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+) -> None:
+    """Remove a queue that is Closed, with its finished jobs. Asks first, unless told --yes."""
+    wanted = queue_name(name, option, "delete")
+    where, cascading = path("queues", wanted), "true" if cascade else ""
+    would = api().delete(where, dry_run=True, cascade=cascading)
+    if dry_run:
+        output.line(f"{_gone(would)} would be deleted (dry run)")
+        return
+    confirm(f"Delete {_gone(would)}? This can not be undone.", yes)
+    done = api().delete(where, cascade=cascading)
+    for gone in done["deleted"]:
+        output.line(f"queue/{gone} deleted")
+
+
+def _gone(answer: Mapping[str, Any]) -> str:
+    names, jobs, gangs = answer["deleted"], answer["jobs"], answer["podgroups"]
+    with_them = f" with {jobs} finished jobs and {gangs} finished gangs" if jobs or gangs else ""
+    return f"{'the queue' if len(names) == 1 else f'{len(names)} queues:'} {', '.join(names)}{with_them}"

@@ -1,0 +1,113 @@
+"""docs/cli.md from the commands themselves: `python -m dashboard.cli.reference > docs/cli.md`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import typer
+
+from dashboard.cli.commands import CONNECTION_OPTIONS
+from dashboard.cli.main import HELP, program
+from dashboard.cli.problems import MEANINGS
+from dashboard.cli.short import PROGRAMS
+
+_HEAD = """# The command line
+
+<!-- Made from the commands: python -m dashboard.cli.reference > docs/cli.md. A test compares. -->
+
+{help} `make run` leaves it at `.venv/bin/vcctl`, signed in; `pip install .` installs it alone, without the server.
+
+    vcctl queue tree
+    vcctl queue create --name myqueue --weight 10
+    vcctl queue suspend myqueue --reason "quota change"
+
+## Which server, and as whom
+
+The first of these that is there: `--server`; `--context` or `VCCTL_CONTEXT`; `VCCTL_SERVER`; the context that `vcctl login` made current;
+the installation of this machine, whose address and key `make run` leaves in `var/` (or in `FUMAROLE_VAR`). The token is that of
+`--token-file`, `VCCTL_TOKEN`, `VCCTL_TOKEN_FILE` or the context. Contexts are kept in
+`~/.config/fumarole/contexts.json` (or `VCCTL_CONFIG`), mode 0600.
+
+## Exit codes
+
+| Code | Meaning |
+|---|---|
+{codes}
+
+## Output
+
+`-o table` is Volcano's layout in a pipe, byte for byte; where a value fills its column, one blank follows all the same. On a terminal the
+same columns have colours, and trees have bars. `-o wide` adds columns, `-o json|yaml` gives the API's objects, `-o name` one name a line.
+Answers go to standard output, warnings and errors to standard error. `NO_COLOR` switches colours off.
+
+What can not be undone is asked about first. `--yes` answers beforehand, `--dry-run` only says what would happen. Where nobody can answer,
+nothing is done and the exit code is 2. Closing and suspending is asked about
+only at a terminal, and only when others are touched by it.
+
+`--watch` shows the same view again and again, in place on a terminal, and goes on when a server that went away is back. Ctrl-C ends it.
+
+## Completion
+
+    eval "$(vcctl completion bash)"                                  # or zsh; in ~/.bashrc or ~/.zshrc to keep it
+    vcctl completion fish > ~/.config/fish/completions/vcctl.fish
+
+Names of queues, jobs and nodes are completed from the server.
+
+## Options that every command has
+
+{connection}
+"""
+
+
+def reference() -> str:
+    root: Any = typer.main.get_command(program())
+    codes = "\n".join(f"| {code.value} | {meaning} |" for code, meaning in MEANINGS.items())
+    some = root.commands["whoami"]
+    connection = "\n".join(_option(parameter) for parameter in some.params if parameter.name in CONNECTION_OPTIONS)
+    parts = [_HEAD.format(help=HELP, codes=codes, connection=connection)]
+    for name, command in sorted(root.commands.items(), key=lambda item: (not hasattr(item[1], "commands"), item[0])):
+        parts += _group(f"vcctl {name}", command) if hasattr(command, "commands") else _command(f"vcctl {name}", command, "##")
+    parts.append("## Short forms\n\nAs Volcano's own: `-n` is the name, `-N` the namespace.\n")
+    for name, app in PROGRAMS.items():
+        parts += _command(name, typer.main.get_command(app), "###")
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _group(path: str, group: Any) -> Iterator[str]:
+    yield f"## {path}\n\n{group.help}\n"
+    for name, command in sorted(group.commands.items()):
+        yield from _command(f"{path} {name}", command, "###")
+
+
+def _command(path: str, command: Any, heading: str) -> Iterator[str]:
+    own = [parameter for parameter in command.params if parameter.name not in CONNECTION_OPTIONS]
+    arguments = [parameter for parameter in own if parameter.param_type_name == "argument"]
+    usage = " ".join([path, *(_argument(one) for one in arguments), "[OPTIONS]"])
+    yield f"{heading} {path}\n\n{command.help}\n\n    {usage}\n"
+    options = [_option(parameter) for parameter in own if parameter.param_type_name == "option"]
+    if options:
+        yield "\n".join(options) + "\n"
+    examples = [line.strip() for line in (command.epilog or "").splitlines() if line.strip() not in ("\b", "Examples:", "")]
+    yield "```sh\n" + "\n".join(examples) + "\n```\n"
+
+
+def _argument(parameter: Any) -> str:
+    name = (parameter.metavar or parameter.name.upper()).strip("[]")
+    return name if parameter.required else f"[{name}]"
+
+
+def _option(parameter: Any) -> str:
+    flags = ", ".join(f"`{flag}`" for flag in sorted([*parameter.opts, *parameter.secondary_opts], key=len))
+    value = f" `{parameter.metavar}`" if parameter.metavar else ""
+    default = parameter.default
+    told = "" if default in (None, "", False, ()) or callable(default) else f" Default: {_default(default)}."
+    return f"- {flags}{value}: {parameter.help or ''}{told}"
+
+
+def _default(default: Any) -> str:
+    return f"{default:g}" if isinstance(default, float) else str(getattr(default, "value", default))
+
+
+if __name__ == "__main__":
+    print(reference(), end="")

@@ -1,0 +1,99 @@
+"""`vcctl session list|view`: what the scheduler did, session by session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from dashboard.cli import output
+from dashboard.cli.client import api, path
+from dashboard.cli.commands import command, new_app
+from dashboard.cli.output import Format, Output
+from dashboard.cli.problems import ExitCode, Problem
+from dashboard.cli.tables import Table
+from dashboard.cli.watching import DEFAULT_INTERVAL, Interval, Watch, watch
+
+app = new_app("Scheduling sessions: when they ran, how long they took, what they decided.")
+Row = Mapping[str, Any]
+
+
+def _took(status: Row) -> str:
+    start, end = output.moment(status["startedAt"]), output.moment(status["finishedAt"])
+    return f"{(end - start).total_seconds() * 1000:.0f} ms" if start and end else "-"
+
+
+def _counted(counts: Mapping[str, Any]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing to do"
+
+
+def _table(sessions: Sequence[Row], _wide: bool) -> Table:
+    rows: list[Sequence[object]] = []
+    for session in sessions:
+        status = session["status"]
+        number, took = session["metadata"]["name"], _took(status)
+        rows.append([number, output.clock(status["startedAt"]), status["state"], took, status["trigger"], _counted(status["counts"])])
+    return Table(("Session", "Started", "State", "Took", "Trigger", "Counts"), rows)
+
+
+@command(app, "list", "vcctl session list", "vcctl session list --limit 50", "vcctl session list --watch")
+def list_sessions(
+    limit: Annotated[int, typer.Option("--limit", min=1, max=5000, help="How many, the newest.")] = 20,
+    form: Output = Format.TABLE,
+    stay: Watch = False,
+    interval: Interval = DEFAULT_INTERVAL,
+) -> None:
+    """The last sessions, newest first."""
+
+    def draw() -> None:
+        output.show(api().all("sessions/", limit=limit), form, _table)
+
+    watch(draw, interval) if stay else draw()
+
+
+@command(app, "view", "vcctl session view", "vcctl session view 812", "vcctl session view 812 -o json")
+def view_session(
+    number: Annotated[
+        str, typer.Argument(metavar="[NUMBER]", help="Its number; the last one where none is given.", show_default=False)
+    ] = "",
+    form: Output = Format.TABLE,
+) -> None:
+    """One session: its steps with their times, its counts, its decisions and evictions."""
+    session = api().get(path("sessions", number)) if number else _last()
+    if form in output.PLAIN_FORMATS:
+        output.show_value(session, form)
+        return
+    status, name = session["status"], session["metadata"]["name"]
+    output.line(
+        f"Session {name}: {status['state']}, started {output.clock(status['startedAt'])}, took {_took(status)}, {status['trigger']}"
+    )
+    output.line(f"Counts: {_counted(status['counts'])}")
+    if status["message"]:
+        output.line(status["message"])
+    for title, lasted in status["durations"].items():
+        output.line(f"  {title:<16}{float(lasted):.0f} ms")
+    _decisions(name)
+
+
+def _last() -> Any:
+    found = api().all("sessions/", limit=1)
+    if not found:
+        raise Problem("No session has run yet. Is the scheduler running?", ExitCode.NOT_FOUND)
+    return found[0]
+
+
+def _decisions(number: str) -> None:
+    decisions = [one["spec"] for one in api().all("decisions/", limit=100, session=number)]
+    evictions = [one["spec"] for one in api().all("evictions/", limit=100, session=number)]
+    columns: tuple[str, ...]
+    if decisions:
+        output.line()
+        columns = ("kind", "pod", "podgroup", "queue", "node", "action")
+        Table([name.capitalize() for name in columns], [[one[name] or "-" for name in columns] for one in decisions]).print()
+    if evictions:
+        output.line()
+        columns = ("pod", "queue", "beneficiary", "action", "reason")
+        Table(
+            ["Victim", *(name.capitalize() for name in columns[1:])], [[one[name] or "-" for name in columns] for one in evictions]
+        ).print()

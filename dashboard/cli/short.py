@@ -1,0 +1,93 @@
+"""`vsub vjobs vqueues vcancel vsuspend vresume`: Volcano's short programs, where -n is the name and -N the namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Final
+
+import typer
+
+from dashboard.cli import job_run, output
+from dashboard.cli.asking import DryRun, Reason, Yes
+from dashboard.cli.client import api, path
+from dashboard.cli.commands import command, new_app
+from dashboard.cli.job_commands import command_job, delete_job
+from dashboard.cli.job_read import NameLike, Scheduler, job_table, matching_jobs
+from dashboard.cli.names import AllNamespaces, QueueArgument, QueueFilter, QueueOption, complete_job, job_name, queue_name
+from dashboard.cli.output import Format, Output
+from dashboard.cli.queue_read import queue_row
+from dashboard.cli.tables import Table
+
+Job = Annotated[str, typer.Argument(metavar="NAME", help="The job.", autocompletion=complete_job, show_default=False)]
+Name = Annotated[str, typer.Option("--name", "-n", metavar="NAME", help="The job.", autocompletion=complete_job, show_default=False)]
+Place = Annotated[str, typer.Option("--namespace", "-N", metavar="NAMESPACE", help="Where the job lives.")]
+_COLUMNS = ("Name", "Weight", "State", "Inqueue", "Pending", "Running", "Unknown")
+
+PROGRAMS: Final[dict[str, typer.Typer]] = {
+    name: new_app(f"Volcano's {name}.") for name in ("vsub", "vjobs", "vqueues", "vcancel", "vsuspend", "vresume")
+}
+
+
+@command(PROGRAMS["vsub"], "vsub", "vsub -n train -q team-a -r 4 -m 4", "vsub -f job.yaml")
+def vsub(
+    name: Name = "",
+    namespace: Place = "default",
+    queue: job_run.Queue = "default",
+    image: job_run.Image = "busybox",
+    min_available: job_run.Min = 1,
+    replicas: job_run.Replicas = 1,
+    requests: job_run.Requests = job_run.DEFAULT_AMOUNTS,
+    limits: job_run.Limits = job_run.DEFAULT_AMOUNTS,
+    scheduler: job_run.SchedulerOfJob = "volcano",
+    priority_class: job_run.PriorityClass = "",
+    file: job_run.File = "",
+    dry_run: DryRun = False,
+    form: Output = Format.TABLE,
+) -> None:
+    """Submit a job; vcctl job run in short."""
+    job_run.run_job(**dict(locals()))
+
+
+@command(PROGRAMS["vjobs"], "vjobs", "vjobs", "vjobs -N research -q team-a", "vjobs -A -o wide")
+def vjobs(
+    namespace: Place = "default",
+    everywhere: AllNamespaces = False,
+    queue: QueueFilter = "",
+    scheduler: Scheduler = "",
+    like: NameLike = "",
+    form: Output = Format.TABLE,
+) -> None:
+    """List jobs; vcctl job list in short."""
+    found = matching_jobs(queue, namespace, everywhere, "", scheduler, like)
+    output.show(found, form, lambda jobs, wide: job_table(jobs, wide, everywhere))
+
+
+@command(PROGRAMS["vqueues"], "vqueues", "vqueues", "vqueues -n team-a", "vqueues -o json")
+def vqueues(argument: QueueArgument = "", option: QueueOption = "", form: Output = Format.TABLE) -> None:
+    """List queues, or one; vcctl queue list in short, without Parent and Completed."""
+    one = argument or option
+    found = [api().get(path("queues", queue_name(argument, option, "list")))] if one else api().all("queues/")
+    output.show(found, form, _table)
+
+
+def _table(queues: Sequence[Mapping[str, Any]], _wide: bool) -> Table:
+    kept = (0, 1, 2, 4, 5, 6, 7)
+    return Table(_COLUMNS, [[queue_row(queue)[index] for index in kept] for queue in queues], (25, *(8,) * 6))
+
+
+@command(PROGRAMS["vcancel"], "vcancel", "vcancel -n train", "vcancel -n train -N research --yes")
+def vcancel(job: Job = "", name: Name = "", namespace: Place = "default", dry_run: DryRun = False, yes: Yes = False) -> None:
+    """End a job and remove it, as Volcano's vcancel does; vcctl job delete in short. Asks first, unless told --yes."""
+    delete_job(*job_name(job, name, namespace, "cancel"), dry_run, yes)
+
+
+@command(PROGRAMS["vsuspend"], "vsuspend", "vsuspend -n train", "vsuspend -n train -N research")
+def vsuspend(job: Job = "", name: Name = "", namespace: Place = "default", reason: Reason = "", dry_run: DryRun = False) -> None:
+    """Stop a job's pods and keep the job; vcctl job suspend in short."""
+    command_job(*job_name(job, name, namespace, "suspend"), "suspend", reason, dry_run, yes=True)
+
+
+@command(PROGRAMS["vresume"], "vresume", "vresume -n train", "vresume -n train -N research")
+def vresume(job: Job = "", name: Name = "", namespace: Place = "default", reason: Reason = "", dry_run: DryRun = False) -> None:
+    """Let a suspended job go on; vcctl job resume in short."""
+    command_job(*job_name(job, name, namespace, "resume"), "resume", reason, dry_run, yes=True)

@@ -1,0 +1,68 @@
+"""Tables: Volcano's padded columns in a pipe, the same columns with colour on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dashboard.cli import output
+
+if TYPE_CHECKING:
+    import rich.table
+
+_GAP = 3
+
+
+@dataclass(slots=True)
+class Table:
+    """`widths` are those of Volcano's layout where it has one; else columns are as wide as what is in them."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[object]] = ()
+    widths: Sequence[int] = ()
+    empty: str = "No resources found"
+
+    def lines(self) -> list[str]:
+        widths = self.widths or self._widths()
+        return [_padded(row, widths, bool(self.widths)) for row in (self.columns, *self.rows)]
+
+    def _widths(self) -> list[int]:
+        cells = [[str(cell) for cell in row] for row in (self.columns, *self.rows)]
+        return [max(len(row[index]) for row in cells) + _GAP for index in range(len(self.columns))]
+
+    def print(self) -> None:
+        if not self.rows:
+            output.line(self.empty)
+        elif output.on_terminal():
+            output.console().print(self.coloured())
+        else:
+            output.line("\n".join(self.lines()))
+
+    def coloured(self) -> rich.table.Table:
+        from rich.table import Table as RichTable
+        from rich.text import Text
+
+        table = RichTable(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+        for index, column in enumerate(self.columns):
+            numbers = all(_is_number(row[index]) for row in self.rows)
+            table.add_column(column, justify="right" if numbers else "left", overflow="fold")
+        for row in self.rows:
+            table.add_row(*(Text(str(cell), style=output.STATE_STYLES.get(str(cell), "")) for cell in row))
+        return table
+
+
+def _padded(row: Sequence[object], widths: Sequence[int], volcano: bool) -> str:
+    """Volcano pads the last cell too. A cell that fills its column keeps one blank behind it, so that rows can always be split."""
+    last = len(widths) - 1
+    cells = []
+    for index, (cell, width) in enumerate(zip(row, widths, strict=True)):
+        text = str(cell)
+        padded = text.ljust(width)
+        cells.append(padded if index == last or len(padded) > len(text) else f"{text} ")
+    joined = "".join(cells)
+    return joined if volcano else joined.rstrip()
+
+
+def _is_number(cell: object) -> bool:
+    return isinstance(cell, int)

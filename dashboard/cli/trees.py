@@ -1,0 +1,113 @@
+"""The tree of queues in a terminal: branches, states, figures, and a bar of allocated against deserved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from dashboard.cli import amounts, output
+from dashboard.cli.output import Format
+from dashboard.cli.tables import Table
+
+Row = Mapping[str, Any]
+_BOXES = ("├─ ", "└─ ", "│  ", "   ")
+_ASCII = ("|- ", "`- ", "|  ", "   ")
+_BAR_CELLS = 12
+
+
+def print_tree(tree: Row, resource: str, form: Format) -> None:
+    nodes = list(_branches(tree))
+    if form is Format.NAME:
+        for _, queue in nodes:
+            output.line(output.name_of(queue))
+        return
+    resources = [resource] if resource else _shown(tree, form is Format.WIDE)
+    if output.on_terminal():
+        output.console().print(_coloured(nodes, resources))
+    else:
+        output.line("\n".join(_plain(nodes, resources).lines()))
+
+
+def _branches(queue: Row, before: str = "", own: str = "") -> Iterator[tuple[str, Row]]:
+    """Each queue with the branch in front of its name, parents first, children by name."""
+    inner, last, through, clear = _BOXES if output.takes_boxes() else _ASCII
+    yield before + own, queue
+    children = sorted(queue["children"], key=lambda child: child["metadata"]["name"])
+    below = before + ({inner: through, last: clear}.get(own, ""))
+    for index, child in enumerate(children, 1):
+        yield from _branches(child, below, last if index == len(children) else inner)
+
+
+def _shown(tree: Row, wide: bool) -> list[str]:
+    """The resources with a column: all with `-o wide`, else CPU, memory and what is special here."""
+    names = {name for kind in ("allocated", "deserved") for name in tree["status"][kind]} | set(tree["spec"]["capability"])
+    ordered = amounts.in_order(names)
+    return ordered if wide else [name for name in ordered if name not in ("pods", "ephemeral-storage") and "hugepages" not in name][:3]
+
+
+def _cells(branch: str, queue: Row) -> list[object]:
+    spec, status = queue["spec"], queue["status"]
+    below = status["subtree"]
+    inherited = status["closedBy"] or status["suspendedBy"]
+    state = f"{status['state']} (by {inherited})" if inherited else status["state"]
+    return [branch + queue["metadata"]["name"], state, spec["weight"], below["running"], below["pending"] + below["inqueue"]]
+
+
+def figure(queue: Row, resource: str) -> str:
+    """`22/16`: allocated of deserved; a bare amount where nothing is deserved."""
+    allocated, deserved = (queue["status"][kind].get(resource, "0") for kind in ("allocated", "deserved"))
+    return f"{allocated}/{deserved}"
+
+
+_COLUMNS = ("Queue", "State", "Weight", "Running", "Waiting")
+
+
+def _plain(nodes: Sequence[tuple[str, Row]], resources: Sequence[str]) -> Table:
+    rows = [[*_cells(branch, queue), *(figure(queue, resource) for resource in resources)] for branch, queue in nodes]
+    return Table((*_COLUMNS, *resources), rows)
+
+
+def _coloured(nodes: Sequence[tuple[str, Row]], resources: Sequence[str]) -> Any:
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    table = RichTable(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for column in (*_COLUMNS, *(amounts.short_name(resource) for resource in resources)):
+        table.add_column(column, no_wrap=column not in resources, justify="right" if column in _COLUMNS[2:] else "left")
+    for branch, queue in nodes:
+        name, state, *counts = _cells(branch, queue)
+        style = output.STATE_STYLES.get(queue["status"]["state"], "")
+        bars = [_bar(queue, resource) for resource in resources]
+        table.add_row(Text(str(name)), Text(str(state), style=style), *(str(count) for count in counts), *bars)
+    table.caption = "Bars: allocated against deserved; ▒ is borrowed beyond it." if output.takes_boxes() else None
+    return table
+
+
+def _bar(queue: Row, resource: str) -> Any:
+    from rich.text import Text
+
+    allocated = amounts.value(queue["status"]["allocated"].get(resource, "0"))
+    deserved = amounts.value(queue["status"]["deserved"].get(resource, "0"))
+    own, borrowed, free = bar_cells(allocated, deserved)
+    full, over, empty = ("█", "▒", "·") if output.takes_boxes() else ("#", "+", ".")
+    text = Text(full * own, style="green")
+    text.append(over * borrowed, style="yellow")
+    text.append(empty * free, style="dim")
+    text.append(f" {figure(queue, resource)}")
+    return text
+
+
+def bar_cells(allocated: float, deserved: float, cells: int = _BAR_CELLS) -> tuple[int, int, int]:
+    """Cells of own, of borrowed and of free. What is there at all has a cell, however small."""
+    whole = max(allocated, deserved)
+    if whole <= 0:
+        return 0, 0, cells
+    own = _at_least_one(min(allocated, deserved), whole, cells)
+    borrowed = min(_at_least_one(allocated - deserved, whole, cells), cells - own if own < cells else 0)
+    if allocated > deserved and not borrowed:
+        own, borrowed = own - 1, 1
+    return own, borrowed, cells - own - borrowed
+
+
+def _at_least_one(part: float, whole: float, cells: int) -> int:
+    return max(1, min(cells, round(cells * part / whole))) if part > 0 else 0

@@ -1,0 +1,89 @@
+"""vcctl apply, diff and export."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+from tests.cli.conftest import Type
+
+TREE = """
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: Queue
+metadata: {name: child, labels: {by: git}}
+spec: {parent: team, weight: 3}
+---
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: Queue
+metadata: {name: team, labels: {by: git}}
+spec: {weight: 2}
+"""
+
+
+def test_what_was_exported_changes_nothing_when_applied(vcctl: Type, tmp_path: Path):
+    vcctl("vcctl apply -f -", stdin=TREE)
+    file = tmp_path / "all.yaml"
+    file.write_text(vcctl("vcctl export").out)
+
+    assert [found["metadata"]["name"] for found in yaml.safe_load_all(file.read_text())] == ["root", "default", "team", "child"]
+    assert vcctl(f"vcctl diff -f {file} --exit-code").out == "Everything is as the files say.\n"
+    assert set(vcctl(f"vcctl apply -f {file}").out.split()[1::2]) == {"unchanged"}
+
+
+def test_a_folder_is_applied_whole_or_not_at_all(vcctl: Type, tmp_path: Path):
+    first, second = TREE.split("---\n")
+    (tmp_path / "q").mkdir()
+    (tmp_path / "q" / "1.yaml").write_text(first)
+    (tmp_path / "q" / "2.yaml").write_text(second.replace("weight: 2", "weight: -1"))
+    (tmp_path / "q" / "notes.txt").write_text("not a manifest")
+
+    refused = vcctl(f"vcctl apply -f {tmp_path / 'q'}")
+
+    assert refused.code == 1
+    assert "2.yaml: spec.weight" in refused.err
+    assert vcctl("vcctl queue get child").code == 3
+    (tmp_path / "q" / "2.yaml").write_text(second)
+    assert sorted(vcctl(f"vcctl apply -f {tmp_path / 'q'}").out.splitlines()) == ["queue/child created", "queue/team created"]
+
+
+def test_a_difference_is_shown_field_by_field(vcctl: Type):
+    vcctl("vcctl apply -f -", stdin=TREE)
+
+    done = vcctl("vcctl diff -f - --exit-code", stdin=TREE.replace("weight: 2", "weight: 5"))
+
+    assert done.code == 1
+    assert done.out == "queue/team updated\n- spec.weight: 2\n+ spec.weight: 5\n"
+    assert vcctl("vcctl queue get team").rows[0][1] == "2"
+
+
+def test_a_dry_run_applies_nothing(vcctl: Type):
+    assert vcctl("vcctl apply -f - --dry-run", stdin=TREE).out.endswith("(dry run)\n")
+    assert vcctl("vcctl queue get team").code == 3
+
+
+def test_pruning_names_what_goes_and_asks(vcctl: Type, tmp_path: Path):
+    vcctl("vcctl apply -f -", stdin=TREE)
+    vcctl("vcctl queue create old --label by=git --state Closed")
+    file = tmp_path / "tree.yaml"
+    file.write_text(TREE)
+
+    asked = vcctl(f"vcctl apply -f {file} --prune by=git", stdin="n\n")
+    unasked = vcctl("vcctl apply -f - --prune by=git", stdin=TREE)
+
+    assert (asked.code, unasked.code) == (1, 2)
+    assert "queue/old" in asked.err
+    assert "queue/old deleted" in vcctl(f"vcctl apply -f {file} --prune by=git --yes").out
+
+
+def test_what_can_not_be_read_is_named(vcctl: Type, tmp_path: Path):
+    (tmp_path / "bad.yaml").write_text("a: [1\nb: 2")
+    (tmp_path / "empty").mkdir()
+
+    for name, words in (("bad.yaml", "line 2"), ("none.yaml", "No such file"), ("empty", "has no file")):
+        done = vcctl(f"vcctl apply -f {tmp_path / name}")
+        assert done.code == 2
+        assert words in done.err
+    assert vcctl("vcctl apply").code == 2
+    assert vcctl("vcctl apply -f -", stdin="").code == 2
+    assert vcctl("vcctl export nowhere").code == 3
