@@ -1,0 +1,48 @@
+// What every page starts: the live connection, its pill, and the live parts that this page has.
+
+import "./dialog.js";
+import { watchForm } from "./form.js";
+import { listenToKeys } from "./keys.js";
+import { live } from "./live.js";
+import { followParts } from "./parts.js";
+import { showConnection } from "./pill.js";
+import { QueueTable } from "./queue-table.js";
+import { watchSelection } from "./selection.js";
+import { followCluster } from "./site.js";
+import { keepTimes } from "./times.js";
+import { showFigures } from "./tooltip.js";
+
+const pill = document.getElementById("pill");
+if (pill) showConnection(live, pill);
+
+const tree = document.getElementById("queue-tree");
+if (tree) {
+  const table = new QueueTable(tree, document.getElementById("queue-row"));
+  live.follow(tree.dataset.topic, (message) => table.take(message));
+  watchSelection(tree, table);
+}
+
+followParts();
+followCluster();
+keepTimes();
+listenToKeys();
+showFigures();
+watchForm(document.getElementById("queue-form"));
+if (document.getElementById("history")) import("./history.js").then(({ startHistory }) => startHistory());
+
+document.addEventListener("click", async (event) => {
+  for (const menu of document.querySelectorAll("details.menu[open], details.legend[open]")) if (!menu.contains(event.target)) menu.open = false;
+  const copy = event.target.closest("[data-copy]");
+  if (!copy) return;
+  await navigator.clipboard.writeText(document.querySelector(copy.dataset.copy).textContent);
+  const words = copy.textContent;
+  copy.textContent = "Copied";
+  setTimeout(() => (copy.textContent = words), 1500);
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  for (const menu of document.querySelectorAll("details.menu[open], details.legend[open]")) {
+    menu.open = false;
+    menu.querySelector("summary").focus();
+  }
+});

@@ -1,0 +1,282 @@
+// The live queue tree: keyed rows, patched cell by cell. Rows never jump on an update; a value that changed flashes once.
+
+const BAR_PARTS = ["ask", "use", "borrow", "lend", "over", "guarantee", "deserved"]; // as dashboard/fragments.py draws them
+const STORE = "fumarole.collapsed";
+
+export class QueueTable {
+  #rows = new Map(); // name -> {element, row, cells}
+
+  constructor(table, template) {
+    this.table = table;
+    this.body = table.tBodies[0];
+    this.template = template;
+    this.isTree = table.dataset.view === "tree";
+    this.onlyParent = table.dataset.onlyParent; // a table of one queue's children takes no others
+    this.isFiltered = Boolean(table.dataset.query); // found by the server: what it left out stays out
+    this.query = "";
+    this.collapsed = new Set(this.isTree && !this.isFiltered ? readStore() : []);
+    for (const element of this.body.rows) this.#rows.set(element.dataset.key, { element, row: null, cells: null });
+    this.#applyCollapsed();
+    table.addEventListener("click", (event) => this.#clicked(event));
+    table.addEventListener("keydown", (event) => this.#keyed(event));
+    this.#roving(this.body.rows[0]);
+  }
+
+  /** Take a snapshot or a delta. */
+  take({ type, rows, gone }) {
+    const isSnapshot = type === "snapshot";
+    let moved = false;
+    for (const row of rows.filter((row) => this.#belongs(row))) moved = this.#put(row, !isSnapshot) || moved;
+    const left = isSnapshot ? this.#missing(rows) : gone;
+    for (const name of left) this.#remove(name);
+    if (moved || left.length) this.#arrange();
+    if (this.isFiltered) return;
+    for (const place of document.querySelectorAll("[data-live-count]")) setText(place, String(this.#rows.size));
+  }
+
+  #belongs(row) {
+    if (this.onlyParent !== undefined) return row.parent === this.onlyParent;
+    return !this.isFiltered || this.#rows.has(row.key);
+  }
+
+  /** Show only rows whose name has all the words, and in a tree what leads to them. */
+  filter(query) {
+    this.query = query.trim().toLowerCase();
+    this.#applyCollapsed();
+  }
+
+  focusFirst() {
+    this.#focusRow([...this.body.rows].find((row) => !row.hidden));
+  }
+
+  #found() {
+    const words = this.query.split(/\s+/).filter(Boolean);
+    const found = new Set();
+    for (const [name, { element }] of this.#rows) {
+      const state = element.querySelector(".state").dataset.state.toLowerCase();
+      const fits = (word) => (word.startsWith("state:") ? state.startsWith(word.slice(6)) : name.toLowerCase().includes(word));
+      if (!words.every(fits)) continue;
+      for (let at = name; at && !found.has(at); at = this.isTree ? this.#rows.get(at)?.element.dataset.parent : "") found.add(at);
+    }
+    return found;
+  }
+
+  #missing(rows) {
+    const names = new Set(rows.map((row) => row.key));
+    return [...this.#rows.keys()].filter((name) => !names.has(name));
+  }
+
+  /** Returns whether the row is new or hangs elsewhere now. */
+  #put(row, flash) {
+    let entry = this.#rows.get(row.key);
+    const isNew = !entry;
+    if (isNew) {
+      const element = this.template.content.firstElementChild.cloneNode(true);
+      entry = { element, row: null, cells: null };
+      this.#rows.set(row.key, entry);
+    }
+    if (this.onlyParent !== undefined) row = { ...row, depth: 0 };
+    const moved = isNew || entry.element.dataset.parent !== row.parent || entry.element.getAttribute("aria-level") !== String(row.depth + 1);
+    patchRow(entry, row, flash && !isNew);
+    if (isNew && flash) flashOnce(entry.element);
+    return moved;
+  }
+
+  #remove(name) {
+    const entry = this.#rows.get(name);
+    if (!entry) return;
+    if (entry.element.contains(document.activeElement)) this.#step(entry.element, 1);
+    entry.element.remove();
+    this.#rows.delete(name);
+  }
+
+  /** Put every row where it belongs in the tree; those that are there already are not touched. */
+  #arrange() {
+    if (!this.isTree) return this.#append();
+    const children = new Map();
+    for (const [name, { element }] of this.#rows) {
+      const parent = this.#rows.has(element.dataset.parent) ? element.dataset.parent : "";
+      if (!children.has(parent)) children.set(parent, []);
+      children.get(parent).push(name);
+    }
+    let place = this.body.firstElementChild;
+    const visit = (name) => {
+      const { element } = this.#rows.get(name);
+      if (element === place) place = place.nextElementSibling;
+      else this.body.insertBefore(element, place);
+      (children.get(name) || []).sort().forEach(visit);
+    };
+    (children.get("") || []).sort().forEach(visit);
+    this.#applyCollapsed();
+  }
+
+  /** A flat table keeps the order it was sorted in; what is new comes last. */
+  #append() {
+    for (const { element } of this.#rows.values()) if (!element.isConnected) this.body.append(element);
+    this.#applyCollapsed();
+  }
+
+  #applyCollapsed() {
+    const hidden = new Set();
+    const found = this.query ? this.#found() : null;
+    for (const element of this.body.rows) {
+      const { key, parent } = element.dataset;
+      const isFolded = hidden.has(parent) || (parent !== "" && this.collapsed.has(parent));
+      const isHidden = found ? !found.has(key) : this.isTree && isFolded;
+      if (isHidden) hidden.add(key);
+      if (element.hidden !== isHidden) element.hidden = isHidden;
+      if (element.hasAttribute("aria-expanded")) element.setAttribute("aria-expanded", String(!this.collapsed.has(key)));
+    }
+  }
+
+  toggle(element, open = this.collapsed.has(element.dataset.key)) {
+    if (!element.hasAttribute("aria-expanded")) return;
+    if (open) this.collapsed.delete(element.dataset.key);
+    else this.collapsed.add(element.dataset.key);
+    writeStore([...this.collapsed]);
+    this.#applyCollapsed();
+  }
+
+  #clicked(event) {
+    const element = event.target.closest("tbody tr");
+    if (!element) return;
+    this.#roving(element);
+    if (event.target.closest(".twisty")) this.toggle(element);
+  }
+
+  #keyed(event) {
+    const element = event.target.closest("tbody tr");
+    if (!element || event.ctrlKey || event.metaKey || event.altKey || event.target.matches("select, textarea, input:not([type=checkbox])")) return;
+    const act = {
+      ArrowDown: () => this.#step(element, 1),
+      ArrowUp: () => this.#step(element, -1),
+      ArrowRight: () => (element.getAttribute("aria-expanded") === "false" ? this.toggle(element, true) : this.#step(element, 1)),
+      ArrowLeft: () => (element.getAttribute("aria-expanded") === "true" ? this.toggle(element, false) : this.#focusRow(this.#parentOf(element))),
+      Home: () => this.#focusRow(this.body.rows[0]),
+      End: () => this.#focusRow([...this.body.rows].filter((row) => !row.hidden).at(-1)),
+      Enter: () => event.target === element && element.querySelector(".c-name a").click(),
+      " ": () => event.target === element && element.querySelector("input[type=checkbox]")?.click(),
+      ".": () => element.querySelector(".row-act")?.click(),
+    }[event.key];
+    if (!act || ([" ", "Enter"].includes(event.key) && event.target !== element)) return;
+    event.preventDefault();
+    act();
+  }
+
+  #parentOf(element) {
+    return this.#rows.get(element.dataset.parent)?.element;
+  }
+
+  #step(element, by) {
+    let next = element;
+    do next = by > 0 ? next?.nextElementSibling : next?.previousElementSibling;
+    while (next?.hidden);
+    this.#focusRow(next);
+  }
+
+  #focusRow(element) {
+    if (!element) return;
+    this.#roving(element);
+    element.focus();
+  }
+
+  /** One row is in the tab order; the arrows do the rest. */
+  #roving(element) {
+    const before = this.table.querySelector('tr[tabindex="0"]');
+    if (!element || before === element) return; // taking it away from the focused row would blur it
+    before?.removeAttribute("tabindex");
+    element.tabIndex = 0;
+  }
+}
+
+function patchRow(entry, row, flash) {
+  const { element } = entry;
+  entry.cells ??= collect(element);
+  const { cells } = entry;
+  if (element.dataset.key !== row.key) {
+    element.dataset.key = row.key;
+    setText(cells.link, row.name);
+    cells.link.href = `/queues/${encodeURIComponent(row.name)}/`;
+    cells.actions.href = `/queues/${encodeURIComponent(row.name)}/actions/`;
+    cells.actions.setAttribute("aria-label", `Actions for ${row.name}`);
+    if (cells.box) {
+      cells.box.value = row.name;
+      cells.box.setAttribute("aria-label", `Select ${row.name}`);
+    }
+  }
+  element.dataset.parent = row.parent;
+  element.setAttribute("aria-level", row.depth + 1);
+  element.className = `level-${row.depth}`;
+  if (row.leaf) element.removeAttribute("aria-expanded");
+  else if (!element.hasAttribute("aria-expanded")) element.setAttribute("aria-expanded", "true");
+  patchText(cells.state, row.state, flash);
+  cells.state.dataset.state = row.state;
+  patchText(cells.stateNote, row.stateNote, false);
+  patchText(cells.weight, String(row.weight), flash);
+  patchText(cells.running, String(row.subtree.running), flash);
+  patchText(cells.waiting, String(row.subtree.pending + row.subtree.inqueue), flash);
+  cells.warnings.hidden = row.warnings.length === 0;
+  cells.warnings.title = row.warnings.join(" · ");
+  setText(cells.warnings, String(row.warnings.length));
+  for (const [resource, quota] of Object.entries(row.resources)) patchQuota(cells.resources.get(resource), quota, flash);
+  entry.row = row;
+}
+
+function collect(element) {
+  const cells = { link: element.querySelector(".c-name a"), actions: element.querySelector(".row-act"), box: element.querySelector("input[type=checkbox]"), resources: new Map() };
+  for (const cell of element.querySelectorAll(".c-res")) {
+    const found = { svg: cell.querySelector("svg") };
+    for (const place of cell.querySelectorAll("[data-f]")) found[place.dataset.f] = place;
+    cells.resources.set(cell.dataset.r, found);
+  }
+  for (const cell of element.querySelectorAll("td[data-n]")) (cells.resources.get(cell.dataset.r).numbers ??= []).push([cell.dataset.n, cell.querySelector("[data-v]")]);
+  for (const place of element.querySelectorAll("td:not(.c-res) [data-f]")) cells[place.dataset.f] = place;
+  return cells;
+}
+
+export function patchQuota(cell, quota, flash) {
+  if (!cell) return; // a resource that this page has no column for: it appears with the next load
+  for (const field of ["text", "note", "deserved", "pending"]) if (cell[field]) patchText(cell[field], quota[field], flash);
+  for (const [field, place] of cell.numbers || []) patchText(place, quota[field], flash);
+  if (cell.svg.getAttribute("aria-label") === quota.label && cell.drawn === quota.bar.join()) return;
+  cell.drawn = quota.bar.join();
+  cell.svg.setAttribute("aria-label", quota.label);
+  cell.svg.classList.toggle("inherited", quota.limitFrom !== "");
+  cell.svg.innerHTML = BAR_PARTS.map((kind, part) => rectangle(kind, quota.bar[2 * part], quota.bar[2 * part + 1])).join("");
+}
+
+const rectangle = (kind, x, width) => (width ? `<rect class="${kind}" x="${x}" width="${width}"></rect>` : "");
+
+function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+export function patchText(element, text, flash) {
+  if (element.textContent === text) return;
+  element.textContent = text;
+  if (flash) flashOnce(element);
+}
+
+const still = matchMedia("(prefers-reduced-motion: reduce)");
+
+function flashOnce(element) {
+  if (still.matches || document.hidden) return;
+  element.classList.add("flash");
+  element.addEventListener("animationend", () => element.classList.remove("flash"), { once: true });
+}
+
+function readStore() {
+  try {
+    return JSON.parse(localStorage.getItem(STORE)) || [];
+  } catch {
+    return []; // storage may be switched off: the tree is then open on each load
+  }
+}
+
+function writeStore(names) {
+  try {
+    localStorage.setItem(STORE, JSON.stringify(names));
+  } catch {
+    // as above
+  }
+}
