@@ -1,0 +1,68 @@
+"""What the signed-in reader may see and do, worked out once a request; the rules themselves are the domain's, the services enforce them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from scheduler.domain.access import Access, Forbidden, OutOfSight, Permission
+from scheduler.domain.queues import ROOT
+from scheduler.models import Event
+from scheduler.selectors.access import access_of, queue_parents, whom_to_ask
+
+View = Callable[..., HttpResponse]
+
+
+def access(request: HttpRequest) -> Access:
+    if not hasattr(request, "_access"):
+        request._access = access_of(request.user)  # type: ignore[attr-defined]
+    return request._access  # type: ignore[attr-defined, no-any-return]
+
+
+def may_operate(request: HttpRequest, queue: str) -> bool:
+    return access(request).may(Permission.OPERATE, queue)
+
+
+def may_edit(request: HttpRequest, queue: str) -> bool:
+    """Quotas and place are the parent's admin's business, the rest the queue's own admin's: either may open the form."""
+    parent = queue_parents().get(queue) or ROOT
+    return access(request).may(Permission.ADMINISTER, parent) or access(request).may(Permission.ADMINISTER, queue)
+
+
+def may_create_below(request: HttpRequest, queue: str) -> bool:
+    return access(request).may(Permission.ADMINISTER, queue)
+
+
+def page(view: View) -> View:
+    """For who is signed in; what somebody may not do or see becomes the page that says so."""
+
+    @login_required
+    @wraps(view)
+    def guarded(request: HttpRequest, *arguments: Any, **keywords: Any) -> HttpResponse:
+        try:
+            return view(request, *arguments, **keywords)
+        except Forbidden as refusal:
+            return render(request, "403.html", {"missing_permission": str(refusal), "whom": whom_to_ask(refusal.queue)}, status=403)
+        except OutOfSight as hidden:
+            return no_such_queue(request, hidden.queue)
+
+    return guarded
+
+
+def see(request: HttpRequest, queue: str) -> None:
+    """Raises `OutOfSight` where the reader may not know of the queue."""
+    access(request).require(Permission.VIEW, queue)
+
+
+def no_such_queue(request: HttpRequest, name: str) -> HttpResponse:
+    """Gone, never there or not for this reader's eyes: only who sees everything is told which."""
+    deletion = None
+    if access(request).sees_everything:
+        deletion = Event.objects.filter(kind="Queue", name=name, reason="DeleteQueue").order_by("-last_at").first()
+    words = f"The queue “{name}” is gone: {deletion.message}" if deletion else f"There is no queue named “{name}”."
+    return render(request, "404.html", {"missing": words, "when": deletion.last_at if deletion else None}, status=404)

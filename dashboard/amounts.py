@@ -1,0 +1,62 @@
+"""Amounts as people read them: "3.5", "12 Gi", "22 GPU"; and the order in which resources stand on a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from scheduler.domain.resources import is_bytes, units_per_one
+
+_BYTE_UNITS = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
+_NAMES = {"cpu": "CPU", "memory": "Memory", "ephemeral-storage": "Scratch disk", "storage": "Storage", "pods": "Pods"}
+_UNITS = {"cpu": "CPU", "pods": "pods"}
+
+
+def short_name(resource: str) -> str:
+    """ "GPU" for nvidia.com/gpu, "CPU" for cpu; an unknown one by what follows its vendor."""
+    if resource in _NAMES:
+        return _NAMES[resource]
+    last = resource.rpartition("/")[2]
+    return last.upper() if len(last) <= 4 else last
+
+
+def unit(resource: str) -> str:
+    """What is written behind a figure; bytes carry their unit in the figure itself."""
+    return "" if is_bytes(resource) else _UNITS.get(resource, short_name(resource))
+
+
+def shown(resource: str, amount: int) -> str:
+    """The figure without its resource's name: "180", "0.5", "12.5 Gi". Three digits are enough for a page; exact ones are in the YAML."""
+    if is_bytes(resource):
+        return _shown_bytes(amount)
+    return _trimmed(amount, units_per_one(resource))
+
+
+def with_unit(resource: str, amount: int) -> str:
+    return f"{shown(resource, amount)} {unit(resource)}".rstrip()
+
+
+def _shown_bytes(amount: int) -> str:
+    for suffix, size in _BYTE_UNITS:
+        if abs(amount) >= size:
+            return f"{_trimmed(amount, size)} {suffix}"
+    return "0" if amount == 0 else f"{amount} B"
+
+
+def _trimmed(amount: int, per_one: int) -> str:
+    if amount % per_one == 0:
+        return f"{amount // per_one:,}".replace(",", " ")  # a narrow space groups digits in every language
+    value = amount / per_one
+    return f"{value:,.1f}".replace(",", " ") if abs(value) >= 10 else f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def in_page_order(resources: Iterable[str]) -> list[str]:
+    """Accelerators first, then cpu, memory and the rest; pods are counted elsewhere on the page."""
+    return sorted(set(resources) - {"pods"}, key=lambda name: (_rank(name), name))
+
+
+def _rank(resource: str) -> int:
+    if "gpu" in resource.lower():
+        return 0
+    if "/" in resource:
+        return 1
+    return {"cpu": 2, "memory": 3}.get(resource, 4)

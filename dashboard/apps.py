@@ -1,0 +1,10 @@
+"""The web as a Django app; it loads the Celery app, so that tasks called from here find their broker."""
+
+from django.apps import AppConfig
+
+
+class DashboardConfig(AppConfig):
+    name = "dashboard"
+
+    def ready(self) -> None:
+        from dashboard import celery  # noqa: F401

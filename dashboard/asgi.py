@@ -1,0 +1,27 @@
+"""HTTP and websocket entry point."""
+
+from __future__ import annotations
+
+import os
+
+from channels.auth import AuthMiddlewareStack
+from channels.routing import ProtocolTypeRouter, URLRouter
+from channels.security.websocket import OriginValidator
+from django.conf import settings
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
+
+http_application = get_asgi_application()  # loads the apps, so it comes before anything that knows models
+
+from dashboard.routing import websocket_urlpatterns  # noqa: E402
+
+# The same hosts that may ask for pages, and the same foreign origins that may post to them.
+allowed_origins = [*settings.ALLOWED_HOSTS, *settings.CSRF_TRUSTED_ORIGINS]
+
+application = ProtocolTypeRouter(
+    {
+        "http": http_application,
+        "websocket": OriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns)), allowed_origins),
+    }
+)

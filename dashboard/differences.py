@@ -1,0 +1,56 @@
+"""What changed between two versions of something: field by field for objects, line by line for texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import unified_diff
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One field; None stands for "not there"."""
+
+    field: str
+    before: str | None
+    after: str | None
+
+
+def differences(before: Any, after: Any) -> list[Difference]:
+    """Only what differs, by path, in the order of the fields."""
+    old, new = dict(_leaves("", before)), dict(_leaves("", after))
+    return [Difference(path, old.get(path), new.get(path)) for path in {**old, **new} if old.get(path) != new.get(path)]
+
+
+def _leaves(path: str, value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict) and value:
+        for name, inner in value.items():
+            yield from _leaves(f"{path}.{name}" if path else str(name), inner)
+    elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
+        for place, inner in enumerate(value):
+            yield from _leaves(f"{path}[{place}]", inner)
+    elif value is not None:
+        yield path or "value", _words(value)
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    return "none" if value == {} else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    kind: str  # same, added, removed, place
+    text: str
+
+
+_KINDS = {"+": "added", "-": "removed", "@": "place"}
+
+
+def line_differences(before: str, after: str) -> list[Line]:
+    lines = list(unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=3))[2:]
+    return [Line(_KINDS.get(line[:1], "same"), line if line.startswith("@") else line[1:]) for line in lines]

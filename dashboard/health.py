@@ -1,0 +1,82 @@
+"""/healthz: the process answers. /readyz: it can do its work, or which part can not."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+import redis
+from django.conf import settings
+from django.db import connection
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from scheduler.selectors.cluster import session_clock
+
+logger = logging.getLogger(__name__)
+
+READY_WITHIN_PERIODS = 10
+_REDIS_SECONDS = 2.0
+
+OK = "ok"
+
+
+class NotReadyError(Exception):
+    """Why a part can not do its work; the message is the sentence that the answer carries."""
+
+
+@never_cache
+@require_safe
+def healthz(_request: HttpRequest) -> HttpResponse:
+    return JsonResponse({"status": OK})
+
+
+@never_cache
+@require_safe
+def readyz(_request: HttpRequest) -> HttpResponse:
+    checks = {name: outcome(check) for name, check in CHECKS.items()}
+    ready = all(outcome["ok"] for outcome in checks.values())
+    return JsonResponse({"status": OK if ready else "not ready", "checks": checks}, status=200 if ready else 503)
+
+
+def outcome(check: Callable[[], str]) -> dict[str, object]:
+    try:
+        return {"ok": True, "message": check()}
+    except NotReadyError as problem:
+        return {"ok": False, "message": str(problem)}
+    except Exception as problem:
+        logger.warning("A readiness check failed: %s", problem)
+        return {"ok": False, "message": f"Does not answer ({type(problem).__name__}). The log of the web process says more."}
+
+
+def check_database() -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+    return "answers"
+
+
+def check_redis() -> str:
+    with redis.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=_REDIS_SECONDS, socket_timeout=_REDIS_SECONDS) as client:
+        client.ping()
+    return "answers"
+
+
+def check_sessions() -> str:
+    clock = session_clock()
+    if clock is None:
+        raise NotReadyError("The database is empty. Run “manage.py migrate” and start the scheduler worker and beat.")
+    if clock.paused:
+        return "paused"
+    if clock.last_at is None:
+        raise NotReadyError("No session has run yet. Are the scheduler worker and beat running?")
+    age = (timezone.now() - clock.last_at).total_seconds()
+    if age > READY_WITHIN_PERIODS * clock.period_seconds:
+        raise NotReadyError(
+            f"The last session ended {age:.0f} s ago; one should run every {clock.period_seconds:g} s. Is the scheduler worker running?"
+        )
+    return f"last session {max(0.0, age):.1f} s ago"
+
+
+CHECKS: dict[str, Callable[[], str]] = {"database": check_database, "redis": check_redis, "sessions": check_sessions}

@@ -1,0 +1,159 @@
+"""One job as shown: in the table, on its page and in the answers of a bulk action alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.urls import reverse
+
+from dashboard.amounts import in_page_order, with_unit
+from scheduler.domain.access import Access, Permission
+from scheduler.domain.jobs import JobAction, JobFacts, JobPhase, NotPossible, command
+from scheduler.domain.resources import Resources
+from scheduler.selectors.jobs import JobRow
+
+# Volcano's words for two states say less than ours; the words of the queue command are used for jobs too.
+PHASE_WORDS = {"Aborted": "Suspended", "Terminated": "Cancelled", "Aborting": "Suspending", "Terminating": "Cancelling"}
+
+COLUMNS = {
+    "name": "Job",
+    "queue": "Queue",
+    "owner": "User",
+    "state": "State",
+    "gang": "Gang",
+    "request": "Asks for",
+    "priority": "Priority",
+    "wait": "Waited",
+    "age": "Age",
+    "finished": "Ended",
+    "reason": "Why it waits",
+}
+DEFAULT_COLUMNS = ("name", "queue", "owner", "state", "gang", "request", "wait", "reason")
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A button: what it is called, what it does, and how sure one must be."""
+
+    key: str
+    title: str
+    action: JobAction
+    explanation: str
+    past: str
+    is_final: bool = False
+
+
+VERBS = {
+    verb.key: verb
+    for verb in (
+        Verb(
+            "suspend",
+            "Suspend",
+            JobAction.ABORT,
+            "Its pods are stopped and its places go to others. It can be resumed later and begins anew then.",
+            "suspended",
+        ),
+        Verb("resume", "Resume", JobAction.RESUME, "It gets new pods and waits for places in its queue.", "resumed"),
+        Verb("restart", "Restart", JobAction.RESTART, "Its pods are stopped, and it begins anew with new ones.", "restarted"),
+        Verb(
+            "cancel",
+            "Cancel",
+            JobAction.TERMINATE,
+            "Its pods are stopped and it ends for good. It can be restarted, or cloned as a new job.",
+            "cancelled",
+            is_final=True,
+        ),
+    )
+}
+
+
+def phase_words(phase: str) -> str:
+    return PHASE_WORDS.get(phase, phase)
+
+
+def obstacle(phase: str, verb: Verb) -> str:
+    """Why this verb would do nothing to a job of this phase, "" if it would do something."""
+    known = phase if phase in tuple(JobPhase) else "Running"  # a gang's own phases are those of a live job
+    try:
+        step = command(JobFacts(JobPhase(known), 1, ()), verb.action)
+    except NotPossible as reason:
+        return str(reason)
+    return "" if step else f"it is {phase_words(phase)} already"
+
+
+def may_command(access: Access, user: str, queue: str, owner: str) -> bool:
+    """One's own while one may submit to the queue, anybody's as its operator: as the service will say."""
+    if owner and owner == user and access.may(Permission.SUBMIT, queue):
+        return True
+    return access.may(Permission.OPERATE, queue)
+
+
+def amounts_text(amounts: Resources, most: int = 3) -> str:
+    """ "8 GPU · 64 CPU · 512 Gi": accelerators first."""
+    names = [name for name in in_page_order(amounts) if amounts[name]]
+    return " · ".join(with_unit(name, amounts[name]).replace(" ", "\N{NO-BREAK SPACE}") for name in names[:most]) or "nothing"
+
+
+def present_job(row: JobRow) -> dict[str, Any]:
+    placed = sum(row.members.get(phase, 0) for phase in ("Binding", "Bound", "Running", "Succeeded"))
+    whole = sum(row.members.values())
+    return {
+        "key": row.key,
+        "name": row.name,
+        "namespace": row.namespace,
+        "url": reverse("job", args=[row.namespace, row.name]),
+        "queue": row.queue,
+        "owner": row.owner,
+        "phase": row.phase,
+        "state": phase_words(row.phase),
+        "is_job": row.is_job,
+        "is_waiting": row.is_waiting,
+        "placed": placed,
+        "needed": row.min_member,
+        "whole": whole,
+        "gang_figures": gang_figures(placed, row.min_member),
+        "gang_words": gang_words(placed, row.min_member, whole, row.phase),
+        "cells": gang_cells(row.members),
+        "request": amounts_text(row.request),
+        "priority": row.priority,
+        "priority_class": row.priority_class,
+        "reason_code": row.reason_code,
+        "reason": row.reason_message or ("Not evaluated yet: the next session will look at it." if row.is_waiting else ""),
+        "created_at": row.created_at,
+        "started_at": row.started_at,
+        "finished_at": row.finished_at,
+        "waited": _waited(row),
+    }
+
+
+def _waited(row: JobRow) -> float | None:
+    """Seconds from submission to start, or to the end of one that never started; None while it waits."""
+    until = row.started_at or row.finished_at
+    return (until - row.created_at).total_seconds() if until else None
+
+
+def gang_figures(placed: int, needed: int) -> str:
+    """ "3 of 8", and "8 of 8 +4" where the elastic part runs too."""
+    return f"{min(placed, needed)} of {needed}" + (f" +{placed - needed}" if placed > needed else "")
+
+
+def gang_words(placed: int, needed: int, whole: int, phase: str) -> str:
+    elastic = f", {whole - needed} more are elastic" if whole > needed else ""
+    return f"{placed} of {whole} pods have a place; {needed} are needed to start{elastic}. {phase_words(phase)}."
+
+
+_CELL_ORDER = ("Running", "Bound", "Binding", "Releasing", "Succeeded", "Failed", "Unknown", "Pending")
+_MOST_CELLS = 16
+
+
+def gang_cells(members: Mapping[str, int]) -> Sequence[tuple[str, int]]:
+    """Up to sixteen little squares, one phase after the other; a larger gang is drawn to scale, every phase with one at least."""
+    whole = sum(members.values())
+    if not whole:
+        return ()
+    present = [(phase, members[phase]) for phase in _CELL_ORDER if members.get(phase)]
+    if whole <= _MOST_CELLS:
+        return present
+    return [(phase, max(1, round(number * _MOST_CELLS / whole))) for phase, number in present]

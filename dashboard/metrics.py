@@ -1,0 +1,208 @@
+"""/metrics for Prometheus: Volcano's names where it has them, ours (fumarole_…) for the rest. Read from rows when they are asked for."""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import threading
+from collections.abc import Callable, Iterator
+from time import perf_counter
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Count
+from django.http import HttpRequest, HttpResponse, HttpResponseForbidden
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+from scheduler.domain.resources import Resources, units_per_one
+from scheduler.models import ClusterState, PodGroup, Queue, SchedulingSession
+from scheduler.selectors.queue_objects import PHASES, queue_counts
+
+_BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+# A figure of a queue -> the beginning of Volcano's metric names for it.
+_FIGURES = {
+    "allocated": "volcano_queue_allocated",
+    "deserved": "volcano_queue_deserved",
+    "request": "volcano_queue_request",
+    "real_capability": "volcano_queue_real_capacity",
+}
+_SPECS = {"guarantee": "fumarole_queue_guarantee", "capability": "volcano_queue_capacity"}
+
+
+class HttpFigures:
+    """What this process answered: counted by method, route and code; kept in memory, as Prometheus expects."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.answers: dict[tuple[str, str, str], int] = {}
+        self.seconds: dict[str, list[float]] = {}  # method -> counts by bucket, then the sum
+
+    def note(self, method: str, route: str, code: int, seconds: float) -> None:
+        with self._lock:
+            key = (method, route, str(code))
+            self.answers[key] = self.answers.get(key, 0) + 1
+            buckets = self.seconds.setdefault(method, [0.0] * (len(_BOUNDS) + 2))
+            buckets[next((index for index, bound in enumerate(_BOUNDS) if seconds <= bound), len(_BOUNDS))] += 1
+            buckets[-1] += seconds
+
+
+HTTP = HttpFigures()
+
+
+class HttpFiguresMiddleware:
+    """Times every request; the route's pattern, not the address, is the label, so that names do not make a thousand series."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        begin = perf_counter()
+        response = self.get_response(request)
+        route = request.resolver_match.route if request.resolver_match else "unknown"
+        HTTP.note(request.method or "", route, response.status_code, perf_counter() - begin)
+        return response
+
+
+class Collector:
+    def collect(self) -> Iterator[Any]:
+        yield from self._queues()
+        yield from self._gangs()
+        yield from self._waiting()
+        yield from self._sessions()
+        yield from self._http()
+        yield from self._sockets()
+
+    def _queues(self) -> Iterator[Any]:
+        metrics: dict[str, GaugeMetricFamily] = {}
+        share = GaugeMetricFamily("volcano_queue_share", "The largest part of its deserved amount that a queue uses", labels=["queue_name"])
+        overused = GaugeMetricFamily("volcano_queue_overused", "1 while a queue uses more than it deserves", labels=["queue_name"])
+        weight = GaugeMetricFamily("volcano_queue_weight", "Weight of a queue", labels=["queue_name"])
+        for queue in Queue.objects.select_related("figures").order_by("name"):
+            weight.add_metric([queue.name], queue.weight)
+            for field, prefix in _SPECS.items():
+                _add_amounts(metrics, prefix, queue.name, getattr(queue, field))
+            figures = getattr(queue, "figures", None)
+            if figures is None:
+                continue
+            share.add_metric([queue.name], figures.share)
+            overused.add_metric([queue.name], int(figures.overused))
+            for field, prefix in _FIGURES.items():
+                _add_amounts(metrics, prefix, queue.name, getattr(figures, field))
+        yield from metrics.values()
+        yield from (share, overused, weight)
+
+    def _gangs(self) -> Iterator[Any]:
+        counts = queue_counts()
+        for index, phase in enumerate(PHASES):
+            name = f"volcano_queue_pod_group_{phase.lower()}_count"
+            gauge = GaugeMetricFamily(name, f"Podgroups of a queue that are {phase}", labels=["queue_name"])
+            for queue_id, queue in counts.names.items():
+                gauge.add_metric([queue], counts.gangs(queue_id)[index])
+            yield gauge
+
+    def _waiting(self) -> Iterator[Any]:
+        gauge = GaugeMetricFamily("fumarole_pending_jobs", "Podgroups that wait, by the reason they wait for", labels=["queue", "reason"])
+        rows = PodGroup.objects.filter(phase__in=("Pending", "Inqueue")).order_by().values_list("queue__name", "reason_code")
+        for queue, reason, number in rows.annotate(number=Count("id")):
+            gauge.add_metric([queue, reason or "AwaitingEvaluation"], number)
+        yield gauge
+
+    def _sessions(self) -> Iterator[Any]:
+        state = ClusterState.objects.first()
+        if state is None:
+            return
+        yield GaugeMetricFamily("fumarole_session_number", "Number of the last session", value=state.last_session)
+        yield GaugeMetricFamily("fumarole_scheduling_paused", "1 while scheduling is paused", value=int(state.paused))
+        if state.last_session_at:
+            ended = GaugeMetricFamily("fumarole_last_session_timestamp_seconds", "When the last session ended")
+            ended.add_metric([], state.last_session_at.timestamp())
+            yield ended
+        last = SchedulingSession.objects.exclude(finished_at=None).order_by("-number").first()
+        if last is not None:
+            yield from _durations(last)
+
+    def _http(self) -> Iterator[Any]:
+        total = CounterMetricFamily("fumarole_http_requests", "Requests answered by this process", labels=["method", "route", "code"])
+        for key, number in list(HTTP.answers.items()):
+            total.add_metric(list(key), number)
+        times = HistogramMetricFamily("fumarole_http_request_seconds", "How long requests took", labels=["method"])
+        for method, counted in list(HTTP.seconds.items()):
+            running: float = 0.0
+            buckets = []
+            for bound, count in zip([*map(str, _BOUNDS), "+Inf"], counted[:-1], strict=True):
+                running += count
+                buckets.append((bound, running))
+            times.add_metric([method], buckets, counted[-1])
+        yield from (total, times)
+
+    def _sockets(self) -> Iterator[Any]:
+        from dashboard.live import Hub
+
+        gauge = GaugeMetricFamily("fumarole_websockets", "Open pages that follow the news in this process")
+        gauge.add_metric([], sum(len(hub.clients) for hub in list(Hub._hubs.values())))
+        yield gauge
+
+
+def _add_amounts(metrics: dict[str, GaugeMetricFamily], prefix: str, queue: str, amounts: Resources | None) -> None:
+    """cpu in thousandths and memory in bytes, as Volcano has them; every other resource with its name as a label."""
+    for resource, amount in (amounts or {}).items():
+        ending = _ENDINGS.get(resource, "scalar_resources")
+        labels = ["queue_name", "resource"] if ending == "scalar_resources" else ["queue_name"]
+        name = f"{prefix}_{ending}"
+        if name not in metrics:
+            metrics[name] = GaugeMetricFamily(name, f"{prefix.split('_queue_')[1].replace('_', ' ')} of a queue", labels=labels)
+        value = float(amount) if resource in _ENDINGS else amount / units_per_one(resource)
+        metrics[name].add_metric([queue, resource][: len(labels)], value)
+
+
+_ENDINGS = {"cpu": "milli_cpu", "memory": "memory_bytes"}
+
+
+def _durations(session: SchedulingSession) -> Iterator[Any]:
+    """Milliseconds by part and action, as they are stored."""
+    action = GaugeMetricFamily(
+        "volcano_action_scheduling_latency_milliseconds", "How long an action of the last session took", labels=["action"]
+    )
+    part = GaugeMetricFamily("fumarole_session_part_milliseconds", "How long a part of the last session took", labels=["part"])
+    for name, value in sorted(session.durations.items()):
+        if isinstance(value, dict):
+            for inner, number in sorted(value.items()):
+                action.add_metric([inner], float(number))
+        elif isinstance(value, (int, float)):
+            part.add_metric([name], float(value))
+    if session.finished_at:
+        whole = GaugeMetricFamily("volcano_e2e_scheduling_latency_milliseconds", "How long the last session took")
+        whole.add_metric([], (session.finished_at - session.started_at).total_seconds() * 1000)
+        yield whole
+    yield from (action, part)
+
+
+_registry = CollectorRegistry(auto_describe=False)
+_registry.register(Collector())
+
+
+@never_cache
+@require_safe
+def metrics(request: HttpRequest) -> HttpResponse:
+    """With METRICS_TOKEN set, whoever sends it; else this machine alone, unless METRICS_PUBLIC says everybody."""
+    if not _may_read(request):
+        return HttpResponseForbidden("The metrics are protected. Send METRICS_TOKEN as a bearer token.\n", content_type="text/plain")
+    return HttpResponse(generate_latest(_registry), content_type=CONTENT_TYPE_LATEST)
+
+
+def _may_read(request: HttpRequest) -> bool:
+    if settings.METRICS_TOKEN:
+        given = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        return hmac.compare_digest(given.encode(), settings.METRICS_TOKEN.encode())
+    return settings.METRICS_PUBLIC or _is_local(request.META.get("REMOTE_ADDR", ""))
+
+
+def _is_local(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,55 @@
+"""What everybody should know whatever page is open: scheduling is paused, sessions do not come, the tree is not valid."""
+
+from __future__ import annotations
+
+from django.urls import reverse
+from django.utils import timezone
+
+from scheduler.selectors.cluster import ClusterFacts, cluster_facts
+
+Notice = dict[str, str]
+_LATE_PERIODS = 10
+
+
+def site_notices(facts: ClusterFacts | None = None) -> list[Notice]:
+    facts = facts or cluster_facts()
+    found = [_paused(facts), _late(facts), _invalid(facts), *({"level": "warning", "text": text} for text in facts.warnings)]
+    return [notice for notice in found if notice]
+
+
+def _paused(facts: ClusterFacts) -> Notice | None:
+    if not facts.paused:
+        return None
+    who = f" by {facts.paused_by}" if facts.paused_by else ""
+    why = f": “{facts.pause_reason}”" if facts.pause_reason else ""
+    text = f"Scheduling is paused{who}{why}. Nothing new starts until it is resumed."
+    return {"level": "warning", "text": text, "url": reverse("sessions"), "link": "To the sessions"}
+
+
+def _late(facts: ClusterFacts) -> Notice | None:
+    """Unlike a lost connection this is the scheduler's silence: the page is up to date, and nothing is being decided."""
+    if facts.paused or facts.last_session_at is None:
+        return None
+    late = (timezone.now() - facts.last_session_at).total_seconds() > _LATE_PERIODS * facts.period_seconds
+    if not late:
+        return None
+    when = facts.last_session_at.strftime("%H:%M:%S UTC")
+    return {
+        "level": "error",
+        "text": f"No scheduling session since {when}: is the scheduler worker running?",
+        "url": "/readyz",
+        "link": "What is wrong",
+    }
+
+
+def _invalid(facts: ClusterFacts) -> Notice | None:
+    if not facts.invalid:
+        return None
+    name, message = facts.invalid[0]
+    more = f" ({len(facts.invalid)} queues)" if len(facts.invalid) > 1 else ""
+    return {
+        "level": "error",
+        "text": f"The queue tree is not valid{more}: {message}",
+        "url": reverse("queue", args=[name]),
+        "link": f"Look at {name}",
+    }

@@ -1,0 +1,287 @@
+"""One queue row as shown: the page, the API's browsable tables and the websocket all take it from here.
+
+Everything a reader sees is worked out once, on the server: texts, figures and the geometry of the bar. The page's script only puts
+values into their places, so there is one set of rules and the first paint looks exactly like the hundredth update.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dashboard.amounts import in_page_order, short_name, shown, with_unit
+from scheduler.selectors.queues import PHASES, Counts, QueueBoard, QueueRow
+
+BAR_WIDTH = 1000  # the bar's own units; how wide it is on the screen is the style sheet's business
+_THIN, _THICK = 6, 14
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The most a queue may use of a resource, and whose limit it is: "" its own, else an ancestor's name or "the cluster"."""
+
+    amount: int | None
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """One queue's figures for one resource, in base units; None is unset or not yet known, which is never shown as 0."""
+
+    resource: str
+    allocated: int | None
+    deserved: int | None
+    guarantee: int | None
+    pending: int | None
+    limit: Limit
+    siblings_borrow: bool
+
+    @property
+    def borrowed(self) -> int:
+        if self.allocated is None or self.deserved is None:
+            return 0
+        return max(0, self.allocated - self.deserved)
+
+    @property
+    def lent(self) -> int:
+        """What it deserves and does not use, while a sibling uses more than it deserves."""
+        if self.allocated is None or self.deserved is None or not self.siblings_borrow:
+            return 0
+        return max(0, self.deserved - self.allocated)
+
+    @property
+    def over_limit(self) -> int:
+        if self.allocated is None or self.limit.amount is None:
+            return 0
+        return max(0, self.allocated - self.limit.amount)
+
+
+CLUSTER = "the cluster"
+
+
+def page_resources(board: QueueBoard) -> list[str]:
+    """The resources that a page has columns for: what the cluster has and what any queue names."""
+    names: set[str] = set(board.total)
+    for row in board.rows:
+        names.update(row.capability, row.deserved, row.guarantee)
+    return in_page_order(names)
+
+
+class PresentedRow(dict[str, Any]):
+    """A row as shown. Remembers how it was written last, so that what did not change is not written again."""
+
+    __slots__ = ("drawn", "encoded", "source")
+
+    def __init__(self, values: dict[str, Any], source: object) -> None:
+        super().__init__(values)
+        self.source = source
+        self.encoded: str | None = None
+        self.drawn: dict[object, str] = {}
+
+
+_last: dict[str, PresentedRow] = {}  # the rows of the last presentation, by queue; most of them are the same in the next
+
+
+def present_queues(board: QueueBoard) -> dict[str, PresentedRow]:
+    """Every queue's row by name, in the order of the tree. A row that is as it was is the same object as the last time."""
+    global _last
+    resources = tuple(page_resources(board))
+    limits = _limits(board, resources)
+    borrowing = _borrowing_children(board, resources)
+    nobody = (0,) * len(resources)
+    known, fresh = _last, {}
+    for row in board.rows:
+        source = (row, limits[row.name], borrowing.get(row.parent, nobody), resources)
+        before = known.get(row.name)
+        fresh[row.name] = before if before is not None and before.source == source else PresentedRow(_present(*source), source)
+    _last = fresh
+    return fresh
+
+
+def _limits(board: QueueBoard, resources: tuple[str, ...]) -> dict[str, tuple[Limit, ...]]:
+    """Each queue's own capability, or where it is unset the nearest limit above it, at the top what the cluster has."""
+    cluster = tuple(Limit(board.total.get(name), CLUSTER) for name in resources)
+    limits: dict[str, tuple[Limit, ...]] = {}
+    handed_down: dict[str, tuple[Limit, ...]] = {}  # what all children of a queue inherit
+    for row in board.rows:
+        inherited = handed_down.get(row.parent, cluster)
+        own = row.capability
+        mine = (
+            tuple(Limit(own[name], "") if name in own else limit for name, limit in zip(resources, inherited, strict=True))
+            if own
+            else inherited
+        )
+        limits[row.name] = mine
+        handed_down[row.name] = tuple(limit if limit.source else Limit(limit.amount, row.name) for limit in mine) if own else mine
+    return limits
+
+
+def _borrowing_children(board: QueueBoard, resources: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
+    """For each parent, how many of its children use more than they deserve of each resource; parents without any are left out."""
+    counts: dict[str, list[int]] = {}
+    for row in board.rows:
+        if row.figures is None:
+            continue
+        allocated, deserved = row.figures.allocated, row.figures.deserved
+        for place, name in enumerate(resources):
+            if name in deserved and allocated.amount(name) > deserved[name]:
+                counts.setdefault(row.parent, [0] * len(resources))[place] += 1
+    return {parent: tuple(numbers) for parent, numbers in counts.items()}
+
+
+def _quota(row: QueueRow, resource: str, limit: Limit, borrowing_siblings: int) -> Quota:
+    now = row.figures
+    allocated = now.allocated.amount(resource) if now else None
+    deserved = now.deserved.get(resource) if now else row.deserved.get(resource)
+    borrows_itself = allocated is not None and deserved is not None and allocated > deserved
+    return Quota(
+        resource=resource,
+        allocated=allocated,
+        deserved=deserved,
+        guarantee=row.guarantee.get(resource),
+        pending=max(0, now.request.amount(resource) - now.allocated.amount(resource)) if now else None,
+        limit=limit,
+        siblings_borrow=borrowing_siblings > int(borrows_itself),
+    )
+
+
+def _present(row: QueueRow, limits: tuple[Limit, ...], borrowing: tuple[int, ...], resources: tuple[str, ...]) -> dict[str, Any]:
+    return {
+        "key": row.name,
+        "name": row.name,
+        "parent": row.parent,
+        "depth": row.depth,
+        "leaf": row.is_leaf,
+        "state": row.state,
+        "closedBy": row.closed_by,
+        "suspendedBy": row.suspended_by,
+        "stateNote": state_note(row),
+        "weight": row.weight,
+        "priority": row.priority,
+        "reclaimable": row.reclaimable,
+        **counts(row.own),
+        "subtree": counts(row.subtree),
+        "warnings": [warning_text(warning) for warning in row.warnings],
+        "resources": {
+            name: present_quota(_quota(row, name, limit, borrowers))
+            for name, limit, borrowers in zip(resources, limits, borrowing, strict=True)
+        },
+    }
+
+
+def counts(numbers: Counts) -> dict[str, int]:
+    return {phase.lower(): number for phase, number in zip(PHASES, numbers, strict=True)}
+
+
+def warning_text(warning: Any) -> str:
+    return str(warning.get("message", "")) if isinstance(warning, dict) else str(warning)
+
+
+def state_note(row: QueueRow) -> str:
+    """The few words beside the state: from whom it is inherited, or how far a drain has come."""
+    if row.state == "Closing":
+        left = sum(row.subtree[:4])
+        return f"{left} {'gang' if left == 1 else 'gangs'} left" + (f", closed by {row.closed_by}" if row.closed_by else "")
+    if row.closed_by:
+        return f"closed by {row.closed_by}"
+    return f"suspended by {row.suspended_by}" if row.suspended_by else ""
+
+
+def present_quota(quota: Quota) -> dict[str, Any]:
+    resource = quota.resource
+    return {
+        "allocated": _or_unknown(resource, quota.allocated),
+        "deserved": _or_unset(resource, quota.deserved),
+        "guarantee": _or_unset(resource, quota.guarantee),
+        "pending": _or_unknown(resource, quota.pending),
+        "limit": "unlimited" if quota.limit.amount is None else shown(resource, quota.limit.amount),
+        "limitFrom": quota.limit.source,
+        "text": bar_text(quota),
+        "note": bar_note(quota),
+        "label": bar_sentence(quota),
+        "bar": bar_geometry(quota),
+    }
+
+
+def _or_unknown(resource: str, amount: int | None) -> str:
+    return "unknown" if amount is None else shown(resource, amount)
+
+
+def _or_unset(resource: str, amount: int | None) -> str:
+    return "unset" if amount is None else shown(resource, amount)
+
+
+def bar_text(quota: Quota) -> str:
+    """ "22 of 32 GPU": the figure with its denominator and unit."""
+    if quota.allocated is None:
+        return "not evaluated yet"
+    if quota.limit.amount is None:
+        return f"{with_unit(quota.resource, quota.allocated)}, no limit"
+    return f"{shown(quota.resource, quota.allocated)} of {with_unit(quota.resource, quota.limit.amount)}"
+
+
+def bar_note(quota: Quota) -> str:
+    """What is remarkable about it, in a word or two."""
+    if quota.over_limit:
+        return f"{shown(quota.resource, quota.over_limit)} over the limit"
+    if quota.borrowed:
+        return f"{shown(quota.resource, quota.borrowed)} borrowed"
+    return f"{shown(quota.resource, quota.lent)} lent" if quota.lent else ""
+
+
+def bar_sentence(quota: Quota) -> str:
+    """The whole bar in words, for those who do not see it."""
+    name = short_name(quota.resource)
+    if quota.allocated is None:
+        return f"{name}: not evaluated yet by a session."
+    parts = [f"{with_unit(quota.resource, quota.allocated)} allocated {_limit_words(quota)}"]
+    parts.append("deserved unset" if quota.deserved is None else f"deserved {shown(quota.resource, quota.deserved)}")
+    if quota.guarantee is not None:
+        parts.append(f"guarantee {shown(quota.resource, quota.guarantee)}")
+    if quota.pending:
+        parts.append(f"{shown(quota.resource, quota.pending)} more asked for")
+    parts.extend([note] if (note := bar_note(quota)) else [])
+    return f"{name}: {', '.join(parts)}."
+
+
+def _limit_words(quota: Quota) -> str:
+    if quota.limit.amount is None:
+        return "without a limit"
+    words = f"of {shown(quota.resource, quota.limit.amount)}"
+    if not quota.limit.source:
+        return words
+    return f"{words} that the cluster has" if quota.limit.source == CLUSTER else f"{words}, the limit inherited from {quota.limit.source}"
+
+
+def bar_geometry(quota: Quota) -> list[int]:
+    """Start and width of: asked for, allocated, borrowed, lent, over the limit, the guarantee's tick, the deserved tick."""
+    scale = _scale(quota)
+    allocated = scale(quota.allocated)
+    deserved = scale(quota.deserved)
+    solid = allocated if quota.deserved is None else min(allocated, deserved)
+    asked = scale((quota.allocated or 0) + (quota.pending or 0))
+    spans = [
+        (allocated, asked - allocated),
+        (0, solid),
+        (solid, allocated - solid),
+        (allocated, deserved - allocated if quota.lent else 0),
+        (BAR_WIDTH - 2 * _THICK, 2 * _THICK if quota.over_limit else 0),
+        _tick(scale(quota.guarantee), _THIN if quota.guarantee else 0),
+        _tick(deserved, _THICK if quota.deserved else 0),
+    ]
+    return [number for span in spans for number in span]
+
+
+def _tick(at: int, width: int) -> tuple[int, int]:
+    return min(max(0, at - width // 2), BAR_WIDTH - width), width
+
+
+def _scale(quota: Quota) -> Any:
+    """From amounts to the bar's units. Without a limit the largest figure fills nine tenths, so that the end stays visibly open."""
+    known = (quota.allocated, quota.deserved, quota.guarantee, (quota.allocated or 0) + (quota.pending or 0))
+    whole = quota.limit.amount if quota.limit.amount is not None else max(figure or 0 for figure in known) * 10 // 9
+
+    def place(amount: int | None) -> int:
+        return min(BAR_WIDTH, amount * BAR_WIDTH // whole) if amount and whole else 0
+
+    return place

@@ -1,0 +1,200 @@
+"""The query box of the jobs table: `state:pending queue:team-a/* user:me gpu>=8 age>1h reason:WaitingForQuota`, read into conditions.
+
+Words are separated by spaces and must all hold. `field:a,b` means one of them, a leading `-` turns a word round, `*` stands for anything
+in names, quotes keep spaces together, and a word of its own is looked for in names. What can not be read is told, and the rest still holds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+from scheduler.domain.filters import Comparison, Condition
+from scheduler.domain.resources import parse_quantity
+
+STATES = {
+    "waiting": "waiting for a place",
+    "pending": "waiting, not yet let into the queue's line",
+    "inqueue": "in the line, waiting for a place",
+    "running": "its gang runs",
+    "unknown": "some of its pods run, the rest does not fit",
+    "restarting": "stopping, to begin again",
+    "suspended": "stopped by its owner, can be resumed",
+    "stopping": "its pods are leaving",
+    "completed": "ended well",
+    "failed": "ended badly",
+    "cancelled": "ended by its owner",
+    "finished": "ended, whichever way",
+    "live": "everything that has not ended",
+}
+_OTHER_STATE_NAMES = {"aborted": "suspended", "terminated": "cancelled", "done": "finished", "active": "live", "canceled": "cancelled"}
+TEXT_FIELDS = {
+    "state": "state:pending, state:running, state:failed …",
+    "queue": "queue:vision, queue:research/* for everything below",
+    "user": "user:me, user:alice",
+    "reason": "reason:WaitingForQuota",
+    "namespace": "namespace:research",
+    "name": "name:train-*",
+    "class": "class:high, the priority class",
+}
+NUMBER_FIELDS = {"priority": "priority>=1000", "members": "members>=8, the pods that the gang needs"}
+DURATION_FIELDS = {"age": "age>1h, since it was submitted", "wait": "wait>30m, without a place"}
+_OTHER_FIELD_NAMES = {"ns": "namespace", "owner": "user", "is": "state", "status": "state", "phase": "state", "q": "queue"}
+
+_WORD = re.compile(r'-?(?:[^\s"]|"[^"]*"?)+')
+_SHAPE = re.compile(r'(?P<minus>-?)(?P<field>"[^"]+"|[A-Za-z][\w./-]*?)(?P<sign>>=|<=|:|=|>|<)(?P<value>.*)', re.DOTALL)
+_DURATION = re.compile(r"(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?")
+_SECONDS = (604_800, 86_400, 3600, 60, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """What exists: reason codes, and the cluster's resources by the short name that people type."""
+
+    reasons: Collection[str] = ()
+    resources: Mapping[str, str] = field(default_factory=dict)
+    user: str = ""
+
+    @property
+    def fields(self) -> list[str]:
+        return [*TEXT_FIELDS, *self.resources, *NUMBER_FIELDS, *DURATION_FIELDS]
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One word of the query: as typed, and as read. `problem` says why it was left out."""
+
+    text: str
+    condition: Condition | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    terms: tuple[Term, ...] = ()
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        return tuple(term.condition for term in self.terms if term.condition)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        return tuple(term.problem for term in self.terms if term.problem)
+
+    def without(self, position: int) -> str:
+        """The query as text, with one word left out."""
+        return " ".join(term.text for place, term in enumerate(self.terms) if place != position)
+
+
+class _NotUnderstood(Exception):
+    pass
+
+
+def parse(text: str, vocabulary: Vocabulary) -> Query:
+    """Never fails: a word that can not be read becomes a term with a problem."""
+    return Query(tuple(_term(word, vocabulary) for word in _WORD.findall(text)))
+
+
+def _term(word: str, vocabulary: Vocabulary) -> Term:
+    try:
+        return Term(word, _condition(word, vocabulary))
+    except _NotUnderstood as problem:
+        return Term(word, problem=str(problem))
+
+
+def _condition(word: str, vocabulary: Vocabulary) -> Condition:
+    shape = _SHAPE.fullmatch(word)
+    if shape is None:
+        plain = _unquoted(word.removeprefix("-"))
+        return Condition("text", values=(plain,), negated=word.startswith("-") and len(word) > 1)
+    name = _field_name(_unquoted(shape["field"]).lower(), vocabulary)
+    comparison, value, negated = Comparison(shape["sign"]), shape["value"], bool(shape["minus"])
+    if not _unquoted(value).strip(","):
+        raise _NotUnderstood(f"“{word}” has no value: write something like {_example(name)}.")
+    if name in TEXT_FIELDS:
+        return _text_condition(name, comparison, value, negated, vocabulary)
+    return _number_condition(name, comparison, _unquoted(value), negated, vocabulary)
+
+
+def _field_name(name: str, vocabulary: Vocabulary) -> str:
+    known = {**{item.lower(): item for item in vocabulary.fields}, **{full.lower(): short for short, full in vocabulary.resources.items()}}
+    found = known.get(_OTHER_FIELD_NAMES.get(name, name))
+    if found is None:
+        raise _NotUnderstood(f"There is no field “{name}”{_meant(name, known)} There are {', '.join(vocabulary.fields)}.")
+    return found
+
+
+def _meant(word: str, known: Collection[str]) -> str:
+    close = get_close_matches(word, list(known), 1)
+    return f": did you mean “{close[0]}”?" if close else "."
+
+
+def _example(name: str) -> str:
+    return {**TEXT_FIELDS, **NUMBER_FIELDS, **DURATION_FIELDS}.get(name, f"{name}>=8").partition(",")[0]
+
+
+def _text_condition(name: str, comparison: Comparison, value: str, negated: bool, vocabulary: Vocabulary) -> Condition:
+    if comparison not in (Comparison.IS, Comparison.EQUAL):
+        raise _NotUnderstood(f"“{name}” can not be compared with {comparison}: write {_example(name)}.")
+    values = tuple(_unquoted(part) for part in _parts(value) if _unquoted(part))
+    check = _CHECKS.get(name)
+    checked = tuple(check(part, vocabulary) for part in values) if check else values
+    return Condition(name, values=checked, negated=negated)
+
+
+def _parts(value: str) -> list[str]:
+    """At commas, but not inside quotes."""
+    return re.findall(r'(?:[^,"]|"[^"]*"?)+', value)
+
+
+def _state(value: str, _: Vocabulary) -> str:
+    state = _OTHER_STATE_NAMES.get(value.lower(), value.lower())
+    if state not in STATES:
+        raise _NotUnderstood(f"There is no state “{value}”{_meant(state, STATES)} There are {', '.join(STATES)}.")
+    return state
+
+
+def _reason(value: str, vocabulary: Vocabulary) -> str:
+    known = {code.lower(): code for code in vocabulary.reasons}
+    if value.lower() not in known:
+        raise _NotUnderstood(f"There is no reason “{value}”{_meant(value, vocabulary.reasons)} There are {', '.join(vocabulary.reasons)}.")
+    return known[value.lower()]
+
+
+def _user(value: str, vocabulary: Vocabulary) -> str:
+    return vocabulary.user if value == "me" and vocabulary.user else value
+
+
+_CHECKS = {"state": _state, "reason": _reason, "user": _user}
+
+
+def _number_condition(name: str, comparison: Comparison, value: str, negated: bool, vocabulary: Vocabulary) -> Condition:
+    sign = Comparison.EQUAL if comparison is Comparison.IS else comparison
+    if name in DURATION_FIELDS:
+        return Condition(name, sign, number=_seconds(name, value), negated=negated)
+    if name in NUMBER_FIELDS:
+        return Condition(name, sign, number=_whole(name, value), negated=negated)
+    resource = vocabulary.resources[name]
+    try:
+        return Condition(f"resource:{resource}", sign, number=parse_quantity(resource, value), negated=negated)
+    except ValueError:
+        raise _NotUnderstood(f"“{value}” is not an amount of {name}: write a number such as 8, 500m or 64Gi.") from None
+
+
+def _whole(name: str, value: str) -> int:
+    if not re.fullmatch(r"-?\d{1,12}", value):
+        raise _NotUnderstood(f"“{value}” is not a whole number: write {_example(name)}.")
+    return int(value)
+
+
+def _seconds(name: str, value: str) -> int:
+    found = _DURATION.fullmatch(value.lower())
+    if found is None or not any(found.groups()) or len(value) > 20:
+        raise _NotUnderstood(f"“{value}” is not a length of time: write 30s, 15m, 1h, 2d or 1w, as in {_example(name)}.")
+    return sum(int(number or 0) * seconds for number, seconds in zip(found.groups(), _SECONDS, strict=True))
+
+
+def _unquoted(text: str) -> str:
+    return text.replace('"', "")

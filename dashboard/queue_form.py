@@ -1,0 +1,202 @@
+"""The queue form and the manifest it stands for: empty is unset, 0 is zero, and no limit is an empty limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+from django.http import QueryDict
+
+from dashboard.amounts import in_page_order, short_name
+from scheduler.admission.facts import Facts
+from scheduler.admission.manifests import SCHEDULING_VERSIONS, read_queue
+from scheduler.admission.queues import verdict_on
+from scheduler.admission.violations import Verdict
+from scheduler.domain.queues import QueueTree
+from scheduler.domain.resources import Resources, format_quantity
+
+QUOTAS = {"guarantee": "spec.guarantee.resource", "deserved": "spec.deserved", "capability": "spec.capability"}
+_TITLES = {"guarantee": "Guarantee", "deserved": "Deserved", "capability": "Limit"}
+_WHEN_EMPTY = {"guarantee": "none", "deserved": "unset", "capability": "no own limit"}
+_MOST_RESOURCES = 40
+_MOST_YAML = 200_000
+
+
+@dataclass(slots=True)
+class QueueForm:
+    """What is in the form, as text, right or wrong: it is shown again as it was typed."""
+
+    name: str = ""
+    parent: str = "root"
+    weight: str = "1"
+    priority: str = "0"
+    reclaimable: bool = True
+    dequeue_strategy: str = "traverse"
+    type: str = ""
+    state: str = "Open"
+    amounts: dict[str, dict[str, str]] = field(default_factory=dict)  # resource -> quota -> text
+
+    def rows(self, known: Iterable[str]) -> list[dict[str, Any]]:
+        """One line of the table per resource, with its three inputs."""
+        resources = in_page_order({*known, *self.amounts})
+        return [{"resource": name, "title": short_name(name), "cells": [self._cell(name, quota) for quota in QUOTAS]} for name in resources]
+
+    def _cell(self, resource: str, quota: str) -> dict[str, str]:
+        return {
+            "input": f"{quota}:{resource}",
+            "field": f"{QUOTAS[quota]}.{resource}",
+            "title": f"{_TITLES[quota]} of {short_name(resource)}",
+            "empty": _WHEN_EMPTY[quota],
+            "value": self.amounts.get(resource, {}).get(quota, ""),
+        }
+
+    def manifest(self, base: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """As the API would be sent it. `base` is the stored manifest: what the form does not show stays."""
+        spec: dict[str, Any] = {
+            "weight": _number(self.weight),
+            "priority": _number(self.priority),
+            "reclaimable": self.reclaimable,
+            "dequeueStrategy": self.dequeue_strategy,
+            "parent": self.parent,
+            "type": self.type,
+        }
+        for quota in QUOTAS:
+            amounts = {name: texts[quota] for name, texts in self.amounts.items() if texts.get(quota, "") != ""}
+            spec[quota] = {"resource": amounts} if quota == "guarantee" else amounts
+        if base is None:
+            head = {"apiVersion": SCHEDULING_VERSIONS[0], "kind": "Queue", "metadata": {"name": self.name}}
+            return {**head, "spec": spec | {"state": self.state}}
+        kept = {key: value for key, value in base["spec"].items() if key not in spec}
+        return {**base, "spec": kept | spec}
+
+
+def _number(text: str) -> int | str:
+    """A whole number, or the text itself for the rules to refuse by its name."""
+    return int(text) if text.strip().lstrip("-").isdecimal() else text
+
+
+def form_from_post(data: QueryDict, name: str = "") -> QueueForm:
+    return QueueForm(
+        name=name or data.get("name", "").strip(),
+        parent=data.get("parent", "root"),
+        weight=data.get("weight", "1"),
+        priority=data.get("priority", "0"),
+        reclaimable=data.get("reclaimable") == "on",
+        dequeue_strategy=data.get("dequeue_strategy", "traverse"),
+        type=data.get("type", ""),
+        state=data.get("state", "Open"),
+        amounts=_posted_amounts(data),
+    )
+
+
+def _posted_amounts(data: QueryDict) -> dict[str, dict[str, str]]:
+    """Inputs are named "deserved:cpu"; "deserved:+" belongs to the resource that is typed in the last line."""
+    amounts: dict[str, dict[str, str]] = {}
+    added = str(data.get("new-resource", "")).strip()
+    for key in list(data)[: 3 * _MOST_RESOURCES + 40]:
+        quota, _, place = key.partition(":")
+        resource = added if place == "+" else place
+        if quota in QUOTAS and resource:
+            amounts.setdefault(resource, {})[quota] = str(data[key]).strip()
+    return amounts
+
+
+def form_from_manifest(manifest: Mapping[str, Any]) -> QueueForm:
+    spec = manifest["spec"]
+    amounts: dict[str, dict[str, str]] = {}
+    for quota in QUOTAS:
+        given = spec.get(quota) or {}
+        for resource, text in (given.get("resource", {}) if quota == "guarantee" else given).items():
+            amounts.setdefault(resource, {})[quota] = str(text)
+    return QueueForm(
+        name=manifest["metadata"]["name"],
+        parent=spec["parent"],
+        weight=str(spec["weight"]),
+        priority=str(spec["priority"]),
+        reclaimable=spec["reclaimable"],
+        dequeue_strategy=spec["dequeueStrategy"],
+        type=spec["type"],
+        state=spec["state"],
+        amounts=amounts,
+    )
+
+
+def manifest_from_yaml(text: str) -> tuple[object, str]:
+    """The one object in the text, and what is wrong with the text if it can not be read."""
+    if len(text) > _MOST_YAML:
+        return None, "This is too long for one queue."
+    try:
+        documents = [document for document in yaml.safe_load_all(text) if document is not None]
+    except yaml.YAMLError as problem:
+        mark = getattr(problem, "problem_mark", None)
+        where = f" in line {mark.line + 1}" if mark else ""
+        return None, f"This is not YAML{where}: {getattr(problem, 'problem', None) or 'it can not be read'}."
+    if len(documents) != 1:
+        return None, f"There are {len(documents)} documents here; this page takes one queue."
+    return documents[0], ""
+
+
+def judge(manifest: object, tree: QueueTree, facts: Facts, name: str = "") -> Verdict:
+    """By the rules of every door, without touching anything."""
+    old = tree[name] if name else None
+    return verdict_on(read_queue(manifest, old), tree, facts, old)
+
+
+def family(form: QueueForm, tree: QueueTree) -> list[dict[str, Any]]:
+    """Per resource, what the parent has and how its children divide it with this queue among them; for the panel beside the form."""
+    if form.parent not in tree:
+        return []
+    parent = tree[form.parent]
+    lines = []
+    for resource in in_page_order(form.amounts):
+        for quota in ("deserved", "guarantee"):
+            mine = _amount(resource, form.amounts[resource].get(quota, ""))
+            if mine is None:
+                continue
+            others = {child.name: getattr(child, quota).amount(resource) for child in tree.children(form.parent) if child.name != form.name}
+            lines.append(_line(resource, quota, parent.name, getattr(parent, quota), others, mine))
+    return lines
+
+
+def _amount(resource: str, text: str) -> int | None:
+    try:
+        return Resources.parse({resource: text})[resource] if text else None
+    except ValueError:
+        return None
+
+
+def _line(resource: str, quota: str, parent: str, has: Resources, others: dict[str, int], mine: int) -> dict[str, Any]:
+    together = sum(others.values()) + mine
+    limit = has.get(resource)
+    scale = max(together, limit or 0) or 1
+    return {
+        "title": f"{_TITLES[quota]} {short_name(resource)}",
+        "together": format_quantity(resource, together),
+        "parent": parent,
+        "has": "unset" if limit is None else format_quantity(resource, limit),
+        "over": format_quantity(resource, together - limit) if limit is not None and together > limit else "",
+        "others": ", ".join(f"{name} {format_quantity(resource, amount)}" for name, amount in others.items() if amount),
+        "mine": format_quantity(resource, mine),
+        "others_width": sum(others.values()) * 1000 // scale,
+        "mine_width": mine * 1000 // scale,
+        "limit_at": min(994, (limit or 0) * 1000 // scale),
+    }
+
+
+def differences(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[dict[str, str]]:
+    """What the reader typed against what is stored now, field by field."""
+    flat_mine, flat_theirs = _flat(mine), _flat(theirs)
+    names = [*flat_mine, *(name for name in flat_theirs if name not in flat_mine)]
+    return [
+        {"field": name, "mine": flat_mine.get(name, "unset"), "theirs": flat_theirs.get(name, "unset")}
+        for name in names
+        if flat_mine.get(name, "unset") != flat_theirs.get(name, "unset")
+    ]
+
+
+def _flat(value: Any, path: str = "") -> dict[str, str]:
+    if isinstance(value, Mapping):
+        return {key: text for name, inner in value.items() for key, text in _flat(inner, f"{path}.{name}" if path else str(name)).items()}
+    return {path: str(value)}

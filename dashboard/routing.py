@@ -1,0 +1,9 @@
+"""Websocket URLs."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from dashboard.consumers import live_socket
+
+websocket_urlpatterns = [path("ws/v1/", live_socket)]  # type: ignore[arg-type] # an ASGI application: URLRouter takes those

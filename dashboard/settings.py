@@ -1,0 +1,244 @@
+"""All settings, from environment variables; nothing here is different between a laptop and production but the environment.
+
+`FUMAROLE_EMBEDDED=1` (set by `manage.py up`) allows what a first look needs: a secret key made and kept under `var/`, SQLite, plain HTTP
+on this machine. Without it SECRET_KEY is required and cookies are secure.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+
+from scheduler.supervisor.runtime import SECRET_KEY_FILE, embedded_redis_url, embedded_secret_key
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+env = environ.Env()
+
+VAR_DIR = Path(env("FUMAROLE_VAR", default=str(BASE_DIR / "var")))
+EMBEDDED = env.bool("FUMAROLE_EMBEDDED", default=False)
+DEBUG = env.bool("DEBUG", default=False)
+
+
+def secret_key() -> str:
+    given = env("SECRET_KEY", default="")
+    if given:
+        return str(given)
+    if EMBEDDED or (VAR_DIR / SECRET_KEY_FILE).exists():  # so that manage.py can be used beside a running “make run”
+        return embedded_secret_key(VAR_DIR)
+    raise ImproperlyConfigured("SECRET_KEY is not set. Set it to a long random text that stays secret, or start with “make run”.")
+
+
+SECRET_KEY = secret_key()
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"] if EMBEDDED else [])
+CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+READ_ONLY = env.bool("READ_ONLY", default=False)
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "channels",
+    "rest_framework",
+    "django_filters",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "axes",
+    "scheduler",
+    "dashboard",
+]
+
+MIDDLEWARE = [
+    "dashboard.middleware.RequestIdMiddleware",
+    "dashboard.metrics.HttpFiguresMiddleware",
+    "dashboard.api.cors.CorsMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.middleware.gzip.GZipMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "dashboard.middleware.ContentSecurityPolicyMiddleware",
+    "axes.middleware.AxesMiddleware",
+    "dashboard.api.errors.ApiErrorMiddleware",
+]
+
+ROOT_URLCONF = "dashboard.urls"
+ASGI_APPLICATION = "dashboard.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "dashboard.context.console",
+            ],
+        },
+    },
+]
+
+
+def database_at(url: str) -> dict[str, Any]:
+    try:
+        config = dict(env.db_url_config(url))
+    except ValueError:
+        config = {}
+    if config.get("ENGINE") not in ("django.db.backends.sqlite3", "django.db.backends.postgresql"):
+        raise ImproperlyConfigured(
+            "DATABASE_URL is not the address of a database that Fumarole works with. "
+            "Give one like postgres://user:password@host:5432/name, or leave it out for SQLite under var/."
+        )
+    return config
+
+
+def database() -> dict[str, Any]:
+    """DATABASE_URL, or SQLite under var/ with the settings that let several processes share it."""
+    url = env("DATABASE_URL", default="")
+    embedded: dict[str, Any] = {"ENGINE": "django.db.backends.sqlite3", "NAME": str(VAR_DIR / "fumarole.sqlite3")}
+    config = database_at(url) if url else embedded
+    if config["ENGINE"] == "django.db.backends.sqlite3":
+        config["OPTIONS"] = {
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 20,
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;",
+        }
+    else:
+        config.setdefault("CONN_MAX_AGE", env.int("CONN_MAX_AGE", default=60))
+        config["CONN_HEALTH_CHECKS"] = True
+        config["OPTIONS"] = {"connect_timeout": 5, **dict(config.get("OPTIONS") or {})}
+    return config
+
+
+DATABASES = {"default": database()}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+REDIS_URL = env("REDIS_URL", default="") or embedded_redis_url(VAR_DIR) or "redis://127.0.0.1:6379/0"
+CHANNEL_LAYERS = {"default": {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [REDIS_URL]}}}
+
+CELERY_BROKER_URL = REDIS_URL
+CELERY_BROKER_TRANSPORT_OPTIONS = {"max_retries": 1, "interval_start": 0, "interval_max": 0.2, "socket_connect_timeout": 2}
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_DEFAULT_QUEUE = "default"
+CELERY_TASK_ROUTES = {"scheduler.tasks.run_session": {"queue": "scheduler"}}
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_TIMEZONE = "UTC"
+
+# The scheduler's own settings; scheduler/conf.py reads them into a typed value.
+SCHEDULER = {
+    "cluster": env("SCHEDULER_CLUSTER", default="simulated"),
+    "tick_seconds": 0.5,
+    "lease_seconds": env.float("SCHEDULER_LEASE_SECONDS", default=30.0),
+    "demo": env.bool("DEMO", default=True),
+    # How long each table keeps its rows, for example KEEP_HOURS="decisions=2;sessions=24" (see services/retention.py).
+    "keep_hours": env("KEEP_HOURS", cast={"value": float}, default={}),
+}
+
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "login"
+AXES_FAILURE_LIMIT = 10
+AXES_COOLOFF_TIME = 0.25  # hours
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_HANDLER = "axes.handlers.database.AxesDatabaseHandler"
+AXES_LOCKOUT_CALLABLE = "dashboard.sign_in.locked_out"
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+USE_I18N = True
+
+STATIC_URL = "/static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+WHITENOISE_USE_FINDERS = True
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
+
+SECURE_COOKIES = env.bool("SECURE_COOKIES", default=not (DEBUG or EMBEDDED))
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_COOKIES
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+SECURE_SSL_REDIRECT = env.bool("SECURE_SSL_REDIRECT", default=False)
+SECURE_HSTS_SECONDS = env.int("SECURE_HSTS_SECONDS", default=0 if EMBEDDED or DEBUG else 3600)
+if env.bool("BEHIND_PROXY", default=False):
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+DATA_UPLOAD_MAX_MEMORY_SIZE = env.int("MAX_BODY_BYTES", default=10 * 1024 * 1024)
+
+# Requests a minute for one account, and for one address before sign-in; 0 lifts the limit. Counted by each web process.
+API_RATE_PER_MINUTE = env.int("API_RATE_PER_MINUTE", default=12_000)
+API_ANONYMOUS_RATE_PER_MINUTE = env.int("API_ANONYMOUS_RATE_PER_MINUTE", default=300)
+CORS_ALLOWED_ORIGINS = env.list("CORS_ALLOWED_ORIGINS", default=[])
+METRICS_TOKEN = env("METRICS_TOKEN", default="")  # when set, /metrics wants it as a bearer token
+METRICS_PUBLIC = env.bool("METRICS_PUBLIC", default=False)  # else, without a token, only this machine may read them
+
+REST_FRAMEWORK = {"DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"], "URL_FORMAT_OVERRIDE": "format"}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Fumarole",
+    "DESCRIPTION": "Queues, jobs and the scheduler of a shared cluster. Sign in, or send a token as `Authorization: Bearer …`.",
+    "VERSION": "v1",
+    "OAS_VERSION": "3.1.0",
+    "SCHEMA_PATH_PREFIX": r"/api/v1",
+    "SCHEMA_PATH_PREFIX_INSERT": "",
+    "PREPROCESSING_HOOKS": ["dashboard.api.docs.only_ours"],
+    "POSTPROCESSING_HOOKS": [],
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
+    "SERVE_INCLUDE_SCHEMA": False,
+    "APPEND_COMPONENTS": {
+        "securitySchemes": {
+            "token": {"type": "http", "scheme": "bearer", "description": "A token of /api/v1/tokens/ or of the account page."},
+            "browser": {
+                "type": "apiKey",
+                "in": "cookie",
+                "name": "sessionid",
+                "description": "A signed-in browser; writes need X-CSRFToken.",
+            },
+        }
+    },
+    "COMPONENT_SPLIT_REQUEST": False,
+    "ENUM_ADD_EXPLICIT_BLANK_NULL_CHOICE": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "SWAGGER_UI_SETTINGS": {"deepLinking": True, "persistAuthorization": False, "tryItOutEnabled": False, "docExpansion": "none"},
+}
+
+ADMISSION_TOKEN = env("ADMISSION_TOKEN", default="")
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "%(levelname)s %(name)s: %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "root": {"handlers": ["console"], "level": env("LOG_LEVEL", default="INFO")},
+    "loggers": {
+        "axes": {"level": "WARNING"},
+        "celery.beat": {"level": "WARNING"},
+        "celery.app.trace": {"level": "WARNING"},
+        "celery.worker.strategy": {"level": "WARNING"},
+        "uvicorn.access": {"level": "WARNING"},
+    },
+}

@@ -1,0 +1,35 @@
+"""The sign-in page and the answer to too many wrong passwords."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from axes.helpers import get_cool_off
+from django.contrib.auth.views import LoginView
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+
+from dashboard.forms import SignInForm
+from scheduler.domain.access import Permission
+from scheduler.selectors.access import access_of
+
+
+class SignIn(LoginView):
+    authentication_form = SignInForm
+    redirect_authenticated_user = True
+
+    def get_default_redirect_url(self) -> str:
+        """Who runs queues begins with the overview, who submits to them with his own jobs."""
+        mine = access_of(self.request.user)
+        submits_only = mine.may_anywhere(Permission.SUBMIT) and not mine.may_anywhere(Permission.OPERATE)
+        return f"{reverse('jobs')}?q=user:me" if submits_only else super().get_default_redirect_url()
+
+
+def locked_out(request: HttpRequest, _response: HttpResponse | None = None, credentials: dict[str, str] | None = None) -> HttpResponse:
+    """Named in AXES_LOCKOUT_CALLABLE."""
+    cool_off = get_cool_off(request) or timedelta()
+    context = {"username": (credentials or {}).get("username", ""), "minutes": round(cool_off.total_seconds() / 60)}
+    answer = render(request, "locked_out.html", context, status=429)
+    answer["Retry-After"] = str(round(cool_off.total_seconds()))
+    return answer

@@ -1,0 +1,35 @@
+"""{{ amount|amount_of:"cpu" }}, {{ resource|resource_name }} and {% bar quota %}: amounts of resources in templates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import template
+from django.utils.safestring import SafeString, mark_safe
+
+from dashboard import fragments
+from dashboard.amounts import short_name, with_unit
+
+register = template.Library()
+
+
+@register.filter
+def amount_of(amount: int | None, resource: str) -> str:
+    """ "3.5 CPU", "12 Gi"; unset is said, not shown as 0."""
+    return "unset" if amount is None else with_unit(resource, amount)
+
+
+@register.filter
+def resource_name(resource: str) -> str:
+    return short_name(resource)
+
+
+@register.simple_tag
+def bar(quota: Mapping[str, Any]) -> SafeString:
+    return mark_safe(fragments.bar(quota))  # noqa: S308 - escapes its values itself
+
+
+@register.simple_tag
+def state_badge(state: str) -> SafeString:
+    return mark_safe(fragments.state_badge(state))  # noqa: S308 - escapes its value itself

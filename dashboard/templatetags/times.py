@@ -1,0 +1,49 @@
+"""{% moment when %} and {% since when %}: times that the page's script turns into the reader's own zone; the exact one is on hover."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from django import template
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+register = template.Library()
+
+_STEPS = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+
+
+def in_words(seconds: float) -> str:
+    """ "38 min", "2 h", "4 s"."""
+    whole = max(0, int(seconds))
+    return next((f"{whole // size} {unit}" for size, unit in _STEPS if whole >= size * (2 if size > 60 else 1)), f"{whole} s")
+
+
+@register.filter
+def duration(seconds: float | None) -> str:
+    return "unknown" if seconds is None else in_words(seconds)
+
+
+@register.simple_tag
+def moment(when: datetime | None) -> SafeString | str:
+    """ "12:03:10 UTC", with the day where it is not today."""
+    if when is None:
+        return "never"
+    utc = when.astimezone(UTC)
+    shown = utc.strftime("%H:%M:%S UTC" if utc.date() == timezone.now().date() else "%Y-%m-%d %H:%M UTC")
+    return format_html(
+        '<time datetime="{}" title="{}" data-moment>{}</time>', utc.isoformat(), utc.strftime("%Y-%m-%d %H:%M:%S UTC"), shown
+    )
+
+
+@register.simple_tag
+def since(when: datetime | None) -> SafeString | str:
+    """ "38 min": how long ago, counted on by the page."""
+    if when is None:
+        return "unknown"
+    utc = when.astimezone(UTC)
+    words = in_words((timezone.now() - when).total_seconds())
+    return format_html(
+        '<time datetime="{}" title="since {}" data-since>{}</time>', utc.isoformat(), utc.strftime("%Y-%m-%d %H:%M:%S UTC"), words
+    )

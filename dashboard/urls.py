@@ -1,0 +1,41 @@
+"""The whole site on one screen."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.contrib.auth import views as auth
+from django.urls import include, path, re_path
+
+from dashboard import health, metrics, sign_in
+from dashboard.api import docs, webhooks
+from dashboard.views import components, overview, queue, queue_commands, queue_edit, queues
+
+urlpatterns = [
+    path("", overview.overview, name="overview"),
+    path("queues/", queues.queues, name="queues"),
+    path("queues/-/new/", queue_edit.new, name="queue-new"),
+    path("queues/-/names.json", queues.names, name="queue-names"),
+    path("queues/-/check/", queue_edit.check, name="queue-check"),
+    path("queues/-/commands/", queue_commands.bulk, name="queue-commands"),
+    path("queues/<str:name>/", queue.queue, name="queue"),
+    path("queues/<str:name>/edit/", queue_edit.edit, name="queue-edit"),
+    path("queues/<str:name>/delete/", queue_edit.delete, name="queue-delete"),
+    path("queues/<str:name>/actions/", queue_commands.actions, name="queue-actions"),
+    path("queues/<str:name>/history.json", queue.history_data, name="queue-history"),
+    re_path(r"^queues/(?P<name>[^/]+)/(?P<tab>jobs|children|history|activity|access|yaml)/$", queue.queue, name="queue-tab"),
+    re_path(r"^queues/(?P<name>[^/]+)/(?P<verb>open|close|suspend|resume)/$", queue_commands.command, name="queue-command"),
+    path("", include("dashboard.work_urls")),
+    path("components/", components.components, name="components"),
+    re_path(r"^admission/(?P<kind>queues|jobs|podgroups|pods)/validate/?$", webhooks.validate, name="admission-validate"),
+    re_path(r"^admission/(?P<kind>queues|jobs|podgroups)/mutate/?$", webhooks.mutate, name="admission-mutate"),
+    path("api/v1/", include("dashboard.api.urls")),
+    path("api/schema/", docs.Schema.as_view(), name="api-schema"),
+    path("api/docs/", docs.Docs.as_view(), name="api-docs"),
+    re_path(r"^api/(?P<rest>.*)$", docs.elsewhere, name="api-elsewhere"),
+    path("metrics", metrics.metrics, name="metrics"),
+    path("healthz", health.healthz, name="healthz"),
+    path("readyz", health.readyz, name="readyz"),
+    path("accounts/login/", sign_in.SignIn.as_view(), name="login"),
+    path("accounts/logout/", auth.LogoutView.as_view(), name="logout"),
+    path("admin/", admin.site.urls),
+]

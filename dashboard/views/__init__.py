@@ -1,0 +1,1 @@
+"""Pages: what a signed-in reader sees. Each reads through selectors and shows through presenters; orders go to services."""

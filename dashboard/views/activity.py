@@ -1,0 +1,161 @@
+"""/activity/: what happened, newest first. /audit/: who changed what, from what to what, and why; for export too."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Collection, Iterable
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.dateparse import parse_date
+from django.views.decorators.http import require_safe
+
+from dashboard.access import access, page
+from dashboard.differences import differences, line_differences
+from dashboard.views.common import live_topic
+from scheduler.domain.access import Forbidden, Permission
+from scheduler.domain.queues import ROOT
+from scheduler.models import AuditEntry
+from scheduler.selectors.events import EVENT_KINDS, audit_for, event_page, events_for, page_by_number
+
+Context = dict[str, Any]
+EXPORTED_AT_MOST = 10_000
+_EVENT_FILTERS = ("kind", "type", "queue", "reason", "q")
+_AUDIT_FILTERS = ("actor", "action", "kind", "queue", "name", "door", "request", "since", "q")
+
+
+def _given(request: HttpRequest, names: Iterable[str]) -> dict[str, str]:
+    return {name: request.GET.get(name, "").strip()[:253] for name in names if request.GET.get(name, "").strip()}
+
+
+@require_safe
+@page
+def activity(request: HttpRequest) -> HttpResponse:
+    filters = _given(request, _EVENT_FILTERS)
+    feed = event_page(events_for(access(request).visible, filters), request.GET.get("before", ""))
+    context = {
+        "events": [{"row": event, "url": _place(event)} for event in feed.rows],
+        "filters": filters,
+        "kinds": EVENT_KINDS,
+        "topic": live_topic(request, "jobs"),
+        "older": urlencode({**filters, "before": feed.older}) if feed.older else "",
+        "is_first": not request.GET.get("before"),
+        "may_audit": _audited(request) != frozenset(),
+    }
+    return render(request, "activity/list.html", context)
+
+
+def _place(event: Any) -> Context:
+    """Which page an event is about: its kind and the parts of its address."""
+    return {"kind": event.kind, "namespace": event.namespace, "name": event.name}
+
+
+# The audit log
+
+
+def _audited(request: HttpRequest) -> frozenset[str] | None:
+    """The queues whose record the reader may see: those he administers; None for all."""
+    mine = access(request)
+    return None if mine.may(Permission.ADMINISTER, ROOT) else mine.where(Permission.ADMINISTER)
+
+
+def _require_audited(request: HttpRequest) -> Collection[str] | None:
+    queues = _audited(request)
+    if queues is not None and not queues:
+        raise Forbidden(Permission.ADMINISTER, ROOT, "read the audit log")
+    return queues
+
+
+@require_safe
+@page
+def audit(request: HttpRequest) -> HttpResponse:
+    queues = _require_audited(request)
+    filters = _given(request, _AUDIT_FILTERS)
+    problem = ""
+    if filters.get("since") and not _is_date(filters["since"]):
+        problem = f"“{filters.pop('since')}” is not a date: write it as 2026-01-31."
+    found = audit_for(queues, filters)
+    if request.GET.get("format") in _EXPORTS:
+        return _EXPORTS[request.GET["format"]](list(found[:EXPORTED_AT_MOST]))
+    before = request.GET.get("before", "")
+    feed = page_by_number(found, int(before) if before.isdecimal() else None)
+    context = {
+        "entries": [_entry(entry) for entry in feed.rows],
+        "filters": filters,
+        "problem": problem,
+        "query": urlencode(filters),
+        "older": urlencode({**filters, "before": feed.older}) if feed.older else "",
+        "is_first": not before,
+        "limited": queues is not None,
+    }
+    return render(request, "audit/list.html", context)
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return parse_date(text) is not None
+    except ValueError:
+        return False
+
+
+def _entry(entry: AuditEntry) -> Context:
+    changed = differences(entry.before, entry.after)
+    return {"row": entry, "changes": changed[:4], "more": max(0, len(changed) - 4)}
+
+
+@require_safe
+@page
+def audit_entry(request: HttpRequest, number: int) -> HttpResponse:
+    entry = audit_for(_require_audited(request), {}).filter(pk=number).first()
+    if entry is None:
+        return render(request, "404.html", {"missing": f"There is no entry {number} in the record that you may read."}, status=404)
+    texts = [_text(entry.before), _text(entry.after)]
+    is_text = all(text is not None for text in texts) and any("\n" in (text or "") for text in texts)
+    context = {
+        "entry": entry,
+        "changes": [] if is_text else differences(entry.before, entry.after),
+        "lines": line_differences(texts[0] or "", texts[1] or "") if is_text else [],
+    }
+    return render(request, "audit/entry.html", context)
+
+
+def _text(value: Any) -> str | None:
+    """A policy is kept as its text: shown line by line."""
+    return value["policy"] if isinstance(value, dict) and isinstance(value.get("policy"), str) else None
+
+
+_COLUMNS = ("id", "at", "actor", "door", "address", "request_id", "action", "kind", "namespace", "name", "queue_name", "reason", "message")
+
+
+def _plain(entry: AuditEntry) -> Context:
+    row = {name: getattr(entry, name) for name in _COLUMNS} | {"at": entry.at.isoformat()}
+    return {**row, "before": entry.before, "after": entry.after}
+
+
+def _as_csv(entries: list[AuditEntry]) -> HttpResponse:
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow([*_COLUMNS, "before", "after"])
+    for entry in map(_plain, entries):
+        writer.writerow([_harmless(entry[name]) for name in _COLUMNS] + [json.dumps(entry[name]) for name in ("before", "after")])
+    return _file(text.getvalue(), "text/csv", "audit.csv")
+
+
+def _harmless(value: Any) -> Any:
+    """A spreadsheet must not take a name for a formula."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+
+
+def _as_json(entries: list[AuditEntry]) -> HttpResponse:
+    return _file(json.dumps([_plain(entry) for entry in entries], indent=1, ensure_ascii=False), "application/json", "audit.json")
+
+
+def _file(text: str, kind: str, name: str) -> HttpResponse:
+    return HttpResponse(text, content_type=f"{kind}; charset=utf-8", headers={"Content-Disposition": f'attachment; filename="{name}"'})
+
+
+_EXPORTS = {"csv": _as_csv, "json": _as_json}

@@ -1,0 +1,268 @@
+"""/jobs/: the table of jobs with its query box, the views of it that people keep, and one action for many jobs."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dashboard.access import access, page
+from dashboard.amounts import short_name
+from dashboard.job_rows import COLUMNS, DEFAULT_COLUMNS, VERBS, Verb, may_command, obstacle, present_job
+from dashboard.query import DURATION_FIELDS, NUMBER_FIELDS, STATES, TEXT_FIELDS, Query, Vocabulary, parse
+from dashboard.views.common import actor, live_topic
+from scheduler.admission.violations import Rejected, in_words
+from scheduler.domain.access import Permission
+from scheduler.models import BulkRun, PodGroup
+from scheduler.selectors.jobs import COUNTED_AT_MOST, REASON_CODES, JobRow, count_up_to, job_page, job_rows, jobs_matching
+from scheduler.selectors.personal import bulk_counts, bulk_run, unfinished_runs, views_for
+from scheduler.selectors.queues import cluster_total
+from scheduler.services.bulk_jobs import MOST_JOBS, retry_bulk_run, start_bulk_run
+from scheduler.services.personal import delete_view, save_view
+
+Context = dict[str, Any]
+_CONFIRMED_AT_MOST = 200  # rows listed before an action; the rest is counted
+
+
+def vocabulary(request: HttpRequest) -> Vocabulary:
+    resources = {short_name(name).lower().replace(" ", "-"): name for name in cluster_total() if name != "pods"}
+    return Vocabulary(REASON_CODES, {"cpu": "cpu", "memory": "memory", **resources}, request.user.get_username())
+
+
+@require_safe
+@page
+def jobs(request: HttpRequest) -> HttpResponse:
+    query = parse(request.GET.get("q", ""), vocabulary(request))
+    found = jobs_matching(query.conditions, access(request).visible)
+    oldest_first = request.GET.get("sort") == "oldest"
+    rows = job_page(found, before=_number(request, "before"), after=_number(request, "after"), oldest_first=oldest_first)
+    columns = _columns(request)
+    context = {
+        "q": request.GET.get("q", ""),
+        "chips": _chips(request, query),
+        "problems": query.problems,
+        "rows": [_selectable(request, row) for row in rows.rows],
+        "count": _count_words(count_up_to(found)),
+        "columns": [(key, COLUMNS[key]) for key in columns],
+        "choices": [(key, title, key in columns) for key, title in COLUMNS.items() if key != "name"],
+        "older_url": _url(request, before=rows.older) if rows.older else "",
+        "newer_url": _url(request, after=rows.newer) if rows.newer else "",
+        "oldest_first": oldest_first,
+        "sort_url": _url(request, sort="" if oldest_first else "oldest"),
+        "tabs": _tabs(request),
+        "views": _views(request),
+        "verbs": VERBS.values(),
+        "topic": live_topic(request, "jobs"),
+        "help": _help(request),
+        "runs": unfinished_runs(request.user),
+        "may_submit": access(request).may_anywhere(Permission.SUBMIT),
+        "keep": {name: request.GET[name] for name in ("cols", "sort") if request.GET.get(name)},
+    }
+    return render(request, "jobs/list.html", context)
+
+
+def _number(request: HttpRequest, name: str) -> int | None:
+    text = request.GET.get(name, "")
+    return int(text) if text.isdecimal() and len(text) < 19 else None
+
+
+def _columns(request: HttpRequest) -> list[str]:
+    chosen = request.GET.getlist("cols")
+    names = {name for item in chosen for name in item.split(",")} if any(chosen) else set(DEFAULT_COLUMNS)
+    return [key for key in COLUMNS if key in names or key == "name"]
+
+
+def _count_words(count: int) -> str:
+    if count > COUNTED_AT_MOST:
+        return f"more than {COUNTED_AT_MOST:,} jobs".replace(",", " ")
+    return "1 job" if count == 1 else f"{count} jobs"
+
+
+def _url(request: HttpRequest, **changes: Any) -> str:
+    """This page with other parameters. A change of anything but the page itself begins at the first page."""
+    kept = {name: request.GET.get(name, "") for name in ("q", "cols", "sort")}
+    if request.GET.getlist("cols"):
+        kept["cols"] = ",".join(request.GET.getlist("cols"))
+    given = {name: value for name, value in {**kept, **changes}.items() if value not in ("", None)}
+    return reverse("jobs") + (f"?{urlencode(given)}" if given else "")
+
+
+def _chips(request: HttpRequest, query: Query) -> list[Context]:
+    return [
+        {"text": term.text, "problem": term.problem, "without": _url(request, q=query.without(place))}
+        for place, term in enumerate(query.terms)
+    ]
+
+
+def _selectable(request: HttpRequest, row: JobRow) -> Context:
+    return {**present_job(row), "may": row.is_job and may_command(access(request), request.user.get_username(), row.queue, row.owner)}
+
+
+_TABS = (("All", ""), ("Mine", "user:me"), ("Waiting", "state:waiting"), ("Running", "state:running"), ("Failed", "state:failed"))
+
+
+def _tabs(request: HttpRequest) -> list[Context]:
+    here = request.GET.get("q", "").strip()
+    return [{"title": title, "url": _url(request, q=query), "here": here == query} for title, query in _TABS]
+
+
+def _views(request: HttpRequest) -> list[Context]:
+    here = _query_string(request.GET.get("q", ""), ",".join(request.GET.getlist("cols")), request.GET.get("sort", ""))
+    return [
+        {
+            "id": view.pk,
+            "name": view.name,
+            "url": f"{reverse('jobs')}?{view.query}",
+            "own": view.owner_id == request.user.pk,
+            "owner": view.owner.get_username(),
+            "shared": view.shared,
+            "here": view.query == here,
+        }
+        for view in views_for(request.user, "jobs")
+    ]
+
+
+def _help(request: HttpRequest) -> list[tuple[str, str]]:
+    resources = [(name, f"{name}>=8, what the gang needs to start") for name in vocabulary(request).resources]
+    return [*TEXT_FIELDS.items(), *resources, *NUMBER_FIELDS.items(), *DURATION_FIELDS.items(), ("states", ", ".join(STATES))]
+
+
+# Views that people keep
+
+
+def _query_string(query: str, columns: str, sort: str) -> str:
+    return urlencode({name: value for name, value in (("q", query), ("cols", columns), ("sort", sort)) if value})
+
+
+@require_POST
+@page
+def keep_view(request: HttpRequest) -> HttpResponse:
+    query = _query_string(request.POST.get("q", ""), request.POST.get("cols", ""), request.POST.get("sort", ""))
+    try:
+        view = save_view(request.user, "jobs", request.POST.get("name", ""), query, shared=request.POST.get("shared") == "1")
+        messages.success(request, f"The view “{view.name}” is kept{', and everybody can use it' if view.shared else ''}.")
+    except Rejected as refusal:
+        messages.error(request, in_words(refusal.violations))
+    return HttpResponseRedirect(f"{reverse('jobs')}?{query}")
+
+
+@require_POST
+@page
+def forget_view(request: HttpRequest, view: int) -> HttpResponse:
+    if delete_view(request.user, view):
+        messages.success(request, "The view is deleted.")
+    else:
+        messages.error(request, "There is no such view of yours.")
+    return redirect("jobs")
+
+
+# One action for many
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@page
+def bulk(request: HttpRequest) -> HttpResponse:
+    """Without a POST: what would happen to whom. With one: begin."""
+    given = request.POST if request.method == "POST" else request.GET
+    verb = VERBS.get(given.get("action", ""))
+    if verb is None:
+        messages.error(request, f"Choose what to do with the jobs: {', '.join(VERBS)}.")
+        return redirect("jobs")
+    rows = _chosen(request, given)
+    if not rows:
+        messages.error(request, "No job was chosen. Tick some, or all that match.")
+        return redirect("jobs")
+    sorted_out = [_sorted_out(request, row, verb) for row in rows]
+    possible = [job for job in sorted_out if not job["obstacle"]]
+    if request.method == "POST" and possible:
+        return _begin(request, verb, possible)
+    context = {
+        "verb": verb,
+        "jobs": sorted_out[:_CONFIRMED_AT_MOST],
+        "unlisted": max(0, len(sorted_out) - _CONFIRMED_AT_MOST),
+        "chosen": len(sorted_out),
+        "possible": len(possible),
+        "users": sorted({job["owner"] for job in possible if job["owner"]}),
+        "queues": sorted({job["queue"] for job in possible}),
+        "running": sum(1 for job in possible if job["phase"] == "Running"),
+        "all": given.get("all") == "1",
+        "q": given.get("q", ""),
+        "most": MOST_JOBS,
+        "too_many": len(possible) > MOST_JOBS,
+    }
+    return render(request, "jobs/bulk.html", context)
+
+
+def _chosen(request: HttpRequest, given: Any) -> tuple[JobRow, ...]:
+    visible = access(request).visible
+    if given.get("all") == "1":
+        found = jobs_matching(parse(given.get("q", ""), vocabulary(request)).conditions, visible)
+    else:
+        found = _named(given.getlist("job"), visible)
+    return job_rows(list(found.exclude(job=None).select_related("queue", "job").order_by("-pk")[: MOST_JOBS + 1]))
+
+
+def _named(keys: list[str], visible: Any) -> Any:
+    pairs = [key.partition("/")[::2] for key in keys[:MOST_JOBS]]
+    found = jobs_matching((), visible).filter(namespace__in={namespace for namespace, _ in pairs}, name__in={name for _, name in pairs})
+    ids = [group.pk for group in found.only("pk", "namespace", "name") if (group.namespace, group.name) in set(pairs)]
+    return PodGroup.objects.filter(pk__in=ids)
+
+
+def _sorted_out(request: HttpRequest, row: JobRow, verb: Verb) -> Context:
+    words = obstacle(row.phase, verb)
+    if not may_command(access(request), request.user.get_username(), row.queue, row.owner):
+        words = f"it is not yours, and you need the permission “operate” on {row.queue}"
+    return {**present_job(row), "obstacle": words}
+
+
+def _begin(request: HttpRequest, verb: Verb, possible: list[Context]) -> HttpResponse:
+    keys = [(job["namespace"], job["name"]) for job in possible]
+    try:
+        run = start_bulk_run(verb.action, keys, by=actor(request), reason=request.POST.get("reason", ""), query=request.POST.get("q", ""))
+    except ValueError as problem:
+        messages.error(request, str(problem))
+        return redirect("jobs")
+    return redirect("bulk-run", uid=run.uid)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@page
+def progress(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
+    run = bulk_run(uid, request.user)
+    if run is None:
+        return render(request, "404.html", {"missing": "There is no such action, or it is somebody else's."}, status=404)
+    if request.method == "POST":
+        return redirect("bulk-run", uid=retry_bulk_run(run, by=actor(request)).uid)
+    return render(request, "jobs/progress.html", _progress(run))
+
+
+def _progress(run: BulkRun) -> Context:
+    counts = bulk_counts(run)
+    whole, waiting = sum(counts.values()), counts.get("", 0)
+    verb = next(verb for verb in VERBS.values() if verb.action == run.action)
+    return {
+        "run": run,
+        "verb": verb,
+        "whole": whole,
+        "done": whole - waiting,
+        "left": waiting,
+        "per_mille": (whole - waiting) * 1000 // max(1, whole),
+        "succeeded": counts.get("Done", 0),
+        "unchanged": counts.get("NoOp", 0),
+        "refused": counts.get("Refused", 0),
+        "items": _items(run),
+    }
+
+
+def _items(run: BulkRun) -> list[Mapping[str, Any]]:
+    """The refused first: they are what somebody has to look at."""
+    order = {"Refused": 0, "": 1, "NoOp": 2, "Done": 3}
+    return sorted(run.items.values("namespace", "name", "result", "message")[:MOST_JOBS], key=lambda item: order.get(item["result"], 1))

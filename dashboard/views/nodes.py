@@ -1,0 +1,215 @@
+"""/nodes/: how full each machine is, as a table or a heat map, where there is room; one machine's pods; cordon and drain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.contrib import messages
+from django.db.models import Count
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_safe
+
+from dashboard.access import access, page
+from dashboard.amounts import in_page_order, short_name, shown, with_unit
+from dashboard.job_rows import amounts_text
+from dashboard.views.common import actor, wants_fragment
+from scheduler.domain.access import Forbidden, Permission
+from scheduler.domain.queues import ROOT
+from scheduler.models import Node, Pod
+from scheduler.selectors.nodes import Fragmentation, NodeRow, fragmentation, node_events, node_rows, pods_on
+from scheduler.services.nodes import cordon_node, drain_node, uncordon_node
+
+Context = dict[str, Any]
+PAGE = 100
+VIEWS = {"table": "Table", "map": "Heat map"}
+VERBS = {"cordon": cordon_node, "uncordon": uncordon_node, "drain": drain_node}
+STATES = ("Ready", "Cordoned", "Not ready")
+
+
+def _require_sight(request: HttpRequest) -> None:
+    """Machines belong to no queue: whoever may see any queue may see them."""
+    if not access(request).may_anywhere(Permission.VIEW):
+        raise Forbidden(Permission.VIEW, ROOT, "see the nodes")
+
+
+@require_safe
+@page
+def nodes(request: HttpRequest) -> HttpResponse:
+    _require_sight(request)
+    rows = node_rows()
+    resources = in_page_order({name for row in rows for name in row.allocatable})
+    resource = request.GET.get("resource", "")
+    resource = resource if resource in resources else (resources[0] if resources else "")
+    view = request.GET.get("view") if request.GET.get("view") in VIEWS else "table"
+    found = _matching(rows, request)
+    start = _start(found, request.GET.get("after", ""))
+    context = {
+        "view": view,
+        "views": VIEWS,
+        "resource": resource,
+        "resources": [{"name": name, "title": short_name(name)} for name in resources],
+        "count": len(found),
+        "whole": len(rows),
+        "rows": [present_node(row, resources) for row in found[start : start + PAGE]] if view == "table" else [],
+        "further": found[start + PAGE - 1].name if len(found) > start + PAGE and view == "table" else "",
+        "cells": [heat_cell(row, resource) for row in found] if view == "map" else [],
+        "lies": [_lie(fragmentation(rows, name)) for name in resources],
+        "states": [(state, sum(row.state == state for row in rows)) for state in STATES],
+        "state": request.GET.get("state", ""),
+        "kinds": sorted({row.kind for row in rows if row.kind}),
+        "kind": request.GET.get("kind", ""),
+        "q": request.GET.get("q", ""),
+    }
+    return render(request, "nodes/list.html", context)
+
+
+def _matching(rows: Sequence[NodeRow], request: HttpRequest) -> list[NodeRow]:
+    state, kind, text = (request.GET.get(name, "").strip() for name in ("state", "kind", "q"))
+    return [row for row in rows if state in ("", row.state) and kind in ("", row.kind) and text in row.name]
+
+
+def _start(rows: Sequence[NodeRow], after: str) -> int:
+    return next((place for place, row in enumerate(rows) if row.name > after), len(rows)) if after else 0
+
+
+def present_node(row: NodeRow, resources: Iterable[str]) -> Context:
+    return {
+        "name": row.name,
+        "kind": row.kind,
+        "state": row.state,
+        "pods": row.pods,
+        "limit": row.allocatable.amount("pods"),
+        "bars": [_bar(row, name) for name in resources],
+    }
+
+
+def _bar(row: NodeRow, resource: str) -> Context:
+    has, used = row.allocatable.get(resource), row.used.amount(resource)
+    if not has:
+        return {"title": short_name(resource), "none": True}
+    words = f"{shown(resource, used)} of {with_unit(resource, has)}"
+    return {
+        "title": short_name(resource),
+        "resource": resource,
+        "width": min(1000, used * 1000 // has),
+        "words": words,
+        "free": with_unit(resource, max(0, has - used)),
+        "label": f"{short_name(resource)}: {words} in use, {shown(resource, max(0, has - used))} free.",
+    }
+
+
+def heat_cell(row: NodeRow, resource: str) -> Context:
+    has, used = row.allocatable.get(resource), row.used.amount(resource)
+    heat = "none" if not has else str(min(10, -(-used * 10 // has)))
+    words = f"{shown(resource, used)} of {with_unit(resource, has)} in use" if has else f"has no {short_name(resource)}"
+    figures = f"{shown(resource, used)}/{shown(resource, has)}" if has else "–"
+    return {"name": row.name, "state": row.state, "heat": heat, "words": words, "figures": figures, "takes_pods": row.takes_pods}
+
+
+def _lie(lie: Fragmentation) -> Context:
+    """Where what is free lies, in words: "16 GPU free, no node with 8"."""
+    resource, words = lie.resource, f"{with_unit(lie.resource, lie.free)} free"
+    missing = [size for size, nodes in lie.room_for if not nodes]
+    if not lie.free:
+        words = f"no {short_name(resource)} free on any node that takes pods"
+    elif missing and lie.free >= missing[0]:
+        words += f", no node with {shown(resource, missing[0])}"
+    else:
+        words += f", up to {shown(resource, lie.largest)} on one node"
+    return {
+        "title": short_name(resource),
+        "words": words,
+        "warning": lie.is_fragmented,
+        "room": [{"size": with_unit(resource, size), "nodes": nodes} for size, nodes in lie.room_for],
+    }
+
+
+# One machine
+
+
+@require_safe
+@page
+def node(request: HttpRequest, name: str) -> HttpResponse:
+    _require_sight(request)
+    found = node_rows([name])
+    if not found:
+        return no_such_node(request, name)
+    row, pods = found[0], pods_on(name)
+    seen = [pod for pod in pods if access(request).may(Permission.VIEW, pod.podgroup.queue.name)]
+    resources = in_page_order(row.allocatable)
+    context = {
+        "node": row,
+        "row": present_node(row, resources),
+        "pods": [_pod(pod) for pod in seen],
+        "hidden": len(pods) - len(seen),
+        "events": node_events(name),
+        "may_operate": access(request).may(Permission.OPERATE, ROOT),
+    }
+    return render(request, "nodes/node.html", context)
+
+
+def no_such_node(request: HttpRequest, name: str) -> HttpResponse:
+    return render(request, "404.html", {"missing": f"There is no node {name}. It may have been removed."}, status=404)
+
+
+def _pod(pod: Pod) -> Context:
+    group = pod.podgroup
+    return {
+        "name": pod.name,
+        "namespace": pod.namespace,
+        "group": group.name,
+        "queue": group.queue.name,
+        "owner": group.owner,
+        "phase": pod.phase,
+        "request": amounts_text(pod.pod_class.requests),
+        "since": pod.started_at or pod.bound_at or pod.created_at,
+        "borrowed": pod.borrowed,
+    }
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@page
+def command(request: HttpRequest, name: str, verb: str) -> HttpResponse:
+    _require_sight(request)
+    try:
+        if request.method == "POST":
+            result = VERBS[verb](name, by=actor(request), reason=request.POST.get("reason", ""))
+            (messages.success if result.changed else messages.info)(request, result.message)
+            return redirect("node", name)
+        tried = VERBS[verb](name, by=actor(request), dry_run=True)
+    except Node.DoesNotExist:
+        return no_such_node(request, name)
+    context = {"name": name, "verb": verb, "tried": tried, **(_victims(name) if verb == "drain" else {})}
+    return render(request, "nodes/_command.html" if wants_fragment(request) else "nodes/command.html", context)
+
+
+def _victims(name: str) -> Context:
+    """What a drain would send away, gang by gang, and which gangs would fall below what they need."""
+    pods = [pod for pod in pods_on(name, 5000) if pod.phase in ("Binding", "Bound", "Running")]
+    gangs: dict[int, list[Pod]] = {}
+    for pod in pods:
+        gangs.setdefault(pod.podgroup_id, []).append(pod)
+    left = _placed(gangs)
+    victims = [_gang_victim(members, left[group]) for group, members in gangs.items()]
+    return {"victims": victims, "users": sorted({pod.podgroup.owner for pod in pods if pod.podgroup.owner}), "pods": len(pods)}
+
+
+def _placed(groups: Iterable[int]) -> dict[int, int]:
+    placed = Pod.objects.filter(podgroup__in=list(groups), phase__in=("Binding", "Bound", "Running", "Succeeded"))
+    return dict(placed.order_by().values_list("podgroup").annotate(number=Count("pk")))
+
+
+def _gang_victim(members: list[Pod], placed: int) -> Context:
+    group = members[0].podgroup
+    return {
+        "namespace": group.namespace,
+        "name": group.name,
+        "queue": group.queue.name,
+        "owner": group.owner,
+        "pods": len(members),
+        "left": placed - len(members),
+        "needed": group.min_member,
+        "breaks": placed - len(members) < group.min_member,
+    }

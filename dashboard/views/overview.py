@@ -1,0 +1,138 @@
+"""/: is it healthy, how full, who is starved, what is stuck. Unknown is shown as unknown, never as 0."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from dashboard.access import access, page
+from dashboard.amounts import short_name, shown, with_unit
+from dashboard.health import CHECKS, outcome
+from dashboard.presenters import CLUSTER, Limit, Quota, page_resources, present_queues, present_quota
+from scheduler.selectors import overview as questions
+from scheduler.selectors.queue_page import waiting_by_reason
+from scheduler.selectors.queues import QueueBoard, QueueRow, queue_rows
+
+_STARVED_SHOWN = 8
+
+
+@require_safe
+@page
+def overview(request: HttpRequest) -> HttpResponse:
+    seen = access(request).visible
+    board = queue_rows()
+    sessions = questions.last_sessions()
+    since = questions.a_day_ago()
+    context = {
+        "checks": {name: outcome(check) for name, check in CHECKS.items()},
+        "state": questions.cluster_state(),
+        "nodes": questions.node_counts(),
+        "bars": cluster_bars(board),
+        "starved": starved(board.visible_to(seen))[:_STARVED_SHOWN],
+        "waits": questions.longest_waits(seen),
+        "waiting": questions.waiting_count(seen),
+        "reasons": waiting_by_reason(seen),
+        "sessions": sessions,
+        "spark": spark(sessions),
+        "evictions": questions.recent_evictions(seen),
+        "evictions_24h": questions.evictions_since(since, seen),
+        "failures": questions.recent_failures(seen),
+        "failures_24h": questions.failures_since(since, seen),
+        "warned": [row for name, row in present_queues(board).items() if row["warnings"] and (seen is None or name in seen)],
+        "states": state_counts(board.visible_to(seen)),
+        "queue_count": len(board.visible_to(seen).rows),
+    }
+    return render(request, "overview.html", context)
+
+
+def cluster_bars(board: QueueBoard) -> list[dict[str, Any]]:
+    """Per resource, what the whole cluster has in use and what is asked for; root stands for the cluster."""
+    root = next((row for row in board.rows if row.name == "root"), None)
+    bars = []
+    for resource in page_resources(board):
+        figures = root.figures if root else None
+        quota = Quota(
+            resource=resource,
+            allocated=figures.allocated.amount(resource) if figures else None,
+            deserved=None,
+            guarantee=None,
+            pending=max(0, figures.request.amount(resource) - figures.allocated.amount(resource)) if figures else None,
+            limit=Limit(board.total.get(resource), CLUSTER),
+            siblings_borrow=False,
+        )
+        bars.append({"name": resource, "title": short_name(resource), **present_quota(quota)})
+    return bars
+
+
+def starved(board: QueueBoard) -> list[dict[str, Any]]:
+    """Leaf queues that ask for more while they have less than they deserve, the widest gap first (as a share of what they deserve)."""
+    found = [gaps for row in board.rows if row.is_leaf and (gaps := sorted(_gaps(row), reverse=True))]
+    return [_gap_line(gaps) for gaps in sorted(found, key=lambda gaps: (-gaps[0].share, gaps[0].queue))]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Gap:
+    """What a queue lacks of one resource: it deserves it, asks for it and does not have it."""
+
+    share: float
+    queue: str
+    state: str
+    resource: str
+    amount: int
+    allocated: int
+    deserved: int
+
+
+def _gaps(row: QueueRow) -> Iterator[Gap]:
+    if row.figures is None:
+        return
+    for resource, deserved in row.figures.deserved.items():
+        allocated = row.figures.allocated.amount(resource)
+        amount = min(deserved, row.figures.request.amount(resource)) - allocated
+        if amount > 0:
+            yield Gap(amount / deserved, row.name, row.state, resource, amount, allocated, deserved)
+
+
+def _gap_line(gaps: list[Gap]) -> dict[str, Any]:
+    """The widest gap of a queue as a bar, the others in a word."""
+    gap, *others = gaps
+    also = ", ".join(with_unit(other.resource, other.amount) for other in others)
+    return {
+        "name": gap.queue,
+        "state": gap.state,
+        "gap": with_unit(gap.resource, gap.amount),
+        "text": f"{shown(gap.resource, gap.allocated)} of {with_unit(gap.resource, gap.deserved)} deserved"
+        + (f"; also {also}" if also else ""),
+        "have": 1000 * gap.allocated // gap.deserved,
+        "lack": 1000 * gap.amount // gap.deserved,
+    }
+
+
+def spark(sessions: list[Any]) -> list[dict[str, Any]]:
+    """The durations of the last sessions as columns of a small chart, oldest first."""
+    totals = [
+        (session, sum(value for value in session.durations.values() if isinstance(value, int | float))) for session in reversed(sessions)
+    ]
+    longest = max((total for _, total in totals), default=0) or 1
+    return [
+        {
+            "x": place * 10,
+            "y": round(40 - 38 * total / longest, 1),
+            "height": round(38 * total / longest, 1),
+            "failed": session.state != "Done",
+            "title": f"session {session.number}: {total:.0f} ms" + ("" if session.state == "Done" else f", {session.state}"),
+        }
+        for place, (session, total) in enumerate(totals)
+    ]
+
+
+def state_counts(board: QueueBoard) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for row in board.rows:
+        counts[row.state] = counts.get(row.state, 0) + 1
+    return counts

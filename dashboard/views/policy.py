@@ -1,0 +1,111 @@
+"""/policy/: the rules that sessions follow: read, checked while editing, replaced, and any earlier version brought back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_safe
+
+from dashboard.access import access, page
+from dashboard.differences import line_differences
+from dashboard.views.common import actor
+from scheduler.admission.violations import Rejected
+from scheduler.domain.access import Forbidden, Permission
+from scheduler.domain.queues import ROOT
+from scheduler.models import ClusterState, PolicyVersion
+from scheduler.services.policies import DEFAULT_VERSION, check_policy, policy_text, replace_policy
+from scheduler.services.versions import Stale
+
+Context = dict[str, Any]
+_HISTORY = 50
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@page
+def policy(request: HttpRequest) -> HttpResponse:
+    if not access(request).may_anywhere(Permission.VIEW):
+        raise Forbidden(Permission.VIEW, ROOT, "see the policy")
+    state = ClusterState.objects.select_related("policy").get(pk=1)
+    if request.method == "POST":
+        return _posted(request, state)
+    return render(request, "policy/policy.html", _context(request, state, policy_text(state)))
+
+
+def _context(request: HttpRequest, state: ClusterState, text: str) -> Context:
+    return {
+        "text": text,
+        "current": state.policy,
+        "version": state.policy_id or DEFAULT_VERSION,
+        "history": _history(state),
+        "may_edit": access(request).is_cluster_admin,
+    }
+
+
+def _history(state: ClusterState) -> list[Context]:
+    """The newest first, each with how many lines it changed against the one before it."""
+    versions = list(PolicyVersion.objects.order_by("-pk")[: _HISTORY + 1])
+    texts = [version.text for version in versions][1:]
+    shown = versions[:_HISTORY]
+    return [
+        {"row": version, "is_current": version.pk == state.policy_id, **_counts(texts[place] if place < len(texts) else None, version.text)}
+        for place, version in enumerate(shown)
+    ]
+
+
+def _counts(before: str | None, after: str) -> Context:
+    if before is None:
+        return {"added": None, "removed": None}
+    lines = line_differences(before, after)
+    return {"added": sum(line.kind == "added" for line in lines), "removed": sum(line.kind == "removed" for line in lines)}
+
+
+def _posted(request: HttpRequest, state: ClusterState) -> HttpResponse:
+    access(request).require_cluster(Permission.ADMINISTER, "replace the policy")
+    text = request.POST.get("text", "").replace("\r\n", "\n")
+    context = _context(request, state, text) | {"checked": True, "reason": request.POST.get("reason", "")}
+    try:
+        if request.POST.get("do") == "save":
+            return _save(request, text)
+        reading = check_policy(text)
+        context |= {"warnings": [str(warning) for warning in reading.warnings], "lines": line_differences(policy_text(state), text)}
+    except Rejected as refusal:
+        context |= {"problems": [{"place": item.field, "message": item.message} for item in refusal.violations]}
+    except Stale as conflict:
+        context |= {"conflict": str(conflict), "lines": line_differences(policy_text(state), text)}
+    return render(request, "policy/policy.html", context)
+
+
+def _save(request: HttpRequest, text: str) -> HttpResponse:
+    given = request.POST.get("version", "")
+    expected = int(given) if given.isdecimal() else None
+    saved = replace_policy(text, by=actor(request), reason=request.POST.get("reason", ""), expected_version=expected)
+    if saved.changed:
+        messages.success(request, f"Policy {saved.version.pk} is in force from the next session on.")
+    else:
+        messages.info(request, "Nothing was changed: this policy is in force already.")
+    for notice in saved.notices:
+        messages.warning(request, f"{notice.field}: {notice.message}" if notice.field else notice.message)
+    return redirect("policy")
+
+
+@require_safe
+@page
+def version(request: HttpRequest, number: int) -> HttpResponse:
+    """An earlier policy, against the one in force, with the button that brings it back."""
+    if not access(request).may_anywhere(Permission.VIEW):
+        raise Forbidden(Permission.VIEW, ROOT, "see the policy")
+    found = PolicyVersion.objects.filter(pk=number).first()
+    if found is None:
+        return render(request, "404.html", {"missing": f"There is no policy {number}."}, status=404)
+    state = ClusterState.objects.select_related("policy").get(pk=1)
+    context = {
+        "row": found,
+        "is_current": state.policy_id == found.pk,
+        "version": state.policy_id or DEFAULT_VERSION,
+        "lines": line_differences(policy_text(state), found.text),
+        "may_edit": access(request).is_cluster_admin,
+    }
+    return render(request, "policy/version.html", context)

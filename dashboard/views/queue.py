@@ -1,0 +1,192 @@
+"""/queues/NAME/ and its tabs: what it has, what waits in it and why, what happened to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from dashboard.access import access, may_create_below, may_edit, may_operate, no_such_queue, page, see
+from dashboard.amounts import short_name, with_unit
+from dashboard.charts import chart
+from dashboard.fragments import blank_queue_row, queue_table_rows
+from dashboard.presenters import page_resources, present_queues
+from scheduler.admission.manifests import queue_manifest
+from scheduler.models import Queue
+from scheduler.selectors.access import effective_grants
+from scheduler.selectors.facts import spec_of
+from scheduler.selectors.history import SPANS, UnknownSpan, queue_history
+from scheduler.selectors.queue_page import command_obstacles, gang_rows, last_command, queue_activity, waiting_by_reason, waits
+from scheduler.selectors.queues import QueueBoard, queue_rows
+
+Context = dict[str, Any]
+TABS = {"jobs": "Jobs", "children": "Children", "history": "History", "activity": "Activity", "access": "Access", "yaml": "YAML"}
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What each tab may need: who asks, the queue with all below it, and the whole tree."""
+
+    request: HttpRequest
+    name: str
+    below: list[str]
+    board: QueueBoard
+    rows: Mapping[str, Context]
+
+
+@require_safe
+@page
+def queue(request: HttpRequest, name: str, tab: str = "") -> HttpResponse:
+    board = queue_rows()
+    rows = present_queues(board)
+    if name not in rows:
+        return no_such_queue(request, name)
+    see(request, name)
+    row, below = rows[name], _below(board, name)
+    tab = tab or ("children" if len(below) > 1 else "jobs")
+    context = _header(request, board, rows, name) | _now(name, below) | {"tab": tab, "tabs": _tabs(name, row)}
+    context |= TAB_CONTEXT[tab](Scene(request, name, below, board, rows))
+    return render(request, "queues/queue.html", context)
+
+
+def _below(board: QueueBoard, name: str) -> list[str]:
+    """The queue and all below it, in the order of the tree."""
+    inside = {name}
+    for row in board.rows:
+        if row.parent in inside:
+            inside.add(row.name)
+    return [row.name for row in board.rows if row.name in inside]
+
+
+def _tabs(name: str, row: Context) -> list[Context]:
+    keys = ["children", *(key for key in TABS if key != "children")] if not row["leaf"] else list(TABS)
+    return [{"key": key, "title": TABS[key], "url": reverse("queue-tab", args=[name, key])} for key in keys]
+
+
+def _header(request: HttpRequest, board: QueueBoard, rows: Mapping[str, Context], name: str) -> Context:
+    path: list[str] = []
+    above = rows[name]["parent"]
+    while above in rows and above not in path:
+        path.insert(0, above)
+        above = rows[above]["parent"]
+    source = rows[name]["closedBy"] or rows[name]["suspendedBy"] or name
+    stored = Queue.objects.get(name=name)
+    return {
+        "row": rows[name],
+        "queue": stored,
+        "path": path,
+        "resources": [
+            {"name": resource, "title": short_name(resource), **rows[name]["resources"][resource]} for resource in page_resources(board)
+        ],
+        "obstacles": {command.verb: why for command, why in command_obstacles(name).items()},
+        "source": source,
+        "last": last_command(source) if rows[name]["state"] != "Open" else None,
+        "invalid": [condition for condition in stored.conditions if condition.get("type") == "HierarchyInvalid"],
+        "may_operate": may_operate(request, name),
+        "may_edit": may_edit(request, name),
+        "may_create": may_create_below(request, name),
+        "is_cluster_admin": access(request).is_cluster_admin,
+    }
+
+
+def _now(name: str, below: list[str]) -> Context:
+    return {"waits": waits(below), "reasons": waiting_by_reason(below), "is_parent": len(below) > 1 or name == "root"}
+
+
+def _jobs(scene: Scene) -> Context:
+    reason = scene.request.GET.get("reason", "")
+    return {"gangs": gang_rows(scene.below, reason), "reason": reason, "lenders": _idle_words(scene.rows[scene.name])}
+
+
+def _idle_words(row: Context) -> str:
+    """For an empty queue: what of its deserved is at work elsewhere."""
+    lent = [
+        f"{quota['note'].removesuffix(' lent')} {short_name(name)}"
+        for name, quota in row["resources"].items()
+        if quota["note"].endswith(" lent")
+    ]
+    return ", ".join(lent)
+
+
+def _children(scene: Scene) -> Context:
+    children = [row for row in scene.rows.values() if row["parent"] == scene.name]
+    resources = page_resources(scene.board)
+    flat = [{**row, "depth": 0} for row in children]
+    return {
+        "children": queue_table_rows(flat, resources),
+        "child_count": len(children),
+        "columns": [{"resource": resource, "title": short_name(resource)} for resource in resources],
+        "blank": blank_queue_row(resources),
+        "divisions": [_division(scene.board, scene.name, resource) for resource in resources],
+    }
+
+
+def _division(board: QueueBoard, name: str, resource: str) -> Context:
+    """How the parent's deserved is divided among its children, and what nobody has."""
+    parent = next(row for row in board.rows if row.name == name)
+    whole = (parent.figures.deserved if parent.figures else parent.deserved).amount(resource)
+    parts = [
+        (row.name, (row.figures.deserved if row.figures else row.deserved).amount(resource)) for row in board.rows if row.parent == name
+    ]
+    given = sum(amount for _, amount in parts)
+    scale = max(whole, given)
+    x, spans = 0, []
+    for place, (child, amount) in enumerate(part for part in parts if part[1]):
+        width = amount * 1000 // scale if scale else 0
+        spans.append({"name": child, "amount": with_unit(resource, amount), "x": x, "width": max(0, width - 3), "shade": place % 6})
+        x += width
+    rest = max(0, whole - given)
+    return {
+        "title": short_name(resource),
+        "whole": with_unit(resource, whole),
+        "spans": spans,
+        "rest": with_unit(resource, rest) if rest else "",
+    }
+
+
+def _history(scene: Scene) -> Context:
+    period = scene.request.GET.get("period") if scene.request.GET.get("period") in SPANS else "1h"
+    resources = page_resources(scene.board)
+    resource = scene.request.GET.get("resource", "")
+    return {"period": period, "periods": list(SPANS), "chart_resource": resource if resource in resources else (resources or [""])[0]}
+
+
+def _activity(scene: Scene) -> Context:
+    return {"entries": queue_activity([scene.name])}
+
+
+def _yaml(scene: Scene) -> Context:
+    stored = Queue.objects.select_related("parent").get(name=scene.name)
+    return {"yaml": yaml.safe_dump(queue_manifest(spec_of(stored)), sort_keys=False, allow_unicode=True)}
+
+
+def _access(scene: Scene) -> Context:
+    return {"grants": effective_grants(scene.name)}
+
+
+TAB_CONTEXT: dict[str, Callable[[Scene], Context]] = {
+    "jobs": _jobs,
+    "children": _children,
+    "history": _history,
+    "activity": _activity,
+    "access": _access,
+    "yaml": _yaml,
+}
+
+
+@require_safe
+@page
+def history_data(request: HttpRequest, name: str) -> HttpResponse:
+    """The points of one chart: /queues/NAME/history.json?resource=cpu&period=1h"""
+    see(request, name)
+    try:
+        history = queue_history(name, request.GET.get("period", "1h"))
+    except UnknownSpan as problem:
+        return JsonResponse({"detail": str(problem)}, status=400)
+    return JsonResponse(chart(history, request.GET.get("resource", "cpu")))

@@ -1,0 +1,173 @@
+"""The buttons: open, close, suspend, resume. A GET shows what would happen, a POST does it; both work without JavaScript."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_safe
+
+from dashboard.access import access, may_edit, may_operate, no_such_queue, page, see
+from dashboard.views.common import actor, next_url, wants_fragment
+from scheduler.domain.access import Permission
+from scheduler.domain.lifecycle import NotAllowed, QueueCommand, command_named
+from scheduler.models import Queue
+from scheduler.selectors.queue_page import command_obstacles
+from scheduler.services.commands import CommandFailed, CommandOutcome, command_queue, plan_command
+
+Context = dict[str, Any]
+
+MEANING = {
+    "open": "Takes jobs and schedules them.",
+    "close": "Takes no new jobs; what is in it drains, then it is Closed.",
+    "suspend": "Takes jobs but starts none; what runs goes on running.",
+    "resume": "Ends the suspension: what waits may start.",
+}
+PROGRESS = {"open": "Open", "close": "Close", "suspend": "Suspend", "resume": "Resume"}
+
+
+@require_safe
+@page
+def actions(request: HttpRequest, name: str) -> HttpResponse:
+    """All that can be done to a queue now; what can not says why."""
+    see(request, name)
+    if not Queue.objects.filter(name=name).exists():
+        return no_such_queue(request, name)
+    obstacles = {command.verb: why for command, why in command_obstacles(name).items()}
+    context = {
+        "name": name,
+        "next": request.GET.get("next", ""),
+        "entries": [
+            {
+                "verb": verb,
+                "title": PROGRESS[verb],
+                "meaning": MEANING[verb],
+                "why": obstacles[verb],
+                "url": reverse("queue-command", args=[name, verb]),
+            }
+            for verb in PROGRESS
+        ],
+        "may_operate": may_operate(request, name),
+        "may_edit": may_edit(request, name),
+    }
+    return render(request, "queues/_actions.html" if wants_fragment(request) else "queues/actions.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+@page
+def command(request: HttpRequest, name: str, verb: str) -> HttpResponse:
+    order = command_named(verb)
+    assert order is not None  # the URL takes only the four verbs
+    access(request).require(Permission.OPERATE, name, f"{verb} it")
+    if request.method == "POST":
+        return _carry_out(request, name, order)
+    try:
+        return _show(request, name, order, {"outcome": plan_command(name, order)})
+    except Queue.DoesNotExist:
+        return no_such_queue(request, name)
+    except NotAllowed as refusal:
+        return _show(request, name, order, {"refusal": refusal})
+
+
+def _show(request: HttpRequest, name: str, order: QueueCommand, context: Context, status: int = 200) -> HttpResponse:
+    context |= {
+        "name": name,
+        "verb": order.verb,
+        "title": PROGRESS[order.verb],
+        "meaning": MEANING[order.verb],
+        "next": next_url(request, reverse("queue", args=[name])),
+        "copies": copies(request, name, order.verb),
+    }
+    if wants_fragment(request):
+        return render(request, "queues/_command.html", context)  # htmx shows only what is answered with 200
+    return render(request, "queues/command.html", context, status=status)
+
+
+def copies(request: HttpRequest, name: str, verb: str) -> Context:
+    """The same order for a terminal."""
+    url = request.build_absolute_uri(f"/api/v1/queues/{name}/{verb}/")
+    body = shlex.quote(json.dumps({"reason": ""}))
+    return {
+        "cli": f"vcctl queue {verb} {shlex.quote(name)}",
+        "curl": f'curl -X POST -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" -d {body} {shlex.quote(url)}',
+    }
+
+
+def _carry_out(request: HttpRequest, name: str, order: QueueCommand) -> HttpResponse:
+    try:
+        outcome = command_queue(name, order, by=actor(request), reason=request.POST.get("reason", ""))
+    except Queue.DoesNotExist:
+        return no_such_queue(request, name)
+    except NotAllowed as refusal:
+        return _show(request, name, order, {"refusal": refusal}, status=409)
+    except CommandFailed as problem:
+        return _show(request, name, order, {"failure": str(problem)}, status=500)
+    context: Context = {"done": outcome, "undo": _undo(outcome)}
+    if wants_fragment(request):
+        return _show(request, name, order, context)
+    messages.add_message(request, messages.SUCCESS if outcome.changed else messages.INFO, outcome.message)
+    return HttpResponseRedirect(next_url(request, reverse("queue", args=[name])))
+
+
+_BACK = {"Open": "open", "Closing": "close", "Closed": "close", "Suspended": "suspend"}
+
+
+def _undo(outcome: CommandOutcome) -> Context | None:
+    """The command that leads back to where the queue was, if there is one."""
+    before = next((change["from"] for change in outcome.queues if change["name"] == outcome.queue), "")
+    verb = "resume" if outcome.action is QueueCommand.SUSPEND and before == "Open" else _BACK.get(before)
+    if not outcome.changed or not verb:
+        return None
+    return {"verb": verb, "title": PROGRESS[verb], "url": reverse("queue-command", args=[outcome.queue, verb]), "state": before}
+
+
+@require_http_methods(["GET", "POST"])
+@page
+def bulk(request: HttpRequest) -> HttpResponse:
+    """The same for several queues: ?command=suspend&queue=a&queue=b. Each stands for itself: one that is refused stops no other."""
+    data = request.POST if request.method == "POST" else request.GET
+    order, names = command_named(data.get("command", "")), sorted(set(data.getlist("queue")))
+    if order is None or not names:
+        messages.warning(request, "Nothing was done: tick at least one queue and choose what to do.")
+        return HttpResponseRedirect(reverse("queues"))
+    for name in names:
+        access(request).require(Permission.OPERATE, name, f"{order.verb} it")
+    reason = request.POST.get("reason", "")
+    results = [_one(request, name, order, reason, dry_run=request.method != "POST") for name in names]
+    context = {
+        "verb": order.verb,
+        "title": PROGRESS[order.verb],
+        "meaning": MEANING[order.verb],
+        "names": names,
+        "results": results,
+        "able": sum(result["changes"] for result in results),
+        "users": sorted({user for result in results for user in result["users"]}),
+        "done": request.method == "POST",
+        "next": next_url(request, reverse("queues")),
+    }
+    return render(request, "queues/_bulk.html" if wants_fragment(request) else "queues/bulk.html", context)
+
+
+def _one(request: HttpRequest, name: str, order: QueueCommand, reason: str, *, dry_run: bool) -> Context:
+    result: Context = {"name": name, "changes": False, "users": [], "warnings": [], "queues": []}
+    try:
+        outcome = command_queue(name, order, by=actor(request), reason=reason, dry_run=dry_run)
+    except Queue.DoesNotExist:
+        return result | {"message": "is no longer there."}
+    except NotAllowed as refusal:
+        return result | {"message": refusal.message}
+    except CommandFailed as problem:
+        return result | {"message": str(problem)}
+    return result | {
+        "changes": outcome.changed,
+        "message": outcome.message,
+        "users": outcome.users,
+        "warnings": outcome.warnings,
+        "queues": outcome.queues,
+        "podgroups": outcome.podgroups,
+    }

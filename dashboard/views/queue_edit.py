@@ -1,0 +1,179 @@
+"""Create, change and delete a queue: by form or by YAML, judged while typing by the rules that judge every door."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST
+
+from dashboard.access import access, may_edit, may_operate, no_such_queue, page, see
+from dashboard.presenters import page_resources
+from dashboard.queue_form import QueueForm, differences, family, form_from_manifest, form_from_post, judge, manifest_from_yaml
+from dashboard.views.common import actor, wants_fragment
+from scheduler.admission.manifests import queue_manifest
+from scheduler.admission.violations import Rejected, Verdict, Violation
+from scheduler.domain.access import Forbidden, Permission
+from scheduler.models import Queue
+from scheduler.selectors.facts import admission_scene, queue_tree
+from scheduler.selectors.queues import queue_rows
+from scheduler.services.queues import StaleVersion, create_queue, delete_queue, update_queue
+
+Context = dict[str, Any]
+
+
+@require_http_methods(["GET", "POST"])
+@page
+def new(request: HttpRequest) -> HttpResponse:
+    parent = request.GET.get("parent", "root")
+    access(request).require(Permission.ADMINISTER, parent, "create a queue below it")
+    if request.method == "POST":
+        return _save(request, "")
+    return _render(
+        request,
+        "",
+        {"form": QueueForm(parent=parent), "yaml": yaml.safe_dump(QueueForm(name="my-queue", parent=parent).manifest(), sort_keys=False)},
+    )
+
+
+@require_http_methods(["GET", "POST"])
+@page
+def edit(request: HttpRequest, name: str) -> HttpResponse:
+    tree = queue_tree()
+    if name not in tree:
+        return no_such_queue(request, name)
+    _require_edit(request, name, "change it")
+    if request.method == "POST":
+        return _save(request, name)
+    manifest = queue_manifest(tree[name])
+    return _render(request, name, {"form": form_from_manifest(manifest), "yaml": _as_yaml(manifest)})
+
+
+def _require_edit(request: HttpRequest, name: str, doing: str) -> None:
+    see(request, name)
+    if not may_edit(request, name):
+        raise Forbidden(Permission.ADMINISTER, name, doing)
+
+
+def _as_yaml(manifest: object) -> str:
+    return yaml.safe_dump(manifest, sort_keys=False, allow_unicode=True)
+
+
+def _render(request: HttpRequest, name: str, context: Context, status: int = 200) -> HttpResponse:
+    board = queue_rows()
+    stored = Queue.objects.filter(name=name).first()
+    form: QueueForm = context["form"]
+    context |= {
+        "name": name,
+        "as_yaml": (request.POST if request.method == "POST" else request.GET).get("as") == "yaml",
+        "version": context.get("version") or (stored.resource_version if stored else ""),
+        "parents": [{"name": row.name, "depth": row.depth} for row in board.rows if row.name != name],
+        "lines": form.rows(page_resources(board)),
+        "family": family(form, queue_tree()),
+    }
+    return render(request, "queues/form.html", context, status=status)
+
+
+def _given(request: HttpRequest, name: str) -> tuple[QueueForm, object, str]:
+    """The form as typed, the manifest it stands for, and why there is none."""
+    if request.POST.get("as") == "yaml":
+        manifest, problem = manifest_from_yaml(request.POST.get("yaml", ""))
+        return QueueForm(name=name), manifest, problem
+    form = form_from_post(request.POST, name)
+    base = queue_manifest(tree[name]) if name and name in (tree := queue_tree()) else None
+    return form, form.manifest(base), ""
+
+
+def _save(request: HttpRequest, name: str) -> HttpResponse:
+    form, manifest, problem = _given(request, name)
+    context: Context = {"form": form, "yaml": request.POST.get("yaml", "")}
+    if problem:
+        return _render(request, name, context | {"verdict": _unreadable(problem)}, 400)
+    try:
+        if name:
+            version = request.POST.get("version", "")
+            saved = update_queue(name, manifest, by=actor(request), expected_version=int(version) if version.isdecimal() else None)
+        else:
+            saved = create_queue(manifest, by=actor(request))
+    except Rejected as refusal:
+        return _render(request, name, context | {"verdict": Verdict(refusal.violations, refusal.notices)}, 409 if refusal.by_state else 400)
+    except StaleVersion as conflict:
+        return _conflict(request, name, context, manifest, conflict)
+    except Queue.DoesNotExist:
+        return no_such_queue(request, name)
+    messages.success(request, saved.message)
+    for notice in saved.notices:
+        messages.warning(request, notice.message)
+    return HttpResponseRedirect(reverse("queue", args=[saved.queue.name]))
+
+
+def _unreadable(problem: str) -> Verdict:
+    return Verdict((Violation("unreadable", "", "yaml", problem, "correct the text"),))
+
+
+def _conflict(request: HttpRequest, name: str, context: Context, manifest: object, conflict: StaleVersion) -> HttpResponse:
+    """Somebody was faster. Both versions are shown; what was typed is kept, and sent again it replaces theirs."""
+    theirs = queue_manifest(queue_tree()[name])
+    return _render(
+        request,
+        name,
+        context
+        | {
+            "conflict": conflict.queue,
+            "differences": differences(manifest if isinstance(manifest, dict) else {}, theirs),
+            "version": conflict.queue.resource_version,
+        },
+        412,
+    )
+
+
+@require_POST
+@page
+def check(request: HttpRequest) -> HttpResponse:
+    """What the rules say of what is typed so far, as a fragment for the side of the form."""
+    name = request.POST.get("editing", "")
+    tree, facts = admission_scene()
+    if name and name not in tree:
+        return no_such_queue(request, name)
+    form, manifest, problem = _given(request, name)
+    verdict = _unreadable(problem) if problem else judge(manifest, tree, facts, name)
+    if not name and not form.name and request.POST.get("as") != "yaml":
+        verdict = Verdict(tuple(violation for violation in verdict.violations if violation.field != "metadata.name"), verdict.notices)
+    return render(request, "queues/_findings.html", {"verdict": verdict, "family": family(form, tree), "live": True})
+
+
+@require_http_methods(["GET", "POST"])
+@page
+def delete(request: HttpRequest, name: str) -> HttpResponse:
+    _require_edit(request, name, "delete it")
+    cascade = (request.POST if request.method == "POST" else request.GET).get("cascade") == "on"
+    context: Context = {"name": name, "cascade": cascade, "has_children": Queue.objects.filter(parent__name=name).exists()}
+    try:
+        deleted = delete_queue(name, cascade=cascade, by=actor(request), dry_run=request.method != "POST")
+    except Queue.DoesNotExist:
+        return no_such_queue(request, name)
+    except Rejected as refusal:
+        state = Queue.objects.values_list("state", flat=True).get(name=name)
+        context |= {
+            "blockers": refusal.violations,
+            "state": state,
+            "may_close": state in ("Open", "Suspended") and may_operate(request, name),
+        }
+    else:
+        if request.method == "POST":
+            messages.success(request, deleted.message)
+            return _redirect(request, reverse("queues"))
+        context |= {"deleted": deleted}
+    return render(request, "queues/_delete.html" if wants_fragment(request) else "queues/delete.html", context)
+
+
+def _redirect(request: HttpRequest, url: str) -> HttpResponse:
+    if wants_fragment(request):
+        answer = HttpResponse()
+        answer["HX-Redirect"] = url
+        return answer
+    return HttpResponseRedirect(url)

@@ -1,0 +1,152 @@
+"""/sessions/: how long sessions take and what each decided, as a file to run again; pausing and resuming them."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dashboard.access import access, page
+from dashboard.views.common import actor, wants_fragment
+from scheduler.domain.access import Forbidden, Permission
+from scheduler.domain.queues import ROOT
+from scheduler.models import ClusterState, SchedulingSession
+from scheduler.selectors.events import decisions_of, durations, kept_sessions, page_by_number, session_numbered, sessions_for, victims_of
+from scheduler.services.replays import NotKept, keep_next_sessions, scenario_text
+from scheduler.services.scheduling import pause_scheduling, resume_scheduling, set_period
+
+Context = dict[str, Any]
+ONLY = {"": "All", "decided": "Decided something", "failed": "Failed"}
+PARTS = {"read": "Read", "policy": "Policy", "think": "Think", "keep": "Keep", "write": "Write"}
+VERBS = {"pause": pause_scheduling, "resume": resume_scheduling}
+
+
+def _require_sight(request: HttpRequest) -> None:
+    if not access(request).may_anywhere(Permission.VIEW):
+        raise Forbidden(Permission.VIEW, ROOT, "see the sessions")
+
+
+@require_safe
+@page
+def sessions(request: HttpRequest) -> HttpResponse:
+    _require_sight(request)
+    only = request.GET.get("only", "") if request.GET.get("only") in ONLY else ""
+    before = request.GET.get("before", "")
+    feed = page_by_number(sessions_for(only), int(before) if before.isdecimal() else None, "number")
+    kept = kept_sessions([session.number for session in feed.rows])
+    context = {
+        "state": ClusterState.objects.get(pk=1),
+        "rows": [_row(session, session.number in kept) for session in feed.rows],
+        "only": only,
+        "choices": ONLY,
+        "older": urlencode({name: value for name, value in (("only", only), ("before", feed.older)) if value}) if feed.older else "",
+        "is_first": not before,
+        "may_operate": access(request).may(Permission.OPERATE, ROOT),
+        "is_cluster_admin": access(request).is_cluster_admin,
+    }
+    return render(request, "sessions/list.html", context)
+
+
+def _row(session: SchedulingSession, is_kept: bool) -> Context:
+    parts = {key: session.durations.get(key, 0.0) for key in PARTS}
+    whole = sum(session.durations.values())
+    return {
+        "row": session,
+        "whole": round(whole, 1),
+        "parts": [{"title": PARTS[key], "ms": round(ms, 1)} for key, ms in parts.items() if ms],
+        "spans": _spans(parts, whole),
+        "binds": session.counts.get("binds", 0),
+        "evictions": session.counts.get("evictions", 0),
+        "lost": session.counts.get("lost", 0),
+        "kept": is_kept,
+    }
+
+
+def _spans(parts: dict[str, float], whole: float) -> list[Context]:
+    """Where each part begins and how wide it is, in thousandths of the session."""
+    spans, x = [], 0
+    for shade, (key, ms) in enumerate(parts.items()):
+        width = int(ms * 1000 / whole) if whole else 0
+        spans.append({"x": x, "width": width, "shade": shade, "title": f"{PARTS[key]} {ms:.1f} ms"})
+        x += width
+    return spans
+
+
+@require_safe
+@page
+def duration_data(request: HttpRequest) -> HttpResponse:
+    """For the chart: times, and a column of milliseconds for each part."""
+    _require_sight(request)
+    rows = durations()
+    data: Context = {"times": [at.timestamp() for at, _, _ in rows], "numbers": [number for _, number, _ in rows]}
+    data["parts"] = [{"key": key, "title": title, "ms": [row.get(key, 0) for _, _, row in rows]} for key, title in PARTS.items()]
+    return JsonResponse(data)
+
+
+@require_safe
+@page
+def session(request: HttpRequest, number: int) -> HttpResponse:
+    _require_sight(request)
+    found = session_numbered(number)
+    if found is None:
+        words = f"There is no session {number}. Old ones are tidied away; the newest are on the sessions page."
+        return render(request, "404.html", {"missing": words}, status=404)
+    seen = access(request).visible
+    context = {
+        "session": found,
+        **_row(found, number in kept_sessions([number])),
+        "all_parts": sorted(found.durations.items(), key=lambda part: -part[1]),
+        "counts": found.counts,
+        "decisions": decisions_of(found, seen),
+        "victims": victims_of(found, seen),
+        "may_save": access(request).sees_everything,
+    }
+    return render(request, "sessions/session.html", context)
+
+
+@require_safe
+@page
+def scenario(request: HttpRequest, number: int) -> HttpResponse:
+    """The whole cluster as the session saw it: for who may see all of it."""
+    if not access(request).sees_everything:
+        raise Forbidden(Permission.VIEW, ROOT, "save a session with all queues in it")
+    try:
+        text = scenario_text(number)
+    except NotKept as problem:
+        return render(request, "404.html", {"missing": str(problem)}, status=404)
+    headers = {"Content-Disposition": f'attachment; filename="session-{number}.json"'}
+    return HttpResponse(text, content_type="application/json", headers=headers)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@page
+def command(request: HttpRequest, verb: str) -> HttpResponse:
+    access(request).require_cluster(Permission.OPERATE, f"{verb} scheduling")
+    if request.method == "POST":
+        changed = VERBS[verb](by=actor(request), reason=request.POST.get("reason", "")[:1024])
+        words = f"Scheduling is {verb}d." if changed else f"Scheduling was {verb}d already."
+        (messages.success if changed else messages.info)(request, words)
+        return redirect("sessions")
+    context = {"verb": verb, "state": ClusterState.objects.get(pk=1)}
+    return render(request, "sessions/_command.html" if wants_fragment(request) else "sessions/command.html", context)
+
+
+@require_POST
+@page
+def settings(request: HttpRequest) -> HttpResponse:
+    """The period of sessions, or that the next ones are kept."""
+    try:
+        if "keep" in request.POST:
+            keep_next_sessions(int(request.POST["keep"]), by=actor(request))
+            messages.success(request, f"The next {request.POST['keep']} sessions will be kept.")
+        else:
+            set_period(float(request.POST.get("period", "")), by=actor(request))
+            messages.success(request, f"Sessions run every {float(request.POST['period']):g} s from now on.")
+    except ValueError as problem:
+        words = str(problem)
+        messages.error(request, words if "give" in words else "Give a number of seconds such as 1 or 2.5.")
+    return redirect("sessions")

@@ -1,0 +1,148 @@
+"""/jobs/-/new/: submit a job by form or YAML, with a check before sending, or as a clone of an old one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from dashboard.access import access, page
+from dashboard.amounts import with_unit
+from dashboard.job_form import JobForm, form_from_manifest, form_from_post, next_name, queue_choices
+from dashboard.job_rows import amounts_text
+from dashboard.views.common import actor
+from scheduler.admission.violations import Rejected
+from scheduler.domain.access import Permission
+from scheduler.models import Job, PriorityClass
+from scheduler.scenarios.documents import POLICY_LIMIT, DocumentError, read_document
+from scheduler.selectors.job_page import gang_named
+from scheduler.selectors.manifests import stored_job
+from scheduler.selectors.queues import queue_rows
+from scheduler.services.forecast import Forecast, Prospect, forecast_job
+from scheduler.services.jobs import submit_job
+
+Context = dict[str, Any]
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@page
+def new(request: HttpRequest) -> HttpResponse:
+    choices = queue_choices(queue_rows(), access(request))
+    if request.method == "POST":
+        return _posted(request, choices)
+    manifest = _begun(request, choices)
+    form = form_from_manifest(manifest)
+    as_yaml = form is None or request.GET.get("as") == "yaml"
+    return _render(request, choices, form or JobForm(), _text(manifest), as_yaml)
+
+
+def _begun(request: HttpRequest, choices: list[Any]) -> dict[str, Any]:
+    """What the page begins with: a clone, or an empty job in the queue that was asked for."""
+    old = _cloned(request)
+    if old is not None:
+        return old
+    asked = request.GET.get("queue", "")
+    queue = asked if any(choice.name == asked for choice in choices) else (choices[0].name if choices else "")
+    return JobForm(queue=queue, namespace="default").manifest()
+
+
+def _cloned(request: HttpRequest) -> dict[str, Any] | None:
+    namespace, _, name = request.GET.get("clone", "").partition("/")
+    gang = gang_named(namespace, name) if name else None
+    if gang is None or gang.job is None or not access(request).may(Permission.VIEW, gang.queue.name):
+        return None
+    manifest = stored_job(gang.job)
+    stem = name.rpartition("-")[0] or name
+    taken = Job.objects.filter(namespace=namespace, name__startswith=stem).values_list("name", flat=True)[:5000]
+    manifest["metadata"]["name"] = next_name(name, taken)
+    return manifest
+
+
+def _text(manifest: object) -> str:
+    return yaml.safe_dump(manifest, sort_keys=False, allow_unicode=True, width=120)
+
+
+def _posted(request: HttpRequest, choices: list[Any]) -> HttpResponse:
+    as_yaml, form, text = request.POST.get("as") == "yaml", form_from_post(request.POST), request.POST.get("yaml", "")
+    manifest, problem = _manifest(as_yaml, form, text)
+    wanted = request.POST.get("do", "check")
+    if wanted == "turn" and not problem:
+        return _turned(request, choices, manifest, as_yaml)
+    if problem:
+        return _render(request, choices, form, text, as_yaml, problem=problem)
+    if wanted == "submit":
+        try:
+            return _submit(request, manifest)
+        except Rejected as refusal:
+            verdict = Forecast(Prospect.REFUSED, "It can not be submitted as it is.", violations=refusal.violations)
+            return _render(request, choices, form, text, as_yaml, verdict=verdict)
+    return _render(request, choices, form, text, as_yaml, verdict=forecast_job(manifest, by=actor(request)))
+
+
+def _manifest(as_yaml: bool, form: JobForm, text: str) -> tuple[Any, str]:
+    if not as_yaml:
+        return form.manifest(), ""
+    try:
+        document = read_document(text, POLICY_LIMIT)
+    except DocumentError as error:
+        return None, f"The YAML can not be read: {error}"
+    return (document, "") if isinstance(document, dict) else (None, "The YAML must be one job: a mapping with kind, metadata and spec.")
+
+
+def _turned(request: HttpRequest, choices: list[Any], manifest: Any, was_yaml: bool) -> HttpResponse:
+    """From the form to YAML, or back where the form can show it."""
+    form = form_from_manifest(manifest)
+    if was_yaml and form is None:
+        problem = "The form shows jobs with one task of one container and no policies. This one has more: it stays YAML."
+        return _render(request, choices, JobForm(), _text(manifest), True, problem=problem)
+    return _render(request, choices, form or JobForm(), _text(manifest), not was_yaml)
+
+
+def _submit(request: HttpRequest, manifest: Any) -> HttpResponse:
+    submitted = submit_job(manifest, by=actor(request))
+    messages.success(request, f"{submitted.job} is submitted to {submitted.job.queue.name}.")
+    return redirect("job", submitted.job.namespace, submitted.job.name)
+
+
+def _render(
+    request: HttpRequest, choices: list[Any], form: JobForm, text: str, as_yaml: bool, *, verdict: Forecast | None = None, problem: str = ""
+) -> HttpResponse:
+    context: Context = {
+        "choices": choices,
+        "form": form,
+        "yaml": text,
+        "as_yaml": as_yaml,
+        "problem": problem,
+        "verdict": verdict,
+        "failing": [_check(check) for check in verdict.checks if not check.passed] if verdict else [],
+        "passing": sum(1 for check in verdict.checks if check.passed) if verdict else 0,
+        "verdict_title": _TITLES[verdict.prospect] if verdict else "",
+        "request_words": amounts_text(verdict.request) if verdict else "",
+        "alternatives": [choice for choice in choices if choice.name != form.queue][:5] if _is_about_the_queue(verdict) else [],
+        "priority_classes": list(PriorityClass.objects.values_list("name", "value")),
+    }
+    return render(request, "jobs/new.html", context, status=400 if problem else 200)
+
+
+_TITLES = {
+    Prospect.STARTS: "Starts now",
+    Prospect.MAKES_ROOM: "Starts when others have made room",
+    Prospect.WAITS: "Waits",
+    Prospect.NEVER: "Can never run",
+    Prospect.REFUSED: "Can not be submitted",
+}
+
+
+def _check(check: Any) -> Context:
+    figures = {"need": check.need, "free": max(0, check.free), "limit": check.limit}
+    return {"name": check.name, "level": check.level, **{name: with_unit(check.resource, amount) for name, amount in figures.items()}}
+
+
+def _is_about_the_queue(verdict: Forecast | None) -> bool:
+    if verdict is None:
+        return False
+    return verdict.code.startswith("Queue") or any(item.rule_id.startswith("queue") for item in verdict.violations)

@@ -1,0 +1,208 @@
+"""/users/: accounts, groups, and who has which role on which queue, with what is inherited from where."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
+from django.db.models import Count
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dashboard.access import access, page
+from dashboard.views.common import actor, next_url
+from scheduler.admission.violations import Rejected, in_words
+from scheduler.domain.access import Access, Forbidden, Permission, Role
+from scheduler.domain.queues import ROOT
+from scheduler.models import ApiToken, Grant, Queue
+from scheduler.selectors.access import access_of, effective_grants, grants_of, queue_parents
+from scheduler.services.access import grant_role, revoke_grant
+from scheduler.services.people import delete_group, delete_user, save_group, save_user
+
+Context = dict[str, Any]
+PAGE = 100
+ROLES = {
+    Role.VIEWER: "sees the queue, its jobs and figures",
+    Role.SUBMITTER: "and submits jobs, and stops his own",
+    Role.ADMIN: "and opens, closes, suspends, edits what is below, and grants roles",
+}
+
+
+def _require_any_admin(request: HttpRequest) -> Access:
+    """Grants are the business of whoever administers at least one queue."""
+    mine = access(request)
+    if not mine.may_anywhere(Permission.ADMINISTER):
+        raise Forbidden(Permission.ADMINISTER, ROOT, "manage users and roles")
+    return mine
+
+
+@require_safe
+@page
+def users(request: HttpRequest) -> HttpResponse:
+    mine = _require_any_admin(request)
+    text, after = request.GET.get("q", "").strip(), request.GET.get("after", "")
+    found = get_user_model().objects.order_by("username")
+    if text:
+        found = found.filter(username__icontains=text)
+    rows = list(found.filter(username__gt=after).prefetch_related("groups", "grants__queue")[: PAGE + 1])
+    context = {
+        "users": rows[:PAGE],
+        "further": rows[PAGE - 1].get_username() if len(rows) > PAGE else "",
+        "groups": Group.objects.annotate(members=Count("user")).prefetch_related("grants__queue").order_by("name")[:PAGE],
+        "q": text,
+        "is_cluster_admin": mine.is_cluster_admin,
+    }
+    return render(request, "users/list.html", context)
+
+
+@require_safe
+@page
+def grants(request: HttpRequest) -> HttpResponse:
+    """Who may do what on one queue: granted there, or inherited from above."""
+    mine = _require_any_admin(request)
+    name = request.GET.get("queue", ROOT)
+    if not mine.may(Permission.VIEW, name) or not Queue.objects.filter(name=name).exists():
+        name = next(iter(sorted(_administered(mine))), ROOT)
+    context = {
+        "queue": name,
+        "queues": sorted(_administered(mine)),
+        "grants": [{"row": grant, "inherited": inherited} for grant, inherited in effective_grants(name)],
+        "roles": ROLES.items(),
+        "may_grant": mine.may(Permission.ADMINISTER, name),
+        "people": list(get_user_model().objects.filter(is_active=True).order_by("username").values_list("username", flat=True)[:500]),
+        "groups": list(Group.objects.order_by("name").values_list("name", flat=True)[:500]),
+    }
+    return render(request, "users/grants.html", context)
+
+
+def _administered(mine: Access) -> set[str]:
+    names = set(queue_parents())
+    return names if mine.everything else {name for name in names if mine.may(Permission.ADMINISTER, name)}
+
+
+@require_POST
+@page
+def grant(request: HttpRequest) -> HttpResponse:
+    kind, _, name = request.POST.get("who", "").partition(":")
+    queue = request.POST.get("queue", ROOT)
+    user, group = ("", name) if kind == "group" else (name, "")
+    try:
+        made = grant_role(user=user, group=group, role=request.POST.get("role", ""), queue=queue, by=actor(request))
+        messages.success(request, f"{name} is {made.role} on {queue} and below.")
+    except Rejected as refusal:
+        messages.error(request, in_words(refusal.violations))
+    except Queue.DoesNotExist:
+        messages.error(request, f"There is no queue {queue}.")
+    return redirect(next_url(request, "/users/-/grants/"))
+
+
+@require_POST
+@page
+def revoke(request: HttpRequest, number: int) -> HttpResponse:
+    found = Grant.objects.select_related("queue", "user", "group").filter(pk=number).first()
+    if found is None:
+        messages.info(request, "That grant was revoked already.")
+    else:
+        revoke_grant(found, by=actor(request))
+        messages.success(request, f"{found.user or found.group} is no longer {found.role} on {found.queue.name}.")
+    return redirect(next_url(request, "/users/-/grants/"))
+
+
+# Accounts and groups
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@page
+def new_user(request: HttpRequest) -> HttpResponse:
+    access(request).require_cluster(Permission.ADMINISTER, "manage users")
+    problems: list[str] = []
+    if request.method == "POST":
+        given = {"username": request.POST.get("username", "").strip(), "password": request.POST.get("password", ""), **_fields(request)}
+        problems = _tried(lambda: save_user(given, by=actor(request)))
+        if not problems:
+            messages.success(request, f"The account {given['username']} is made. Grant it a role, so that it sees something.")
+            return redirect("user", given["username"])
+    return render(
+        request,
+        "users/new.html",
+        {"problems": problems, "given": request.POST, "groups": Group.objects.order_by("name")},
+        status=400 if problems else 200,
+    )
+
+
+def _fields(request: HttpRequest) -> Context:
+    return {
+        "email": request.POST.get("email", "").strip(),
+        "isActive": request.POST.get("active") == "1",
+        "isClusterAdmin": request.POST.get("cluster_admin") == "1",
+        "groups": request.POST.getlist("groups"),
+    }
+
+
+def _tried(act: Callable[[], Any]) -> list[str]:
+    try:
+        act()
+    except Rejected as refusal:
+        return [violation.message for violation in refusal.violations]
+    return []
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@page
+def user(request: HttpRequest, name: str) -> HttpResponse:
+    mine = _require_any_admin(request)
+    found = get_user_model().objects.filter(username=name).first()
+    if found is None:
+        return render(request, "404.html", {"missing": f"There is no account {name}."}, status=404)
+    problems: list[str] = []
+    if request.method == "POST":
+        problems = _tried(lambda: _change(request, name))
+        if not problems:
+            messages.success(request, "Kept.")
+            return redirect(
+                "users" if request.POST.get("do") == "delete" else "user", *([] if request.POST.get("do") == "delete" else [name])
+            )
+        found.refresh_from_db()
+    context = {
+        "found": found,
+        "problems": problems,
+        "grants": grants_of(found),
+        "groups": [(group, group in found.groups.all()) for group in Group.objects.order_by("name")],
+        "is_cluster_admin": mine.is_cluster_admin,
+        "tokens": ApiToken.objects.filter(user=found.pk, revoked_at=None) if mine.is_cluster_admin else [],
+        "sees_everything": access_of(found).sees_everything,
+        "roles": ROLES.items(),
+        "queues": sorted(_administered(mine)),
+    }
+    return render(request, "users/user.html", context, status=400 if problems else 200)
+
+
+def _change(request: HttpRequest, name: str) -> None:
+    if request.POST.get("do") == "delete":
+        delete_user(name, by=actor(request))
+        return
+    password = request.POST.get("password", "")
+    save_user({**_fields(request), **({"password": password} if password else {})}, by=actor(request), username=name)
+
+
+@require_POST
+@page
+def group(request: HttpRequest) -> HttpResponse:
+    """Make a group, set its members, or delete it."""
+    name = request.POST.get("name", "").strip()
+    members = [member for member in request.POST.get("members", "").replace(",", " ").split() if member]
+    acts: dict[str, Callable[[], Any]] = {
+        "create": lambda: save_group({"name": name, "members": members}, by=actor(request)),
+        "change": lambda: save_group({"members": members}, by=actor(request), name=name),
+        "delete": lambda: delete_group(name, by=actor(request)),
+    }
+    problems = _tried(acts.get(request.POST.get("do", ""), acts["create"]))
+    for problem in problems:
+        messages.error(request, problem)
+    if not problems:
+        messages.success(request, f"The group {name} is {'deleted' if request.POST.get('do') == 'delete' else 'kept'}.")
+    return redirect("users")

@@ -1,0 +1,53 @@
+"""Live rows of jobs and nodes. Pages take them as news and ask again for what they show; programs read them as they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Count, Max
+
+from scheduler.models import Change, Pod, PodGroup
+from scheduler.models.workload import LIVE_PHASES
+from scheduler.selectors.nodes import node_rows
+
+_MOST_JOBS = 1000
+
+Presented = dict[str, dict[str, Any]]
+
+
+def present_live_jobs() -> Presented:
+    """The newest jobs that have not ended; and one row that changes with whatever else does, so that nobody misses an end."""
+    groups = PodGroup.objects.filter(phase__in=LIVE_PHASES).order_by("-pk")
+    columns = ("namespace", "name", "queue__name", "owner", "phase", "reason_code")
+    rows = {f"{row[0]}/{row[1]}": _live_job(row) for row in groups.values_list(*columns)[:_MOST_JOBS]}
+    newest = Change.objects.aggregate(newest=Max("pk"))["newest"] or 0
+    return {**rows, "*": {"key": "*", "changes": newest}}
+
+
+def _live_job(row: Any) -> dict[str, Any]:
+    namespace, name, queue, owner, phase, reason = row
+    return {"key": f"{namespace}/{name}", "queue": queue, "owner": owner, "phase": phase, "reason": reason}
+
+
+def present_one_job(key: str) -> Presented:
+    namespace, _, name = key.partition("/")
+    group = PodGroup.objects.select_related("queue", "job").filter(namespace=namespace, name=name).first()
+    if group is None:
+        return {}
+    members = dict(Pod.objects.filter(podgroup=group).order_by().values_list("phase").annotate(number=Count("pk")))
+    job = {"phase": group.job.phase, "message": group.job.message} if group.job else None
+    reason = {"code": group.reason_code, "message": group.reason_message, "session": group.reason_session}
+    return {key: {"key": key, "queue": group.queue.name, "phase": group.phase, "job": job, "members": members, "reason": reason}}
+
+
+def present_live_nodes() -> Presented:
+    return {
+        node.name: {
+            "key": node.name,
+            "state": node.state,
+            "pods": node.pods,
+            "allocatable": node.allocatable.to_quantities(),
+            "used": node.used.to_quantities(),
+        }
+        for node in node_rows()
+    }

@@ -1,0 +1,58 @@
+"""/admin/: superusers read everything there and change nothing."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib import admin
+from django.test import Client
+
+from scheduler.models import ApiToken, Job, Queue
+from tests.dashboard.work import signed_in, small_cluster
+
+pytestmark = [pytest.mark.django_db]
+
+
+@pytest.fixture(autouse=True)
+def cluster() -> None:
+    small_cluster()
+
+
+def test_every_table_can_be_read():
+    client: Client = signed_in("admin")
+    paths = [f"/admin/{model._meta.app_label}/{model._meta.model_name}/" for model in admin.site._registry]
+    assert len(paths) > 25
+
+    assert {path: client.get(path).status_code for path in paths} == dict.fromkeys(paths, 200)
+
+
+def test_nothing_can_be_changed_added_or_deleted():
+    client, job = signed_in("admin"), Job.objects.get(name="train-1")
+    place = f"/admin/scheduler/job/{job.pk}"
+
+    answers = [
+        client.post(f"{place}/change/", {"name": "x"}),
+        client.post(f"{place}/delete/", {"post": "yes"}),
+        client.get("/admin/scheduler/queue/add/"),
+    ]
+
+    assert [answer.status_code for answer in answers] == [403, 403, 403]
+    assert client.get(f"{place}/change/").status_code == 200
+    assert Job.objects.get(pk=job.pk).name == "train-1"
+    assert Queue.objects.filter(name="vision").exists()
+
+
+@pytest.mark.parametrize("who", ["ruth", "sam", "vera"])
+def test_others_do_not_get_in(who: str):
+    assert signed_in(who).get("/admin/").status_code == 302
+
+
+def test_secrets_are_on_no_page():
+    signed_in("sam").post("/account/tokens/", {"name": "laptop", "scope": "read", "days": ""})
+    token = ApiToken.objects.get()
+
+    page = signed_in("admin").get(f"/admin/scheduler/apitoken/{token.pk}/change/").content.decode()
+    account = signed_in("admin").get(f"/admin/auth/user/{token.user_id}/change/").content.decode()
+
+    assert "laptop" in page
+    assert token.digest not in page
+    assert "pbkdf2" not in account

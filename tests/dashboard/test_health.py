@@ -1,0 +1,85 @@
+"""/healthz and /readyz, as a load balancer reads them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from scheduler.models import ClusterState
+from scheduler.services.setup import ensure_builtin_objects
+from tests.dashboard.conftest import RedisServer, free_port
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cluster(db: None, redis_server: RedisServer) -> None:
+    ensure_builtin_objects()
+    ClusterState.objects.update(last_session_at=timezone.now(), period_seconds=1.0)
+
+
+def session_ended_ago(seconds: float) -> None:
+    ClusterState.objects.update(last_session_at=timezone.now() - timedelta(seconds=seconds))
+
+
+def test_healthz_answers_without_sign_in(client: Client):
+    answer = client.get("/healthz")
+
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+
+
+@pytest.mark.usefixtures("cluster")
+class TestReady:
+    def test_ready_when_all_parts_answer(self, client: Client):
+        answer = client.get("/readyz")
+
+        assert answer.status_code == 200
+        assert answer.json()["status"] == "ok"
+        assert set(answer.json()["checks"]) == {"database", "redis", "sessions"}
+
+    def test_not_ready_when_the_last_session_is_more_than_ten_periods_old(self, client: Client):
+        session_ended_ago(12)
+
+        answer = client.get("/readyz")
+
+        assert answer.status_code == 503
+        assert "12 s ago" in answer.json()["checks"]["sessions"]["message"]
+
+    def test_a_longer_period_allows_an_older_session(self, client: Client):
+        session_ended_ago(12)
+        ClusterState.objects.update(period_seconds=5.0)
+
+        assert client.get("/readyz").status_code == 200
+
+    def test_paused_counts_as_ready(self, client: Client):
+        session_ended_ago(3600)
+        ClusterState.objects.update(paused=True)
+
+        answer = client.get("/readyz")
+
+        assert answer.status_code == 200
+        assert answer.json()["checks"]["sessions"]["message"] == "paused"
+
+    def test_not_ready_before_the_first_session(self, client: Client):
+        ClusterState.objects.update(last_session_at=None)
+
+        answer = client.get("/readyz")
+
+        assert answer.status_code == 503
+        assert "No session has run yet" in answer.json()["checks"]["sessions"]["message"]
+
+    def test_not_ready_without_redis_and_the_others_are_still_told(self, client: Client, settings: Any):
+        settings.REDIS_URL = f"redis://127.0.0.1:{free_port()}/0"
+
+        answer = client.get("/readyz")
+
+        assert answer.status_code == 503
+        assert {name: check["ok"] for name, check in answer.json()["checks"].items()} == {
+            "database": True,
+            "redis": False,
+            "sessions": True,
+        }

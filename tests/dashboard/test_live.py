@@ -1,0 +1,307 @@
+"""The websocket, from a service's commit to the page, through the real channel layer on a real Redis."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from channels.testing import WebsocketCommunicator
+from django.contrib.sessions.models import Session
+from django.db import transaction
+from django.test import Client as Browser
+
+from dashboard import live
+from dashboard.asgi import application
+from scheduler import notify
+from scheduler.models import Grant, PodGroup, Queue, QueueFigures
+from tests.dashboard.conftest import RedisServer
+from tests.dashboard.sample import GPU, add_gang, add_queue, add_user, amounts, load_tree
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("redis_server")]
+
+Message = dict[str, Any]
+
+
+@pytest.fixture
+def cookie() -> str:
+    load_tree()
+    return cookie_of(add_user("reader"))
+
+
+def cookie_of(user: Any) -> str:
+    browser = Browser()
+    browser.force_login(user)
+    return browser.cookies["sessionid"].value
+
+
+def socket(cookie: str | None, origin: str = "http://localhost") -> WebsocketCommunicator:
+    headers = [(b"origin", origin.encode()), (b"host", b"localhost")]
+    if cookie:
+        headers.append((b"cookie", f"sessionid={cookie}".encode()))
+    return WebsocketCommunicator(application, "/ws/v1/", headers=headers)
+
+
+@contextlib.asynccontextmanager
+async def page(cookie: str, *topics: str) -> AsyncIterator[WebsocketCommunicator]:
+    opened = socket(cookie)
+    accepted, _ = await opened.connect()
+    assert accepted
+    if topics:
+        await opened.send_json_to({"type": "subscribe", "topics": list(topics)})
+    try:
+        yield opened
+    finally:
+        await opened.disconnect()
+
+
+async def next_of(opened: WebsocketCommunicator, *kinds: str) -> Message:
+    """The next message of one of these kinds; heartbeats and others are passed over."""
+    async with asyncio.timeout(60):
+        while True:
+            message: Message = json.loads(await opened.receive_from(timeout=60))
+            if message["type"] in kinds:
+                return message
+
+
+async def until(opened: WebsocketCommunicator, wanted: Any) -> Message:
+    while not wanted(message := await next_of(opened, "delta", "snapshot")):
+        pass
+    return message
+
+
+def row_of(message: Message, name: str) -> Message | None:
+    return next((row for row in message["rows"] if row["key"] == name), None)
+
+
+def allocate(name: str, gpus: int) -> None:
+    """What a session does for a page: figures in one transaction, news on commit."""
+    with transaction.atomic():
+        QueueFigures.objects.filter(queue__name=name).update(allocated=amounts(gpus, 53, "300Gi"))
+        notify.queues_changed([name])
+
+
+async def test_a_page_gets_the_whole_tree_and_then_only_what_changed(cookie: str):
+    async with page(cookie, "queues") as opened:
+        snapshot = await next_of(opened, "snapshot")
+        await sync_to_async(allocate)("vision", 9)
+        delta = await until(opened, lambda message: row_of(message, "vision"))
+
+    assert [row["key"] for row in snapshot["rows"]][:2] == ["root", "default"]
+    assert (snapshot["topic"], snapshot["seq"], snapshot["gone"]) == ("queues", 1, [])
+    assert delta["type"] == "delta"
+    assert delta["seq"] == 2
+    assert [row["key"] for row in delta["rows"]] == ["vision"]
+    assert delta["rows"][0]["resources"][GPU]["allocated"] == "9"
+
+
+async def test_what_one_page_is_told_the_other_is_told_too(cookie: str):
+    async with page(cookie, "queues") as one, page(cookie, "queues") as other:
+        await next_of(one, "snapshot")
+        await next_of(other, "snapshot")
+        await sync_to_async(allocate)("vision", 11)
+
+        for opened in (one, other):
+            delta = await until(opened, lambda message: row_of(message, "vision"))
+            assert row_of(delta, "vision")["resources"][GPU]["text"] == "11 of 32 GPU"
+
+
+async def test_a_deleted_queue_is_named_in_gone_and_a_new_one_arrives(cookie: str):
+    def replace() -> None:
+        with transaction.atomic():
+            Queue.objects.filter(name="default").delete()
+            add_queue("incoming")
+            notify.queues_changed(["default", "incoming"])
+
+    async with page(cookie, "queues") as opened:
+        await next_of(opened, "snapshot")
+        await sync_to_async(replace)()
+        delta = await until(opened, lambda message: row_of(message, "incoming"))
+
+    assert delta["gone"] == ["default"]
+
+
+async def test_nothing_is_told_of_a_transaction_that_was_rolled_back(cookie: str):
+    def think_again() -> None:
+        with contextlib.suppress(ZeroDivisionError), transaction.atomic():
+            allocate("vision", 30)
+            raise ZeroDivisionError
+
+    async with page(cookie, "queues") as opened:
+        await next_of(opened, "snapshot")
+        await sync_to_async(think_again)()
+        await sync_to_async(allocate)("language", 31)
+        delta = await next_of(opened, "delta")
+
+    assert [row["key"] for row in delta["rows"]] == ["language"]
+
+
+async def test_a_queues_own_topic_carries_that_queue_alone(cookie: str):
+    async with page(cookie, "queue:vision") as opened:
+        snapshot = await next_of(opened, "snapshot")
+
+    assert [row["key"] for row in snapshot["rows"]] == ["vision"]
+
+
+async def test_a_new_gang_changes_the_counts_of_its_queue_and_of_those_above(cookie: str):
+    def submit() -> None:
+        with transaction.atomic():
+            add_gang("vision", "more", phase="Pending")
+            notify.jobs_changed(["default/more"])
+
+    async with page(cookie, "queues") as opened:
+        await next_of(opened, "snapshot")
+        await sync_to_async(submit)()
+        delta = await until(opened, lambda message: row_of(message, "vision"))
+
+    assert {row["key"]: row["subtree"]["pending"] for row in delta["rows"]} == {"vision": 1, "research": 2, "root": 3}
+
+
+async def test_resync_sends_the_topic_whole_again(cookie: str):
+    async with page(cookie, "queues") as opened:
+        first = await next_of(opened, "snapshot")
+        await opened.send_json_to({"type": "resync", "topic": "queues"})
+        again = await next_of(opened, "snapshot")
+
+    assert again["rows"] == first["rows"]
+    assert again["seq"] == first["seq"] + 1
+
+
+async def test_there_is_a_heartbeat(cookie: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(live, "HEARTBEAT_SECONDS", 0.2)
+    async with page(cookie, "queues") as opened:
+        assert await next_of(opened, "heartbeat") == {"type": "heartbeat"}
+
+
+@pytest.mark.parametrize(
+    "request_text",
+    [
+        "not json",
+        "[]",
+        '{"type": "order", "topics": ["queues"]}',
+        '{"type": "subscribe"}',
+        '{"type": "subscribe", "topics": [1]}',
+        "x" * 20_000,
+    ],
+    ids=["no JSON", "no object", "unknown type", "no topics", "topic that is no text", "too long"],
+)
+async def test_a_request_that_can_not_be_read_is_answered_and_the_socket_lives_on(cookie: str, request_text: str):
+    async with page(cookie) as opened:
+        await opened.send_to(text_data=request_text)
+        refusal = await next_of(opened, "refused")
+        await opened.send_json_to({"type": "subscribe", "topics": ["queues"]})
+        await next_of(opened, "snapshot")
+
+    assert "Not understood" in refusal["message"]
+
+
+@pytest.mark.parametrize("topic", ["secrets", "queue:", "queue:../etc", "job:x y", "queues:all"])
+async def test_an_unknown_topic_is_refused_by_name(cookie: str, topic: str):
+    async with page(cookie, topic) as opened:
+        refusal = await next_of(opened, "refused")
+
+    assert refusal["topic"] == topic
+
+
+async def test_who_is_not_signed_in_is_not_let_in():
+    accepted, code = await socket(None).connect()
+
+    assert (accepted, code) == (False, 4401)
+
+
+async def test_a_page_of_another_origin_is_not_let_in(cookie: str):
+    accepted, _ = await socket(cookie, origin="https://elsewhere.example").connect()
+
+    assert not accepted
+
+
+async def test_who_may_see_one_branch_hears_of_that_branch_only(cookie: str):
+    narrow = await sync_to_async(lambda: cookie_of(add_user("narrow", queue="research")))()
+    async with page(narrow, "queues", "queue:serving", "queue:vision") as opened:
+        messages = [await next_of(opened, "snapshot", "refused") for _ in range(3)]
+        await sync_to_async(allocate)("serving", 1)
+        await sync_to_async(allocate)("vision", 10)
+        delta = await next_of(opened, "delta")
+
+    snapshots = {message["topic"]: message for message in messages}
+    assert {row["key"] for row in snapshots["queues"]["rows"]} == {"research", "vision", "language"}
+    assert snapshots["queue:serving"]["type"] == "refused"
+    assert [row["key"] for row in delta["rows"]] == ["vision"]
+
+
+async def test_jobs_of_queues_out_of_sight_are_not_named_when_they_come_or_go(cookie: str):
+    def come_and_go() -> None:
+        with transaction.atomic():
+            PodGroup.objects.filter(name="report-1").update(phase="Completed")
+            PodGroup.objects.filter(name="label").update(phase="Completed")
+            notify.jobs_changed()
+
+    narrow = await sync_to_async(lambda: cookie_of(add_user("narrow", queue="research")))()
+    async with page(narrow, "jobs") as opened:
+        snapshot = await next_of(opened, "snapshot")
+        await sync_to_async(come_and_go)()
+        delta = await until(opened, lambda message: message["gone"])
+
+    assert {row["queue"] for row in snapshot["rows"] if "queue" in row} == {"language", "vision"}
+    assert delta["gone"] == ["default/label"]
+
+
+async def test_a_grant_that_is_taken_away_closes_the_topic(cookie: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(live, "SESSION_CHECK_SECONDS", 0.1)
+    async with page(cookie, "queue:vision") as opened:
+        await next_of(opened, "snapshot")
+        await Grant.objects.all().adelete()
+        refusal = await next_of(opened, "refused")
+
+    assert refusal["topic"] == "queue:vision"
+
+
+async def test_signing_out_closes_the_socket(cookie: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(live, "SESSION_CHECK_SECONDS", 0.1)
+    async with page(cookie, "queues") as opened:
+        await next_of(opened, "snapshot")
+        await Session.objects.all().adelete()
+        while (output := await opened.receive_output(timeout=60))["type"] != "websocket.close":
+            pass
+
+    assert output["code"] == 4401
+
+
+async def test_a_redis_that_was_away_is_found_again_and_news_flows(cookie: str, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(live, "SWEEP_SECONDS", 3600.0)  # so that only news, not looking again, can bring the change
+    live.Hub._hubs.clear()
+    async with page(cookie, "queues") as opened:
+        await next_of(opened, "snapshot")
+        redis_server.stop()
+        await sync_to_async(allocate)("vision", 12)  # nobody hears of this one, and the service does not mind
+        redis_server.start()
+        delta = None
+        for gpus in range(13, 33):  # the layer needs a moment to come back
+            await sync_to_async(allocate)("vision", gpus)
+            with contextlib.suppress(TimeoutError):
+                delta = await asyncio.wait_for(asyncio.shield(asyncio.ensure_future(next_of(opened, "delta"))), 1)
+                break
+
+    assert delta
+    assert row_of(delta, "vision")
+
+
+async def test_what_was_missed_while_redis_was_away_is_found_by_looking_again(
+    cookie: str, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(live, "SWEEP_SECONDS", 0.2)
+    live.Hub._hubs.clear()
+    redis_server.stop()
+    try:
+        async with page(cookie, "queues") as opened:
+            await next_of(opened, "snapshot")
+            await sync_to_async(allocate)("vision", 17)
+            delta = await next_of(opened, "delta")
+    finally:
+        redis_server.start()
+
+    assert row_of(delta, "vision")["resources"][GPU]["allocated"] == "17"
