@@ -1,0 +1,163 @@
+"""Manners everywhere: accessible by axe's rules in light and dark, the keyboard, small screens, slow networks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.server import ROOT, ConsoleServer
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+Opens = Callable[..., Page]
+
+AXE = (ROOT / "static" / "vendor" / "axe-core" / "axe.min.js").read_text()
+PAGES = [
+    "/",
+    "/queues/",
+    "/queues/?view=table",
+    "/queues/?view=map",
+    "/queues/?resource=gpu",
+    "/queues/language/",
+    "/queues/research/",
+    "/queues/batch/activity/",
+    "/queues/vision/access/",
+    "/queues/vision/history/",
+    "/queues/vision/yaml/",
+    "/queues/vision/actions/",
+    "/queues/vision/edit/",
+    "/queues/-/new/?as=yaml",
+    "/queues/vision/close/",
+    "/queues/research/delete/",
+    "/queues/-/commands/?command=suspend&queue=vision&queue=batch",
+    "/components/",
+    "/queues/nothing/",
+]
+
+
+def violations(page: Page) -> list[str]:
+    """What axe finds against WCAG 2.2 AA and its best practices; run in the page's own world, past its policy against foreign script."""
+    found = page.evaluate(f"() => {{ {AXE}; return axe.run(document, {{ resultTypes: ['violations'] }}); }}")
+    return [
+        f"{problem['id']}: {node['html'][:160]} ({node['failureSummary'][:200]})"
+        for problem in found["violations"]
+        for node in problem["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(signed_in: Opens, scheme: str):
+    page = signed_in("/components/", color_scheme=scheme, reduced_motion="reduce")
+    found: dict[str, list[str]] = {}
+    for path in PAGES:
+        page.goto(path)
+        if page.locator("#pill").count():
+            expect(page.locator("#pill")).to_have_text("Live")
+        if problems := violations(page):
+            found[path] = problems
+
+    assert found == {}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_in_dialogs(signed_in: Opens, scheme: str):
+    page = signed_in("/queues/", color_scheme=scheme, reduced_motion="reduce")
+    expect(page.locator("#pill")).to_have_text("Live")
+    page.get_by_role("link", name="Actions for vision").click()
+    expect(page.locator("#dialog").get_by_role("link", name="Suspend…")).to_be_visible()
+    assert violations(page) == []
+    page.locator("#dialog").get_by_role("link", name="Suspend…").click()
+    expect(page.locator("#dialog").get_by_role("button", name="Suspend vision")).to_be_visible()
+    assert violations(page) == []
+    page.keyboard.press("Escape")
+    page.keyboard.press("Control+k")
+    expect(page.locator("#palette")).to_be_visible()
+    assert violations(page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_on_the_sign_in_page(console: ConsoleServer, new_context: Any, scheme: str):
+    page = new_context(color_scheme=scheme).new_page()
+    page.goto(f"{console.url}/accounts/login/")
+
+    assert violations(page) == []
+
+
+def test_the_palette_goes_to_a_queue(signed_in: Opens):
+    page = signed_in("/")
+    expect(page.locator("#pill")).to_have_text("Live")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("lngu")
+    expect(page.locator('#palette-list [aria-selected="true"]')).to_contain_text("language")
+    page.keyboard.press("Enter")
+
+    page.wait_for_url("**/queues/language/")
+
+
+def test_the_sheet_of_shortcuts_and_going_by_letters(signed_in: Opens):
+    page = signed_in("/")
+    expect(page.locator("#pill")).to_have_text("Live")
+    page.keyboard.press("?")
+    expect(page.get_by_role("heading", name="Keyboard")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("g")
+    page.keyboard.press("q")
+
+    page.wait_for_url("**/queues/")
+
+
+def test_a_row_is_ticked_and_its_actions_opened_from_the_keyboard(signed_in: Opens):
+    page = signed_in("/queues/")
+    expect(page.locator("#pill")).to_have_text("Live")
+    page.locator('tr[data-key="root"]').focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press(" ")
+    expect(page.get_by_label("Select default")).to_be_checked()
+    page.keyboard.press(".")
+
+    expect(page.locator("#dialog").get_by_role("heading", name="default")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/queues/", "/queues/research/", "/queues/language/", "/queues/vision/edit/", "/components/", "/queues/vision/close/"]
+)
+def test_at_360_pixels_nothing_sticks_out(signed_in: Opens, path: str):
+    page = signed_in(path, viewport={"width": 360, "height": 740})
+
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_on_a_slow_network_the_page_is_there_first_and_live_later(signed_in: Opens):
+    page = signed_in("/components/")
+    slow = page.context.new_cdp_session(page)
+    slow.send("Network.enable")
+    slow.send(
+        "Network.emulateNetworkConditions", {"offline": False, "latency": 400, "downloadThroughput": 50_000, "uploadThroughput": 20_000}
+    )
+    page.goto("/queues/", wait_until="commit")
+
+    expect(page.locator('tr[data-key="vision"] .figure').first).to_have_text("8 of 32 GPU")
+    expect(page.locator("#pill")).to_have_text("Live", timeout=30_000)
+
+
+def test_nothing_moves_when_the_page_comes_alive(signed_in: Opens):
+    page = signed_in("/components/")
+    page.add_init_script("""
+        window.shift = 0;
+        new PerformanceObserver((list) => { for (const entry of list.getEntries()) window.shift += entry.value; }).observe({ type: "layout-shift", buffered: true });
+    """)
+    for path in ("/", "/queues/", "/queues/language/"):
+        page.goto(path)
+        expect(page.locator("#pill")).to_have_text("Live")
+        page.wait_for_timeout(300)
+        assert page.evaluate("window.shift") < 0.02, path
+
+
+def test_axe_itself_is_not_blind(signed_in: Opens):
+    page = signed_in("/queues/vision/")
+    page.evaluate("document.querySelector('h1').insertAdjacentHTML('afterend', '<img src=\"/static/img/favicon.svg\">')")
+
+    assert any(problem.startswith("image-alt") for problem in violations(page))
