@@ -1,0 +1,40 @@
+"""python -m tests.bench [--json] [--quick] [--only PART]: how fast a session is, against a naive twin, and how it grows."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+
+from tests.bench.parts import PARTS
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of tables")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the sizes, for trying the benchmark itself")
+    parser.add_argument("--repeat", type=int, default=7, help="repetitions of each measurement (default 7)")
+    parser.add_argument("--only", choices=sorted(PARTS), action="append", help="only this part; may be given several times")
+    options = parser.parse_args(arguments)
+    answer: dict[str, object] = {"python": platform.python_version(), "machine": platform.machine(), "quick": options.quick}
+    for name in options.only or PARTS:
+        rows = PARTS[name](0.1 if options.quick else 1.0, options.repeat)
+        answer[name] = rows
+        if not options.json:
+            _print(name, rows)
+    if options.json:
+        print(json.dumps(answer, indent=2))
+    return 0
+
+
+def _print(name: str, rows: list[dict[str, object]]) -> None:
+    print(f"\n{name}")
+    for row in rows:
+        figures = "  ".join(f"{key}={value}" for key, value in row.items() if key != "what")
+        print(f"  {row['what']:<64} {figures}")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,144 @@
+"""The parts of the benchmark: whole sessions, the twin, growth, each action alone, memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from scheduler.domain.snapshot import Snapshot
+from scheduler.engine import open_session, run_session
+from scheduler.engine.actions import ACTIONS
+from scheduler.engine.policy import DEFAULT_POLICY
+from scheduler.scenarios.clusters import Cluster
+from tests.bench.api import api
+from tests.bench.clusters import Size, busy, contended, roomy
+from tests.bench.database import sessions_end_to_end
+from tests.bench.measuring import Timing, after, interleaved, peak_memory
+from tests.bench.submits import submits
+from tests.bench.twin import Twin
+
+Row = dict[str, object]
+Part = Callable[[float, int], list[Row]]
+
+THOUSAND = Size()
+TEN_THOUSAND = Size(nodes=10_000, pending=500, running=100_000)
+ONES = Size(largest_gang=1)
+CLAIM = Size(nodes=10_000, running=100_000, largest_gang=16)
+
+
+def scaled(size: Size, scale: float) -> Size:
+    return size if scale == 1 else size.times(nodes=scale, pending=scale, running=scale)
+
+
+def warm(cluster: Cluster) -> Snapshot:
+    """A resident snapshot: its sums are in step, as the scheduler keeps them between sessions."""
+    snapshot = cluster.snapshot()
+    _ = snapshot.aggregates
+    return snapshot
+
+
+def session(snapshot: Snapshot, actions: tuple[str, ...] | None = None) -> Callable[[], object]:
+    return partial(run_session, snapshot, DEFAULT_POLICY, actions)
+
+
+def _row(what: str, timing: Timing, **more: object) -> Row:
+    return {"what": what, **timing.as_json(), **more}
+
+
+def sessions(scale: float, repetitions: int) -> list[Row]:
+    """Whole sessions with the full default policy, the snapshot resident."""
+    scenarios = {
+        "1,000 nodes, 1,000 pending in gangs, 10,000 running, 100 queues": roomy(scaled(THOUSAND, scale)),
+        "1,000 nodes, 1,000 pending one by one, 10,000 running, 100 queues": roomy(scaled(ONES, scale)),
+        "10,000 nodes, 500 pending in gangs, 100,000 running, 100 queues": roomy(scaled(TEN_THOUSAND, scale)),
+        "10,000 full nodes, a gang of 16 reclaims from 100,000 running": contended(scaled(CLAIM, scale)),
+    }
+    snapshots = {name: warm(cluster) for name, cluster in scenarios.items()}
+    timings = interleaved({name: session(snapshot) for name, snapshot in snapshots.items()}, repetitions)
+    rows = []
+    for name, timing in timings.items():
+        outcome = run_session(snapshots[name], DEFAULT_POLICY)
+        decided = {"binds": len(outcome.binds), "evictions": len(outcome.evictions), "reservations": len(outcome.reservations)}
+        rows.append(_row(name, timing, **decided, perSecond=round((len(outcome.binds) + len(outcome.reservations)) / timing.cpu)))
+    return rows
+
+
+def twin(scale: float, repetitions: int) -> list[Row]:
+    """The engine and the naive twin in one run; ratios are of processor time, pair by pair."""
+    rows: list[Row] = []
+    for name, size in (("gangs", THOUSAND), ("one by one", ONES)):
+        cluster = roomy(scaled(size, scale))
+        snapshot = warm(cluster)
+        outcome = run_session(snapshot, DEFAULT_POLICY)
+        same = Twin(cluster).run() == {bind.pod: bind.node for bind in outcome.binds}
+        timings = interleaved({"engine": session(snapshot), "twin": lambda cluster=cluster: Twin(cluster).run()}, min(repetitions, 5))
+        ratios = sorted(slow / fast for slow, fast in zip(timings["twin"].processor, timings["engine"].processor, strict=True))
+        pods = len(outcome.binds)
+        rows.append(_row(f"engine, {name}", timings["engine"], podsPerSecond=round(pods / timings["engine"].cpu)))
+        spread = {"ratio": round(ratios[len(ratios) // 2], 1), "ratioMin": round(ratios[0], 1), "ratioMax": round(ratios[-1], 1)}
+        rows.append(_row(f"twin, {name}", timings["twin"], podsPerSecond=round(pods / timings["twin"].cpu), **spread, samePlacements=same))
+    return rows
+
+
+def growth(scale: float, repetitions: int) -> list[Row]:
+    """Ten times of one thing at a time; ratios are of processor time, within one run."""
+    base = scaled(Size(nodes=1_000, pending=200, running=10_000, queues=50), scale)
+    sizes = {"base": base, **{f"10 x {name}": base.times(**{name: 10}) for name in ("nodes", "queues", "pending", "running")}}
+    snapshots = {name: warm(roomy(size)) for name, size in sizes.items()}
+    timings = interleaved({name: session(snapshot) for name, snapshot in snapshots.items()}, repetitions)
+    before = timings["base"].cpu
+    aims = {"10 x nodes": 3.0, "10 x queues": 1.6, "10 x pending": 14.0, "10 x running": 1.3}
+    return [_row(name, timing, ratio=round(timing.cpu / before, 2), aim=aims.get(name, "")) for name, timing in timings.items()]
+
+
+def actions(scale: float, repetitions: int) -> list[Row]:
+    """Each action alone, in a session just opened, on a cluster that gives it work."""
+    rows: list[Row] = []
+    work = {
+        "enqueue": roomy(scaled(THOUSAND, scale)),
+        "allocate": busy(scaled(THOUSAND, scale), "admitted"),
+        "preempt": busy(scaled(THOUSAND, scale), "preempt"),
+        "reclaim": contended(scaled(CLAIM, scale), admitted=True),
+        "shed": busy(scaled(THOUSAND, scale), "starving"),
+        "backfill": busy(scaled(THOUSAND, scale), "best-effort"),
+    }
+    for action, cluster in work.items():
+        snapshot = warm(cluster)
+        timing = after(partial(open_session, snapshot, DEFAULT_POLICY), ACTIONS[action], repetitions)
+        outcome = run_session(snapshot, DEFAULT_POLICY, (action,))
+        counts = {"binds": len(outcome.binds), "evictions": len(outcome.evictions), "phaseChanges": len(outcome.phase_changes)}
+        rows.append(_row(action, timing, **counts))
+    crowd = warm(busy(scaled(THOUSAND, scale), "everybody"))
+    rows.append(
+        _row("reclaim, 200 gangs at once", after(partial(open_session, crowd, DEFAULT_POLICY), ACTIONS["reclaim"], min(repetitions, 3)))
+    )
+    opening = after(lambda: None, lambda _: open_session(snapshot, DEFAULT_POLICY), repetitions)
+    return [*rows, _row("opening a session", opening)]
+
+
+def memory(scale: float, _: int) -> list[Row]:
+    """Peak bytes of building a snapshot, of a session on it, and of the twin."""
+    rows: list[Row] = []
+    for name, size in (("1,000 nodes, 11,000 pods", THOUSAND), ("10,000 nodes, 100,500 pods", TEN_THOUSAND)):
+        cluster = roomy(scaled(size, scale))
+        snapshot = warm(cluster)
+        rows.append({"what": f"snapshot, {name}", "peakMB": _megabytes(peak_memory(partial(warm, cluster)))})
+        rows.append({"what": f"session, {name}", "peakMB": _megabytes(peak_memory(session(snapshot)))})
+    rows.append({"what": "twin, 1,000 nodes, 11,000 pods", "peakMB": _megabytes(peak_memory(lambda: Twin(roomy(scaled(THOUSAND, scale)))))})
+    return rows
+
+
+def _megabytes(count: int) -> float:
+    return round(count / 1e6, 1)
+
+
+PARTS: dict[str, Part] = {
+    "sessions": sessions,
+    "twin": twin,
+    "growth": growth,
+    "actions": actions,
+    "memory": memory,
+    "database": sessions_end_to_end,
+    "submits": submits,
+    "api": api,
+}

@@ -1,0 +1,79 @@
+"""The console at size: a tree of 1,000 queues against `json.dumps` of its rows, and a thousand sockets against bare ones. Reported, not asserted."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.test import Client
+
+from dashboard.fragments import queue_table_rows
+from dashboard.presenters import page_resources, present_queues
+from scheduler.models import PodGroup, Queue, QueueFigures
+from scheduler.selectors.queues import queue_rows
+from tests.dashboard.sample import amounts, load_tree
+
+TEAMS, PER_TEAM, GANGS = 40, 25, 10_000
+
+
+def grow() -> None:
+    """1,040 queues on three levels with figures, and 10,000 gangs in them."""
+    load_tree()
+    root = Queue.objects.get(name="root")
+    teams = Queue.objects.bulk_create(Queue(name=f"team-{team:02}", parent=root, weight=team + 1) for team in range(TEAMS))
+    leaves = Queue.objects.bulk_create(
+        Queue(name=f"{team.name}-{number:02}", parent=team, deserved=amounts(number, 4 * number, f"{16 * number}Gi"))
+        for team in teams
+        for number in range(PER_TEAM)
+    )
+    QueueFigures.objects.bulk_create(
+        QueueFigures(
+            queue=queue,
+            allocated=amounts(place % 9, place % 77, f"{place % 300}Gi"),
+            deserved=amounts(4, 40, "200Gi"),
+            request=amounts(9, 80, "300Gi"),
+        )
+        for place, queue in enumerate([*teams, *leaves])
+    )
+    phases = ("Pending", "Running", "Completed")
+    PodGroup.objects.bulk_create(
+        PodGroup(namespace="default", name=f"gang-{number}", queue=leaves[number % len(leaves)], phase=phases[number % 3])
+        for number in range(GANGS)
+    )
+
+
+def median_ms(work: Callable[[], Any], times: int = 7) -> float:
+    taken = []
+    for _ in range(times):
+        began = time.perf_counter()
+        work()
+        taken.append((time.perf_counter() - began) * 1000)
+    return statistics.median(taken)
+
+
+@pytest.mark.django_db
+def test_the_tree_of_a_thousand_queues():
+    grow()
+    client = Client()
+    client.force_login(get_user_model().objects.create(username="admin", is_superuser=True))
+    board = queue_rows()
+    rows = list(present_queues(board).values())
+    page = client.get("/queues/")
+    dumped = median_ms(lambda: json.dumps(rows))
+    parts = {
+        "read from the database": median_ms(queue_rows),
+        "present": median_ms(lambda: present_queues(board)),
+        "draw": median_ms(lambda: queue_table_rows(rows, page_resources(board))),
+        "the whole page": median_ms(lambda: client.get("/queues/")),
+    }
+
+    print(
+        f"\n{len(rows)} queues, {GANGS} gangs; the page has {len(page.content) / 1e6:.2f} MB; json.dumps of its rows takes {dumped:.1f} ms"
+    )
+    for part, taken in parts.items():
+        print(f"  {part:24} {taken:7.1f} ms  {taken / dumped:4.1f} x json.dumps")

@@ -1,0 +1,146 @@
+"""The rules of the whole suite: which tests run where, in which order, and what happens when something they need is missing.
+
+Markers (a test wears at most one of `postgres`, `processes`, `browser`):
+
+- none                     runs on SQLite: a real file with the settings of production (WAL, IMMEDIATE), so threads may share it.
+- `@pytest.mark.postgres`  runs on PostgreSQL, wherever it stands and however pytest was called. Use `db` or `transactional_db` as always;
+                           nothing else is needed. The marked tests run in a second pytest process (tests/postgres.py) and are reported
+                           here. The server is TEST_DATABASE_URL or comes from a wheel. To use a debugger, run all on PostgreSQL:
+                           `DATABASE_URL=postgres://… python -m pytest tests/services/test_x.py --pdb`.
+- `@pytest.mark.both_databases`  runs twice, as `test_x[sqlite]` and `test_x[postgresql]`; for a whole file `pytestmark = [...]`.
+- `@pytest.mark.processes` starts the real processes; use the `postgres_database` fixture for an empty PostgreSQL database's address.
+- `@pytest.mark.browser`   drives Chromium through pytest-playwright (`page`, `context`, `browser`); runs last, because Playwright keeps an
+                           event loop running that asyncio tests after it would trip over.
+- `@pytest.mark.long`      runs only with `--long` (`make test-long`).
+
+In parallel: `-n 2 --dist loadfile --no-loadscope-reorder`, which keeps files together and the order (`--dist loadgroup` would be the obvious
+choice, but groups nothing with pytest 9.2: pytest-xdist issue 1386). `make test` does this.
+
+Without Chromium or PostgreSQL their tests are skipped and the summary says so; in CI (`CI=true`) they fail.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import postgres
+
+_ORDER = ("processes", "", "postgres", "browser")  # by mark; processes first, as the slowest lot
+_CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+def chromium() -> str | None:
+    """The installed browser; Playwright's own download is not used."""
+    return next((path for name in _CHROMIUM_NAMES if (path := shutil.which(name))), None)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="run the long forms of the tests too")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "both_databases: runs on SQLite and on PostgreSQL")
+    reports = os.environ.get(postgres.REPORTS_FILE)
+    if reports:
+        config.pluginmanager.register(postgres.ReportWriter(config, Path(reports)))
+    elif not postgres.is_this_session_on_postgres():
+        config.pluginmanager.register(postgres.Delegate(config))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if any(metafunc.definition.iter_markers("both_databases")):
+        metafunc.fixturenames.append("database_kind")
+        metafunc.parametrize("database_kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+
+
+@pytest.hookimpl(trylast=True)  # after pytest-django, which sorts too
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--long"):
+        _leave_out_long_forms(config, items)
+    items.sort(key=lambda item: _ORDER.index(_kind(item)))  # stable: files stay together
+
+
+def _leave_out_long_forms(config: pytest.Config, items: list[pytest.Item]) -> None:
+    long = [item for item in items if item.get_closest_marker("long")]
+    items[:] = [item for item in items if item not in long]
+    config.hook.pytest_deselected(items=long)
+
+
+def _kind(item: pytest.Item) -> str:
+    return next((kind for kind in _ORDER if kind and item.get_closest_marker(kind)), "")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    missing = _WHAT_IS_MISSING.get(_kind(item), lambda: "")()
+    if missing and os.environ.get("CI"):
+        pytest.fail(f"{missing}; in CI that is a failure", pytrace=False)
+    if missing:
+        pytest.skip(missing)
+
+
+def _missing_chromium() -> str:
+    return "" if chromium() else "no Chromium found: install the package “chromium” to run the browser tests"
+
+
+def _missing_postgres() -> str:
+    try:
+        return "" if postgres.is_this_session_on_postgres() else postgres.server_url() and ""
+    except postgres.NoPostgresError as reason:
+        return str(reason)
+
+
+_WHAT_IS_MISSING: dict[str, Callable[[], str]] = {"browser": _missing_chromium, "postgres": _missing_postgres}
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """SQLite tests use a file: an in-memory database locks whole tables as soon as a second thread looks."""
+    from django.db import connection
+
+    if connection.vendor == "sqlite":
+        connection.settings_dict["TEST"]["NAME"] = str(tmp_path_factory.mktemp("database") / "test.sqlite3")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def audit_log_is_emptied_between_tests() -> Iterator[None]:
+    """The database refuses to delete audit rows; emptying the tables after a transactional test is the one thing that may.
+
+    The triggers are back at once: the flush ends with the signal that puts them in place.
+    """
+    from django.db import connection
+    from django.test import TransactionTestCase
+
+    from scheduler.models.triggers import AUDIT_TRIGGERS
+
+    teardown = TransactionTestCase._fixture_teardown
+
+    def flush(case: TransactionTestCase) -> None:
+        on_table = " ON scheduler_auditentry" if connection.vendor == "postgresql" else ""
+        with connection.cursor() as cursor:
+            for name in AUDIT_TRIGGERS:
+                cursor.execute(f"DROP TRIGGER IF EXISTS {name}{on_table}")
+        teardown(case)
+
+    TransactionTestCase._fixture_teardown = flush
+    yield
+    TransactionTestCase._fixture_teardown = teardown
+
+
+@pytest.fixture
+def postgres_database(request: pytest.FixtureRequest) -> str:
+    """The address of an empty PostgreSQL database, for tests that start processes of their own."""
+    missing = _missing_postgres()
+    if missing:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(missing)
+    worker = getattr(request.config, "workerinput", {}).get("workerid", "main")
+    return postgres.new_database(f"fumarole_processes_{worker}")
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args(browser_type_launch_args: dict[str, object]) -> dict[str, object]:
+    return {**browser_type_launch_args, "executable_path": chromium(), "args": ["--no-sandbox", "--disable-dev-shm-usage"]}

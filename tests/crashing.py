@@ -1,0 +1,218 @@
+"""python -m tests.crashing KILLS SEED: a scheduler that is killed over and over again while it works; what is broken afterwards, as JSON.
+
+Each worker is a process of its own that runs sessions, carries decisions out, hears what the cluster reports, submits jobs and gives
+orders to queues, with the code that the real workers run. It is killed (SIGKILL) at a random moment; then the rules are checked, and the
+next one takes over where it stopped. DATABASE_URL says where; without it SQLite under VAR_DIR.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+BORN = 0.25  # a worker lives at least about so long, so that it gets to work
+
+
+def main(kills: int, seed: int) -> dict[str, Any]:
+    _prepare()
+    from django.db import connection
+
+    dice, broken = random.Random(seed), []
+    for number in range(kills):
+        connection.close()  # a connection must not be shared with a child
+        child = _start(lambda number=number: _work(seed * 10_000 + number))
+        time.sleep(BORN + dice.random() * 0.7)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        broken += [f"after kill {number}: {problem}" for problem in _problems()]
+    connection.close()
+    child = _start(_settle)
+    _, status = os.waitpid(child, 0)
+    broken += [] if status == 0 else [f"the last worker ended with status {status}"]
+    return {"broken": broken + _problems() + _leftovers(), **_figures()}
+
+
+def _prepare() -> None:
+    import django
+    from django.core.management import call_command
+
+    django.setup()
+    call_command("migrate", verbosity=0)
+    from django.conf import settings
+
+    settings.CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
+    from scheduler.services import scheduling
+    from tests.histories import build_cluster
+
+    scheduling._ask = lambda: None  # there is no broker here; the workers look by themselves
+    build_cluster()
+
+
+def _start(work: Callable[[], None]) -> int:
+    child = os.fork()
+    if child:
+        return child
+    try:
+        work()
+        os._exit(0)
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+        os._exit(1)
+
+
+def _work(seed: int) -> None:
+    """Until it is killed."""
+    from tests.histories import History
+
+    history = History(seed)
+    while True:
+        _turn()
+        history.submit()
+        history.command_a_queue_and_note_it()
+        history.step()
+
+
+def _turn() -> None:
+    from scheduler.services.commands import execute_pending
+    from scheduler.services.dispatch import dispatch
+    from scheduler.services.observe import observe
+    from scheduler.services.sessions import run_scheduling_session
+
+    run_scheduling_session("tick")
+    dispatch()
+    observe()
+    execute_pending()
+
+
+def _settle() -> None:
+    """The last worker is left alone until it has had its say: it takes over when the lease of the one before has run out."""
+    from scheduler.models import SchedulingSession
+
+    before = SchedulingSession.objects.latest("number").number
+    until = time.monotonic() + 60
+    while SchedulingSession.objects.filter(state="Done", number__gt=before).count() < 2:
+        assert time.monotonic() < until, "no worker took over"
+        _turn()
+        time.sleep(0.05)
+
+
+def _problems() -> list[str]:
+    from tests.histories import broken_rules, half_gangs
+
+    return [*broken_rules(), *half_gangs(), *_bound_twice()]
+
+
+def _bound_twice() -> list[str]:
+    """The cluster and the database name the same node for every pod, and no pod has two places open."""
+    from django.db.models import Count
+
+    from scheduler.models import Decision, Pod, SimulatedPod
+
+    open_binds = Decision.objects.filter(kind="Bind", done_at=None).exclude(pod=None)
+    twice = open_binds.values_list("pod_name").annotate(number=Count("pk")).filter(number__gt=1, pod__phase="Binding")
+    places = dict(SimulatedPod.objects.filter(leaving=False).values_list("pod_id", "node_name"))
+    stored = dict(Pod.objects.filter(pk__in=places, phase__in=("Bound", "Running")).values_list("pk", "node__name"))
+    moved = [f"pod {pk} is on {places[pk]} and should be on {node}" for pk, node in stored.items() if places[pk] != node]
+    return [*(f"{name} is bound twice" for name, _ in twice), *moved]
+
+
+def _leftovers() -> list[str]:
+    from scheduler.models import Command, Queue, SchedulingSession
+
+    states = set(SchedulingSession.objects.values_list("state", flat=True))
+    problems = [f"sessions are {sorted(states)}"] if not states <= {"Done", "TakenOver"} else []
+    if Command.objects.filter(result="Pending").exists():
+        problems.append("an order was lost")
+    wishes = {"OpenQueue": "Open", "CloseQueue": "Closed", "SuspendQueue": "Suspended", "ResumeQueue": "Open"}
+    for queue in Queue.objects.exclude(name="root"):
+        last = Command.objects.filter(target_kind="Queue", target_name=queue.name, result="Done").order_by("-executed_at", "-id").first()
+        if last and wishes[last.action] != queue.wish and not _from_above(last, queue):
+            problems.append(f"{queue.name} is wished {queue.wish} after {last.action}")
+    noted = Command.objects.exclude(reason="").values_list("reason", flat=True)
+    problems += [f"the order {reason} was given twice" for reason in {reason for reason in noted if list(noted).count(reason) > 1}]
+    return problems
+
+
+def _from_above(last: Any, queue: Any) -> bool:
+    """A later order to a queue above may have changed this one too; its effect says so."""
+    from scheduler.models import Command
+
+    later = Command.objects.filter(result="Done", id__gt=last.id)
+    return any(change["name"] == queue.name for command in later for change in (command.effect or {}).get("queues", []))
+
+
+def _figures() -> dict[str, Any]:
+    from scheduler.models import Command, Decision, SchedulingSession
+
+    return {
+        "sessions": SchedulingSession.objects.count(),
+        "takenOver": SchedulingSession.objects.filter(state="TakenOver").count(),
+        "binds": Decision.objects.filter(kind="Bind").count(),
+        "evictions": Decision.objects.filter(kind="Evict").count(),
+        "commands": Command.objects.count(),
+    }
+
+
+def stopped_past_its_lease() -> dict[str, Any]:
+    """Two workers: the first is stopped (SIGSTOP) between thinking and writing, the second takes over, the first goes on (SIGCONT)."""
+    _prepare()
+    from django.db import connection
+
+    from scheduler.models import Decision, Pod, SchedulingSession
+    from tests.worlds import job
+
+    job("train", replicas=3)
+    connection.close()
+    first = _start(_stop_before_writing)
+    os.waitpid(first, os.WUNTRACED)  # it has stopped itself
+    connection.close()
+    second = _start(_take_over)
+    _, status = os.waitpid(second, 0)
+    os.kill(first, signal.SIGCONT)
+    _, late = os.waitpid(first, 0)
+    return {
+        "secondEnded": status,
+        "firstEnded": late,
+        "sessions": list(SchedulingSession.objects.order_by("number").values_list("state", flat=True)),
+        "tokens": list(SchedulingSession.objects.order_by("number").values_list("fencing_token", flat=True)),
+        "bindsByToken": sorted(Decision.objects.filter(kind="Bind").values_list("session__fencing_token", flat=True)),
+        "phases": sorted(Pod.objects.values_list("phase", flat=True)),
+    }
+
+
+def _stop_before_writing() -> None:
+    from scheduler.services import sessions
+
+    think = sessions.run_session
+
+    def think_and_stop(*args: Any) -> Any:
+        outcome = think(*args)
+        assert outcome.binds
+        os.kill(os.getpid(), signal.SIGSTOP)
+        return outcome
+
+    sessions.run_session = think_and_stop  # type: ignore[assignment]
+    assert sessions.SessionRunner().run() is None, "it wrote although its lease was gone"
+
+
+def _take_over() -> None:
+    from scheduler.services.sessions import SessionRunner
+
+    runner, until = SessionRunner(), time.monotonic() + 60
+    while runner.run() is None:
+        assert time.monotonic() < until, "the lease was never free"
+        time.sleep(0.05)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
+    answer = stopped_past_its_lease() if sys.argv[1] == "stop" else main(int(sys.argv[1]), int(sys.argv[2]))
+    print(json.dumps(answer))

