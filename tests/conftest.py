@@ -16,6 +16,9 @@ Markers (a test wears at most one of `postgres`, `processes`, `browser`):
 In parallel: `-n 2 --dist loadfile --no-loadscope-reorder`, which keeps files together and the order (`--dist loadgroup` would be the obvious
 choice, but groups nothing with pytest 9.2: pytest-xdist issue 1386). `make test` does this.
 
+A test with real processes or a browser that fails is tried once more, because a swamped machine can starve either; the summary lists it as
+RERUN, and it fails if it fails twice.
+
 Without Chromium or PostgreSQL their tests are skipped and the summary says so; in CI (`CI=true`) they fail.
 """
 
@@ -31,6 +34,7 @@ import pytest
 from tests import postgres
 
 _ORDER = ("processes", "", "postgres", "browser")  # by mark; processes first, as the slowest lot
+_TRIED_TWICE = ("processes", "browser")
 _CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -63,6 +67,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not config.getoption("--long"):
         _leave_out_long_forms(config, items)
     items.sort(key=lambda item: _ORDER.index(_kind(item)))  # stable: files stay together
+    for item in items:
+        if _kind(item) in _TRIED_TWICE:
+            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 def _leave_out_long_forms(config: pytest.Config, items: list[pytest.Item]) -> None:
