@@ -59,7 +59,7 @@ def is_in_sight(sight: Sight, topic: str, key: str, row: str) -> bool:
     if sight is None or kind in ("nodes", "cluster"):
         return True
     if kind in ("jobs", "job"):
-        return key == EVERYTHING or json.loads(row).get("queue") in sight
+        return json.loads(row).get("queue") in sight
     return key in sight
 
 

@@ -4,29 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import Count, Max
+from django.db.models import Count
 
-from scheduler.models import Change, Pod, PodGroup
+from scheduler.models import Pod, PodGroup
 from scheduler.models.workload import LIVE_PHASES
 from scheduler.selectors.nodes import node_rows
+from scheduler.selectors.pulses import Pulses
 
 _MOST_JOBS = 1000
+_pulses = Pulses()  # topics are read by one thread of the process
 
 Presented = dict[str, dict[str, Any]]
 
 
 def present_live_jobs() -> Presented:
-    """The newest jobs that have not ended; and one row that changes with whatever else does, so that nobody misses an end."""
+    """The newest jobs that have not ended; and for each queue a row that changes with whatever else does: nobody misses an end."""
     groups = PodGroup.objects.filter(phase__in=LIVE_PHASES).order_by("-pk")
-    columns = ("namespace", "name", "queue__name", "owner", "phase", "reason_code")
+    columns = ("namespace", "name", "queue__name", "owner", "phase", "job__phase", "reason_code", "reason_message")
     rows = {f"{row[0]}/{row[1]}": _live_job(row) for row in groups.values_list(*columns)[:_MOST_JOBS]}
-    newest = Change.objects.aggregate(newest=Max("pk"))["newest"] or 0
-    return {**rows, "*": {"key": "*", "changes": newest}}
+    pulses = {f"*/{queue}": {"key": f"*/{queue}", "queue": queue, "changes": number} for queue, number in _pulses.read().items()}
+    return {**rows, **pulses}
 
 
 def _live_job(row: Any) -> dict[str, Any]:
-    namespace, name, queue, owner, phase, reason = row
-    return {"key": f"{namespace}/{name}", "queue": queue, "owner": owner, "phase": phase, "reason": reason}
+    namespace, name, queue, owner, phase, job, reason, words = row
+    return {"key": f"{namespace}/{name}", "queue": queue, "owner": owner, "phase": phase, "job": job, "reason": reason, "message": words}
 
 
 def present_one_job(key: str) -> Presented:

@@ -16,7 +16,6 @@ from django.views.decorators.http import require_safe
 
 from dashboard.access import access, page
 from dashboard.differences import differences, line_differences
-from dashboard.views.common import live_topic
 from scheduler.domain.access import Forbidden, Permission
 from scheduler.domain.queues import ROOT
 from scheduler.models import AuditEntry
@@ -41,7 +40,6 @@ def activity(request: HttpRequest) -> HttpResponse:
         "events": [{"row": event, "url": _place(event)} for event in feed.rows],
         "filters": filters,
         "kinds": EVENT_KINDS,
-        "topic": live_topic(request, "jobs"),
         "older": urlencode({**filters, "before": feed.older}) if feed.older else "",
         "is_first": not request.GET.get("before"),
         "may_audit": _audited(request) != frozenset(),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from django.http import HttpRequest
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from dashboard.access import access
 from scheduler.services.actors import Actor, Door
 
 
@@ -28,8 +27,3 @@ def next_url(request: HttpRequest, otherwise: str) -> str:
     """Where to go afterwards: the page that the reader came from, if it is one of ours."""
     wanted = request.POST.get("next") or request.GET.get("next") or ""
     return wanted if url_has_allowed_host_and_scheme(wanted, allowed_hosts={request.get_host()}) else otherwise
-
-
-def live_topic(request: HttpRequest, topic: str) -> str:
-    """What a page of jobs follows: news of jobs are for who sees all queues; others look again with each session."""
-    return topic if access(request).sees_everything else "cluster"

@@ -18,7 +18,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from dashboard.access import access, page
 from dashboard.amounts import with_unit
 from dashboard.job_rows import VERBS, Verb, amounts_text, may_command, obstacle, present_job
-from dashboard.views.common import actor, live_topic, wants_fragment
+from dashboard.views.common import actor, wants_fragment
 from scheduler.admission.violations import Rejected, in_words
 from scheduler.domain.access import Permission
 from scheduler.domain.jobs import NotPossible
@@ -78,7 +78,6 @@ def _header(request: HttpRequest, gang: PodGroup) -> Context:
         "gang": gang,
         "row": row,
         "may": may,
-        "topic": live_topic(request, f"job:{row['key']}"),
         "verbs": [{"verb": verb, "obstacle": obstacle(row["phase"], verb)} for verb in VERBS.values()] if gang.job else [],
         "reason": _reason_card(gang) if row["is_waiting"] and row["placed"] < row["needed"] else None,
         "may_clone": gang.job is not None and access(request).may_anywhere(Permission.SUBMIT),

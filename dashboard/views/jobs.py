@@ -17,7 +17,7 @@ from dashboard.access import access, page
 from dashboard.amounts import short_name
 from dashboard.job_rows import COLUMNS, DEFAULT_COLUMNS, VERBS, Verb, may_command, obstacle, present_job
 from dashboard.query import DURATION_FIELDS, NUMBER_FIELDS, STATES, TEXT_FIELDS, Query, Vocabulary, parse
-from dashboard.views.common import actor, live_topic
+from dashboard.views.common import actor
 from scheduler.admission.violations import Rejected, in_words
 from scheduler.domain.access import Permission
 from scheduler.models import BulkRun, PodGroup
@@ -59,7 +59,6 @@ def jobs(request: HttpRequest) -> HttpResponse:
         "tabs": _tabs(request),
         "views": _views(request),
         "verbs": VERBS.values(),
-        "topic": live_topic(request, "jobs"),
         "help": _help(request),
         "runs": unfinished_runs(request.user),
         "may_submit": access(request).may_anywhere(Permission.SUBMIT),

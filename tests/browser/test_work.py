@@ -69,6 +69,19 @@ class TestJobs:
         expect(row(page, "default/brand-new")).to_be_visible()
         expect(row(page, "default/label").get_by_role("checkbox")).to_be_checked()
 
+    def test_who_sees_one_queue_is_told_as_soon(self, signed_in: Opens, act: Acts):
+        """No session runs here: it is the news of the job itself that brings it."""
+        page = signed_in("/jobs/", "sam")
+        is_live(page)
+
+        act(submitted, "brand-new", "vision", "sam")
+        expect(row(page, "default/brand-new")).to_be_visible()
+        page.goto("/jobs/default/brand-new/")
+        is_live(page)
+        act(command_job, "default", "brand-new", "Cancel")
+
+        expect(page.locator(".queue-head .phase")).to_have_text("Cancelled")
+
     def test_an_action_on_many_has_a_page_that_can_be_left_and_found_again(self, signed_in: Opens, act: Acts):
         page = signed_in("/jobs/", "sam")
         page.get_by_label("this page").check()

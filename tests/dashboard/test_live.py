@@ -246,8 +246,25 @@ async def test_jobs_of_queues_out_of_sight_are_not_named_when_they_come_or_go(co
         await sync_to_async(come_and_go)()
         delta = await until(opened, lambda message: message["gone"])
 
-    assert {row["queue"] for row in snapshot["rows"] if "queue" in row} == {"language", "vision"}
+    assert {row["queue"] for row in snapshot["rows"]} == {"language", "vision", "research"}
     assert delta["gone"] == ["default/label"]
+
+
+async def test_who_sees_one_branch_is_told_at_once_of_any_change_there_and_of_none_elsewhere(cookie: str, monkeypatch: pytest.MonkeyPatch):
+    def grown(name: str) -> None:
+        with transaction.atomic():  # nothing that a row of the topic shows
+            PodGroup.objects.filter(name=name).update(min_member=7)
+            notify.jobs_changed()
+
+    monkeypatch.setattr(live, "SWEEP_SECONDS", 3600.0)
+    narrow = await sync_to_async(lambda: cookie_of(add_user("narrow", queue="research")))()
+    async with page(narrow, "jobs") as opened:
+        await next_of(opened, "snapshot")
+        await sync_to_async(grown)("report-1")
+        await sync_to_async(grown)("train-1")
+        delta = await next_of(opened, "delta")
+
+    assert [row["key"] for row in delta["rows"]] == ["*/language"]
 
 
 async def test_a_grant_that_is_taken_away_closes_the_topic(cookie: str, monkeypatch: pytest.MonkeyPatch):
