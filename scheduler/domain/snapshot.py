@@ -7,7 +7,7 @@ sessions: `add_pods`, `change_pods`, `remove_pods` and their likes keep the sums
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -91,6 +91,13 @@ class Snapshot:
         groups = group_table(podgroups, {queue.name: row for row, queue in enumerate(ordered)}, resources)
         pod_table = _pod_table(pods, groups, node_table, classes)
         return cls(resources, node_table, ordered, classes, groups, pod_table, taken_at, session, paused)
+
+    def copy(self) -> Snapshot:
+        """To try something out on: its rows may be changed, this one stays as it is. Nodes and queues are values and are shared."""
+        sums = self.aggregates
+        other = replace(self, classes=self.classes.copy(), groups=self.groups.copy(), pods=self.pods.copy())
+        other.__dict__["aggregates"] = sums.copy()
+        return other
 
     @cached_property
     def queue_rows(self) -> dict[str, int]:

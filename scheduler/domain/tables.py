@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,13 @@ class ClassTable:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def copy(self) -> ClassTable:
+        """With the same numbers; what is added to one is not in the other."""
+        other = ClassTable(self.resources)
+        for name in ("values", "constraints", "roles", "_numbers", "_constraint_numbers", "_role_numbers", "_columns"):
+            setattr(other, name, getattr(self, name).copy())
+        return other
 
     def number(self, pod_class: PodClass) -> int:
         """The number of this class, given on first sight."""
@@ -124,6 +131,9 @@ class Columns:
 
     def __len__(self) -> int:
         return len(getattr(self, fields(self)[0].name))  # type: ignore[arg-type]
+
+    def copy(self) -> Self:
+        return type(self)(**{name: column.copy() for name, column in self._columns()})
 
     def take(self, rows: Rows) -> dict[str, Any]:
         """A copy of these rows, column by column."""
@@ -278,6 +288,9 @@ class Aggregates:
         on_node = node >= 0
         _add(self.node_used, node, request, on_node & OCCUPIES_NODE[status], sign)
         _add(self.node_releasing, node, request, on_node & (status == PodStatus.RELEASING), sign)
+
+    def copy(self) -> Aggregates:
+        return Aggregates(**{item.name: getattr(self, item.name).copy() for item in fields(self)})
 
     def grow_groups(self, rows: int) -> None:
         self.group_counts = _longer(self.group_counts, rows)

@@ -393,7 +393,7 @@ def _changes_since(position: int | None) -> tuple[int, dict[str, set[int]] | Non
             "(SELECT coalesce(max(position), 0) FROM scheduler_changehorizon)"
         )[0]
         condition = "id > %s"
-    if position is None or position < horizon:
+    if position is None or position < horizon or here < position:  # the last: an older state of the database was put back
         return here, None
     changes: dict[str, set[int]] = {}
     for kind, row_id in fetch(f"SELECT DISTINCT kind, row_id FROM scheduler_change WHERE {condition}", [position]):

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from django.utils import timezone
-
 from scheduler.admission.violations import Notice, Violation
 from scheduler.admission.workload_manifests import JobManifest
 from scheduler.domain.queues import DEFAULT
@@ -20,7 +18,7 @@ from scheduler.engine import run_session
 from scheduler.engine.decisions import Outcome, Reason, ReasonCode
 from scheduler.models import ClusterState, Job
 from scheduler.selectors.rows import constraint_of
-from scheduler.selectors.snapshots import ResidentSnapshot
+from scheduler.selectors.trials import cluster_now
 from scheduler.services.access import require_to_submit
 from scheduler.services.actors import Actor
 from scheduler.services.jobs import check_job
@@ -93,7 +91,7 @@ def _tried(job: JobManifest) -> Forecast:
     if pods > MOST_PODS:
         words = f"A gang of {pods} pods is too large to be tried out here; {MOST_PODS} is the most. It can be submitted all the same."
         return Forecast(Prospect.WAITS, words, pods=pods, request=request)
-    snapshot = _snapshot_now()
+    snapshot = cluster_now()
     strange = sorted(name for name in request if name not in snapshot.resources)
     if strange:
         words = f"The cluster has no {strange[0]} at all."
@@ -108,15 +106,6 @@ def _request(job: JobManifest) -> Resources:
     for task in job.tasks:
         whole = whole + task.template.requests * task.replicas
     return whole
-
-
-def _snapshot_now() -> Snapshot:
-    state = ClusterState.objects.get(pk=1)
-    resident = ResidentSnapshot()
-    resident.reload()
-    snapshot = resident.snapshot
-    snapshot.session, snapshot.paused, snapshot.taken_at = state.last_session + 1, state.paused, timezone.now().timestamp()
-    return snapshot
 
 
 def _put_in(job: JobManifest, snapshot: Snapshot) -> str:

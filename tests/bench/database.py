@@ -110,7 +110,7 @@ def _insert_pods(rows: list[tuple[Any, ...]]) -> None:
     names = ", ".join(columns)
     parameter = as_parameter(dict(zip(columns, row, strict=True)) for row in rows)
     execute(
-        f"INSERT INTO scheduler_pod ({names}, task, index, job_version, borrowed, planned_exit_code, message, unwanted) "
+        f'INSERT INTO scheduler_pod ({names}, task, "index", job_version, borrowed, planned_exit_code, message, unwanted) '
         f"SELECT {names}, '', 0, 0, false, 0, '', false FROM {values_table('d', columns)}",
         [parameter],
     )

@@ -102,3 +102,21 @@ def test_nodes_and_queues_must_come_in_the_order_of_their_names():
 
 def test_a_pod_whose_podgroup_is_not_there_is_left_out():
     assert len(Snapshot.build(pods=[Pod("p", "default/nobody")]).pods) == 0
+
+
+def test_a_copy_is_changed_without_the_original():
+    kept = snapshot()
+    counts = kept.aggregates.group_counts.copy()
+
+    tried = kept.copy()
+    group = int(tried.add_groups([PodGroup("g3", "q1")])[0])
+    kind = tried.classes.number(Pod("new", "default/g3", request=ONE * 3).pod_class())
+    tried.add_pods(key=["default/new"], group=[group], kind=[kind], status=[PodStatus.PENDING], node=[NO_NODE])
+    tried.change_pods(np.arange(2), node=0, status=PodStatus.RUNNING)
+
+    assert_in_step(tried)
+    assert (len(kept.pods), len(kept.groups), len(kept.classes)) == (6, 2, 1)
+    assert (kept.aggregates.group_counts == counts).all()
+    assert (kept.pods.node == NO_NODE).all()
+    assert "default/g3" in tried.groups.rows
+    assert "default/g3" not in kept.groups.rows

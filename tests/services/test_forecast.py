@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from scheduler.domain.access import Forbidden
 from scheduler.models import Job, Pod, Queue
@@ -85,3 +87,45 @@ def test_nothing_is_left_behind():
     forecast_job(manifest("new", "vision", replicas=2), by=person("sam"))
 
     assert (Job.objects.count(), Pod.objects.count()) == before
+
+
+def _pods_read(queries: CaptureQueriesContext) -> list[str]:
+    return [query["sql"] for query in queries if "FROM scheduler_pod p JOIN" in query["sql"]]
+
+
+def test_only_the_first_forecast_reads_every_pod():
+    forecast_job(manifest("new", "vision"), by=person("sam"))
+
+    with CaptureQueriesContext(connection) as queries:
+        forecast_job(manifest("new", "vision"), by=person("sam"))
+
+    assert _pods_read(queries) == []
+
+
+def test_what_was_tried_out_leaves_no_trace_for_the_next():
+    first = forecast_job(manifest("new", "vision", replicas=8), by=person("sam"))
+
+    assert [forecast_job(manifest("new", "vision", replicas=8), by=person("sam")) for _ in range(3)] == [first] * 3
+
+
+def test_a_forecast_knows_what_happened_since_the_last():
+    asked = manifest("new", "language", replicas=6)
+    before = forecast_job(asked, by=person("admin"))
+    job("filler", "batch", replicas=8, least=1)
+    run_session()
+
+    after = forecast_job(asked, by=person("admin"))
+
+    assert (before.prospect, after.prospect) == (Prospect.STARTS, Prospect.WAITS)
+
+
+def test_a_database_that_was_put_back_is_read_anew():
+    asked = manifest("new", "language", replicas=6)
+    sid = transaction.savepoint()
+    job("filler", "batch", replicas=8, least=1)
+    run_session()
+    full = forecast_job(asked, by=person("admin"))
+
+    transaction.savepoint_rollback(sid)
+
+    assert (full.prospect, forecast_job(asked, by=person("admin")).prospect) == (Prospect.WAITS, Prospect.STARTS)
