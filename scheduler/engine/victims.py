@@ -117,7 +117,7 @@ class VictimPool:
             self._waiting = [(victim, pod) for pod in reversed(pods) if kinds[int(self.session.kinds[pod])]]
 
     def _try(self, statement: Statement, job: Job, kind: int, node: int, action: str) -> bool:
-        gathered = self._gathered.get(node, [])
+        gathered = self._still_there(node)
         request = self.session.request
         available = self.session.floor.future([node])[:, 0] + sum(
             (request[self.session.kinds[pod]] for _, pod in gathered), start=np.int64(0)
@@ -133,6 +133,12 @@ class VictimPool:
             taken -= self._spare(statement, mark, job, kind, node)
         self._gathered[node] = [candidate for candidate in gathered if candidate[1] not in taken]
         return True
+
+    def _still_there(self, node: int) -> list[tuple[Job, int]]:
+        """Those gathered on the node, without whom another pool of the same statement took meanwhile."""
+        status = self.session.status
+        self._gathered[node] = [candidate for candidate in self._gathered.get(node, ()) if status[candidate[1]] != PodStatus.RELEASING]
+        return self._gathered[node]
 
     def _evict(self, statement: Statement, job: Job, kind: int, node: int, action: str) -> set[int]:
         """In order, as long as it is not enough, whoever may go and whose going helps."""

@@ -142,7 +142,9 @@ def _job(draw: st.DrawFn, index: int, places: list[str], room: _Room, wishes: Wi
         priority=draw(st.sampled_from([0, 0, 5, 10])),
         created=float(draw(st.integers(0, 2))),
     )
-    pods = [draw(_pod(group, member, request, running > member, room)) for member in range(members)]
+    mixed = draw(st.integers(0, 4)) == 0  # a job whose pods are not all alike
+    sizes = [draw(requests) if mixed else request for _ in range(members)]
+    pods = [draw(_pod(group, member, sizes[member], running > member, room)) for member in range(members)]
     placed = sum(pod.status is PodStatus.RUNNING for pod in pods)
     phases = [Phase.RUNNING] if placed and placed >= least else [Phase.UNKNOWN, Phase.RUNNING] if placed else [Phase.PENDING, Phase.INQUEUE]
     return replace(group, phase=draw(st.sampled_from(phases))), pods
