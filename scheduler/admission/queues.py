@@ -53,7 +53,7 @@ def _violations(proposed: QueueSpec, tree: QueueTree, facts: Facts, old: QueueSp
         yield from _check_place(proposed, tree, facts)
     if moves or (old is not None and _quotas_of(proposed) != _quotas_of(old)):
         yield from _check_cluster_total(proposed, facts)
-        yield from check_quotas(proposed, tree)
+        yield from check_quotas(proposed, tree, moves=moves)
     if old is not None and sets_state and proposed.state is not old.state:
         yield from _check_state_change(proposed, old, tree, facts)
 

@@ -18,19 +18,45 @@ _SHARED: tuple[tuple[str, str, str, _Amounts], ...] = (
 _SIBLINGS_SHOWN = 6
 
 
-def check_quotas(proposed: QueueSpec, tree: QueueTree) -> Iterator[Violation]:
-    """The queue against those above it, beside it and below it. Root is exempt: what it has is what the cluster has."""
+def check_quotas(proposed: QueueSpec, tree: QueueTree, *, moves: bool = True) -> Iterator[Violation]:
+    """The queue against those above it, beside it and below it. Root is exempt: what it has is what the cluster has.
+
+    A queue that would lie below itself has nobody above it to be compared with; that it may not is another rule.
+    """
     placed = tree.with_queue(proposed)
-    yield from check_capability_above(proposed, placed)
-    if placed.parent_of(proposed.name) in placed and placed.parent_of(proposed.name) != ROOT:
-        parent = placed[placed.parent_of(proposed.name)]
-        yield from _check_sums(parent, placed.children(parent.name), proposed)
+    if not placed.lies_below_itself(proposed.name):
+        yield from _check_above(proposed, placed, moves)
     yield from check_children(proposed, placed)
+
+
+def _check_above(proposed: QueueSpec, placed: QueueTree, moves: bool) -> Iterator[Violation]:
+    yield from check_capability_above(proposed, placed)
+    if moves:
+        yield from _check_what_moves_along(proposed, placed)
+    parent = placed.parent_of(proposed.name)
+    if parent in placed and parent != ROOT:
+        yield from _check_sums(placed[parent], placed.children(parent), proposed)
+
+
+def _check_what_moves_along(proposed: QueueSpec, placed: QueueTree) -> Iterator[Violation]:
+    """A queue that sets no limit lets those below it have theirs; where it goes, they must fit as well."""
+    above = [placed[name] for name in placed.ancestors(proposed.name) if name != ROOT]
+    unset = {resource for queue in above for resource in queue.capability if resource not in proposed.capability}
+    for resource in sorted(unset):
+        limiting = next(queue for queue in above if resource in queue.capability)
+        highest, holder = _highest_below(proposed.name, resource, placed)
+        if highest > limiting.capability[resource]:
+            asked, limit = format_quantity(resource, highest), format_quantity(resource, limiting.capability[resource])
+            message = (
+                f"capability {resource} {asked} of {holder}, which comes with {proposed.name}, is more than the {limit} of {limiting.name}."
+            )
+            fix = f"lower capability {resource} of {holder} to {limit}, or raise that of {limiting.name} to {asked}"
+            yield Violation("capability_exceeds_ancestor", proposed.name, "spec.parent", message, fix)
 
 
 def check_children(proposed: QueueSpec, tree: QueueTree) -> Iterator[Violation]:
     """What the children have together, and what any queue below may reach, against the queue itself."""
-    children = tree.children(proposed.name)
+    children = [child for child in tree.children(proposed.name) if child.name != proposed.name]
     if children:
         yield from _check_capability_below(proposed, tree)
         yield from _check_sums(proposed, children, proposed)

@@ -88,6 +88,10 @@ class QueueTree:
             current = self.parent_of(current)
         return path
 
+    def lies_below_itself(self, name: str) -> bool:
+        topmost = [name, *self.ancestors(name)][-1]
+        return self.parent_of(topmost) == name
+
     def depth(self, name: str) -> int:
         """Root has depth 0, its children 1."""
         return len(self.ancestors(name))
