@@ -28,7 +28,11 @@ def run(arguments: list) -> None:
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
 
+    from scheduler.supervisor.installation import var_from
+    from scheduler.supervisor.runtime import lend_secret_key
+
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
+    lend_secret_key(os.environ, var_from(os.environ))
     try:
         execute_from_command_line(arguments)
     except ImproperlyConfigured as problem:

@@ -12,7 +12,7 @@ from typing import Any
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-from scheduler.supervisor.runtime import SECRET_KEY_FILE, embedded_redis_url, embedded_secret_key
+from scheduler.supervisor.runtime import embedded_redis_url, embedded_secret_key
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
@@ -26,7 +26,7 @@ def secret_key() -> str:
     given = env("SECRET_KEY", default="")
     if given:
         return str(given)
-    if EMBEDDED or (VAR_DIR / SECRET_KEY_FILE).exists():  # so that manage.py can be used beside a running “make run”
+    if EMBEDDED:
         return embedded_secret_key(VAR_DIR)
     raise ImproperlyConfigured("SECRET_KEY is not set. Set it to a long random text that stays secret, or start with “make run”.")
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.utils import Error
@@ -13,10 +16,26 @@ def check_database_answers() -> None:
     try:
         connection.ensure_connection()
     except Error as error:
-        reason = str(error).strip().splitlines()[0].rstrip(".")
         raise StartError(
-            f"The database {database_name()} does not answer: {reason}. Check DATABASE_URL, and that the server runs."
+            f"The database {database_name()} does not answer: {_reason(error)}. Check DATABASE_URL, and that the server runs."
         ) from error
+
+
+@contextmanager
+def problems_in_words() -> Iterator[None]:
+    """A database that answers and still can not be used: read-only, full, not one at all, or without the right to make tables."""
+    try:
+        yield
+    except Error as error:
+        raise StartError(
+            f"The database {database_name()} can not be used: {_reason(error)}. "
+            "Check that it is one of Fumarole's, that it may be written, and that there is room."
+        ) from error
+
+
+def _reason(error: Error) -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0].rstrip(".")
 
 
 def check_database_not_newer() -> None:

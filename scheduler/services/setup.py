@@ -36,8 +36,12 @@ def ensure_builtin_objects(using: str = "default") -> None:
     SimulatedCluster.objects.using(using).get_or_create(id=1)
 
 
+@transaction.atomic
 def first_start() -> FirstStart:
-    """Create the administrator and, unless DEMO=0, the sample cluster; does nothing on an installation that has users."""
+    """Create the administrator and, unless DEMO=0, the sample cluster; does nothing on an installation that has users.
+
+    All or nothing: one that is interrupted begins anew at the next start.
+    """
     ensure_builtin_objects()
     password = _create_admin()
     sample = bool(password) and settings.SCHEDULER["demo"] and not Node.objects.exists()
@@ -52,7 +56,6 @@ def _password_file() -> Path:
     return Path(settings.VAR_DIR) / PASSWORD_FILE
 
 
-@transaction.atomic
 def _create_admin() -> str:
     """The new administrator's password, or "" where there are users already."""
     users = get_user_model().objects

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import sys
 from typing import TextIO
 
@@ -15,7 +16,12 @@ class Console:
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stdout
         self._coloured = self._stream.isatty() and "NO_COLOR" not in os.environ
-        self.is_gone = False  # nobody reads any more, as in `make run | head`
+        self._failed = False
+
+    @property
+    def is_gone(self) -> bool:
+        """Nobody reads any more, as in `make run | head` or after the terminal was closed."""
+        return self._failed or _has_hung_up(self._stream)
 
     def line(self, name: str, text: str) -> None:
         self._write(f"{self._prefix(name)} {text}\n")
@@ -28,10 +34,20 @@ class Console:
         return f"\x1b[{_COLOURS.get(name, '37')}m{prefix}\x1b[0m" if self._coloured else prefix
 
     def _write(self, text: str) -> None:
-        if self.is_gone:
+        if self._failed:
             return
         try:
             self._stream.write(text)
             self._stream.flush()
         except (BrokenPipeError, OSError):
-            self.is_gone = True
+            self._failed = True
+
+
+def _has_hung_up(stream: TextIO) -> bool:
+    """Asked without writing: a hang-up is not always told by a signal, as when `make` leads the session of the terminal."""
+    poll = select.poll()
+    try:
+        poll.register(stream.fileno(), 0)
+    except (OSError, ValueError):  # not a file, as in tests
+        return False
+    return any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll(0))

@@ -16,6 +16,7 @@ BASE = Path(__file__).resolve().parent.parent.parent
 HOST = "127.0.0.1"
 DEFAULT_PORT = "8000"
 _DEFAULTS = {"PYTHONWARNINGS": "ignore"}
+_PROBE_BYTES = 1 << 20
 _PORT_GRACE_SECONDS = 1.5  # the web process of a supervisor that was killed needs a moment to go
 
 
@@ -35,8 +36,11 @@ class Installation:
 
 
 def installation_from(environment: Mapping[str, str]) -> Installation:
-    var = Path(environment.get("FUMAROLE_VAR") or BASE / "var").absolute()
-    return Installation(var, _port(environment.get("PORT") or DEFAULT_PORT))
+    return Installation(var_from(environment), _port(environment.get("PORT") or DEFAULT_PORT))
+
+
+def var_from(environment: Mapping[str, str]) -> Path:
+    return Path(environment.get("FUMAROLE_VAR") or BASE / "var").absolute()
 
 
 def _port(text: str) -> int:
@@ -46,16 +50,35 @@ def _port(text: str) -> int:
 
 
 def check_writable(var: Path) -> None:
-    """Make the folder where it is missing, and write to it once: permissions alone do not tell, on a read-only disk for one."""
+    """Make the folder where it is missing, and write to it once: permissions alone do not tell, on a full or a read-only disk for one."""
     try:
         var.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=var):
-            pass
+        with tempfile.TemporaryFile(dir=var) as probe:
+            probe.write(b"\0" * _PROBE_BYTES)
     except OSError as error:
         raise StartError(
             f"The folder {var} can not be written ({error.strerror}). "
             "Make it writable for this user, or name another one: FUMAROLE_VAR=/path/to/folder"
         ) from error
+    _check_contents_are_ours(var)
+
+
+def _check_contents_are_ours(var: Path) -> None:
+    """What a run by another user left there, as after `sudo make run`, is in the way file by file."""
+    for path in sorted(var.rglob("*")):
+        needed = os.R_OK | os.W_OK | (os.X_OK if path.is_dir() else 0)
+        if not os.access(path, needed, effective_ids=True):
+            raise StartError(
+                f"{path} can not be written: it belongs to {_owner(path)}, perhaps because Fumarole was once run by that user. "
+                f"Give it to this one (chown -R $(id -u) {var}), or name another folder: FUMAROLE_VAR=/path/to/folder"
+            )
+
+
+def _owner(path: Path) -> str:
+    try:
+        return path.owner()
+    except (KeyError, OSError):
+        return "another user"
 
 
 def check_port_free(port: int) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
+from collections.abc import MutableMapping
 from pathlib import Path
 
 SECRET_KEY_FILE = "secret-key"  # noqa: S105 - the file's name
@@ -19,6 +21,13 @@ def embedded_secret_key(var: Path) -> str:
     if not path.exists():
         write_private(path, secrets.token_urlsafe(64))
     return path.read_text().strip()
+
+
+def lend_secret_key(environment: MutableMapping[str, str], var: Path) -> None:
+    """For a command beside `make run`: the key of that installation where none is given. Servers get none: they must be given theirs."""
+    with contextlib.suppress(OSError):
+        if not environment.get("SECRET_KEY"):
+            environment["SECRET_KEY"] = (var / SECRET_KEY_FILE).read_text().strip()
 
 
 def embedded_redis_url(var: Path) -> str:

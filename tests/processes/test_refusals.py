@@ -103,6 +103,31 @@ def test_a_database_of_a_newer_version_is_left_alone(tmp_path: Path):
     assert "scheduler.0999_from_the_future" in said
 
 
+def test_a_file_that_is_no_database_is_named(tmp_path: Path):
+    var = tmp_path / "var"
+    var.mkdir()
+    (var / "fumarole.sqlite3").write_text("a shopping list, and not a database\n" * 40)
+
+    said = up(var)
+
+    assert said.startswith(f"The database {var / 'fumarole.sqlite3'} ")
+    assert "file is not a database" in said
+
+
+def test_a_server_is_not_started_with_the_key_of_make_run(tmp_path: Path):
+    var = tmp_path / "var"
+    var.mkdir()
+    (var / "secret-key").write_text("made by make run")
+
+    environment = clean_environment(var, random_port())
+    done = subprocess.run(
+        [sys.executable, "-c", "import dashboard.asgi"], cwd=BASE, env=environment, text=True, capture_output=True, check=False
+    )
+
+    assert done.returncode == 1
+    assert "SECRET_KEY is not set." in done.stderr
+
+
 def test_outside_of_up_a_secret_key_is_required(tmp_path: Path):
     said = refused([sys.executable, "manage.py", "check"], tmp_path / "var")
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import io
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from scheduler.supervisor.console import Console
-from scheduler.supervisor.installation import Installation, installation_from
+from scheduler.supervisor.installation import Installation, check_writable, installation_from
 from scheduler.supervisor.lock import SupervisorLock
 from scheduler.supervisor.problems import StartError
 from scheduler.supervisor.redis_server import find_redis, without_password
+from scheduler.supervisor.runtime import lend_secret_key
 
 
 class Terminal(io.StringIO):
@@ -37,6 +42,82 @@ def test_colour_can_be_declined(monkeypatch: pytest.MonkeyPatch):
     Console(terminal).line("web", "hello")
 
     assert "\x1b" not in terminal.getvalue()
+
+
+def test_a_terminal_that_was_closed_is_noticed_without_writing_to_it():
+    master, terminal = os.openpty()
+    with os.fdopen(terminal, "w") as stream:
+        console = Console(stream)
+        assert not console.is_gone
+        os.close(master)
+
+        assert console.is_gone
+
+
+def test_a_pipe_that_nobody_reads_is_noticed():
+    reads, writes = os.pipe()
+    with os.fdopen(writes, "w") as stream:
+        console = Console(stream)
+        assert not console.is_gone
+        os.close(reads)
+
+        assert console.is_gone
+
+
+@pytest.fixture
+def ordinary_user() -> Iterator[Path]:
+    """A folder that everybody may write, seen by somebody whom permissions hold back: root is nobody for a while."""
+    folder = Path(tempfile.mkdtemp(prefix="fumarole-"))
+    folder.chmod(0o777)
+    before = os.geteuid()
+    if before == 0:
+        os.seteuid(65534)
+    yield folder
+    os.seteuid(before)
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("name", ["supervisor.lock", "fumarole.sqlite3", "redis/redis.conf"])
+def test_a_file_that_another_user_left_is_named(ordinary_user: Path, name: str):
+    left = ordinary_user / "var" / name
+    left.parent.mkdir(parents=True)
+    left.touch(mode=0o400)
+
+    with pytest.raises(StartError, match=f"{left} can not be written: it belongs to .*FUMAROLE_VAR="):
+        check_writable(ordinary_user / "var")
+
+
+def test_a_folder_that_may_not_be_written_is_named(ordinary_user: Path):
+    (ordinary_user / "var").mkdir(mode=0o500)
+
+    with pytest.raises(StartError, match=r"var can not be written \(Permission denied\)"):
+        check_writable(ordinary_user / "var")
+
+
+def test_what_is_ours_may_be_there(ordinary_user: Path):
+    (ordinary_user / "var" / "redis").mkdir(parents=True)
+    (ordinary_user / "var" / "supervisor.lock").touch(mode=0o600)
+
+    check_writable(ordinary_user / "var")
+
+
+def test_a_command_beside_make_run_borrows_its_key(tmp_path: Path):
+    (tmp_path / "secret-key").write_text("kept\n")
+    nothing: dict[str, str] = {}
+    given = {"SECRET_KEY": "own"}
+
+    lend_secret_key(nothing, tmp_path)
+    lend_secret_key(given, tmp_path)
+
+    assert (nothing, given) == ({"SECRET_KEY": "kept"}, {"SECRET_KEY": "own"})
+
+
+def test_where_there_is_no_key_none_is_lent(tmp_path: Path):
+    nothing: dict[str, str] = {}
+
+    lend_secret_key(nothing, tmp_path)
+
+    assert nothing == {}
 
 
 def test_the_folder_and_the_port_come_from_the_environment(tmp_path: Path):

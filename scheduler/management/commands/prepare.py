@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management import BaseCommand, call_command
 
-from scheduler.management.database import check_database_answers, check_database_not_newer
+from scheduler.management.database import check_database_answers, check_database_not_newer, problems_in_words
 from scheduler.services.cli_token import ensure_cli_token
 from scheduler.services.setup import first_start
 from scheduler.supervisor.problems import StartError
@@ -21,12 +21,19 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **_options: Any) -> None:
         try:
             check_database_answers()
-            check_database_not_newer()
+            with problems_in_words():
+                check_database_not_newer()
+                sample_loaded = _prepare()
         except StartError as problem:
             sys.exit(str(problem))
-        call_command("migrate", interactive=False, verbosity=0)
-        made = first_start()
-        if settings.EMBEDDED:
-            ensure_cli_token()
-        if made.sample_loaded:
+        if sample_loaded:
             self.stdout.write("Loaded the sample cluster.")
+
+
+def _prepare() -> bool:
+    """Whether the sample cluster was loaded."""
+    call_command("migrate", interactive=False, verbosity=0)
+    made = first_start()
+    if settings.EMBEDDED:
+        ensure_cli_token()
+    return made.sample_loaded
