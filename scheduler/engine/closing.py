@@ -49,7 +49,7 @@ def final_phases(session: Session, counts: Amounts, unschedulable: Mask) -> Code
     """Volcano's rule: Unknown if something runs and the gang can not; else by how many pods got as far as a node."""
     groups = session.snapshot.groups
     completed = counts[:, PodStatus.SUCCEEDED] + counts[:, PodStatus.FAILED]
-    scheduled = counts[:, IS_SCHEDULED].sum(axis=1) + counts[:, PodStatus.RELEASING] - _nowhere(session)
+    scheduled = _scheduled(session, counts)
     enough = scheduled >= np.maximum(1, groups.min_member)
     inqueue = _current_phases(session) == Phase.INQUEUE
     phases = np.where(inqueue, Phase.INQUEUE, Phase.PENDING)
@@ -70,6 +70,20 @@ def short_of_gang(session: Session, counts: Amounts) -> Mask:
         if job.roles and not short[job.row]:
             short[job.row] = roles_count(job) and any(role.ready < role.minimum for role in job.roles.values())
     return short
+
+
+def only_leaving(session: Session, counts: Amounts) -> Mask:
+    """Podgroups that are short only because pods that they had are on their way out, and wait for no place: nothing is said of them yet."""
+    waiting = counts[:, PodStatus.PENDING] + counts[:, PodStatus.PIPELINED]
+    leaving: Mask = (_scheduled(session, counts) >= np.maximum(1, session.snapshot.groups.min_member)) & (waiting == 0)
+    leaving[list(session.shed_jobs)] = False
+    return leaving
+
+
+def _scheduled(session: Session, counts: Amounts) -> Amounts:
+    """Pods that got as far as a node, those on their way out of it included."""
+    scheduled: Amounts = counts[:, IS_SCHEDULED].sum(axis=1) + counts[:, PodStatus.RELEASING] - _nowhere(session)
+    return scheduled
 
 
 def _nowhere(session: Session) -> Amounts:
@@ -139,7 +153,7 @@ def reservations(session: Session) -> tuple[Reservation, ...]:
 
 def outcome_of(session: Session, at_open: Figures) -> Outcome:
     counts = final_counts(session)
-    short = short_of_gang(session, counts)
+    short = short_of_gang(session, counts) & ~only_leaving(session, counts)
     phases = final_phases(session, counts, short & (session.task_counts > 0) & (session.plugin("gang") is not None))
     told = report(session, short & (phases != Phase.COMPLETED))
     return Outcome(

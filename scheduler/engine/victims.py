@@ -77,8 +77,8 @@ class RunningPods:
 class VictimPool:
     """Candidates come in victim order and gather on their nodes; the first node with enough of them is where room is made.
 
-    So the victims are those that come first in the order, among all sets that would do. What a veto turned down stays out: in a
-    statement sums only fall.
+    So the victims are those that come first in the order, among all sets that would do. What a veto turned down when its turn came
+    stays out: between attempts sums only fall.
     """
 
     _looks_for_help = True  # whether a candidate must free something that is short

@@ -35,3 +35,18 @@ def test_members_of_different_sizes_take_different_victims():
 
     assert evicted(outcome) == ["run-2", "run-1", "run-3", "more-1", "more-0"]
     assert waiting(outcome) == {"train-0": "n2", "train-1": "n1", "train-2": "n4"}
+
+
+def test_a_queue_that_was_spared_on_one_node_may_still_lose_on_another():
+    """On n1 three of q1 would have to go, one more than it can spare; on n2 two are enough."""
+    running = job("run", "q1", tasks=6, min=0, cpu=1, on=["n2", "n2", "n2", "n1", "n1", "n1"])
+    snapshot = cluster(
+        nodes=[node("n1", cpu=3), node("n2", cpu=4)],
+        queues=[queue("q1", deserved=4), queue("q2", deserved=3)],
+        jobs=[running, job("train", "q2", cpu=3)],
+    )
+
+    outcome = run(snapshot, CAPACITY)
+
+    assert evicted(outcome) == ["run-2", "run-1"]
+    assert waiting(outcome) == {"train-0": "n2"}

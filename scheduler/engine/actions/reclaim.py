@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from scheduler.domain.nodes import Mask
+from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.arguments import boolean
 from scheduler.engine.job import Job
@@ -71,26 +71,29 @@ class Reclamation:
 
 
 class QueueVetoes:
-    """What queues may lose to this one. A "no" is final: in a statement sums only fall, so a queue that is spared stays so."""
+    """What queues may lose to this one. A "no" holds as long as the queue does not get back what an attempt took from it."""
 
     def __init__(self, session: Session, queue: int, kind: int, *, undershoot: bool) -> None:
         self.session, self.queue, self.kind, self.undershoot = session, queue, kind, undershoot
         self.kinds: dict[int, set[int]] = {}  # classes of pods that run in a queue
-        self._spared: dict[int, set[int]] = {}
+        self._spared: dict[tuple[int, int], Amounts] = {}  # queue and class of a "no" -> what the queue had then
 
     def may_lose(self, queue: int, kind: int) -> bool:
-        spared = self._spared.setdefault(queue, set())
-        if kind in spared:
+        if self._is_spared(queue, kind):
             return False
         keeps = self.undershoot or self.session.keeps_deserved(queue, kind, self.kind)
         if keeps and self.session.may_take_from(self.queue, self.kind, queue, kind):
             return True
-        spared.add(kind)
+        self._spared[queue, kind] = self.session.book.allocated[queue].copy()
         return False
+
+    def _is_spared(self, queue: int, kind: int) -> bool:
+        then = self._spared.get((queue, kind))
+        return then is not None and bool((self.session.book.allocated[queue] <= then).all())
 
     def are_final(self, queue: int) -> bool:
         """Whether no class of pods of the queue may go any more."""
-        return self.kinds[queue] <= self._spared.get(queue, set())
+        return all(self._is_spared(queue, kind) for kind in self.kinds[queue])
 
 
 class Search:
