@@ -64,3 +64,12 @@ def small_cluster() -> None:
     run_session(runner)
     pass_time(10)
     run_session(runner)
+
+
+def text(answer: Any) -> str:
+    return str(answer.content.decode())
+
+
+def job_names(answer: Any) -> list[str]:
+    """Of the rows of the table of jobs."""
+    return sorted(row["name"] for row in answer.context["rows"])

@@ -1,0 +1,95 @@
+"""The table of jobs: what it holds, filters, kept views, one action for many."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduler.models import (
+    BulkRun,
+    SavedView,
+)
+from tests.dashboard.work import job_names, signed_in, small_cluster, text
+
+pytestmark = [pytest.mark.django_db]
+
+
+@pytest.fixture(autouse=True)
+def cluster() -> None:
+    small_cluster()
+
+
+@pytest.mark.parametrize(
+    ("who", "expected"),
+    [("admin", ["label", "nightly", "train-1", "train-2"]), ("ruth", ["label", "train-1", "train-2"]), ("vera", ["train-1", "train-2"])],
+)
+def test_the_table_holds_what_may_be_seen(who: str, expected: list[str]):
+    assert job_names(signed_in(who).get("/jobs/")) == expected
+
+
+def test_a_job_out_of_sight_is_not_there():
+    client = signed_in("vera")
+
+    hidden, missing = client.get("/jobs/default/nightly/"), client.get("/jobs/default/no-such/")
+
+    assert (hidden.status_code, missing.status_code) == (404, 404)
+    assert text(hidden).count("nightly") == text(missing).count("no-such")
+
+
+def test_a_filter_with_a_mistake_says_so_and_holds_otherwise():
+    answer = signed_in("admin").get("/jobs/", {"q": "user:sam stat:running"})
+
+    assert job_names(answer) == ["train-1", "train-2"]
+    assert "There is no field “stat”: did you mean “state”?" in text(answer)
+
+
+def test_my_jobs_are_mine():
+    assert job_names(signed_in("sam").get("/jobs/", {"q": "user:me"})) == ["train-1", "train-2"]
+
+
+def test_columns_are_chosen_by_the_address():
+    page = text(signed_in("admin").get("/jobs/", {"cols": "state,priority"}))
+
+    assert ">Priority</th>" in page
+    assert ">Asks for</th>" not in page
+
+
+def test_a_view_is_kept_shared_used_and_deleted():
+    sam, vera = signed_in("sam"), signed_in("vera")
+    answer = sam.post("/jobs/-/views/", {"name": "big ones", "q": "cpu>=8", "shared": "1"})
+    assert answer["Location"] == "/jobs/?q=cpu%3E%3D8"
+
+    offered = vera.get("/jobs/").context["views"]
+    vera.post(f"/jobs/-/views/{offered[0]['id']}/forget/")
+
+    assert [(view["name"], view["own"]) for view in offered] == [("big ones", False)]
+    assert SavedView.objects.count() == 1  # somebody else's can not be deleted
+    sam.post(f"/jobs/-/views/{offered[0]['id']}/forget/")
+    assert not SavedView.objects.exists()
+
+
+def test_before_an_action_on_many_it_is_said_who_can_be_helped():
+    answer = signed_in("ruth").get("/jobs/-/bulk/", {"action": "suspend", "all": "1", "q": ""})
+
+    assert (answer.context["chosen"], answer.context["possible"]) == (3, 3)
+    assert "3 chosen" in text(answer)
+
+
+def test_an_action_on_many_is_written_down_and_has_a_page():
+    client = signed_in("sam")
+    answer = client.post(
+        "/jobs/-/bulk/", {"action": "suspend", "job": ["default/train-1", "default/train-2", "default/label"], "reason": "later"}
+    )
+
+    run = BulkRun.objects.get()
+    assert answer["Location"] == f"/jobs/-/bulk/{run.uid}/"
+    assert sorted(run.items.values_list("name", flat=True)) == ["train-1", "train-2"]
+    assert "Suspend: 0 of 2 done" in text(client.get(answer["Location"]))
+    assert signed_in("vera").get(answer["Location"]).status_code == 404
+
+
+def test_somebody_elses_jobs_can_not_be_chosen():
+    answer = signed_in("vera").post("/jobs/-/bulk/", {"action": "cancel", "job": ["default/train-1"]})
+
+    assert answer.status_code == 200
+    assert answer.context["possible"] == 0
+    assert not BulkRun.objects.exists()

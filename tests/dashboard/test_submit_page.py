@@ -1,0 +1,77 @@
+"""Submitting a job by form or YAML, and the check before."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduler.models import (
+    Job,
+)
+from tests.dashboard.work import signed_in, small_cluster, text
+
+pytestmark = [pytest.mark.django_db]
+
+
+@pytest.fixture(autouse=True)
+def cluster() -> None:
+    small_cluster()
+
+
+FORM = {
+    "name": "fresh",
+    "namespace": "default",
+    "queue": "vision",
+    "task": "worker",
+    "replicas": "2",
+    "image": "busybox",
+    "cpu": "1",
+    "memory": "1Gi",
+}
+
+
+def test_only_queues_that_take_jobs_from_one_are_offered():
+    assert [choice.name for choice in signed_in("sam").get("/jobs/-/new/").context["choices"]] == ["vision"]
+    assert signed_in("vera").get("/jobs/-/new/").context["choices"] == []
+
+
+def test_the_picker_says_what_is_free():
+    choice = signed_in("sam").get("/jobs/-/new/").context["choices"][0]
+
+    assert choice.words == "free: 8 CPU · 64 Gi"  # the cluster has 16 CPU of which 8 are in use; the limit of 12 leaves 8
+
+
+def test_a_check_submits_nothing():
+    answer = signed_in("sam").post("/jobs/-/new/", {**FORM, "do": "check"})
+
+    assert "Starts now" in text(answer)
+    assert not Job.objects.filter(name="fresh").exists()
+
+
+def test_the_form_submits():
+    answer = signed_in("sam").post("/jobs/-/new/", {**FORM, "do": "submit"})
+
+    assert answer["Location"] == "/jobs/default/fresh/"
+    assert Job.objects.get(name="fresh").owner == "sam"
+
+
+def test_what_breaks_a_rule_is_told_where():
+    answer = signed_in("sam").post("/jobs/-/new/", {**FORM, "cpu": "lots", "needed": "9", "do": "submit"})
+
+    assert "Can not be submitted" in text(answer)
+    assert not Job.objects.filter(name="fresh").exists()
+
+
+@pytest.mark.parametrize("text_given", ["", "- a", "{", "kind: Job\nkind: Job", "!!python/object:os.system {}"])
+def test_yaml_that_can_not_be_read_is_told(text_given: str):
+    answer = signed_in("sam").post("/jobs/-/new/", {"as": "yaml", "yaml": text_given, "do": "submit"})
+
+    assert answer.status_code == 400 or "Can not be submitted" in text(answer)
+    assert text_given.partition("\n")[0] in answer.context["yaml"]
+
+
+def test_a_clone_has_the_next_free_name_and_the_same_shape():
+    form = signed_in("sam").get("/jobs/-/new/", {"clone": "default/train-1"}).context
+
+    manifest = form["yaml"]
+    assert "name: train-3" in manifest
+    assert "replicas: 4" in manifest
