@@ -4,38 +4,29 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from itertools import pairwise
+from functools import partial
 from typing import Any
+from urllib.parse import urlencode
 
 import yaml
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
 from dashboard.access import access, page
-from dashboard.amounts import with_unit
+from dashboard.gang_grid import gang_grid, gang_sentence
 from dashboard.job_rows import VERBS, Verb, amounts_text, may_command, obstacle, present_job
+from dashboard.reason_card import MaySee, reason_card
 from dashboard.views.common import actor, wants_fragment
 from scheduler.admission.violations import Rejected, in_words
 from scheduler.domain.access import Permission
 from scheduler.domain.jobs import NotPossible
 from scheduler.domain.resources import Resources
 from scheduler.models import Pod, PodGroup
-from scheduler.selectors.job_page import (
-    MOST_PODS,
-    Step,
-    evaluation_of,
-    events_of,
-    evictions_of,
-    gang_named,
-    pods_of,
-    standing_of,
-    timeline_of,
-    waited_for,
-)
+from scheduler.selectors.job_page import PODS_A_PAGE, events_of, evictions_of, gang_named, members_of, pods_of, tasks_of
+from scheduler.selectors.job_timeline import timeline_of
 from scheduler.selectors.jobs import job_rows
 from scheduler.selectors.manifests import stored_job, stored_podgroup
 from scheduler.services.jobs import command_job
@@ -51,7 +42,7 @@ def job(request: HttpRequest, namespace: str, name: str, tab: str = "") -> HttpR
     if gang is None:
         return no_such_job(request, namespace, name)
     tab = "" if tab == "members" else tab
-    context = _header(request, gang) | _TAB_CONTEXT[tab](gang) | {"tab": tab, "tabs": _tabs(gang)}
+    context = _header(request, gang) | _TAB_CONTEXT[tab](request, gang) | {"tab": tab, "tabs": _tabs(gang)}
     return render(request, "jobs/job.html", context)
 
 
@@ -74,71 +65,48 @@ def _tabs(gang: PodGroup) -> list[Context]:
 def _header(request: HttpRequest, gang: PodGroup) -> Context:
     row = present_job(job_rows([gang])[0])
     may = gang.job is not None and may_command(access(request), request.user.get_username(), gang.queue.name, gang.owner)
+    may_see = partial(access(request).may, Permission.VIEW)
     return {
         "gang": gang,
         "row": row,
         "may": may,
         "verbs": [{"verb": verb, "obstacle": obstacle(row["phase"], verb)} for verb in VERBS.values()] if gang.job else [],
-        "reason": _reason_card(gang) if row["is_waiting"] and row["placed"] < row["needed"] else None,
+        "gang_sentence": gang_sentence(gang, row["placed"], row["is_waiting"]),
+        "reason": reason_card(gang, may_see) if row["is_waiting"] and row["placed"] < row["needed"] else None,
         "may_clone": gang.job is not None and access(request).may_anywhere(Permission.SUBMIT),
-    }
-
-
-# The reason card
-
-
-def _reason_card(gang: PodGroup) -> Context:
-    return {
-        "code": gang.reason_code or "AwaitingEvaluation",
-        "message": gang.reason_message or "Not evaluated yet: the next session will look at it.",
-        "is_evaluated": gang.reason_code not in ("", "AwaitingEvaluation"),
-        "evaluated": evaluation_of(gang),
-        "level": gang.reason_figures.get("level") or gang.reason_figures.get("queue") or "",
-        "checks": [_check(check) for check in sorted(gang.reason_checks, key=lambda check: bool(check["passed"]))],
-        "standing": standing_of(gang),
-    }
-
-
-_CHECK_NAMES = {
-    "capability": "limit",
-    "deserved": "deserved share",
-    "overcommit": "line of the queue",
-    "cluster": "cluster",
-    "node": "largest free node",
-}
-
-
-def _check(check: Mapping[str, Any]) -> Context:
-    resource = check["resource"]
-
-    def amount(name: str) -> str:
-        return with_unit(resource, check[name])
-
-    return {
-        "passed": check["passed"],
-        "what": _CHECK_NAMES.get(check["name"], check["name"]),
-        "level": check["level"],
-        "resource": resource,
-        "need": amount("need"),
-        "limit": amount("limit"),
-        "used": amount("used"),
-        "free": with_unit(resource, max(0, check["limit"] - check["used"])),
-        "short": amount("short") if check.get("short") else "",
     }
 
 
 # The tabs
 
 
-def _gang(gang: PodGroup) -> Context:
-    pods = pods_of(gang)
+def _gang(request: HttpRequest, gang: PodGroup) -> Context:
+    phase, start = request.GET.get("pods", ""), _start(request)
+    pods = pods_of(gang, phase, start)
+    base = reverse("job", args=[gang.namespace, gang.name])
+    members = members_of(gang)
     return {
-        "pods": [_pod(pod) for pod in pods],
-        "cells": _cells(pods, gang.min_member),
-        "tasks": _tasks(gang, pods),
-        "cut": len(pods) == MOST_PODS,
-        "counts": Counter(pod.phase for pod in pods).most_common(),
+        "pods": [_pod(pod) for pod in pods[:PODS_A_PAGE]],
+        "grid": gang_grid(members, gang.min_member),
+        "tasks": _tasks(gang),
+        "counts": Counter(member.phase for member in members).most_common(),
+        "phase": phase,
+        "first": start + 1,
+        "last": start + min(len(pods), PODS_A_PAGE),
+        "whole": sum(1 for member in members if phase in ("", member.phase)),
+        "further": _pods_url(base, phase, start + PODS_A_PAGE) if len(pods) > PODS_A_PAGE else "",
+        "back": _pods_url(base, phase, start - PODS_A_PAGE) if start else "",
     }
+
+
+def _start(request: HttpRequest) -> int:
+    text = request.GET.get("from", "")
+    return int(text) if text.isdecimal() and len(text) < 8 else 0
+
+
+def _pods_url(base: str, phase: str, start: int) -> str:
+    given = {name: value for name, value in (("pods", phase), ("from", max(0, start))) if value}
+    return f"{base}?{urlencode(given)}#pods" if given else f"{base}#pods"
 
 
 def _pod(pod: Pod) -> Context:
@@ -155,34 +123,24 @@ def _pod(pod: Pod) -> Context:
     }
 
 
-_PLACED_FIRST = {"Succeeded": 0, "Running": 1, "Bound": 2, "Binding": 3, "Releasing": 4, "Unknown": 5, "Failed": 6, "Pending": 7}
-
-
-def _cells(pods: list[Pod], needed: int) -> Context:
-    """Those with a place first; the first `needed` of them are the gang, the rest is its elastic part."""
-    ordered = sorted(pods, key=lambda pod: (_PLACED_FIRST.get(pod.phase, 9), pod.task, pod.index))
-    return {"gang": ordered[:needed], "elastic": ordered[needed:], "missing": range(max(0, min(needed, MOST_PODS) - len(ordered)))}
-
-
-def _tasks(gang: PodGroup, pods: list[Pod]) -> list[Context]:
+def _tasks(gang: PodGroup) -> list[Context]:
     if gang.job is None:
         return []
-    return [_task(task, [pod for pod in pods if pod.task == task["name"]]) for task in gang.job.tasks]
+    known = tasks_of(gang)
+    return [_task(task, *known.get(task["name"], ({}, None))) for task in gang.job.tasks]
 
 
-def _task(task: Mapping[str, Any], pods: list[Pod]) -> Context:
-    phases = Counter(pod.phase for pod in pods)
-    request = pods[0].pod_class.requests if pods else Resources()
+def _task(task: Mapping[str, Any], phases: Mapping[str, int], request: Resources | None) -> Context:
     containers = ((task.get("template") or {}).get("spec") or {}).get("containers") or [{}]
     return {
         "name": task["name"],
         "replicas": task["replicas"],
         "needed": task["minAvailable"],
-        "request": amounts_text(request) if pods else "",
-        "phases": phases.most_common(),
+        "request": amounts_text(request) if request is not None else "",
+        "phases": Counter(phases).most_common(),
         "image": containers[0].get("image", ""),
         "command": " ".join(str(word) for word in containers[0].get("command") or []),
-        "waits_for": ", ".join(_listed((task.get("dependsOn") or {}).get("name"))) if not pods else "",
+        "waits_for": ", ".join(_listed((task.get("dependsOn") or {}).get("name"))) if not phases else "",
     }
 
 
@@ -190,45 +148,50 @@ def _listed(names: Any) -> list[str]:
     return [str(name) for name in names] if isinstance(names, list) else [str(names)] if names else []
 
 
-def _timeline(gang: PodGroup) -> Context:
-    steps = timeline_of(gang)
-    spans = [None, *((later.at - earlier.at).total_seconds() for earlier, later in pairwise(steps))]
-    shown = [{"step": step, "after": span, "waited": _was_waiting(gang, step)} for step, span in zip(steps, spans, strict=True)]
-    is_over = bool(gang.finished_at or (gang.job and gang.job.finished_at))
-    return {
-        "steps": shown,
-        "waited_for": waited_for(gang),
-        "open_span": None if is_over else (timezone.now() - steps[-1].at).total_seconds(),
-        "now_words": _now_words(gang),
-    }
+def _timeline(request: HttpRequest, gang: PodGroup) -> Context:
+    timeline = timeline_of(gang)
+    may_see = partial(access(request).may, Permission.VIEW)
+    steps = [{"span": span, "step": step, "whom": _other(step.whom, step.queue, may_see)} for span, step in timeline.entries]
+    return {"steps": steps, "now": timeline.now}
 
 
-def _was_waiting(gang: PodGroup, step: Step) -> bool:
-    """Whether the time up to this step was spent without a place."""
-    return gang.started_at is None or step.at <= gang.started_at
+def _other(key: str, queue: str, may_see: MaySee) -> Context | None:
+    """Another job, as far as the reader may know of it."""
+    if not key:
+        return None
+    namespace, _, name = key.partition("/")
+    seen = may_see(queue)
+    return {"key": key, "url": reverse("job", args=[namespace, name]), "queue": queue} if seen and name else {"key": "", "queue": ""}
 
 
-def _now_words(gang: PodGroup) -> str:
-    return f"waiting: {gang.reason_code or 'AwaitingEvaluation'}" if gang.phase in ("Pending", "Inqueue") else "running"
-
-
-def _events(gang: PodGroup) -> Context:
+def _events(_: HttpRequest, gang: PodGroup) -> Context:
     return {"events": list(events_of(gang))}
 
 
-def _evictions(gang: PodGroup) -> Context:
+def _evictions(request: HttpRequest, gang: PodGroup) -> Context:
+    may_see = partial(access(request).may, Permission.VIEW)
     suffered, caused = evictions_of(gang)
-    return {"suffered": [_eviction(eviction) for eviction in suffered], "caused": [_eviction(eviction) for eviction in caused]}
+    return {
+        "suffered": [_eviction(row, _other(row.beneficiary, row.beneficiary_queue, may_see), may_see) for row in suffered],
+        "caused": [_eviction(row, _other(row.podgroup_name, row.queue_name, may_see), may_see) for row in caused],
+    }
 
 
-def _eviction(eviction: Any) -> Context:
+def _eviction(eviction: Any, other: Context | None, may_see: MaySee) -> Context:
     def allocated(figures: Mapping[str, Any]) -> str:
         return amounts_text(Resources(figures.get("allocated") or {}))
 
-    return {"row": eviction, "before": allocated(eviction.before), "after": allocated(eviction.after)}
+    level = eviction.common_ancestor
+    return {
+        "row": eviction,
+        "other": other,
+        "level": level if level and may_see(level) else "",
+        "before": allocated(eviction.before),
+        "after": allocated(eviction.after),
+    }
 
 
-def _yaml(gang: PodGroup) -> Context:
+def _yaml(_: HttpRequest, gang: PodGroup) -> Context:
     manifest = stored_job(gang.job) if gang.job else stored_podgroup(gang)
     return {"yaml": yaml.safe_dump(_with_status(manifest, gang), sort_keys=False, allow_unicode=True, width=120)}
 
@@ -242,7 +205,7 @@ def _with_status(manifest: Context, gang: PodGroup) -> Context:
     return {**manifest, "metadata": metadata, "status": status}
 
 
-_TAB_CONTEXT: Mapping[str, Callable[[PodGroup], Context]] = {
+_TAB_CONTEXT: Mapping[str, Callable[[HttpRequest, PodGroup], Context]] = {
     "": _gang,
     "timeline": _timeline,
     "events": _events,

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from scheduler.domain.filters import Comparison, Condition
 from scheduler.domain.resources import NOTHING, Resources
 from scheduler.engine.decisions import ReasonCode
-from scheduler.models import Pod, PodGroup, Queue
+from scheduler.models import Job, Pod, PodGroup, Queue
+from scheduler.models.workload import LIVE_PHASES
 
 WAITING = ("Pending", "Inqueue")
 STOPPING = ("Aborting", "Terminating", "Completing")
@@ -85,20 +86,31 @@ def _queue_ids(names: Collection[str]) -> list[int]:
     return list(Queue.objects.filter(name__in=names).order_by().values_list("pk", flat=True))
 
 
-_STATES: Mapping[str, Q] = {
-    "waiting": Q(phase__in=WAITING),
-    "pending": Q(phase="Pending"),
-    "inqueue": Q(phase="Inqueue"),
-    "running": Q(phase="Running"),
-    "unknown": Q(phase="Unknown"),
-    "restarting": Q(job__phase="Restarting"),
-    "suspended": Q(job__phase="Aborted"),
-    "stopping": Q(job__phase__in=STOPPING),
-    "completed": Q(phase="Completed") & (Q(job__phase="Completed") | Q(job=None)),
-    "failed": Q(job__phase="Failed"),
-    "cancelled": Q(job__phase="Terminated"),
-    "finished": Q(phase="Completed"),
-    "live": Q(phase__in=("Pending", "Inqueue", "Running", "Unknown")),
+_FEW = 1000
+
+
+def _job_is(*phases: str) -> Q:
+    """Few such jobs are found by their numbers. Many are met soon when walking the list from its end, which beats sorting them all."""
+    few = list(Job.objects.filter(phase__in=phases).order_by().values_list("pk", flat=True)[: _FEW + 1])
+    if len(few) <= _FEW:
+        return Q(job__in=few)
+    return Q(Exists(Job.objects.filter(pk=OuterRef("job_id"), phase__in=phases)))
+
+
+_STATES: Mapping[str, Callable[[], Q]] = {
+    "waiting": lambda: Q(phase__in=WAITING),
+    "pending": lambda: Q(phase="Pending"),
+    "inqueue": lambda: Q(phase="Inqueue"),
+    "running": lambda: Q(phase="Running"),
+    "unknown": lambda: Q(phase="Unknown"),
+    "restarting": lambda: _job_is("Restarting"),
+    "suspended": lambda: _job_is("Aborted"),
+    "stopping": lambda: _job_is(*STOPPING),
+    "completed": lambda: Q(phase="Completed") & (_job_is("Completed") | Q(job=None)),
+    "failed": lambda: _job_is("Failed"),
+    "cancelled": lambda: _job_is("Terminated"),
+    "finished": lambda: Q(phase="Completed"),
+    "live": lambda: Q(phase__in=LIVE_PHASES),
 }
 
 
@@ -110,7 +122,7 @@ def _any(parts: Iterable[Q]) -> Q:
 
 
 def _by_state(condition: Condition) -> Q:
-    return _any(_STATES[state] for state in condition.values)
+    return _any(_STATES[state]() for state in condition.values)
 
 
 def _by_queue(condition: Condition) -> Q:

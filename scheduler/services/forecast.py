@@ -26,7 +26,7 @@ from scheduler.services.pods import CRITICAL_CLASSES, PREEMPTABLE, SYSTEM_NAMESP
 from scheduler.services.policies import policy_in_force
 
 # Waiting does not help with these: somebody has to change the job, the queue or the cluster.
-_NEVER = frozenset(
+NEVER = frozenset(
     {
         ReasonCode.QUEUE_NOT_FOUND,
         ReasonCode.QUEUE_NOT_LEAF,
@@ -182,5 +182,5 @@ def _pods(number: int) -> str:
 def _waiting(reason: Reason | None) -> Forecast:
     if reason is None:
         return Forecast(Prospect.WAITS, "The next session would look at it.", ReasonCode.AWAITING_EVALUATION)
-    prospect = Prospect.NEVER if reason.code in _NEVER else Prospect.WAITS
+    prospect = Prospect.NEVER if reason.code in NEVER else Prospect.WAITS
     return Forecast(prospect, reason.message, reason.code, checks=reason.checks)

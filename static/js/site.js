@@ -6,7 +6,19 @@ import { live } from "./live.js";
 export function followCluster() {
   const place = document.getElementById("site-banner");
   if (!place) return;
-  live.follow("cluster", ({ rows }) => rows.forEach((row) => show(place, row)));
+  live.follow("cluster", ({ rows }) => rows.forEach((row) => {
+    show(place, row);
+    tellSession(row);
+  }));
+}
+
+/** Where a page says which session looked last, it goes on counting without being fetched anew. */
+function tellSession({ lastSession, lastSessionAt }) {
+  for (const place of document.querySelectorAll("[data-last-session]")) place.textContent = lastSession;
+  for (const place of document.querySelectorAll("[data-last-session-at]")) {
+    if (lastSessionAt) place.querySelector("time")?.setAttribute("datetime", lastSessionAt);
+    document.dispatchEvent(new CustomEvent("content", { detail: place }));
+  }
 }
 
 function show(place, row) {

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+from datetime import timedelta
 
-from scheduler.models import (
-    Job,
-    PodGroup,
-)
+import pytest
+from django.utils import timezone
+
+from scheduler.models import Eviction, Job, Pod, PodClass, PodGroup, SchedulingSession
 from tests.dashboard.work import signed_in, small_cluster, text
 
 pytestmark = [pytest.mark.django_db]
@@ -26,6 +26,79 @@ def test_a_waiting_job_says_why_with_every_check():
     assert reason["message"] in page.context["gang"].reason_message
     assert any(not check["passed"] for check in reason["checks"])
     assert signed_in("sam").get("/jobs/default/train-1/").context["reason"] is None
+
+
+def test_the_card_says_where_it_stands_and_what_would_help():
+    page = signed_in("ruth").get("/jobs/default/train-2/")
+
+    assert page.context["reason"]["place"] == "1st of 1 in research/vision"
+    assert page.context["reason"]["usual"] == "no estimate: fewer than 5 starts"
+    assert page.context["reason"]["help"] == "Ask for 12 CPU in all at most, or ask an admin of vision for a higher limit."
+    assert "Can not start as it is" in text(page)
+
+
+def test_a_level_out_of_sight_is_named_without_a_link():
+    PodGroup.objects.filter(name="train-2").update(reason_figures={"level": "root"})
+
+    assert "/queues/root/" not in text(signed_in("sam").get("/jobs/default/train-2/"))
+    assert "/queues/root/" in text(signed_in("admin").get("/jobs/default/train-2/"))
+
+
+def test_the_gang_is_told_in_one_sentence():
+    figures = {"resource": "nvidia.com/gpu", "level": "vision", "need": 20_000, "free": 7_000, "short": 13_000}
+    PodGroup.objects.filter(name="train-2").update(reason_figures=figures)
+
+    page = signed_in("sam").get("/jobs/default/train-2/")
+
+    assert page.context["gang_sentence"] == "0 of 20 needed have a place, 7 fit now, 13 blocked by nvidia.com/gpu"
+
+
+def test_a_gang_of_a_thousand_is_drawn_whole_and_its_pods_are_turned_by_pages():
+    gang, kind = PodGroup.objects.get(name="train-2"), PodClass.objects.first()
+    gang.pods.all().delete()
+    PodGroup.objects.filter(pk=gang.pk).update(min_member=900)
+    pods = (Pod(namespace="default", name=f"train-2-w-{i}", podgroup=gang, pod_class=kind, task="w", index=i) for i in range(1000))
+    Pod.objects.bulk_create(pods, batch_size=500)
+
+    page = signed_in("sam").get("/jobs/default/train-2/?from=200")
+
+    assert (page.context["grid"]["gang"].count("<li"), page.context["grid"]["elastic"].count("<li")) == (900, 100)
+    assert "201 to 400 of 1000" in text(page)
+    assert [pod["name"] for pod in page.context["pods"]][:1] == ["train-2-w-200"]
+
+
+def test_pods_are_filtered_by_their_state():
+    Pod.objects.filter(name="train-1-worker-0").update(phase="Failed")
+
+    page = signed_in("sam").get("/jobs/default/train-1/?pods=Failed")
+
+    assert [pod["name"] for pod in page.context["pods"]] == ["train-1-worker-0"]
+
+
+def _evicted(podgroup: str, queue: str, beneficiary: str, beneficiary_queue: str) -> None:
+    Eviction.objects.create(
+        session=SchedulingSession.objects.first(), session_number=1, pod_name=f"{podgroup}-worker-0", podgroup_name=podgroup, queue_name=queue,
+        beneficiary=beneficiary, beneficiary_queue=beneficiary_queue, action="reclaim", reason="reclaim", common_ancestor="research",
+        created_at=timezone.now(),
+    )  # fmt: skip
+
+
+def test_an_eviction_is_linked_from_both_jobs():
+    _evicted("default/label", "language", "default/train-1", "vision")
+
+    suffered, caused = (text(signed_in("ruth").get(f"/jobs/default/{name}/evictions/")) for name in ("label", "train-1"))
+
+    assert 'href="/jobs/default/train-1/"' in suffered
+    assert 'href="/jobs/default/label/"' in caused
+
+
+def test_who_may_not_see_the_other_job_is_not_told_its_name():
+    _evicted("default/train-1", "vision", "default/label", "language")
+
+    pages = [text(signed_in("sam").get(f"/jobs/default/train-1/{tab}/")) for tab in ("evictions", "timeline")]
+
+    assert all("default/label" not in page for page in pages)
+    assert all("a job in a queue that you may not see" in page for page in pages)
 
 
 @pytest.mark.parametrize(("who", "phases"), [("sam", ("Aborting", "Aborted")), ("ruth", ("Aborting", "Aborted")), ("vera", ("Running",))])
@@ -48,6 +121,7 @@ def test_what_the_state_forbids_is_told():
 
 
 def test_a_timeline_tells_what_was_asked_and_how_long_it_waited():
+    PodGroup.objects.filter(name="train-2").update(created_at=timezone.now() - timedelta(minutes=12))
     client = signed_in("sam")
     client.post("/jobs/default/train-2/suspend/", {"reason": "not today"})
 
@@ -57,4 +131,4 @@ def test_a_timeline_tells_what_was_asked_and_how_long_it_waited():
     assert titles[0] == "Submitted"
     assert "Suspend, asked for by sam" in titles
     assert titles[-1] == "Suspended"
-    assert "waited" in text(page)
+    assert "waited 12 min" in text(page)

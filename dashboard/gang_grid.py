@@ -1,0 +1,84 @@
+"""A gang drawn as squares, one a member: those with a place first, the part that is needed before the marker, the elastic part apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from django.utils.safestring import SafeString, mark_safe
+
+from scheduler.models import PodGroup
+from scheduler.selectors.job_page import Member
+
+MOST_DRAWN = 2000
+_MOST_READ_OUT = 200  # more squares than that are told in sums, not one by one
+
+_PLACED_FIRST = {"Succeeded": 0, "Running": 1, "Bound": 2, "Binding": 3, "Releasing": 4, "Unknown": 5, "Failed": 6, "Pending": 7}
+
+
+def gang_grid(members: Sequence[Member], needed: int) -> dict[str, Any]:
+    """Lists of squares as HTML; a template loop over a thousand of them takes ten times as long."""
+    ordered = sorted(members, key=lambda member: (_PLACED_FIRST.get(member.phase, 9), member.task, member.index))
+    drawn = ordered[:MOST_DRAWN]
+    missing = max(0, min(needed, MOST_DRAWN) - len(ordered))
+    return {
+        "gang": squares(drawn[:needed], f"The {needed} that are needed to start", missing=missing),
+        "elastic": squares(drawn[needed:], f"Elastic: {len(ordered) - needed} more that may run or not", "members elastic")
+        if len(ordered) > needed
+        else "",
+        "elastic_count": max(0, len(ordered) - needed),
+        "undrawn": len(ordered) - len(drawn),
+    }
+
+
+def squares(members: Sequence[Member], label: str, css: str = "members", missing: int = 0) -> SafeString:
+    read_out = len(members) <= _MOST_READ_OUT
+    role = "" if read_out else ' role="img"'
+    words = label if read_out else f"{label}: {_sums(members)}"
+    size = "" if len(members) + missing <= _MOST_READ_OUT else " small"
+    cells = "".join(_square(member, read_out) for member in members) + _MISSING * missing
+    return mark_safe(f'<ul class="{css}{size}"{role} aria-label="{escape(words)}">{cells}</ul>')  # noqa: S308 - every value is escaped
+
+
+_MISSING = '<li data-phase="Missing" title="Not created yet"><span class="visually-hidden">not created yet</span></li>'
+
+
+def _square(member: Member, read_out: bool) -> str:
+    name, phase = escape(member.name), escape(member.phase)
+    on_node = f" on {escape(member.node)}" if member.node else ""
+    hidden = f'<span class="visually-hidden">{name} {phase}</span>' if read_out else ""
+    return f'<li data-phase="{phase}" title="{name}: {phase}{on_node}">{hidden}</li>'
+
+
+def _sums(members: Iterable[Member]) -> str:
+    counts: dict[str, int] = {}
+    for member in members:
+        counts[member.phase] = counts.get(member.phase, 0) + 1
+    return ", ".join(f"{number} {phase}" for phase, number in counts.items())
+
+
+# In words
+
+
+def gang_sentence(gang: PodGroup, placed: int, is_waiting: bool) -> str:
+    """ "0 of 8 needed have a place, 5 fit now, 3 blocked by nvidia.com/gpu", as far as its reason has figures."""
+    needed = gang.min_member
+    start = f"{min(placed, needed)} of {needed} needed have a place"
+    if not is_waiting or placed >= needed:
+        return start
+    fitting, by = _fitting(gang.reason_figures, needed)
+    if fitting is None:
+        return start
+    blocked = max(0, needed - placed - fitting)
+    return f"{start}, {fitting} {'fits' if fitting == 1 else 'fit'} now" + (f", {blocked} blocked by {by}" if blocked else "")
+
+
+def _fitting(figures: Mapping[str, Any], needed: int) -> tuple[int | None, str]:
+    """How many of the gang what is free would do for, and what is short; None where the reason is about something else."""
+    if "placeable" in figures:
+        return int(figures["placeable"]), "lack of room"
+    if "resource" not in figures or not int(figures.get("need", 0)) or "free" not in figures:
+        return None, ""
+    free = max(0, int(figures["free"]))
+    return min(needed, needed * free // int(figures["need"])), str(figures["resource"])

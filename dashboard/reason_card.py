@@ -1,0 +1,137 @@
+"""Why a job waits, as its page tells it: the sentence, what would help, where it stands, when it was looked at, and every check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.utils import timezone
+
+from dashboard.amounts import with_unit
+from dashboard.templatetags.times import in_words
+from scheduler.engine.decisions import ReasonCode
+from scheduler.models import PodGroup
+from scheduler.selectors.job_page import FEWEST_STARTS, Standing, evaluation_of, standing_of, waiting_since
+from scheduler.services.forecast import NEVER
+
+Context = dict[str, Any]
+MaySee = Callable[[str], bool]  # whether the reader may see the queue of this name
+
+STAYS = NEVER - {ReasonCode.NOT_ENOUGH_TASKS}  # time alone does not help; pods that are still missing are on their way
+
+_HELP: Mapping[str, str] = {
+    ReasonCode.ON_HOLD: "It starts after somebody has taken it off hold.",
+    ReasonCode.SCHEDULING_PAUSED: "Nothing starts until an operator of the cluster resumes scheduling.",
+    ReasonCode.QUEUE_NOT_FOUND: "Clone it into a queue that exists.",
+    ReasonCode.QUEUE_NOT_LEAF: "Clone it into one of the queues below.",
+    ReasonCode.QUEUE_CLOSED: "An admin of {level} has to open it, or clone the job into another queue.",
+    ReasonCode.QUEUE_SUSPENDED: "It starts after an admin of {level} has resumed it; until then it keeps its place in the line.",
+    ReasonCode.HIERARCHY_INVALID: "An admin has to mend the tree of queues.",
+    ReasonCode.NOT_PERMITTED: "Ask an admin of its queue.",
+    ReasonCode.NOT_ENOUGH_TASKS: "It starts when it has as many pods as its gang needs.",
+    ReasonCode.EXCEEDS_CAPABILITY: "Ask for {limit} in all at most, or ask an admin of {level} for a higher limit.",
+    ReasonCode.EXCEEDS_CLUSTER: "Ask for {limit} in all at most: the cluster has no more.",
+    ReasonCode.NO_NODE_FITS: "Ask for smaller pods, or for other nodes than it does.",
+    ReasonCode.WAITING_FOR_QUOTA: "It starts when {short} more come free in {level}, as jobs there end.",
+    ReasonCode.OVER_DESERVED_NOT_RECLAIMABLE: "It starts when others leave room: its queue has more than its share already.",
+    ReasonCode.GANG_INCOMPLETE: "It starts when there is room for all of them at once, as other jobs end.",
+    ReasonCode.FRAGMENTED: "It starts when one node has enough together; smaller pods would fit now.",
+    ReasonCode.RECLAIM_IN_PROGRESS: "It starts as soon as the pods that make room have left.",
+    ReasonCode.CLUSTER_BUSY: "It starts when {short} more come free in the cluster, as other jobs end.",
+    ReasonCode.BEHIND_OTHERS: "It starts after those before it in the line.",
+}
+_NOT_LOOKED_AT = "The next session looks at it."
+
+
+def reason_card(gang: PodGroup, may_see: MaySee) -> Context:
+    code = gang.reason_code or ReasonCode.AWAITING_EVALUATION
+    level = _level(gang.reason_figures)
+    return {
+        "code": code,
+        "message": gang.reason_message or "Not evaluated yet: the next session will look at it.",
+        "help": help_words(code, gang.reason_figures),
+        "stays": code in STAYS,
+        "is_evaluated": code != ReasonCode.AWAITING_EVALUATION,
+        "evaluated": evaluation_of(gang),
+        "level": level,
+        "may_see_level": bool(level) and may_see(level),
+        "checks": [_check(check) for check in sorted(gang.reason_checks, key=lambda check: bool(check["passed"]))],
+        **_place(gang, standing_of(gang), may_see),
+    }
+
+
+def _level(figures: Mapping[str, Any]) -> str:
+    return str(figures.get("suspendedBy") or figures.get("level") or figures.get("queue") or "")
+
+
+def help_words(code: str, figures: Mapping[str, Any]) -> str:
+    """What would make it start. Figures that the reason does not have are left out of the sentence."""
+    words = _HELP.get(code, _NOT_LOOKED_AT)
+    resource = str(figures.get("resource", ""))
+    known = {name: with_unit(resource, int(figures[name])) for name in ("limit", "short") if resource and name in figures}
+    return words.format_map({"limit": "less", "short": "what it needs and", "level": _level(figures) or "its queue", **known})
+
+
+# Where it stands
+
+
+def _place(gang: PodGroup, standing: Standing, may_see: MaySee) -> Context:
+    parent = gang.queue.parent
+    is_shown = parent is not None and parent.parent_id is not None and may_see(parent.name)
+    name = f"{parent.name}/{gang.queue.name}" if parent is not None and is_shown else gang.queue.name
+    since = waiting_since(gang)
+    waited = (timezone.now() - since).total_seconds()
+    return {
+        "since": since,
+        "place": f"{ordinal(standing.position)} of {standing.waiting} in {name}",
+        "ahead": standing.ahead,
+        "further_ahead": standing.position - 1 - len(standing.ahead),
+        "usual": usual_words(standing),
+        "is_late": standing.usual is not None and waited > standing.usual[2] + 1,
+    }
+
+
+def ordinal(number: int) -> str:
+    """ "1st", "2nd", "3rd", "11th"."""
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def usual_words(standing: Standing) -> str:
+    """ "usual wait 8 to 25 min (median 14 min of the last 50 starts)"."""
+    if standing.usual is None:
+        return f"no estimate: fewer than {FEWEST_STARTS} starts"
+    low, median, high = (in_words(seconds) for seconds in standing.usual)
+    amount, _, unit = low.partition(" ")
+    span = high if low == high else f"{amount if high.endswith(f' {unit}') else low} to {high}"
+    return f"usual wait {span} (median {median} of the last {standing.starts} starts)"
+
+
+# The checks
+
+_CHECK_NAMES = {
+    "capability": "limit",
+    "deserved": "deserved share",
+    "overcommit": "line of the queue",
+    "cluster": "cluster",
+    "node": "largest free node",
+}
+
+
+def _check(check: Mapping[str, Any]) -> Context:
+    resource = check["resource"]
+
+    def amount(name: str) -> str:
+        return with_unit(resource, check[name])
+
+    return {
+        "passed": check["passed"],
+        "what": _CHECK_NAMES.get(check["name"], check["name"]),
+        "level": check["level"],
+        "resource": resource,
+        "need": amount("need"),
+        "limit": amount("limit"),
+        "used": amount("used"),
+        "free": with_unit(resource, max(0, check["limit"] - check["used"])),
+        "short": amount("short") if check.get("short") else "",
+    }

@@ -1,0 +1,196 @@
+"""What happened to a job, step by step, with the time between the steps and what it was spent on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import chain
+
+from django.db.models import Count, Min
+from django.utils import timezone
+
+from scheduler.models import Command, Decision, Event, PodGroup
+from scheduler.selectors.job_page import evictions_of
+from scheduler.selectors.jobs import WAITING
+
+_MOST_RECORDS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Something that happened. `pods` counts the places it gained by it, or lost. `queue` is where `whom` is, for whom pods had to go."""
+
+    at: datetime
+    title: str
+    detail: str = ""
+    kind: str = "life"  # life, command, eviction, warning
+    pods: int = 0
+    whom: str = ""
+    queue: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The time between two steps, or since the last. `what` it waited for, "" where it did not wait or nobody said."""
+
+    seconds: float
+    waited: bool = False
+    what: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Each step with the time before it, None before the first; `now` is the time since the last, None when all is over."""
+
+    entries: tuple[tuple[Span | None, Step], ...]
+    now: Span | None
+
+
+def timeline_of(gang: PodGroup) -> Timeline:
+    """Oldest first: submitted, let in, started, evictions, new places, commands, the end."""
+    steps = sorted(chain(_life(gang), _again(gang), _commands(gang), _losses(gang), _restarts(gang)), key=lambda step: step.at)
+    said = list(_said(gang))
+    spans = [_span(gang, steps, number, said) for number in range(1, len(steps))]
+    return Timeline(tuple(zip([None, *spans], steps, strict=True)), _now(gang, steps[-1]))
+
+
+def _life(gang: PodGroup) -> list[Step]:
+    job = gang.job
+    return [
+        Step(gang.created_at, "Submitted", f"by {gang.owner}" if gang.owner else ""),
+        *_if_at(gang.enqueued_at, "Let into the queue's line"),
+        *_if_at(gang.started_at, "Started", f"with at least {gang.min_member} {_pods(gang.min_member)}"),
+        *_if_at(
+            job.finished_at if job else gang.finished_at,
+            _ENDS.get(job.phase, job.phase) if job else "Completed",
+            job.message if job else "",
+        ),
+    ]
+
+
+def _if_at(at: datetime | None, title: str, detail: str = "") -> list[Step]:
+    return [Step(at, title, detail)] if at else []
+
+
+def _pods(number: int) -> str:
+    return "pod" if number == 1 else "pods"
+
+
+_ASKED = {"AbortJob": "Suspend", "ResumeJob": "Resume", "RestartJob": "Restart", "TerminateJob": "Cancel", "CompleteJob": "Complete"}
+_ENDS = {"Aborted": "Suspended", "Terminated": "Cancelled"}
+
+
+def _again(gang: PodGroup) -> list[Step]:
+    """Places that it got after its start, those of one session together. What was found by its pods is found by an index."""
+    if gang.started_at is None:
+        return []
+    placed = Decision.objects.filter(pod__podgroup=gang, kind=Decision.BIND, created_at__gt=gang.started_at)
+    rows = (
+        placed.order_by().values_list("session").annotate(at=Min("created_at"), number=Count("pk"), nodes=Count("node_name", distinct=True))
+    )
+    return [
+        Step(at, f"{number} {_pods(number)} placed", f"on {nodes} {'node' if nodes == 1 else 'nodes'}", pods=number)
+        for _, at, number, nodes in rows.order_by("-at")[:_MOST_RECORDS]
+    ]
+
+
+def _commands(gang: PodGroup) -> list[Step]:
+    given = Command.objects.filter(target_kind="Job", target_namespace=gang.namespace, target_name=gang.name)[:_MOST_RECORDS]
+    return [
+        Step(
+            command.executed_at or command.created_at,
+            f"{_ASKED.get(command.action, command.action)}, asked for by {command.actor}",
+            _why(command),
+            "command",
+        )
+        for command in given
+    ]
+
+
+def _why(command: Command) -> str:
+    return f"{command.message} Reason: {command.reason}" if command.reason else command.message
+
+
+_RULES = {
+    "shed": "it stood above the share of its queue while others starved",
+    "reclaim": "its queue gave back what it had borrowed",
+    "preempt": "the other one has a higher priority",
+}
+
+
+def _losses(gang: PodGroup) -> list[Step]:
+    """Evictions of one session for one beneficiary are one step."""
+    steps: dict[tuple[int, str, str, str], list[datetime]] = {}
+    for eviction in evictions_of(gang)[0]:
+        key = (eviction.session_number, eviction.action, eviction.beneficiary, eviction.beneficiary_queue)
+        steps.setdefault(key, []).append(eviction.created_at)
+    return [
+        Step(min(times), f"{len(times)} {_pods(len(times))} evicted", _RULES.get(action, action), "eviction", -len(times), whom, queue)
+        for (_, action, whom, queue), times in steps.items()
+    ]
+
+
+def _restarts(gang: PodGroup) -> list[Step]:
+    said = Event.objects.filter(kind="Job", namespace=gang.namespace, name=gang.name, reason="Restarting")[:50]
+    return [Step(event.last_at, event.reason, event.message, "warning") for event in said]
+
+
+# The time between
+
+
+def _span(gang: PodGroup, steps: Sequence[Step], number: int, said: Sequence[Event]) -> Span:
+    """Before the start it waited; and after evictions until new places, if it lost more than it can do without."""
+    begin, end = steps[number - 1].at, steps[number].at
+    seconds = (end - begin).total_seconds()
+    if gang.started_at is None or end <= gang.started_at or _had_too_few(gang, steps, number):
+        return Span(seconds, True, _waited_for(begin, end, said) if seconds >= 1 else "")
+    return Span(seconds)
+
+
+def _had_too_few(gang: PodGroup, steps: Sequence[Step], number: int) -> bool:
+    """Only where a later step brings new places: what ended was not waiting."""
+    if not any(step.pods > 0 for step in steps[number:]):
+        return False
+    lost = 0
+    for step in steps[:number]:
+        lost = max(0, lost - step.pods)
+    return lost > max(0, _members(gang) - gang.min_member)
+
+
+def _members(gang: PodGroup) -> int:
+    return sum(int(task["replicas"]) for task in gang.job.tasks) if gang.job else gang.min_member
+
+
+_WORDS = (
+    ("quota insufficient", "quota"),
+    ("Room is being made", "others making room"),
+    ("under its limit", "quota"),
+    ("overused", "a full cluster"),
+    ("nodes are unavailable", "a full cluster"),
+    ("is suspended", "a suspended queue"),
+    ("is paused", "paused scheduling"),
+)
+
+
+def _said(gang: PodGroup) -> Iterable[Event]:
+    return Event.objects.filter(kind="PodGroup", namespace=gang.namespace, name=gang.name, reason="Unschedulable")[:_MOST_RECORDS]
+
+
+def _waited_for(begin: datetime, end: datetime, said: Sequence[Event]) -> str:
+    """What was said most often between the two."""
+    counts: dict[str, int] = {}
+    for event in said:
+        if event.first_at <= end and event.last_at >= begin:
+            words = next((words for sign, words in _WORDS if sign in event.message), "")
+            counts[words] = counts.get(words, 0) + event.count
+    counts.pop("", None)
+    return max(counts, key=lambda words: counts[words], default="")
+
+
+def _now(gang: PodGroup, last: Step) -> Span | None:
+    if gang.finished_at or (gang.job and gang.job.finished_at):
+        return None
+    is_waiting = gang.phase in WAITING
+    code = (gang.reason_code or "AwaitingEvaluation") if is_waiting else ""
+    return Span((timezone.now() - last.at).total_seconds(), is_waiting, code)
