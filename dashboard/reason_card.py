@@ -9,7 +9,6 @@ from django.utils import timezone
 
 from dashboard.amounts import with_unit
 from dashboard.templatetags.times import in_words
-from scheduler.engine.decisions import ReasonCode
 from scheduler.models import PodGroup
 from scheduler.selectors.job_page import FEWEST_STARTS, Standing, evaluation_of, standing_of, waiting_since
 from scheduler.services.forecast import NEVER
@@ -17,41 +16,41 @@ from scheduler.services.forecast import NEVER
 Context = dict[str, Any]
 MaySee = Callable[[str], bool]  # whether the reader may see the queue of this name
 
-STAYS = NEVER - {ReasonCode.NOT_ENOUGH_TASKS}  # time alone does not help; pods that are still missing are on their way
+STAYS = NEVER - {"NotEnoughTasks"}  # time alone does not help; pods that are still missing are on their way
 
 _HELP: Mapping[str, str] = {
-    ReasonCode.ON_HOLD: "It starts after somebody has taken it off hold.",
-    ReasonCode.SCHEDULING_PAUSED: "Nothing starts until an operator of the cluster resumes scheduling.",
-    ReasonCode.QUEUE_NOT_FOUND: "Clone it into a queue that exists.",
-    ReasonCode.QUEUE_NOT_LEAF: "Clone it into one of the queues below.",
-    ReasonCode.QUEUE_CLOSED: "An admin of {level} has to open it, or clone the job into another queue.",
-    ReasonCode.QUEUE_SUSPENDED: "It starts after an admin of {level} has resumed it; until then it keeps its place in the line.",
-    ReasonCode.HIERARCHY_INVALID: "An admin has to mend the tree of queues.",
-    ReasonCode.NOT_PERMITTED: "Ask an admin of its queue.",
-    ReasonCode.NOT_ENOUGH_TASKS: "It starts when it has as many pods as its gang needs.",
-    ReasonCode.EXCEEDS_CAPABILITY: "Ask for {limit} in all at most, or ask an admin of {level} for a higher limit.",
-    ReasonCode.EXCEEDS_CLUSTER: "Ask for {limit} in all at most: the cluster has no more.",
-    ReasonCode.NO_NODE_FITS: "Ask for smaller pods, or for other nodes than it does.",
-    ReasonCode.WAITING_FOR_QUOTA: "It starts when {short} more come free in {level}, as jobs there end.",
-    ReasonCode.OVER_DESERVED_NOT_RECLAIMABLE: "It starts when others leave room: its queue has more than its share already.",
-    ReasonCode.GANG_INCOMPLETE: "It starts when there is room for all of them at once, as other jobs end.",
-    ReasonCode.FRAGMENTED: "It starts when one node has enough together; smaller pods would fit now.",
-    ReasonCode.RECLAIM_IN_PROGRESS: "It starts as soon as the pods that make room have left.",
-    ReasonCode.CLUSTER_BUSY: "It starts when {short} more come free in the cluster, as other jobs end.",
-    ReasonCode.BEHIND_OTHERS: "It starts after those before it in the line.",
+    "OnHold": "It starts after somebody has taken it off hold.",
+    "SchedulingPaused": "Nothing starts until an operator of the cluster resumes scheduling.",
+    "QueueNotFound": "Clone it into a queue that exists.",
+    "QueueNotLeaf": "Clone it into one of the queues below.",
+    "QueueClosed": "An admin of {level} has to open it, or clone the job into another queue.",
+    "QueueSuspended": "It starts after an admin of {level} has resumed it; until then it keeps its place in the line.",
+    "HierarchyInvalid": "An admin has to mend the tree of queues.",
+    "NotPermitted": "Ask an admin of its queue.",
+    "NotEnoughTasks": "It starts when it has as many pods as its gang needs.",
+    "ExceedsCapability": "Ask for {limit} in all at most, or ask an admin of {level} for a higher limit.",
+    "ExceedsCluster": "Ask for {limit} in all at most: the cluster has no more.",
+    "NoNodeFits": "Ask for smaller pods, or for other nodes than it does.",
+    "WaitingForQuota": "It starts when {short} more come free in {level}, as jobs there end.",
+    "OverDeservedNotReclaimable": "It starts when others leave room: its queue has more than its share already.",
+    "GangIncomplete": "It starts when there is room for all of them at once, as other jobs end.",
+    "Fragmented": "It starts when one node has enough together; smaller pods would fit now.",
+    "ReclaimInProgress": "It starts as soon as the pods that make room have left.",
+    "ClusterBusy": "It starts when {short} more come free in the cluster, as other jobs end.",
+    "BehindOthers": "It starts after those before it in the line.",
 }
 _NOT_LOOKED_AT = "The next session looks at it."
 
 
 def reason_card(gang: PodGroup, may_see: MaySee) -> Context:
-    code = gang.reason_code or ReasonCode.AWAITING_EVALUATION
+    code = gang.reason_code or "AwaitingEvaluation"
     level = _level(gang.reason_figures)
     return {
         "code": code,
         "message": gang.reason_message or "Not evaluated yet: the next session will look at it.",
         "help": help_words(code, gang.reason_figures),
         "stays": code in STAYS,
-        "is_evaluated": code != ReasonCode.AWAITING_EVALUATION,
+        "is_evaluated": code != "AwaitingEvaluation",
         "evaluated": evaluation_of(gang),
         "level": level,
         "may_see_level": bool(level) and may_see(level),
