@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -29,6 +30,7 @@ _MOST_SAMPLES = 120
 
 def main(arguments: list[str]) -> int:
     options = _options(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # told to stop, it takes the installation down with it
     samples: list[Sample] = []
     with tempfile.TemporaryDirectory(prefix="fumarole-soak-") as folder:
         environment = _environment(postgres=options.postgres)
