@@ -22,7 +22,7 @@ from scheduler.admission.violations import Rejected, in_words
 from scheduler.domain.access import Permission
 from scheduler.models import BulkRun, PodGroup
 from scheduler.selectors.jobs import COUNTED_AT_MOST, REASON_CODES, JobRow, count_up_to, job_page, job_rows, jobs_matching
-from scheduler.selectors.personal import bulk_counts, bulk_run, unfinished_runs, views_for
+from scheduler.selectors.personal import bulk_counts, bulk_run, recent_runs, views_for
 from scheduler.selectors.queues import cluster_total
 from scheduler.services.bulk_jobs import MOST_JOBS, retry_bulk_run, start_bulk_run
 from scheduler.services.personal import delete_view, save_view
@@ -60,7 +60,7 @@ def jobs(request: HttpRequest) -> HttpResponse:
         "views": _views(request),
         "verbs": VERBS.values(),
         "help": _help(request),
-        "runs": unfinished_runs(request.user),
+        "runs": [_run_line(run) for run in recent_runs(request.user)],
         "may_submit": access(request).may_anywhere(Permission.SUBMIT),
         "keep": {name: request.GET[name] for name in ("cols", "sort") if request.GET.get(name)},
     }
@@ -133,6 +133,20 @@ def _help(request: HttpRequest) -> list[tuple[str, str]]:
     return [*TEXT_FIELDS.items(), *resources, *NUMBER_FIELDS.items(), *DURATION_FIELDS.items(), ("states", ", ".join(STATES))]
 
 
+def _run_line(run: BulkRun) -> Context:
+    counts, verb = bulk_counts(run), _verb_of(run)
+    whole, refused = sum(counts.values()), counts.get("Refused", 0)
+    jobs = "1 job" if whole == 1 else f"{whole} jobs"
+    if run.state != BulkRun.DONE:
+        return {"words": f"{verb.title} {jobs}: {whole - counts.get('', 0)} done so far.", "link": "See how far it is", "uid": run.uid}
+    words = f"{verb.title} {jobs}: done" + (f", {refused} refused." if refused else ".")
+    return {"words": words, "link": "See what came of each", "uid": run.uid, "is_bad": bool(refused)}
+
+
+def _verb_of(run: BulkRun) -> Verb:
+    return next(verb for verb in VERBS.values() if verb.action == run.action)
+
+
 # Views that people keep
 
 
@@ -174,6 +188,10 @@ def bulk(request: HttpRequest) -> HttpResponse:
     if verb is None:
         messages.error(request, f"Choose what to do with the jobs: {', '.join(VERBS)}.")
         return redirect("jobs")
+    problems = _query(request, given).problems if given.get("all") == "1" else ()
+    if problems:  # the rest of the filter would match more jobs than were meant
+        messages.error(request, f"Nothing was done, because the filter has a mistake. {' '.join(problems)}")
+        return HttpResponseRedirect(f"{reverse('jobs')}?{urlencode({'q': given.get('q', '')})}")
     rows = _chosen(request, given)
     if not rows:
         messages.error(request, "No job was chosen. Tick some, or all that match.")
@@ -199,12 +217,13 @@ def bulk(request: HttpRequest) -> HttpResponse:
     return render(request, "jobs/bulk.html", context)
 
 
+def _query(request: HttpRequest, given: Any) -> Query:
+    return parse(given.get("q", ""), vocabulary(request))
+
+
 def _chosen(request: HttpRequest, given: Any) -> tuple[JobRow, ...]:
-    visible = access(request).visible
-    if given.get("all") == "1":
-        found = jobs_matching(parse(given.get("q", ""), vocabulary(request)).conditions, visible)
-    else:
-        found = _named(given.getlist("job"), visible)
+    visible, is_all = access(request).visible, given.get("all") == "1"
+    found = jobs_matching(_query(request, given).conditions, visible) if is_all else _named(given.getlist("job"), visible)
     return job_rows(list(found.exclude(job=None).select_related("queue", "job").order_by("-pk")[: MOST_JOBS + 1]))
 
 
@@ -246,10 +265,9 @@ def progress(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
 def _progress(run: BulkRun) -> Context:
     counts = bulk_counts(run)
     whole, waiting = sum(counts.values()), counts.get("", 0)
-    verb = next(verb for verb in VERBS.values() if verb.action == run.action)
     return {
         "run": run,
-        "verb": verb,
+        "verb": _verb_of(run),
         "whole": whole,
         "done": whole - waiting,
         "left": waiting,

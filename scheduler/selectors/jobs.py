@@ -89,20 +89,31 @@ def _queue_ids(names: Collection[str]) -> list[int]:
 _FEW = 1000
 
 
+def _few(rows: QuerySet[Any]) -> list[int] | None:
+    """Their numbers, None if they are many. What is few must be found by its index: a database that guesses wrong walks the whole list."""
+    numbers = list(rows.order_by().values_list("pk", flat=True)[: _FEW + 1])
+    return numbers if len(numbers) <= _FEW else None
+
+
+def _gang_is(*phases: str) -> Q:
+    few = _few(PodGroup.objects.filter(phase__in=phases))
+    return Q(phase__in=phases) if few is None else Q(pk__in=few)
+
+
 def _job_is(*phases: str) -> Q:
-    """Few such jobs are found by their numbers. Many are met soon when walking the list from its end, which beats sorting them all."""
-    few = list(Job.objects.filter(phase__in=phases).order_by().values_list("pk", flat=True)[: _FEW + 1])
-    if len(few) <= _FEW:
+    """Many are met soon when walking the list from its end, which beats sorting them all."""
+    few = _few(Job.objects.filter(phase__in=phases))
+    if few is not None:
         return Q(job__in=few)
     return Q(Exists(Job.objects.filter(pk=OuterRef("job_id"), phase__in=phases)))
 
 
 _STATES: Mapping[str, Callable[[], Q]] = {
-    "waiting": lambda: Q(phase__in=WAITING),
-    "pending": lambda: Q(phase="Pending"),
-    "inqueue": lambda: Q(phase="Inqueue"),
-    "running": lambda: Q(phase="Running"),
-    "unknown": lambda: Q(phase="Unknown"),
+    "waiting": lambda: _gang_is(*WAITING),
+    "pending": lambda: _gang_is("Pending"),
+    "inqueue": lambda: _gang_is("Inqueue"),
+    "running": lambda: _gang_is("Running"),
+    "unknown": lambda: _gang_is("Unknown"),
     "restarting": lambda: _job_is("Restarting"),
     "suspended": lambda: _job_is("Aborted"),
     "stopping": lambda: _job_is(*STOPPING),
@@ -110,7 +121,7 @@ _STATES: Mapping[str, Callable[[], Q]] = {
     "failed": lambda: _job_is("Failed"),
     "cancelled": lambda: _job_is("Terminated"),
     "finished": lambda: Q(phase="Completed"),
-    "live": lambda: Q(phase__in=LIVE_PHASES),
+    "live": lambda: _gang_is(*LIVE_PHASES),
 }
 
 
@@ -201,12 +212,12 @@ def _by_age(condition: Condition) -> Q:
 
 
 def _by_wait(condition: Condition) -> Q:
-    return Q(phase__in=WAITING) & _by_age(condition)
+    return _gang_is(*WAITING) & _by_age(condition)
 
 
 def _by_reason(condition: Condition) -> Q:
     codes = {"" if code == "AwaitingEvaluation" else code for code in condition.values} | set(condition.values)
-    return Q(phase__in=WAITING, reason_code__in=codes)
+    return _gang_is(*WAITING) & Q(reason_code__in=codes)
 
 
 _FIELDS: Mapping[str, Callable[[Condition], Q]] = {

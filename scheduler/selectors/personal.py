@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import uuid
+from datetime import timedelta
 from typing import Any
 
 from django.db.models import Count, Q
+from django.utils import timezone
 
 from scheduler.models import BulkRun, Preference, SavedView
+
+_RECENT = timedelta(minutes=10)
 
 
 def preference_of(user: Any) -> Preference:
@@ -31,5 +35,7 @@ def bulk_counts(run: BulkRun) -> dict[str, int]:
     return dict(run.items.order_by().values_list("result").annotate(number=Count("pk")))
 
 
-def unfinished_runs(user: Any) -> list[BulkRun]:
-    return list(BulkRun.objects.filter(owner=user).exclude(state=BulkRun.DONE)[:5])
+def recent_runs(user: Any) -> list[BulkRun]:
+    """Those under way, and those that ended a short while ago: whoever left the page of one finds it again."""
+    ended = Q(state=BulkRun.DONE, finished_at__gt=timezone.now() - _RECENT)
+    return list(BulkRun.objects.filter(~Q(state=BulkRun.DONE) | ended, owner=user)[:5])

@@ -6,8 +6,10 @@ import pytest
 
 from scheduler.models import (
     BulkRun,
+    Job,
     SavedView,
 )
+from scheduler.services.bulk_jobs import carry_out_bulk_runs
 from tests.dashboard.work import job_names, signed_in, small_cluster, text
 
 pytestmark = [pytest.mark.django_db]
@@ -93,3 +95,24 @@ def test_somebody_elses_jobs_can_not_be_chosen():
     assert answer.status_code == 200
     assert answer.context["possible"] == 0
     assert not BulkRun.objects.exists()
+
+
+def test_an_action_on_all_that_match_a_mistyped_filter_is_not_begun():
+    answer = signed_in("admin").post("/jobs/-/bulk/", {"action": "cancel", "all": "1", "q": "state:runing"}, follow=True)
+
+    assert "Nothing was done, because the filter has a mistake." in text(answer)
+    assert not BulkRun.objects.exists()
+
+
+def test_what_came_of_an_action_is_found_again_after_it_ended():
+    client = signed_in("sam")
+    client.post("/jobs/-/bulk/", {"action": "suspend", "job": ["default/train-1", "default/train-2"]})
+    under_way = text(client.get("/jobs/"))
+    Job.objects.filter(name="train-2").delete()
+    carry_out_bulk_runs()
+
+    done = text(client.get("/jobs/"))
+
+    assert "Suspend 2 jobs: 0 done so far." in under_way
+    assert "Suspend 2 jobs: done, 1 refused." in done
+    assert "2 jobs: done" not in text(signed_in("ruth").get("/jobs/"))

@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from scheduler.domain.filters import Comparison, Condition
-from scheduler.models import PodGroup, Queue
+from scheduler.models import Job, PodGroup, Queue
 from scheduler.selectors import jobs as selector
 from scheduler.selectors.jobs import count_up_to, job_page, jobs_matching
 from scheduler.services.jobs import command_job
@@ -102,15 +102,34 @@ def test_pages_are_turned_there_and_back(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_more_jobs_need_no_more_queries(django_assert_num_queries: Any):
-    found = jobs_matching([Condition("state", values=("live",))], None)
-    with django_assert_num_queries(2):
-        job_page(found)
+    live = [Condition("state", values=("live",))]
+    with django_assert_num_queries(3):
+        job_page(jobs_matching(live, None))
     queue = Queue.objects.get(name="batch")
     PodGroup.objects.bulk_create(PodGroup(namespace="many", name=f"g-{number}", queue=queue) for number in range(300))
 
-    with django_assert_num_queries(2):
-        assert len(job_page(found).rows) == selector.PAGE
-    assert count_up_to(found, most=100) == 101
+    with django_assert_num_queries(3):
+        assert len(job_page(jobs_matching(live, None)).rows) == selector.PAGE
+    assert count_up_to(jobs_matching(live, None), most=100) == 101
+
+
+@pytest.mark.parametrize("few", [0, 1000])
+@pytest.mark.parametrize("state", ["running", "waiting", "failed", "completed", "live"])
+def test_a_state_finds_the_same_whether_its_jobs_are_few_or_many(state: str, few: int, monkeypatch: pytest.MonkeyPatch):
+    Job.objects.filter(name="label").update(phase="Failed")
+    PodGroup.objects.filter(name="label").update(phase="Completed")
+    monkeypatch.setattr(selector, "_FEW", few)
+    names = {
+        "running": {"train-1", "nightly"},
+        "waiting": {"train-2"},
+        "failed": {"label"},
+        "completed": set(),
+        "live": {"train-1", "train-2", "nightly"},
+    }
+
+    for negated in (False, True):
+        found = jobs_matching([Condition("state", values=(state,), negated=negated)], None)
+        assert {group.name for group in found} == ({"train-1", "train-2", "label", "nightly"} - names[state] if negated else names[state])
 
 
 def test_a_row_tells_its_gang():
