@@ -21,7 +21,7 @@ from scheduler.services.scheduling import pause_scheduling, resume_scheduling, s
 
 Context = dict[str, Any]
 ONLY = {"": "All", "decided": "Decided something", "failed": "Failed"}
-PARTS = {"read": "Read", "policy": "Policy", "think": "Think", "keep": "Keep", "write": "Write"}
+PARTS = {"claim": "Claim", "read": "Read", "think": "Think", "write": "Write"}
 VERBS = {"pause": pause_scheduling, "resume": resume_scheduling}
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -82,7 +82,7 @@ class Snapshot:
         taken_at: float = 0.0,
         session: int = 0,
         paused: bool = False,
-    ) -> Snapshot:
+    ) -> Self:
         """From values, in any order. A pod whose podgroup is not there is left out."""
         nodes, podgroups, pods = list(nodes), list(podgroups), list(pods)
         ordered = tuple(sorted((_as_queue(queue) for queue in queues), key=lambda queue: queue.name))
@@ -92,7 +92,7 @@ class Snapshot:
         pod_table = _pod_table(pods, groups, node_table, classes)
         return cls(resources, node_table, ordered, classes, groups, pod_table, taken_at, session, paused)
 
-    def copy(self) -> Snapshot:
+    def copy(self) -> Self:
         """To try something out on: its rows may be changed, this one stays as it is. Nodes and queues are values and are shared."""
         sums = self.aggregates
         other = replace(self, classes=self.classes.copy(), groups=self.groups.copy(), pods=self.pods.copy())
@@ -169,6 +169,33 @@ class Snapshot:
         self.__dict__.pop("queue_rows", None)
         places = np.array([self.queue_rows.get(queue.name, NO_QUEUE) for queue in old], dtype=np.int32)
         self.groups.queue = _moved(self.groups.queue, places)
+
+
+class ClockedSnapshot(Snapshot):
+    """A snapshot that notes whether anybody asked it for the time: the number of the session, or the moment it was taken at.
+
+    A session is a function of what it reads. One that did not ask for the time comes to the same outcome at any other time.
+    """
+
+    clock_was_read = False
+
+    @property
+    def session(self) -> int:
+        self.clock_was_read = True
+        return self._session
+
+    @session.setter
+    def session(self, number: int) -> None:
+        self._session = number
+
+    @property
+    def taken_at(self) -> float:
+        self.clock_was_read = True
+        return self._taken_at
+
+    @taken_at.setter
+    def taken_at(self, moment: float) -> None:
+        self._taken_at = moment
 
 
 def _moved(column: Any, places: Any) -> Any:

@@ -224,9 +224,10 @@ class Session(Opinions):
 
     def _hold_reservations(self) -> None:
         """Places that earlier sessions promised stay promised, until the pod is tried anew or the promise runs out."""
-        pods, session = self.snapshot.pods, self.snapshot.session
-        valid = (pods.reserved_node >= 0) & (pods.status == PodStatus.PENDING) & (pods.reserved_until >= session)
-        for pod in np.flatnonzero(valid).tolist():
+        pods = self.snapshot.pods
+        for pod in np.flatnonzero((pods.reserved_node >= 0) & (pods.status == PodStatus.PENDING)).tolist():
+            if pods.reserved_until[pod] < self.snapshot.session:
+                continue
             node, job = int(pods.reserved_node[pod]), self.job(int(pods.group[pod]))
             if job.queue < 0 or not self.scheduling_queue[job.queue] or not self.floor.ready[node]:
                 continue

@@ -47,8 +47,9 @@ class Decision(models.Model):
         SchedulingSession, null=True, blank=True, on_delete=models.CASCADE, related_name="decisions", db_constraint=False
     )
     kind = models.CharField(max_length=8, choices=[(BIND, BIND), (EVICT, EVICT)])
+    # No constraint and no index: thousands are written at once. The number of a pod that is gone stays, and is never given again.
     pod = models.ForeignKey(
-        "scheduler.Pod", null=True, blank=True, on_delete=models.SET_NULL, related_name="decisions", db_constraint=False
+        "scheduler.Pod", null=True, blank=True, on_delete=models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
     )
     pod_name = models.CharField(max_length=320)  # namespace/name, kept when the pod is gone
     podgroup_name = models.CharField(max_length=320, blank=True, default="")

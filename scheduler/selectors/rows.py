@@ -23,6 +23,7 @@ from scheduler.domain.workloads import (
     Requirement,
     Toleration,
 )
+from scheduler.models.bulk import array_literal
 
 POD_STATUS = {
     "Pending": PodStatus.PENDING,
@@ -51,13 +52,13 @@ def loaded(value: Any) -> Any:
 def one_of_ids(column: str) -> str:
     """SQL for "this column is one of the numbers in the parameter" (see `ids_parameter`)."""
     if connection.vendor == "postgresql":
-        return f"{column} = ANY(%s)"
+        return f"{column} = ANY(%s::bigint[])"
     return f"{column} IN (SELECT value FROM json_each(%s))"
 
 
 def ids_parameter(ids: Iterable[int]) -> Any:
     numbers = [int(number) for number in ids]
-    return numbers if connection.vendor == "postgresql" else json.dumps(numbers)
+    return array_literal(numbers) if connection.vendor == "postgresql" else json.dumps(numbers)
 
 
 QUEUE_COLUMNS = (

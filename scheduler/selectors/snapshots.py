@@ -7,19 +7,18 @@ database's own; whoever runs sessions casts it now and then and reloads, loudly,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from django.db import connection, transaction
 
 from scheduler.domain.nodes import Node, NodeTable
-from scheduler.domain.snapshot import Queue, Snapshot, group_table, resource_names
+from scheduler.domain.snapshot import ClockedSnapshot, Queue, group_table, resource_names
 from scheduler.domain.tables import LOST_NODE, NO_NODE, ClassTable, GroupTable, PodTable
 from scheduler.domain.workloads import PodClass, PodGroup
 from scheduler.models.bulk import fetch
+from scheduler.selectors.change_log import changes_since, one_state_of_the_database, untouched_since
 from scheduler.selectors.rows import (
     CLASS_COLUMNS,
     NODE_COLUMNS,
@@ -37,31 +36,6 @@ from scheduler.selectors.rows import (
 
 _LIVE = "phase <> 'Completed'"
 _WORTH_COMPACTING = 4096
-
-
-@contextmanager
-def one_state_of_the_database() -> Iterator[None]:
-    """Everything read inside belongs to the same moment. On SQLite reading waits for no writer."""
-    with _reading_only(), transaction.atomic():
-        if connection.vendor == "postgresql" and not connection.savepoint_ids:
-            with connection.cursor() as cursor:
-                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        yield
-
-
-@contextmanager
-def _reading_only() -> Iterator[None]:
-    """SQLite's transactions take the lock of writers at once (settings.py), which is right for all but this one."""
-    if connection.vendor != "sqlite":
-        yield
-        return
-    sqlite: Any = connection
-    usual = sqlite.transaction_mode
-    sqlite.transaction_mode = "DEFERRED"
-    try:
-        yield
-    finally:
-        sqlite.transaction_mode = usual
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +71,16 @@ class ResidentSnapshot:
         self.pod_ids: list[int] = []
         self.group_ids: list[int] = []
         self.node_ids: dict[str, int] = {}
-        self.snapshot = Snapshot.build()
+        self._places: dict[int | None, int] = {}
+        self.snapshot = ClockedSnapshot.build()
 
     def refresh(self, *, check_sums: bool = False) -> Refreshed:
         """Bring the tables up to the database. With `check_sums` the net is cast too; a difference raises `SumsDiffer`."""
+        if not check_sums and (here := untouched_since(self.position)) is not None:
+            self.position = here
+            return Refreshed()
         with one_state_of_the_database():
-            position, changes = _changes_since(self.position)
+            position, changes = changes_since(self.position)
             refreshed = self._reload() if changes is None else self._apply(changes)
             self.position = position
             if check_sums:
@@ -137,15 +115,19 @@ class ResidentSnapshot:
         queues = tuple(sorted(self.queues.values(), key=lambda queue: queue.name))
         queue_rows = {queue.name: row for row, queue in enumerate(queues)}
         nodes = NodeTable.build(self.nodes.values(), resources)
-        self.node_ids = {node.name: pk for pk, node in self.nodes.items()}
+        self._number_nodes(nodes)
         self.group_ids = [row[0] for row in groups]
         self.group_rows = {pk: row for row, pk in enumerate(self.group_ids)}
         empty = PodTable.of(key=[], group=[], kind=[], status=[], node=[])
         table = group_table(values, queue_rows, resources)
-        self.snapshot = Snapshot(resources, nodes, queues, ClassTable(resources), table, empty)
+        self.snapshot = ClockedSnapshot(resources, nodes, queues, ClassTable(resources), table, empty)
         self.snapshot.pods = PodTable.of(**self._pod_columns(pods))
         self.pod_ids = [row[0] for row in pods]
         self.pod_rows = {pk: row for row, pk in enumerate(self.pod_ids)}
+
+    def _number_nodes(self, table: NodeTable) -> None:
+        self.node_ids = {node.name: pk for pk, node in self.nodes.items()}
+        self._places = {pk: table.rows.get(node.name, LOST_NODE) for pk, node in self.nodes.items()} | {None: NO_NODE}
 
     def _resources(self, groups: Iterable[PodGroup]) -> tuple[str, ...]:
         specs = [queue.spec for queue in self.queues.values()]
@@ -161,16 +143,15 @@ class ResidentSnapshot:
         if not pods:
             return {"key": [], "group": [], "kind": [], "status": [], "node": []}
         _, keys, groups, classes, tasks, phases, nodes, created, borrowed, reserved, until = zip(*pods, strict=True)
-        places = {pk: self.snapshot.nodes.rows.get(node.name, LOST_NODE) for pk, node in self.nodes.items()} | {None: NO_NODE}
         return {
             "key": list(keys),
             "group": [self.group_rows[pk] for pk in groups],
             "kind": [self._kind(pk, task) for pk, task in zip(classes, tasks, strict=True)],
             "status": [POD_STATUS[phase] for phase in phases],
-            "node": [places.get(pk, LOST_NODE) for pk in nodes],
+            "node": [self._places.get(pk, LOST_NODE) for pk in nodes],
             "created": created,
             "borrowed": borrowed,
-            "reserved_node": [places.get(pk, NO_NODE) for pk in reserved],
+            "reserved_node": [self._places.get(pk, NO_NODE) for pk in reserved],
             "reserved_until": [-1 if session is None else session for session in until],
         }
 
@@ -217,8 +198,9 @@ class ResidentSnapshot:
         rows = {row[0]: node_of(row) for row in found}
         self._known(*(node.allocatable for node in rows.values()))
         _replace(self.nodes, ids, rows)
-        self.node_ids = {node.name: pk for pk, node in self.nodes.items()}
-        self.snapshot.replace_nodes(NodeTable.build(self.nodes.values(), self.snapshot.resources))
+        table = NodeTable.build(self.nodes.values(), self.snapshot.resources)
+        self._number_nodes(table)
+        self.snapshot.replace_nodes(table)
         return len(ids)
 
     def _apply_classes(self, ids: set[int]) -> int:
@@ -378,24 +360,3 @@ def _queue_rows(ids: Iterable[int] | None = None) -> list[tuple[Any, ...]]:
     if ids is None:
         return fetch(sql)
     return fetch(f"{sql} WHERE {one_of_ids('q.id')}", [ids_parameter(ids)])
-
-
-def _changes_since(position: int | None) -> tuple[int, dict[str, set[int]] | None]:
-    """Where the log stands, and the ids that changed by kind; None for those when everything must be read."""
-    if connection.vendor == "postgresql":
-        here, horizon = fetch(
-            "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint, (SELECT coalesce(max(position), 0) FROM scheduler_changehorizon)"
-        )[0]
-        condition = '"transaction" >= %s'
-    else:
-        here, horizon = fetch(
-            "SELECT (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'scheduler_change'), "
-            "(SELECT coalesce(max(position), 0) FROM scheduler_changehorizon)"
-        )[0]
-        condition = "id > %s"
-    if position is None or position < horizon or here < position:  # the last: an older state of the database was put back
-        return here, None
-    changes: dict[str, set[int]] = {}
-    for kind, row_id in fetch(f"SELECT DISTINCT kind, row_id FROM scheduler_change WHERE {condition}", [position]):
-        changes.setdefault(kind, set()).add(row_id)
-    return here, changes

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 
 from scheduler.models import Lease
@@ -32,10 +32,15 @@ class Held:
     taken_over: bool  # somebody else held it before
 
 
-def acquire(holder: str, seconds: float, name: str = SCHEDULER) -> Held | None:
-    """Take or renew the lease; None while another holds it. The database's clock decides, not ours."""
+def acquire(holder: str, seconds: float, name: str = SCHEDULER, *, renewed: Held | None = None) -> Held | None:
+    """Take or renew the lease; None while another holds it. The database's clock decides, not ours.
+
+    `renewed` is what the holder had last: where that is still valid, one statement is enough.
+    """
     until = Now() + timedelta(seconds=seconds)
     with transaction.atomic():
+        if renewed is not None and valid(renewed, name).update(expires_at=until):
+            return Held(renewed.holder, renewed.token, taken_over=False)
         mine = Lease.objects.filter(name=name, holder=holder, expires_at__gt=Now())
         if mine.update(expires_at=until):
             return Held(holder, mine.values_list("token", flat=True).get(), taken_over=False)
@@ -45,6 +50,11 @@ def acquire(holder: str, seconds: float, name: str = SCHEDULER) -> Held | None:
         if not Lease.objects.filter(free, name=name).update(holder=holder, token=F("token") + 1, expires_at=until):
             return None
         return Held(holder, Lease.objects.values_list("token", flat=True).get(name=name), taken_over=True)
+
+
+def valid(held: Held, name: str = SCHEDULER) -> QuerySet[Lease]:
+    """The lease's row, if this holder still has it."""
+    return Lease.objects.filter(name=name, holder=held.holder, token=held.token, expires_at__gt=Now())
 
 
 def name_of_this_process() -> str:
@@ -69,8 +79,7 @@ def is_known_dead(holder: str) -> bool:
 
 def renew(held: Held, seconds: float, name: str = SCHEDULER) -> None:
     """For work that takes long: hold it for so much longer. Raises `LeaseLost` when it ran out or was taken."""
-    mine = Lease.objects.filter(name=name, holder=held.holder, token=held.token, expires_at__gt=Now())
-    if not mine.update(expires_at=Now() + timedelta(seconds=seconds)):
+    if not valid(held, name).update(expires_at=Now() + timedelta(seconds=seconds)):
         raise LeaseLost(f"the lease of {held.holder} with token {held.token} ran out")
 
 
@@ -81,6 +90,5 @@ def release(held: Held, name: str = SCHEDULER) -> None:
 
 def assert_held(held: Held, name: str = SCHEDULER) -> None:
     """To be called first in the transaction that writes: nobody can take the lease until it ends. Raises `LeaseLost`."""
-    row = Lease.objects.select_for_update().filter(name=name, holder=held.holder, token=held.token, expires_at__gt=Now())
-    if row.values_list("token", flat=True).first() is None:
+    if valid(held, name).select_for_update().values_list("token", flat=True).first() is None:
         raise LeaseLost(f"the lease of {held.holder} with token {held.token} is no longer valid")

@@ -22,7 +22,12 @@ DEFAULT_VERSION = 0
 
 
 def policy_in_force(state: ClusterState) -> Policy:
-    return DEFAULT_POLICY if state.policy is None else _read(state.policy.text)
+    return policy_of(None if state.policy is None else state.policy.text)
+
+
+def policy_of(text: str | None) -> Policy:
+    """Of a text that was checked when it was written; None is the built-in policy."""
+    return DEFAULT_POLICY if text is None else _read(text)
 
 
 @lru_cache(maxsize=8)

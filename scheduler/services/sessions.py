@@ -21,13 +21,14 @@ from scheduler.domain.resources import NOTHING
 from scheduler.domain.snapshot import Queue
 from scheduler.engine import run_session
 from scheduler.engine.decisions import Outcome, QueueFigures
-from scheduler.models import ClusterState, SchedulingSession
+from scheduler.models import ClusterState
 from scheduler.selectors.snapshots import Refreshed, ResidentSnapshot, SumsDiffer
 from scheduler.services import history, lease
+from scheduler.services.claims import Claimed, Claims, fail
 from scheduler.services.events import EventNote, record_events
 from scheduler.services.job_life import tell_jobs_of_unknown
 from scheduler.services.locks import alone_with_pods
-from scheduler.services.policies import policy_in_force
+from scheduler.services.policies import policy_of
 from scheduler.services.replays import keep_session
 from scheduler.services.states import refresh_states
 from scheduler.services.writeback import Written, write_figures, write_outcome
@@ -60,6 +61,15 @@ class SessionResult:
     durations: Mapping[str, float]
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """An outcome that nothing follows from and that no clock had a part in: it stands until something changes."""
+
+    outcome: Outcome
+    policy_text: str | None
+    paused: bool
+
+
 def is_due(state: ClusterState, now: datetime) -> bool:
     """The stored period has passed, or somebody asked for a session since the last one began."""
     if state.last_session_at is None:
@@ -84,8 +94,10 @@ class SessionRunner:
         self.holder = holder or lease.name_of_this_process()
         self.process = os.getpid()
         self.resident = ResidentSnapshot()
+        self._claims = Claims(self.holder)
         self._figures: dict[str, tuple[Queue, QueueFigures]] = {}
         self._seen: dict[str, Any] = {}
+        self._standing: Standing | None = None
         self._sessions = 0
 
     def run_if_due(self, trigger: str = "tick") -> SessionResult | None:
@@ -97,73 +109,72 @@ class SessionRunner:
         return self.run(trigger)
 
     def run(self, trigger: str = "asked") -> SessionResult | None:
-        claimed = self._claim(trigger)
+        watch = Stopwatch()
+        claimed = self._claims.begin(trigger)
         if claimed is None:
             return None
-        held, session = claimed
+        watch.lap("claim")
         try:
-            return self._run(held, session)
+            return self._run(claimed, watch)
         except lease.LeaseLost:
-            logger.warning("session %s lost its lease and wrote nothing", session.number)
+            logger.warning("session %s lost its lease and wrote nothing", claimed.session.number)
             self.forget()
             return None
         except Exception as error:
-            self._fail(session, error)
+            self.forget()
+            logger.exception("session %s failed", claimed.session.number)
+            fail(claimed, error)
             raise
 
     def forget(self) -> None:
         """The next session reads everything anew."""
         self.resident.position = None
-        self._figures, self._seen = {}, {}
+        self._figures, self._seen, self._standing = {}, {}, None
 
-    def _claim(self, trigger: str) -> tuple[lease.Held, SchedulingSession] | None:
-        """The lease, and a row of its own. Whoever holds the lease is alone: a row that still runs is one that somebody left behind."""
-        with transaction.atomic():
-            held = lease.acquire(self.holder, conf().lease_seconds)
-            if held is None:
-                return None
-            now = timezone.now()
-            self._close_orphans(now)
-            state = ClusterState.objects.select_for_update().get(pk=1)
-            state.last_session += 1
-            state.last_session_at = now
-            state.save(update_fields=["last_session", "last_session_at"])
-            session = SchedulingSession.objects.create(
-                number=state.last_session,
-                worker=held.holder,
-                fencing_token=held.token,
-                started_at=now,
-                policy_id=state.policy_id,
-                trigger=trigger,
-            )
-        return held, session
-
-    def _close_orphans(self, now: datetime) -> None:
-        orphans = SchedulingSession.objects.filter(state=SchedulingSession.RUNNING)
-        orphans.update(state=SchedulingSession.TAKEN_OVER, finished_at=now, message="its worker died or lost the lease")
-
-    def _run(self, held: lease.Held, session: SchedulingSession) -> SessionResult:
-        watch = Stopwatch()
+    def _run(self, claimed: Claimed, watch: Stopwatch) -> SessionResult:
         refreshed = self._refresh()
         watch.lap("read")
-        snapshot = self.resident.snapshot
-        state = ClusterState.objects.select_related("policy").get(pk=1)
-        snapshot.session, snapshot.paused, snapshot.taken_at = session.number, state.paused, round(session.started_at.timestamp(), 3)
-        policy = policy_in_force(state)
-        watch.lap("policy")
-        self._stay_alone(held, watch)
-        outcome = run_session(snapshot, policy)
+        self._stay_alone(claimed, watch)
+        snapshot, session = self.resident.snapshot, claimed.session
+        snapshot.session, snapshot.paused, snapshot.taken_at = session.number, claimed.paused, round(session.started_at.timestamp(), 3)
+        standing = self._standing if self._still_stands(claimed, refreshed) else None
+        outcome = standing.outcome if standing else self._think(claimed)
         watch.lap("think")
-        self._stay_alone(held, watch)
-        written = self._write(held, session, outcome, refreshed, watch)
-        keep_session(self.resident, policy, session.number, session.started_at, outcome, wanted=state.keep_sessions > 0)
-        self._remember(outcome, written)
+        self._stay_alone(claimed, watch)
+        written = self._close_only(claimed, refreshed, watch) if standing else self._write(claimed, outcome, refreshed, watch)
+        keep_session(self.resident, policy_of(claimed.policy_text), session.number, session.started_at, outcome, wanted=claimed.keep)
+        if not standing:
+            self._remember(claimed, outcome, written)
+        self._claims.is_in_order()
         return SessionResult(session.number, written, refreshed, watch.parts)
 
-    def _stay_alone(self, held: lease.Held, watch: Stopwatch) -> None:
+    def _still_stands(self, claimed: Claimed, refreshed: Refreshed) -> bool:
+        """Whether this session would come to the last one's outcome: it would read the same and did not ask for the time."""
+        last = self._standing
+        untouched = not refreshed.changed and not refreshed.reloaded
+        return untouched and last is not None and (last.policy_text, last.paused) == (claimed.policy_text, claimed.paused)
+
+    def _close_only(self, claimed: Claimed, refreshed: Refreshed, watch: Stopwatch) -> Written:
+        """What was found is what stands in the database already."""
+        with transaction.atomic():
+            watch.lap("write")
+            self._claims.end(claimed, watch.parts, _counts(Written(), refreshed), timezone.now())
+            notify.cluster_changed()
+        return Written()
+
+    def _think(self, claimed: Claimed) -> Outcome:
+        snapshot, policy = self.resident.snapshot, policy_of(claimed.policy_text)
+        snapshot.clock_was_read = False
+        outcome = run_session(snapshot, policy)
+        if (outcome.binds or outcome.evictions) and ClusterState.objects.filter(pk=1, paused=True).exists():
+            snapshot.paused = True  # since this session began: what it decided is not done, and everybody is told why
+            outcome = run_session(snapshot, policy)
+        return outcome
+
+    def _stay_alone(self, claimed: Claimed, watch: Stopwatch) -> None:
         """A session that takes long renews its lease on the way; one that was stopped for too long finds that it can not."""
         if watch.total > conf().lease_seconds * 1000 / 4:
-            lease.renew(held, conf().lease_seconds)
+            lease.renew(claimed.held, conf().lease_seconds)
 
     def _refresh(self) -> Refreshed:
         self._sessions += 1
@@ -177,10 +188,10 @@ class SessionRunner:
             self._figures = {}
             return self.resident.reload()
 
-    def _write(self, held: lease.Held, session: SchedulingSession, outcome: Outcome, refreshed: Refreshed, watch: Stopwatch) -> Written:
-        now = timezone.now()
+    def _write(self, claimed: Claimed, outcome: Outcome, refreshed: Refreshed, watch: Stopwatch) -> Written:
+        now, session = timezone.now(), claimed.session
         with transaction.atomic():
-            lease.assert_held(held)
+            lease.assert_held(claimed.held)
             alone_with_pods()
             written = write_outcome(self.resident, outcome, session_id=session.pk, number=session.number, now=now)
             changed = self._changed_figures(outcome)
@@ -192,8 +203,9 @@ class SessionRunner:
             if written.completed:
                 refresh_states()
             written.queues = set(changed)
+            self._note_totals(outcome)
             watch.lap("write")
-            self._close(session, outcome, refreshed, written, watch, now)
+            self._claims.end(claimed, watch.parts, _counts(written, refreshed), now)
             notify.session_finished(queues=written.queues, jobs=written.podgroups | {bind.podgroup for bind in written.bound})
         return written
 
@@ -205,8 +217,18 @@ class SessionRunner:
     def _is_news(self, queue: Queue, figures: QueueFigures) -> bool:
         return self._figures.get(queue.name) != (queue, figures)
 
-    def _remember(self, outcome: Outcome, written: Written) -> None:
+    def _note_totals(self, outcome: Outcome) -> None:
+        root = outcome.queues.get(ROOT)
+        seen = {"total": outcome.total, "warnings": list(outcome.warnings), "allocated": root.allocated if root else NOTHING}
+        if seen != self._seen:  # nothing is written that did not change
+            ClusterState.objects.filter(pk=1).update(**seen)
+            transaction.on_commit(partial(setattr, self, "_seen", seen))
+
+    def _remember(self, claimed: Claimed, outcome: Outcome, written: Written) -> None:
         """Only after the commit: what was said and written is what the next session compares with."""
+        snapshot = self.resident.snapshot
+        stands = outcome.is_quiet and snapshot.paused == claimed.paused and not snapshot.clock_was_read
+        self._standing = Standing(outcome, claimed.policy_text, claimed.paused) if stands else None
         self._figures = {
             queue.name: (queue, outcome.queues[queue.name]) for queue in self.resident.snapshot.queues if queue.name in outcome.queues
         }
@@ -214,31 +236,17 @@ class SessionRunner:
             if said.podgroup not in written.broken:
                 self.resident.snapshot.groups.said[said.row] = said.fingerprint
 
-    def _close(
-        self, session: SchedulingSession, outcome: Outcome, refreshed: Refreshed, written: Written, watch: Stopwatch, now: datetime
-    ) -> None:
-        counts: dict[str, Any] = {
-            "binds": len(written.bound),
-            "evictions": len(written.evicted),
-            "lost": written.lost,
-            "podgroups": len(written.podgroups),
-            "queues": len(written.queues),
-            "changedRows": refreshed.changed,
-            "reloaded": refreshed.reloaded,
-        }
-        open_still = SchedulingSession.objects.filter(pk=session.pk, state=SchedulingSession.RUNNING)
-        open_still.update(state=SchedulingSession.DONE, finished_at=now, durations=watch.parts, counts=counts)
-        root = outcome.queues.get(ROOT)
-        seen = {"total": outcome.total, "warnings": list(outcome.warnings), "allocated": root.allocated if root else NOTHING}
-        if seen != self._seen:  # nothing is written that did not change
-            ClusterState.objects.filter(pk=1).update(**seen)
-            transaction.on_commit(partial(setattr, self, "_seen", seen))
 
-    def _fail(self, session: SchedulingSession, error: Exception) -> None:
-        self.forget()
-        logger.exception("session %s failed", session.number)
-        rows = SchedulingSession.objects.filter(pk=session.pk, state=SchedulingSession.RUNNING)
-        rows.update(state=SchedulingSession.FAILED, finished_at=timezone.now(), message=f"{type(error).__name__}: {error}"[:2000])
+def _counts(written: Written, refreshed: Refreshed) -> dict[str, Any]:
+    return {
+        "binds": len(written.bound),
+        "evictions": len(written.evicted),
+        "lost": written.lost,
+        "podgroups": len(written.podgroups),
+        "queues": len(written.queues),
+        "changedRows": refreshed.changed,
+        "reloaded": refreshed.reloaded,
+    }
 
 
 _runner: SessionRunner | None = None

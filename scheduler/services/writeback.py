@@ -8,7 +8,7 @@ again.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
@@ -19,7 +19,7 @@ from django.db import connection
 from scheduler.domain.resources import Resources
 from scheduler.domain.workloads import Phase, PodStatus
 from scheduler.engine.decisions import Bind, Condition, Event, Evict, Outcome, PhaseChange, QueueFigures, Reason, Said
-from scheduler.models.bulk import as_parameter, execute, fetch, json_column, values_table
+from scheduler.models.bulk import as_parameter, columns_table, execute, fetch, json_column, values_table
 from scheduler.selectors.rows import ids_parameter, one_of_ids
 from scheduler.selectors.snapshots import ResidentSnapshot
 from scheduler.services.events import EventNote, record_events
@@ -61,19 +61,33 @@ def _write_binds(resident: ResidentSnapshot, outcome: Outcome, now: datetime, wr
     if not outcome.binds:
         return
     by_id = {resident.pod_ids[bind.row]: bind for bind in outcome.binds}
-    groups, nodes = _startable(resident, outcome), _usable(resident, outcome)
-    rows = [
-        {"id": pk, "node_id": resident.node_ids[bind.node], "borrowed": bind.borrowed}
-        for pk, bind in by_id.items()
-        if bind.podgroup in groups and resident.node_ids[bind.node] in nodes
-    ]
-    taken = {pk for (pk,) in fetch(_bind_statement(), [now, as_parameter(rows)])}
-    written.broken = {bind.podgroup for pk, bind in by_id.items() if pk not in taken}
-    undone = [pk for pk in taken if by_id[pk].podgroup in written.broken]
-    if undone:
-        _undo_binds(undone)
-    written.bound = [bind for pk, bind in by_id.items() if bind.podgroup not in written.broken]
+    taken = _bind(_still_possible(resident, outcome, by_id), now)
+    if len(taken) < len(by_id):
+        written.broken = {bind.podgroup for pk, bind in by_id.items() if pk not in taken}
+        _undo_binds([pk for pk in taken if by_id[pk].podgroup in written.broken])
+    written.bound = [bind for bind in outcome.binds if bind.podgroup not in written.broken]
     written.lost = len(by_id) - len(written.bound)
+
+
+def _still_possible(resident: ResidentSnapshot, outcome: Outcome, by_id: Mapping[int, Bind]) -> list[tuple[int, int, bool]]:
+    """Pod, node and whether the room is borrowed, of each placement whose gang may still start and whose node still takes pods."""
+    groups, nodes = _startable(resident, outcome), _usable(resident, outcome)
+    places = ((pk, resident.node_ids[bind.node], bind) for pk, bind in by_id.items())
+    return [(pk, node, bind.borrowed) for pk, node, bind in places if bind.podgroup in groups and node in nodes]
+
+
+def _bind(places: Sequence[tuple[int, int, bool]], now: datetime) -> set[int]:
+    """The ids of the pods that were still waiting and have their place now."""
+    if not places:
+        return set()
+    columns = {"id": "bigint", "node_id": "bigint", "borrowed": "boolean"}
+    table, parameters = columns_table("d", columns, list(zip(*places, strict=True)))
+    sql = (
+        "UPDATE scheduler_pod SET phase = 'Binding', node_id = d.node_id, borrowed = d.borrowed, bound_at = %s, "
+        f"reserved_node_id = NULL, reserved_until = NULL FROM {table} "
+        "WHERE scheduler_pod.id = d.id AND scheduler_pod.phase = 'Pending' RETURNING scheduler_pod.id"
+    )
+    return {pk for (pk,) in fetch(sql, [now, *parameters])}
 
 
 def _startable(resident: ResidentSnapshot, outcome: Outcome) -> set[str]:
@@ -95,16 +109,9 @@ def _usable(resident: ResidentSnapshot, outcome: Outcome) -> set[int]:
     return {pk for (pk,) in fetch(sql, [ids_parameter(wanted)])}
 
 
-def _bind_statement() -> str:
-    table = values_table("d", {"id": "bigint", "node_id": "bigint", "borrowed": "boolean"})
-    return (
-        "UPDATE scheduler_pod SET phase = 'Binding', node_id = d.node_id, borrowed = d.borrowed, bound_at = %s, "
-        f"reserved_node_id = NULL, reserved_until = NULL FROM {table} "
-        "WHERE scheduler_pod.id = d.id AND scheduler_pod.phase = 'Pending' RETURNING scheduler_pod.id"
-    )
-
-
-def _undo_binds(ids: Iterable[int]) -> None:
+def _undo_binds(ids: Collection[int]) -> None:
+    if not ids:
+        return
     execute(
         "UPDATE scheduler_pod SET phase = 'Pending', node_id = NULL, borrowed = false, bound_at = NULL "
         f"FROM {values_table('d', {'id': 'bigint'})} WHERE scheduler_pod.id = d.id",
@@ -282,23 +289,16 @@ def _write_decisions(resident: ResidentSnapshot, written: Written, session_id: i
     if not rows:
         return
     names = ", ".join(_DECISION_COLUMNS)
+    table, parameters = columns_table("d", _DECISION_COLUMNS, list(zip(*rows, strict=True)))
     execute(
-        f"INSERT INTO scheduler_decision (session_id, created_at, attempts, error, {names}) "
-        f"SELECT %s, %s, 0, '', {names} FROM {values_table('d', _DECISION_COLUMNS)}",
-        [session_id, now, as_parameter(rows)],
+        f"INSERT INTO scheduler_decision (session_id, created_at, attempts, error, {names}) SELECT %s, %s, 0, '', {names} FROM {table}",
+        [session_id, now, *parameters],
     )
 
 
-def _decision(kind: str, decision: Bind | Evict, action: str, resident: ResidentSnapshot) -> dict[str, Any]:
-    return {
-        "kind": kind,
-        "pod_id": resident.pod_ids[decision.row],
-        "pod_name": decision.pod,
-        "podgroup_name": decision.podgroup,
-        "queue_name": decision.queue,
-        "node_name": decision.node,
-        "action": action,
-    }
+def _decision(kind: str, decision: Bind | Evict, action: str, resident: ResidentSnapshot) -> tuple[object, ...]:
+    """In the order of the columns."""
+    return kind, resident.pod_ids[decision.row], decision.pod, decision.podgroup, decision.queue, decision.node, action
 
 
 _VICTIM_COLUMNS = {

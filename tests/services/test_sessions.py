@@ -17,7 +17,20 @@ from django.utils import timezone
 
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.engine import run_session as think
-from scheduler.models import ClusterState, Decision, Event, Job, Lease, Node, Pod, PodGroup, Queue, QueueFigures, SchedulingSession
+from scheduler.models import (
+    ClusterState,
+    Decision,
+    Event,
+    Job,
+    Lease,
+    Node,
+    Pod,
+    PodGroup,
+    Queue,
+    QueueFigures,
+    SchedulingSession,
+    SimulatedPod,
+)
 from scheduler.services import lease, sessions
 from scheduler.services.dispatch import dispatch
 from scheduler.services.queues import command_queue
@@ -73,7 +86,7 @@ def test_what_was_decided_is_stored_with_reasons_figures_and_counts():
 
     row = SchedulingSession.objects.get(number=result.number)
     assert (row.state, row.counts["binds"], row.counts["reloaded"]) == ("Done", 2, True)
-    assert set(row.durations) == {"read", "policy", "think", "write"}
+    assert set(row.durations) == {"claim", "read", "think", "write"}
     assert Decision.objects.filter(session=row, kind="Bind").count() == 2
     waiting = PodGroup.objects.get(job=big)
     assert waiting.reason_code
@@ -392,6 +405,16 @@ def test_while_scheduling_is_paused_nothing_is_decided_and_everybody_is_told_why
     ]
 
 
+def test_a_pause_that_comes_while_a_session_thinks_is_respected(meanwhile: Any):
+    node("n1", cpu="8")
+    made = job("train")
+
+    assert bound_after(lambda: pause_scheduling(reason="stop"), meanwhile) == []
+
+    assert phases(made) == ["Pending"]
+    assert PodGroup.objects.get(job=made).reason_code == "SchedulingPaused"
+
+
 # Machines
 
 
@@ -438,6 +461,18 @@ def test_a_decision_that_is_no_longer_true_is_not_carried_out():
 
     assert phases(made) == ["Pending"]
     assert Decision.objects.get().done_at
+
+
+def test_a_decision_about_a_pod_that_is_gone_is_not_carried_out():
+    node("n1", cpu="4")
+    made = job("train")
+    SessionRunner("test").run()
+    Pod.objects.filter(podgroup__job=made).delete()
+
+    dispatch()
+
+    assert Decision.objects.get().done_at
+    assert not SimulatedPod.objects.exists()
 
 
 def test_pods_still_leaving_keep_their_room_on_the_node():
