@@ -6,7 +6,7 @@ from scheduler.models.change import Change, ChangeHorizon
 from scheduler.models.history import QueueSample, SavedScenario
 from scheduler.models.node import Node
 from scheduler.models.personal import BulkItem, BulkRun, Preference, SavedView
-from scheduler.models.queue import Queue, QueueFigures
+from scheduler.models.queue import PlannedDeletion, Queue, QueueFigures
 from scheduler.models.record import Command, Event
 from scheduler.models.session import ClusterState, Decision, Eviction, Lease, PolicyVersion, SchedulingSession
 from scheduler.models.simulation import SimulatedCluster, SimulatedPod
@@ -30,6 +30,7 @@ __all__ = [
     "Lease",
     "Namespace",
     "Node",
+    "PlannedDeletion",
     "Pod",
     "PodClass",
     "PodGroup",

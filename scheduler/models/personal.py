@@ -14,6 +14,7 @@ class Preference(models.Model):
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="preference")
     time_zone = models.CharField(max_length=63, blank=True, default="")
     theme = models.CharField(max_length=8, blank=True, default="")
+    folded = models.JSONField(default=list, blank=True)  # the queues whose children the tree does not show
 
     def __str__(self) -> str:
         return f"preferences of {self.user_id}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 
@@ -53,6 +54,26 @@ class Queue(Named):
 
     def __str__(self) -> str:
         return self.name
+
+
+class PlannedDeletion(models.Model):
+    """Somebody wants the queue, and exactly these queues below it, deleted as soon as they have drained; dropped when it opens again.
+
+    `user` is whose rights count when the time comes, the rest says in the record who it was.
+    """
+
+    queue = models.OneToOneField(Queue, on_delete=models.CASCADE, primary_key=True, related_name="planned_deletion")
+    queues = models.JSONField()  # the names as they were shown, the queue itself last
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    actor = models.CharField(max_length=150)
+    door = models.CharField(max_length=16)
+    address = models.CharField(max_length=64, blank=True, default="")
+    request_id = models.CharField(max_length=64, blank=True, default="")
+    reason = models.CharField(max_length=1024, blank=True, default="")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"deletion of {self.queue_id}"
 
 
 class QueueFigures(models.Model):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import zoneinfo
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib.auth import password_validation
@@ -10,12 +12,13 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from scheduler.admission.violations import Rejected, Violation
-from scheduler.models import Preference, SavedView
+from scheduler.models import Preference, Queue, SavedView
 from scheduler.services import audit
 from scheduler.services.actors import Actor
 
 THEMES = ("light", "dark", "system")
 MOST_VIEWS = 100
+MOST_FOLDED = 5000
 
 
 def set_preferences(user: Any, *, time_zone: str | None = None, theme: str | None = None) -> Preference:
@@ -26,6 +29,14 @@ def set_preferences(user: Any, *, time_zone: str | None = None, theme: str | Non
     if theme and theme not in THEMES:
         raise Rejected([_wrong("theme", f"There is no theme “{theme[:20]}”.", f"choose one of {', '.join(THEMES)}")])
     return Preference.objects.update_or_create(user=user, defaults=values)[0]
+
+
+def set_folded(user: Any, names: Iterable[str]) -> list[str]:
+    """The queues whose children the tree hides from this reader; names of queues that are not there are left out. What was kept."""
+    wanted = set(itertools.islice(names, MOST_FOLDED))
+    kept = sorted(Queue.objects.filter(name__in=wanted).values_list("name", flat=True))
+    Preference.objects.update_or_create(user=user, defaults={"folded": kept})
+    return kept
 
 
 def _wrong(field: str, message: str, fix: str) -> Violation:

@@ -20,7 +20,7 @@ from scheduler import notify
 from scheduler.domain.lifecycle import Standing, derive
 from scheduler.domain.plans import Change, Load, changes_between
 from scheduler.domain.queues import ROOT, QueueState, QueueTree
-from scheduler.models import PodGroup
+from scheduler.models import PlannedDeletion, PodGroup
 from scheduler.models.bulk import as_parameter, execute, json_column, values_table
 from scheduler.models.workload import LIVE_PHASES
 from scheduler.selectors.trees import StoredQueue, stored_queues, tree_of
@@ -69,6 +69,7 @@ def refresh_states(cause: str = "", told: Mapping[str, str] | None = None) -> li
     if changes:
         now = timezone.now()
         _store(stored, changes, live, now)
+        _drop_deletions(changes)
         _tell(changes, cause, told or {}, now)
         notify.queues_changed(change.name for change in changes)
     return [change.name for change in changes]
@@ -114,6 +115,13 @@ def _store(stored: StoredTree, changes: list[Change], live: Mapping[str, int], n
         f"FROM {values_table('d', _COLUMNS)} WHERE scheduler_queue.id = d.id",
         [now, as_parameter(rows)],
     )
+
+
+def _drop_deletions(changes: list[Change]) -> None:
+    """A queue that takes jobs again is not to be deleted any more, whatever was planned."""
+    back = [change.name for change in changes if change.after.state not in (QueueState.CLOSING, QueueState.CLOSED)]
+    if back:
+        PlannedDeletion.objects.filter(queue__name__in=back).delete()
 
 
 def _conditions(stored: StoredTree, change: Change, live: Mapping[str, int], now: datetime) -> list[dict[str, Any]]:
