@@ -8,7 +8,7 @@ from scheduler.admission.annotations import check_hierarchy_annotations
 from scheduler.admission.facts import Facts
 from scheduler.admission.manifests import QueueReading, Reading, read_queue
 from scheduler.admission.quotas import check_quotas, quota_notices
-from scheduler.admission.violations import Notice, Verdict, Violation, without_repeats
+from scheduler.admission.violations import Notice, Remedy, Verdict, Violation, without_repeats
 from scheduler.domain.lifecycle import command_for, derive, judge
 from scheduler.domain.plans import counted, listed
 from scheduler.domain.queues import ROOT, QueueSpec, QueueState, QueueTree
@@ -74,7 +74,8 @@ def _check_amounts(proposed: QueueSpec) -> Iterator[Violation]:
             if amount < 0:
                 text = format_quantity(resource, amount)
                 message = f"{path}.{resource} is {text}; it must be 0 or more."
-                yield Violation("negative_quantity", proposed.name, f"{path}.{resource}", message, "write 0 or more")
+                field = f"{path}.{resource}"
+                yield Violation("negative_quantity", proposed.name, field, message, "write 0 or more", (Remedy(field, "0"),))
     yield from _check_order(proposed, "guarantee", "deserved", "guarantee_exceeds_deserved")
     yield from _check_order(proposed, "deserved", "capability", "deserved_exceeds_capability")
     yield from _check_order(proposed, "guarantee", "capability", "guarantee_exceeds_capability")
@@ -89,7 +90,8 @@ def _check_order(proposed: QueueSpec, lower: str, upper: str, rule_id: str) -> I
             asked, limit = format_quantity(resource, small[resource]), format_quantity(resource, large[resource])
             path = f"spec.{lower}.resource.{resource}" if lower == "guarantee" else f"spec.{lower}.{resource}"
             message = f"{lower} {resource} {asked} of {proposed.name} is more than its {upper} {limit}."
-            yield Violation(rule_id, proposed.name, path, message, f"lower {lower} {resource} to {limit}, or raise {upper} to {asked}")
+            fix = f"lower {lower} {resource} to {limit}, or raise {upper} to {asked}"
+            yield Violation(rule_id, proposed.name, path, message, fix, (Remedy(path, limit), Remedy(f"spec.{upper}.{resource}", asked)))
 
 
 def _check_root(proposed: QueueSpec, facts: Facts, old: QueueSpec | None) -> Iterator[Violation]:

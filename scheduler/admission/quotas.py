@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from scheduler.admission.facts import Facts
-from scheduler.admission.violations import Notice, Violation
+from scheduler.admission.violations import Notice, Remedy, Violation
 from scheduler.domain.queues import ROOT, QueueSpec, QueueTree
 from scheduler.domain.resources import Resources, format_quantity, total
 
@@ -71,7 +71,12 @@ def check_capability_above(proposed: QueueSpec, tree: QueueTree) -> Iterator[Vio
             asked, limit = format_quantity(resource, amount), format_quantity(resource, limiting.capability[resource])
             message = f"capability {resource} {asked} of {proposed.name} is more than the {limit} of {limiting.name} above it."
             fix = f"lower capability {resource} of {proposed.name} to {limit}, or raise that of {limiting.name} to {asked}"
-            yield Violation("capability_exceeds_ancestor", proposed.name, f"spec.capability.{resource}", message, fix)
+            yield _of_capability("capability_exceeds_ancestor", proposed.name, resource, message, fix, limit)
+
+
+def _of_capability(rule_id: str, queue: str, resource: str, message: str, fix: str, wanted: str) -> Violation:
+    field = f"spec.capability.{resource}"
+    return Violation(rule_id, queue, field, message, fix, (Remedy(field, wanted),))
 
 
 def _check_capability_below(proposed: QueueSpec, tree: QueueTree) -> Iterator[Violation]:
@@ -81,7 +86,7 @@ def _check_capability_below(proposed: QueueSpec, tree: QueueTree) -> Iterator[Vi
             asked, limit = format_quantity(resource, highest), format_quantity(resource, amount)
             message = f"capability {resource} {limit} of {proposed.name} is less than the {asked} of {holder} below it."
             fix = f"raise capability {resource} of {proposed.name} to {asked}, or lower that of {holder} to {limit}"
-            yield Violation("capability_below_descendant", proposed.name, f"spec.capability.{resource}", message, fix)
+            yield _of_capability("capability_below_descendant", proposed.name, resource, message, fix, asked)
 
 
 def _highest_below(name: str, resource: str, tree: QueueTree) -> tuple[int, str]:
@@ -108,8 +113,10 @@ def _check_sums(parent: QueueSpec, children: Iterable[QueueSpec], subject: Queue
         for resource, amount in together.items():
             if amount > has.amount(resource):
                 message = _overshoot(what, resource, shares, f"{parent.name} has", amount, has.amount(resource))
+                wanted = _sum_remedy(resource, parent, subject, shares, amount - has.amount(resource), amount)
                 fix = _sum_fix(what, resource, parent, subject, shares, amount - has.amount(resource), amount)
-                yield Violation(rule_id, subject.name, f"{path}.{resource}", message, fix)
+                remedies = (Remedy(f"{path}.{resource}", format_quantity(resource, wanted)),) if wanted is not None else ()
+                yield Violation(rule_id, subject.name, f"{path}.{resource}", message, fix, remedies)
 
 
 def _overshoot(what: str, resource: str, shares: Mapping[str, Resources], whose: str, amount: int, limit: int) -> str:
@@ -119,6 +126,16 @@ def _overshoot(what: str, resource: str, shares: Mapping[str, Resources], whose:
     more = f" and {len(largest) - _SIBLINGS_SHOWN} more" if len(largest) > _SIBLINGS_SHOWN else ""
     figures = [format_quantity(resource, number) for number in (amount, limit, amount - limit)]
     return f"The children's {what} {resource} is {figures[0]} together, {whose} {figures[1]}, {figures[2]} too many: {rows}{more}."
+
+
+def _sum_remedy(
+    resource: str, parent: QueueSpec, subject: QueueSpec, shares: Mapping[str, Resources], over: int, amount: int
+) -> int | None:
+    """What the queue in question would have to have: the parent as much as its children, a child what the others leave it."""
+    if subject.name == parent.name:
+        return amount
+    own = shares[subject.name].amount(resource) if subject.name in shares else 0
+    return own - over if own >= over else None
 
 
 def _sum_fix(

@@ -7,14 +7,24 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
+class Remedy:
+    """One value of the queue itself that would mend it; any one of several is enough."""
+
+    field: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
 class Violation:
-    """One broken rule. `field` is the path in the manifest, `fix` what to write instead, where that follows."""
+    """One broken rule. `field` is the path in the manifest, `fix` what to write instead in words, `remedies` the same as values, where
+    they follow and are this queue's own."""
 
     rule_id: str
     queue: str
     field: str
     message: str
     fix: str = ""
+    remedies: tuple[Remedy, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
