@@ -12,7 +12,7 @@ from django.shortcuts import render
 
 from scheduler.domain.access import Access, Forbidden, OutOfSight, Permission
 from scheduler.domain.queues import ROOT
-from scheduler.models import Event
+from scheduler.models import AuditEntry
 from scheduler.selectors.access import access_of, queue_parents, whom_to_ask
 
 View = Callable[..., HttpResponse]
@@ -32,6 +32,13 @@ def may_edit(request: HttpRequest, queue: str) -> bool:
     """Quotas and place are the parent's admin's business, the rest the queue's own admin's: either may open the form."""
     parent = queue_parents().get(queue) or ROOT
     return access(request).may(Permission.ADMINISTER, parent) or access(request).may(Permission.ADMINISTER, queue)
+
+
+def require_edit(request: HttpRequest, queue: str, doing: str) -> None:
+    """Raises `OutOfSight` and `Forbidden`."""
+    see(request, queue)
+    if not may_edit(request, queue):
+        raise Forbidden(Permission.ADMINISTER, queue, doing)
 
 
 def may_create_below(request: HttpRequest, queue: str) -> bool:
@@ -61,8 +68,7 @@ def see(request: HttpRequest, queue: str) -> None:
 
 def no_such_queue(request: HttpRequest, name: str) -> HttpResponse:
     """Gone, never there or not for this reader's eyes: only who sees everything is told which."""
-    deletion = None
-    if access(request).sees_everything:
-        deletion = Event.objects.filter(kind="Queue", name=name, reason="DeleteQueue").order_by("-last_at").first()
-    words = f"The queue “{name}” is gone: {deletion.message}" if deletion else f"There is no queue named “{name}”."
-    return render(request, "404.html", {"missing": words, "when": deletion.last_at if deletion else None}, status=404)
+    mine = access(request)
+    deletion = AuditEntry.objects.filter(action="DeleteQueue", name=name).first() if mine.sees_everything else None
+    context = {"queue_name": name, "deletion": deletion, "may_audit": mine.may(Permission.ADMINISTER, ROOT)}
+    return render(request, "404.html", context, status=404)

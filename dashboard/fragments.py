@@ -6,7 +6,8 @@ there must agree; tests/browser compares the two.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 from urllib.parse import quote
@@ -15,32 +16,53 @@ from django.utils.safestring import SafeString, mark_safe
 
 from dashboard.presenters import PresentedRow
 
+LONG_NAME = 18  # a name that may not fit its column is shown whole on hover
 _FIGURES = ("allocated", "deserved", "guarantee", "limit", "pending")
 _RECTANGLES = ("ask", "use", "borrow", "lend", "over", "guarantee", "deserved")
 
 
-def queue_table_rows(
-    rows: Iterable[Mapping[str, Any]], resources: Iterable[str], *, selectable: bool = False, detailed: bool = False
-) -> SafeString:
-    """`selectable` gives each row a box to tick; `detailed` adds a cell for each figure of the one resource that is shown."""
-    manner = (tuple(resources), selectable, detailed)
-    return mark_safe("".join([_drawn(row, manner) for row in rows]))  # noqa: S308 - every value is escaped below
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How rows are drawn: which resources have a column, with a box to tick or not, with a cell for each figure of the one resource that
+    is shown, and with all bars to one scale or each to its own limit."""
+
+    resources: tuple[str, ...]
+    selectable: bool = False
+    detailed: bool = False
+    absolute: bool = False
 
 
-def _drawn(row: Mapping[str, Any], manner: tuple[tuple[str, ...], bool, bool]) -> str:
+def queue_table_rows(rows: Iterable[Mapping[str, Any]], manner: Manner, folded: Collection[str] = ()) -> SafeString:
+    """`folded` are the queues whose children are not to be seen."""
+    drawn = [_drawn(row, manner) for row in rows] if not folded else list(_folded(rows, manner, folded))
+    return mark_safe("".join(drawn))  # noqa: S308 - every value is escaped below
+
+
+def _folded(rows: Iterable[Mapping[str, Any]], manner: Manner, folded: Collection[str]) -> Iterator[str]:
+    """Rows stand in the order of the tree, so who is hidden is known before his children come."""
+    hidden: set[str] = set()
+    for row in rows:
+        text = _drawn(row, manner)
+        if row["parent"] in hidden or row["parent"] in folded:
+            hidden.add(row["name"])
+            text = text.replace("<tr ", "<tr hidden ", 1)
+        yield text.replace('aria-expanded="true"', 'aria-expanded="false"', 1) if row["name"] in folded else text
+
+
+def _drawn(row: Mapping[str, Any], manner: Manner) -> str:
     """From the row's own memory where it was drawn in this manner before."""
     if not isinstance(row, PresentedRow):
-        return queue_row(row, *manner)
+        return queue_row(row, manner)
     text = row.drawn.get(manner)
     if text is None:
-        text = row.drawn[manner] = queue_row(row, *manner)
+        text = row.drawn[manner] = queue_row(row, manner)
     return text
 
 
-def blank_queue_row(resources: Iterable[str], *, selectable: bool = False, detailed: bool = False) -> SafeString:
+def blank_queue_row(manner: Manner) -> SafeString:
     """A row without values, for queues that appear while the page is open."""
     zeros = dict.fromkeys(("pending", "inqueue", "running", "unknown", "completed"), 0)
-    quota = dict.fromkeys(("text", "note", "label", "limitFrom", *_FIGURES), "") | {"bar": [0] * 2 * len(_RECTANGLES)}
+    quota = dict.fromkeys(("text", "note", "label", "limitFrom", *_FIGURES), "") | {"bar": [0] * 2 * len(_RECTANGLES), "scale": 1000}
     row = {
         "name": "-",
         "parent": "",
@@ -52,23 +74,24 @@ def blank_queue_row(resources: Iterable[str], *, selectable: bool = False, detai
         "warnings": [],
         "subtree": zeros,
     }
-    shown = list(resources)
-    return queue_table_rows([{**row, "resources": dict.fromkeys(shown, quota)}], shown, selectable=selectable, detailed=detailed)
+    return queue_table_rows([{**row, "resources": dict.fromkeys(manner.resources, quota)}], manner)
 
 
-def queue_row(row: Mapping[str, Any], resources: tuple[str, ...], selectable: bool, detailed: bool) -> str:
+def queue_row(row: Mapping[str, Any], manner: Manner) -> str:
     name = escape(row["name"])
+    title = f' title="{name}"' if len(row["name"]) > LONG_NAME else ""
     expanded = "" if row["leaf"] else ' aria-expanded="true"'
-    box = f'<input type="checkbox" form="bulk" name="queue" value="{name}" aria-label="Select {name}">' if selectable else ""
+    box = f'<input type="checkbox" form="bulk" name="queue" value="{name}" aria-label="Select {name}">' if manner.selectable else ""
     quotas = row["resources"]
-    cells = "".join(quota_cell(resource, quotas[resource]) for resource in resources if resource in quotas)
-    if detailed:
-        cells += "".join(figure_cells(resource, quotas[resource]) for resource in resources if resource in quotas)
+    shown = [resource for resource in manner.resources if resource in quotas]
+    cells = "".join(quota_cell(resource, quotas[resource], absolute=manner.absolute) for resource in shown)
+    if manner.detailed:
+        cells += "".join(figure_cells(resource, quotas[resource]) for resource in shown)
     return (
         f'<tr role="row" data-key="{name}" data-parent="{escape(row["parent"])}"'
         f' aria-level="{row["depth"] + 1}"{expanded} class="level-{row["depth"]}">'
         f'<td role="rowheader" class="c-name">{box}<span class="twisty"></span>'
-        f'<a href="{queue_url(row["name"])}">{name}</a>{warning_mark(row["warnings"])}</td>'
+        f'<a href="{queue_url(row["name"])}"{title}>{name}</a>{warning_mark(row["warnings"])}</td>'
         f'<td role="gridcell" class="c-state">{state_badge(row["state"])}<small data-f="stateNote">{escape(row["stateNote"])}</small></td>'
         f'<td role="gridcell" class="c-weight"><span class="key">weight </span><span data-f="weight">{row["weight"]}</span></td>'
         f'{cells}<td role="gridcell" class="c-gangs">{gang_counts(row["subtree"])}</td>'
@@ -105,9 +128,10 @@ def gang_counts(subtree: Mapping[str, int]) -> str:
     return f'<span data-f="running">{subtree["running"]}</span> running<small><span data-f="waiting">{waiting}</span> waiting</small>'
 
 
-def quota_cell(resource: str, quota: Mapping[str, Any]) -> str:
+def quota_cell(resource: str, quota: Mapping[str, Any], *, absolute: bool = False) -> str:
+    kind = "c-res" if is_in_use(quota) else "c-res nil"
     return (
-        f'<td role="gridcell" class="c-res" data-r="{escape(resource)}">{bar(quota)}'
+        f'<td role="gridcell" class="{kind}" data-r="{escape(resource)}">{bar(quota, absolute=absolute)}'
         f'<div class="line"><span class="figure" data-f="text">{escape(quota["text"])}</span>'
         f' <span class="note" data-f="note">{escape(quota["note"])}</span></div>'
         f'<small>deserved <span data-f="deserved">{escape(quota["deserved"])}</span>'
@@ -115,9 +139,18 @@ def quota_cell(resource: str, quota: Mapping[str, Any]) -> str:
     )
 
 
-def bar(quota: Mapping[str, Any]) -> str:
-    """The bar of one resource. Its rectangles are styled by class and placed by attributes: the page allows no inline style."""
-    inherited = " inherited" if quota["limitFrom"] else ""
+def is_in_use(quota: Mapping[str, Any]) -> bool:
+    """Something is allocated or asked for: what is neither steps back."""
+    return (quota["allocated"], quota["pending"]) != ("0", "0")
+
+
+def bar(quota: Mapping[str, Any], *, absolute: bool = False) -> str:
+    """The bar of one resource. Its rectangles are styled by class and placed by attributes: the page allows no inline style.
+
+    An `absolute` one is as long as its limit, against all others; else the limit is the whole width.
+    """
+    kind = " absolute" * absolute + " inherited" * bool(quota["limitFrom"])
+    width, track = (quota["scale"], '<rect class="track" x="0" width="1000"/>') if absolute else (1000, "")
     numbers = quota["bar"]
     rectangles = "".join(
         [
@@ -127,6 +160,6 @@ def bar(quota: Mapping[str, Any]) -> str:
         ]
     )
     return (
-        f'<svg class="bar{inherited}" viewBox="0 0 1000 16" preserveAspectRatio="none" role="img" aria-label="{escape(quota["label"])}">'
-        f"{rectangles}</svg>"
+        f'<svg class="bar{kind}" viewBox="0 0 {width} 16" preserveAspectRatio="none" role="img" aria-label="{escape(quota["label"])}">'
+        f"{track}{rectangles}</svg>"
     )

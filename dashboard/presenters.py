@@ -6,10 +6,13 @@ values into their places, so there is one set of rules and the first paint looks
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from dashboard.amounts import in_page_order, short_name, shown, with_unit
+from dashboard.gaps import is_starved
+from dashboard.loans import NOBODY, ledger
 from scheduler.selectors.queues import PHASES, Counts, QueueBoard, QueueRow
 
 BAR_WIDTH = 1000  # the bar's own units; how wide it is on the screen is the style sheet's business
@@ -34,7 +37,7 @@ class Quota:
     guarantee: int | None
     pending: int | None
     limit: Limit
-    siblings_borrow: bool
+    lent: int = 0  # of what it deserves and does not use, the part that a sibling uses
 
     @property
     def borrowed(self) -> int:
@@ -43,17 +46,18 @@ class Quota:
         return max(0, self.allocated - self.deserved)
 
     @property
-    def lent(self) -> int:
-        """What it deserves and does not use, while a sibling uses more than it deserves."""
-        if self.allocated is None or self.deserved is None or not self.siblings_borrow:
-            return 0
-        return max(0, self.deserved - self.allocated)
-
-    @property
     def over_limit(self) -> int:
         if self.allocated is None or self.limit.amount is None:
             return 0
         return max(0, self.allocated - self.limit.amount)
+
+    @property
+    def reach(self) -> int:
+        """The amount that the whole bar stands for. Without a limit the largest figure fills nine tenths: the end stays visibly open."""
+        if self.limit.amount is not None:
+            return self.limit.amount
+        known = (self.allocated, self.deserved, self.guarantee, (self.allocated or 0) + (self.pending or 0))
+        return max(figure or 0 for figure in known) * 10 // 9
 
 
 CLUSTER = "the cluster"
@@ -87,11 +91,12 @@ def present_queues(board: QueueBoard) -> dict[str, PresentedRow]:
     global _last
     resources = tuple(page_resources(board))
     limits = _limits(board, resources)
-    borrowing = _borrowing_children(board, resources)
-    nobody = (0,) * len(resources)
+    largest = _largest_limits(limits, len(resources))
+    lent = _lent(board, resources)
+    nothing = (0,) * len(resources)
     known, fresh = _last, {}
     for row in board.rows:
-        source = (row, limits[row.name], borrowing.get(row.parent, nobody), resources)
+        source = (row, limits[row.name], lent.get(row.name, nothing), resources, largest)
         before = known.get(row.name)
         fresh[row.name] = before if before is not None and before.source == source else PresentedRow(_present(*source), source)
     _last = fresh
@@ -116,24 +121,26 @@ def _limits(board: QueueBoard, resources: tuple[str, ...]) -> dict[str, tuple[Li
     return limits
 
 
-def _borrowing_children(board: QueueBoard, resources: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
-    """For each parent, how many of its children use more than they deserve of each resource; parents without any are left out."""
-    counts: dict[str, list[int]] = {}
-    for row in board.rows:
-        if row.figures is None:
-            continue
-        allocated, deserved = row.figures.allocated, row.figures.deserved
-        for place, name in enumerate(resources):
-            if name in deserved and allocated.amount(name) > deserved[name]:
-                counts.setdefault(row.parent, [0] * len(resources))[place] += 1
-    return {parent: tuple(numbers) for parent, numbers in counts.items()}
+def _largest_limits(limits: Mapping[str, tuple[Limit, ...]], width: int) -> tuple[int, ...]:
+    """For each resource the largest limit of all: the length of the longest bar where all are drawn to one scale."""
+    distinct = set(limits.values())
+    return tuple(max((own[place].amount or 0 for own in distinct), default=0) for place in range(width))
 
 
-def _quota(row: QueueRow, resource: str, limit: Limit, borrowing_siblings: int) -> Quota:
+def _lent(board: QueueBoard, resources: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
+    """For each queue that lends, how much of each resource; others are left out."""
+    sums: dict[str, list[int]] = {}
+    for (_, resource), loans in ledger(board, resources).items():
+        for loan in loans:
+            if loan.lender != NOBODY:
+                sums.setdefault(loan.lender, [0] * len(resources))[resources.index(resource)] += loan.amount
+    return {name: tuple(amounts) for name, amounts in sums.items()}
+
+
+def _quota(row: QueueRow, resource: str, limit: Limit, lent: int) -> Quota:
     now = row.figures
     allocated = now.allocated.amount(resource) if now else None
     deserved = now.deserved.get(resource) if now else row.deserved.get(resource)
-    borrows_itself = allocated is not None and deserved is not None and allocated > deserved
     return Quota(
         resource=resource,
         allocated=allocated,
@@ -141,11 +148,13 @@ def _quota(row: QueueRow, resource: str, limit: Limit, borrowing_siblings: int) 
         guarantee=row.guarantee.get(resource),
         pending=max(0, now.request.amount(resource) - now.allocated.amount(resource)) if now else None,
         limit=limit,
-        siblings_borrow=borrowing_siblings > int(borrows_itself),
+        lent=lent,
     )
 
 
-def _present(row: QueueRow, limits: tuple[Limit, ...], borrowing: tuple[int, ...], resources: tuple[str, ...]) -> dict[str, Any]:
+def _present(
+    row: QueueRow, limits: tuple[Limit, ...], lent: tuple[int, ...], resources: tuple[str, ...], largest: tuple[int, ...]
+) -> dict[str, Any]:
     return {
         "key": row.name,
         "name": row.name,
@@ -161,10 +170,11 @@ def _present(row: QueueRow, limits: tuple[Limit, ...], borrowing: tuple[int, ...
         "reclaimable": row.reclaimable,
         **counts(row.own),
         "subtree": counts(row.subtree),
+        "starved": is_starved(row),
         "warnings": [warning_text(warning) for warning in row.warnings],
         "resources": {
-            name: present_quota(_quota(row, name, limit, borrowers))
-            for name, limit, borrowers in zip(resources, limits, borrowing, strict=True)
+            name: present_quota(_quota(row, name, limit, given), widest)
+            for name, limit, given, widest in zip(resources, limits, lent, largest, strict=True)
         },
     }
 
@@ -178,16 +188,25 @@ def warning_text(warning: Any) -> str:
 
 
 def state_note(row: QueueRow) -> str:
-    """The few words beside the state: from whom it is inherited, or how far a drain has come."""
-    if row.state == "Closing":
-        left = sum(row.subtree[:4])
-        return f"{left} {'gang' if left == 1 else 'gangs'} left" + (f", closed by {row.closed_by}" if row.closed_by else "")
+    """The few words beside the state: how far a drain has come, from whom the state is inherited, what comes then."""
+    words = [_drained_words(row)] if row.state == "Closing" else []
     if row.closed_by:
-        return f"closed by {row.closed_by}"
-    return f"suspended by {row.suspended_by}" if row.suspended_by else ""
+        words.append(f"closed by {row.closed_by}")
+    elif row.suspended_by:
+        words.append(f"suspended by {row.suspended_by}")
+    if row.is_doomed:
+        words.append("then deleted")
+    return ", ".join(words)
 
 
-def present_quota(quota: Quota) -> dict[str, Any]:
+def _drained_words(row: QueueRow) -> str:
+    left = sum(row.subtree[:4])
+    whole = f" of {row.drain_total}" if row.drain_total and row.drain_total >= left else ""
+    return f"{left}{whole} {'gang' if left == 1 and not whole else 'gangs'} left"
+
+
+def present_quota(quota: Quota, largest: int = 0) -> dict[str, Any]:
+    """`scale` is how many of the bar's units fill the column where all bars are drawn to one scale, the longest being `largest`."""
     resource = quota.resource
     return {
         "allocated": _or_unknown(resource, quota.allocated),
@@ -200,6 +219,7 @@ def present_quota(quota: Quota) -> dict[str, Any]:
         "note": bar_note(quota),
         "label": bar_sentence(quota),
         "bar": bar_geometry(quota),
+        "scale": max(BAR_WIDTH, largest * BAR_WIDTH // quota.reach) if quota.reach else BAR_WIDTH,
     }
 
 
@@ -230,27 +250,25 @@ def bar_note(quota: Quota) -> str:
 
 
 def bar_sentence(quota: Quota) -> str:
-    """The whole bar in words, for those who do not see it."""
-    name = short_name(quota.resource)
-    if quota.allocated is None:
-        return f"{name}: not evaluated yet by a session."
-    parts = [f"{with_unit(quota.resource, quota.allocated)} allocated {_limit_words(quota)}"]
-    parts.append("deserved unset" if quota.deserved is None else f"deserved {shown(quota.resource, quota.deserved)}")
-    if quota.guarantee is not None:
-        parts.append(f"guarantee {shown(quota.resource, quota.guarantee)}")
-    if quota.pending:
-        parts.append(f"{shown(quota.resource, quota.pending)} more asked for")
+    """The whole bar in words, figure by figure: for those who do not see it, and for the small table beside the pointer."""
+    name, resource = short_name(quota.resource), quota.resource
+    parts = [f"allocated {bar_text(quota)}" if quota.allocated is not None else "not evaluated yet by a session"]
+    parts.append(f"deserved {_or_unset(resource, quota.deserved)}")
+    parts.append(f"guarantee {_or_unset(resource, quota.guarantee)}")
+    parts.append(_limit_words(quota))
+    if quota.pending is not None:
+        parts.append(f"pending {shown(resource, quota.pending)}")
     parts.extend([note] if (note := bar_note(quota)) else [])
     return f"{name}: {', '.join(parts)}."
 
 
 def _limit_words(quota: Quota) -> str:
     if quota.limit.amount is None:
-        return "without a limit"
-    words = f"of {shown(quota.resource, quota.limit.amount)}"
+        return "limit none"
+    words = f"limit {shown(quota.resource, quota.limit.amount)}"
     if not quota.limit.source:
         return words
-    return f"{words} that the cluster has" if quota.limit.source == CLUSTER else f"{words}, the limit inherited from {quota.limit.source}"
+    return f"{words}: all that the cluster has" if quota.limit.source == CLUSTER else f"{words} inherited from {quota.limit.source}"
 
 
 def bar_geometry(quota: Quota) -> list[int]:
@@ -264,7 +282,7 @@ def bar_geometry(quota: Quota) -> list[int]:
         (allocated, asked - allocated),
         (0, solid),
         (solid, allocated - solid),
-        (allocated, deserved - allocated if quota.lent else 0),
+        (allocated, scale((quota.allocated or 0) + quota.lent) - allocated),
         (BAR_WIDTH - 2 * _THICK, 2 * _THICK if quota.over_limit else 0),
         _tick(scale(quota.guarantee), _THIN if quota.guarantee else 0),
         _tick(deserved, _THICK if quota.deserved else 0),
@@ -276,10 +294,9 @@ def _tick(at: int, width: int) -> tuple[int, int]:
     return min(max(0, at - width // 2), BAR_WIDTH - width), width
 
 
-def _scale(quota: Quota) -> Any:
-    """From amounts to the bar's units. Without a limit the largest figure fills nine tenths, so that the end stays visibly open."""
-    known = (quota.allocated, quota.deserved, quota.guarantee, (quota.allocated or 0) + (quota.pending or 0))
-    whole = quota.limit.amount if quota.limit.amount is not None else max(figure or 0 for figure in known) * 10 // 9
+def _scale(quota: Quota) -> Callable[[int | None], int]:
+    """From amounts to the bar's units."""
+    whole = quota.reach
 
     def place(amount: int | None) -> int:
         return min(BAR_WIDTH, amount * BAR_WIDTH // whole) if amount and whole else 0

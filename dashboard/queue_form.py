@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import yaml
@@ -70,6 +70,22 @@ class QueueForm:
             return {**head, "spec": spec | {"state": self.state}}
         kept = {key: value for key, value in base["spec"].items() if key not in spec}
         return {**base, "spec": kept | spec}
+
+    def mended(self, remedy: str) -> QueueForm:
+        """With one value as a remedy says, "spec.deserved.cpu=24"; one that is of no input of this form changes nothing."""
+        field, _, value = remedy.rpartition("=")
+        for quota, path in QUOTAS.items():
+            resource = field.removeprefix(f"{path}.")
+            if resource != field and resource in self.amounts:
+                amounts = {**self.amounts, resource: {**self.amounts[resource], quota: value}}
+                return replace(self, amounts=amounts)
+        return self
+
+
+def quota_words(field: str) -> str:
+    """ "spec.guarantee.resource.cpu" -> "guarantee CPU": an input of the form by its place in the manifest."""
+    quota, path = next((quota, path) for quota, path in QUOTAS.items() if field.startswith(f"{path}."))
+    return f"{_TITLES[quota].lower()} {short_name(field.removeprefix(f'{path}.'))}"
 
 
 def _number(text: str) -> int | str:

@@ -8,20 +8,25 @@ from django.urls import include, path, re_path
 
 from dashboard import health, metrics, sign_in
 from dashboard.api import docs, webhooks
-from dashboard.views import components, overview, queue, queue_commands, queue_edit, queues
+from dashboard.views import components, overview, queue, queue_commands, queue_deletion, queue_edit, queues
 
 urlpatterns = [
     path("", overview.overview, name="overview"),
     path("queues/", queues.queues, name="queues"),
     path("queues/-/new/", queue_edit.new, name="queue-new"),
     path("queues/-/names.json", queues.names, name="queue-names"),
+    path("queues/-/folded/", queues.folded, name="queue-folded"),
+    path("queues/-/sample/", queues.sample, name="queue-sample"),
     path("queues/-/check/", queue_edit.check, name="queue-check"),
     path("queues/-/commands/", queue_commands.bulk, name="queue-commands"),
     path("queues/<str:name>/", queue.queue, name="queue"),
     path("queues/<str:name>/edit/", queue_edit.edit, name="queue-edit"),
-    path("queues/<str:name>/delete/", queue_edit.delete, name="queue-delete"),
+    path("queues/<str:name>/delete/", queue_deletion.delete, name="queue-delete"),
+    path("queues/<str:name>/farewell/", queue_deletion.farewell, name="queue-farewell"),
+    path("queues/<str:name>/keep/", queue_deletion.keep, name="queue-keep"),
     path("queues/<str:name>/actions/", queue_commands.actions, name="queue-actions"),
     path("queues/<str:name>/history.json", queue.history_data, name="queue-history"),
+    path("queues/<str:name>/history.csv", queue.history_csv, name="queue-history-csv"),
     re_path(r"^queues/(?P<name>[^/]+)/(?P<tab>jobs|children|history|activity|access|yaml)/$", queue.queue, name="queue-tab"),
     re_path(r"^queues/(?P<name>[^/]+)/(?P<verb>open|close|suspend|resume)/$", queue_commands.command, name="queue-command"),
     path("", include("dashboard.work_urls")),

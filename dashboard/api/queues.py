@@ -16,9 +16,10 @@ from dashboard.api.base import EndpointSet, Objects, Rows, visible
 from dashboard.api.errors import bad_parameter
 from dashboard.api.fields import chosen, read_fields
 from dashboard.api.filters import QueueFilters
-from dashboard.api.formats import Documents
+from dashboard.api.formats import CSVRenderer, Documents
 from dashboard.api.objects import queue_export, queue_object, queue_tree, stamp
 from dashboard.api.schema import Form, query
+from dashboard.charts import LINES
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.domain.resources import Resources
 from scheduler.models import Queue, QueueSample
@@ -100,6 +101,7 @@ class Queues(EndpointSet):
         "tree": Form(shapes.QueueTree, parameters=(query("flat", "One list instead of a nest: `{results: […]}`.", OpenApiTypes.BOOL),)),
         "history": Form(
             shapes.History,
+            summary="What it had, oldest first; as CSV with `Accept: text/csv`",
             parameters=(
                 query("step", "How fine.", {"type": "string", "enum": list(_STEPS), "default": "minute"}),
                 query("limit", "How many samples, the newest, at most.", {"type": "integer", "minimum": 1, "maximum": _MOST_SAMPLES}),
@@ -107,6 +109,9 @@ class Queues(EndpointSet):
         ),
         "export": Form(shapes.Export, summary="The queue and everything below it, to be applied elsewhere"),
     }
+
+    def get_renderers(self) -> list[Any]:
+        return [*super().get_renderers(), CSVRenderer()] if self.action_name == "history" else super().get_renderers()
 
     @property
     def known_parameters(self) -> frozenset[str]:
@@ -201,6 +206,9 @@ class Queues(EndpointSet):
             raise bad_parameter("step", f"step is “{step[:20]}”; it must be one of {', '.join(_STEPS)}.")
         samples = QueueSample.objects.filter(queue_name=name, seconds=_STEPS[step]).order_by("-at")[: self._limit()]
         results = [_sample(sample) for sample in reversed(samples)]
+        if getattr(request.accepted_renderer, "format", "") == "csv":
+            headers = {"Content-Disposition": f'attachment; filename="{name}-{step}.csv"'}
+            return Response([row for result in results for row in _flat(result)], headers=headers)
         return self.answer({"queue": name, "seconds": _STEPS[step], "results": results})
 
     def _limit(self) -> int:
@@ -217,7 +225,16 @@ class Queues(EndpointSet):
         return Response({"apiVersion": "v1", "kind": "List", "items": documents})
 
 
+def _flat(result: dict[str, Any]) -> list[dict[str, Any]]:
+    """One row a resource, as the page's own export has them."""
+    amounts = {name: result[name] for name in LINES}
+    resources = sorted({resource for given in amounts.values() for resource in given})
+    return [
+        {"at": result["at"], "state": result["state"], "resource": resource, **{name: amounts[name].get(resource, "") for name in LINES}}
+        for resource in resources
+    ]
+
+
 def _sample(sample: QueueSample) -> dict[str, Any]:
-    figures = ("allocated", "deserved", "guarantee", "capability", "pending")
-    amounts = {name: Resources(sample.data.get(name) or {}).to_quantities() for name in figures}
+    amounts = {name: Resources(sample.data.get(name) or {}).to_quantities() for name in LINES}
     return {"at": stamp(sample.at), "state": sample.data.get("state") or "", **amounts}

@@ -8,8 +8,8 @@ from typing import Any
 from django import template
 from django.utils.safestring import SafeString, mark_safe
 
-from dashboard import fragments
-from dashboard.amounts import short_name, with_unit
+from dashboard import fragments, queue_form
+from dashboard.amounts import in_page_order, short_name, with_unit
 
 register = template.Library()
 
@@ -18,6 +18,17 @@ register = template.Library()
 def amount_of(amount: int | None, resource: str) -> str:
     """ "3.5 CPU", "12 Gi"; unset is said, not shown as 0."""
     return "unset" if amount is None else with_unit(resource, amount)
+
+
+@register.filter
+def amounts(resources: Mapping[str, int]) -> str:
+    """ "8 GPU, 32 CPU, 128 Gi"; "–" for nothing."""
+    return ", ".join(with_unit(name, resources[name]) for name in in_page_order(resources) if resources[name]) or "–"
+
+
+@register.filter
+def quota_words(field: str) -> str:
+    return queue_form.quota_words(field)
 
 
 @register.filter

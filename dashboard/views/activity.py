@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -15,6 +13,7 @@ from django.utils.dateparse import parse_date
 from django.views.decorators.http import require_safe
 
 from dashboard.access import access, page
+from dashboard.csv_files import csv_file
 from dashboard.differences import differences, line_differences
 from scheduler.domain.access import Forbidden, Permission
 from scheduler.domain.queues import ROOT
@@ -135,17 +134,8 @@ def _plain(entry: AuditEntry) -> Context:
 
 
 def _as_csv(entries: list[AuditEntry]) -> HttpResponse:
-    text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow([*_COLUMNS, "before", "after"])
-    for entry in map(_plain, entries):
-        writer.writerow([_harmless(entry[name]) for name in _COLUMNS] + [json.dumps(entry[name]) for name in ("before", "after")])
-    return _file(text.getvalue(), "text/csv", "audit.csv")
-
-
-def _harmless(value: Any) -> Any:
-    """A spreadsheet must not take a name for a formula."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+    rows = [{**row, "before": json.dumps(row["before"]), "after": json.dumps(row["after"])} for row in map(_plain, entries)]
+    return csv_file("audit.csv", [*_COLUMNS, "before", "after"], rows)
 
 
 def _as_json(entries: list[AuditEntry]) -> HttpResponse:

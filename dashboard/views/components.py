@@ -13,18 +13,20 @@ GPU = "nvidia.com/gpu"
 
 
 def _quota(
-    allocated: int | None, deserved: int | None, limit: Limit, pending: int = 0, guarantee: int | None = None, lends: bool = False
+    allocated: int | None, deserved: int | None, limit: Limit, pending: int = 0, guarantee: int | None = None, lent: int = 0
 ) -> Quota:
     def units(number: int | None) -> int | None:
         return None if number is None else number * 1000
 
-    return Quota(GPU, units(allocated), units(deserved), units(guarantee), pending * 1000, Limit(units(limit.amount), limit.source), lends)
+    return Quota(
+        GPU, units(allocated), units(deserved), units(guarantee), pending * 1000, Limit(units(limit.amount), limit.source), lent * 1000
+    )
 
 
 EXAMPLES = {
     "Within what it deserves, with a guarantee": _quota(10, 16, Limit(32, ""), guarantee=8),
     "Borrowing, and asking for more": _quota(22, 16, Limit(32, ""), pending=6),
-    "Lending: a sibling uses the rest": _quota(6, 16, Limit(32, ""), lends=True),
+    "Lending: a sibling uses the rest": _quota(6, 16, Limit(32, ""), lent=10),
     "Limit inherited from above": _quota(10, 16, Limit(64, "team-a")),
     "Over its limit": _quota(36, 16, Limit(32, "")),
     "Nothing deserved, limited by the cluster": _quota(4, None, Limit(64, CLUSTER)),

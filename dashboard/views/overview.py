@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -11,12 +9,13 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from dashboard.access import access, page
-from dashboard.amounts import short_name, shown, with_unit
+from dashboard.amounts import short_name
+from dashboard.gaps import starved
 from dashboard.health import CHECKS, outcome
 from dashboard.presenters import CLUSTER, Limit, Quota, page_resources, present_queues, present_quota
 from scheduler.selectors import overview as questions
 from scheduler.selectors.queue_page import waiting_by_reason
-from scheduler.selectors.queues import QueueBoard, QueueRow, queue_rows
+from scheduler.selectors.queues import QueueBoard, queue_rows
 
 _STARVED_SHOWN = 8
 
@@ -63,54 +62,9 @@ def cluster_bars(board: QueueBoard) -> list[dict[str, Any]]:
             guarantee=None,
             pending=max(0, figures.request.amount(resource) - figures.allocated.amount(resource)) if figures else None,
             limit=Limit(board.total.get(resource), CLUSTER),
-            siblings_borrow=False,
         )
         bars.append({"name": resource, "title": short_name(resource), **present_quota(quota)})
     return bars
-
-
-def starved(board: QueueBoard) -> list[dict[str, Any]]:
-    """Leaf queues that ask for more while they have less than they deserve, the widest gap first (as a share of what they deserve)."""
-    found = [gaps for row in board.rows if row.is_leaf and (gaps := sorted(_gaps(row), reverse=True))]
-    return [_gap_line(gaps) for gaps in sorted(found, key=lambda gaps: (-gaps[0].share, gaps[0].queue))]
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Gap:
-    """What a queue lacks of one resource: it deserves it, asks for it and does not have it."""
-
-    share: float
-    queue: str
-    state: str
-    resource: str
-    amount: int
-    allocated: int
-    deserved: int
-
-
-def _gaps(row: QueueRow) -> Iterator[Gap]:
-    if row.figures is None:
-        return
-    for resource, deserved in row.figures.deserved.items():
-        allocated = row.figures.allocated.amount(resource)
-        amount = min(deserved, row.figures.request.amount(resource)) - allocated
-        if amount > 0:
-            yield Gap(amount / deserved, row.name, row.state, resource, amount, allocated, deserved)
-
-
-def _gap_line(gaps: list[Gap]) -> dict[str, Any]:
-    """The widest gap of a queue as a bar, the others in a word."""
-    gap, *others = gaps
-    also = ", ".join(with_unit(other.resource, other.amount) for other in others)
-    return {
-        "name": gap.queue,
-        "state": gap.state,
-        "gap": with_unit(gap.resource, gap.amount),
-        "text": f"{shown(gap.resource, gap.allocated)} of {with_unit(gap.resource, gap.deserved)} deserved"
-        + (f"; also {also}" if also else ""),
-        "have": 1000 * gap.allocated // gap.deserved,
-        "lack": 1000 * gap.amount // gap.deserved,
-    }
 
 
 def spark(sessions: list[Any]) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 import yaml
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -13,13 +14,16 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from dashboard.access import access, may_create_below, may_edit, may_operate, no_such_queue, page, see
-from dashboard.amounts import short_name, with_unit
-from dashboard.charts import chart
-from dashboard.fragments import blank_queue_row, queue_table_rows
+from dashboard.amounts import short_name
+from dashboard.charts import HISTORY_COLUMNS, chart, table
+from dashboard.csv_files import csv_file
+from dashboard.fragments import Manner, blank_queue_row, queue_table_rows
 from dashboard.presenters import page_resources, present_queues
+from dashboard.queue_page import chosen_resource, columns, division, idle_words, resource_lines
 from scheduler.admission.manifests import queue_manifest
-from scheduler.models import Queue
-from scheduler.selectors.access import effective_grants
+from scheduler.domain.access import Permission
+from scheduler.models import PlannedDeletion, Queue
+from scheduler.selectors.access import effective_grants, whom_to_ask
 from scheduler.selectors.facts import spec_of
 from scheduler.selectors.history import SPANS, UnknownSpan, queue_history
 from scheduler.selectors.queue_page import command_obstacles, gang_rows, last_command, queue_activity, waiting_by_reason, waits
@@ -50,7 +54,7 @@ def queue(request: HttpRequest, name: str, tab: str = "") -> HttpResponse:
     see(request, name)
     row, below = rows[name], _below(board, name)
     tab = tab or ("children" if len(below) > 1 else "jobs")
-    context = _header(request, board, rows, name) | _now(name, below) | {"tab": tab, "tabs": _tabs(name, row)}
+    context = _header(request, board, rows, name) | _now(name, below) | {"tab": tab, "tabs": _tabs(request, name, row)}
     context |= TAB_CONTEXT[tab](Scene(request, name, below, board, rows))
     return render(request, "queues/queue.html", context)
 
@@ -64,9 +68,12 @@ def _below(board: QueueBoard, name: str) -> list[str]:
     return [row.name for row in board.rows if row.name in inside]
 
 
-def _tabs(name: str, row: Context) -> list[Context]:
+def _tabs(request: HttpRequest, name: str, row: Context) -> list[Context]:
+    """The chosen resource goes with the reader from tab to tab."""
+    kept = request.GET.get("resource", "")
+    query = f"?{urlencode({'resource': kept})}" if kept else ""
     keys = ["children", *(key for key in TABS if key != "children")] if not row["leaf"] else list(TABS)
-    return [{"key": key, "title": TABS[key], "url": reverse("queue-tab", args=[name, key])} for key in keys]
+    return [{"key": key, "title": TABS[key], "url": reverse("queue-tab", args=[name, key]) + query} for key in keys]
 
 
 def _header(request: HttpRequest, board: QueueBoard, rows: Mapping[str, Context], name: str) -> Context:
@@ -81,16 +88,17 @@ def _header(request: HttpRequest, board: QueueBoard, rows: Mapping[str, Context]
         "row": rows[name],
         "queue": stored,
         "path": path,
-        "resources": [
-            {"name": resource, "title": short_name(resource), **rows[name]["resources"][resource]} for resource in page_resources(board)
-        ],
+        **resource_lines(board, rows[name], chosen_resource(request.GET.get("resource", ""), page_resources(board))),
         "obstacles": {command.verb: why for command, why in command_obstacles(name).items()},
         "source": source,
         "last": last_command(source) if rows[name]["state"] != "Open" else None,
         "invalid": [condition for condition in stored.conditions if condition.get("type") == "HierarchyInvalid"],
+        "deletion": PlannedDeletion.objects.filter(queue=stored).first(),
         "may_operate": may_operate(request, name),
         "may_edit": may_edit(request, name),
         "may_create": may_create_below(request, name),
+        "may_submit": access(request).may(Permission.SUBMIT, name),
+        "whom": whom_to_ask(name),
         "is_cluster_admin": access(request).is_cluster_admin,
     }
 
@@ -101,60 +109,32 @@ def _now(name: str, below: list[str]) -> Context:
 
 def _jobs(scene: Scene) -> Context:
     reason = scene.request.GET.get("reason", "")
-    return {"gangs": gang_rows(scene.below, reason), "reason": reason, "lenders": _idle_words(scene.rows[scene.name])}
-
-
-def _idle_words(row: Context) -> str:
-    """For an empty queue: what of its deserved is at work elsewhere."""
-    lent = [
-        f"{quota['note'].removesuffix(' lent')} {short_name(name)}"
-        for name, quota in row["resources"].items()
-        if quota["note"].endswith(" lent")
-    ]
-    return ", ".join(lent)
+    return {"gangs": gang_rows(scene.below, reason), "reason": reason, "idle": idle_words(scene.board, scene.name)}
 
 
 def _children(scene: Scene) -> Context:
     children = [row for row in scene.rows.values() if row["parent"] == scene.name]
     resources = page_resources(scene.board)
+    shown = columns(scene.request.GET.get("resource", ""), resources)
+    chosen = chosen_resource(scene.request.GET.get("resource", ""), resources)
+    scale = scene.request.GET.get("scale", "limit")
+    manner = Manner(shown, detailed=bool(chosen), absolute=scale == "absolute")
     flat = [{**row, "depth": 0} for row in children]
     return {
-        "children": queue_table_rows(flat, resources),
+        "children": queue_table_rows(flat, manner),
         "child_count": len(children),
-        "columns": [{"resource": resource, "title": short_name(resource)} for resource in resources],
-        "blank": blank_queue_row(resources),
-        "divisions": [_division(scene.board, scene.name, resource) for resource in resources],
-    }
-
-
-def _division(board: QueueBoard, name: str, resource: str) -> Context:
-    """How the parent's deserved is divided among its children, and what nobody has."""
-    parent = next(row for row in board.rows if row.name == name)
-    whole = (parent.figures.deserved if parent.figures else parent.deserved).amount(resource)
-    parts = [
-        (row.name, (row.figures.deserved if row.figures else row.deserved).amount(resource)) for row in board.rows if row.parent == name
-    ]
-    given = sum(amount for _, amount in parts)
-    scale = max(whole, given)
-    x, spans = 0, []
-    for place, (child, amount) in enumerate(part for part in parts if part[1]):
-        width = amount * 1000 // scale if scale else 0
-        spans.append({"name": child, "amount": with_unit(resource, amount), "x": x, "width": max(0, width - 3), "shade": place % 6})
-        x += width
-    rest = max(0, whole - given)
-    return {
-        "title": short_name(resource),
-        "whole": with_unit(resource, whole),
-        "spans": spans,
-        "rest": with_unit(resource, rest) if rest else "",
+        "columns": [{"resource": resource, "title": short_name(resource)} for resource in shown],
+        "blank": blank_queue_row(manner),
+        "scale": scale,
+        "divisions": [division(scene.board, scene.name, resource) for resource in shown],
     }
 
 
 def _history(scene: Scene) -> Context:
     period = scene.request.GET.get("period") if scene.request.GET.get("period") in SPANS else "1h"
     resources = page_resources(scene.board)
-    resource = scene.request.GET.get("resource", "")
-    return {"period": period, "periods": list(SPANS), "chart_resource": resource if resource in resources else (resources or [""])[0]}
+    chosen = chosen_resource(scene.request.GET.get("resource", ""), resources)
+    return {"period": period, "periods": list(SPANS), "chart_resource": chosen or (resources or [""])[0]}
 
 
 def _activity(scene: Scene) -> Context:
@@ -190,3 +170,19 @@ def history_data(request: HttpRequest, name: str) -> HttpResponse:
     except UnknownSpan as problem:
         return JsonResponse({"detail": str(problem)}, status=400)
     return JsonResponse(chart(history, request.GET.get("resource", "cpu")))
+
+
+@require_safe
+@page
+def history_csv(request: HttpRequest, name: str) -> HttpResponse:
+    """The same for a spreadsheet, of one resource or of all: /queues/NAME/history.csv?resource=cpu&period=1h"""
+    see(request, name)
+    if not Queue.objects.filter(name=name).exists():
+        return no_such_queue(request, name)
+    try:
+        history = queue_history(name, request.GET.get("period", "1h"))
+    except UnknownSpan as problem:
+        return JsonResponse({"detail": str(problem)}, status=400)
+    wanted = request.GET.get("resource", "")
+    rows = [row for row in table(history) if wanted in ("", row["resource"])]
+    return csv_file(f"{name}-{history.span}.csv", HISTORY_COLUMNS, rows)

@@ -1,7 +1,9 @@
-"""Create, change and delete a queue: by form or by YAML, judged while typing by the rules that judge every door."""
+"""Create and change a queue: by form or by YAML, judged while typing by the rules that judge every door."""
 
 from __future__ import annotations
 
+import json
+import shlex
 from typing import Any
 
 import yaml
@@ -11,17 +13,17 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
-from dashboard.access import access, may_edit, may_operate, no_such_queue, page, see
+from dashboard.access import access, no_such_queue, page, require_edit
 from dashboard.presenters import page_resources
 from dashboard.queue_form import QueueForm, differences, family, form_from_manifest, form_from_post, judge, manifest_from_yaml
-from dashboard.views.common import actor, wants_fragment
+from dashboard.views.common import actor
 from scheduler.admission.manifests import queue_manifest
 from scheduler.admission.violations import Rejected, Verdict, Violation
-from scheduler.domain.access import Forbidden, Permission
+from scheduler.domain.access import Permission
 from scheduler.models import Queue
 from scheduler.selectors.facts import admission_scene, queue_tree
 from scheduler.selectors.queues import queue_rows
-from scheduler.services.queues import StaleVersion, create_queue, delete_queue, update_queue
+from scheduler.services.queues import StaleVersion, create_queue, update_queue
 
 Context = dict[str, Any]
 
@@ -46,17 +48,11 @@ def edit(request: HttpRequest, name: str) -> HttpResponse:
     tree = queue_tree()
     if name not in tree:
         return no_such_queue(request, name)
-    _require_edit(request, name, "change it")
+    require_edit(request, name, "change it")
     if request.method == "POST":
         return _save(request, name)
     manifest = queue_manifest(tree[name])
-    return _render(request, name, {"form": form_from_manifest(manifest), "yaml": _as_yaml(manifest)})
-
-
-def _require_edit(request: HttpRequest, name: str, doing: str) -> None:
-    see(request, name)
-    if not may_edit(request, name):
-        raise Forbidden(Permission.ADMINISTER, name, doing)
+    return _render(request, name, {"form": form_from_manifest(manifest), "yaml": _as_yaml(manifest), "manifest": manifest})
 
 
 def _as_yaml(manifest: object) -> str:
@@ -74,8 +70,20 @@ def _render(request: HttpRequest, name: str, context: Context, status: int = 200
         "parents": [{"name": row.name, "depth": row.depth} for row in board.rows if row.name != name],
         "lines": form.rows(page_resources(board)),
         "family": family(form, queue_tree()),
+        "copies": copies(request, name, context.pop("manifest", None) or form.manifest()),
     }
     return render(request, "queues/form.html", context, status=status)
+
+
+def copies(request: HttpRequest, name: str, manifest: object) -> Context:
+    """The same for a terminal: what is typed so far, as a file to apply and as a request."""
+    url = request.build_absolute_uri(f"/api/v1/queues/{name}/" if name else "/api/v1/queues/")
+    body = shlex.quote(json.dumps(manifest, default=str))
+    headers = '-H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json"'
+    return {
+        "cli": f"vcctl apply -f - <<'END'\n{_as_yaml(manifest)}END",
+        "curl": f"curl -X {'PUT' if name else 'POST'} {headers} -d {body} {shlex.quote(url)}",
+    }
 
 
 def _given(request: HttpRequest, name: str) -> tuple[QueueForm, object, str]:
@@ -90,7 +98,9 @@ def _given(request: HttpRequest, name: str) -> tuple[QueueForm, object, str]:
 
 def _save(request: HttpRequest, name: str) -> HttpResponse:
     form, manifest, problem = _given(request, name)
-    context: Context = {"form": form, "yaml": request.POST.get("yaml", "")}
+    context: Context = {"form": form, "yaml": request.POST.get("yaml", ""), "manifest": manifest}
+    if "mend" in request.POST:
+        return _mend(request, name, form)
     if problem:
         return _render(request, name, context | {"verdict": _unreadable(problem)}, 400)
     try:
@@ -109,6 +119,14 @@ def _save(request: HttpRequest, name: str) -> HttpResponse:
     for notice in saved.notices:
         messages.warning(request, notice.message)
     return HttpResponseRedirect(reverse("queue", args=[saved.queue.name]))
+
+
+def _mend(request: HttpRequest, name: str, form: QueueForm) -> HttpResponse:
+    """The form with one value as the rules advise, and what they say of it then. Nothing is saved."""
+    mended = form.mended(request.POST["mend"])
+    tree, facts = admission_scene()
+    manifest = mended.manifest(queue_manifest(tree[name]) if name in tree else None)
+    return _render(request, name, {"form": mended, "yaml": "", "manifest": manifest, "verdict": judge(manifest, tree, facts, name)})
 
 
 def _unreadable(problem: str) -> Verdict:
@@ -143,37 +161,11 @@ def check(request: HttpRequest) -> HttpResponse:
     verdict = _unreadable(problem) if problem else judge(manifest, tree, facts, name)
     if not name and not form.name and request.POST.get("as") != "yaml":
         verdict = Verdict(tuple(violation for violation in verdict.violations if violation.field != "metadata.name"), verdict.notices)
-    return render(request, "queues/_findings.html", {"verdict": verdict, "family": family(form, tree), "live": True})
-
-
-@require_http_methods(["GET", "POST"])
-@page
-def delete(request: HttpRequest, name: str) -> HttpResponse:
-    _require_edit(request, name, "delete it")
-    cascade = (request.POST if request.method == "POST" else request.GET).get("cascade") == "on"
-    context: Context = {"name": name, "cascade": cascade, "has_children": Queue.objects.filter(parent__name=name).exists()}
-    try:
-        deleted = delete_queue(name, cascade=cascade, by=actor(request), dry_run=request.method != "POST")
-    except Queue.DoesNotExist:
-        return no_such_queue(request, name)
-    except Rejected as refusal:
-        state = Queue.objects.values_list("state", flat=True).get(name=name)
-        context |= {
-            "blockers": refusal.violations,
-            "state": state,
-            "may_close": state in ("Open", "Suspended") and may_operate(request, name),
-        }
-    else:
-        if request.method == "POST":
-            messages.success(request, deleted.message)
-            return _redirect(request, reverse("queues"))
-        context |= {"deleted": deleted}
-    return render(request, "queues/_delete.html" if wants_fragment(request) else "queues/delete.html", context)
-
-
-def _redirect(request: HttpRequest, url: str) -> HttpResponse:
-    if wants_fragment(request):
-        answer = HttpResponse()
-        answer["HX-Redirect"] = url
-        return answer
-    return HttpResponseRedirect(url)
+    context = {
+        "verdict": verdict,
+        "family": family(form, tree),
+        "live": True,
+        "as_yaml": request.POST.get("as") == "yaml",
+        "copies": copies(request, name, manifest if manifest is not None else form.manifest()),
+    }
+    return render(request, "queues/_findings.html", context)

@@ -5,22 +5,33 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils.safestring import mark_safe
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from dashboard.access import access, may_create_below, page
-from dashboard.amounts import short_name
-from dashboard.fragments import blank_queue_row, queue_table_rows
+from dashboard.amounts import short_name, with_unit
+from dashboard.fragments import Manner, blank_queue_row, queue_table_rows
 from dashboard.icicle import icicle
 from dashboard.presenters import page_resources, present_queues
+from dashboard.queue_page import chosen_resource, columns
+from dashboard.views.common import actor
 from dashboard.views.queue_commands import PROGRESS
+from scheduler.admission.queues import PROTECTED
+from scheduler.admission.violations import Rejected
 from scheduler.domain.access import Permission
+from scheduler.domain.queues import ROOT
+from scheduler.selectors.personal import preference_of
 from scheduler.selectors.queues import QueueBoard, queue_rows
+from scheduler.services.demo import load_sample_tree
+from scheduler.services.personal import set_folded
 
 _ROWS = mark_safe("<!-- rows -->")
+_QUALITIES = {"is:starved": "starved", "is:warned": "warnings"}
 VIEWS = {"tree": "Tree", "table": "Table", "map": "Map"}
 Row = Mapping[str, Any]
 
@@ -30,7 +41,7 @@ Row = Mapping[str, Any]
 def queues(request: HttpRequest) -> HttpResponse:
     board = queue_rows()
     resources = page_resources(board)
-    chosen = _chosen(request.GET.get("resource", ""), resources)
+    chosen = chosen_resource(request.GET.get("resource", ""), resources)
     view = request.GET.get("view") if request.GET.get("view") in VIEWS else "tree"
     context = {
         "view": view,
@@ -39,6 +50,8 @@ def queues(request: HttpRequest) -> HttpResponse:
         "query": request.GET.get("q", ""),
         "resources": [{"name": name, "title": short_name(name)} for name in resources],
         "resource": chosen,
+        "shows_all": request.GET.get("resource") == "all",
+        "scale": request.GET.get("scale", "limit"),
         "may_create": may_create_below(request, "root"),
         **(
             _map(board.visible_to(access(request).visible), chosen or (resources[0] if resources else ""))
@@ -57,11 +70,6 @@ def _render_table(request: HttpRequest, context: dict[str, Any]) -> HttpResponse
     return HttpResponse(b"".join((head.encode(), rows.encode(), tail.encode())))
 
 
-def _chosen(wanted: str, resources: list[str]) -> str:
-    """By its name or by what people call it: ?resource=gpu."""
-    return next((name for name in resources if wanted and wanted.lower() in (name.lower(), short_name(name).lower())), "")
-
-
 def _map(board: QueueBoard, resource: str) -> dict[str, Any]:
     return {
         "map": icicle(board, resource) if resource else "",
@@ -74,23 +82,32 @@ def _map(board: QueueBoard, resource: str) -> dict[str, Any]:
 def _table(request: HttpRequest, board: QueueBoard, view: str | None, resources: list[str], chosen: str) -> dict[str, Any]:
     seen = access(request).visible
     rows: list[Row] = [row for name, row in present_queues(board).items() if seen is None or name in seen]
-    shown = [chosen] if chosen else resources
+    shown = columns(request.GET.get("resource", ""), resources)
     wanted = matching(rows, request.GET.get("q", ""), keep_ancestors=view == "tree")
     if view == "table":
-        wanted = sorted_rows(board, wanted, request.GET.get("sort", "name"), shown)
-    selectable = access(request).may_anywhere(Permission.OPERATE)
+        wanted = sorted_rows(board, wanted, request.GET.get("sort", "name"), list(shown))
+    manner = Manner(
+        resources=shown,
+        selectable=access(request).may_anywhere(Permission.OPERATE),
+        detailed=bool(chosen),
+        absolute=request.GET.get("scale") == "absolute",
+    )
+    keeps_folds = view == "tree" and not request.GET.get("q")
+    folded = frozenset(preference_of(request.user).folded) if keeps_folds else frozenset()
     return {
         "columns": [{"resource": name, "title": short_name(name)} for name in shown],
-        "rows": queue_table_rows(wanted, shown, selectable=selectable, detailed=bool(chosen)),
-        "blank": blank_queue_row(shown, selectable=selectable, detailed=bool(chosen)),
+        "rows": queue_table_rows(wanted, manner, folded),
+        "blank": blank_queue_row(manner),
         "count": len(rows),
         "found": len(wanted),
+        "is_empty": {row["name"] for row in rows} <= set(PROTECTED),
+        "holds": ", ".join(with_unit(name, board.total[name]) for name in resources if name in board.total),
         "sort": request.GET.get("sort", "name"),
     }
 
 
 def matching(rows: list[Row], query: str, *, keep_ancestors: bool) -> list[Row]:
-    """Rows whose name contains every word; `state:closed` looks at the state. In a tree what leads to them stays too."""
+    """Rows whose name contains every word; `state:closed`, `is:starved` and `is:warned` look at more. In a tree what leads there stays."""
     words = query.lower().split()
     if not words:
         return rows
@@ -107,6 +124,8 @@ def _matches(row: Row, word: str) -> bool:
     field, colon, value = word.partition(":")
     if colon and field == "state":
         return str(row["state"]).lower().startswith(value)
+    if word in _QUALITIES:
+        return bool(row[_QUALITIES[word]])
     return word in str(row["name"]).lower()
 
 
@@ -124,6 +143,28 @@ def sorted_rows(board: QueueBoard, rows: list[Row], wanted: str, resources: list
     if field in resources:
         return sorted(rows, key=lambda row: figure.allocated.amount(field) if (figure := figures[row["name"]]) else -1, reverse=descending)
     return sorted(rows, key=keys.get(field, keys["name"]), reverse=descending)
+
+
+@require_POST
+@page
+def sample(request: HttpRequest) -> HttpResponse:
+    """The sample tree, for a cluster that has no queues of its own yet."""
+    access(request).require(Permission.ADMINISTER, ROOT, "create queues below it")
+    try:
+        made = load_sample_tree(by=actor(request))
+    except Rejected as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, f"{len(made)} queues were created: {', '.join(made)}.")
+    return HttpResponseRedirect(reverse("queues"))
+
+
+@require_POST
+@page
+def folded(request: HttpRequest) -> HttpResponse:
+    """The queues whose children this reader folded away: they stay so, in every browser."""
+    set_folded(request.user, request.POST.getlist("queue"))
+    return HttpResponse(status=204)
 
 
 @require_safe

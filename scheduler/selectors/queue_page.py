@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from statistics import median
 from typing import Any
@@ -12,6 +12,7 @@ from django.db.models import Case, Count, IntegerField, Min, Value, When
 from django.utils import timezone
 
 from scheduler.domain.lifecycle import QueueCommand, derive, obstacles
+from scheduler.domain.resources import NOTHING, Resources
 from scheduler.models import Command, Event, Pod, PodGroup, Queue
 from scheduler.selectors.facts import live_podgroups, queue_tree
 
@@ -47,6 +48,8 @@ class GangRow:
     started_at: datetime | None
     reason_code: str
     reason_message: str
+    request: Resources
+    position: int | None = None  # among those that wait in its queue, by priority and age; None if it does not
 
     @property
     def key(self) -> str:
@@ -72,7 +75,17 @@ def gang_rows(queues: Collection[str], reason: str = "", limit: int = 100) -> li
     if reason:
         gangs = gangs.filter(phase__in=WAITING, reason_code="" if reason == _NO_REASON else reason)
     rank = Case(When(phase__in=WAITING, then=Value(0)), default=Value(1), output_field=IntegerField())
-    return with_members(gangs.select_related("queue").annotate(rank=rank).order_by("rank", "-priority", "created_at", "id")[:limit])
+    rows = with_members(gangs.select_related("queue").annotate(rank=rank).order_by("rank", "-priority", "created_at", "id")[:limit])
+    return rows if reason else list(_in_line(rows))
+
+
+def _in_line(rows: Iterable[GangRow]) -> Iterator[GangRow]:
+    """With their places in line, each queue counting for itself: they come in that order, and none of those that wait is left out."""
+    places: dict[str, int] = {}
+    for row in rows:
+        if row.is_waiting:
+            places[row.queue] = places.get(row.queue, 0) + 1
+        yield replace(row, position=places[row.queue]) if row.is_waiting else row
 
 
 def with_members(gangs: Iterable[PodGroup]) -> list[GangRow]:
@@ -96,6 +109,7 @@ def _gang_row(gang: PodGroup, members: dict[str, int]) -> GangRow:
         started_at=gang.started_at,
         reason_code=gang.reason_code or _NO_REASON,
         reason_message=gang.reason_message,
+        request=gang.min_resources or NOTHING,
     )
 
 

@@ -19,7 +19,20 @@ PHASES = ("Pending", "Inqueue", "Running", "Unknown", "Completed")
 Counts = tuple[int, int, int, int, int]  # in the order of PHASES
 _NONE: Counts = (0, 0, 0, 0, 0)
 
-_PLAIN = ("id", "name", "parent_id", "weight", "priority", "reclaimable", "wish", "state", "closed_by", "suspended_by", "state_since")
+_PLAIN = (
+    "id",
+    "name",
+    "parent_id",
+    "weight",
+    "priority",
+    "reclaimable",
+    "wish",
+    "state",
+    "closed_by",
+    "suspended_by",
+    "state_since",
+    "planned_deletion",
+)
 _SPEC_AMOUNTS = ("capability", "deserved", "guarantee")
 _FIGURES = ("allocated", "deserved", "request", "real_capability")
 
@@ -40,6 +53,8 @@ class QueueRow:
     closed_by: str
     suspended_by: str
     state_since: Any
+    drain_total: int | None  # how many gangs there were to drain when it began to close
+    is_doomed: bool  # to be deleted when it has drained
     warnings: tuple[Mapping[str, Any], ...]
     capability: Resources
     deserved: Resources
@@ -95,9 +110,8 @@ def _read_queues() -> list[dict[str, Any]]:
     """Amounts come as the text they are stored as: most of them repeat, and reading each text once is what makes this fast."""
     texts = {f"spec_{name}": Cast(name, TextField()) for name in _SPEC_AMOUNTS}
     texts |= {f"now_{name}": Cast(f"figures__{name}", TextField()) for name in _FIGURES}
-    return list(
-        Queue.objects.order_by("name").annotate(warning_text=Cast("warnings", TextField()), **texts).values(*_PLAIN, "warning_text", *texts)
-    )
+    texts |= {"warning_text": Cast("warnings", TextField()), "condition_text": Cast("conditions", TextField())}
+    return list(Queue.objects.order_by("name").annotate(**texts).values(*_PLAIN, *texts))
 
 
 @lru_cache(maxsize=16_384)
@@ -108,6 +122,12 @@ def _amounts(text: str | None) -> Resources:
 @lru_cache(maxsize=4_096)
 def _warnings(text: str | None) -> tuple[Mapping[str, Any], ...]:
     return tuple(json.loads(text)) if text and text != "null" else ()
+
+
+@lru_cache(maxsize=4_096)
+def _drain_total(text: str | None) -> int | None:
+    conditions = json.loads(text) if text and text != "null" else []
+    return next((condition.get("total") for condition in conditions if condition.get("type") == "Draining"), None)
 
 
 def _gang_counts() -> dict[int, Counts]:
@@ -163,6 +183,8 @@ def _row(
         closed_by=queue["closed_by"],
         suspended_by=queue["suspended_by"],
         state_since=queue["state_since"],
+        drain_total=_drain_total(queue["condition_text"]),
+        is_doomed=queue["planned_deletion"] is not None,
         warnings=_warnings(queue["warning_text"]),
         capability=_amounts(queue["spec_capability"]),
         deserved=_amounts(queue["spec_deserved"]),

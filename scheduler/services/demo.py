@@ -1,4 +1,4 @@
-"""The sample cluster of a first start: forty machines, four teams, a dozen queues, and work for them."""
+"""The sample cluster of a first start: forty machines, four teams, a dozen queues, and work for them; or its queues alone."""
 
 from __future__ import annotations
 
@@ -6,9 +6,15 @@ from typing import Final
 
 from django.db import transaction
 
+from scheduler.admission.queues import PROTECTED
+from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.mixes import Target
-from scheduler.domain.resources import Resources
+from scheduler.domain.resources import Resources, is_bytes, total, units_per_one
 from scheduler.models import ClusterState, Namespace, Node, PriorityClass, Queue, SimulatedCluster
+from scheduler.selectors.queues import cluster_total
+from scheduler.services.actors import Actor
+from scheduler.services.locks import lock_tree
+from scheduler.services.queues import create_queue
 from scheduler.services.states import refresh_states
 from scheduler.services.workload import Stream, start_stream, submit_numbers
 
@@ -74,6 +80,44 @@ def load_sample_cluster() -> None:
     SimulatedCluster.objects.filter(pk=1).update(seed=SEED, settings={"failure_probability": 0.02})
     submit_numbers("steady", range(FIRST_NUMBER, FIRST_NUMBER + JOBS_AT_ONCE), seed=SEED, targets=TARGETS)
     start_stream(Stream("steady", seed=SEED, targets=TARGETS))
+
+
+def load_sample_tree(*, by: Actor) -> list[str]:
+    """The sample's queues alone, cut to the size of the cluster that is there, by the rules of every door; all of them or none.
+
+    Raises `Rejected` where there are queues already, and `Forbidden`.
+    """
+    with transaction.atomic():
+        lock_tree()
+        if Queue.objects.exclude(name__in=PROTECTED).exists():
+            message = "There are queues already: the sample tree is for an empty cluster."
+            raise Rejected([Violation("tree_not_empty", "", "", message, "delete them first, or make your own")], by_state=True)
+        has = cluster_total()
+        for queue in QUEUES:
+            create_queue(_manifest(queue, has), by=by)
+    return [str(queue["name"]) for queue in QUEUES]
+
+
+def _manifest(queue: dict[str, object], has: Resources) -> dict[str, object]:
+    plain = {key: value for key, value in queue.items() if key in ("parent", "weight", "priority", "reclaimable")}
+    quotas = {name: _cut(queue.get(name), has).to_quantities() for name in ("deserved", "guarantee", "capability")}
+    spec = {**plain, **quotas, "guarantee": {"resource": quotas["guarantee"]}, "dequeueStrategy": queue.get("dequeue_strategy", "traverse")}
+    return {"metadata": {"name": queue["name"]}, "spec": spec}
+
+
+def _cut(amounts: object, has: Resources) -> Resources:
+    """In proportion to the sample's own cluster, in whole cores, devices and Gi; nothing of what this cluster does not have."""
+    given, whole = Resources.parse(amounts), sample_total()  # type: ignore[arg-type]
+    return Resources({name: _floor(name, amount * has.amount(name) // whole[name]) for name, amount in given.items() if has.amount(name)})
+
+
+def _floor(resource: str, amount: int) -> int:
+    unit = 2**30 if is_bytes(resource) else units_per_one(resource)
+    return amount // unit * unit
+
+
+def sample_total() -> Resources:
+    return total(Resources.parse(amounts) for _, count, amounts in NODES for _ in range(count))
 
 
 def _create_nodes() -> None:

@@ -1,4 +1,4 @@
-// The queue form: inputs that break a rule are marked where they are, as the server's findings come in.
+// The queue form: inputs that break a rule are marked where they are, as the server's findings come in; one click takes its advice.
 
 export function watchForm(form) {
   if (!form) return;
@@ -12,6 +12,16 @@ export function watchForm(form) {
       input.title = words || "";
     }
   };
+  findings.addEventListener("click", (event) => {
+    const button = event.target.closest('button[name="mend"]');
+    const at = button?.value.lastIndexOf("=");
+    const input = button && form.querySelector(`[data-field="${CSS.escape(button.value.slice(0, at))}"]`);
+    if (!input) return;
+    event.preventDefault(); // the server would do it too, with the whole page
+    input.value = button.value.slice(at + 1);
+    input.focus();
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+  });
   document.addEventListener("htmx:afterSwap", (event) => event.target === findings && mark());
   mark();
 }

@@ -121,6 +121,12 @@ export class Live extends EventTarget {
     this.#become("signed-out");
   }
 
+  /** The reader does not want to wait for the next try. */
+  retry() {
+    clearTimeout(this.#retryTimer);
+    this.#retryNow();
+  }
+
   #retryNow() {
     if (this.#socket || this.#dead || !this.#topics.size) return;
     this.#attempts = 0;

@@ -44,9 +44,12 @@ function gone(page) {
   banner.id = "gone";
   banner.className = "banner banner-error";
   banner.setAttribute("role", "alert");
-  banner.textContent = page.querySelector("main p:not(.brand)")?.textContent || "This page is about something that was deleted.";
+  const words = page.querySelector("main p:not(.brand)");
+  if (words) banner.append(...document.importNode(words, true).childNodes);
+  else banner.textContent = "This page is about something that was deleted.";
   document.getElementById("content").prepend(banner);
-  for (const part of document.querySelectorAll("[data-live-part]")) part.classList.add("is-gone");
+  document.dispatchEvent(new CustomEvent("content", { detail: banner }));
+  for (const part of document.querySelectorAll("[data-live-part], .tab-body")) part.classList.add("is-gone");
 }
 
 /** Make `old` look like `fresh`, touching only what differs; rows with a key stay the same element wherever they go. */

@@ -1,4 +1,4 @@
-// The connection pill: Live, Reconnecting, Stale since when. What is stale is greyed, so that nobody takes it for live.
+// The connection pill: Live, Reconnecting, Stale since when. What is stale is greyed and dated, so that nobody takes it for live.
 
 const WORDS = { connecting: "Connecting", live: "Live", reconnecting: "Reconnecting", "signed-out": "Signed out" };
 
@@ -6,15 +6,25 @@ const clock = (time) => new Date(time).toLocaleTimeString([], { hour12: false })
 
 export function showConnection(live, pill) {
   const text = pill.querySelector(".pill-text");
+  const strip = document.getElementById("as-of");
   const show = () => {
+    const isStale = live.state === "stale" || live.state === "signed-out";
     pill.dataset.state = live.state;
     text.textContent = live.state === "stale" ? `Stale since ${clock(live.freshAt)}` : WORDS[live.state];
     pill.title = explain(live);
-    document.body.classList.toggle("is-stale", live.state === "stale" || live.state === "signed-out");
-    if (live.state === "signed-out") pill.onclick = () => location.reload();
+    document.body.classList.toggle("is-stale", isStale);
+    if (strip) showStrip(strip, live, isStale);
   };
   live.addEventListener("state", show);
+  strip?.querySelector("button").addEventListener("click", () => (live.state === "signed-out" ? location.reload() : live.retry()));
   show();
+}
+
+/** Over the page, not in it: nothing moves when the connection comes and goes. */
+function showStrip(strip, live, isStale) {
+  strip.hidden = !isStale;
+  strip.querySelector("span").textContent = `As of ${clock(live.freshAt)}. ${live.state === "stale" ? "The server can not be reached; trying again by itself." : "Your session has ended."}`;
+  strip.querySelector("button").textContent = live.state === "stale" ? "Retry now" : "Sign in again";
 }
 
 function explain(live) {
@@ -23,7 +33,7 @@ function explain(live) {
     case "live": return "Changes appear here by themselves.";
     case "reconnecting": return `The connection was lost a moment ago. ${since}`;
     case "stale": return `The server can not be reached, or has nothing certain to say. ${since} Trying again by itself.`;
-    case "signed-out": return `Your session has ended. ${since} Click to sign in again.`;
+    case "signed-out": return `Your session has ended. ${since}`;
     default: return "Asking the server for the newest state.";
   }
 }

@@ -1,7 +1,8 @@
 // The live queue tree: keyed rows, patched cell by cell. Rows never jump on an update; a value that changed flashes once.
 
 const BAR_PARTS = ["ask", "use", "borrow", "lend", "over", "guarantee", "deserved"]; // as dashboard/fragments.py draws them
-const STORE = "fumarole.collapsed";
+const LONG_NAME = 18; // as there
+const TELL_AFTER_MS = 400;
 
 export class QueueTable {
   #rows = new Map(); // name -> {element, row, cells}
@@ -14,7 +15,7 @@ export class QueueTable {
     this.onlyParent = table.dataset.onlyParent; // a table of one queue's children takes no others
     this.isFiltered = Boolean(table.dataset.query); // found by the server: what it left out stays out
     this.query = "";
-    this.collapsed = new Set(this.isTree && !this.isFiltered ? readStore() : []);
+    this.collapsed = new Set([...this.body.rows].filter((row) => row.getAttribute("aria-expanded") === "false").map((row) => row.dataset.key));
     for (const element of this.body.rows) this.#rows.set(element.dataset.key, { element, row: null, cells: null });
     this.#applyCollapsed();
     table.addEventListener("click", (event) => this.#clicked(event));
@@ -52,10 +53,8 @@ export class QueueTable {
   #found() {
     const words = this.query.split(/\s+/).filter(Boolean);
     const found = new Set();
-    for (const [name, { element }] of this.#rows) {
-      const state = element.querySelector(".state").dataset.state.toLowerCase();
-      const fits = (word) => (word.startsWith("state:") ? state.startsWith(word.slice(6)) : name.toLowerCase().includes(word));
-      if (!words.every(fits)) continue;
+    for (const [name, entry] of this.#rows) {
+      if (!words.every((word) => matches(entry, word))) continue;
       for (let at = name; at && !found.has(at); at = this.isTree ? this.#rows.get(at)?.element.dataset.parent : "") found.add(at);
     }
     return found;
@@ -133,7 +132,7 @@ export class QueueTable {
     if (!element.hasAttribute("aria-expanded")) return;
     if (open) this.collapsed.delete(element.dataset.key);
     else this.collapsed.add(element.dataset.key);
-    writeStore([...this.collapsed]);
+    if (!this.isFiltered) keepFolded(this.collapsed);
     this.#applyCollapsed();
   }
 
@@ -189,6 +188,14 @@ export class QueueTable {
   }
 }
 
+/** As dashboard/views/queues.py finds them: by name, by state, or by what is told of them. */
+function matches({ element, row }, word) {
+  if (word.startsWith("state:")) return element.querySelector(".state").dataset.state.toLowerCase().startsWith(word.slice(6));
+  if (word === "is:starved") return Boolean(row?.starved);
+  if (word === "is:warned") return Boolean(row?.warnings.length);
+  return element.dataset.key.toLowerCase().includes(word);
+}
+
 function patchRow(entry, row, flash) {
   const { element } = entry;
   entry.cells ??= collect(element);
@@ -196,6 +203,8 @@ function patchRow(entry, row, flash) {
   if (element.dataset.key !== row.key) {
     element.dataset.key = row.key;
     setText(cells.link, row.name);
+    if (row.name.length > LONG_NAME) cells.link.title = row.name;
+    else cells.link.removeAttribute("title");
     cells.link.href = `/queues/${encodeURIComponent(row.name)}/`;
     cells.actions.href = `/queues/${encodeURIComponent(row.name)}/actions/`;
     cells.actions.setAttribute("aria-label", `Actions for ${row.name}`);
@@ -225,7 +234,7 @@ function patchRow(entry, row, flash) {
 function collect(element) {
   const cells = { link: element.querySelector(".c-name a"), actions: element.querySelector(".row-act"), box: element.querySelector("input[type=checkbox]"), resources: new Map() };
   for (const cell of element.querySelectorAll(".c-res")) {
-    const found = { svg: cell.querySelector("svg") };
+    const found = { cell, svg: cell.querySelector("svg") };
     for (const place of cell.querySelectorAll("[data-f]")) found[place.dataset.f] = place;
     cells.resources.set(cell.dataset.r, found);
   }
@@ -237,14 +246,18 @@ function collect(element) {
 export function patchQuota(cell, quota, flash) {
   if (!cell) return; // a resource that this page has no column for: it appears with the next load
   for (const field of ["text", "note", "deserved", "pending"]) if (cell[field]) patchText(cell[field], quota[field], flash);
+  cell.cell.classList.toggle("nil", quota.allocated === "0" && quota.pending === "0");
   for (const [field, place] of cell.numbers || []) patchText(place, quota[field], flash);
-  if (cell.svg.getAttribute("aria-label") === quota.label && cell.drawn === quota.bar.join()) return;
+  if (cell.svg.getAttribute("aria-label") === quota.label && cell.drawn === quota.bar.join()) return; // the label names the limit: with it the scale is the same
   cell.drawn = quota.bar.join();
+  const isAbsolute = cell.svg.classList.contains("absolute");
+  if (isAbsolute) cell.svg.setAttribute("viewBox", `0 0 ${quota.scale} 16`);
   cell.svg.setAttribute("aria-label", quota.label);
   cell.svg.classList.toggle("inherited", quota.limitFrom !== "");
-  cell.svg.innerHTML = BAR_PARTS.map((kind, part) => rectangle(kind, quota.bar[2 * part], quota.bar[2 * part + 1])).join("");
+  cell.svg.innerHTML = (isAbsolute ? TRACK : "") + BAR_PARTS.map((kind, part) => rectangle(kind, quota.bar[2 * part], quota.bar[2 * part + 1])).join("");
 }
 
+const TRACK = '<rect class="track" x="0" width="1000"></rect>';
 const rectangle = (kind, x, width) => (width ? `<rect class="${kind}" x="${x}" width="${width}"></rect>` : "");
 
 function setText(element, text) {
@@ -265,18 +278,15 @@ function flashOnce(element) {
   element.addEventListener("animationend", () => element.classList.remove("flash"), { once: true });
 }
 
-function readStore() {
-  try {
-    return JSON.parse(localStorage.getItem(STORE)) || [];
-  } catch {
-    return []; // storage may be switched off: the tree is then open on each load
-  }
-}
+let telling = 0;
 
-function writeStore(names) {
-  try {
-    localStorage.setItem(STORE, JSON.stringify(names));
-  } catch {
-    // as above
-  }
+/** The server keeps what is folded, for this reader in every browser. If it is away the tree is folded until the next load. */
+function keepFolded(names) {
+  clearTimeout(telling);
+  telling = setTimeout(() => {
+    const data = new FormData();
+    data.set("csrfmiddlewaretoken", document.querySelector("[name=csrfmiddlewaretoken]").value);
+    for (const name of names) data.append("queue", name);
+    fetch("/queues/-/folded/", { method: "POST", body: data, keepalive: true }).catch(() => {});
+  }, TELL_AFTER_MS);
 }

@@ -1,20 +1,29 @@
 // The bar's figures as a small table beside the pointer; for who does not point, the same words are the bar's label.
 
+const FIGURES = ["allocated", "deserved", "guarantee", "limit", "pending"];
+
 const tip = document.createElement("div");
 tip.className = "tip";
 tip.hidden = true;
 tip.setAttribute("aria-hidden", "true");
 
+const made = (name, textContent) => Object.assign(document.createElement(name), { textContent });
+
 function show(bar) {
-  const [title, words] = split(bar.getAttribute("aria-label"));
-  const heading = Object.assign(document.createElement("strong"), { textContent: title });
-  const lines = words.map((line) => Object.assign(document.createElement("span"), { textContent: line }));
-  tip.replaceChildren(heading, ...lines);
+  const [title, parts] = split(bar.getAttribute("aria-label"));
+  const table = document.createElement("table");
+  const notes = [];
+  for (const part of parts) {
+    const figure = FIGURES.find((name) => part.startsWith(`${name} `));
+    if (!figure) notes.push(made("span", part));
+    else table.insertRow().append(made("th", figure), made("td", part.slice(figure.length + 1)));
+  }
+  tip.replaceChildren(made("strong", title), ...(table.rows.length ? [table] : []), ...notes);
   tip.hidden = false;
   place(bar.getBoundingClientRect());
 }
 
-/** "GPU: 22 GPU allocated of 32, deserved 16." -> "GPU" and its parts. */
+/** "GPU: allocated 22 of 32 GPU, deserved 16, 6 borrowed." -> "GPU" and its parts. */
 function split(label) {
   const at = label.indexOf(": ");
   return [label.slice(0, at), label.slice(at + 2).replace(/\.$/, "").split(", ")];

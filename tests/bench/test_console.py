@@ -12,7 +12,7 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
 
-from dashboard.fragments import queue_table_rows
+from dashboard.fragments import Manner, queue_table_rows
 from dashboard.presenters import page_resources, present_queues
 from scheduler.models import PodGroup, Queue, QueueFigures
 from scheduler.selectors.queues import queue_rows
@@ -68,7 +68,7 @@ def test_the_tree_of_a_thousand_queues():
     parts = {
         "read from the database": median_ms(queue_rows),
         "present": median_ms(lambda: present_queues(board)),
-        "draw": median_ms(lambda: queue_table_rows(rows, page_resources(board))),
+        "draw": median_ms(lambda: queue_table_rows(rows, Manner(tuple(page_resources(board))))),
         "the whole page": median_ms(lambda: client.get("/queues/")),
     }
 

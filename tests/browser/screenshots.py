@@ -1,6 +1,7 @@
 """`make screenshots`: starts everything on an empty folder, waits until it lives, and takes every page in light and dark, wide and narrow.
 
-All pictures go to build/screenshots/; those that README and docs show are copied to docs/images/.
+All pictures go to build/screenshots/; those that README and docs show are copied to docs/images/. With names of pages as arguments only
+those are taken: `python -m tests.browser.screenshots queues queue`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 import tempfile
 import time
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
@@ -28,41 +30,114 @@ KEPT = {
     "queues-dark-1440": "queue-tree-dark.png",
     "overview-light-1440": "overview.png",
     "queue-light-1440": "queue-page.png",
-    "suspend-light-1440": "suspend.png",
-    "edit-light-1440": "queue-form.png",
+    "queue-history-dark-1440": "queue-history.png",
+    "suspend-dialog-light-1440": "suspend.png",
+    "edit-mistaken-light-1440": "queue-form.png",
     "queues-light-360": "phone.png",
+    "nodes-light-1440": "walk-nodes.png",
+    "policy-light-1440": "walk-policy.png",
+    "grants-light-1440": "walk-roles.png",
+    "jobs-waiting-light-1440": "walk-jobs.png",
+    "job-light-1440": "walk-job.png",
 }
 PAGES = {
     "overview": "/",
     "queues": "/queues/",
     "queues-gpu": "/queues/?resource=gpu",
-    "queues-table": "/queues/?view=table",
+    "queues-absolute": "/queues/?scale=absolute",
+    "queues-starved": "/queues/?q=is:starved",
+    "queues-nothing-found": "/queues/?q=no-such-queue",
+    "queues-table": "/queues/?view=table&sort=-weight",
     "queues-map": "/queues/?view=map",
     "queue": "/queues/language/",
+    "queue-gpu": "/queues/language/?resource=gpu",
     "queue-parent": "/queues/research/",
-    "queue-history": "/queues/language/history/",
+    "queue-suspended": "/queues/sandbox/",
+    "queue-closing": "/queues/adhoc/",
+    "queue-history": "/queues/language/history/?resource=gpu",
     "queue-activity": "/queues/sandbox/activity/",
     "queue-access": "/queues/language/access/",
     "queue-yaml": "/queues/language/yaml/",
+    "actions": "/queues/language/actions/",
     "edit": "/queues/vision/edit/",
-    "new": "/queues/-/new/",
+    "edit-yaml": "/queues/vision/edit/?as=yaml",
+    "new": "/queues/-/new/?parent=research",
     "suspend": "/queues/research/suspend/",
     "delete": "/queues/research/delete/",
+    "farewell": "/queues/research/farewell/",
+    "bulk": "/queues/-/commands/?command=suspend&queue=vision&queue=sandbox&queue=etl",
     "components": "/components/",
     "jobs": "/jobs/",
+    "jobs-waiting": "/jobs/?q=state:pending",
+    "job-new": "/jobs/-/new/",
     "nodes": "/nodes/",
     "sessions": "/sessions/",
     "activity": "/activity/",
+    "audit": "/audit/",
     "policy": "/policy/",
     "account": "/account/",
     "users": "/users/",
+    "user-new": "/users/-/new/",
+    "grants": "/users/-/grants/?queue=language",
+    "pause": "/sessions/-/pause/",
+    "api-docs": "/api/docs/",
+    "api-browsable": "/api/v1/queues/language/",
     "not-found": "/queues/nothing/",
+}
+JOB = 'main a[href^="/jobs/"][href$="/"]:not([href*="/-/"])'
+# Pages whose address is not known before: where to look for a link to one, and what to add to it.
+LINKED = {
+    "job": ("/jobs/?q=state:pending", JOB, ""),
+    "job-running": ("/jobs/?q=state:running", JOB, ""),
+    **{f"job-{tab}": ("/jobs/?q=state:running", JOB, f"{tab}/") for tab in ("members", "timeline", "events", "evictions", "yaml")},
+    "job-cancel": ("/jobs/?q=state:running", JOB, "cancel/"),
+    "node": ("/nodes/", 'main a[href^="/nodes/"]:not([href="/nodes/"]):not([href*="?"])', ""),
+    "session": ("/sessions/", 'main a[href^="/sessions/"]:not([href="/sessions/"]):not([href*="/-/"])', ""),
+    "audit-entry": ("/audit/", 'main a[href^="/audit/"]:not([href="/audit/"]):not([href*="?"])', ""),
+    "policy-version": ("/policy/", 'main a[href^="/policy/"]:not([href="/policy/"]):not([href*="?"])', ""),
+    "user": ("/users/", 'main a[href^="/users/"]:not([href="/users/"]):not([href*="/-/"])', ""),
 }
 SIZES = {1440: 900, 360: 780}
 SECONDS_OF_LIFE = int(os.environ.get("SCREENSHOT_SECONDS", "75"))  # long enough for a few points of history
 
 
-def main() -> None:
+def suspend_dialog(page: Page) -> None:
+    page.locator('tr[data-key="research"] .row-act').click()
+    page.locator("#dialog").get_by_role("link", name="Suspend…").click()
+    page.locator("#dialog").get_by_role("button", name="Suspend research").wait_for()
+
+
+def mistaken_form(page: Page) -> None:
+    page.get_by_label("Deserved of GPU").fill("26")
+    page.locator("#findings .remedies").wait_for()
+
+
+def palette(page: Page) -> None:
+    page.keyboard.press("Control+k")
+    page.keyboard.type("la")
+    page.locator("#palette-list li").first.wait_for()
+
+
+def shortcuts(page: Page) -> None:
+    page.keyboard.press("?")
+
+
+def selection(page: Page) -> None:
+    for name in ("etl", "batch"):
+        page.get_by_label(f"Select {name}").check()
+
+
+# Pages on which something is done first.
+SCENES: dict[str, tuple[str, Callable[[Page], None]]] = {
+    "suspend-dialog": ("/queues/", suspend_dialog),
+    "edit-mistaken": ("/queues/vision/edit/", mistaken_form),
+    "palette": ("/", palette),
+    "shortcuts": ("/queues/", shortcuts),
+    "selection": ("/queues/", selection),
+}
+
+
+def main(wanted: list[str]) -> None:
     OUT.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         port = free_port()
@@ -74,15 +149,15 @@ def main() -> None:
         try:
             url = f"http://127.0.0.1:{port}"
             wait_until_ready(url)
-            take_all(url, (Path(folder) / "admin-password").read_text().strip())
+            take_all(url, (Path(folder) / "admin-password").read_text().strip(), wanted)
         finally:
             server.send_signal(signal.SIGTERM)
-            server.wait(30)
+            server.wait(60)
     keep()
 
 
 def wait_until_ready(url: str) -> None:
-    for _ in range(240):
+    for _ in range(480):
         try:
             with urllib.request.urlopen(f"{url}/readyz", timeout=2) as answer:
                 if answer.status == 200:
@@ -92,7 +167,7 @@ def wait_until_ready(url: str) -> None:
     sys.exit(f"The server did not become ready; see {OUT / 'server.log'}.")
 
 
-def take_all(url: str, password: str) -> None:
+def take_all(url: str, password: str, wanted: list[str]) -> None:
     with sync_playwright() as playwright:
         arguments = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking"]
         browser = playwright.chromium.launch(executable_path=chromium(), args=arguments)
@@ -100,15 +175,44 @@ def take_all(url: str, password: str) -> None:
         for theme in ("light", "dark"):
             for width, height in SIZES.items():
                 context = browser.new_context(base_url=url, color_scheme=theme, viewport={"width": width, "height": height})
+                context.set_default_timeout(60_000)
                 take_sign_in(context, theme, width)
-                context.add_cookies(cookies)
-                for name, path in PAGES.items():
-                    take(context.new_page(), name, path, theme, width)
+                context.add_cookies(cookies)  # type: ignore[arg-type]
+                take_pages(context, f"{theme}-{width}", wanted)
                 context.close()
         browser.close()
 
 
-def sign_in(browser: Browser, url: str, password: str) -> list[dict[str, object]]:
+def take_pages(context: BrowserContext, manner: str, wanted: list[str]) -> None:
+    """One tab for all: each page is left before the next is opened, so that no two of them burden the server."""
+    page = context.new_page()
+    for name in wanted or [*PAGES, *LINKED, *SCENES]:
+        path, act = SCENES[name] if name in SCENES else (PAGES.get(name) or linked(page, *LINKED[name]), None)
+        if not path:
+            print(f"{name}: nothing leads there")
+            continue
+        show(page, path)
+        if act:
+            act(page)
+        page.wait_for_timeout(500)
+        page.screenshot(path=OUT / f"{name}-{manner}.png")
+
+
+def linked(page: Page, path: str, selector: str, suffix: str) -> str:
+    page.goto(path)
+    link = page.locator(selector).first
+    return f"{link.get_attribute('href')}{suffix}" if link.count() else ""
+
+
+def show(page: Page, path: str) -> None:
+    page.goto(path)
+    if page.locator("#pill").count():
+        page.locator('#pill[data-state="live"]').wait_for()
+    if page.locator("#history").count():
+        page.locator("#history canvas, #history .empty").first.wait_for()
+
+
+def sign_in(browser: Browser, url: str, password: str) -> list[object]:
     context = browser.new_context(base_url=url)
     page = context.new_page()
     page.goto("/accounts/login/")
@@ -117,7 +221,7 @@ def sign_in(browser: Browser, url: str, password: str) -> list[dict[str, object]
     page.get_by_role("button", name="Sign in").click()
     page.wait_for_url(f"{url}/")
     stage(page)
-    return context.cookies()
+    return list(context.cookies())
 
 
 def stage(page: Page) -> None:
@@ -127,6 +231,7 @@ def stage(page: Page) -> None:
         page.goto(f"/queues/{name}/{verb}/")
         page.get_by_label("Reason").fill(reason)
         page.get_by_role("button", name=re.compile(f"^{verb}", re.IGNORECASE)).click()
+        page.wait_for_load_state()
     time.sleep(SECONDS_OF_LIFE / 2)
 
 
@@ -134,18 +239,6 @@ def take_sign_in(context: BrowserContext, theme: str, width: int) -> None:
     page = context.new_page()
     page.goto("/accounts/login/")
     page.screenshot(path=OUT / f"sign-in-{theme}-{width}.png")
-    page.close()
-
-
-def take(page: Page, name: str, path: str, theme: str, width: int) -> None:
-    answer = page.goto(path)
-    if answer and answer.status == 404 and name != "not-found":  # a page that this version does not have
-        page.close()
-        return
-    if page.locator("#pill").count():
-        page.locator('#pill[data-state="live"]').wait_for()
-    page.wait_for_timeout(700)
-    page.screenshot(path=OUT / f"{name}-{theme}-{width}.png")
     page.close()
 
 
@@ -159,4 +252,4 @@ def keep() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -10,7 +10,8 @@ from django.db import transaction
 from playwright.sync_api import Locator, Page, expect
 
 from scheduler import notify
-from scheduler.models import Command, PodGroup, Queue
+from scheduler.models import Command, PlannedDeletion, PodGroup, Queue
+from scheduler.services.deletions import carry_out_deletions
 from scheduler.services.states import refresh_states
 from tests.dashboard.sample import add_gang, add_queue, add_user
 
@@ -86,12 +87,12 @@ def test_close_drain_delete(signed_in: Opens, act: Acts):
     expect(dialog(admin).get_by_role("heading", name="Done")).to_be_visible()
     dialog(admin).get_by_role("link", name="Close", exact=True).click()
     expect(badge(watcher, "vision")).to_have_text("Closing")
-    expect(note(watcher, "vision")).to_have_text("2 gangs left")
-    expect(admin.get_by_text("2 gangs left")).to_be_visible()
+    expect(note(watcher, "vision")).to_have_text("2 of 2 gangs left")
+    expect(admin.get_by_text("2 of 2 gangs left")).to_be_visible()
 
     act(finish, "label")
-    expect(note(watcher, "vision")).to_have_text("1 gang left")
-    expect(admin.get_by_text("1 gang left")).to_be_visible()
+    expect(note(watcher, "vision")).to_have_text("1 of 2 gangs left")
+    expect(admin.get_by_text("1 of 2 gangs left")).to_be_visible()
     admin.get_by_role("link", name="More actions").click()
     dialog(admin).get_by_role("link", name="Delete…").click()
     expect(dialog(admin).get_by_role("heading", name="Delete vision: not yet")).to_be_visible()
@@ -105,6 +106,37 @@ def test_close_drain_delete(signed_in: Opens, act: Acts):
     admin.wait_for_url("**/queues/")
     expect(admin.get_by_text("Deleted vision")).to_be_visible()
     expect(watcher.locator('tr[data-key="vision"]')).to_have_count(0)
+
+
+def test_close_and_delete_in_one_step(signed_in: Opens, act: Acts):
+    """The queue is closed at once, says what will become of it, and is gone when the last gang is done."""
+    admin, watcher = signed_in("/queues/vision/delete/"), signed_in("/queues/", name="reader")
+    expect(watcher.locator("#pill")).to_have_text("Live")
+
+    admin.get_by_role("link", name="Close it, and delete it when drained…").click()
+    expect(dialog(admin).locator(".effects")).to_have_text("vision")
+    dialog(admin).get_by_label("Reason").fill("merged into language")
+    dialog(admin).get_by_role("button", name="Close vision and delete it when drained").click()
+
+    admin.wait_for_url("**/queues/vision/")
+    expect(admin.get_by_text("To be deleted when drained:")).to_be_visible()
+    expect(admin.get_by_text("“merged into language”").first).to_be_visible()
+    expect(note(watcher, "vision")).to_have_text("1 of 1 gangs left, then deleted")
+    act(finish, "label")
+    act(carry_out_deletions)
+    expect(watcher.locator('tr[data-key="vision"]')).to_have_count(0)
+    expect(admin.get_by_role("alert")).to_contain_text("was deleted by admin")
+
+
+def test_a_queue_that_was_to_be_deleted_can_be_kept(signed_in: Opens, act: Acts):
+    page = signed_in("/queues/vision/farewell/", java_script_enabled=False)
+    page.get_by_role("button", name="Close vision and delete it when drained").click()
+
+    page.get_by_role("button", name="Keep vision").click()
+
+    expect(page.get_by_text("vision is kept")).to_be_visible()
+    expect(page.get_by_text("To be deleted when drained:")).to_have_count(0)
+    assert not act(PlannedDeletion.objects.exists)
 
 
 def test_the_two_traps_are_said_before_the_act(signed_in: Opens):
@@ -204,7 +236,19 @@ def test_a_queue_that_is_deleted_while_its_page_is_open(signed_in: Opens, act: A
 
     admin.get_by_role("button", name="Delete shortlived").click()
 
-    expect(watcher.get_by_role("alert")).to_contain_text("admin deleted shortlived")
+    expect(watcher.get_by_role("alert")).to_contain_text("The queue “shortlived” was deleted by admin at")
+
+
+def test_a_deletion_seen_by_an_admin_leads_to_the_record(signed_in: Opens, act: Acts):
+    act(add_queue, "shortlived", wish="Closed", state="Closed")
+    admin, other = signed_in("/queues/shortlived/delete/"), signed_in("/queues/shortlived/")
+    expect(other.locator("#pill")).to_have_text("Live")
+
+    admin.get_by_role("button", name="Delete shortlived").click()
+    other.get_by_role("alert").get_by_role("link", name="Look at the record").click()
+
+    other.wait_for_url("**/audit/*/")
+    expect(other.get_by_role("heading", level=1)).to_contain_text("DeleteQueue")
 
 
 def test_the_order_can_be_copied_for_a_terminal(signed_in: Opens):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from scheduler.models import Queue
+from scheduler.models import PodGroup, Queue
 from scheduler.services.queues import update_queue
 from scheduler.services.warnings import refresh_warnings
 from tests.dashboard.sample import GPU
@@ -17,6 +17,9 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 Opens = Callable[..., Page]
 Acts = Callable[..., Any]
+
+
+EMPTIED = ("vision", "language", "serving", "batch", "research", "production")  # children first
 
 
 def stored(name: str) -> dict[str, Any]:
@@ -52,6 +55,38 @@ def test_while_typing_the_rules_name_the_siblings_and_mark_the_input(signed_in: 
     page.get_by_label("Deserved of GPU").fill("20")
     expect(page.get_by_text("Nothing stands against it.")).to_be_visible()
     expect(page.get_by_label("Deserved of GPU")).to_have_attribute("aria-invalid", "false")
+
+
+def test_one_click_takes_the_rules_advice(signed_in: Opens):
+    page = signed_in("/queues/vision/edit/")
+    page.get_by_label("Deserved of GPU").fill("26")
+
+    page.get_by_role("button", name="Set deserved GPU to 20").click()
+
+    expect(page.get_by_label("Deserved of GPU")).to_have_value("20")
+    expect(page.get_by_text("Nothing stands against it.")).to_be_visible()
+
+
+def test_what_is_typed_can_be_copied_for_a_terminal(signed_in: Opens):
+    page = signed_in("/queues/vision/edit/")
+    page.get_by_text("The same in a terminal").click()
+    page.get_by_label("Weight").fill("7")
+
+    expect(page.locator("#form-cli")).to_contain_text("weight: 7")
+    expect(page.locator("#form-curl")).to_contain_text('"weight": 7')
+    expect(page.get_by_role("button", name="Copy as CLI")).to_be_visible()
+
+
+def test_an_empty_cluster_says_what_to_do_and_takes_the_sample(signed_in: Opens, act: Acts):
+    act(lambda: (PodGroup.objects.all().delete(), [Queue.objects.filter(name=name).delete() for name in EMPTIED]))
+    page = signed_in("/queues/")
+    expect(page.get_by_text("No queues yet.")).to_be_visible()
+    expect(page.get_by_text("root holds 64 GPU, 1 024 CPU, 4 Ti.")).to_be_visible()
+
+    page.get_by_role("button", name="Load sample tree").click()
+
+    expect(page.get_by_text("11 queues were created")).to_be_visible()
+    expect(page.locator('tr[data-key="serving"]')).to_be_visible()
 
 
 def test_a_quantity_that_can_not_be_read_is_said_with_its_fix(signed_in: Opens):
@@ -119,7 +154,7 @@ def test_a_queue_is_changed_as_yaml_in_the_same_place(signed_in: Opens, act: Act
 def test_delete_lists_every_blocker_and_offers_to_close_first(signed_in: Opens):
     page = signed_in("/queues/research/delete/")
 
-    for words in ("research", "vision", "Close it first…", "everything below it"):
+    for words in ("research", "vision", "Only close it…", "Close it, and delete it when drained…", "everything below it"):
         expect(page.get_by_text(words).first).to_be_visible()
 
 

@@ -68,12 +68,14 @@ def test_the_pill_tells_the_truth_when_the_server_goes_and_comes_back(signed_in:
         expect(page.locator("#pill")).to_have_text("Reconnecting")
         expect(page.locator("#pill")).to_have_text(re.compile(r"Stale since \d\d:\d\d:\d\d"))
         expect(page.locator("body")).to_have_class(re.compile("is-stale"))
+        expect(page.locator("#as-of")).to_contain_text(re.compile(r"As of \d\d:\d\d:\d\d\. The server can not be reached"))
         act(allocate, "vision", 21)
     finally:
         console.start()
 
     expect(page.locator("#pill")).to_have_text("Live", timeout=30_000)
     expect(page.locator("body")).not_to_have_class(re.compile("is-stale"))
+    expect(page.locator("#as-of")).to_be_hidden()
     expect(figure(page, "vision")).to_have_text("21 of 32 GPU")
 
 
@@ -129,7 +131,9 @@ def test_what_the_script_patches_is_what_the_server_draws(signed_in: Opens, act:
 def test_a_branch_that_was_folded_stays_folded(signed_in: Opens, act: Acts):
     page = signed_in("/queues/")
     expect(page.locator("#pill")).to_have_text("Live")
-    row(page, "research").locator(".twisty").click()
+    with page.expect_response("**/queues/-/folded/") as kept:
+        row(page, "research").locator(".twisty").click()
+    assert kept.value.status == 204
 
     expect(row(page, "vision")).to_be_hidden()
     act(allocate, "vision", 14)
@@ -140,6 +144,53 @@ def test_a_branch_that_was_folded_stays_folded(signed_in: Opens, act: Acts):
     page.reload()
     expect(row(page, "vision")).to_be_hidden()
     expect(row(page, "research")).to_have_attribute("aria-expanded", "false")
+    elsewhere = signed_in("/queues/", java_script_enabled=False)
+    expect(row(elsewhere, "vision")).to_be_hidden()
+    others = signed_in("/queues/", name="reader")
+    expect(row(others, "vision")).to_be_visible()
+
+
+def test_all_bars_to_one_scale_are_as_long_as_their_limits(signed_in: Opens, act: Acts):
+    page = signed_in("/queues/")
+    expect(page.locator("#pill")).to_have_text("Live")
+    page.get_by_role("link", name="Absolute").click()
+    expect(page.locator("#pill")).to_have_text("Live")
+    act(allocate, "vision", 16)
+    expect(figure(page, "vision")).to_have_text("16 of 32 GPU")
+
+    bar = row(page, "vision").locator(f'td[data-r="{GPU}"] svg')
+    column, use = bar.bounding_box(), bar.locator(".use").bounding_box()
+
+    assert column
+    assert use
+    assert use["width"] / column["width"] == pytest.approx(16 / 64, abs=0.02)
+
+
+def test_queues_that_lack_something_are_found(signed_in: Opens):
+    page = signed_in("/queues/")
+    expect(page.locator("#pill")).to_have_text("Live")
+    page.get_by_label("Search queues").fill("is:starved")
+
+    expect(row(page, "vision")).to_be_hidden()
+    expect(row(page, "batch")).to_be_visible()
+    page.reload()
+    expect(row(page, "vision")).to_have_count(0)
+    expect(row(page, "batch")).to_be_visible()
+
+
+def test_the_bars_figures_are_a_table_under_the_pointer(signed_in: Opens):
+    page = signed_in("/queues/")
+    row(page, "language").locator(f'td[data-r="{GPU}"] svg').hover()
+
+    figures = page.locator(".tip tr").evaluate_all("rows => rows.map(row => [...row.cells].map(cell => cell.textContent))")
+    assert figures == [
+        ["allocated", "30 of 64 GPU"],
+        ["deserved", "20"],
+        ["guarantee", "8"],
+        ["limit", "64: all that the cluster has"],
+        ["pending", "20"],
+    ]
+    expect(page.locator(".tip")).to_contain_text("10 borrowed")
 
 
 def test_the_tree_is_walked_with_the_arrows(signed_in: Opens):

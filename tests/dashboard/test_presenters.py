@@ -7,6 +7,7 @@ import pytest
 from dashboard.amounts import in_page_order, short_name, shown, with_unit
 from dashboard.presenters import Limit, Quota, bar_geometry, bar_note, bar_sentence, bar_text, present_queues, present_quota
 from scheduler.domain.resources import Resources, parse_quantity
+from scheduler.models import Queue
 from scheduler.selectors.queues import queue_rows
 from tests.dashboard.sample import GPU, add_gang, add_queue, amounts, load_tree, set_figures
 
@@ -18,7 +19,7 @@ def gpus(
     pending: int | None = 0,
     guarantee: int | None = None,
     source: str = "",
-    siblings_borrow: bool = False,
+    lent: int = 0,
 ) -> Quota:
     def thousand(number: int | None) -> int | None:
         return None if number is None else number * 1000
@@ -30,7 +31,7 @@ def gpus(
         thousand(guarantee),
         thousand(pending),
         Limit(thousand(limit), source),
-        siblings_borrow,
+        lent * 1000,
     )
 
 
@@ -58,9 +59,9 @@ def test_what_is_above_deserved_is_borrowed():
     assert bar_note(quota) == "6 borrowed"
 
 
-def test_unused_deserved_is_lent_only_while_a_sibling_borrows():
-    assert span(gpus(allocated=8, siblings_borrow=True), LEND) == (250, 250)
-    assert bar_note(gpus(allocated=8, siblings_borrow=True)) == "8 lent"
+def test_of_what_is_unused_only_what_a_sibling_uses_is_lent():
+    assert span(gpus(allocated=8, lent=6), LEND) == (250, 187)
+    assert bar_note(gpus(allocated=8, lent=6)) == "6 lent"
     assert span(gpus(allocated=8), LEND)[1] == 0
 
 
@@ -102,8 +103,11 @@ def test_unknown_is_not_zero():
 
 
 def test_the_sentence_says_all_that_the_bar_shows():
-    assert bar_sentence(gpus(22, 16, 32, 4, 8)) == ("GPU: 22 GPU allocated of 32, deserved 16, guarantee 8, 4 more asked for, 6 borrowed.")
-    assert "of 32, the limit inherited from team-a" in bar_sentence(gpus(8, source="team-a"))
+    assert bar_sentence(gpus(22, 16, 32, 4, 8)) == (
+        "GPU: allocated 22 of 32 GPU, deserved 16, guarantee 8, limit 32, pending 4, 6 borrowed."
+    )
+    assert "limit 32 inherited from team-a" in bar_sentence(gpus(8, source="team-a"))
+    assert "limit none" in bar_sentence(gpus(limit=None))
     assert "deserved unset" in bar_sentence(gpus(deserved=None))
 
 
@@ -161,7 +165,7 @@ class TestTheTree:
         rows = present_queues(queue_rows())
 
         assert rows["language"]["resources"][GPU]["note"] == "10 borrowed"
-        assert rows["vision"]["resources"][GPU]["note"] == "12 lent"
+        assert rows["vision"]["resources"][GPU]["note"] == "10 lent"  # of the 12 that it leaves unused
         assert rows["serving"]["resources"][GPU]["note"] == ""
 
     def test_gangs_are_counted_for_the_queue_and_for_all_below_it(self):
@@ -171,6 +175,22 @@ class TestTheTree:
 
     def test_a_draining_queue_says_how_much_is_left(self):
         assert present_queues(queue_rows())["batch"]["stateNote"] == "3 gangs left"
+
+    def test_a_draining_queue_says_of_how_many(self):
+        Queue.objects.filter(name="batch").update(conditions=[{"type": "Draining", "total": 7}])
+
+        assert present_queues(queue_rows())["batch"]["stateNote"] == "3 of 7 gangs left"
+
+    def test_bars_of_one_scale_are_as_long_as_their_limits(self):
+        rows = present_queues(queue_rows())
+
+        assert rows["root"]["resources"][GPU]["scale"] == 1000  # 64 GPU, the longest
+        assert rows["vision"]["resources"][GPU]["scale"] == 2000  # 32 GPU: half as long
+
+    def test_who_asks_deserves_and_has_not_is_starved(self):
+        starved = [name for name, row in present_queues(queue_rows()).items() if row["starved"]]
+
+        assert starved == ["batch", "language"]
 
     def test_a_queue_that_no_session_has_seen_is_unknown(self):
         add_queue("fresh")

@@ -11,10 +11,10 @@ from django.http import QueryDict
 from django.test import Client
 from django.utils import timezone
 
+from dashboard.gaps import starved
 from dashboard.icicle import WIDTH, place
 from dashboard.notices import site_notices
 from dashboard.queue_form import QueueForm, differences, family, form_from_manifest, form_from_post, manifest_from_yaml
-from dashboard.views.overview import starved
 from dashboard.views.queues import matching
 from scheduler.admission.manifests import queue_manifest
 from scheduler.models import Command, Queue

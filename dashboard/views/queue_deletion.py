@@ -1,0 +1,102 @@
+"""Delete a queue: at once, or closed now and deleted when it has drained. What stands against it is listed, what will be gone is shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST
+
+from dashboard.access import may_operate, no_such_queue, page, require_edit
+from dashboard.views.common import actor, wants_fragment
+from scheduler.admission.violations import Rejected, Violation
+from scheduler.domain.lifecycle import NotAllowed
+from scheduler.models import PlannedDeletion, Queue
+from scheduler.services.deletions import PASSING, close_then_delete, keep_queue
+from scheduler.services.queues import delete_queue
+
+Context = dict[str, Any]
+
+
+@require_http_methods(["GET", "POST"])
+@page
+def delete(request: HttpRequest, name: str) -> HttpResponse:
+    require_edit(request, name, "delete it")
+    cascade = (request.POST if request.method == "POST" else request.GET).get("cascade") == "on"
+    context: Context = {"name": name, "cascade": cascade, "has_children": Queue.objects.filter(parent__name=name).exists()}
+    try:
+        deleted = delete_queue(name, cascade=cascade, by=actor(request), dry_run=request.method != "POST")
+    except Queue.DoesNotExist:
+        return no_such_queue(request, name)
+    except Rejected as refusal:
+        return _answer(request, "delete", context | _blocked(request, name, refusal), status=409)
+    if request.method == "POST":
+        messages.success(request, deleted.message)
+        return _redirect(request, reverse("queues"))
+    return _answer(request, "delete", context | {"deleted": deleted})
+
+
+def _blocked(request: HttpRequest, name: str, refusal: Rejected) -> Context:
+    """What stands against it, and the way out: all that passes by itself once the queue is closed can be waited for."""
+    state = Queue.objects.values_list("state", flat=True).get(name=name)
+    planned = PlannedDeletion.objects.filter(queue__name=name).first()
+    passes = all(blocker.rule_id in (*PASSING, "has_children") for blocker in refusal.violations)
+    return {
+        "blockers": refusal.violations,
+        "state": state,
+        "planned": planned,
+        "may_close": state in ("Open", "Suspended") and may_operate(request, name),
+        "may_farewell": passes and planned is None and may_operate(request, name),
+    }
+
+
+@require_http_methods(["GET", "POST"])
+@page
+def farewell(request: HttpRequest, name: str) -> HttpResponse:
+    """Close it now, delete it when it has drained. A GET shows exactly what would be gone; a POST says what it was shown."""
+    require_edit(request, name, "delete it")
+    is_order = request.method == "POST"
+    shown, reason = (request.POST.getlist("queue"), request.POST.get("reason", "")) if is_order else (None, "")
+    try:
+        planned = close_then_delete(name, shown=shown, by=actor(request), reason=reason, dry_run=not is_order)
+    except Queue.DoesNotExist:
+        return no_such_queue(request, name)
+    except Rejected as refusal:
+        return _answer(request, "farewell", {"name": name, "blockers": refusal.violations}, status=409)
+    except NotAllowed as refusal:
+        blocker = Violation(refusal.rule_id, name, "status.state", refusal.message, refusal.fix)
+        return _answer(request, "farewell", {"name": name, "blockers": [blocker]}, status=409)
+    if not is_order:
+        return _answer(request, "farewell", {"name": name, "farewell": planned})
+    messages.success(request, planned.message)
+    return _redirect(request, reverse("queues") if planned.is_gone else reverse("queue", args=[name]))
+
+
+@require_POST
+@page
+def keep(request: HttpRequest, name: str) -> HttpResponse:
+    require_edit(request, name, "keep it")
+    try:
+        kept = keep_queue(name, by=actor(request))
+    except Queue.DoesNotExist:
+        return no_such_queue(request, name)
+    messages.info(request, f"{name} is kept: it will not be deleted." if kept else f"Nobody was going to delete {name}.")
+    return HttpResponseRedirect(reverse("queue", args=[name]))
+
+
+def _answer(request: HttpRequest, what: str, context: Context, status: int = 200) -> HttpResponse:
+    """A dialog takes only answers of 200; a page says by its status that nothing was done. A look is always 200."""
+    if wants_fragment(request):
+        return render(request, f"queues/_{what}.html", context)
+    return render(request, f"queues/{what}.html", context, status=status if request.method == "POST" else 200)
+
+
+def _redirect(request: HttpRequest, url: str) -> HttpResponse:
+    if wants_fragment(request):
+        answer = HttpResponse()
+        answer["HX-Redirect"] = url
+        return answer
+    return HttpResponseRedirect(url)

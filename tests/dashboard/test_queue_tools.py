@@ -1,0 +1,251 @@
+"""What the queue pages offer beside looking: one-click remedies, copies for a terminal, CSV, the sample tree, folding, resources."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shlex
+from typing import Any
+
+import pytest
+import yaml
+from django.contrib.auth import get_user_model
+from django.test import Client
+from django.utils import timezone
+
+from dashboard.presenters import present_queues
+from dashboard.queue_form import QueueForm, form_from_manifest, judge, quota_words
+from dashboard.queue_page import columns, division, resource_lines
+from scheduler.admission.manifests import queue_manifest
+from scheduler.admission.quotas import hierarchy_problems
+from scheduler.domain.resources import Resources
+from scheduler.models import ClusterState, Queue, QueueSample
+from scheduler.selectors.facts import admission_scene, queue_tree
+from scheduler.selectors.personal import preference_of
+from scheduler.selectors.queues import queue_rows
+from scheduler.services.demo import QUEUES
+from scheduler.services.setup import ensure_builtin_objects
+from tests.dashboard.sample import GPU, add_queue, add_user, amounts, load_tree, set_figures
+
+
+@pytest.fixture
+def tree(db: None) -> None:
+    load_tree()
+
+
+@pytest.fixture
+def admin(tree: None) -> Client:
+    return signed_in(get_user_model().objects.create(username="admin", is_superuser=True))
+
+
+def signed_in(user: Any) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+@pytest.mark.usefixtures("tree")
+class TestRemedies:
+    @pytest.mark.parametrize(
+        ("name", "changes"),
+        [
+            ("vision", {"deserved": "26"}),
+            ("vision", {"capability": "4"}),
+            ("vision", {"capability": "-1"}),
+            ("research", {"deserved": "12"}),
+            ("language", {"guarantee": "30"}),
+            ("batch", {"capability": "99"}),
+        ],
+        ids=[
+            "too much for the parent",
+            "deserved above the limit",
+            "negative",
+            "less than its children",
+            "guarantee",
+            "above the ancestor",
+        ],
+    )
+    def test_taking_the_advice_until_there_is_none_makes_it_valid(self, name: str, changes: dict[str, str]):
+        scene, facts = admission_scene()
+        form = form_from_manifest(queue_manifest(scene[name]))
+        form.amounts[GPU] = {**form.amounts.get(GPU, {}), **changes}
+        verdict = judge(form.manifest(), scene, facts, name)
+        assert verdict.violations
+
+        for _ in range(4):
+            remedies = [remedy for violation in verdict.violations for remedy in violation.remedies]
+            if remedies:
+                form = form.mended(f"{remedies[0].field}={remedies[0].value}")
+                verdict = judge(form.manifest(), scene, facts, name)
+
+        assert verdict.violations == ()
+
+    def test_the_button_works_without_a_script_and_saves_nothing(self, admin: Client):
+        data = {"parent": "research", "weight": "1", "deserved:nvidia.com/gpu": "26", "mend": "spec.deserved.nvidia.com/gpu=20"}
+
+        answer = admin.post("/queues/vision/edit/", data)
+
+        page = answer.content.decode()
+        assert 'name="deserved:nvidia.com/gpu" value="20"' in page
+        assert Queue.objects.get(name="vision").resource_version == 1
+
+    def test_a_remedy_for_another_form_changes_nothing(self):
+        form = QueueForm(name="vision", amounts={GPU: {"deserved": "26"}})
+
+        assert form.mended("spec.deserved.cpu=1") == form.mended("nonsense") == form
+
+    def test_fields_are_named_as_the_form_names_them(self):
+        assert quota_words("spec.guarantee.resource.nvidia.com/gpu") == "guarantee GPU"
+        assert quota_words("spec.capability.cpu") == "limit CPU"
+
+
+class TestCopies:
+    def test_what_is_typed_is_a_file_to_apply_and_a_request(self, admin: Client):
+        answer = admin.post("/queues/-/check/", {"name": "it's", "parent": "research", "weight": "2", "deserved:cpu": "4"})
+
+        copies = answer.context["copies"]
+        document = copies["cli"].split("\n", 1)[1].removesuffix("END")
+        assert yaml.safe_load(document)["spec"]["deserved"] == {"cpu": "4"}
+        words = shlex.split(copies["curl"])
+        assert words[:3] == ["curl", "-X", "POST"]
+        assert json.loads(words[words.index("-d") + 1])["metadata"]["name"] == "it's"
+        assert words[-1].endswith("/api/v1/queues/")
+
+    def test_a_change_is_put_to_the_queue_itself(self, admin: Client):
+        answer = admin.get("/queues/vision/edit/")
+
+        assert shlex.split(answer.context["copies"]["curl"])[-1].endswith("/api/v1/queues/vision/")
+
+
+class TestHistoryAsTable:
+    @pytest.fixture(autouse=True)
+    def sampled(self, tree: None) -> None:
+        data = {"state": "Open", "allocated": {GPU: 3000, "cpu": 1500}, "deserved": {GPU: 8000}}
+        QueueSample.objects.create(queue_name="vision", at=timezone.now(), seconds=QueueSample.RAW, data=data)
+
+    def test_the_page_s_file_has_one_row_a_moment_and_resource_with_exact_quantities(self, admin: Client):
+        answer = admin.get("/queues/vision/history.csv?period=1h")
+
+        rows = list(csv.DictReader(io.StringIO(answer.content.decode())))
+        last = {row["resource"]: row for row in rows}
+        assert answer["Content-Disposition"] == 'attachment; filename="vision-1h.csv"'
+        assert (last["cpu"]["allocated"], last[GPU]["allocated"], last[GPU]["deserved"]) == ("1500m", "3", "8")
+        assert {
+            row["resource"] for row in csv.DictReader(io.StringIO(admin.get("/queues/vision/history.csv?resource=cpu").content.decode()))
+        } == {"cpu"}
+
+    @pytest.mark.parametrize(("path", "status"), [("vision/history.csv?period=2y", 400), ("nothing/history.csv", 404)])
+    def test_a_wrong_question_is_answered_as_such(self, admin: Client, path: str, status: int):
+        assert admin.get(f"/queues/{path}").status_code == status
+
+    def test_the_api_gives_it_too(self, admin: Client):
+        answer = admin.get("/api/v1/queues/vision/history/?step=raw", headers={"Accept": "text/csv"})
+
+        (cpu, gpu) = csv.DictReader(io.StringIO(answer.content.decode()))
+        assert answer["Content-Type"].startswith("text/csv")
+        assert (cpu["resource"], cpu["allocated"], gpu["resource"], gpu["deserved"]) == ("cpu", "1500m", GPU, "8")
+
+
+@pytest.mark.django_db
+class TestSampleTree:
+    @pytest.fixture
+    def client(self) -> Client:
+        ensure_builtin_objects()
+        return signed_in(get_user_model().objects.create(username="admin", is_superuser=True))
+
+    @pytest.mark.parametrize(
+        "total", [{"cpu": 96, "memory": "384Gi", GPU: 8}, {"cpu": 7}, {}, {"cpu": 100_000, "memory": "1Pi", GPU: 9000}]
+    )
+    def test_it_fits_the_cluster_that_is_there(self, client: Client, total: dict[str, Any]):
+        ClusterState.objects.update(total=Resources.parse(total))
+        assert "Load sample tree" in client.get("/queues/").content.decode()
+
+        client.post("/queues/-/sample/")
+
+        names = set(Queue.objects.values_list("name", flat=True))
+        assert names == {"root", "default", *(queue["name"] for queue in QUEUES)}
+        assert hierarchy_problems(queue_tree(), 10) == {}
+        asked = {name for queue in Queue.objects.all() for name in (*queue.deserved, *queue.guarantee, *queue.capability)}
+        assert asked <= set(total)
+        assert "Load sample tree" not in client.get("/queues/").content.decode()
+
+    def test_where_there_are_queues_it_is_refused(self, client: Client):
+        add_queue("mine")
+
+        answer = client.post("/queues/-/sample/", follow=True)
+
+        assert "There are queues already" in answer.content.decode()
+        assert Queue.objects.count() == 3
+
+    def test_who_may_not_create_queues_is_not_offered_it(self, client: Client):
+        reader = signed_in(add_user("reader"))
+
+        assert "Load sample tree" not in reader.get("/queues/").content.decode()
+        assert reader.post("/queues/-/sample/").status_code == 403
+
+
+class TestFolding:
+    def test_what_is_folded_is_kept_for_the_reader_and_hides_all_below(self, admin: Client):
+        assert admin.post("/queues/-/folded/", {"queue": ["root", "research", "gone"]}).status_code == 204
+
+        user = get_user_model().objects.get(username="admin")
+        assert preference_of(user).folded == ["research", "root"]
+        page = admin.get("/queues/").content.decode()
+        assert '<tr hidden role="row" data-key="vision"' in page
+        assert '<tr hidden role="row" data-key="production"' in page
+        assert '<tr role="row" data-key="root"' in page
+
+    def test_a_search_and_a_flat_table_show_all(self, admin: Client):
+        admin.post("/queues/-/folded/", {"queue": ["research"]})
+
+        for query in ("?q=vision", "?view=table"):
+            assert "<tr hidden" not in admin.get(f"/queues/{query}").content.decode()
+
+    def test_it_changes_nothing_else_that_was_set(self, admin: Client):
+        user = get_user_model().objects.get(username="admin")
+        preference_of(user).save()
+        type(preference_of(user)).objects.filter(user=user).update(theme="dark")
+
+        admin.post("/queues/-/folded/", {"queue": ["research"]})
+
+        assert preference_of(user).theme == "dark"
+
+
+@pytest.mark.usefixtures("tree")
+class TestResources:
+    def test_a_queue_s_page_shows_one_resource_or_all(self, admin: Client):
+        assert [line["name"] for line in admin.get("/queues/vision/?resource=gpu").context["lines"]] == [GPU]
+        assert len(admin.get("/queues/vision/").context["lines"]) == 3
+        assert "resource=gpu" in admin.get("/queues/vision/?resource=gpu").context["tabs"][1]["url"]
+
+    def test_who_lends_says_to_whom_and_who_borrows_from_whom(self):
+        board = queue_rows()
+        rows = present_queues(board)
+
+        words = {name: resource_lines(board, rows[name], GPU)["lines"][0]["loans"] for name in ("vision", "language", "serving")}
+
+        assert words == {"vision": "lending 10 to language (10)", "language": "borrowing 10 from vision (10)", "serving": ""}
+
+    def test_with_many_resources_what_a_queue_has_nothing_of_is_folded_away(self):
+        licences = {f"example.com/licence-{number}": 5 for number in range(9)}
+        ClusterState.objects.update(total=Resources.parse({"cpu": 1024, **licences}))
+        board = queue_rows()
+
+        found = resource_lines(board, present_queues(board)["vision"])
+
+        assert [line["name"] for line in found["lines"]] == [GPU, "cpu", "memory"]
+        assert len(found["idle_lines"]) == 9
+        resources = [line["name"] for line in found["resources"]]
+        assert (len(columns("", resources)), len(columns("all", resources)), columns("cpu", resources)) == (4, 12, ("cpu",))
+
+    def test_a_parent_s_deserved_is_divided_with_what_nobody_has(self):
+        add_queue("archive", "production", deserved=amounts(0))
+        set_figures("archive", amounts(0), amounts(0), amounts(0))
+        Queue.objects.filter(name="batch").update(deserved=amounts(4))
+        set_figures("batch", amounts(3), amounts(4), amounts(6))
+
+        found = division(queue_rows(), "production", GPU)
+
+        assert [(span["name"], span["amount"]) for span in found["spans"]] == [("batch", "4 GPU"), ("serving", "16 GPU")]
+        assert (found["whole"], found["rest"], found["over"]) == ("24 GPU", "4 GPU", "")
