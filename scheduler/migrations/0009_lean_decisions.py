@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('scheduler', '0007_lean_pods'),
+        ('scheduler', '0008_console'),
     ]
 
     operations = [
