@@ -10,6 +10,7 @@ from django.urls import NoReverseMatch, reverse
 
 from dashboard.access import access
 from dashboard.notices import site_notices
+from dashboard.terminal import json_url
 from scheduler.domain.access import Permission
 from scheduler.models import Preference
 from scheduler.selectors.cluster import cluster_name
@@ -51,6 +52,7 @@ def console(request: HttpRequest) -> dict[str, Any]:
         "time_zone": preference.time_zone,
         "places": [entry for place in _places(request) if (entry := _entry(place, request.path))],
         # Functions: only pages that show them ask the database.
+        "json_url": lambda: json_url(request),
         "cluster_name": cluster_name,
         "site_notices": site_notices,
     }

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import yaml
 from django.contrib import messages
@@ -19,6 +19,7 @@ from dashboard.access import access, page
 from dashboard.gang_grid import gang_grid, gang_sentence
 from dashboard.job_rows import VERBS, Verb, amounts_text, may_command, obstacle, present_job
 from dashboard.reason_card import MaySee, reason_card
+from dashboard.terminal import copies
 from dashboard.views.common import actor, wants_fragment
 from scheduler.admission.violations import Rejected, in_words
 from scheduler.domain.access import Permission
@@ -73,6 +74,7 @@ def _header(request: HttpRequest, gang: PodGroup) -> Context:
         "verbs": [{"verb": verb, "obstacle": obstacle(row["phase"], verb)} for verb in VERBS.values()] if gang.job else [],
         "gang_sentence": gang_sentence(gang, row["placed"], row["is_waiting"]),
         "reason": reason_card(gang, may_see) if row["is_waiting"] and row["placed"] < row["needed"] else None,
+        **({} if gang.job else {"json_url": f"/api/v1/podgroups/{quote(gang.namespace)}/{quote(gang.name)}/"}),
         "may_clone": gang.job is not None and access(request).may_anywhere(Permission.SUBMIT),
     }
 
@@ -230,6 +232,9 @@ def command(request: HttpRequest, namespace: str, name: str, verb: str) -> HttpR
     row = present_job(job_rows([gang])[0])
     placed = sum(number for phase, number in row["cells"] if phase in ("Running", "Bound", "Binding"))
     context = {"gang": gang, "row": row, "verb": chosen, "obstacle": obstacle(row["phase"], chosen), "placed": placed}
+    context["copies"] = copies(
+        request, ["job", verb, f"{namespace}/{name}"], f"jobs/{quote(namespace)}/{quote(name)}/{verb}/", {"reason": ""}
+    )
     template = "jobs/command_dialog.html" if wants_fragment(request) else "jobs/command.html"
     return render(request, template, context)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any
+from urllib.parse import quote
 
 from django.contrib import messages
 from django.db.models import Count
@@ -14,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from dashboard.access import access, page
 from dashboard.amounts import in_page_order, short_name, shown, with_unit
 from dashboard.job_rows import amounts_text
+from dashboard.terminal import copies
 from dashboard.views.common import actor, wants_fragment
 from scheduler.domain.access import Forbidden, Permission
 from scheduler.domain.queues import ROOT
@@ -182,6 +184,7 @@ def command(request: HttpRequest, name: str, verb: str) -> HttpResponse:
     except Node.DoesNotExist:
         return no_such_node(request, name)
     context = {"name": name, "verb": verb, "tried": tried, **(_victims(name) if verb == "drain" else {})}
+    context["copies"] = copies(request, ["node", verb, name], f"nodes/{quote(name)}/{verb}/", {"reason": ""})
     return render(request, "nodes/_command.html" if wants_fragment(request) else "nodes/command.html", context)
 
 

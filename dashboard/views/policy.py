@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from dashboard.access import access, page
 from dashboard.differences import line_differences
+from dashboard.terminal import copies_of_manifest
 from dashboard.views.common import actor
 from scheduler.admission.violations import Rejected
 from scheduler.domain.access import Forbidden, Permission
@@ -41,6 +42,7 @@ def _context(request: HttpRequest, state: ClusterState, text: str) -> Context:
         "version": state.policy_id or DEFAULT_VERSION,
         "history": _history(state),
         "may_edit": access(request).is_cluster_admin,
+        "copies": copies_of_manifest(request, text, ["policy", "set", "-f", "-"], "policy/", "PUT"),
     }
 
 

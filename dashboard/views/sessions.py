@@ -11,6 +11,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard.access import access, page
+from dashboard.terminal import copies
 from dashboard.views.common import actor, wants_fragment
 from scheduler.domain.access import Forbidden, Permission
 from scheduler.domain.queues import ROOT
@@ -131,7 +132,12 @@ def command(request: HttpRequest, verb: str) -> HttpResponse:
         words = f"Scheduling is {verb}d." if changed else f"Scheduling was {verb}d already."
         (messages.success if changed else messages.info)(request, words)
         return redirect("sessions")
-    context = {"verb": verb, "state": ClusterState.objects.get(pk=1)}
+    in_a_terminal = {"pause": "pause", "resume": "unpause"}
+    context = {
+        "verb": verb,
+        "state": ClusterState.objects.get(pk=1),
+        "copies": copies(request, [in_a_terminal[verb]], f"cluster/{verb}/", {"reason": ""}),
+    }
     return render(request, "sessions/_command.html" if wants_fragment(request) else "sessions/command.html", context)
 
 

@@ -14,6 +14,7 @@ from dashboard.access import access, page
 from dashboard.amounts import with_unit
 from dashboard.job_form import JobForm, form_from_manifest, form_from_post, next_name, queue_choices
 from dashboard.job_rows import amounts_text
+from dashboard.terminal import copies_of_manifest
 from dashboard.views.common import actor
 from scheduler.admission.violations import Rejected
 from scheduler.domain.access import Permission
@@ -123,6 +124,7 @@ def _render(
         "verdict_title": _TITLES[verdict.prospect] if verdict else "",
         "request_words": amounts_text(verdict.request) if verdict else "",
         "alternatives": [choice for choice in choices if choice.name != form.queue][:5] if _is_about_the_queue(verdict) else [],
+        "copies": copies_of_manifest(request, text if as_yaml else _text(form.manifest()), ["job", "run", "-f", "-"], "apply/"),
         "priority_classes": list(PriorityClass.objects.values_list("name", "value")),
     }
     return render(request, "jobs/new.html", context, status=400 if problem else 200)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+
 import pytest
 from django.test import Client
 
@@ -68,3 +71,35 @@ def test_a_submitter_begins_with_his_own_jobs(who: str, begins: str):
     answer = Client(REMOTE_ADDR="127.0.0.1").post("/accounts/login/", {"username": who, "password": PASSWORD})
 
     assert answer["Location"] == begins
+
+
+def test_every_page_leads_to_what_it_shows_in_the_api():
+    client = signed_in("admin")
+    pages = ["/", "/queues/", "/queues/vision/", *EVERYBODYS, *ADMINS]
+
+    links = {path: re.search(r'<a href="([^"]+)">View as JSON', text(client.get(path))) for path in pages}
+
+    assert [path for path, link in links.items() if link is None] == ["/jobs/-/new/"]
+    assert {link[1]: client.get(link[1], headers={"Accept": "application/json"}).status_code for link in links.values() if link} == {
+        link[1]: 200 for link in links.values() if link
+    }
+
+
+@pytest.mark.parametrize(
+    ("path", "cli", "call"),
+    [
+        ("/jobs/default/train-1/suspend/", "vcctl job suspend default/train-1", "/api/v1/jobs/default/train-1/suspend/"),
+        ("/nodes/n1/drain/", "vcctl node drain n1", "/api/v1/nodes/n1/drain/"),
+        ("/sessions/-/pause/", "vcctl pause", "/api/v1/cluster/pause/"),
+    ],
+)
+def test_what_a_button_does_is_told_for_a_terminal_and_works_there(path: str, cli: str, call: str):
+    client = signed_in("admin")
+    copies = client.get(path).context["copies"]
+    body = shlex.split(copies["curl"])[shlex.split(copies["curl"]).index("-d") + 1]
+
+    answer = client.post(call, body, content_type="application/json")
+
+    assert copies["cli"] == cli
+    assert copies["curl"].endswith(f"http://testserver{call}")
+    assert answer.status_code == 200

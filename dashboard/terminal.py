@@ -1,0 +1,64 @@
+"""The same thing elsewhere: what a button does, as a line for a terminal, and what a page shows, as an address of the API."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from django.http import HttpRequest
+
+_JSON = {
+    "overview": "cluster/",
+    "queues": "queues/root/tree/",
+    "queue": "queues/{name}/",
+    "queue-tab": "queues/{name}/",
+    "jobs": "jobs/",
+    "job": "jobs/{namespace}/{name}/",
+    "job-tab": "jobs/{namespace}/{name}/",
+    "nodes": "nodes/",
+    "node": "nodes/{name}/",
+    "sessions": "sessions/",
+    "session": "sessions/{number}/",
+    "activity": "events/",
+    "audit": "audit/",
+    "audit-entry": "audit/{number}/",
+    "policy": "policy/",
+    "policy-version": "policy/",
+    "users": "users/",
+    "user": "users/{name}/",
+    "grants": "grants/",
+    "account": "tokens/",
+}
+
+
+def json_url(request: HttpRequest) -> str:
+    """Where the API has what this page shows, "" for a page that is only a form."""
+    match = request.resolver_match
+    place = _JSON.get(match.url_name or "") if match else None
+    if match is None or place is None:
+        return ""
+    return "/api/v1/" + place.format_map({name: quote(str(value), safe="") for name, value in match.kwargs.items()})
+
+
+def copies(request: HttpRequest, cli: list[str], path: str, body: Mapping[str, Any] | None = None) -> dict[str, str]:
+    """`cli` as words, `path` below the API's address; both are quoted for a shell here."""
+    url = request.build_absolute_uri(f"/api/v1/{path}")
+    data = shlex.quote(json.dumps(body or {}))
+    return {
+        "cli": shlex.join(["vcctl", *cli]),
+        "curl": f'curl -X POST -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" -d {data} {shlex.quote(url)}',
+    }
+
+
+def copies_of_manifest(request: HttpRequest, text: str, cli: list[str], path: str, method: str = "POST") -> dict[str, str]:
+    """For what is sent as a document: it goes to the command's standard input."""
+    document = f" <<'END'\n{text.rstrip()}\nEND"
+    url = request.build_absolute_uri(f"/api/v1/{path}")
+    headers = '-H "Authorization: Bearer $TOKEN" -H "Content-Type: application/yaml"'
+    return {
+        "cli": f"{shlex.join(['vcctl', *cli])}{document}",
+        "curl": f"curl -X {method} {headers} --data-binary @- {shlex.quote(url)}{document}",
+    }
