@@ -136,6 +136,12 @@ class Board:
         node = int(scores.argmax())
         return node if scores[node] > -np.inf else -1
 
+    def best_among(self, nodes: Mask) -> int:
+        """The best of these nodes with room now; -1 if there is none."""
+        scores = np.where(nodes, self.scores, -np.inf)
+        node = int(scores.argmax()) if len(scores) else -1
+        return node if node >= 0 and scores[node] > -np.inf else -1
+
     def best_later(self) -> int:
         """The best node that will have room once released pods are gone; -1 if there is none."""
         if not self.floor.any_releasing or not len(self.suitable):

@@ -89,6 +89,11 @@ class Forest:
         above = set(self._paths[left])
         return next((row for row in self._paths[right] if row in above), -1)
 
+    def parting(self, left: int, right: int) -> tuple[int, int]:
+        """Where the ways from root to these two queues part: what is above or at each of them just below the deepest common queue."""
+        ways = zip(reversed(self._paths[left]), reversed(self._paths[right]), strict=False)
+        return next((pair for pair in ways if pair[0] != pair[1]), (left, right))
+
     @cached_property
     def top_down(self) -> list[int]:
         """All rows, parents before their children."""

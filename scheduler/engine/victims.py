@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import count
 
 import numpy as np
 
@@ -72,6 +73,22 @@ class RunningPods:
                 pods = [pod for group in ranked[rank] for pod in members[group]]
                 for pod in sorted(pods, key=session.pod_key, reverse=True):
                     yield session.job(int(session.snapshot.pods.group[pod])), [pod]
+
+
+class Remembered:
+    """A stream that can be read again from its beginning, and is drawn from its source only as far as somebody read."""
+
+    def __init__(self, source: Iterable[tuple[Job, list[int]]]) -> None:
+        self._source, self._kept = iter(source), list[tuple[Job, list[int]]]()
+
+    def __iter__(self) -> Iterator[tuple[Job, list[int]]]:
+        for place in count():
+            if place == len(self._kept):
+                found = next(self._source, None)
+                if found is None:
+                    return
+                self._kept.append(found)
+            yield self._kept[place]
 
 
 class VictimPool:
@@ -169,20 +186,32 @@ class VictimPool:
         return _covers(self.session.floor.future([node])[:, 0], self.session.request[kind])
 
     def _helps(self, job: Job, kind: int, node: int, victim: Job, pod: int) -> bool:
-        """It frees something that is short on the node, or counts below a level that has no room for the newcomer."""
+        """While the node is short, whoever is next has to go, but a gang is only broken for what is short. Where the node has room already,
+        it is a level above that has none for the newcomer: then only who counts below it helps."""
         session = self.session
         if not self._looks_for_help:
             return True
-        request, gives = session.request[kind], session.request[session.kinds[pod]]
-        short = (request > 0) & (session.floor.future([node])[:, 0] < request)
-        if (short & (gives > 0)).any():
-            return True
-        above_victim = set(session.forest.path(victim.queue).tolist())
+        if not self.fits_there(kind, node):
+            return not self._sparing or self._frees_what_is_short(kind, node, pod)
+        above_victim = set(session.forest.path_list(victim.queue))
         return any(level in above_victim for level in session.full_levels(job.queue, kind))
+
+    def _frees_what_is_short(self, kind: int, node: int, pod: int) -> bool:
+        request, gives = self.session.request[kind], self.session.request[self.session.kinds[pod]]
+        short = (request > 0) & (self.session.floor.future([node])[:, 0] < request)
+        return bool((short & (gives > 0)).any())
 
 
 def _covers(room: Amounts, request: Amounts) -> bool:
     return bool(((room >= request) | (request <= 0)).all())
+
+
+def fell_apart(victim: Job, known: set[int]) -> bool:
+    """Whether this job has just lost its gang, which changes its place among the victims; told once for each job."""
+    if victim.ready >= victim.min_member or victim.row in known:
+        return False
+    known.add(victim.row)
+    return True
 
 
 class PoolMemory:

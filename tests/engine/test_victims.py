@@ -4,7 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.engine.builders import CAPACITY, amounts, cluster, evicted, job, node, queue, run, waiting
+from scheduler.engine.policy import Flag, PluginConfig
+from tests.engine.builders import (
+    CAPACITY,
+    GPU,
+    amounts,
+    binds,
+    cluster,
+    evicted,
+    job,
+    node,
+    policy,
+    queue,
+    run,
+    waiting,
+    with_actions,
+)  # fmt: skip
 
 
 def _mixed_gang(name, queue_name, *cores):
@@ -50,3 +65,53 @@ def test_a_queue_that_was_spared_on_one_node_may_still_lose_on_another():
 
     assert evicted(outcome) == ["run-2", "run-1"]
     assert waiting(outcome) == {"train-0": "n2"}
+
+
+def test_each_pod_of_a_gang_takes_from_the_queue_that_has_most_by_then():
+    """q1 is at four times its deserved and q2 at three; when the first victim is gone both are at three."""
+    runs = [job("a", "q1", tasks=4, min=0, cpu=1, on="n1"), job("b", "q2", tasks=3, min=0, cpu=1, on="n1")]
+    queues = [queue("q1", deserved=1), queue("q2", deserved=1), queue("q3", deserved=4)]
+    snapshot = cluster(nodes=[node("n1", cpu=7)], queues=queues, jobs=[*runs, job("train", "q3", tasks=2, cpu=1)])
+
+    assert evicted(run(snapshot, CAPACITY)) == ["a-3", "b-2"]
+
+
+def test_a_job_that_has_lost_its_gang_is_taken_from_last():
+    """Where gangs are not spared: ready jobs go before a job that is no longer ready, so the second victim is of the other job."""
+    loose = policy("allocate preempt", ["priority", PluginConfig("gang", {Flag.PREEMPTABLE: False})], ["predicates", "proportion"])
+    runs = [job(name, "q1", tasks=2, cpu=2, on="n1") for name in ("one", "two")]
+    snapshot = cluster(nodes=[node("n1", cpu=8)], queues=[queue("q1")], jobs=[*runs, job("high", "q1", tasks=2, cpu=2, priority=5)])
+
+    assert evicted(run(snapshot, loose)) == ["two-1", "one-1"]
+
+
+def test_as_long_as_the_node_is_short_whoever_is_next_has_to_go():
+    """As in Volcano: the pod without a device comes first in the order, and only then the one whose device is needed."""
+    works = [job("a", "q1", min=0, cpu=1, gpu=1, on="n1"), job("b", "q1", min=0, cpu=1, on="n1"), job("train", "q2", cpu=1, gpu=1)]
+    queues = [queue("q1"), queue("q2", deserved={"cpu": 2, "gpu": 1})]
+    snapshot = cluster(nodes=[node("n1", cpu=8, **{GPU: 1})], queues=queues, jobs=works)
+
+    assert evicted(run(snapshot, CAPACITY)) == ["b-0", "a-0"]
+
+
+RECLAIM_FIRST = with_actions(CAPACITY, "enqueue reclaim allocate")
+
+
+def _asks_beside(*runs):
+    queues = [queue("q1"), queue("q2", deserved=2)]
+    nodes = [node("n1", cpu=2), node("n2", cpu=2)]
+    return run(cluster(nodes=nodes, queues=queues, jobs=[*runs, job("train", "q2", cpu=1)]), RECLAIM_FIRST)
+
+
+def test_reclaim_before_allocate_keeps_idle_room_beside_pods_that_it_could_have_reclaimed():
+    """As in Volcano: the pod waits there until the next session, and nobody has to go."""
+    outcome = _asks_beside(job("one", "q1", cpu=1, on="n1"), job("two", "q1", cpu=2, on="n2"))
+
+    assert (evicted(outcome), waiting(outcome), binds(outcome)) == ([], {"train-0": "n1"}, {})
+
+
+def test_reclaim_before_allocate_leaves_an_empty_node_to_allocate():
+    """Unlike Volcano, which would look only at the node that is full, and evict there."""
+    outcome = _asks_beside(job("two", "q1", cpu=2, on="n2"))
+
+    assert (evicted(outcome), waiting(outcome), binds(outcome)) == ([], {}, {"train-0": "n1"})

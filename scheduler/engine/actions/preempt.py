@@ -9,8 +9,8 @@ from scheduler.domain.workloads import PodStatus
 from scheduler.engine.job import Job
 from scheduler.engine.lines import JobLines, QueueLine
 from scheduler.engine.session import Session
-from scheduler.engine.statement import Statement
-from scheduler.engine.victims import PoolMemory, RunningPods, VictimPool
+from scheduler.engine.statement import Kind, Statement
+from scheduler.engine.victims import PoolMemory, RunningPods, VictimPool, fell_apart
 
 _STATUSES = (PodStatus.BOUND, PodStatus.RUNNING)
 
@@ -49,10 +49,14 @@ class Preemption:
             return False
         with session.statement() as statement:
             pools: dict[int, PreemptPool] = {}
+            fallen: set[int] = set()
             for pod in pods:
                 if not session.job_starving(job):
                     break
+                mark = statement.mark
                 self._place(statement, job, pod, pools)
+                if any(fell_apart(operation.job, fallen) for operation in statement.operations[mark:] if operation.kind is Kind.EVICT):
+                    pools.clear()  # a job that lost its gang has another place in the order
             if session.job_pipelined(job) and statement.waits_for_room:
                 statement.commit()
                 return True

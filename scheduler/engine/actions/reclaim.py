@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
 
 from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.arguments import boolean
 from scheduler.engine.job import Job
-from scheduler.engine.lines import JobLines, QueueLine, in_queue_order
+from scheduler.engine.lines import JobLines, QueueLine, VictimOrder
 from scheduler.engine.session import Session
-from scheduler.engine.statement import Statement
-from scheduler.engine.victims import PoolMemory, RunningPods, Veto, VictimPool
+from scheduler.engine.statement import Kind, Statement
+from scheduler.engine.victims import PoolMemory, Remembered, RunningPods, Veto, VictimPool, fell_apart
 
 _STATUSES = (PodStatus.RUNNING,)
 
@@ -62,12 +65,21 @@ class Reclamation:
                 if not self.session.job_starving(job):
                     break
                 search.place(statement, pod)
-            if not (self.session.job_pipelined(job) and statement.waits_for_room):
+            if not self.session.job_pipelined(job) or (search.is_left_to_allocate and not statement.waits_for_room):
                 return False
             for operation in statement.operations:
                 operation.job.broken |= breaking and operation.job.ready < operation.job.min_member and operation.job is not job
             statement.commit()
         return True
+
+    def candidate_nodes(self, own: int) -> Mask:
+        """Nodes on which pods run that this queue could ever reclaim."""
+        mask = np.zeros(len(self.session.floor.names) + 1, dtype=np.bool_)  # the last entry is for pods without a node
+        for queue in range(len(self.session.forest)):
+            if queue != own and self.session.may_lose(queue):
+                pods = self.running.of_queue(queue)
+                mask[self.session.nodes[pods[self.session.status[pods] == PodStatus.RUNNING]]] = True
+        return mask[:-1]
 
 
 class QueueVetoes:
@@ -101,21 +113,48 @@ class Search:
 
     def __init__(self, reclamation: Reclamation, job: Job, breaking: bool) -> None:
         self.reclamation, self.session, self.job, self.breaking = reclamation, reclamation.session, job, breaking
+        self.is_left_to_allocate = False  # it found idle room where nobody could be reclaimed: nothing of reclaim's
         self._pools: dict[tuple[int, bool], VictimPool] = {}
+        self._fallen: set[int] = set()
+        self._surplus_of: dict[int, Remembered] = {}
+        self._order: VictimOrder | None = None
 
     def place(self, statement: Statement, pod: int) -> bool:
         """Without any eviction if there is room; else on the first node where enough may go."""
-        session, queue, kind = self.session, self.job.queue, int(self.session.kinds[pod])
+        session, queue, kind, mark = self.session, self.job.queue, int(self.session.kinds[pod]), statement.mark
         if not session.snapshot.classes.preempts[kind] or not session.preemptive(queue, kind):
             return False
-        node = -1 if session.full_levels(queue, kind) else session.room_for(kind)
+        node = -1 if session.full_levels(queue, kind) else self._room(kind)
         for undershoot in (False,) if self.reclamation.strict else (False, True):
             if node < 0:
                 node = self._pool(kind, undershoot).make_room(statement, self.job, kind, "reclaim")
         if node < 0:
             return False
+        self._look_again(statement, mark)
         statement.pipeline(self.job, kind, [pod], [node])
         return True
+
+    def _room(self, kind: int) -> int:
+        """Room as it is, on a node where it could reclaim, as in Volcano; any other node will do too, but is for allocate to give."""
+        node = self.session.room_for(kind)
+        if node < 0:
+            return -1
+        candidates = self.reclamation.candidate_nodes(self.job.queue)
+        if candidates[node]:
+            return node
+        other = self.session.board(kind).best_among(candidates)
+        self.is_left_to_allocate |= other < 0
+        return node if other < 0 else other
+
+    def _look_again(self, statement: Statement, mark: int) -> None:
+        """Each pod's victims come in the order of its time: where those of the last one changed it, the next begins anew."""
+        victims = [operation.job for operation in statement.operations[mark:] if operation.kind is Kind.EVICT]
+        fallen = [victim for victim in victims if fell_apart(victim, self._fallen)]
+        if fallen:
+            self._surplus_of.clear()
+        if fallen or not all(self.order.holds_without(victim.queue) for victim in victims):
+            self._pools.clear()
+            self._order = None
 
     def _pool(self, kind: int, undershoot: bool) -> VictimPool:
         key = (kind, undershoot)
@@ -135,11 +174,9 @@ class Search:
 
     def _stream(self, vetoes: QueueVetoes) -> Iterator[tuple[Job, list[int]]]:
         """Surplus of gangs first; when gangs may be broken, then whole jobs, starving ones and small ones first."""
-        queues, seen = self._queues(), set[int]()
-        spares_gangs = self.breaking or self.session.gangs_are_spared
-        surplus = self.reclamation.running.with_surplus() if spares_gangs else None
+        queues, seen = self.order.queues, set[int]()
         for queue in queues:
-            for job, pods in self._surplus(queue, surplus) if self._may_lose(queue, vetoes) else ():
+            for job, pods in self._surplus(queue) if self._may_lose(queue, vetoes) else ():
                 if vetoes.are_final(queue):
                     break
                 seen.update(pods)
@@ -150,14 +187,18 @@ class Search:
                     break
                 yield job, [pod for pod in pods if pod not in seen]
 
-    def _queues(self) -> list[int]:
-        """Other queues that have something to lose: nearest in the tree first, then the reverse of queue order."""
+    @property
+    def order(self) -> VictimOrder:
+        if self._order is None:
+            self._order = VictimOrder(self.session, self.job.queue, self._losing)
+        return self._order
+
+    @cached_property
+    def _losing(self) -> list[int]:
+        """Other queues that have something to lose."""
         session, own = self.session, self.job.queue
         candidates = (queue for queue in range(len(session.forest)) if queue != own and len(self.reclamation.running.of_queue(queue)))
-        losing = [queue for queue in candidates if session.may_lose(queue) and session.has_too_much(queue)]
-        forest, order = session.forest, in_queue_order(session, losing)
-        order.reverse()
-        return sorted(order, key=lambda queue: -forest.depth(forest.common(own, queue)))
+        return [queue for queue in candidates if session.may_lose(queue) and session.has_too_much(queue)]
 
     def _may_lose(self, queue: int, vetoes: QueueVetoes) -> bool:
         """Whether any class of pod that runs in the queue could go."""
@@ -165,7 +206,18 @@ class Search:
         verdicts = {vetoes.may_lose(queue, kind) for kind in vetoes.kinds[queue]}
         return True in verdicts
 
-    def _surplus(self, queue: int, among: Mask | None) -> Iterator[tuple[Job, list[int]]]:
+    def _surplus(self, queue: int) -> Remembered:
+        if queue not in self._surplus_of:
+            self._surplus_of[queue] = Remembered(self._list_surplus(queue, self._with_surplus))
+        return self._surplus_of[queue]
+
+    @cached_property
+    def _with_surplus(self) -> Mask | None:
+        """Podgroups that can spare anything; None where gangs do not count."""
+        counts = self.breaking or self.session.gangs_are_spared
+        return self.reclamation.running.with_surplus() if counts else None
+
+    def _list_surplus(self, queue: int, among: Mask | None) -> Iterator[tuple[Job, list[int]]]:
         """Borrowed pods first. When gangs may be broken, only as many as each job can spare: the others come with their whole job."""
         running, borrowed = self.reclamation.running, self.session.borrowed
         members, spare = running.jobs(queue, among), dict[int, int]()
