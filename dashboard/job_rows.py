@@ -119,13 +119,20 @@ def present_job(row: JobRow) -> dict[str, Any]:
         "request": amounts_text(row.request),
         "priority": row.priority,
         "priority_class": row.priority_class,
-        "reason_code": row.reason_code,
-        "reason": row.reason_message or ("Not evaluated yet: the next session will look at it." if row.is_waiting else ""),
+        **_reason(row, placed),
         "created_at": row.created_at,
         "started_at": row.started_at,
         "finished_at": row.finished_at,
         "waited": _waited(row),
     }
+
+
+def _reason(row: JobRow, placed: int) -> dict[str, str]:
+    """A gang that has all its places waits for nothing more, even before its pods run."""
+    if row.is_waiting and placed >= row.min_member > 0:
+        return {"reason_code": "", "reason": "Has its places and is starting."}
+    words = row.reason_message or ("Not evaluated yet: the next session will look at it." if row.is_waiting else "")
+    return {"reason_code": row.reason_code, "reason": words}
 
 
 def _waited(row: JobRow) -> float | None:

@@ -47,7 +47,7 @@ def jobs(request: HttpRequest) -> HttpResponse:
     context = {
         "q": request.GET.get("q", ""),
         "chips": _chips(request, query),
-        "problems": query.problems,
+        "problems": [term for term in query.terms if term.problem],
         "rows": [_selectable(request, row) for row in rows.rows],
         "count": _count_words(count_up_to(found)),
         "columns": [(key, COLUMNS[key]) for key in columns],

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 
+from scheduler.domain.lifecycle import QueueCommand
 from scheduler.models import (
     Job,
 )
-from tests.dashboard.work import signed_in, small_cluster, text
+from scheduler.services.commands import command_queue
+from tests.dashboard.work import person, signed_in, small_cluster, text
+from tests.worlds import manifest
 
 pytestmark = [pytest.mark.django_db]
 
@@ -75,3 +79,21 @@ def test_a_clone_has_the_next_free_name_and_the_same_shape():
     manifest = form["yaml"]
     assert "name: train-3" in manifest
     assert "replicas: 4" in manifest
+
+
+def test_a_closed_queue_is_refused_with_others_that_would_take_the_job():
+    command_queue("batch", QueueCommand.CLOSE, by=person("admin"))
+    text_given = yaml.safe_dump(manifest("fresh", "batch"))
+
+    page = signed_in("admin").post("/jobs/-/new/", {"as": "yaml", "yaml": text_given, "do": "check"})
+
+    assert page.context["verdict"].prospect == "refused"
+    assert [choice.name for choice in page.context["alternatives"]] == ["default", "language", "vision"]
+    assert "These queues would take it" in text(page)
+
+
+def test_an_unclosed_bracket_is_told_with_its_line():
+    page = signed_in("sam").post("/jobs/-/new/", {"as": "yaml", "yaml": "kind: Job\nmetadata: {name: x\nspec: 1", "do": "check"})
+
+    assert "line 3" in text(page)
+    assert page.status_code == 400
