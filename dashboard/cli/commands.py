@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -31,7 +31,8 @@ Insecure = Annotated[bool, typer.Option("--insecure", help="Do not check the ser
 Timeout = Annotated[
     float, typer.Option("--timeout", metavar="SECONDS", min=0.1, help="How long to wait for an answer.", rich_help_panel=_PANEL)
 ]
-_CONNECTION = {
+Options = Mapping[str, tuple[Any, Any]]  # by the name of the parameter: its type as typer reads it, and its default
+_CONNECTION: Options = {
     "server": (Server, ""),
     "context": (ContextName, ""),
     "token_file": (TokenFile, ""),
@@ -63,21 +64,26 @@ def new_app(help: str) -> typer.Typer:
     )
 
 
-def command(app: typer.Typer, name: str, *examples: str, hidden: bool = False) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Register a function as a command. Each example is a line, `# what it does` before it where that needs words."""
+def command(
+    app: typer.Typer, name: str, *examples: str, hidden: bool = False, options: Options | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Register a function as a command. Each example is a line, `# what it does` before it where that needs words.
+
+    `options` are those it shares with others; the function takes them as `**given`.
+    """
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
         epilog = "\b\nExamples:\n" + "\n".join(f"  {line}" for line in examples)
         settings = {"help_option_names": ["--help", "-h"]}
         words = inspect.cleandoc(function.__doc__ or "")
-        app.command(name, help=words, epilog=epilog, hidden=hidden, context_settings=settings)(_connected(function))
+        app.command(name, help=words, epilog=epilog, hidden=hidden, context_settings=settings)(_connected(function, options or {}))
         return function
 
     return register
 
 
-def _connected(function: Callable[..., None]) -> Callable[..., None]:
-    """The same function with the connection's options behind its own."""
+def _connected(function: Callable[..., None], shared: Options) -> Callable[..., None]:
+    """The same function with the shared options behind its own, and behind those the connection's."""
 
     @functools.wraps(function)
     def run(**given: Any) -> None:
@@ -86,12 +92,13 @@ def _connected(function: Callable[..., None]) -> Callable[..., None]:
         client.use(replace(_of_program, **said))
         function(**given)
 
-    own = inspect.signature(function, eval_str=True)
+    signature = inspect.signature(function, eval_str=True)
+    own = [parameter for parameter in signature.parameters.values() if parameter.kind is not inspect.Parameter.VAR_KEYWORD]
     more = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-        for name, (annotation, default) in _CONNECTION.items()
+        for name, (annotation, default) in {**shared, **_CONNECTION}.items()
     ]
-    parameters = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own.parameters.values()]
-    run.__signature__ = own.replace(parameters=[*parameters, *more])  # type: ignore[attr-defined]
+    parameters = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
+    run.__signature__ = signature.replace(parameters=[*parameters, *more])  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in run.__signature__.parameters.values()}  # type: ignore[attr-defined]
     return run

@@ -121,7 +121,7 @@ def _print_differences(results: Sequence[Row]) -> None:
 
         console = output.console()
         for text, style in lines:
-            console.print(Text(text, style=style))
+            console.print(Text(output.harmless(text), style=style))
     else:
         output.line("\n".join(text for text, _ in lines))
 

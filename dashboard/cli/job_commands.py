@@ -18,10 +18,8 @@ _ENDING_SECONDS, _LOOK_AGAIN_SECONDS = 60.0, 0.5
 
 def command_job(place: str, name: str, verb: str, reason: str, dry_run: bool, yes: bool) -> None:
     where, body = path("jobs", place, name, verb), {"reason": reason} if reason else {}
-    if verb in _LOSES_WORK and not dry_run and not yes:
-        would = api().post(where, body, dry_run=True)
-        if would["changed"]:
-            confirm(f"{verb.capitalize()} {place}/{name}, which is {would['phase']}? It {_LOSES_WORK[verb]}.", yes)
+    if verb in _LOSES_WORK and not dry_run and not yes and api().post(where, body, dry_run=True)["changed"]:
+        confirm(f"{verb.capitalize()} {place}/{name}, which is {_phase(path('jobs', place, name))}? It {_LOSES_WORK[verb]}.", yes)
     answer = api().post(where, body, dry_run=dry_run)
     output.line(f"{answer['message']}{' (dry run)' if dry_run else ''}")
 

@@ -136,7 +136,7 @@ def exit_code(act: Callable[[], object]) -> int:
 
 
 def _said(message: str, code: ExitCode) -> ExitCode:
-    typer.echo(message, err=True)
+    output.remark(message)
     return code
 
 

@@ -42,20 +42,32 @@ def on_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-def console(stderr: bool = False) -> Console:
-    """For terminals: rich finds out about its width and colours, NO_COLOR included."""
+def console(stderr: bool = False, at_least: int = 0) -> Console:
+    """For terminals: rich finds out about its colours and its width. One that is narrower than `at_least` breaks the lines itself."""
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False, soft_wrap=False)
+    colours: Any = None if os.environ.get("NO_COLOR") else "auto"
+    own = Console(stderr=stderr, highlight=False, soft_wrap=False, color_system=colours)
+    if own.width < at_least:
+        own.width = at_least
+    return own
+
+
+# What a terminal would obey instead of showing it: others may have written it into a reason or an annotation.
+_OBEYED = {code: "?" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n"}
+
+
+def harmless(text: str) -> str:
+    return text.translate(_OBEYED)
 
 
 def line(text: str = "") -> None:
-    typer.echo(text)
+    typer.echo(harmless(text))
 
 
 def remark(text: str) -> None:
     """A word beside the result: never in the way of a script that reads it."""
-    typer.echo(text, err=True)
+    typer.echo(harmless(text), err=True)
 
 
 def warn(warnings: Iterable[Mapping[str, Any]]) -> None:

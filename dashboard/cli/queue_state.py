@@ -10,7 +10,7 @@ import typer
 from dashboard.cli import output
 from dashboard.cli.asking import DryRun, Reason, Yes, confirm_if_watched
 from dashboard.cli.client import api, path
-from dashboard.cli.commands import command
+from dashboard.cli.commands import Options, command
 from dashboard.cli.names import QueueArgument, QueueOption, queue_name
 from dashboard.cli.output import Format, Output
 from dashboard.cli.problems import usage
@@ -54,58 +54,42 @@ def _tell(answer: Mapping[str, Any]) -> None:
         output.line(f"  {turned['name']}: {turned['from']} → {turned['to']}")
 
 
-@command(app, "open", "vcctl queue open team-a", 'vcctl queue open -n team-a --reason "maintenance is over"')
-def open_queue(
-    name: QueueArgument = "",
-    option: QueueOption = "",
-    reason: Reason = "",
-    dry_run: DryRun = False,
-    yes: Yes = False,
-    form: Output = Format.TABLE,
-) -> None:
-    """Let a queue take and start jobs again; what is closed or suspended only because it is comes back with it."""
-    turn(queue_name(name, option, "open"), "open", reason, dry_run, yes, form)
+_HOW: Options = {"reason": (Reason, ""), "dry_run": (DryRun, False), "yes": (Yes, False), "form": (Output, Format.TABLE)}
 
 
-@command(
-    app, "close", "vcctl queue close team-a", "vcctl queue close team-a --dry-run", 'vcctl queue close -n team-a --reason "moved" --yes'
+def _add_verb(verb: str, words: str, *examples: str) -> None:
+    def turn_queue(name: QueueArgument = "", option: QueueOption = "", **given: Any) -> None:
+        turn(queue_name(name, option, verb), verb, **given)
+
+    turn_queue.__doc__ = words
+    command(app, verb, *examples, options=_HOW)(turn_queue)
+
+
+_add_verb(
+    "open",
+    "Let a queue take and start jobs again; what is closed or suspended only because it is comes back with it.",
+    "vcctl queue open team-a",
+    'vcctl queue open -n team-a --reason "maintenance is over"',
 )
-def close_queue(
-    name: QueueArgument = "",
-    option: QueueOption = "",
-    reason: Reason = "",
-    dry_run: DryRun = False,
-    yes: Yes = False,
-    form: Output = Format.TABLE,
-) -> None:
-    """Take no new jobs, in it and below it; what is there goes on until it has ended, then the queue is Closed and can be deleted."""
-    turn(queue_name(name, option, "close"), "close", reason, dry_run, yes, form)
-
-
-@command(app, "suspend", "vcctl queue suspend team-a", 'vcctl queue suspend team-a --reason "quota change"')
-def suspend_queue(
-    name: QueueArgument = "",
-    option: QueueOption = "",
-    reason: Reason = "",
-    dry_run: DryRun = False,
-    yes: Yes = False,
-    form: Output = Format.TABLE,
-) -> None:
-    """Start nothing new in a queue and below it, a safe window for changes: jobs are taken and wait, what runs goes on."""
-    turn(queue_name(name, option, "suspend"), "suspend", reason, dry_run, yes, form)
-
-
-@command(app, "resume", "vcctl queue resume team-a", "vcctl queue resume team-a --dry-run")
-def resume_queue(
-    name: QueueArgument = "",
-    option: QueueOption = "",
-    reason: Reason = "",
-    dry_run: DryRun = False,
-    yes: Yes = False,
-    form: Output = Format.TABLE,
-) -> None:
-    """End the suspension of a queue: what waited can start."""
-    turn(queue_name(name, option, "resume"), "resume", reason, dry_run, yes, form)
+_add_verb(
+    "close",
+    "Take no new jobs, in it and below it; what is there goes on until it has ended, then the queue is Closed and can be deleted.",
+    "vcctl queue close team-a",
+    "vcctl queue close team-a --dry-run",
+    'vcctl queue close -n team-a --reason "moved" --yes',
+)
+_add_verb(
+    "suspend",
+    "Start nothing new in a queue and below it, a safe window for changes: jobs are taken and wait, what runs goes on.",
+    "vcctl queue suspend team-a",
+    'vcctl queue suspend team-a --reason "quota change"',
+)
+_add_verb(
+    "resume",
+    "End the suspension of a queue: what waited can start.",
+    "vcctl queue resume team-a",
+    "vcctl queue resume team-a --dry-run",
+)
 
 
 @command(
@@ -114,16 +98,14 @@ def resume_queue(
     "vcctl queue operate --name team-a --action close",
     "vcctl queue operate -n team-a -a suspend",
     "vcctl queue operate -n team-a -a update -w 20",
+    options=_HOW,
 )
 def operate_queue(
     argument: QueueArgument = "",
     name: QueueOption = "",
     action: Annotated[str, typer.Option("--action", "-a", metavar="ACTION", help="open, close, suspend, resume or update.")] = "",
     weight: Annotated[int, typer.Option("--weight", "-w", help="The new weight, with update.", show_default=False)] = 0,
-    reason: Reason = "",
-    dry_run: DryRun = False,
-    yes: Yes = False,
-    form: Output = Format.TABLE,
+    **given: Any,
 ) -> None:
     """Volcano's form of open, close, suspend, resume, and of changing the weight."""
     wanted = queue_name(argument, name, "operate")
@@ -133,8 +115,8 @@ def operate_queue(
     if verb not in _ACTIONS:
         raise usage(f"The action {action} is not known. Give one of {', '.join(_ACTIONS)}.")
     if verb != "update":
-        turn(wanted, verb, reason, dry_run, yes, form)
+        turn(wanted, verb, **given)
     elif weight == 0:
         raise usage(f"To update the queue {wanted}, its new weight must be given with --weight, and be above 0.")
     else:
-        update_with(wanted, {"spec": {"weight": weight}}, dry_run, form)
+        update_with(wanted, {"spec": {"weight": weight}}, given["dry_run"], given["form"])

@@ -10,7 +10,7 @@ import typer
 from dashboard.cli import amounts, output
 from dashboard.cli.asking import DryRun, Yes, confirm
 from dashboard.cli.client import api, path
-from dashboard.cli.commands import command
+from dashboard.cli.commands import Options, command
 from dashboard.cli.names import QueueArgument, QueueOption, complete_queue, queue_name
 from dashboard.cli.output import Format, Output
 from dashboard.cli.problems import usage
@@ -50,6 +50,23 @@ Annotations = Annotated[
 ]
 
 
+_SETTINGS: Options = {
+    "weight": (Weight, None),
+    "state": (State, ""),
+    "parent": (Parent, ""),
+    "capability": (Capability, None),
+    "deserved": (Deserved, None),
+    "guarantee": (Guarantee, None),
+    "reclaimable": (Reclaimable, None),
+    "priority": (Priority, None),
+    "strategy": (Strategy, ""),
+    "labels": (Labels, None),
+    "annotations": (Annotations, None),
+    "dry_run": (DryRun, False),
+    "form": (Output, Format.TABLE),
+}
+
+
 def _spec(given: Mapping[str, Any]) -> dict[str, Any]:
     """The spec of a manifest from what was said; what was not said is left out."""
     quotas = {name: amounts.parse_pairs(given[name], f"--{name}") for name in ("capability", "deserved", "guarantee") if given[name]}
@@ -85,29 +102,13 @@ def _told(saved: Mapping[str, Any], done: str, dry_run: bool, form: Format) -> N
     "vcctl queue create --name myqueue --weight 10",
     "vcctl queue create train --parent team-a --deserved cpu=64,nvidia.com/gpu=8 --guarantee nvidia.com/gpu=2",
     "vcctl queue create later --state Suspended --dry-run -o yaml",
+    options={**_SETTINGS, "weight": (Weight, 1)},
 )
-def create_queue(
-    name: QueueArgument = "",
-    option: QueueOption = "",
-    weight: Weight = 1,
-    state: State = "",
-    parent: Parent = "",
-    capability: Capability = None,
-    deserved: Deserved = None,
-    guarantee: Guarantee = None,
-    reclaimable: Reclaimable = None,
-    priority: Priority = None,
-    strategy: Strategy = "",
-    labels: Labels = None,
-    annotations: Annotations = None,
-    dry_run: DryRun = False,
-    form: Output = Format.TABLE,
-) -> None:
+def create_queue(name: QueueArgument = "", option: QueueOption = "", **given: Any) -> None:
     """Make a queue. It lies below root where no parent is named, and is Open where no state is."""
-    given = dict(locals())
     wanted = queue_name(name, option, "create")
     manifest = {"apiVersion": VERSION, "kind": "Queue", "metadata": {"name": wanted, **_metadata(given)}, "spec": _spec(given)}
-    _told(api().post("queues/", manifest, dry_run=dry_run), "created", dry_run, form)
+    _told(api().post("queues/", manifest, dry_run=given["dry_run"]), "created", given["dry_run"], given["form"])
 
 
 @command(
@@ -116,28 +117,12 @@ def create_queue(
     "vcctl queue update myqueue --weight 20",
     "vcctl queue update myqueue --state Closed",
     "vcctl queue update train --parent team-b --capability cpu=128 --dry-run",
+    options=_SETTINGS,
 )
-def update_queue(
-    name: QueueArgument = "",
-    option: QueueOption = "",
-    weight: Weight = None,
-    state: State = "",
-    parent: Parent = "",
-    capability: Capability = None,
-    deserved: Deserved = None,
-    guarantee: Guarantee = None,
-    reclaimable: Reclaimable = None,
-    priority: Priority = None,
-    strategy: Strategy = "",
-    labels: Labels = None,
-    annotations: Annotations = None,
-    dry_run: DryRun = False,
-    form: Output = Format.TABLE,
-) -> None:
+def update_queue(name: QueueArgument = "", option: QueueOption = "", **given: Any) -> None:
     """Change what is named and leave the rest: of a quota only the resources that are named; `cpu=` takes one away."""
-    given = dict(locals())
     wanted = queue_name(name, option, "update")
-    update_with(wanted, {"spec": _without_empty(_spec(given)), "metadata": _metadata(given)}, dry_run, form)
+    update_with(wanted, {"spec": _without_empty(_spec(given)), "metadata": _metadata(given)}, given["dry_run"], given["form"])
 
 
 def _without_empty(value: Any) -> Any:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     import rich.table
 
 _GAP = 3
+_TERMINAL_GAP = 2
+_FOLDED_FROM, _FOLDED_TO = 40, 24  # a column wider than the first may be folded, down to the second
 
 
 @dataclass(slots=True)
@@ -27,29 +29,38 @@ class Table:
         widths = self.widths or self._widths()
         return [_padded(row, widths, bool(self.widths)) for row in (self.columns, *self.rows)]
 
-    def _widths(self) -> list[int]:
-        cells = [[str(cell) for cell in row] for row in (self.columns, *self.rows)]
-        return [max(len(row[index]) for row in cells) + _GAP for index in range(len(self.columns))]
+    def _widths(self, gap: int = _GAP) -> list[int]:
+        cells = [[cell_text(cell) for cell in row] for row in (self.columns, *self.rows)]
+        return [max(len(row[index]) for row in cells) + gap for index in range(len(self.columns))]
 
     def print(self) -> None:
         if not self.rows:
             output.line(self.empty)
         elif output.on_terminal():
-            output.console().print(self.coloured())
+            output.console(at_least=self.least_width()).print(self.coloured())
         else:
             output.line("\n".join(self.lines()))
+
+    def least_width(self) -> int:
+        """On a terminal: long texts are folded, names and figures never. Where that is too much, the terminal breaks the lines."""
+        return sum(min(width, _FOLDED_TO) if width > _FOLDED_FROM else width for width in self._widths(_TERMINAL_GAP))
 
     def coloured(self) -> rich.table.Table:
         from rich.table import Table as RichTable
         from rich.text import Text
 
-        table = RichTable(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-        for index, column in enumerate(self.columns):
+        table = RichTable(box=None, pad_edge=False, header_style="bold", padding=(0, _TERMINAL_GAP, 0, 0))
+        for index, (column, width) in enumerate(zip(self.columns, self._widths(_TERMINAL_GAP), strict=True)):
             numbers = all(_is_number(row[index]) for row in self.rows)
-            table.add_column(column, justify="right" if numbers else "left", overflow="fold")
+            table.add_column(column, justify="right" if numbers else "left", overflow="fold", no_wrap=width <= _FOLDED_FROM)
         for row in self.rows:
-            table.add_row(*(Text(str(cell), style=output.STATE_STYLES.get(str(cell), "")) for cell in row))
+            table.add_row(*(Text(cell_text(cell), style=output.STATE_STYLES.get(str(cell), "")) for cell in row))
         return table
+
+
+def cell_text(cell: object) -> str:
+    """One line, whatever is in it."""
+    return " ".join(output.harmless(str(cell)).split()) if not str(cell).isprintable() else str(cell)
 
 
 def _padded(row: Sequence[object], widths: Sequence[int], volcano: bool) -> str:
@@ -57,7 +68,7 @@ def _padded(row: Sequence[object], widths: Sequence[int], volcano: bool) -> str:
     last = len(widths) - 1
     cells = []
     for index, (cell, width) in enumerate(zip(row, widths, strict=True)):
-        text = str(cell)
+        text = cell_text(cell)
         padded = text.ljust(width)
         cells.append(padded if index == last or len(padded) > len(text) else f"{text} ")
     joined = "".join(cells)

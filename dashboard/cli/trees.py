@@ -13,6 +13,7 @@ Row = Mapping[str, Any]
 _BOXES = ("├─ ", "└─ ", "│  ", "   ")
 _ASCII = ("|- ", "`- ", "|  ", "   ")
 _BAR_CELLS = 12
+_ENDLESS = 10_000  # wider than any table
 
 
 def print_tree(tree: Row, resource: str, form: Format) -> None:
@@ -23,7 +24,7 @@ def print_tree(tree: Row, resource: str, form: Format) -> None:
         return
     resources = [resource] if resource else _shown(tree, form is Format.WIDE)
     if output.on_terminal():
-        output.console().print(_coloured(nodes, resources))
+        _print_coloured(nodes, resources)
     else:
         output.line("\n".join(_plain(nodes, resources).lines()))
 
@@ -60,6 +61,9 @@ def figure(queue: Row, resource: str) -> str:
 
 
 _COLUMNS = ("Queue", "State", "Weight", "Running", "Waiting")
+_NARROW = {"Queue": "Queue", "State": "State", "Running": "Run", "Waiting": "Wait"}
+# From the widest to the narrowest: whether all columns are shown, and how long the bars are.
+_FORMS = ((True, _BAR_CELLS), (True, 8), (True, 5), (False, 5), (False, 4), (False, 3), (False, 0))
 
 
 def _plain(nodes: Sequence[tuple[str, Row]], resources: Sequence[str]) -> Table:
@@ -67,29 +71,53 @@ def _plain(nodes: Sequence[tuple[str, Row]], resources: Sequence[str]) -> Table:
     return Table((*_COLUMNS, *resources), rows)
 
 
-def _coloured(nodes: Sequence[tuple[str, Row]], resources: Sequence[str]) -> Any:
+def _print_coloured(nodes: Sequence[tuple[str, Row]], resources: Sequence[str]) -> None:
+    """With the longest bars that the terminal has room for, or none; names and figures are always whole."""
+    room, endless = output.console().width, output.console(at_least=_ENDLESS)
+    tables = [_coloured(nodes, resources, is_whole, cells) for is_whole, cells in _FORMS]
+    widths = [endless.measure(table).maximum for table in tables]
+    fitting = next((table for table, width in zip(tables, widths, strict=True) if width <= room), tables[-1])
+    output.console(at_least=widths[-1]).print(fitting)
+
+
+def _coloured(nodes: Sequence[tuple[str, Row]], resources: Sequence[str], is_whole: bool, cells: int) -> Any:
     from rich.table import Table as RichTable
     from rich.text import Text
 
     table = RichTable(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for column in (*_COLUMNS, *(amounts.short_name(resource) for resource in resources)):
-        table.add_column(column, no_wrap=column not in resources, justify="right" if column in _COLUMNS[2:] else "left")
+    own = {column: column for column in _COLUMNS} if is_whole else _NARROW
+    for column, title in own.items():
+        table.add_column(title, no_wrap=True, justify="right" if column in _COLUMNS[2:] else "left")
+    for resource in resources:
+        table.add_column(amounts.short_name(resource), no_wrap=True)
     for branch, queue in nodes:
-        name, state, *counts = _cells(branch, queue)
-        style = output.STATE_STYLES.get(queue["status"]["state"], "")
-        bars = [_bar(queue, resource) for resource in resources]
-        table.add_row(Text(str(name)), Text(str(state), style=style), *(str(count) for count in counts), *bars)
-    table.caption = "Bars: allocated against deserved; ▒ is borrowed beyond it." if output.takes_boxes() else None
+        shown = dict(zip(_COLUMNS, _cells(branch, queue), strict=True))
+        styles = {"State": output.STATE_STYLES.get(queue["status"]["state"], "")}
+        texts = [Text(str(shown[column]), style=styles.get(column, "")) for column in own]
+        table.add_row(*texts, *(_bar(queue, resource, cells) for resource in resources))
+    table.caption = _caption(cells)
     return table
 
 
-def _bar(queue: Row, resource: str) -> Any:
+def _caption(cells: int) -> str:
+    if not cells:
+        return "allocated/deserved"
+    return f"Bars: allocated against deserved; {_bar_characters()[1]} is borrowed beyond it."
+
+
+def _bar_characters() -> tuple[str, str, str]:
+    return ("█", "▒", "·") if output.takes_boxes() else ("#", "+", ".")
+
+
+def _bar(queue: Row, resource: str, cells: int) -> Any:
     from rich.text import Text
 
     allocated = amounts.value(queue["status"]["allocated"].get(resource, "0"))
     deserved = amounts.value(queue["status"]["deserved"].get(resource, "0"))
-    own, borrowed, free = bar_cells(allocated, deserved)
-    full, over, empty = ("█", "▒", "·") if output.takes_boxes() else ("#", "+", ".")
+    if not cells:
+        return Text(figure(queue, resource), style="yellow" if allocated > deserved else "")
+    own, borrowed, free = bar_cells(allocated, deserved, cells)
+    full, over, empty = _bar_characters()
     text = Text(full * own, style="green")
     text.append(over * borrowed, style="yellow")
     text.append(empty * free, style="dim")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import re
 import shutil
 import time
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from datetime import datetime
+from itertools import accumulate
 from typing import Annotated
 
 import typer
@@ -19,6 +21,7 @@ Watch = Annotated[bool, typer.Option("--watch", help="Stay, and show every chang
 Interval = Annotated[float, typer.Option("--interval", metavar="SECONDS", min=0.2, help="How often --watch looks.")]
 DEFAULT_INTERVAL = 2.0
 _HEAD_LINES = 2
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _CLEAR = "\x1b[H\x1b[J"
 _ENTER, _LEAVE = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"  # a screen of its own, so that what was there before is there afterwards
 
@@ -87,10 +90,19 @@ def _head(lost_at: datetime | None) -> str:
 def _fitting(picture: str) -> str:
     """As much as the screen takes, from the top; what scrolled away could not be brought back here."""
     lines = picture.splitlines(keepends=True)
-    room = max(1, shutil.get_terminal_size().lines - _HEAD_LINES - 1)
-    if len(lines) <= room:
+    screen = shutil.get_terminal_size()
+    room = max(1, screen.lines - _HEAD_LINES - 1)
+    ends = list(accumulate(_height(line, screen.columns) for line in lines))
+    if not ends or ends[-1] <= room:
         return picture
-    return "".join(lines[: room - 1]) + f"… {len(lines) - room + 1} more lines"
+    shown = sum(end < room for end in ends)
+    return "".join(lines[:shown]) + f"… {len(lines) - shown} more lines"
+
+
+def _height(line: str, columns: int) -> int:
+    """How many lines of the screen it takes: a narrow terminal breaks it."""
+    width = len(_COLOURS.sub("", line).rstrip("\n"))
+    return max(1, -(-width // max(1, columns)))
 
 
 def _line_by_line(draw: Callable[[], None], interval: float, until: Callable[[], bool]) -> None:
