@@ -118,6 +118,10 @@ class Board:
             return np.zeros(len(nodes))
         return self.scorer(self.kind, self.floor.used[:, nodes], nodes)
 
+    def worth(self, nodes: list[int]) -> Times:
+        """The score of each of these nodes, whether or not it has room."""
+        return self._score(np.array(nodes, dtype=np.intp))
+
     @property
     def scores(self) -> Times:
         """Score by node, -inf where the pod does not fit now."""

@@ -104,6 +104,7 @@ class VictimPool:
         self.session, self._stream, self._veto, self._sparing = session, iter(stream), veto, sparing
         self._waiting: list[tuple[Job, int]] = []
         self._gathered: dict[int, list[tuple[Job, int]]] = {}
+        self._turns: dict[int, int] = {}  # pod -> its place in the order, where that is asked for
         self._last = -1
 
     def make_room(self, statement: Statement, job: Job, kind: int, action: str) -> int:
@@ -139,7 +140,7 @@ class VictimPool:
         available = self.session.floor.future([node])[:, 0] + sum(
             (request[self.session.kinds[pod]] for _, pod in gathered), start=np.int64(0)
         )
-        if not _covers(available, request[kind]):
+        if not covers(available, request[kind]):
             return False
         mark = statement.mark
         taken = self._evict(statement, job, kind, node, action)
@@ -183,7 +184,7 @@ class VictimPool:
         return self.fits_there(kind, node) and not self.session.full_levels(job.queue, kind)
 
     def fits_there(self, kind: int, node: int) -> bool:
-        return _covers(self.session.floor.future([node])[:, 0], self.session.request[kind])
+        return covers(self.session.floor.future([node])[:, 0], self.session.request[kind])
 
     def _helps(self, job: Job, kind: int, node: int, victim: Job, pod: int) -> bool:
         """While the node is short, whoever is next has to go, but a gang is only broken for what is short. Where the node has room already,
@@ -202,7 +203,7 @@ class VictimPool:
         return bool((short & (gives > 0)).any())
 
 
-def _covers(room: Amounts, request: Amounts) -> bool:
+def covers(room: Amounts, request: Amounts) -> bool:
     return bool(((room >= request) | (request <= 0)).all())
 
 

@@ -115,3 +115,23 @@ def test_reclaim_before_allocate_leaves_an_empty_node_to_allocate():
     outcome = _asks_beside(job("two", "q1", cpu=2, on="n2"))
 
     assert (evicted(outcome), waiting(outcome), binds(outcome)) == ([], {}, {"train-0": "n1"})
+
+
+def test_preempt_makes_room_on_the_node_that_suits_the_pod_best():
+    """b comes before a in the order of victims, but n1 with its idle cores scores higher: as in Volcano a goes."""
+    packing = policy("allocate preempt", ["priority", "gang"], ["predicates", "proportion", "binpack"])
+    lower = [job("a", "q1", min=0, cpu=2, on="n1"), job("b", "q1", tasks=2, min=0, cpu=2, on="n2")]
+    nodes = [node("n1", cpu=4), node("n2", cpu=4)]
+    outcome = run(cluster(nodes=nodes, queues=[queue("q1")], jobs=[*lower, job("high", "q1", tasks=2, cpu=2, priority=5)]), packing)
+
+    assert evicted(outcome) == ["a-0"]
+    assert waiting(outcome) == {"high-0": "n1", "high-1": "n1"}
+
+
+def test_preempt_takes_the_lowest_victims_where_nodes_suit_alike():
+    plain = policy("allocate preempt", ["priority", "gang"], ["predicates", "proportion"])
+    lower = [job("a", "q1", min=0, cpu=4, on="n1"), job("b", "q1", min=0, cpu=4, on="n2")]
+    nodes = [node("n1", cpu=4), node("n2", cpu=4)]
+    outcome = run(cluster(nodes=nodes, queues=[queue("q1")], jobs=[*lower, job("high", "q1", cpu=2, priority=5)]), plain)
+
+    assert (evicted(outcome), waiting(outcome)) == (["b-0"], {"high-0": "n2"})

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from scheduler.domain.nodes import Mask
+from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.job import Job
 from scheduler.engine.lines import JobLines, QueueLine
 from scheduler.engine.session import Session
 from scheduler.engine.statement import Kind, Statement
-from scheduler.engine.victims import PoolMemory, RunningPods, VictimPool, fell_apart
+from scheduler.engine.victims import PoolMemory, RunningPods, VictimPool, covers, fell_apart
 
 _STATUSES = (PodStatus.BOUND, PodStatus.RUNNING)
 
@@ -117,7 +117,40 @@ class Preemption:
 
 
 class PreemptPool(VictimPool):
-    """Room is made when the pod fits on the node and the queue may have it."""
+    """Room is made when the pod fits on the node and the queue may have it; on the best node for it where enough may go, as in Volcano."""
+
+    def make_room(self, statement: Statement, job: Job, kind: int, action: str) -> int:
+        if self._last >= 0 and self._try(statement, job, kind, self._last, action):
+            return self._last
+        self._gather_all(kind)
+        self._last = next((node for node in self._best_first(kind) if self._try(statement, job, kind, node, action)), -1)
+        return self._last
+
+    def _gather_all(self, kind: int) -> None:
+        suitable = self.session.board(kind).suitable
+        for victim, pod in self._candidates():
+            node = int(self.session.nodes[pod])
+            if node >= 0 and suitable[node]:
+                self._gathered.setdefault(node, []).append((victim, pod))
+                self._turns[pod] = len(self._turns)
+
+    def _best_first(self, kind: int) -> list[int]:
+        """Nodes by score; among equals the one whose last victim comes first in the order."""
+        nodes = sorted(self._gathered)
+        scores, room = self.session.board(kind).worth(nodes).tolist(), self.session.floor.future(nodes)
+        ranked = [
+            (-score, self._turn(node, kind, room[:, place]), node) for place, (score, node) in enumerate(zip(scores, nodes, strict=True))
+        ]
+        return [node for _, _, node in sorted(ranked)]
+
+    def _turn(self, node: int, kind: int, room: Amounts) -> int:
+        """The turn of the pod that would be the last to go there."""
+        request, turn = self.session.request, -1
+        for _, pod in self._still_there(node):
+            if covers(room, request[kind]):
+                break
+            room, turn = room + request[self.session.kinds[pod]], self._turns[pod]
+        return turn
 
     def _is_settled(self, job: Job, kind: int, node: int) -> bool:
         return self.fits_there(kind, node) and self.session.allocatable(job.queue, kind) > 0
