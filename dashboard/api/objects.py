@@ -20,6 +20,7 @@ from scheduler.selectors.manifests import (
     podgroup_spec,
     priority_class_spec,
 )
+from scheduler.selectors.pod_conditions import pod_conditions
 from scheduler.selectors.queue_objects import JOB_COUNTS, PHASES, QueueCounts
 
 OURS = "fumarole.io/v1"
@@ -221,6 +222,7 @@ def pod_object(pod: Pod) -> dict[str, Any]:
         "borrowed": pod.borrowed,
         "message": pod.message,
         "exitCode": pod.exit_code,
+        "conditions": pod_conditions(pod),
         "boundAt": stamp(pod.bound_at),
         "startedAt": stamp(pod.started_at),
         "finishedAt": stamp(pod.finished_at),

@@ -373,6 +373,7 @@ PodStatus = shape(
     borrowed=s.BooleanField(),
     message=text(),
     exitCode=s.IntegerField(allow_null=True),
+    conditions=s.ListField(child=s.DictField(child=text())),
     boundAt=maybe_moment(),
     startedAt=maybe_moment(),
     finishedAt=maybe_moment(),

@@ -30,6 +30,7 @@ from scheduler.selectors.job_page import PODS_A_PAGE, events_of, evictions_of, g
 from scheduler.selectors.job_timeline import timeline_of
 from scheduler.selectors.jobs import job_rows
 from scheduler.selectors.manifests import stored_job, stored_podgroup
+from scheduler.selectors.pod_conditions import pod_conditions
 from scheduler.services.jobs import command_job
 
 Context = dict[str, Any]
@@ -111,6 +112,10 @@ def _pods_url(base: str, phase: str, start: int) -> str:
     return f"{base}?{urlencode(given)}#pods" if given else f"{base}#pods"
 
 
+def _why_it_waits(pod: Pod) -> str:
+    return next((condition.get("message", "") for condition in pod_conditions(pod)), "")
+
+
 def _pod(pod: Pod) -> Context:
     return {
         "name": pod.name,
@@ -120,7 +125,7 @@ def _pod(pod: Pod) -> Context:
         "reserved": pod.reserved_node.name if pod.reserved_node else "",
         "request": amounts_text(pod.pod_class.requests),
         "since": pod.finished_at or pod.started_at or pod.bound_at or pod.created_at,
-        "message": pod.message or (f"exit code {pod.exit_code}" if pod.exit_code else ""),
+        "message": pod.message or (f"exit code {pod.exit_code}" if pod.exit_code else _why_it_waits(pod)),
         "borrowed": pod.borrowed,
     }
 

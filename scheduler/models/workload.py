@@ -107,6 +107,7 @@ class PodGroup(Named):
 
     phase = models.CharField(max_length=16, choices=_pairs(PODGROUP_PHASES), default="Pending")
     conditions = models.JSONField(default=list, blank=True)
+    pod_conditions = models.JSONField(default=list, blank=True)  # of the pods that wait, packed: see domain/pod_conditions.py
     reason_code = models.CharField(max_length=32, blank=True, default="", db_index=True)
     reason_message = models.TextField(blank=True, default="")
     reason_figures = models.JSONField(default=dict, blank=True)

@@ -148,12 +148,12 @@ def _toleration(toleration: Mapping[str, Any]) -> Toleration:
 def group_columns() -> str:
     return (
         f"id, namespace, name, queue_id, min_member, min_task_member, min_resources, phase, priority, {epoch('created_at')}, "
-        "starving_since, sla_waiting_seconds"
+        "starving_since, sla_waiting_seconds, reason_code <> ''"
     )
 
 
 def group_of(row: Sequence[Any], queue_names: Mapping[int, str]) -> PodGroup:
-    _, namespace, name, queue_id, min_member, minimums, min_resources, phase, priority, created, starving_since, sla = row
+    _, namespace, name, queue_id, min_member, minimums, min_resources, phase, priority, created, starving_since, sla, _ = row
     least = loaded(min_resources)
     return PodGroup(
         name=name,
@@ -168,6 +168,14 @@ def group_of(row: Sequence[Any], queue_names: Mapping[int, str]) -> PodGroup:
         starving_since=-1 if starving_since is None else starving_since,
         sla_waiting_time=None if sla is None else float(sla),
     )
+
+
+SAID_BEFORE = -1
+"""What a podgroup was told by a worker that is no more: no session says just this, so it is told anew or that it is over."""
+
+
+def said_of(row: Sequence[Any]) -> int:
+    return SAID_BEFORE if row[-1] else 0
 
 
 def pod_columns() -> str:

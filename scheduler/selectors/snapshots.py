@@ -32,6 +32,7 @@ from scheduler.selectors.rows import (
     one_of_ids,
     pod_columns,
     queue_of,
+    said_of,
 )
 
 _LIVE = "phase <> 'Completed'"
@@ -120,6 +121,7 @@ class ResidentSnapshot:
         self.group_rows = {pk: row for row, pk in enumerate(self.group_ids)}
         empty = PodTable.of(key=[], group=[], kind=[], status=[], node=[])
         table = group_table(values, queue_rows, resources)
+        table.said[:] = [said_of(row) for row in groups]
         self.snapshot = ClockedSnapshot(resources, nodes, queues, ClassTable(resources), table, empty)
         self.snapshot.pods = PodTable.of(**self._pod_columns(pods))
         self.pod_ids = [row[0] for row in pods]

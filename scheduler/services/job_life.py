@@ -168,7 +168,7 @@ def take_steps(steps: Sequence[tuple[Job, Step]], now: datetime) -> None:
     create_pods([(job, first_tasks(job)) for job in begun])
     if begun:
         PodGroup.objects.filter(job__in=[job.pk for job in begun]).update(
-            phase="Pending", finished_at=None, started_at=None, enqueued_at=None, starving_since=None, conditions=[]
+            phase="Pending", finished_at=None, started_at=None, enqueued_at=None, starving_since=None, conditions=[], pod_conditions=[]
         )
     _save([job for job, _ in steps])
     record_events([_note(job, step) for job, step in steps], now)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from django.db import connection
 
+from scheduler.domain.pod_conditions import general, packed
 from scheduler.domain.resources import Resources
 from scheduler.domain.workloads import Phase, PodStatus
 from scheduler.engine.decisions import Bind, Condition, Event, Evict, Outcome, PhaseChange, QueueFigures, Reason, Said
@@ -166,6 +167,7 @@ _GROUP_COLUMNS = {
     "old_phase": "text",
     "phase": "text",
     "conditions": "text",
+    "pod_conditions": "text",
     "reason_code": "text",
     "reason_message": "text",
     "reason_figures": "text",
@@ -198,7 +200,8 @@ def _group_statement() -> str:
         )
 
     return (
-        f"UPDATE scheduler_podgroup SET {kept('phase')}, {kept_json('conditions')}, {kept('reason_code')}, {kept('reason_message')}, "
+        f"UPDATE scheduler_podgroup SET {kept('phase')}, {kept_json('conditions')}, {kept_json('pod_conditions')}, "
+        f"{kept('reason_code')}, {kept('reason_message')}, "
         f"{kept_json('reason_figures')}, {kept_json('reason_checks')}, "
         "reason_session = CASE WHEN d.reason_code IS NULL THEN scheduler_podgroup.reason_session ELSE %s END, "
         "starving_since = CASE WHEN d.starving_since IS NULL THEN scheduler_podgroup.starving_since "
@@ -225,12 +228,22 @@ def _group_rows(
             row(change.row)["phase"] = change.new.label
     for condition in outcome.conditions:
         row(condition.row)["conditions"] = json.dumps([_condition(condition, now, number)])
+    told = _pod_conditions(resident, outcome, now)
     for said in outcome.said:
-        row(said.row).update(_reason(said))
+        row(said.row).update(_reason(said), pod_conditions=json.dumps(told.get(said.row, [])))
     for group, since in outcome.starving.items():
         row(group)["starving_since"] = since
     keys = resident.snapshot.groups.key
     return {number: values for number, values in rows.items() if keys[number] not in broken}
+
+
+def _pod_conditions(resident: ResidentSnapshot, outcome: Outcome, now: datetime) -> dict[int, list[dict[str, Any]]]:
+    """By podgroup, packed: a gang of ten thousand pods that wait for the same has one entry."""
+    told: dict[int, list[tuple[int, str, str, str]]] = {}
+    for condition in outcome.pod_conditions:
+        group = int(resident.snapshot.pods.group[condition.row])
+        told.setdefault(group, []).append((resident.pod_ids[condition.row], condition.pod, condition.reason, condition.message))
+    return {group: packed(of_pods, now.isoformat()) for group, of_pods in told.items()}
 
 
 def _has_more_to_run(resident: ResidentSnapshot, change: PhaseChange) -> bool:
@@ -375,14 +388,13 @@ def _events(resident: ResidentSnapshot, outcome: Outcome, written: Written) -> l
 def _told_once_a_gang(resident: ResidentSnapshot, outcome: Outcome) -> Iterator[Event]:
     """What is said of every waiting pod of a gang in the same words is kept for the first of them: thousands may wait."""
     gangs = {condition.pod: int(resident.snapshot.pods.group[condition.row]) for condition in outcome.pod_conditions}
-    told: set[tuple[int, str, str]] = set()
+    told: set[tuple[int | None, str, str]] = set()
     for event in outcome.events:
         gang = gangs.get(event.name) if event.object == "pod" and event.reason == "FailedScheduling" else None
-        if gang is not None and (gang, event.reason, event.message) in told:
-            continue
-        if gang is not None:
-            told.add((gang, event.reason, event.message))
-        yield event
+        words = (gang, event.reason, general(event.message, event.name))
+        if gang is None or words not in told:
+            yield event
+        told.add(words)
 
 
 def _queue_name(resident: ResidentSnapshot, group_row: int) -> str:

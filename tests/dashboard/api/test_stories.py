@@ -70,7 +70,9 @@ def test_a_job_from_a_customised_controller_counts_as_unknown(admin: Caller):
     run_session()
 
     assert admin.get("podgroups/default/ring/")["status"]["running"] == 2
-    assert {pod["status"]["node"] for pod in admin.get("pods/?podgroup=ring")["results"]} == {"n1"}
+    placed = [pod["status"] for pod in admin.get("pods/?podgroup=ring")["results"]]
+    assert {status["node"] for status in placed} == {"n1"}
+    assert {(told["type"], told["status"]) for status in placed for told in status["conditions"]} == {("PodScheduled", "True")}
     assert admin.get("queues/q1/")["status"]["allocated"]["cpu"] == "2"
 
 
