@@ -20,6 +20,7 @@ from scheduler.scenarios.clusters import Cluster
 
 OVERCOMMIT = Fraction(6, 5)
 UNLIMITED = 2**62
+DEVICE = "nvidia.com/gpu"
 
 
 class TwinPod:
@@ -50,10 +51,10 @@ class TwinNode:
 
     def score(self, pod: TwinPod) -> float:
         """nodeorder (how the balance changes) and binpack, as the default policy weighs them."""
-        cpu, memory = self._filled("cpu", pod.request.get("cpu", 0)), self._filled("memory", pod.request.get("memory", 0))
-        before = _balance(self._filled("cpu", 0), self._filled("memory", 0))
-        change = (_balance(cpu, memory) - before + 100.0) // 2
-        asked = [filled for name, filled in (("cpu", cpu), ("memory", memory)) if pod.request.get(name, 0) > 0]
+        weighed = ["cpu", "memory", *([DEVICE] if pod.request.get(DEVICE, 0) > 0 else [])]
+        after = {name: self._filled(name, pod.request.get(name, 0)) for name in weighed}
+        change = (_balance(list(after.values())) - _balance([self._filled(name, 0) for name in weighed]) + 100.0) // 2
+        asked = [after[name] for name in ("cpu", "memory") if pod.request.get(name, 0) > 0]
         packed = sum(asked, 0.0) * (100.0 / len(asked)) if asked else 0.0
         return change + packed
 
@@ -70,8 +71,12 @@ class TwinNode:
             self.used[name] -= amount
 
 
-def _balance(cpu: float, memory: float) -> float:
-    return math.floor((1.0 - abs(cpu - memory) / 2) * 100.0)
+def _balance(parts: list[float]) -> float:
+    """From how far apart the parts are that are used of each resource."""
+    if len(parts) == 2:
+        return math.floor((1.0 - abs(parts[0] - parts[1]) / 2) * 100.0)
+    mean = sum(parts) / len(parts)
+    return math.floor((1.0 - math.sqrt(sum((part - mean) * (part - mean) for part in parts) / len(parts))) * 100.0)
 
 
 class TwinJob:

@@ -8,7 +8,7 @@ import pytest
 
 from scheduler.engine import open_session
 from scheduler.engine.policy import PluginConfig
-from tests.engine.builders import cluster, job, node, policy, queue
+from tests.engine.builders import GPU, binds, cluster, job, node, policy, queue, run
 
 SPREAD = policy("allocate", ["nodeorder"])
 PACK = policy("allocate", [PluginConfig("nodeorder", {}, {"leastrequested.weight": 0}), "binpack"])
@@ -62,3 +62,13 @@ def test_room_that_is_promised_is_not_free_although_it_is_idle():
     session.floor.promise([0], session.request[0], 1)
 
     assert (session.board(0).best(), session.board(0).total_copies()) == (-1, 0)
+
+
+def test_devices_count_for_the_balance_of_pods_that_ask_for_them():
+    """Half of n2's cores, memory and devices, or half of n1's cores and memory and an eighth of its devices."""
+    only_balance = policy("allocate", [PluginConfig("nodeorder", {}, {"leastrequested.weight": 0})])
+    nodes = [node("n1", cpu=8, memory="64Gi", **{GPU: 8}), node("n2", cpu=8, memory="64Gi", **{GPU: 2})]
+    plain, device = job("plain", cpu=4, memory="32Gi"), job("device", cpu=4, memory="32Gi", gpu=1)
+    placed = [run(cluster(nodes=nodes, queues=[queue("default")], jobs=[work]), only_balance) for work in (plain, device)]
+
+    assert [binds(outcome) for outcome in placed] == [{"plain-0": "n1"}, {"device-0": "n2"}]

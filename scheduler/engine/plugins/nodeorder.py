@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from scheduler.domain.tables import Rows, Times
 from scheduler.engine.arguments import number
 from scheduler.engine.constraints import matches_term, untolerated_preferences
 from scheduler.engine.plugin import Plugin
+
+_DEVICE = "nvidia.com/gpu"  # the one extended resource that Volcano keeps in balance
 
 
 class NodeOrder(Plugin):
@@ -39,9 +42,21 @@ class NodeOrder(Plugin):
         if self.most:
             scores += self.most * ((after * 100 // whole).sum(axis=0) // 2)
         if self.balanced:
-            before = np.minimum(used[:2], whole)
-            scores += self.balanced * ((_balance(after, whole) - _balance(before, whole) + 100.0) // 2)
+            scores += self.balanced * self._balance_gained(request, used, nodes)
         return scores
+
+    def _balance_gained(self, request: Amounts, used: Amounts, nodes: Rows) -> Times:
+        """The pod is judged by what it changes: 50 where the parts of what is used stay as far apart as they were. Devices count for pods
+        that ask for them."""
+        dims = [0, 1, *(dim for dim in self._devices if request[dim] > 0)]
+        whole = np.maximum(self.session.floor.allocatable[dims][:, nodes], 1)
+        before, after = used[dims], used[dims] + request[dims, None]
+        gained: Times = (_balance(after, whole) - _balance(before, whole) + 100.0) // 2
+        return gained
+
+    @cached_property
+    def _devices(self) -> list[int]:
+        return [dim for dim, name in enumerate(self.session.snapshot.resources) if name == _DEVICE]
 
     def static_score(self, kind: int) -> Times | None:
         """Preferred node affinity and taints that only discourage, each scaled so that the best node has 100."""
@@ -61,9 +76,10 @@ class NodeOrder(Plugin):
 
 
 def _balance(used: Amounts, whole: Amounts) -> Times:
-    """100 where cpu and memory are used in equal parts, less the further they are apart; the pod is judged by what it changes."""
-    parts = used / whole
-    balance: Times = np.floor((1.0 - np.abs(parts[0] - parts[1]) / 2) * 100.0)
+    """100 where all resources are used in equal parts, less the further these are apart (their standard deviation)."""
+    parts = np.minimum(used / whole, 1.0)
+    apart = np.abs(parts[0] - parts[1]) / 2 if len(parts) == 2 else parts.std(axis=0)
+    balance: Times = np.floor((1.0 - apart) * 100.0)
     return balance
 
 
