@@ -9,8 +9,8 @@ from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
 from dashboard.access import access
+from dashboard.as_json import as_json
 from dashboard.notices import site_notices
-from dashboard.terminal import json_url
 from scheduler.domain.access import Permission
 from scheduler.models import Preference
 from scheduler.selectors.cluster import cluster_name
@@ -50,9 +50,9 @@ def console(request: HttpRequest) -> dict[str, Any]:
     return {
         "theme": theme if theme in THEMES else "system",
         "time_zone": preference.time_zone,
+        "json_url": as_json(request),
         "places": [entry for place in _places(request) if (entry := _entry(place, request.path))],
         # Functions: only pages that show them ask the database.
-        "json_url": lambda: json_url(request),
         "cluster_name": cluster_name,
         "site_notices": site_notices,
     }

@@ -189,7 +189,7 @@ if env.bool("BEHIND_PROXY", default=False):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 DATA_UPLOAD_MAX_MEMORY_SIZE = env.int("MAX_BODY_BYTES", default=10 * 1024 * 1024)
 
-# Requests a minute for one account, and for one address before sign-in; 0 lifts the limit. Counted by each web process.
+# Requests a minute for one account, and for one address before sign-in; 0 lifts the limit.
 API_RATE_PER_MINUTE = env.int("API_RATE_PER_MINUTE", default=12_000)
 API_ANONYMOUS_RATE_PER_MINUTE = env.int("API_ANONYMOUS_RATE_PER_MINUTE", default=300)
 CORS_ALLOWED_ORIGINS = env.list("CORS_ALLOWED_ORIGINS", default=[])

@@ -1,4 +1,4 @@
-"""The same thing elsewhere: what a button does, as a line for a terminal, and what a page shows, as an address of the API."""
+"""The same thing elsewhere: what a button does, as a line for a terminal."""
 
 from __future__ import annotations
 
@@ -6,41 +6,8 @@ import json
 import shlex
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
 
 from django.http import HttpRequest
-
-_JSON = {
-    "overview": "cluster/",
-    "queues": "queues/root/tree/",
-    "queue": "queues/{name}/",
-    "queue-tab": "queues/{name}/",
-    "jobs": "jobs/",
-    "job": "jobs/{namespace}/{name}/",
-    "job-tab": "jobs/{namespace}/{name}/",
-    "nodes": "nodes/",
-    "node": "nodes/{name}/",
-    "sessions": "sessions/",
-    "session": "sessions/{number}/",
-    "activity": "events/",
-    "audit": "audit/",
-    "audit-entry": "audit/{number}/",
-    "policy": "policy/",
-    "policy-version": "policy/",
-    "users": "users/",
-    "user": "users/{name}/",
-    "grants": "grants/",
-    "account": "tokens/",
-}
-
-
-def json_url(request: HttpRequest) -> str:
-    """Where the API has what this page shows, "" for a page that is only a form."""
-    match = request.resolver_match
-    place = _JSON.get(match.url_name or "") if match else None
-    if match is None or place is None:
-        return ""
-    return "/api/v1/" + place.format_map({name: quote(str(value), safe="") for name, value in match.kwargs.items()})
 
 
 def copies(request: HttpRequest, cli: list[str], path: str, body: Mapping[str, Any] | None = None) -> dict[str, str]:

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django_filters import FilterSet
 from rest_framework.exceptions import MethodNotAllowed, NotAuthenticated
 from rest_framework.request import Request
@@ -283,7 +284,7 @@ class EndpointSet(ViewSetMixin, Endpoint):
     def present(self, rows: Rows) -> Objects:
         raise NotImplementedError
 
-    def list(self, request: Request, *_args: Any, **_kwargs: Any) -> Response:
+    def list(self, request: Request, *_args: Any, **_kwargs: Any) -> HttpResponseBase:
         return self.page(self.filtered(self.query()))
 
     def page(self, query: QuerySet[Any], present: Callable[[Rows], Objects] | None = None) -> Response:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import yaml
 from django.conf import settings
@@ -145,29 +145,19 @@ class Documents(list):  # type: ignore[type-arg]
     """Objects that are written as separate YAML documents."""
 
 
-class CSVRenderer(renderers.BaseRenderer):
-    """Rows of plain values, for the exports that have a table's form."""
+class _Whole(renderers.BaseRenderer):
+    """Chosen by `Accept` or `format`; the answer is a stream (dashboard/exports.py) and never comes by here."""
 
+    charset = "utf-8"
+
+
+class CSVRenderer(_Whole):
     media_type = "text/csv"
     format = "csv"
-    charset = "utf-8"
-    _RISKY: ClassVar[tuple[str, ...]] = ("=", "+", "-", "@", "\t", "\r")
 
-    def render(self, data: Any, accepted_media_type: str | None = None, renderer_context: Mapping[str, Any] | None = None) -> bytes:
-        import csv
-        import io
 
-        out = io.StringIO()
-        rows = data.get("results", []) if isinstance(data, dict) else data
-        columns = list(dict.fromkeys(key for row in rows for key in row))
-        writer = csv.writer(out)
-        writer.writerow(columns)
-        writer.writerows([self._cell(row.get(column)) for column in columns] for row in rows)
-        return out.getvalue().encode()
+class LinesRenderer(_Whole):
+    """One JSON object a line."""
 
-    def _cell(self, value: Any) -> str:
-        """A cell that a spreadsheet would take for a formula is marked as text."""
-        import json
-
-        text = "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        return f"'{text}" if text.startswith(self._RISKY) else text
+    media_type = "application/x-ndjson"
+    format = "ndjson"

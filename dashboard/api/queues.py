@@ -98,7 +98,11 @@ class Queues(EndpointSet):
         "suspend": _COMMAND,
         "resume": _COMMAND,
         "children": Form(shapes.Queue, many=True),
-        "tree": Form(shapes.QueueTree, parameters=(query("flat", "One list instead of a nest: `{results: […]}`.", OpenApiTypes.BOOL),)),
+        "tree": Form(
+            shapes.QueueTree,
+            otherwise=shapes.FlatTree,
+            parameters=(query("flat", "One list instead of a nest: `{results: […]}`.", OpenApiTypes.BOOL),),
+        ),
         "history": Form(
             shapes.History,
             summary="What it had, oldest first; as CSV with `Accept: text/csv`",

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django.db.models import Q, QuerySet
+from django.http.response import HttpResponseBase
 from drf_spectacular.utils import OpenApiExample
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api import rules, shapes
 from dashboard.api.base import EndpointSet, Objects, Rows, visible
-from dashboard.api.errors import Refusal
+from dashboard.api.errors import Refusal, bad_parameter
 from dashboard.api.filters import (
     AuditFilters,
     CommandFilters,
@@ -21,11 +22,12 @@ from dashboard.api.filters import (
     EvictionFilters,
     SessionFilters,
 )
-from dashboard.api.formats import CSVRenderer
+from dashboard.api.formats import CSVRenderer, LinesRenderer
 from dashboard.api.objects import record_object, stamp
 from dashboard.api.queues import command_answer
 from dashboard.api.schema import Form
 from dashboard.api.work import job_command_answer
+from dashboard.exports import all_rows, as_csv, as_json_lines, streamed
 from scheduler.domain.access import Permission
 from scheduler.domain.jobs import JobAction
 from scheduler.models import AuditEntry, Command, Decision, Event, Eviction, Job, SchedulingSession
@@ -250,7 +252,7 @@ def event_object(row: Event) -> dict[str, Any]:
 
 
 class Audit(Records):
-    """For admins: of what happened to their queues, of everything for admins of the cluster. As CSV with `Accept: text/csv`."""
+    """For admins: of what happened to their queues, of everything for admins of the cluster. Whole with `Accept: text/csv` or ndjson."""
 
     kind = "audit entry"
     filter_class = AuditFilters
@@ -258,10 +260,14 @@ class Audit(Records):
     orderings: ClassVar[Mapping[str, str]] = {"at": "id"}
     default_ordering = "-at"
     rules: ClassVar[Mapping[str, rules.Rule]] = dict.fromkeys(("list", "retrieve"), rules.ADMIN)
-    forms: ClassVar[Mapping[str, Form]] = {"list": Form(shapes.AuditRecord, many=True), "retrieve": Form(shapes.AuditRecord)}
+    forms: ClassVar[Mapping[str, Form]] = {
+        "list": Form(shapes.AuditRecord, many=True, summary="The audit log in pages; all of it as text/csv or application/x-ndjson"),
+        "retrieve": Form(shapes.AuditRecord),
+    }
 
     def get_renderers(self) -> list[Any]:
-        return [*super().get_renderers(), CSVRenderer()] if self.action_name == "list" else super().get_renderers()
+        exports = [CSVRenderer(), LinesRenderer()] if self.action_name == "list" else []
+        return [*super().get_renderers(), *exports]
 
     def query(self) -> QuerySet[Any]:
         if self.access.is_cluster_admin:
@@ -271,12 +277,24 @@ class Audit(Records):
     def present(self, rows: Rows) -> Objects:
         return [audit_object(row) for row in rows]
 
-    def list(self, request: Request, *_args: Any, **_kwargs: Any) -> Response:
-        response = super().list(request)
-        if getattr(request.accepted_renderer, "format", "") == "csv":
-            response.data = [row["spec"] for row in response.data["results"]]
-            response["Content-Disposition"] = 'attachment; filename="audit.csv"'
-        return response
+    def list(self, request: Request, *_args: Any, **_kwargs: Any) -> HttpResponseBase:
+        chosen = getattr(request.accepted_renderer, "format", "")
+        return self._whole(chosen) if chosen in ("csv", "ndjson") else super().list(request)
+
+    def _whole(self, chosen: str) -> HttpResponseBase:
+        for name in ("cursor", "page_size", "fields"):
+            if name in self.request.query_params:
+                raise bad_parameter(name, f"An export is whole, so it has no {name}.", "leave it out")
+        entries = map(audit_object, all_rows(self.filtered(self.query()), oldest_first=self.ordering == ["id"]))
+        plain = self.request._request
+        if chosen == "csv":
+            return streamed(plain, as_csv((entry["spec"] for entry in entries), AUDIT_COLUMNS), "text/csv", "audit.csv")
+        return streamed(plain, as_json_lines(entries), "application/x-ndjson", "audit.ndjson")
+
+
+AUDIT_COLUMNS = (
+    "at", "actor", "door", "address", "requestId", "action", "kind", "namespace", "name", "queue", "reason", "message", "before", "after",
+)  # fmt: skip
 
 
 def audit_object(row: AuditEntry) -> dict[str, Any]:

@@ -30,6 +30,7 @@ class Form:
     summary: str = ""
     examples: tuple[OpenApiExample, ...] = field(default=())
     optional_body: bool = False
+    otherwise: Any = None  # what it gives instead where a parameter asks for it
 
 
 def query(name: str, about: str, kind: Any = OpenApiTypes.STR, **more: Any) -> OpenApiParameter:
@@ -99,10 +100,11 @@ class EndpointSchema(AutoSchema):
 
     def _get_response_bodies(self, direction: Any = "response") -> Any:
         bodies = super()._get_response_bodies(direction)
-        if self.form.bulk:
-            results = self.resolve_serializer(shapes.BulkResults, direction).ref
+        other = shapes.bulk_of(self.form.gives) if self.form.bulk else self.form.otherwise
+        if other is not None:
+            found = self.resolve_serializer(other, direction).ref
             for media in bodies["200"]["content"].values():
-                media["schema"] = {"oneOf": [media["schema"], results]}
+                media["schema"] = {"oneOf": [media["schema"], found]}
         return bodies
 
     def _errors(self) -> list[int]:
@@ -164,6 +166,8 @@ class EndpointSchema(AutoSchema):
             return None
         form = self.form
         for media in body["content"].values():
+            if form.takes is shapes.AnyManifest:
+                media["schema"] = {"anyOf": [self.resolve_serializer(manifest, direction).ref for manifest in shapes.MANIFESTS]}
             if form.bulk or form.several:
                 media["schema"] = {"oneOf": [media["schema"], {"type": "array", "items": media["schema"], "maxItems": 1000}]}
         if form.optional_body:

@@ -1,20 +1,30 @@
-"""How much one caller may ask for: a count a minute, told in headers with every answer."""
+"""How much one caller may ask for: a count a minute, told in headers with every answer, the same for all web processes."""
 
 from __future__ import annotations
 
+import hashlib
+import logging
 import time
+from functools import lru_cache
 from typing import Any
 
+import redis
 from django.conf import settings
 from django.core.cache import cache
+from redis.exceptions import RedisError
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
+logger = logging.getLogger(__name__)
+
 _WINDOW = 60
+_ANSWER_SECONDS = 0.25  # a Redis that takes longer is treated as away: a count is not worth a slow answer
+_LEAVE_ALONE_SECONDS = 5.0
+_away_until = 0.0
 
 
 class MinuteThrottle(BaseThrottle):
-    """So many requests in each minute of the clock, for an account or, before sign-in, for an address; kept in the cache."""
+    """So many requests in each minute of the clock, for an account or, before sign-in, for an address."""
 
     def allow_request(self, request: Request, view: Any) -> bool:
         limit: int = settings.API_RATE_PER_MINUTE if request.user.is_authenticated else settings.API_ANONYMOUS_RATE_PER_MINUTE
@@ -22,7 +32,7 @@ class MinuteThrottle(BaseThrottle):
             return True
         now = time.time()
         window = int(now // _WINDOW)
-        count = _counted(f"rate:{self._who(request)}:{window}")
+        count = counted(f"{self._who(request)}:{window}")
         self._wait = (window + 1) * _WINDOW - now
         request.rate_headers = {  # type: ignore[attr-defined]
             "RateLimit-Limit": str(limit),
@@ -38,10 +48,41 @@ class MinuteThrottle(BaseThrottle):
         return self._wait
 
 
-def _counted(key: str) -> int:
-    if cache.add(key, 1, timeout=2 * _WINDOW):
+def counted(key: str) -> int:
+    """One more under this key: counted in Redis for all web processes, or by this one alone while Redis is away."""
+    global _away_until
+    if time.monotonic() >= _away_until:
+        try:
+            return _counted_by_all(key)
+        except RedisError as error:
+            _away_until = time.monotonic() + _LEAVE_ALONE_SECONDS
+            logger.warning("requests are counted by each web process for itself while Redis is away: %s", error)
+    return _counted_here(key)
+
+
+def _counted_by_all(key: str) -> int:
+    name = f"fumarole:{_installation(settings.SECRET_KEY)}:rate:{key}"
+    with _redis(settings.REDIS_URL).pipeline(transaction=False) as both:
+        both.set(name, 0, ex=2 * _WINDOW, nx=True)
+        both.incr(name)
+        return int(both.execute()[1])
+
+
+@lru_cache(maxsize=4)
+def _redis(url: str) -> redis.Redis:
+    return redis.Redis.from_url(url, socket_timeout=_ANSWER_SECONDS, socket_connect_timeout=_ANSWER_SECONDS)
+
+
+@lru_cache(maxsize=4)
+def _installation(secret: str) -> str:
+    """Several installations may share a Redis; each counts for itself."""
+    return hashlib.sha256(secret.encode()).hexdigest()[:12]
+
+
+def _counted_here(key: str) -> int:
+    if cache.add(f"rate:{key}", 1, timeout=2 * _WINDOW):
         return 1
     try:
-        return int(cache.incr(key))
+        return int(cache.incr(f"rate:{key}"))
     except ValueError:  # it ran out in between
         return 1

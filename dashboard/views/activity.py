@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable
 from typing import Any
 from urllib.parse import urlencode
 
-from django.http import HttpRequest, HttpResponse
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils.dateparse import parse_date
 from django.views.decorators.http import require_safe
 
 from dashboard.access import access, page
-from dashboard.csv_files import csv_file
 from dashboard.differences import differences, line_differences
+from dashboard.exports import all_rows, as_csv, as_json_list, streamed
 from scheduler.domain.access import Forbidden, Permission
 from scheduler.domain.queues import ROOT
 from scheduler.models import AuditEntry
 from scheduler.selectors.events import EVENT_KINDS, audit_for, event_page, events_for, page_by_number
 
 Context = dict[str, Any]
-EXPORTED_AT_MOST = 10_000
 _EVENT_FILTERS = ("kind", "type", "queue", "reason", "q")
 _AUDIT_FILTERS = ("actor", "action", "kind", "queue", "name", "door", "request", "since", "q")
 
@@ -69,15 +69,15 @@ def _require_audited(request: HttpRequest) -> Collection[str] | None:
 
 @require_safe
 @page
-def audit(request: HttpRequest) -> HttpResponse:
+def audit(request: HttpRequest) -> HttpResponseBase:
     queues = _require_audited(request)
     filters = _given(request, _AUDIT_FILTERS)
     problem = ""
     if filters.get("since") and not _is_date(filters["since"]):
         problem = f"“{filters.pop('since')}” is not a date: write it as 2026-01-31."
     found = audit_for(queues, filters)
-    if request.GET.get("format") in _EXPORTS:
-        return _EXPORTS[request.GET["format"]](list(found[:EXPORTED_AT_MOST]))
+    if request.GET.get("format") in ("csv", "json"):
+        return _export(request, found, request.GET["format"])
     before = request.GET.get("before", "")
     feed = page_by_number(found, int(before) if before.isdecimal() else None)
     context = {
@@ -133,17 +133,9 @@ def _plain(entry: AuditEntry) -> Context:
     return {**row, "before": entry.before, "after": entry.after}
 
 
-def _as_csv(entries: list[AuditEntry]) -> HttpResponse:
-    rows = [{**row, "before": json.dumps(row["before"]), "after": json.dumps(row["after"])} for row in map(_plain, entries)]
-    return csv_file("audit.csv", [*_COLUMNS, "before", "after"], rows)
-
-
-def _as_json(entries: list[AuditEntry]) -> HttpResponse:
-    return _file(json.dumps([_plain(entry) for entry in entries], indent=1, ensure_ascii=False), "application/json", "audit.json")
-
-
-def _file(text: str, kind: str, name: str) -> HttpResponse:
-    return HttpResponse(text, content_type=f"{kind}; charset=utf-8", headers={"Content-Disposition": f'attachment; filename="{name}"'})
-
-
-_EXPORTS = {"csv": _as_csv, "json": _as_json}
+def _export(request: HttpRequest, found: QuerySet[AuditEntry], kind: str) -> StreamingHttpResponse:
+    """All of what the filters leave, however much that is."""
+    rows = map(_plain, all_rows(found))
+    if kind == "csv":
+        return streamed(request, as_csv(rows, [*_COLUMNS, "before", "after"]), "text/csv", "audit.csv")
+    return streamed(request, as_json_list(rows), "application/json", "audit.json")

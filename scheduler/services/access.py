@@ -104,18 +104,26 @@ def require_job_command(by: Actor, queue: str, owner: str) -> None:
 
 def grant_role(*, user: str = "", group: str = "", role: str, queue: str = ROOT, by: Actor, dry_run: bool = False) -> Grant:
     """Give a user or a group a role on a queue and below. The same grant again is the one that is there."""
-    require(by, Permission.ADMINISTER, queue, "grant roles on it")
+    place = _grant_place(queue, by)
     who = _grantee(user, group)
     if role not in tuple(Role):
         raise Rejected([_wrong("role", f"“{role}” is not a role.", f"write one of {', '.join(Role)}")])
     with transaction.atomic():
-        grant, created = Grant.objects.get_or_create(
-            **who, role=role, queue=Queue.objects.get(name=queue), defaults={"created_by": by.name[:150]}
-        )
+        grant, created = Grant.objects.get_or_create(**who, role=role, queue=place, defaults={"created_by": by.name[:150]})
         if created:
             audit.record(by, "CreateGrant", "Grant", user or group, queue=queue, after=describe_grant(grant))
         transaction.set_rollback(dry_run)
     return grant
+
+
+def _grant_place(queue: str, by: Actor) -> Queue:
+    """A queue that the caller may not see is answered like one that is not there."""
+    try:
+        require(by, Permission.ADMINISTER, queue, "grant roles on it")
+        return Queue.objects.get(name=queue)
+    except (OutOfSight, Queue.DoesNotExist):
+        message = f"There is no queue {queue[:80]}."
+        raise Rejected([Violation("queue_not_found", queue, "spec.queue", message, "name a queue that exists")]) from None
 
 
 def _grantee(user: str, group: str) -> dict[str, Any]:

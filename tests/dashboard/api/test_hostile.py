@@ -215,18 +215,6 @@ def test_a_session_that_was_fixed_before_sign_in_is_worth_nothing(db: None):
     assert victim.get("/api/v1/queues/", headers={"Accept": "application/json"}).status_code == 401
 
 
-def test_too_many_requests_are_told_when_to_come_back(admin: Caller, settings: Any):
-    settings.API_RATE_PER_MINUTE = 3
-    admin.get("queues/")
-    assert (admin.last["RateLimit-Limit"], admin.last["RateLimit-Remaining"]) == ("3", "2")
-    admin.get("queues/")
-    admin.get("queues/")
-
-    answer = admin.get("queues/", expect=429)
-    assert 1 <= int(admin.last["Retry-After"]) <= 61
-    assert answer["title"] == "Too many requests"
-
-
 def test_wrong_methods_and_places_are_problems_too(admin: Caller):
     assert admin.ask("PUT", "queues/", expect=405)["status"] == 405
     assert "GET" in admin.last["Allow"]

@@ -338,8 +338,9 @@ def test_a_queue_admin_grants_below_and_not_beside(caller: Callable[..., Caller]
     ann = caller("ann", admin="a")
 
     assert ann.post("grants/", {"user": "ann", "role": "viewer", "queue": "a1"}, expect=201)["spec"]["queue"] == "a1"
-    ann.post("grants/", {"user": "ann", "role": "admin", "queue": "b"}, expect=404)
-    ann.post("grants/", {"user": "ann", "role": "admin"}, expect=404)
+    for hidden in ({"queue": "b"}, {"queue": "never-was"}, {}):
+        problem = ann.post("grants/", {"user": "ann", "role": "admin", **hidden}, expect=400)
+        assert (problem["violations"][0]["ruleId"], problem["violations"][0]["field"]) == ("queue_not_found", "spec.queue")
     assert ann.post("grants/", {"user": "ann", "role": "emperor", "queue": "a"}, expect=400)["violations"]
 
 

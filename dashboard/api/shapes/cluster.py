@@ -1,0 +1,91 @@
+"""Nodes, namespaces, priority classes, the policy and the cluster itself."""
+
+from __future__ import annotations
+
+from rest_framework import serializers as s
+
+from dashboard.api.shapes.parts import (
+    Notice,
+    Violation,
+    amounts,
+    choice,
+    given_amounts,
+    manifest_shape,
+    maybe_moment,
+    object_shape,
+    shape,
+    text,
+)
+
+NodeSpec = shape("NodeSpec", unschedulable=s.BooleanField(), taints=s.ListField(child=s.DictField(child=text())))
+NodeStatus = shape(
+    "NodeStatus",
+    allocatable=amounts(),
+    allocated=amounts(),
+    idle=amounts(),
+    pods=s.IntegerField(),
+    conditions=s.ListField(child=s.DictField(child=text())),
+)
+Node = object_shape("Node", NodeSpec(), NodeStatus())
+NodeManifest = manifest_shape(
+    "Node",
+    shape(
+        "GivenNodeSpec", unschedulable=s.BooleanField(required=False), taints=s.ListField(child=s.DictField(child=text()), required=False)
+    )(required=False),
+    status=shape("GivenNodeStatus", allocatable=given_amounts())(required=False),
+)
+NodeCommandAnswer = shape(
+    "NodeCommandAnswer",
+    changed=s.BooleanField(),
+    message=s.CharField(),
+    dryRun=s.BooleanField(),
+    command=s.CharField(),
+    node=s.CharField(),
+    pods=s.IntegerField(),
+)
+Empty = shape("Empty")
+Namespace = object_shape("Namespace", Empty(), shape("NamespaceStatus", phase=s.CharField(), queue=text())())
+NamespaceManifest = manifest_shape("Namespace", Empty(required=False))
+PriorityClassSpec = shape(
+    "PriorityClassSpec",
+    value=s.IntegerField(),
+    globalDefault=s.BooleanField(required=False),
+    preemptionPolicy=choice(("PreemptLowerPriority", "Never"), required=False),
+    description=text(required=False),
+)
+PriorityClass = object_shape("PriorityClass", PriorityClassSpec(), Empty())
+PriorityClassManifest = manifest_shape("PriorityClass", PriorityClassSpec())
+PolicySpec = shape("PolicySpec", policy=s.CharField())
+Policy = object_shape(
+    "Policy",
+    PolicySpec(),
+    shape(
+        "PolicyStatus",
+        author=text(),
+        reason=text(),
+        since=maybe_moment(),
+        warnings=s.ListField(child=s.CharField()),
+        isDefault=s.BooleanField(),
+    )(),
+)
+GivenPolicy = shape("GivenPolicy", spec=PolicySpec(), reason=s.CharField(required=False, allow_blank=True))
+CheckedPolicy = shape("CheckedPolicy", valid=s.BooleanField(), violations=Violation(many=True), warnings=Notice(many=True))
+ClusterStatus = shape(
+    "ClusterStatus",
+    paused=s.BooleanField(),
+    pausedBy=text(),
+    pausedAt=maybe_moment(),
+    pauseReason=text(),
+    lastSession=s.IntegerField(),
+    lastSessionAt=maybe_moment(),
+    total=amounts(),
+    allocated=amounts(),
+    nodes=s.IntegerField(),
+    warnings=shape("ClusterWarning", code=s.CharField(required=False), message=s.CharField())(many=True),
+)
+Cluster = object_shape("Cluster", shape("ClusterSpec", periodSeconds=s.FloatField())(), ClusterStatus())
+GivenCluster = shape("GivenCluster", spec=shape("GivenClusterSpec", periodSeconds=s.FloatField(min_value=0.5, max_value=3600))())
+ClusterCommandAnswer = shape(
+    "ClusterCommandAnswer", changed=s.BooleanField(), message=s.CharField(), dryRun=s.BooleanField(), command=s.CharField(),
+    paused=s.BooleanField(),
+)  # fmt: skip

@@ -1,0 +1,140 @@
+"""What happened: commands, sessions, decisions, evictions, events, the audit log."""
+
+from __future__ import annotations
+
+from rest_framework import serializers as s
+
+from dashboard.api.shapes.cluster import Empty
+from dashboard.api.shapes.parts import GivenNamespacedMetadata, choice, maybe_moment, moment, object_shape, shape, text
+
+Target = shape("Target", kind=choice(("Queue", "Job")), name=s.CharField(), namespace=text(required=False), uid=text(required=False))
+CommandSpec = shape("CommandSpec", action=s.CharField(), target=Target(), reason=text())
+Command = object_shape(
+    "Command",
+    CommandSpec(),
+    shape(
+        "CommandStatus",
+        result=choice(("Pending", "Done", "NoOp", "Refused", "Failed")),
+        message=text(),
+        actor=text(),
+        door=s.CharField(),
+        requestId=text(),
+        executedAt=maybe_moment(),
+        effect=s.DictField(),
+    )(),
+)
+GivenTarget = shape(
+    "GivenTarget", kind=choice(("Queue", "Job"), required=False), name=s.CharField(), namespace=s.CharField(required=False),
+    uid=s.CharField(required=False),
+)  # fmt: skip
+GivenCommand = shape(
+    "GivenCommand",
+    action=s.CharField(
+        help_text="OpenQueue, CloseQueue, SuspendQueue, ResumeQueue; AbortJob, ResumeJob, RestartJob, TerminateJob, CompleteJob"
+    ),
+    target=GivenTarget(),
+    reason=text(required=False, max_length=1024),
+)
+CommandManifest = shape(
+    "CommandManifest",
+    apiVersion=s.CharField(required=False),
+    kind=choice(("Command",)),
+    metadata=GivenNamespacedMetadata(required=False),
+    action=s.CharField(),
+    target=GivenTarget(),
+    reason=text(required=False, max_length=1024),
+)
+Session = object_shape(
+    "Session",
+    Empty(),
+    shape(
+        "SessionStatus",
+        state=s.CharField(),
+        startedAt=maybe_moment(),
+        finishedAt=maybe_moment(),
+        durations=s.DictField(child=s.FloatField(), help_text="milliseconds by part"),
+        counts=s.DictField(child=s.IntegerField()),
+        message=text(),
+        trigger=text(),
+        worker=text(),
+        policy=s.IntegerField(allow_null=True),
+    )(),
+)
+Decision = object_shape(
+    "Decision",
+    shape(
+        "DecisionSpec",
+        kind=choice(("Bind", "Evict")),
+        pod=s.CharField(),
+        podgroup=text(),
+        queue=text(),
+        node=text(),
+        action=s.CharField(),
+        session=s.IntegerField(allow_null=True),
+    )(),
+    shape("DecisionStatus", claimedAt=maybe_moment(), doneAt=maybe_moment(), attempts=s.IntegerField(), error=text())(),
+)
+Standing = shape(
+    "Standing",
+    allocated=s.DictField(child=s.IntegerField(), required=False, help_text="of the victim's queue, in base units"),
+    deserved=s.DictField(child=s.IntegerField(), required=False),
+    guarantee=s.DictField(child=s.IntegerField(), required=False),
+)
+Eviction = object_shape(
+    "Eviction",
+    shape(
+        "EvictionSpec",
+        session=s.IntegerField(),
+        pod=s.CharField(),
+        podgroup=s.CharField(),
+        queue=s.CharField(),
+        node=text(),
+        beneficiary=text(),
+        beneficiaryQueue=text(),
+        action=s.CharField(),
+        reason=text(),
+        commonAncestor=text(),
+        level=s.IntegerField(allow_null=True),
+        before=Standing(),
+        after=Standing(),
+    )(),
+    Empty(),
+)
+Event = object_shape(
+    "Event",
+    shape(
+        "EventSpec",
+        type=choice(("Normal", "Warning")),
+        kind=s.CharField(),
+        namespace=text(),
+        name=s.CharField(),
+        queue=text(),
+        reason=s.CharField(),
+        message=text(),
+        count=s.IntegerField(),
+        firstAt=moment(),
+        lastAt=moment(),
+    )(),
+    Empty(),
+)
+AuditRecord = object_shape(
+    "AuditRecord",
+    shape(
+        "AuditSpec",
+        at=moment(),
+        actor=text(),
+        door=s.CharField(),
+        address=text(),
+        requestId=text(),
+        action=s.CharField(),
+        kind=s.CharField(),
+        namespace=text(),
+        name=text(),
+        queue=text(),
+        reason=text(),
+        message=text(),
+        before=s.DictField(allow_null=True),
+        after=s.DictField(allow_null=True),
+    )(),
+    Empty(),
+)

@@ -1,0 +1,63 @@
+"""Many objects at once: bulk results, validate, apply, and the first page."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from rest_framework import serializers as s
+
+from dashboard.api.shapes.cluster import NamespaceManifest, NodeManifest, PriorityClassManifest
+from dashboard.api.shapes.parts import Notice, Problem, Shape, Violation, choice, shape, text
+from dashboard.api.shapes.queues import QueueManifest
+from dashboard.api.shapes.records import CommandManifest
+from dashboard.api.shapes.work import JobManifest, PodGroupManifest, PodManifest
+
+
+@cache
+def bulk_of(item: Shape) -> Shape:
+    """A result for each object of a list, in its order."""
+    name = item.__name__
+    one = shape(
+        f"{name}BulkItem",
+        index=s.IntegerField(),
+        status=s.IntegerField(),
+        object=item(allow_null=True),
+        problem=Problem(allow_null=True),
+    )
+    return shape(f"{name}BulkResults", results=one(many=True))
+
+
+Validated = shape(
+    "Validated",
+    valid=s.BooleanField(),
+    results=shape(
+        "ValidatedItem",
+        index=s.IntegerField(),
+        kind=text(),
+        name=text(),
+        operation=text(),
+        valid=s.BooleanField(),
+        violations=Violation(many=True),
+        warnings=Notice(many=True),
+    )(many=True),
+)
+AppliedItem = shape(
+    "AppliedItem",
+    index=s.IntegerField(),
+    kind=s.CharField(),
+    name=s.CharField(),
+    operation=choice(("created", "updated", "unchanged", "executed", "deleted")),
+    changed=s.BooleanField(),
+    message=text(),
+    diff=shape("Difference", field=s.CharField(), before=s.JSONField(allow_null=True), after=s.JSONField(allow_null=True))(many=True),
+    warnings=Notice(many=True),
+)
+Applied = shape("Applied", changed=s.BooleanField(), dryRun=s.BooleanField(), message=s.CharField(), results=AppliedItem(many=True))
+AnyManifest = shape("AnyManifest", kind=s.CharField())
+MANIFESTS = (
+    QueueManifest, JobManifest, PodGroupManifest, PodManifest, NodeManifest, NamespaceManifest, PriorityClassManifest, CommandManifest,
+)  # fmt: skip
+"""What `AnyManifest` stands for."""
+Start = shape(
+    "Start", collections=s.DictField(child=s.URLField()), singletons=s.DictField(child=s.URLField()), sets=s.DictField(child=s.URLField())
+)

@@ -1,0 +1,173 @@
+"""Jobs, podgroups and pods, and why they wait."""
+
+from __future__ import annotations
+
+from rest_framework import serializers as s
+
+from dashboard.api.shapes.parts import amounts, choice, given_amounts, manifest_shape, maybe_moment, object_shape, shape, text
+from scheduler.models.workload import JOB_PHASES, POD_PHASES, PODGROUP_PHASES
+
+REASONS = (
+    "OnHold", "SchedulingPaused", "QueueNotFound", "QueueNotLeaf", "QueueClosed", "QueueSuspended", "HierarchyInvalid", "NotPermitted",
+    "NotEnoughTasks", "ExceedsCapability", "ExceedsCluster", "NoNodeFits", "WaitingForQuota", "OverDeservedNotReclaimable",
+    "GangIncomplete", "Fragmented", "ReclaimInProgress", "ClusterBusy", "BehindOthers", "AwaitingEvaluation",
+)  # fmt: skip
+Container = shape(
+    "Container",
+    name=s.CharField(required=False),
+    image=s.CharField(required=False),
+    resources=shape("ContainerResources", requests=given_amounts(), limits=given_amounts())(required=False),
+)
+Toleration = shape(
+    "Toleration",
+    key=text(required=False),
+    operator=text(required=False),
+    value=text(required=False),
+    effect=text(required=False),
+    tolerationSeconds=s.IntegerField(required=False),
+)
+LifePolicy = shape(
+    "LifePolicy",
+    event=s.CharField(required=False),
+    events=s.ListField(child=s.CharField(), required=False),
+    exitCode=s.IntegerField(required=False),
+    action=s.CharField(),
+)
+GivenTask = shape(
+    "Task",
+    name=s.CharField(required=False),
+    replicas=s.IntegerField(required=False, min_value=0, max_value=100_000),
+    minAvailable=s.IntegerField(required=False, min_value=0),
+    maxRetry=s.IntegerField(required=False, min_value=0),
+    template=s.DictField(required=False, help_text="a Kubernetes pod template"),
+    policies=LifePolicy(many=True, required=False),
+    dependsOn=s.DictField(required=False),
+)
+JobSpec = shape(
+    "JobSpec",
+    queue=s.CharField(required=False),
+    minAvailable=s.IntegerField(required=False, min_value=0),
+    maxRetry=s.IntegerField(required=False, min_value=0),
+    minSuccess=s.IntegerField(required=False, min_value=1),
+    ttlSecondsAfterFinished=s.IntegerField(required=False, min_value=0),
+    priorityClassName=s.CharField(required=False),
+    schedulerName=s.CharField(required=False),
+    tasks=GivenTask(many=True),
+    policies=LifePolicy(many=True, required=False),
+)
+PendingReason = shape(
+    "PendingReason",
+    code=choice(REASONS),
+    message=text(),
+    figures=s.DictField(),
+    session=s.IntegerField(allow_null=True),
+)
+JobStatus = shape(
+    "JobStatus",
+    state=shape("JobState", phase=choice(JOB_PHASES), message=text(), since=maybe_moment())(),
+    owner=text(),
+    minAvailable=s.IntegerField(),
+    pending=s.IntegerField(),
+    running=s.IntegerField(),
+    succeeded=s.IntegerField(),
+    failed=s.IntegerField(),
+    terminating=s.IntegerField(),
+    unknown=s.IntegerField(),
+    retryCount=s.IntegerField(),
+    version=s.IntegerField(),
+    startedAt=maybe_moment(),
+    finishedAt=maybe_moment(),
+    podgroup=shape("JobGang", phase=choice(PODGROUP_PHASES), priority=s.IntegerField(), reason=PendingReason(allow_null=True))(
+        allow_null=True
+    ),
+)
+Job = object_shape("Job", JobSpec(), JobStatus(), namespaced=True)
+JobManifest = manifest_shape("Job", JobSpec(), namespaced=True)
+JobCommandAnswer = shape(
+    "JobCommandAnswer", changed=s.BooleanField(), message=s.CharField(), dryRun=s.BooleanField(), command=s.CharField(), job=s.CharField(),
+    phase=choice(JOB_PHASES),
+)  # fmt: skip
+PodGroupSpec = shape(
+    "PodGroupSpec",
+    queue=s.CharField(required=False),
+    minMember=s.IntegerField(required=False, min_value=0),
+    minTaskMember=s.DictField(child=s.IntegerField(), required=False),
+    priorityClassName=s.CharField(required=False),
+    minResources=amounts(required=False),
+    networkTopology=s.DictField(required=False),
+)
+PodGroupStatus = shape(
+    "PodGroupStatus",
+    phase=choice(PODGROUP_PHASES),
+    owner=text(),
+    job=shape("OwningJob", namespace=s.CharField(), name=s.CharField())(allow_null=True),
+    priority=s.IntegerField(),
+    pending=s.IntegerField(),
+    running=s.IntegerField(),
+    succeeded=s.IntegerField(),
+    failed=s.IntegerField(),
+    conditions=s.ListField(child=s.DictField()),
+    reason=PendingReason(allow_null=True),
+    enqueuedAt=maybe_moment(),
+    startedAt=maybe_moment(),
+    finishedAt=maybe_moment(),
+)
+PodGroup = object_shape("PodGroup", PodGroupSpec(), PodGroupStatus(), namespaced=True)
+PodGroupManifest = manifest_shape("PodGroup", PodGroupSpec(required=False), namespaced=True)
+Check = shape(
+    "Check",
+    name=s.CharField(help_text="what was asked, such as capability, deserved, cluster, node"),
+    level=text(help_text="the queue it was asked of; root for the cluster"),
+    resource=text(),
+    need=s.IntegerField(help_text="in base units, as are limit, used and short"),
+    limit=s.IntegerField(),
+    used=s.IntegerField(),
+    passed=s.BooleanField(),
+    short=s.IntegerField(),
+)
+Explanation = shape(
+    "Explanation",
+    podgroup=s.CharField(),
+    phase=choice(PODGROUP_PHASES),
+    waiting=s.BooleanField(),
+    reason=text(),
+    message=s.CharField(),
+    figures=s.DictField(),
+    checks=Check(many=True),
+    session=s.IntegerField(allow_null=True),
+    evaluatedAt=maybe_moment(),
+    position=s.IntegerField(allow_null=True),
+    ahead=s.IntegerField(allow_null=True),
+)
+PodSpec = shape(
+    "PodSpec",
+    schedulerName=s.CharField(),
+    containers=Container(many=True),
+    priority=s.IntegerField(),
+    nodeName=s.CharField(required=False),
+    nodeSelector=s.DictField(child=text(), required=False),
+    affinity=s.DictField(required=False),
+    tolerations=Toleration(many=True, required=False),
+)
+PodStatus = shape(
+    "PodStatus",
+    phase=choice(POD_PHASES),
+    queue=s.CharField(),
+    podgroup=s.CharField(),
+    task=text(),
+    node=text(),
+    borrowed=s.BooleanField(),
+    message=text(),
+    exitCode=s.IntegerField(allow_null=True),
+    conditions=s.ListField(child=s.DictField(child=text())),
+    boundAt=maybe_moment(),
+    startedAt=maybe_moment(),
+    finishedAt=maybe_moment(),
+)
+Pod = object_shape("Pod", PodSpec(), PodStatus(), namespaced=True)
+GivenPodSpec = shape(
+    "GivenPodSpec", schedulerName=s.CharField(required=False), containers=Container(many=True, required=False),
+    nodeSelector=s.DictField(child=text(), required=False), priorityClassName=s.CharField(required=False),
+)  # fmt: skip
+PodManifest = manifest_shape("Pod", GivenPodSpec(required=False), namespaced=True)
+Gone = shape("Gone", message=s.CharField(), dryRun=s.BooleanField())

@@ -1,0 +1,80 @@
+"""Where the API shows what a page shows: every page links there ("View as JSON"). A page that is not in the table fails a test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import quote
+
+from django.http import HttpRequest
+
+START: Final = "/api/v1/"
+_QUEUE, _JOB, _NODE = "queues/{name}/", "jobs/{namespace}/{name}/", "nodes/{name}/"
+
+# The name of a page's route -> the address below /api/v1/ with what the page's own address names.
+_ADDRESSES: Final[Mapping[str, str]] = {
+    "overview": "cluster/",
+    "queues": "queues/",
+    "queue-new": "queues/",
+    "queue-commands": "commands/",
+    "queue": _QUEUE,
+    "queue-edit": _QUEUE,
+    "queue-delete": _QUEUE,
+    "queue-actions": _QUEUE,
+    "queue-command": "commands/?queue={name}",
+    "jobs": "jobs/",
+    "job-new": "jobs/",
+    "job-bulk": "jobs/",
+    "bulk-run": "commands/",
+    "job": _JOB,
+    "job-command": _JOB,
+    "nodes": "nodes/",
+    "node": _NODE,
+    "node-command": _NODE,
+    "sessions": "sessions/",
+    "session-settings": "cluster/",
+    "scheduling-command": "cluster/",
+    "session": "sessions/{number}/",
+    "activity": "events/",
+    "audit": "audit/",
+    "audit-entry": "audit/{number}/",
+    "policy": "policy/",
+    "policy-version": "policy/",
+    "account": "users/~/",
+    "password": "users/~/",
+    "display": "users/~/",
+    "token-new": "tokens/",
+    "users": "users/",
+    "user-new": "users/",
+    "group": "groups/",
+    "grants": "grants/",
+    "grant": "grants/",
+    "user": "users/{name}/",
+    "components": "",
+    "login": "",
+}
+_TABS: Final[Mapping[tuple[str, str], str]] = {
+    ("queue-tab", "jobs"): "jobs/?queue={name}",
+    ("queue-tab", "children"): "queues/{name}/children/",
+    ("queue-tab", "history"): "queues/{name}/history/",
+    ("queue-tab", "activity"): "events/?queue={name}",
+    ("queue-tab", "access"): "grants/?queue={name}",
+    ("queue-tab", "yaml"): "queues/{name}/export/",
+    ("job-tab", "members"): "pods/?namespace={namespace}&podgroup={name}",
+    ("job-tab", "timeline"): _JOB,
+    ("job-tab", "events"): "events/?namespace={namespace}&name={name}",
+    ("job-tab", "evictions"): "evictions/?search={name}",
+    ("job-tab", "yaml"): _JOB,
+}
+
+
+def as_json(request: HttpRequest) -> str:
+    """The API's address for this page; the API's first page where there is nothing closer."""
+    match = getattr(request, "resolver_match", None)
+    if match is None:
+        return START
+    if match.namespace == "api":
+        return request.path
+    words = {name: quote(str(value), safe="") for name, value in match.kwargs.items()}
+    address = _TABS.get((match.url_name or "", words.get("tab", ""))) or _ADDRESSES.get(match.url_name or "", "")
+    return START + address.format(**words)
