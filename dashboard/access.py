@@ -8,6 +8,7 @@ from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
 from scheduler.domain.access import Access, Forbidden, OutOfSight, Permission
@@ -15,7 +16,7 @@ from scheduler.domain.queues import ROOT
 from scheduler.models import AuditEntry
 from scheduler.selectors.access import access_of, queue_parents, whom_to_ask
 
-View = Callable[..., HttpResponse]
+View = Callable[..., HttpResponseBase]
 
 
 def access(request: HttpRequest) -> Access:
@@ -50,7 +51,7 @@ def page(view: View) -> View:
 
     @login_required
     @wraps(view)
-    def guarded(request: HttpRequest, *arguments: Any, **keywords: Any) -> HttpResponse:
+    def guarded(request: HttpRequest, *arguments: Any, **keywords: Any) -> HttpResponseBase:
         try:
             return view(request, *arguments, **keywords)
         except Forbidden as refusal:

@@ -86,6 +86,9 @@ def _gathered(pieces: Iterator[str]) -> Iterator[str]:
 
 async def _in_threads(pieces: Iterator[str]) -> AsyncIterator[str]:
     """The reading waits in a thread, as a view does; the server is free meanwhile."""
-    following = sync_to_async(next)
-    while piece := await following(pieces, ""):
+    while piece := await sync_to_async(_following)(pieces):
         yield piece
+
+
+def _following(pieces: Iterator[str]) -> str:
+    return next(pieces, "")

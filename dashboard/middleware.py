@@ -1,15 +1,22 @@
-"""What every request gets: an id that stands in its answer and in the logs, and a strict content security policy."""
+"""What every request gets: an id in its answer and in the logs, a packed answer, and a strict content security policy."""
 
 from __future__ import annotations
 
 import re
+import secrets
 import uuid
 from collections.abc import Callable
+from gzip import GzipFile
+from io import BytesIO
 
 import structlog
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.middleware.gzip import GZipMiddleware
+from django.utils.cache import patch_vary_headers
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
+_ACCEPTS_GZIP = re.compile(r"\bgzip\b")
 _ACCEPTABLE_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 
 
@@ -24,6 +31,33 @@ class RequestIdMiddleware:
         response = self.get_response(request)
         response["X-Request-ID"] = request.request_id  # type: ignore[attr-defined]
         return response
+
+
+class QuickGZipMiddleware(GZipMiddleware):
+    """As Django's, but long answers are packed the quick way: a little larger, in a third of the time."""
+
+    LONG = 32 * 1024
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        if response.streaming or not isinstance(response, HttpResponse) or len(response.content) < self.LONG:
+            return super().process_response(request, response)
+        if response.has_header("Content-Encoding") or not _ACCEPTS_GZIP.search(request.headers.get("Accept-Encoding", "")):
+            return super().process_response(request, response)
+        patch_vary_headers(response, ("Accept-Encoding",))
+        response.content = _packed(response.content)
+        response.headers["Content-Length"] = str(len(response.content))
+        response.headers["Content-Encoding"] = "gzip"
+        if response.get("ETag", "").startswith('"'):
+            response.headers["ETag"] = f"W/{response['ETag']}"
+        return response
+
+
+def _packed(content: bytes) -> bytes:
+    """With a name of random length, as Django does it: the length must not tell what is inside (BREACH)."""
+    out = BytesIO()
+    with GzipFile(filename="a" * secrets.randbelow(100), mode="wb", compresslevel=1, fileobj=out, mtime=0) as file:
+        file.write(content)
+    return out.getvalue()
 
 
 class ContentSecurityPolicyMiddleware:

@@ -7,6 +7,7 @@ from typing import Any
 from rest_framework import authentication, exceptions
 from rest_framework.request import Request
 
+from scheduler.domain.access import Access
 from scheduler.services.access import BadToken, token_user
 from scheduler.services.actors import Actor, Door
 
@@ -40,8 +41,8 @@ class SessionAuthentication(authentication.SessionAuthentication):
         return 'Bearer realm="Fumarole"'
 
 
-def actor_of(request: Any, door: Door | None = None) -> Actor:
-    """Who asks, for services: the account, the token's scopes, the address and the request's id."""
+def actor_of(request: Any, door: Door | None = None, access: Access | None = None) -> Actor:
+    """Who asks, for services: the account, the token's scopes, the address, the request's id, and what he may where that is known."""
     token = getattr(request, "auth", None)
     scopes = frozenset(token.scopes) if token is not None else None
     return Actor(
@@ -51,6 +52,7 @@ def actor_of(request: Any, door: Door | None = None) -> Actor:
         address=request.META.get("REMOTE_ADDR") or "",
         request_id=getattr(request, "request_id", "") or getattr(getattr(request, "_request", None), "request_id", ""),
         scopes=scopes,
+        access=access,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django_filters import FilterSet
@@ -130,8 +130,7 @@ class Endpoint(APIView):
 
     def handle_exception(self, exc: Exception) -> Response:
         if isinstance(exc, Repeated):
-            headers = {**exc.answer.headers, "Idempotent-Replayed": "true"}
-            return Response(exc.answer.body, status=exc.answer.status, headers=headers)
+            return _again(exc.answer)
         try:
             return super().handle_exception(exc)
         except Exception:
@@ -166,7 +165,7 @@ class Endpoint(APIView):
 
     @property
     def actor(self) -> Actor:
-        return actor_of(self.request)
+        return actor_of(self.request, access=self.access)
 
     @property
     def access(self) -> Access:
@@ -287,11 +286,22 @@ class EndpointSet(ViewSetMixin, Endpoint):
     def list(self, request: Request, *_args: Any, **_kwargs: Any) -> HttpResponseBase:
         return self.page(self.filtered(self.query()))
 
-    def page(self, query: QuerySet[Any], present: Callable[[Rows], Objects] | None = None) -> Response:
+    def page(self, query: QuerySet[Any]) -> Response:
         pages = CursorPages(self.request, self.ordering)
-        rows = (present or self.present)(pages.rows(query))
+        rows = self.present(pages.rows(query))
         wanted = read_fields(self.request)
         return Response(pages.answer([chosen(row, wanted) for row in rows] if wanted else rows))
+
+    @property
+    def wants_plain_json(self) -> bool:
+        """Whole objects as JSON: what most programs ask for."""
+        return getattr(self.request.accepted_renderer, "format", "") == "json" and read_fields(self.request) is None
+
+    def stamped(self, query: QuerySet[Any], *joined: str, **stamps: Any) -> tuple[CursorPages, Objects]:
+        """The rows of a page as their keys and stamps; `joined` names a column of each other table that a stamp is of."""
+        pages = CursorPages(self.request, self.ordering)
+        columns = {"id", *(name.lstrip("-") for name in pages.ordering)} - {"pk"}
+        return pages, pages.rows(query.annotate(**stamps).values(*columns, *joined, *stamps))
 
     @property
     def ordering(self) -> Names:
@@ -307,7 +317,7 @@ class EndpointSet(ViewSetMixin, Endpoint):
 
     def filtered(self, query: QuerySet[Any]) -> QuerySet[Any]:
         query = self._searched(query)
-        if self.filter_class is None:
+        if self.filter_class is None or not self.request.query_params.keys() & self.filter_class.base_filters.keys():
             return query
         filters = self.filter_class(self.request.query_params, queryset=query, request=self.request)
         if not filters.is_valid():
@@ -317,8 +327,6 @@ class EndpointSet(ViewSetMixin, Endpoint):
         return found
 
     def _searched(self, query: QuerySet[Any]) -> QuerySet[Any]:
-        from django.db.models import Q
-
         words = self.request.query_params.get("search", "").split()[:8]
         for word in words:
             places = Q()
@@ -332,9 +340,12 @@ class EndpointSet(ViewSetMixin, Endpoint):
         where = where or {name: self.kwargs[name] for name in self.lookups}
         row = self.query().filter(**self.lookup(where)).first()
         if row is None:
-            name = "/".join(where.values())
-            raise Refusal(f"There is no {self.kind} {name[:120]}.", code=404, kind="not-found")
+            raise self.nothing_found(**where)
         return row
+
+    def nothing_found(self, **where: str) -> Refusal:
+        name = "/".join((where or self.kwargs).values())
+        return Refusal(f"There is no {self.kind} {name[:120]}.", code=404, kind="not-found")
 
     def lookup(self, where: Mapping[str, str]) -> dict[str, Any]:
         return dict(where)
@@ -373,6 +384,13 @@ def _method_of_form(request: HttpRequest) -> str:
     request.body  # noqa: B018 - kept: once the form's fields have been read it could not be any more
     method = request.POST.get("_method", "").upper()
     return method if method in ("PUT", "PATCH", "DELETE") else ""
+
+
+def _again(answer: Any) -> Response:
+    """The very answer that was given before; a refusal is a problem this time too."""
+    response = Response(answer.body, status=answer.status, headers={**answer.headers, "Idempotent-Replayed": "true"})
+    response.exception = answer.status >= 400
+    return response
 
 
 def _as_problem(response: Response) -> None:

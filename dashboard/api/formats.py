@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.utils import encoders
 
 from dashboard.api.errors import Refusal
+from dashboard.api.shelf import Page
 from scheduler.scenarios.documents import DocumentError, read_documents, read_json
 
 YAML_TYPE = "application/yaml"
@@ -107,6 +108,12 @@ class JSONRenderer(renderers.JSONRenderer):
     encoder_class = encoders.JSONEncoder
     ensure_ascii = False
     compact = True
+
+    def render(self, data: Any, accepted_media_type: str | None = None, renderer_context: Mapping[str, Any] | None = None) -> bytes:
+        if isinstance(data, Page):
+            return data.encode()
+        rendered: bytes = super().render(data, accepted_media_type, renderer_context)
+        return rendered
 
 
 class _Dumper(yaml.SafeDumper):

@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.utils.urls import replace_query_param
 
 from dashboard.api.errors import bad_parameter
+from dashboard.api.shelf import Page, page_text
 
 DEFAULT_PAGE, LARGEST_PAGE = 100, 1000
 
@@ -43,11 +44,19 @@ class CursorPages:
         return found
 
     def answer(self, results: list[Any]) -> dict[str, Any]:
-        return {
-            "next": self._link(self.last, False) if self.has_next and self.last is not None else None,
-            "previous": self._link(self.first, True) if self.has_previous and self.first is not None else None,
-            "results": results,
-        }
+        return {"next": self.next, "previous": self.previous, "results": results}
+
+    def text(self, results: list[str]) -> Page:
+        """The same of objects that are JSON already."""
+        return page_text(self.next, self.previous, results)
+
+    @property
+    def next(self) -> str | None:
+        return self._link(self.last, False) if self.has_next and self.last is not None else None
+
+    @property
+    def previous(self) -> str | None:
+        return self._link(self.first, True) if self.has_previous and self.first is not None else None
 
     def _link(self, row: Any, back: bool) -> str:
         at = [_value(row, name.lstrip("-")) for name in self.ordering]

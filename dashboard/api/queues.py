@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
+from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample
 from rest_framework.request import Request
@@ -19,10 +21,13 @@ from dashboard.api.filters import QueueFilters
 from dashboard.api.formats import CSVRenderer, Documents
 from dashboard.api.objects import queue_export, queue_object, queue_tree, stamp
 from dashboard.api.schema import Form, query
-from dashboard.charts import LINES
+from dashboard.api.shelf import Shelf
+from dashboard.charts import HISTORY_COLUMNS, LINES
+from dashboard.exports import as_csv, streamed
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.domain.resources import Resources
-from scheduler.models import Queue, QueueSample
+from scheduler.models import Queue, QueueFigures, QueueSample
+from scheduler.models.stamps import stamp_of
 from scheduler.selectors.queue_objects import QueueCounts, queue_counts, queue_values, subtree_ids
 from scheduler.services.commands import CommandOutcome
 from scheduler.services.queues import command_queue, create_queue, delete_queue, update_queue
@@ -56,6 +61,13 @@ def command_answer(outcome: CommandOutcome, dry_run: bool) -> dict[str, Any]:
 
 _COMMAND = Form(shapes.CommandAnswer, takes=shapes.Reason, errors=(404, 409), optional_body=True)
 _READ = Form(shapes.Queue)
+
+
+_SHELF = Shelf()
+
+
+def _objects(counts: QueueCounts, ids: list[int]) -> dict[int, dict[str, Any]]:
+    return {row["id"]: queue_object(row, counts) for row in queue_values(Queue.objects.filter(pk__in=ids))}
 
 
 class Queues(EndpointSet):
@@ -123,7 +135,20 @@ class Queues(EndpointSet):
         return super().known_parameters | extra.get(self.action_name, set())
 
     def query(self) -> QuerySet[Any]:
-        return queue_values(visible(Queue.objects.all(), self.access, "name"))
+        return queue_values(self._in_sight())
+
+    def _in_sight(self) -> QuerySet[Queue]:
+        return visible(Queue.objects.all(), self.access, "name")
+
+    def list(self, request: Request, *_args: Any, **_kwargs: Any) -> Response:
+        found = self.filtered(self._in_sight())
+        return self._shelved(found) if self.wants_plain_json else self.page(queue_values(found))
+
+    def _shelved(self, found: QuerySet[Queue]) -> Response:
+        pages, rows = self.stamped(found, "figures__session", spec=stamp_of(Queue), now=stamp_of(QueueFigures))
+        counts = queue_counts()
+        stamps = {row["id"]: (row["spec"], row["now"], counts.of(row["id"])) for row in rows}
+        return Response(pages.text(_SHELF.texts(stamps, partial(_objects, counts))))
 
     def present(self, rows: Rows) -> Objects:
         counts = queue_counts()
@@ -195,7 +220,7 @@ class Queues(EndpointSet):
             return Response({"results": [chosen(queue_object(row, counts), wanted) for row in rows]})
         return Response(queue_tree(rows, counts, name))
 
-    def _subtree(self, name: str) -> tuple[list[Mapping[str, Any]], QueueCounts]:
+    def _subtree(self, name: str) -> tuple[Rows, QueueCounts]:
         """Parents before their children. The root of what one may see is the queue itself: all below it may be seen too."""
         self.found()
         counts = queue_counts()
@@ -203,7 +228,7 @@ class Queues(EndpointSet):
         rows = {row["id"]: row for row in queue_values(Queue.objects.filter(pk__in=ids))}
         return [rows[queue_id] for queue_id in ids if queue_id in rows], counts
 
-    def history(self, request: Request, name: str) -> Response:
+    def history(self, request: Request, name: str) -> HttpResponseBase:
         self.found()
         step = request.query_params.get("step", "minute")
         if step not in _STEPS:
@@ -211,8 +236,8 @@ class Queues(EndpointSet):
         samples = QueueSample.objects.filter(queue_name=name, seconds=_STEPS[step]).order_by("-at")[: self._limit()]
         results = [_sample(sample) for sample in reversed(samples)]
         if getattr(request.accepted_renderer, "format", "") == "csv":
-            headers = {"Content-Disposition": f'attachment; filename="{name}-{step}.csv"'}
-            return Response([row for result in results for row in _flat(result)], headers=headers)
+            rows = (row for result in results for row in _flat(result))
+            return streamed(request._request, as_csv(rows, HISTORY_COLUMNS), "text/csv", f"{name}-{step}.csv")
         return self.answer({"queue": name, "seconds": _STEPS[step], "results": results})
 
     def _limit(self) -> int:

@@ -68,7 +68,7 @@ class Apply(Endpoint):
 
     @property
     def actor(self) -> Actor:
-        return actor_of(self.request, Door.MANIFEST)
+        return actor_of(self.request, Door.MANIFEST, self.access)
 
     def post(self, request: Request) -> Response:
         prune = request.query_params.get("prune", "")

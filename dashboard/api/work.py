@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar
 
-from django.db.models import Count, QuerySet
+from django.db.models import QuerySet
 from drf_spectacular.utils import OpenApiExample
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,8 +16,12 @@ from dashboard.api.base import EndpointSet, Objects, Rows, visible
 from dashboard.api.filters import JobFilters, PodFilters, PodGroupFilters
 from dashboard.api.objects import job_object, pod_object, podgroup_object, stamp
 from dashboard.api.schema import Form
+from dashboard.api.shelf import Shelf
+from scheduler.domain.access import Permission
 from scheduler.domain.jobs import JobAction
-from scheduler.models import ClusterState, Job, Pod, PodGroup
+from scheduler.models import Job, Pod, PodGroup
+from scheduler.models.stamps import stamp_of
+from scheduler.selectors.gangs import WAITING, PhaseCounts, pods_by_phase, standing_of
 from scheduler.services import job_changes, jobs, podgroups
 
 _EXAMPLE = OpenApiExample(
@@ -41,12 +46,18 @@ _NAMESPACED = ("namespace", "name")
 _TIMES: Mapping[str, str] = {"created": "created_at", "name": "name", "namespace": "namespace", "phase": "phase"}
 
 
-def pods_by_phase(column: str, ids: list[int]) -> dict[int, dict[str, int]]:
-    counts: dict[int, dict[str, int]] = {}
-    rows = Pod.objects.filter(**{f"{column}__in": ids}).order_by().values_list(column, "phase").annotate(number=Count("id"))
-    for owner, phase, number in rows:
-        counts.setdefault(owner, {})[phase] = number
-    return counts
+_SHELF = Shelf()
+
+
+def _objects(pods: Mapping[int, PhaseCounts], ids: list[int]) -> dict[int, dict[str, Any]]:
+    """Jobs by key; `pods` counts them by podgroup."""
+    found = Job.objects.filter(pk__in=ids).select_related("queue", "podgroup")
+    return {job.pk: job_object(job, pods.get(_podgroup_of(job), {})) for job in found}
+
+
+def _podgroup_of(job: Job) -> int:
+    """0 where it has none any more."""
+    return int(job.podgroup.pk) if hasattr(job, "podgroup") else 0
 
 
 _JOB_COMMAND = Form(shapes.JobCommandAnswer, takes=shapes.Reason, errors=(404, 409), optional_body=True)
@@ -77,19 +88,26 @@ class Jobs(EndpointSet):
     def query(self) -> QuerySet[Any]:
         return visible(Job.objects.select_related("queue", "podgroup"), self.access)
 
+    def list(self, request: Request, *_args: Any, **_kwargs: Any) -> Response:
+        if not self.wants_plain_json:
+            return self.page(self.filtered(self.query()))
+        found = self.filtered(visible(Job.objects.all(), self.access))
+        pages, rows = self.stamped(found, "podgroup__id", spec=stamp_of(Job), now=stamp_of(PodGroup))
+        pods = pods_by_phase([row["podgroup__id"] for row in rows if row["podgroup__id"]])
+        stamps = {row["id"]: (row["spec"], row["now"], pods.get(row["podgroup__id"])) for row in rows}
+        return Response(pages.text(_SHELF.texts(stamps, partial(_objects, pods))))
+
     def present(self, rows: Rows) -> Objects:
-        counts = pods_by_phase("podgroup__job_id", [job.pk for job in rows])
-        return [job_object(job, counts.get(job.pk, {})) for job in rows]
+        counts = pods_by_phase([_podgroup_of(job) for job in rows])
+        return [job_object(job, counts.get(_podgroup_of(job), {})) for job in rows]
 
     def create(self, request: Request) -> Response:
         return self.each(self._create)
 
     def _create(self, manifest: Any) -> Response:
-        with self.rehearsal():
-            made = jobs.submit_job(manifest, by=self.actor)
-            body = self.present([made.job])[0]
+        made = jobs.submit_job(manifest, by=self.actor, dry_run=self.dry_run)
         return self.saved(
-            body,
+            job_object(made.job, {"Pending": made.pods}),
             made.notices,
             created=True,
             version=made.job.resource_version,
@@ -172,7 +190,7 @@ class PodGroups(EndpointSet):
         return visible(PodGroup.objects.select_related("queue"), self.access)
 
     def present(self, rows: Rows) -> Objects:
-        counts = pods_by_phase("podgroup_id", [group.pk for group in rows])
+        counts = pods_by_phase([group.pk for group in rows])
         return [podgroup_object(group, counts.get(group.pk, {})) for group in rows]
 
     def create(self, request: Request) -> Response:
@@ -206,10 +224,12 @@ class PodGroups(EndpointSet):
         return self.answer({"message": message, "dryRun": self.dry_run})
 
     def explain(self, request: Request, namespace: str, name: str) -> Response:
-        return self.answer(explanation(self.found()))
+        found = standing_of(namespace, name)
+        if found is None or not self.access.may(Permission.VIEW, found["queue__name"]):
+            raise self.nothing_found()
+        return self.answer(explanation(found))
 
 
-_WAITING = ("Pending", "Inqueue")
 _NOT_WAITING = {
     "Running": "It runs.",
     "Unknown": "Some of its pods run, and there is no room for the rest.",
@@ -217,40 +237,23 @@ _NOT_WAITING = {
 }
 
 
-def explanation(group: PodGroup) -> dict[str, Any]:
+def explanation(gang: Mapping[str, Any]) -> dict[str, Any]:
     """Why a gang waits; its place among those that wait in its queue, by priority and age."""
-    waiting = group.phase in _WAITING
-    ahead = _ahead(group) if waiting else None
-    code = group.reason_code or ("AwaitingEvaluation" if waiting else "")
-    message = group.reason_message or ("No session has looked at it yet; the next one will." if waiting else _NOT_WAITING[group.phase])
+    waiting = gang["phase"] in WAITING
+    unseen = "No session has looked at it yet; the next one will."
     return {
-        "podgroup": str(group),
-        "phase": group.phase,
+        "podgroup": f"{gang['namespace']}/{gang['name']}",
+        "phase": gang["phase"],
         "waiting": waiting,
-        "reason": code,
-        "message": message,
-        "figures": group.reason_figures,
-        "checks": group.reason_checks,
-        "session": group.reason_session,
-        "evaluatedAt": _evaluated_at(group),
-        "position": None if ahead is None else ahead + 1,
-        "ahead": ahead,
+        "reason": gang["reason_code"] or ("AwaitingEvaluation" if waiting else ""),
+        "message": gang["reason_message"] or (unseen if waiting else _NOT_WAITING[gang["phase"]]),
+        "figures": gang["reason_figures"],
+        "checks": gang["reason_checks"],
+        "session": gang["reason_session"],
+        "evaluatedAt": stamp(gang["evaluated_at"]),
+        "position": gang["ahead"] + 1 if waiting else None,
+        "ahead": gang["ahead"] if waiting else None,
     }
-
-
-def _ahead(group: PodGroup) -> int:
-    from django.db.models import Q
-
-    others = PodGroup.objects.filter(queue=group.queue_id, phase__in=_WAITING).exclude(pk=group.pk)
-    earlier = Q(priority=group.priority, created_at__lt=group.created_at) | Q(
-        priority=group.priority, created_at=group.created_at, pk__lt=group.pk
-    )
-    return others.filter(Q(priority__gt=group.priority) | earlier).count()
-
-
-def _evaluated_at(group: PodGroup) -> str | None:
-    state = ClusterState.objects.only("last_session", "last_session_at").first()
-    return stamp(state.last_session_at) if state and group.reason_session == state.last_session else None
 
 
 class Pods(EndpointSet):

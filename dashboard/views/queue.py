@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 import yaml
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
@@ -16,7 +17,7 @@ from django.views.decorators.http import require_safe
 from dashboard.access import access, may_create_below, may_edit, may_operate, no_such_queue, page, see
 from dashboard.amounts import short_name
 from dashboard.charts import HISTORY_COLUMNS, chart, table
-from dashboard.csv_files import csv_file
+from dashboard.exports import as_csv, streamed
 from dashboard.fragments import Manner, blank_queue_row, queue_table_rows
 from dashboard.presenters import page_resources, present_queues
 from dashboard.queue_page import chosen_resource, columns, division, idle_words, resource_lines
@@ -174,7 +175,7 @@ def history_data(request: HttpRequest, name: str) -> HttpResponse:
 
 @require_safe
 @page
-def history_csv(request: HttpRequest, name: str) -> HttpResponse:
+def history_csv(request: HttpRequest, name: str) -> HttpResponseBase:
     """The same for a spreadsheet, of one resource or of all: /queues/NAME/history.csv?resource=cpu&period=1h"""
     see(request, name)
     if not Queue.objects.filter(name=name).exists():
@@ -185,4 +186,4 @@ def history_csv(request: HttpRequest, name: str) -> HttpResponse:
         return JsonResponse({"detail": str(problem)}, status=400)
     wanted = request.GET.get("resource", "")
     rows = [row for row in table(history) if wanted in ("", row["resource"])]
-    return csv_file(f"{name}-{history.span}.csv", HISTORY_COLUMNS, rows)
+    return streamed(request, as_csv(rows, HISTORY_COLUMNS), "text/csv", f"{name}-{history.span}.csv")

@@ -6,10 +6,12 @@ from collections.abc import Collection
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.db.models import Q
+from django.db import DEFAULT_DB_ALIAS
+from django.db.models import Q, QuerySet
 
 from scheduler.domain.access import EVERYTHING, ROLE_PERMISSIONS, Access, Permission, Role, scope_permissions
-from scheduler.models import Grant, Queue
+from scheduler.models import ApiToken, Grant, Queue
+from scheduler.models.prepared import Prepared, slot
 
 
 def access_of(user: Any, scopes: Collection[str] | None = None) -> Access:
@@ -25,17 +27,50 @@ def access_of(user: Any, scopes: Collection[str] | None = None) -> Access:
     return Access(granted, queue_parents() if granted else {}, limit)
 
 
+def _token_columns() -> tuple[list[str], list[str]]:
+    user = get_user_model()
+    return [field.attname for field in ApiToken._meta.concrete_fields], [field.attname for field in user._meta.concrete_fields]
+
+
+def _tokens_by_digest() -> QuerySet[Any, Any]:
+    token, user = _token_columns()
+    return ApiToken.objects.filter(digest=slot("digest")).order_by().values_list(*token, *(f"user__{name}" for name in user))
+
+
+_BY_DIGEST = Prepared(_tokens_by_digest)
+
+
+def token_with_user(digest: str) -> ApiToken | None:
+    """Asked with every request of a program, so it is prepared."""
+    row = _BY_DIGEST.row(digest=digest)
+    if row is None:
+        return None
+    token_columns, user_columns = _token_columns()
+    token = ApiToken.from_db(DEFAULT_DB_ALIAS, token_columns, row[: len(token_columns)])
+    token.user = get_user_model().from_db(DEFAULT_DB_ALIAS, user_columns, row[len(token_columns) :])
+    return token
+
+
 def _granted(user: Any) -> dict[str, frozenset[Permission]]:
-    rows = Grant.objects.filter(Q(user=user.pk) | Q(group__user=user.pk)).order_by().values_list("queue__name", "role").distinct()
+    rows = _GRANTED.rows(user=user.pk)
     granted: dict[str, frozenset[Permission]] = {}
     for queue, role in rows:
         granted[queue] = granted.get(queue, frozenset()) | ROLE_PERMISSIONS[Role(role)]
     return granted
 
 
+def _grants_of_user() -> QuerySet[Any, Any]:
+    own = Q(user=slot("user")) | Q(group__user=slot("user"))
+    return Grant.objects.filter(own).order_by().values_list("queue__name", "role").distinct()
+
+
+_GRANTED = Prepared(_grants_of_user)
+_TREE = Prepared(lambda: Queue.objects.order_by().values_list("id", "name", "parent_id"))
+
+
 def queue_parents() -> dict[str, str]:
     """The parent's name of every queue, "" for root."""
-    rows = list(Queue.objects.order_by().values_list("id", "name", "parent_id"))
+    rows = _TREE.rows()
     names = {row[0]: row[1] for row in rows}
     return {name: names.get(parent, "") for _, name, parent in rows}
 

@@ -8,6 +8,7 @@ from scheduler.admission.facts import QUEUE_ANNOTATION, Facts
 from scheduler.domain.queues import DequeueStrategy, QueueSpec, QueueState, QueueTree
 from scheduler.domain.resources import Resources, total
 from scheduler.models import Namespace, Node, Pod, PodGroup, Queue
+from scheduler.models.prepared import Prepared, slot
 from scheduler.models.workload import LIVE_PHASES
 from scheduler.selectors.trees import stored_queues, tree_of
 
@@ -68,11 +69,16 @@ def admission_scene() -> tuple[QueueTree, Facts]:
     return tree_of(queues), facts
 
 
+_NAMESPACE = Prepared(lambda: Namespace.objects.filter(name=slot("name")).order_by().values_list("name", "annotations"))
+_CHILDREN = Prepared(lambda: Queue.objects.filter(parent__name=slot("parent")).order_by().values_list("name"))
+
+
 def submission_scene(queue_names: set[str], namespace: str) -> tuple[QueueTree, Facts]:
-    """Just what is asked when work is submitted to one of these queues: three queries, whatever the size of the tree."""
-    namespaces = dict(Namespace.objects.filter(name=namespace).values_list("name", "annotations"))
+    """Just what is asked when work is submitted to one of these queues, in a few queries: of children no more than that they are there."""
+    namespaces = dict(_NAMESPACE.rows(name=namespace))
     names = queue_names | {str(annotations[QUEUE_ANNOTATION]) for annotations in namespaces.values() if annotations.get(QUEUE_ANNOTATION)}
     queues = list(Queue.objects.filter(name__in=names).select_related("parent"))
-    children = Queue.objects.filter(parent__name__in=names).select_related("parent")
+    children = [QueueSpec(name=name, parent=parent) for parent in names for (name,) in _CHILDREN.rows(parent=parent)]
     facts = Facts(states={queue.name: QueueState(queue.state) for queue in queues}, namespaces=namespaces)
-    return QueueTree(spec_of(queue) for queue in {*queues, *children}), facts
+    specs = {spec.name: spec for spec in (*children, *map(spec_of, queues))}
+    return QueueTree(specs.values()), facts

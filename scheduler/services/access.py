@@ -18,7 +18,7 @@ from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.access import Access, Forbidden, OutOfSight, Permission, Role, Scope, require_queue_change
 from scheduler.domain.queues import ROOT
 from scheduler.models import ApiToken, Grant, Queue
-from scheduler.selectors.access import access_of
+from scheduler.selectors.access import access_of, token_with_user
 from scheduler.services import audit
 from scheduler.services.actors import Actor
 
@@ -42,7 +42,7 @@ _USED_AGAIN_AFTER = timedelta(minutes=1)
 
 
 def access_for(by: Actor) -> Access:
-    return access_of(by.user, by.scopes)
+    return access_of(by.user, by.scopes) if by.access is None else by.access
 
 
 def may(user: Any, permission: Permission | str, queue: str) -> bool:
@@ -241,7 +241,7 @@ class BadToken(Exception):
 
 def token_user(secret: str) -> tuple[Any, ApiToken]:
     """Whose token it is. Raises `BadToken`. Its last use is noted, to the minute."""
-    token = ApiToken.objects.select_related("user").filter(digest=digest_of(secret)).first()
+    token = token_with_user(digest_of(secret))
     now = timezone.now()
     if token is None:
         raise BadToken("The token is not known. Was it copied whole?")

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from scheduler.domain.access import Access
+
 
 class Door(StrEnum):
     UI = "UI"
@@ -18,7 +20,10 @@ class Door(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """`user` is the account's row, None for the system itself. `scopes` are those of the token that was used, None for a person."""
+    """`user` is the account's row, None for the system itself. `scopes` are those of the token that was used, None for a person.
+
+    `access` is what this caller may do, where the one who built the actor has just read it; None where nobody has.
+    """
 
     name: str = "system"
     door: Door = Door.SYSTEM
@@ -26,6 +31,7 @@ class Actor:
     address: str = ""
     request_id: str = ""
     scopes: frozenset[str] | None = None
+    access: Access | None = None
 
 
 SYSTEM = Actor()

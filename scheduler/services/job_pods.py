@@ -52,11 +52,11 @@ def _sla(annotations: Mapping[str, str]) -> int | None:
     return int(text[:-1]) * units[text[-1]] if text[:-1].isdigit() and text[-1] in units else None
 
 
-def create_pods(tasks: Iterable[tuple[Job, Sequence[Task]]], priorities: Priorities | None = None) -> None:
-    """All pods of these tasks of these jobs, in a handful of statements."""
+def create_pods(tasks: Iterable[tuple[Job, Sequence[Task]]], priorities: Priorities | None = None) -> int:
+    """All pods of these tasks of these jobs, in a handful of statements; how many they are."""
     wanted = [(job, task, template_of(task["template"])) for job, chosen in tasks for task in chosen]
     if not wanted:
-        return
+        return 0
     known = priorities or Priorities.load()
     classes = classes_for([_class_of(job, template, known) for job, _, template in wanted])
     pods: list[Pod] = []
@@ -64,6 +64,7 @@ def create_pods(tasks: Iterable[tuple[Job, Sequence[Task]]], priorities: Priorit
         names = [f"{job.name}-{task['name']}-{index}" for index in range(task["replicas"])]
         pods += new_pods(job.podgroup, pod_class, template, task["name"], names, job.version)
     Pod.objects.bulk_create(pods, batch_size=2000)
+    return len(pods)
 
 
 def _class_of(job: Job, template: Any, priorities: Priorities) -> Any:

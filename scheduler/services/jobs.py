@@ -16,6 +16,7 @@ from scheduler.admission.workloads import check_queue_takes_work, job_verdict
 from scheduler.domain.jobs import ACTION_NAMES, COMMANDS, FINISHED, JobAction, NotPossible, Step, command, read_policies
 from scheduler.domain.queues import DEFAULT
 from scheduler.models import Command, Job, Namespace, Queue
+from scheduler.models.prepared import Prepared, slot
 from scheduler.selectors.facts import submission_scene
 from scheduler.services import access, audit
 from scheduler.services.actors import SYSTEM, Actor
@@ -30,8 +31,11 @@ __all__ = ["JobCommandResult", "Submitted", "check_job", "command_job", "submit_
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
+    """`pods` is how many were made; those of tasks that wait for others come later."""
+
     job: Job
     notices: tuple[Notice, ...] = ()
+    pods: int = 0
 
 
 def submit_job(manifest: Mapping[str, Any], *, by: Actor = SYSTEM, dry_run: bool = False) -> Submitted:
@@ -39,7 +43,7 @@ def submit_job(manifest: Mapping[str, Any], *, by: Actor = SYSTEM, dry_run: bool
     with transaction.atomic():
         share_tree()
         reading, queue, notices = _admitted(manifest, by)
-        job = _create(reading, queue, by)
+        job, pods = _create(reading, queue, by)
         audit.record(by, "SubmitJob", "Job", job.name, namespace=job.namespace, queue=queue.name, after=_summary(job))
         if dry_run:
             transaction.set_rollback(True)
@@ -47,7 +51,7 @@ def submit_job(manifest: Mapping[str, Any], *, by: Actor = SYSTEM, dry_run: bool
             want_session()
             notify.jobs_changed([str(job)])
             notify.queues_changed([job.queue.name])
-    return Submitted(job, notices)
+    return Submitted(job, notices, pods)
 
 
 def _summary(job: Job) -> dict[str, Any]:
@@ -95,9 +99,6 @@ def _admitted(manifest: Mapping[str, Any], by: Actor) -> tuple[JobManifest, Queu
     access.require_to_submit(by, job.queue if job else _where(manifest)[1])
     if violations or job is None:
         raise Rejected(violations, notices, by_state=all(item.rule_id == "queue_not_open" for item in violations))
-    namespace = job.metadata.namespace or DEFAULT
-    if Job.objects.filter(namespace=namespace, name=job.metadata.name).exists():
-        raise Rejected([_exists(namespace, job)], notices, by_state=True)
     return job, Queue.objects.get(name=job.queue), notices
 
 
@@ -106,9 +107,14 @@ def _exists(namespace: str, job: JobManifest) -> Violation:
     return Violation("already_exists", job.queue, "metadata.name", message, "choose another name")
 
 
-def _create(manifest: JobManifest, queue: Queue, by: Actor) -> Job:
+_NAMESPACE = Prepared(lambda: Namespace.objects.filter(name=slot("name")).order_by().values_list("id"))
+
+
+def _create(manifest: JobManifest, queue: Queue, by: Actor) -> tuple[Job, int]:
+    """The job, and how many pods it has. That its name is taken is found out by the database, which is asked anyway."""
     namespace = manifest.metadata.namespace or DEFAULT
-    Namespace.objects.get_or_create(name=namespace)
+    if not _NAMESPACE.rows(name=namespace):
+        Namespace.objects.get_or_create(name=namespace)
     try:
         job = Job.objects.create(
             namespace=namespace,
@@ -132,8 +138,8 @@ def _create(manifest: JobManifest, queue: Queue, by: Actor) -> Job:
         raise Rejected([_exists(namespace, manifest)], by_state=True) from error
     priorities = Priorities.load()
     create_podgroup(job, priorities)
-    create_pods([(job, first_tasks(job))], priorities)
-    return job
+    pods = create_pods([(job, first_tasks(job))], priorities)
+    return job, pods
 
 
 def _stored_task(task: TaskManifest) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from scheduler.admission.shapes import Reader
 from scheduler.domain.resources import Resources
 from scheduler.models import Decision, Pod, PodClass, PodGroup, PriorityClass
 from scheduler.models.bulk import as_parameter, execute, fetch, values_table
+from scheduler.models.prepared import Prepared
 
 RUN_SECONDS = "fumarole.io/run-seconds"
 EXIT_CODE = "fumarole.io/exit-code"
@@ -33,6 +34,9 @@ class Priority:
     preemption_policy: str = "PreemptLowerPriority"
 
 
+_PRIORITY_CLASSES = Prepared(lambda: PriorityClass.objects.order_by().values_list("name", "value", "preemption_policy", "global_default"))
+
+
 @dataclass(slots=True)
 class Priorities:
     """Priority classes by name, read once; an unknown or missing name gives the default class."""
@@ -41,7 +45,7 @@ class Priorities:
 
     @classmethod
     def load(cls) -> Priorities:
-        rows = list(PriorityClass.objects.values_list("name", "value", "preemption_policy", "global_default"))
+        rows = _PRIORITY_CLASSES.rows()
         known = {name: Priority(value, policy) for name, value, policy, _ in rows}
         default = next((Priority(value, policy) for _, value, policy, is_default in rows if is_default), Priority())
         return cls({**known, "": default})

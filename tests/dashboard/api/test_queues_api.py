@@ -221,6 +221,7 @@ def test_the_same_request_with_the_same_key_is_carried_out_once(admin: Caller):
     admin.get("queues/b/", expect=404)
     refused = admin.post("queues/", queue("root"), expect=400, **{"Idempotency-Key": "two"})
     assert admin.post("queues/", queue("root"), expect=400, **{"Idempotency-Key": "two"}) == refused
+    assert (admin.last["Idempotent-Replayed"], admin.last["Content-Type"]) == ("true", "application/problem+json")
 
 
 def test_yaml_in_and_yaml_out(admin: Caller):

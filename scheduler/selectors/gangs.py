@@ -1,0 +1,55 @@
+"""Gangs and their pods in numbers, and why a gang waits: what lists and explanations show of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+from scheduler.models import ClusterState, PodGroup
+from scheduler.models.bulk import fetch
+from scheduler.models.prepared import Prepared, slot
+from scheduler.selectors.rows import ids_parameter, one_of_ids
+
+WAITING = ("Pending", "Inqueue")
+
+PhaseCounts = dict[str, int]
+
+
+def pods_by_phase(podgroups: Collection[int]) -> dict[int, PhaseCounts]:
+    """How many pods of each of these podgroups are in which phase; podgroups without pods are left out."""
+    if not podgroups:
+        return {}
+    counts: dict[int, PhaseCounts] = {}
+    sql = f"SELECT podgroup_id, phase, count(*) FROM scheduler_pod WHERE {one_of_ids('podgroup_id')} GROUP BY podgroup_id, phase"
+    for podgroup, phase, number in fetch(sql, [ids_parameter(podgroups)]):
+        counts.setdefault(podgroup, {})[phase] = number
+    return counts
+
+
+_STANDING = (
+    "namespace", "name", "queue__name", "phase", "reason_code", "reason_message", "reason_figures", "reason_checks", "reason_session",
+    "ahead", "evaluated_at",
+)  # fmt: skip
+
+
+def _standing() -> QuerySet[Any, Any]:
+    """A gang with its reason, how many are ahead of it in its queue by priority and age, and when the last session looked at it."""
+    earlier = Q(created_at__lt=OuterRef("created_at")) | Q(created_at=OuterRef("created_at"), pk__lt=OuterRef("pk"))
+    before = Q(priority__gt=OuterRef("priority")) | Q(priority=OuterRef("priority")) & earlier
+    others = PodGroup.objects.filter(before, queue=OuterRef("queue"), phase__in=WAITING).order_by()
+    ahead = Subquery(others.values("queue").annotate(number=Count("id")).values("number"))
+    looked = ClusterState.objects.filter(pk=1, last_session=OuterRef("reason_session")).values("last_session_at")
+    found = PodGroup.objects.filter(namespace=slot("namespace"), name=slot("name")).order_by()
+    return found.annotate(ahead=Coalesce(ahead, 0), evaluated_at=Subquery(looked)).values_list(*_STANDING)
+
+
+_BY_NAME = Prepared(_standing)
+
+
+def standing_of(namespace: str, name: str) -> dict[str, Any] | None:
+    """What there is to say about why a gang waits; None where there is no such gang."""
+    row = _BY_NAME.row(namespace=namespace, name=name)
+    return None if row is None else dict(zip(_STANDING, row, strict=True))
