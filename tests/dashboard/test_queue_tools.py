@@ -86,7 +86,7 @@ class TestRemedies:
 
         answer = admin.post("/queues/vision/edit/", data)
 
-        page = answer.content.decode()
+        page = answer.getvalue().decode()
         assert 'name="deserved:nvidia.com/gpu" value="20"' in page
         assert Queue.objects.get(name="vision").resource_version == 1
 
@@ -127,12 +127,12 @@ class TestHistoryAsTable:
     def test_the_page_s_file_has_one_row_a_moment_and_resource_with_exact_quantities(self, admin: Client):
         answer = admin.get("/queues/vision/history.csv?period=1h")
 
-        rows = list(csv.DictReader(io.StringIO(answer.content.decode())))
+        rows = list(csv.DictReader(io.StringIO(answer.getvalue().decode())))
         last = {row["resource"]: row for row in rows}
         assert answer["Content-Disposition"] == 'attachment; filename="vision-1h.csv"'
         assert (last["cpu"]["allocated"], last[GPU]["allocated"], last[GPU]["deserved"]) == ("1500m", "3", "8")
         assert {
-            row["resource"] for row in csv.DictReader(io.StringIO(admin.get("/queues/vision/history.csv?resource=cpu").content.decode()))
+            row["resource"] for row in csv.DictReader(io.StringIO(admin.get("/queues/vision/history.csv?resource=cpu").getvalue().decode()))
         } == {"cpu"}
 
     @pytest.mark.parametrize(("path", "status"), [("vision/history.csv?period=2y", 400), ("nothing/history.csv", 404)])
@@ -142,7 +142,7 @@ class TestHistoryAsTable:
     def test_the_api_gives_it_too(self, admin: Client):
         answer = admin.get("/api/v1/queues/vision/history/?step=raw", headers={"Accept": "text/csv"})
 
-        (cpu, gpu) = csv.DictReader(io.StringIO(answer.content.decode()))
+        (cpu, gpu) = csv.DictReader(io.StringIO(answer.getvalue().decode()))
         assert answer["Content-Type"].startswith("text/csv")
         assert (cpu["resource"], cpu["allocated"], gpu["resource"], gpu["deserved"]) == ("cpu", "1500m", GPU, "8")
 
@@ -175,7 +175,7 @@ class TestSampleTree:
 
         answer = client.post("/queues/-/sample/", follow=True)
 
-        assert "There are queues already" in answer.content.decode()
+        assert "There are queues already" in answer.getvalue().decode()
         assert Queue.objects.count() == 3
 
     def test_who_may_not_create_queues_is_not_offered_it(self, client: Client):

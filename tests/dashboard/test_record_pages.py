@@ -38,7 +38,7 @@ def test_the_record_is_exported_as_it_is_filtered():
     as_json = signed_in("admin").get("/audit/", {"actor": "sam", "format": "json"})
     as_csv = signed_in("admin").get("/audit/", {"actor": "sam", "format": "csv"})
 
-    entries = [entry for entry in json.loads(as_json.content) if entry["reason"]]
+    entries = [entry for entry in json.loads(text(as_json)) if entry["reason"]]
     assert [entry["reason"] for entry in entries] == ["=1+1"]
     assert "'=1+1" in text(as_csv)  # no spreadsheet takes it for a formula
 

@@ -67,7 +67,7 @@ def small_cluster() -> None:
 
 
 def text(answer: Any) -> str:
-    return str(answer.content.decode())
+    return str((answer.getvalue() if answer.streaming else answer.content).decode())
 
 
 def job_names(answer: Any) -> list[str]:
