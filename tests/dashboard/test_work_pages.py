@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 
 import pytest
@@ -71,18 +70,6 @@ def test_a_submitter_begins_with_his_own_jobs(who: str, begins: str):
     answer = Client(REMOTE_ADDR="127.0.0.1").post("/accounts/login/", {"username": who, "password": PASSWORD})
 
     assert answer["Location"] == begins
-
-
-def test_every_page_leads_to_what_it_shows_in_the_api():
-    client = signed_in("admin")
-    pages = ["/", "/queues/", "/queues/vision/", *EVERYBODYS, *ADMINS]
-
-    links = {path: re.search(r'<a href="([^"]+)">View as JSON', text(client.get(path))) for path in pages}
-
-    assert [path for path, link in links.items() if link is None] == ["/jobs/-/new/"]
-    assert {link[1]: client.get(link[1], headers={"Accept": "application/json"}).status_code for link in links.values() if link} == {
-        link[1]: 200 for link in links.values() if link
-    }
 
 
 @pytest.mark.parametrize(
