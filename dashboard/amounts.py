@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from scheduler.domain.resources import is_bytes, units_per_one
@@ -50,13 +51,14 @@ def _trimmed(amount: int, per_one: int) -> str:
 
 
 def in_page_order(resources: Iterable[str]) -> list[str]:
-    """Accelerators first, then cpu, memory and the rest; pods are counted elsewhere on the page."""
+    """Accelerators first, then cpu, memory, and at last what else vendors count; pods are counted elsewhere on the page."""
     return sorted(set(resources) - {"pods"}, key=lambda name: (_rank(name), name))
 
 
+_ACCELERATOR = re.compile(r"gpu|[nthx]pu\b|fpga|neuron|gaudi|ascend|accelerator", re.IGNORECASE)
+
+
 def _rank(resource: str) -> int:
-    if "gpu" in resource.lower():
+    if "/" in resource and _ACCELERATOR.search(resource):
         return 0
-    if "/" in resource:
-        return 1
-    return {"cpu": 2, "memory": 3}.get(resource, 4)
+    return {"cpu": 1, "memory": 2}.get(resource, 4 if "/" in resource else 3)

@@ -14,7 +14,7 @@ from scheduler.selectors.queues import QueueBoard, QueueRow
 
 WIDTH, LEVEL = 1200, 64
 _GAP = 2
-_WORD = 7.2  # about how wide a letter is, to know whether a name fits
+_WORD = 8.4  # about how wide a letter is where fonts are wide, to know whether a name fits
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,7 @@ class QueueForm:
         return {
             "input": f"{quota}:{resource}",
             "field": f"{QUOTAS[quota]}.{resource}",
+            "label": _TITLES[quota],
             "title": f"{_TITLES[quota]} of {short_name(resource)}",
             "empty": _WHEN_EMPTY[quota],
             "value": self.amounts.get(resource, {}).get(quota, ""),
@@ -191,7 +192,7 @@ def _line(resource: str, quota: str, parent: str, has: Resources, others: dict[s
         "title": f"{_TITLES[quota]} {short_name(resource)}",
         "together": format_quantity(resource, together),
         "parent": parent,
-        "has": "unset" if limit is None else format_quantity(resource, limit),
+        "has": "" if limit is None else format_quantity(resource, limit),
         "over": format_quantity(resource, together - limit) if limit is not None and together > limit else "",
         "others": ", ".join(f"{name} {format_quantity(resource, amount)}" for name, amount in others.items() if amount),
         "mine": format_quantity(resource, mine),

@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from scheduler.domain.resources import Resources
 from tests.browser.server import ROOT, ConsoleServer
+from tests.dashboard.sample import add_queue
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 Opens = Callable[..., Page]
+Acts = Callable[..., Any]
 
 AXE = (ROOT / "static" / "vendor" / "axe-core" / "axe.min.js").read_text()
 PAGES = [
@@ -21,6 +24,9 @@ PAGES = [
     "/queues/?view=table",
     "/queues/?view=map",
     "/queues/?resource=gpu",
+    "/queues/?scale=absolute",
+    "/queues/?q=no-such-queue",
+    "/queues/vision/?resource=gpu",
     "/queues/language/",
     "/queues/research/",
     "/queues/batch/activity/",
@@ -32,6 +38,7 @@ PAGES = [
     "/queues/-/new/?as=yaml",
     "/queues/vision/close/",
     "/queues/research/delete/",
+    "/queues/research/farewell/",
     "/queues/-/commands/?command=suspend&queue=vision&queue=batch",
     "/components/",
     "/queues/nothing/",
@@ -79,6 +86,26 @@ def test_axe_finds_nothing_in_dialogs(signed_in: Opens, scheme: str):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_in_what_only_shows_at_times(signed_in: Opens, act: Acts, scheme: str):
+    """The rules' advice beside a form, a queue that is to be deleted, twelve resources with a long list to choose from, stale data."""
+    act(add_queue, "licensed", deserved=Resources.parse({f"example.com/licence-{number}": 1 for number in range(9)}))
+    page = signed_in("/queues/vision/edit/", color_scheme=scheme, reduced_motion="reduce")
+    page.get_by_label("Deserved of GPU").fill("26")
+    expect(page.locator("#findings .remedies").first).to_be_visible()
+    page.get_by_text("The same in a terminal").click()
+    assert violations(page) == []
+    page.goto("/queues/vision/farewell/")
+    page.get_by_role("button", name="Close vision and delete it when drained").click()
+    expect(page.get_by_role("button", name="Keep vision")).to_be_visible()
+    assert violations(page) == []
+    page.goto("/queues/?resource=all")
+    page.get_by_text("more…").click()
+    assert violations(page) == []
+    page.locator("#as-of").evaluate("strip => strip.hidden = false")
+    assert violations(page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_on_the_sign_in_page(console: ConsoleServer, new_context: Any, scheme: str):
     page = new_context(color_scheme=scheme).new_page()
     page.goto(f"{console.url}/accounts/login/")
@@ -121,13 +148,45 @@ def test_a_row_is_ticked_and_its_actions_opened_from_the_keyboard(signed_in: Ope
     expect(page.locator("#dialog").get_by_role("heading", name="default")).to_be_visible()
 
 
-@pytest.mark.parametrize(
-    "path", ["/", "/queues/", "/queues/research/", "/queues/language/", "/queues/vision/edit/", "/components/", "/queues/vision/close/"]
-)
-def test_at_360_pixels_nothing_sticks_out(signed_in: Opens, path: str):
-    page = signed_in(path, viewport={"width": 360, "height": 740})
+LONG = "x" * 253
 
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+@pytest.mark.parametrize("width", [360, 1440])
+def test_nothing_sticks_out_whatever_the_names_and_resources(signed_in: Opens, act: Acts, width: int):
+    many = Resources.parse(
+        {"cpu": 9_000_000_000, "memory": "4Ei", **{f"example.com/a-licence-of-a-vendor-{number}": 1 for number in range(10)}}
+    )
+    act(add_queue, LONG, "vision", deserved=many, capability=many)
+    page = signed_in("/components/", viewport={"width": width, "height": 740})
+
+    for path in (
+        "/",
+        "/queues/",
+        "/queues/?view=table",
+        "/queues/?resource=all",
+        "/queues/research/",
+        "/queues/vision/edit/",
+        "/components/",
+    ):
+        page.goto(path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+    for path in ("", "children/", "history/", "yaml/", "edit/", "close/", "delete/", "farewell/", "actions/"):
+        page.goto(f"/queues/{LONG}/{path}")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+
+
+def test_on_a_phone_the_state_buttons_are_in_a_sheet_at_the_bottom(signed_in: Opens):
+    page = signed_in("/queues/vision/", viewport={"width": 360, "height": 740})
+    expect(page.locator("#pill")).to_have_text("Live")
+    expect(page.get_by_role("link", name="Suspend…")).to_be_hidden()
+
+    page.get_by_role("link", name="More actions").click()
+
+    sheet = page.locator("#dialog")
+    expect(sheet.get_by_role("link", name="Suspend…")).to_be_visible()
+    box = sheet.bounding_box()
+    assert box
+    assert box["y"] + box["height"] == pytest.approx(740, abs=1)
 
 
 def test_on_a_slow_network_the_page_is_there_first_and_live_later(signed_in: Opens):

@@ -137,6 +137,7 @@ def test_a_share_of_a_device_is_shown_as_a_fraction():
 
 def test_accelerators_come_first_and_pods_not_at_all():
     assert in_page_order(["memory", "pods", "cpu", "storage", GPU, "amd.com/gpu"]) == ["amd.com/gpu", GPU, "cpu", "memory", "storage"]
+    assert in_page_order(["example.com/licence", "huawei.com/Ascend910", "cpu"]) == ["huawei.com/Ascend910", "cpu", "example.com/licence"]
     assert short_name(GPU) == "GPU"
 
 
