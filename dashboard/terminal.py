@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.http import HttpRequest
 
 
-def copies(request: HttpRequest, cli: list[str], path: str, body: Mapping[str, Any] | None = None) -> dict[str, str]:
+def copies(request: HttpRequest, cli: list[str], path: str, body: Mapping[str, Any] | None = None, method: str = "POST") -> dict[str, str]:
     """`cli` as words, `path` below the API's address; both are quoted for a shell here."""
     url = request.build_absolute_uri(f"/api/v1/{path}")
-    data = shlex.quote(json.dumps(body or {}))
+    data = f' -H "Content-Type: application/json" -d {shlex.quote(json.dumps(body or {}))}' if method == "POST" else ""
     return {
         "cli": shlex.join(["vcctl", *cli]),
-        "curl": f'curl -X POST -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" -d {data} {shlex.quote(url)}',
+        "curl": f'curl -X {method} -H "Authorization: Bearer $TOKEN"{data} {shlex.quote(url)}',
     }
+
+
+def together(orders: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Several orders, one a line."""
+    given = list(orders)
+    return {"cli": "\n".join(order["cli"] for order in given), "curl": "\n".join(order["curl"] for order in given)}
 
 
 def copies_of_manifest(request: HttpRequest, text: str, cli: list[str], path: str, method: str = "POST") -> dict[str, str]:

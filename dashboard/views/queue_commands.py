@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import shlex
 from typing import Any
+from urllib.parse import quote, urlencode
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -13,6 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
 from dashboard.access import access, may_edit, may_operate, no_such_queue, page, see
+from dashboard.terminal import copies, together
 from dashboard.views.common import actor, next_url, wants_fragment
 from scheduler.domain.access import Permission
 from scheduler.domain.lifecycle import NotAllowed, QueueCommand, command_named
@@ -81,21 +81,15 @@ def _show(request: HttpRequest, name: str, order: QueueCommand, context: Context
         "title": PROGRESS[order.verb],
         "meaning": MEANING[order.verb],
         "next": next_url(request, reverse("queue", args=[name])),
-        "copies": copies(request, name, order.verb),
+        "copies": _in_a_terminal(request, name, order.verb),
     }
     if wants_fragment(request):
         return render(request, "queues/_command.html", context)  # htmx shows only what is answered with 200
     return render(request, "queues/command.html", context, status=status)
 
 
-def copies(request: HttpRequest, name: str, verb: str) -> Context:
-    """The same order for a terminal."""
-    url = request.build_absolute_uri(f"/api/v1/queues/{name}/{verb}/")
-    body = shlex.quote(json.dumps({"reason": ""}))
-    return {
-        "cli": f"vcctl queue {verb} {shlex.quote(name)}",
-        "curl": f'curl -X POST -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" -d {body} {shlex.quote(url)}',
-    }
+def _in_a_terminal(request: HttpRequest, name: str, verb: str) -> dict[str, str]:
+    return copies(request, ["queue", verb, name], f"queues/{quote(name)}/{verb}/", {"reason": ""})
 
 
 def _carry_out(request: HttpRequest, name: str, order: QueueCommand) -> HttpResponse:
@@ -114,16 +108,35 @@ def _carry_out(request: HttpRequest, name: str, order: QueueCommand) -> HttpResp
     return HttpResponseRedirect(next_url(request, reverse("queue", args=[name])))
 
 
+def _undo_of_several(results: list[Context], order: QueueCommand) -> Context | None:
+    """Where one command leads all that were changed back to where they were."""
+    changed = [result for result in results if result["changes"]]
+    verbs = {_verb_back(order, result["before"]) for result in changed}
+    verb = verbs.pop() if len(verbs) == 1 else None
+    if not verb:
+        return None
+    query = urlencode([("command", verb), *(("queue", result["name"]) for result in changed)])
+    return {"title": PROGRESS[verb], "count": len(changed), "url": f"{reverse('queue-commands')}?{query}"}
+
+
 _BACK = {"Open": "open", "Closing": "close", "Closed": "close", "Suspended": "suspend"}
+
+
+def _verb_back(order: QueueCommand, before: str) -> str | None:
+    return "resume" if order is QueueCommand.SUSPEND and before == "Open" else _BACK.get(before)
 
 
 def _undo(outcome: CommandOutcome) -> Context | None:
     """The command that leads back to where the queue was, if there is one."""
-    before = next((change["from"] for change in outcome.queues if change["name"] == outcome.queue), "")
-    verb = "resume" if outcome.action is QueueCommand.SUSPEND and before == "Open" else _BACK.get(before)
+    before = _before(outcome)
+    verb = _verb_back(outcome.action, before)
     if not outcome.changed or not verb:
         return None
     return {"verb": verb, "title": PROGRESS[verb], "url": reverse("queue-command", args=[outcome.queue, verb]), "state": before}
+
+
+def _before(outcome: CommandOutcome) -> str:
+    return next((change["from"] for change in outcome.queues if change["name"] == outcome.queue), "")
 
 
 @require_http_methods(["GET", "POST"])
@@ -149,6 +162,8 @@ def bulk(request: HttpRequest) -> HttpResponse:
         "users": sorted({user for result in results for user in result["users"]}),
         "done": request.method == "POST",
         "next": next_url(request, reverse("queues")),
+        "undo": _undo_of_several(results, order) if request.method == "POST" else None,
+        "copies": together(_in_a_terminal(request, name, order.verb) for name in names),
     }
     return render(request, "queues/_bulk.html" if wants_fragment(request) else "queues/bulk.html", context)
 
@@ -164,6 +179,7 @@ def _one(request: HttpRequest, name: str, order: QueueCommand, reason: str, *, d
     except CommandFailed as problem:
         return result | {"message": str(problem)}
     return result | {
+        "before": _before(outcome),
         "changes": outcome.changed,
         "message": outcome.message,
         "users": outcome.users,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -11,6 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard.access import may_operate, no_such_queue, page, require_edit
+from dashboard.terminal import copies
 from dashboard.views.common import actor, wants_fragment
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.lifecycle import NotAllowed
@@ -26,7 +28,12 @@ Context = dict[str, Any]
 def delete(request: HttpRequest, name: str) -> HttpResponse:
     require_edit(request, name, "delete it")
     cascade = (request.POST if request.method == "POST" else request.GET).get("cascade") == "on"
-    context: Context = {"name": name, "cascade": cascade, "has_children": Queue.objects.filter(parent__name=name).exists()}
+    context: Context = {
+        "name": name,
+        "cascade": cascade,
+        "has_children": Queue.objects.filter(parent__name=name).exists(),
+        "copies": _in_a_terminal(request, name, cascade=cascade),
+    }
     try:
         deleted = delete_queue(name, cascade=cascade, by=actor(request), dry_run=request.method != "POST")
     except Queue.DoesNotExist:
@@ -37,6 +44,11 @@ def delete(request: HttpRequest, name: str) -> HttpResponse:
         messages.success(request, deleted.message)
         return _redirect(request, reverse("queues"))
     return _answer(request, "delete", context | {"deleted": deleted})
+
+
+def _in_a_terminal(request: HttpRequest, name: str, *, cascade: bool) -> dict[str, str]:
+    words, query = (["--cascade"], "?cascade=true") if cascade else ([], "")
+    return copies(request, ["queue", "delete", name, *words], f"queues/{quote(name)}/{query}", method="DELETE")
 
 
 def _blocked(request: HttpRequest, name: str, refusal: Rejected) -> Context:

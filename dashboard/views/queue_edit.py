@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import shlex
 from typing import Any
+from urllib.parse import quote
 
 import yaml
 from django.contrib import messages
@@ -16,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from dashboard.access import access, no_such_queue, page, require_edit
 from dashboard.presenters import page_resources
 from dashboard.queue_form import QueueForm, differences, family, form_from_manifest, form_from_post, judge, manifest_from_yaml
+from dashboard.terminal import copies_of_manifest
 from dashboard.views.common import actor
 from scheduler.admission.manifests import queue_manifest
 from scheduler.admission.violations import Rejected, Verdict, Violation
@@ -70,20 +70,15 @@ def _render(request: HttpRequest, name: str, context: Context, status: int = 200
         "parents": [{"name": row.name, "depth": row.depth} for row in board.rows if row.name != name],
         "lines": form.rows(page_resources(board)),
         "family": family(form, queue_tree()),
-        "copies": copies(request, name, context.pop("manifest", None) or form.manifest()),
+        "copies": _in_a_terminal(request, name, context.pop("manifest", None) or form.manifest()),
     }
     return render(request, "queues/form.html", context, status=status)
 
 
-def copies(request: HttpRequest, name: str, manifest: object) -> Context:
+def _in_a_terminal(request: HttpRequest, name: str, manifest: object) -> dict[str, str]:
     """The same for a terminal: what is typed so far, as a file to apply and as a request."""
-    url = request.build_absolute_uri(f"/api/v1/queues/{name}/" if name else "/api/v1/queues/")
-    body = shlex.quote(json.dumps(manifest, default=str))
-    headers = '-H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json"'
-    return {
-        "cli": f"vcctl apply -f - <<'END'\n{_as_yaml(manifest)}END",
-        "curl": f"curl -X {'PUT' if name else 'POST'} {headers} -d {body} {shlex.quote(url)}",
-    }
+    path, method = (f"queues/{quote(name)}/", "PUT") if name else ("queues/", "POST")
+    return copies_of_manifest(request, _as_yaml(manifest), ["apply", "-f", "-"], path, method)
 
 
 def _given(request: HttpRequest, name: str) -> tuple[QueueForm, object, str]:
@@ -166,6 +161,6 @@ def check(request: HttpRequest) -> HttpResponse:
         "family": family(form, tree),
         "live": True,
         "as_yaml": request.POST.get("as") == "yaml",
-        "copies": copies(request, name, manifest if manifest is not None else form.manifest()),
+        "copies": _in_a_terminal(request, name, manifest if manifest is not None else form.manifest()),
     }
     return render(request, "queues/_findings.html", context)

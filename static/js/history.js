@@ -2,6 +2,8 @@
 
 import uPlot from "../vendor/uplot/uPlot.esm.js";
 
+import { CLOCK } from "./times.js";
+
 const holder = document.getElementById("history");
 const value = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const BAND = 10;
@@ -18,8 +20,8 @@ const COLOURS = { Open: "--open", Closing: "--closing", Closed: "--closed", Susp
 
 function clock(at, span) {
   const when = new Date(at * 1000);
-  const time = when.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false });
-  return span > 90_000 ? `${when.toLocaleDateString([], { day: "numeric", month: "short" })} ${time}` : time;
+  const time = when.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", ...CLOCK });
+  return span > 90_000 ? `${when.toLocaleDateString([], { day: "numeric", month: "short", timeZone: CLOCK.timeZone })} ${time}` : time;
 }
 
 function bands(states) {
@@ -87,7 +89,7 @@ function keys(data) {
   list.className = "marks";
   for (const { at, actor, action, message } of data.markers.slice(-8).reverse()) {
     const item = document.createElement("li");
-    item.textContent = `${new Date(at * 1000).toLocaleTimeString([], { hour12: false })} ${action} by ${actor || "the system"}: ${message}`;
+    item.textContent = `${new Date(at * 1000).toLocaleTimeString([], CLOCK)} ${action} by ${actor || "the system"}: ${message}`;
     list.append(item);
   }
   return list;
@@ -97,7 +99,7 @@ function empty(since) {
   const words = document.createElement("p");
   words.className = "empty";
   words.textContent = since
-    ? `Collecting since ${new Date(since * 1000).toLocaleTimeString([], { hour12: false })}; the first points appear in a minute.`
+    ? `Collecting since ${new Date(since * 1000).toLocaleTimeString([], CLOCK)}; the first points appear in a minute.`
     : "Nothing has been collected yet; the first points appear a minute after the first session.";
   holder.replaceChildren(words);
 }

@@ -1,8 +1,10 @@
 // The connection pill: Live, Reconnecting, Stale since when. What is stale is greyed and dated, so that nobody takes it for live.
 
+import { CLOCK } from "./times.js";
+
 const WORDS = { connecting: "Connecting", live: "Live", reconnecting: "Reconnecting", "signed-out": "Signed out" };
 
-const clock = (time) => new Date(time).toLocaleTimeString([], { hour12: false });
+const clock = (time) => new Date(time).toLocaleTimeString([], CLOCK);
 
 export function showConnection(live, pill) {
   const text = pill.querySelector(".pill-text");

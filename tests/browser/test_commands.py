@@ -191,9 +191,14 @@ def test_several_queues_at_once_each_with_its_own_result(signed_in: Opens):
 
     expect(dialog(page)).to_contain_text("2 of 3 changed")
     expect(dialog(page).locator('li[data-key="serving"]')).to_contain_text("already Suspended")
-    dialog(page).get_by_role("link", name="Close").click()
     for name in ("vision", "language"):
         expect(badge(page, name)).to_have_text("Suspended")
+    dialog(page).get_by_role("link", name="Undo: resume 2 again…").click()
+    dialog(page).get_by_role("button", name="Resume 2 queues").click()
+    expect(dialog(page)).to_contain_text("2 of 2 changed")
+    for name in ("vision", "language"):
+        expect(badge(page, name)).to_have_text("Open")
+    expect(badge(page, "serving")).to_have_text("Suspended")
 
 
 def test_the_same_without_javascript(signed_in: Opens):

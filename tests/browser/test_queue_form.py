@@ -72,8 +72,8 @@ def test_what_is_typed_can_be_copied_for_a_terminal(signed_in: Opens):
     page.get_by_text("The same in a terminal").click()
     page.get_by_label("Weight").fill("7")
 
-    expect(page.locator("#form-cli")).to_contain_text("weight: 7")
-    expect(page.locator("#form-curl")).to_contain_text('"weight": 7')
+    expect(page.locator("#copy-cli")).to_contain_text("weight: 7")
+    expect(page.locator("#copy-curl")).to_contain_text("weight: 7")
     expect(page.get_by_role("button", name="Copy as CLI")).to_be_visible()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import shlex
 from typing import Any
 
@@ -105,17 +104,25 @@ class TestCopies:
         answer = admin.post("/queues/-/check/", {"name": "it's", "parent": "research", "weight": "2", "deserved:cpu": "4"})
 
         copies = answer.context["copies"]
-        document = copies["cli"].split("\n", 1)[1].removesuffix("END")
-        assert yaml.safe_load(document)["spec"]["deserved"] == {"cpu": "4"}
-        words = shlex.split(copies["curl"])
-        assert words[:3] == ["curl", "-X", "POST"]
-        assert json.loads(words[words.index("-d") + 1])["metadata"]["name"] == "it's"
-        assert words[-1].endswith("/api/v1/queues/")
+        for text in copies.values():
+            document = text.split("<<'END'\n", 1)[1].removesuffix("END")
+            assert yaml.safe_load(document)["metadata"]["name"] == "it's"
+        assert copies["cli"].startswith("vcctl apply -f - <<'END'")
+        assert "curl -X POST" in copies["curl"]
 
     def test_a_change_is_put_to_the_queue_itself(self, admin: Client):
         answer = admin.get("/queues/vision/edit/")
 
-        assert shlex.split(answer.context["copies"]["curl"])[-1].endswith("/api/v1/queues/vision/")
+        assert "curl -X PUT" in answer.context["copies"]["curl"]
+        assert "/api/v1/queues/vision/ <<'END'" in answer.context["copies"]["curl"]
+
+    def test_deleting_and_several_at_once_have_theirs(self, admin: Client):
+        deleting = admin.get("/queues/vision/delete/?cascade=on").context["copies"]
+        several = admin.get("/queues/-/commands/?command=suspend&queue=vision&queue=language").context["copies"]
+
+        assert deleting["cli"] == "vcctl queue delete vision --cascade"
+        assert shlex.split(deleting["curl"])[:3] == ["curl", "-X", "DELETE"]
+        assert several["cli"].splitlines() == ["vcctl queue suspend language", "vcctl queue suspend vision"]
 
 
 class TestHistoryAsTable:
