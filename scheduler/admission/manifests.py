@@ -122,10 +122,13 @@ def name_of(manifest: object) -> str:
     return name if isinstance(name, str) else ""
 
 
-def read_queue(manifest: object, old: QueueSpec | None = None, *, imported: bool = False) -> Reading[QueueReading]:
+def read_queue(
+    manifest: object, old: QueueSpec | None = None, *, imported: bool = False, stored_state: object = ""
+) -> Reading[QueueReading]:
     """A Queue manifest, with defaults filled in. `old` is the stored queue when this is an update.
 
-    `imported` takes any `status.state` that comes without a `spec.state` as what another system had stored.
+    `imported` takes any `status.state` that comes without a `spec.state` as what another system had stored; `stored_state` is the one
+    that an update finds there, which it may carry on whatever it is.
     """
     reader = Reader(queue=shown(name_of(manifest)))
     if not isinstance(manifest, Mapping):
@@ -135,9 +138,16 @@ def read_queue(manifest: object, old: QueueSpec | None = None, *, imported: bool
     check_kind(reader, whole, "Queue", SCHEDULING_VERSIONS)
     metadata = read_metadata(reader, whole)
     spec = _read_spec(reader, _spec_with_defaults(whole, old), metadata, old)
-    wish, sets_state, is_unknown = _read_state(reader, whole, metadata, old, imported)
+    carried = whole if old is None or state_of(whole) != stored_state else {**whole, "status": None}
+    wish, sets_state, is_unknown = _read_state(reader, carried, metadata, old, imported)
     value = QueueReading(replace(spec, state=wish), sets_state, is_unknown, metadata.uid, metadata.resource_version)
     return Reading(value if metadata.name else None, tuple(reader.violations), tuple(reader.notices))
+
+
+def state_of(manifest: object) -> object:
+    """The `status.state` of a manifest as it stands there, "" where there is none."""
+    status = manifest.get("status") if isinstance(manifest, Mapping) else None
+    return status.get("state", "") if isinstance(status, Mapping) else ""
 
 
 def _spec_with_defaults(manifest: Mapping[str, object], old: QueueSpec | None) -> object:

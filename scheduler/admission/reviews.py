@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from scheduler.admission.defaults import Defaults, job_defaults, podgroup_defaults, queue_defaults
 from scheduler.admission.facts import Facts
-from scheduler.admission.manifests import name_of, read_queue
+from scheduler.admission.manifests import name_of, read_queue, state_of
 from scheduler.admission.queues import check_delete, verdict_on
 from scheduler.admission.shapes import shown
 from scheduler.admission.violations import Verdict, Violation
@@ -79,11 +79,16 @@ def _update_queue(request: Request, tree: QueueTree, facts: Facts) -> Verdict:
     if old is None:
         return Verdict((Violation("queue_not_found", name, "metadata.name", f"There is no queue {shown(name)} to change."),))
     known = tree if old.name in tree else tree.with_queue(old)
-    return verdict_on(read_queue(request.new, old), known, facts, old)
+    return verdict_on(read_queue(request.new, old, stored_state=state_of(request.old)), known, facts, old)
 
 
 def _delete_queue(request: Request, tree: QueueTree, facts: Facts) -> Verdict:
-    return check_delete(request.name or name_of(request.old) or name_of(request.new), tree, facts)
+    name = request.name or name_of(request.old) or name_of(request.new)
+    if not name:
+        return Verdict(
+            (Violation("name_required", "", "name", "The request names no queue to delete: it has neither name nor oldObject."),)
+        )
+    return check_delete(name, tree, facts)
 
 
 _REVIEWS: dict[str, dict[str, _Review]] = {

@@ -104,6 +104,23 @@ def test_an_update_is_compared_with_the_old_object(client: Client):
     assert causes(refused) == ["self_parent"]
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "allowed"), [("Odd", "Odd", True), ("Open", "Odd", False), ("Odd", "Odder", False), ("Odd", "Closed", True)]
+)
+def test_an_update_may_carry_on_the_state_that_is_stored(client: Client, before: str, after: str, allowed: bool):
+    queue("a")
+    old, new = ({**manifest("a", weight=weight), "status": {"state": state}} for weight, state in ((1, before), (2, after)))
+
+    response = answer(client, "queues", review("queues", "UPDATE", new, old))
+
+    assert response["allowed"] is allowed, response
+    assert allowed or causes(response) == ["invalid_state"]
+
+
+def test_a_deletion_that_names_nothing_is_refused(client: Client):
+    assert causes(answer(client, "queues", review("queues", "DELETE", None, None))) == ["name_required"]
+
+
 def test_a_change_of_state_below_a_closed_queue_is_refused(client: Client):
     queue("p", state="Closed")
     queue("c", "p", state="Closed")

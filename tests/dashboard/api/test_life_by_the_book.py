@@ -23,12 +23,33 @@ COMMANDS = ["Open", "Close", "Suspend", "Resume"]
 _PARTS = ("capability", "deserved", "guarantee")
 
 
+def a_job(name: str, queue: str) -> tuple[str, str, dict[str, Any]]:
+    return "jobs", "spec.queue", job(name, queue)
+
+
+def a_podgroup(name: str, queue: str) -> tuple[str, str, dict[str, Any]]:
+    return "podgroups", "spec.queue", {"metadata": {"name": name, "namespace": "default"}, "spec": {"queue": queue, "minMember": 1}}
+
+
+def a_bare_pod(name: str, queue: str) -> tuple[str, str, dict[str, Any]]:
+    metadata = {"name": name, "namespace": "default", "annotations": {QUEUE_ANNOTATION: queue}}
+    return (
+        "pods",
+        f"metadata.annotations[{QUEUE_ANNOTATION}]",
+        {"metadata": metadata, "spec": {"schedulerName": "volcano", "containers": []}},
+    )
+
+
+QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
+WORK = (a_job, a_job, a_podgroup, a_bare_pod)
+
+
 class Life:
     """One installation and the book kept beside it. Each step asks the webhook, then the API, and compares both with the book."""
 
     def __init__(self, admin: Caller, seed: int) -> None:
         self.admin, self.dice, self.book = admin, random.Random(seed), Book()
-        self.jobs: dict[str, str] = {}
+        self.work: dict[str, str] = {}  # the path of what lives, and its queue
         self.number = 0
         self.webhook = Client()
 
@@ -173,24 +194,25 @@ class Life:
     # Work.
 
     def submit(self) -> None:
-        name = self.dice.choice([self.any_queue(), self.any_queue(), self.any_queue(), "ghost"])
-        expected = {(rule, "spec.queue") for rule in self.book.work_refusals(name)}
+        queue = self.dice.choice([self.any_queue(), self.any_queue(), self.any_queue(), "ghost"])
         self.number += 1
-        asked = job(f"j{self.number}", name)
-        assert self.ask_webhook("CREATE", asked, None, "jobs") == expected
-        self.expect_answer(201, self.admin.ask("POST", "jobs/", asked), expected)
+        kind, field, asked = self.dice.choice(WORK)(f"w{self.number}", queue)
+        expected = {(rule, field) for rule in self.book.work_refusals(queue)}
+        assert self.ask_webhook("CREATE", asked, None, kind) == expected
+        self.expect_answer(201, self.admin.ask("POST", f"{kind}/", asked), expected)
         if not expected:
-            self.jobs[f"j{self.number}"] = name
-            self.book.live[name] = self.book.live.get(name, 0) + 1
+            self.work[f"{kind}/default/w{self.number}/"] = queue
+            self.book.live[queue] = self.book.live.get(queue, 0) + 1
 
     def finish(self) -> None:
-        if not self.jobs:
+        if not self.work:
             return
-        name = self.dice.choice(sorted(self.jobs))
-        queue = self.jobs.pop(name)
-        verb = self.dice.choice(["cancel", "suspend"])
-        self.admin.post(f"jobs/default/{name}/{verb}/")
-        self.book.live[queue] -= 1
+        path = self.dice.choice(sorted(self.work))
+        if path.startswith("jobs/"):
+            self.admin.post(path + self.dice.choice(["cancel/", "suspend/"]))
+        else:
+            self.admin.delete(path)
+        self.book.live[self.work.pop(path)] -= 1
 
     def delete(self) -> None:
         name, cascade = self.any_queue(), self.dice.random() < 0.5
