@@ -8,10 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import yaml
 from django.core.cache import cache
 from django.test import Client
 
-from scheduler.models import Command
+from scheduler.models import Command, Queue
+from scheduler.services.states import refresh_states
 from tests.dashboard.api.conftest import Caller, job, node
 from tests.dashboard.reviews import answer, review
 from tests.oracles.queue_book import DEFAULT, ROOT, Amounts, Book, Entry
@@ -256,3 +258,23 @@ def live_by_the_book(admin: Caller, seed: int, steps: int) -> None:
         life.book.total = {"cpu": 16, "nvidia.com/gpu": 8}
     for _ in range(steps):
         life.step()
+
+
+@pytest.mark.parametrize("seed", range(200, 204))
+def test_what_is_exported_and_applied_elsewhere_is_the_same_tree(admin: Caller, seed: int):
+    life = Life(admin, seed)
+    for _ in range(25):
+        life.dice.choice([life.create, life.create, life.move, life.command])()
+    told = [admin.get(f"queues/{name}/") for name in sorted(life.book.queues)]
+    exported = admin.get("queues/root/export/", Accept="application/yaml")
+
+    root = Queue.objects.get(name=ROOT)
+    Queue.objects.exclude(pk=root.pk).update(parent=root)
+    Queue.objects.exclude(name__in=(ROOT, DEFAULT)).delete()
+    Queue.objects.update(wish="Open", capability={}, deserved={}, guarantee={})
+    refresh_states()
+    admin.apply(yaml.safe_dump_all(exported))
+
+    life.compare()
+    again = [admin.get(f"queues/{name}/") for name in sorted(life.book.queues)]
+    assert [(row["metadata"]["name"], row["spec"]) for row in again] == [(row["metadata"]["name"], row["spec"]) for row in told]
