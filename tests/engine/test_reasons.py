@@ -215,6 +215,7 @@ def test_a_busy_cluster():
     found = explained(NO_RECLAIM, nodes=[node("n1")], queues=[queue("default")], jobs=jobs)
 
     assert (found.code, found.message) == (ReasonCode.CLUSTER_BUSY, "Needs 3 cpu at once; the cluster has 2 free of 8. 1 short.")
+    assert (found.figures["need"], found.figures["limit"], found.figures["used"], found.figures["short"]) == (3000, 8000, 6000, 1000)
 
 
 def test_a_cluster_that_takes_in_no_more_jobs():
@@ -240,7 +241,8 @@ def test_behind_others_in_a_strict_line():
     jobs = [job("first", cpu=3, created=1.0), job("new", cpu=1, created=2.0), job("last", cpu=1, created=3.0)]
     given = {"nodes": [node("n1", cpu=2), node("n2", cpu=2)], "queues": [queue("default", fifo=True)], "jobs": jobs}
 
-    assert explained(NO_RECLAIM, **given).figures == {"position": 2, "queue": "default"}
+    found = explained(NO_RECLAIM, **given)
+    assert (found.code, found.figures) == (ReasonCode.BEHIND_OTHERS, {"position": 2, "queue": "default"})
     assert explained(NO_RECLAIM, "last", **given).figures["position"] == 3
 
 
