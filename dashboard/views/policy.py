@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from django.contrib import messages
@@ -17,7 +18,7 @@ from scheduler.admission.violations import Rejected
 from scheduler.domain.access import Forbidden, Permission
 from scheduler.domain.queues import ROOT
 from scheduler.models import ClusterState, PolicyVersion
-from scheduler.services.policies import DEFAULT_VERSION, check_policy, policy_text, replace_policy
+from scheduler.services.policies import DEFAULT_VERSION, check_policy, policy_text, policy_version, replace_policy
 from scheduler.services.versions import Stale
 
 Context = dict[str, Any]
@@ -47,19 +48,16 @@ def _context(request: HttpRequest, state: ClusterState, text: str) -> Context:
 
 
 def _history(state: ClusterState) -> list[Context]:
-    """The newest first, each with how many lines it changed against the one before it."""
-    versions = list(PolicyVersion.objects.order_by("-pk")[: _HISTORY + 1])
-    texts = [version.text for version in versions][1:]
-    shown = versions[:_HISTORY]
+    """The newest first, each with how many lines it changed against the one before it. It all began with the built-in one."""
+    built_in = policy_version(DEFAULT_VERSION)
+    versions = [*PolicyVersion.objects.order_by("-pk")[: _HISTORY + 1], *([built_in] if built_in else [])]
     return [
-        {"row": version, "is_current": version.pk == state.policy_id, **_counts(texts[place] if place < len(texts) else None, version.text)}
-        for place, version in enumerate(shown)
+        {"row": version, "is_current": version.pk == state.policy_id, **_counts(before.text, version.text)}
+        for version, before in list(pairwise(versions))[:_HISTORY]
     ]
 
 
-def _counts(before: str | None, after: str) -> Context:
-    if before is None:
-        return {"added": None, "removed": None}
+def _counts(before: str, after: str) -> Context:
     lines = line_differences(before, after)
     return {"added": sum(line.kind == "added" for line in lines), "removed": sum(line.kind == "removed" for line in lines)}
 
@@ -99,13 +97,14 @@ def version(request: HttpRequest, number: int) -> HttpResponse:
     """An earlier policy, against the one in force, with the button that brings it back."""
     if not access(request).may_anywhere(Permission.VIEW):
         raise Forbidden(Permission.VIEW, ROOT, "see the policy")
-    found = PolicyVersion.objects.filter(pk=number).first()
+    found = policy_version(number)
     if found is None:
         return render(request, "404.html", {"missing": f"There is no policy {number}."}, status=404)
     state = ClusterState.objects.select_related("policy").get(pk=1)
     context = {
         "row": found,
-        "is_current": state.policy_id == found.pk,
+        "is_current": (state.policy_id or DEFAULT_VERSION) == found.pk,
+        "is_built_in": found.pk == DEFAULT_VERSION,
         "version": state.policy_id or DEFAULT_VERSION,
         "lines": line_differences(policy_text(state), found.text),
         "may_edit": access(request).is_cluster_admin,

@@ -39,6 +39,13 @@ def policy_text(state: ClusterState) -> str:
     return default_policy_text() if state.policy is None else state.policy.text
 
 
+def policy_version(number: int) -> PolicyVersion | None:
+    """A policy that is or was in force; `DEFAULT_VERSION` is the built-in one, which no row holds."""
+    if number == DEFAULT_VERSION:
+        return PolicyVersion(pk=DEFAULT_VERSION, text=default_policy_text())
+    return PolicyVersion.objects.filter(pk=number).first()
+
+
 def check_policy(text: str) -> PolicyReading:
     """Raises `Rejected` with every problem and its place."""
     try:

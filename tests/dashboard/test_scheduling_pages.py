@@ -95,3 +95,16 @@ def test_a_policy_that_somebody_else_changed_meanwhile_is_not_overwritten():
 def test_only_a_cluster_admin_changes_the_policy():
     assert signed_in("ruth").post("/policy/", {"text": GOOD, "do": "save"}).status_code == 403
     assert not PolicyVersion.objects.exists()
+
+
+def test_the_first_policy_of_ones_own_can_be_taken_back_too():
+    client = signed_in("admin")
+    built_in = policy_text(ClusterState.objects.get(pk=1))
+    client.post("/policy/", {"text": GOOD, "do": "save", "version": "0"})
+
+    page = client.get("/policy/0/")
+    client.post("/policy/", {"text": page.context["row"].text, "do": "save", "version": str(PolicyVersion.objects.get().pk)})
+
+    assert "Go back to this policy" in text(page)
+    assert "/policy/0/" in text(client.get("/policy/"))
+    assert policy_text(ClusterState.objects.select_related("policy").get(pk=1)) == built_in

@@ -1,0 +1,231 @@
+"""Both walks of docs/how-to/first-ten-minutes-*.md, click by click, as somebody new would go them, on a whole installation.
+
+WALK_PICTURES=docs/images python -m pytest tests/browser/test_walks.py     takes the pictures of the documents on the way
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import sign_in
+from tests.running import BASE, PATIENCE_SECONDS, Running, clean_environment
+
+pytestmark = pytest.mark.browser
+PATIENCE = PATIENCE_SECONDS * 1000
+NEW_PASSWORD = "a long first password"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with Running(tmp_path_factory.mktemp("walk") / "var", demo=True) as running:
+        running.wait_until_sessions_run()
+        yield running
+
+
+def opened(browser: Browser, site: Running, name: str) -> Page:
+    """Signed in by the form, in a browser of its own."""
+    password = (site.var / "admin-password").read_text().strip() if name == "admin" else NEW_PASSWORD
+    context = browser.new_context(base_url=site.address, viewport={"width": 1280, "height": 860})
+    context.set_default_timeout(PATIENCE)
+    page = context.new_page()
+    page.goto("/")
+    sign_in(page, name, password)
+    expect(page.locator("#pill")).to_have_text("Live", timeout=PATIENCE)
+    return page
+
+
+def picture(page: Page, name: str, part: str = "") -> None:
+    folder = os.environ.get("WALK_PICTURES")
+    if folder:
+        page.wait_for_timeout(500)
+        (page.locator(part) if part else page).screenshot(path=Path(folder) / f"walk-{name}.png")
+
+
+def heading(page: Page) -> Any:
+    return page.get_by_role("heading", level=1)
+
+
+def go(page: Page, name: str) -> None:
+    page.get_by_role("navigation", name="Main").get_by_role("link", name=name).click()
+
+
+def test_the_first_ten_minutes_of_an_admin(site: Running, browser: Browser, tmp_path: Path):
+    page = opened(browser, site, "admin")
+    expect(heading(page)).to_have_text("Overview")
+    _look_at_nodes(page)
+    _give_rights(page)
+    _find_what_waits(page)
+    _take_a_node_out(page)
+    _change_the_rules(page)
+    _stop_everything(page, site, tmp_path)
+    page.context.close()
+
+
+def _look_at_nodes(page: Page) -> None:
+    go(page, "Nodes")
+    page.get_by_role("link", name="Heat map").click()
+    expect(page.locator(".lies, #nodes").first).to_contain_text("free")
+    picture(page, "nodes")
+
+
+def _give_rights(page: Page) -> None:
+    for name, role, queue in (("ruth", "admin", "research"), ("sam", "submitter", "vision")):
+        go(page, "Users")
+        page.get_by_role("link", name="New account").click()
+        page.get_by_label("Name", exact=True).fill(name)
+        page.get_by_label("First password").fill(NEW_PASSWORD)
+        page.get_by_role("button", name="Make the account").click()
+        page.get_by_label("Grant", exact=True).select_option(role)
+        page.get_by_label("On", exact=True).select_option(queue)
+        page.get_by_role("button", name="Grant").click()
+        expect(page.get_by_text(f"{name} is {role} on {queue} and below.")).to_be_visible()
+    go(page, "Users")
+    page.get_by_role("link", name="Roles by queue").click()
+    page.locator("select[name=queue]").first.select_option("vision")
+    page.get_by_role("button", name="Show").click()
+    expect(page.get_by_role("row", name=re.compile("ruth"))).to_contain_text("inherited from research")
+    picture(page, "roles")
+
+
+def _find_what_waits(page: Page) -> None:
+    go(page, "Jobs")
+    page.get_by_role("link", name="Waiting", exact=True).click()
+    expect(page.locator(".job-table tbody tr").first).to_be_visible(timeout=PATIENCE)
+    page.get_by_role("searchbox", name="Filter jobs").fill("state:waiting queue:research/* gpu>=8")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("link", name="Remove gpu>=8")).to_be_visible()
+    picture(page, "jobs")
+    page.get_by_text("Views").click()
+    page.get_by_label("Keep this view as").fill("research waits")
+    page.get_by_label("offer it to everybody").check()
+    page.get_by_role("button", name="Keep", exact=True).click()
+    expect(page.get_by_text("The view “research waits” is kept")).to_be_visible()
+    page.goto("/jobs/?q=state:running+queue:sandbox")
+    page.locator('input[name="job"]:enabled').first.check(timeout=PATIENCE)
+    page.get_by_role("button", name="Suspend…").click()
+    page.get_by_role("button", name="Suspend 1 job").click()
+    expect(heading(page)).to_have_text("Suspend: 1 of 1 done", timeout=PATIENCE)
+
+
+def _take_a_node_out(page: Page) -> None:
+    go(page, "Nodes")
+    page.get_by_role("link", name="gpu-small-01").click()
+    page.get_by_role("link", name="Drain…").click()
+    expect(page.locator("#dialog")).to_contain_text("pods evicted")
+    page.locator("#dialog").get_by_role("button", name="Drain gpu-small-01").click()
+    page.get_by_role("link", name="Uncordon…").click()
+    page.locator("#dialog").get_by_role("button", name="Uncordon gpu-small-01").click()
+    expect(page.get_by_role("link", name="Cordon…")).to_be_visible()
+
+
+def _change_the_rules(page: Page) -> None:
+    go(page, "Policy")
+    text = page.locator("#text").input_value()
+    page.locator("#text").fill(text.replace("allocate", "allocate, dance", 1))
+    page.get_by_role("button", name="Check").click()
+    expect(page.locator("#verdict")).to_contain_text("dance")
+    page.locator("#text").fill(text.replace(", backfill", "", 1))
+    page.get_by_role("button", name="Check").click()
+    expect(page.locator("#verdict")).to_contain_text("It can be used")
+    picture(page, "policy")
+    page.get_by_role("button", name="Put in force").click()
+    page.locator(".history-list").get_by_role("link").last.click()
+    page.get_by_role("button", name="Go back to this policy").click()
+    expect(page.locator("#text")).to_have_value(text)
+
+
+def _stop_everything(page: Page, site: Running, folder: Path) -> None:
+    go(page, "Sessions")
+    page.get_by_role("link", name="Pause scheduling…").click()
+    page.locator("#dialog").get_by_label("Reason").fill("a walk")
+    page.locator("#dialog").get_by_role("button", name="Pause scheduling").click()
+    expect(page.get_by_text("Scheduling is paused by admin: “a walk”")).to_be_visible()
+    picture(page, "paused")
+    page.get_by_role("link", name="Resume scheduling…").click()
+    page.locator("#dialog").get_by_role("button", name="Resume scheduling").click()
+    page.get_by_role("link", name="Decided something").click()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="save").first.click()
+    download.value.save_as(folder / "session.json")
+    run = subprocess.run(
+        [sys.executable, "manage.py", "simulate", str(folder / "session.json")],
+        cwd=BASE, env=clean_environment(site.var, site.port), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    go(page, "Activity")
+    page.get_by_role("link", name="Audit log").click()
+    page.get_by_label("Who").fill("admin")
+    page.get_by_role("button", name="Filter").click()
+    expect(page.locator(".audit-table")).to_contain_text("a walk")
+
+
+def test_the_first_ten_minutes_of_a_submitter(site: Running, browser: Browser):
+    """After the walk of the admin, who made the account."""
+    page = opened(browser, site, "sam")
+    expect(page).to_have_url(re.compile(r"/jobs/\?q=user(:|%3A)me"))
+    _submit(page)
+    _see_why_it_waits(page)
+    _stop_and_clone(page)
+    _use_a_token(page, site)
+    page.context.close()
+
+
+def _submit(page: Page) -> None:
+    page.get_by_role("link", name="Submit a job").first.click()
+    expect(page.locator(".choice")).to_have_count(1)
+    page.get_by_label("Name", exact=True).fill("first")
+    page.get_by_label("Command").fill("sleep 600")
+    page.get_by_role("button", name="Check").click()
+    expect(page.locator("#verdict h2")).to_have_text(re.compile("Starts now|Waits|Starts when"))
+    picture(page, "submit")
+    page.get_by_role("button", name="Submit").click()
+    expect(heading(page)).to_have_text("first")
+
+
+def _see_why_it_waits(page: Page) -> None:
+    page.goto("/jobs/-/new/")
+    page.get_by_label("Name", exact=True).fill("large")
+    page.get_by_label("Pods").fill("5")
+    page.get_by_label("Needed to start").fill("5")
+    page.get_by_label("GPU").fill("8")
+    page.get_by_role("button", name="Submit").click()
+    card = page.get_by_role("region", name="Why it waits")
+    expect(card).to_contain_text("in session", timeout=PATIENCE)
+    expect(card).to_contain_text(re.compile(r"\d+(st|nd|rd|th) of \d+ in"))
+    picture(page, "job")
+    card.get_by_text(re.compile(r"All \d+ checks")).click()
+    expect(page.get_by_role("region", name="Checks")).to_contain_text("short")
+    page.get_by_role("link", name="Timeline").click()
+    expect(page.locator(".timeline")).to_contain_text("waiting")
+
+
+def _stop_and_clone(page: Page) -> None:
+    for verb, state in (("Suspend", "Suspended"), ("Resume", "Pending|Inqueue|Running"), ("Cancel", "Cancelled")):
+        page.get_by_role("link", name=f"{verb}…").click()
+        page.locator("#dialog").get_by_role("button", name=f"{verb} large").click()
+        expect(page.locator(".queue-head .phase")).to_have_text(re.compile(state), timeout=PATIENCE)
+    page.get_by_role("link", name="Clone").click()
+    expect(page.get_by_label("Name", exact=True)).to_have_value("large-2")
+
+
+def _use_a_token(page: Page, site: Running) -> None:
+    page.goto("/account/")
+    page.get_by_label("A new one, for").fill("laptop")
+    page.get_by_label("and submit jobs, and stop your own").check()
+    page.get_by_role("button", name="Make a token").click()
+    token = re.search(r"fum_\S+", page.locator("#new-token").inner_text())
+    assert token is not None
+    environment = {**clean_environment(site.var, site.port), "VCCTL_SERVER": site.address, "VCCTL_TOKEN": token[0]}
+    command = [sys.executable, "-m", "dashboard.cli", "job", "list"]
+    listed = subprocess.run(command, cwd=BASE, env=environment, capture_output=True, text=True, check=False)
+    assert listed.returncode == 0, listed.stderr
+    assert "first" in listed.stdout
