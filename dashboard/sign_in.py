@@ -19,6 +19,11 @@ class SignIn(LoginView):
     authentication_form = SignInForm
     redirect_authenticated_user = True
 
+    def get_redirect_url(self) -> str:
+        """Whoever opened the bare address asked for no page in particular."""
+        wanted = super().get_redirect_url()
+        return "" if wanted == reverse("overview") else wanted
+
     def get_default_redirect_url(self) -> str:
         """Who runs queues begins with the overview, who submits to them with his own jobs."""
         mine = access_of(self.request.user)

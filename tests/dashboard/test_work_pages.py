@@ -66,10 +66,17 @@ def test_pages_for_nobody_lead_to_the_sign_in():
 
 
 @pytest.mark.parametrize(("who", "begins"), [("admin", "/"), ("ruth", "/"), ("sam", "/jobs/?q=user:me"), ("vera", "/")])
-def test_a_submitter_begins_with_his_own_jobs(who: str, begins: str):
-    answer = Client(REMOTE_ADDR="127.0.0.1").post("/accounts/login/", {"username": who, "password": PASSWORD})
+@pytest.mark.parametrize("asked", ["/accounts/login/", "/accounts/login/?next=/"])
+def test_a_submitter_begins_with_his_own_jobs(who: str, begins: str, asked: str):
+    answer = Client(REMOTE_ADDR="127.0.0.1").post(asked, {"username": who, "password": PASSWORD})
 
     assert answer["Location"] == begins
+
+
+def test_who_asked_for_a_page_gets_it_after_signing_in():
+    answer = Client(REMOTE_ADDR="127.0.0.1").post("/accounts/login/?next=/nodes/", {"username": "sam", "password": PASSWORD})
+
+    assert answer["Location"] == "/nodes/"
 
 
 @pytest.mark.parametrize(
