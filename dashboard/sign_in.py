@@ -19,9 +19,9 @@ class SignIn(LoginView):
     authentication_form = SignInForm
     redirect_authenticated_user = True
 
-    def get_redirect_url(self) -> str:
+    def get_redirect_url(self, request: HttpRequest | None = None) -> str:
         """Whoever opened the bare address asked for no page in particular."""
-        wanted = super().get_redirect_url()
+        wanted = super().get_redirect_url(request)
         return "" if wanted == reverse("overview") else wanted
 
     def get_default_redirect_url(self) -> str:

@@ -39,6 +39,7 @@ def policy(request: HttpRequest) -> HttpResponse:
 def _context(request: HttpRequest, state: ClusterState, text: str) -> Context:
     return {
         "text": text,
+        "rows": min(40, max(14, text.count("\n") + 3)),
         "current": state.policy,
         "version": state.policy_id or DEFAULT_VERSION,
         "history": _history(state),

@@ -46,6 +46,7 @@ def opened(browser: Browser, site: Running, name: str) -> Page:
 def picture(page: Page, name: str, part: str = "") -> None:
     folder = os.environ.get("WALK_PICTURES")
     if folder:
+        page.evaluate("scrollTo(0, 0)")
         page.wait_for_timeout(500)
         (page.locator(part) if part else page).screenshot(path=Path(folder) / f"walk-{name}.png")
 
