@@ -75,6 +75,8 @@ def _fill(reader: Reader, user: Any, fields: Mapping[str, Any]) -> None:
             setattr(user, column, reader.text(fields[key], key, longest=150 if key != "email" else 254))
     user.is_active = reader.truth(fields.get("isActive"), "isActive", user.is_active)
     user.is_superuser = user.is_staff = reader.truth(fields.get("isClusterAdmin"), "isClusterAdmin", user.is_superuser)
+    if user.pk and not (user.is_active and user.is_superuser):
+        _keep_an_admin(user, "isActive" if user.is_superuser else "isClusterAdmin")
     _set_password(reader, user, fields)
 
 
@@ -114,15 +116,20 @@ def describe_user(user: Any) -> dict[str, Any]:
     }
 
 
+def _keep_an_admin(user: Any, field: str) -> None:
+    """Somebody must be left who may do everything: the last who may sign in as a cluster admin stays one."""
+    admins = get_user_model().objects.filter(is_superuser=True, is_active=True)
+    if admins.filter(pk=user.pk).exists() and not admins.exclude(pk=user.pk).exists():
+        message = f"{user.get_username()} is the last cluster admin."
+        raise Rejected([Violation("last_admin", "", field, message, "make somebody else one first")], by_state=True)
+
+
 @transaction.atomic
 def delete_user(username: str, *, by: Actor = SYSTEM, dry_run: bool = False) -> None:
     """The account, its grants and tokens; jobs, events and the audit log keep its name."""
     access.require_cluster(by, doing="manage users")
     user = get_user_model().objects.select_for_update().get(username=username)
-    others = get_user_model().objects.filter(is_superuser=True, is_active=True).exclude(pk=user.pk)
-    if user.is_superuser and not others.exists():
-        message = f"{username} is the last cluster admin."
-        raise Rejected([Violation("last_admin", "", "username", message, "make somebody else one first")], by_state=True)
+    _keep_an_admin(user, "username")
     audit.record(by, "DeleteUser", "User", username, before=describe_user(user))
     user.delete()
     transaction.set_rollback(dry_run)
