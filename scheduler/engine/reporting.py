@@ -10,6 +10,7 @@ import numpy as np
 
 from scheduler.domain.nodes import Mask
 from scheduler.domain.workloads import PodStatus
+from scheduler.engine.actions.shed import REASON as SHED_REASON
 from scheduler.engine.constraints import suitable_nodes
 from scheduler.engine.decisions import Condition, Event, PodCondition, Reason, ReasonCode, Said
 from scheduler.engine.explain import explain, signature
@@ -57,6 +58,7 @@ class Reporter:
             self.result.said.append(Said(groups.key[row], row, 0, None))
         self._tell_of_started()
         self._tell_of_evictions()
+        self._tell_of_shed()
         return self.result
 
     def _shared(self, job: Job) -> tuple[Reason, str, int]:
@@ -75,6 +77,8 @@ class Reporter:
         result.said.append(Said(job.key, job.row, fingerprint, reason))
         if job.refusal is not None and job.refusal.event:
             result.events.append(Event("Normal", "Unschedulable", job.refusal.event, "podgroup", job.key))
+        if reason.code is ReasonCode.QUEUE_SUSPENDED and job.is_waiting_outside:
+            result.events.append(Event("Normal", "QueueSuspended", reason.message, "podgroup", job.key))
         if self._has_gang and job.tasks:
             result.conditions.append(Condition(job.key, job.row, "Unschedulable", _condition_reason(reason), message))
             result.events.append(Event("Warning", "Unschedulable", message, "podgroup", job.key))
@@ -92,7 +96,20 @@ class Reporter:
         keys = self.session.snapshot.pods.key
         for operation in self.session.evictions:
             for pod in operation.pods:
-                self.result.events.append(Event("Normal", "Evict", operation.action, "pod", keys[pod]))
+                why = SHED_REASON if operation.action == "shed" else operation.action
+                self.result.events.append(Event("Normal", "Evict", why, "pod", keys[pod]))
+
+    def _tell_of_shed(self) -> None:
+        """A job that gave up what it had is told of, and so is its queue."""
+        session = self.session
+        for job in sorted((session.job(row) for row in session.shed_jobs), key=lambda job: job.key):
+            count = sum(len(operation.pods) for operation in session.evictions if operation.job is job and operation.action == "shed")
+            queue = session.forest.names[job.queue]
+            text = (
+                f"{job.key} gave up {count} pods: it is short of its gang of {job.min_member}, and queue {queue} has all that it deserves"
+            )
+            self.result.events.append(Event("Warning", SHED_REASON, text, "podgroup", job.key))
+            self.result.events.append(Event("Warning", SHED_REASON, text, "queue", queue))
 
     def _tell_pods(self, job: Job) -> None:
         session, keys = self.session, self.session.snapshot.pods.key

@@ -11,6 +11,7 @@ from scheduler.engine.policy import DEFAULT_POLICY
 from tests.engine.builders import (
     BASIC,
     CAPACITY,
+    PROPORTION,
     TREE,
     cluster,
     evicted,
@@ -310,6 +311,25 @@ def test_an_eviction_is_an_event_of_the_pod():
     assert [(event.reason, event.message, event.name) for event in outcome.events if event.object == "pod" and event.reason == "Evict"] == [
         ("Evict", "reclaim", "default/a-7")
     ]
+
+
+def test_what_was_shed_is_an_event_of_job_queue_and_pod():
+    part = job("part", "q1", tasks=3, cpu=1, on=["n1", "n1", ""], starving_since=0, phase=Phase.RUNNING)
+    outcome = run(cluster(nodes=[node("n1", cpu=2)], queues=[queue("q1")], jobs=[part], session=9), PROPORTION)
+
+    text = "default/part gave up 2 pods: it is short of its gang of 3, and queue q1 has all that it deserves"
+    told = [(event.kind, event.object, event.name, event.message) for event in outcome.events if event.reason == "StarvingInOverusedQueue"]
+    assert told == [("Warning", "podgroup", "default/part", text), ("Warning", "queue", "q1", text)]
+    assert {event.message for event in outcome.events if event.reason == "Evict"} == {"StarvingInOverusedQueue"}
+
+
+def test_a_job_that_a_suspended_queue_keeps_out_has_an_event_of_it():
+    held = queue("default", state=QueueState.SUSPENDED, held_by="default")
+    jobs = [job("new", cpu=1, phase=Phase.PENDING), job("in", cpu=1)]
+    outcome = run(cluster(nodes=[node("n1")], queues=[held], jobs=jobs))
+
+    told = [(event.kind, event.name, event.message) for event in outcome.events if event.reason == "QueueSuspended"]
+    assert told == [("Normal", "default/new", "Queue default is suspended.")]
 
 
 def test_a_victim_record_has_the_figures_before_and_after():
