@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+import numpy as np
+
 from scheduler.domain.nodes import Amounts
 from scheduler.domain.resources import Resources
 from scheduler.engine.decisions import QueueFigures
@@ -29,6 +31,26 @@ class Figures(Mapping[str, QueueFigures]):
         self._session, self._rows = session, session.forest.rows
         self._used = [matrix.tolist() for matrix in (book.allocated, book.request, book.inqueue, book.elastic)]
         self._made: dict[str, QueueFigures] = {}
+        self._warnings = {row: tuple(found) for row, found in session.queue_warnings.items()}
+
+    def changed_rows(self, before: Figures) -> set[int]:
+        """Of the queues whose figures are not what they were then; both of the same queues, resources and policy."""
+        changed = (self._numbers() != before._numbers()).any(axis=(0, 2))
+        told = {row for row in self._warnings.keys() | before._warnings.keys() if self._warnings.get(row) != before._warnings.get(row)}
+        return {*np.flatnonzero(changed).tolist(), *told}
+
+    def _numbers(self) -> Amounts:
+        """Everything that its values are made of: figures by queues by the resources that queues are about."""
+        session, quotas = self._session, self._session.quotas
+        limits = [quotas.deserved, quotas.real_capability, quotas.nominal, quotas.guarantee] if quotas else []
+        dims = [dim for dim, _ in session.queue_resources]
+        numbers: Amounts = np.minimum(np.stack([*map(np.array, self._used), *limits])[:, :, dims], NO_LIMIT)
+        return numbers
+
+    def is_comparable(self, before: Figures) -> bool:
+        mine, other = self._session, before._session
+        same = (mine.policy, mine.queue_resources, self._rows) == (other.policy, other.queue_resources, before._rows)
+        return same and (mine.quotas is None) == (other.quotas is None)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._rows)
@@ -60,13 +82,21 @@ class Figures(Mapping[str, QueueFigures]):
             elastic=elastic,
             share=quotas.share_of(row, self._used[0][row]),
             overused=self._is_overused(quotas, row),
-            warnings=tuple(session.queue_warnings.get(row, ())),
+            warnings=self._warnings.get(row, ()),
         )
 
     def _is_overused(self, quotas: Quotas, row: int) -> bool:
         """Under proportion it has all it deserves and must not grow; under capacity it has more than that of something."""
         allocated = self._used[0][row]
         return quotas.has_all(row, allocated) if self._session.lends_idle_room else quotas.share_of(row, allocated) > 1
+
+
+def differing(now: Mapping[str, QueueFigures], before: Mapping[str, QueueFigures]) -> list[str]:
+    """The queues whose figures are not what they were before. Few change in a session: they are found before any is put into values."""
+    if isinstance(now, Figures) and isinstance(before, Figures) and now.is_comparable(before):
+        rows = now.changed_rows(before)
+        return [name for row, name in enumerate(now) if row in rows]
+    return [name for name in now if before.get(name) != now[name]]
 
 
 _ZEROS = (True, True, False, False)

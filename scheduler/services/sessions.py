@@ -21,6 +21,7 @@ from scheduler.domain.resources import NOTHING
 from scheduler.domain.snapshot import Queue
 from scheduler.engine import run_session
 from scheduler.engine.decisions import Outcome, QueueFigures
+from scheduler.engine.figures import differing
 from scheduler.models import ClusterState
 from scheduler.selectors.snapshots import Refreshed, ResidentSnapshot, SumsDiffer
 from scheduler.services import history, lease
@@ -95,7 +96,8 @@ class SessionRunner:
         self.process = os.getpid()
         self.resident = ResidentSnapshot()
         self._claims = Claims(self.holder)
-        self._figures: dict[str, tuple[Queue, QueueFigures]] = {}
+        self._figures: Mapping[str, QueueFigures] = {}  # what the last session found, and of which queues
+        self._queues: tuple[Queue, ...] = ()
         self._seen: dict[str, Any] = {}
         self._standing: Standing | None = None
         self._sessions = 0
@@ -211,11 +213,15 @@ class SessionRunner:
 
     def _changed_figures(self, outcome: Outcome) -> dict[str, QueueFigures]:
         """Of each queue whose figures, settings or state are not what the last session saw."""
-        queues = self.resident.snapshot.queues
-        return {queue.name: figures for queue in queues if (figures := outcome.queues.get(queue.name)) and self._is_news(queue, figures)}
+        names = {*differing(outcome.queues, self._figures), *self._changed_queues()}
+        return {name: outcome.queues[name] for name in sorted(names) if name in outcome.queues}
 
-    def _is_news(self, queue: Queue, figures: QueueFigures) -> bool:
-        return self._figures.get(queue.name) != (queue, figures)
+    def _changed_queues(self) -> set[str]:
+        now = self.resident.snapshot.queues
+        if now is self._queues:
+            return set()
+        before = {queue.name: queue for queue in self._queues}
+        return {queue.name for queue in now if before.get(queue.name) != queue}
 
     def _note_totals(self, outcome: Outcome) -> None:
         root = outcome.queues.get(ROOT)
@@ -229,9 +235,7 @@ class SessionRunner:
         snapshot = self.resident.snapshot
         stands = outcome.is_quiet and snapshot.paused == claimed.paused and not snapshot.clock_was_read
         self._standing = Standing(outcome, claimed.policy_text, claimed.paused) if stands else None
-        self._figures = {
-            queue.name: (queue, outcome.queues[queue.name]) for queue in self.resident.snapshot.queues if queue.name in outcome.queues
-        }
+        self._figures, self._queues = outcome.queues, snapshot.queues
         for said in outcome.said:
             if said.podgroup not in written.broken:
                 self.resident.snapshot.groups.said[said.row] = said.fingerprint

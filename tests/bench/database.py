@@ -150,9 +150,9 @@ class Bench:
 
         self.turn += 1
         execute(
-            "UPDATE scheduler_pod SET borrowed = NOT borrowed WHERE id IN (SELECT id FROM scheduler_pod WHERE phase = 'Running' "
-            "ORDER BY id LIMIT %s OFFSET %s)",
-            [count, self.turn * 997],
+            "UPDATE scheduler_pod SET borrowed = NOT borrowed WHERE id IN (SELECT id FROM scheduler_pod WHERE phase = 'Running' ORDER BY id "
+            "LIMIT %s OFFSET %s %% (SELECT count(*) - %s + 1 FROM scheduler_pod WHERE phase = 'Running'))",
+            [count, self.turn * 997, count],
         )
 
 
@@ -176,10 +176,10 @@ def _timed(what: str, work: Callable[[], object], repetitions: int, before: Call
     found, server = [], []
     for _ in range(repetitions):
         before()
-        begin, own_begin, server_begin = perf_counter(), process_time(), _server_seconds()
+        begin, own_begin, server_begin = perf_counter(), process_time(), server_seconds()
         work()
         found.append((perf_counter() - begin, process_time() - own_begin))
-        server.append(_server_seconds() - server_begin)
+        server.append(server_seconds() - server_begin)
     timing = Timing(*zip(*found, strict=True))
     return [{"what": what, **timing.as_json(), "serverCpuMs": round(sum(server) / repetitions * 1000, 1)}]
 
@@ -199,13 +199,12 @@ def _measure(what: str, bench: Bench, before: Callable[[], object], repetitions:
     return [{**row, **medians, "changedRows": last.refreshed.changed, "binds": len(last.written.bound), "queries": queries}]
 
 
-def _server_seconds() -> float:
+def server_seconds() -> float:
     """Processor time of this connection's server process: on a busy machine the clock tells little."""
     from django.db import connection
 
     try:
-        fields = Path(f"/proc/{connection.connection.info.backend_pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return int(Path(f"/proc/{connection.connection.info.backend_pid}/schedstat").read_text().split()[0]) / 1e9
     except OSError:  # a server on another machine
         return 0.0
 
@@ -258,10 +257,10 @@ def _write_back(bench: Bench, repetitions: int) -> list[Row]:
 
 def _processor_seconds(work: Callable[[], object], repetitions: int) -> float:
     """Of this process and of the server's, together."""
-    begin = process_time() + _server_seconds()
+    begin = process_time() + server_seconds()
     for _ in range(repetitions):
         work()
-    return (process_time() + _server_seconds() - begin) / repetitions
+    return (process_time() + server_seconds() - begin) / repetitions
 
 
 def _floor(bench: Bench, outcome: Any) -> None:

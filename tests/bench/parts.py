@@ -13,6 +13,7 @@ from scheduler.scenarios.clusters import Cluster
 from tests.bench.api import api
 from tests.bench.clusters import Size, busy, contended, roomy
 from tests.bench.database import sessions_end_to_end
+from tests.bench.database_growth import database_growth
 from tests.bench.measuring import Timing, after, interleaved, peak_memory
 from tests.bench.submits import submits
 from tests.bench.twin import Twin
@@ -139,6 +140,7 @@ PARTS: dict[str, Part] = {
     "actions": actions,
     "memory": memory,
     "database": sessions_end_to_end,
+    "database-growth": database_growth,
     "submits": submits,
     "api": api,
 }
