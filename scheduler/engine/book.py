@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import numpy as np
 
 from scheduler.domain.nodes import Amounts, Mask
@@ -17,7 +19,9 @@ class QueueBook:
     def __init__(self, snapshot: Snapshot, forest: Forest) -> None:
         self.forest = forest
         self.dims = queue_dimensions(snapshot)
-        self.version = [0] * len(forest)  # grows with every change on the path, so that cached shares know they are stale
+        self.state = 0  # names what all queues use: as long as it is the same, nothing has changed
+        self.version = [0] * len(forest)  # the same for each queue alone
+        self._names = count(1)
         groups, sums = snapshot.groups, snapshot.aggregates
         known = groups.alive & (groups.queue >= 0)
         self.jobs = np.bincount(groups.queue[known], minlength=len(forest))
@@ -37,10 +41,21 @@ class QueueBook:
 
     def allocate(self, queue: int, amount: Amounts) -> None:
         """`amount` (may be negative) is used by the queue from now on."""
-        path = self.forest.path(queue)
-        self.allocated[path] += amount
-        for row in path:
-            self.version[row] += 1
+        self.allocated[self.forest.path(queue)] += amount
+        self._name(queue, [next(self._names)] * (len(self.forest.path_list(queue)) + 1))
+
+    def names(self, queue: int) -> list[int]:
+        """The names of the present state, of all queues and of each on the path: for `go_back`."""
+        return [self.state, *(self.version[row] for row in self.forest.path_list(queue))]
+
+    def go_back(self, queue: int, names: list[int]) -> None:
+        """A change was undone and everything is as it was when it had these names: what was found out then holds again."""
+        self._name(queue, names)
+
+    def _name(self, queue: int, names: list[int]) -> None:
+        self.state = names[0]
+        for row, name in zip(self.forest.path_list(queue), names[1:], strict=True):
+            self.version[row] = name
 
     def enqueue(self, queue: int, amount: Amounts) -> None:
         self.inqueue[self.forest.path(queue)] += amount

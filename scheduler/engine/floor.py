@@ -104,14 +104,18 @@ class Board:
 
     def __init__(self, floor: Floor, kind: int, request: Amounts, suitable: Mask, scorer: Scorer | None) -> None:
         self.floor, self.kind, self.request, self.suitable, self.scorer = floor, kind, request, suitable, scorer
-        self._scores: Times = np.full(len(suitable), -np.inf)
-        self._seen = len(floor.touched)
-        self._write(np.flatnonzero(suitable))
+        self._scores: Times | None = None  # not before they are asked for
+        self._seen = 0
 
-    def _write(self, nodes: Rows) -> None:
+    def _all_scores(self) -> Times:
+        self._seen = len(self.floor.touched)
+        return self._write(np.full(len(self.suitable), -np.inf), np.flatnonzero(self.suitable))
+
+    def _write(self, scores: Times, nodes: Rows) -> Times:
         fitting = nodes[fits(self.floor.free(nodes), self.request)]
-        self._scores[nodes] = -np.inf
-        self._scores[fitting] = self._score(fitting)
+        scores[nodes] = -np.inf
+        scores[fitting] = self._score(fitting)
+        return scores
 
     def _score(self, nodes: Rows) -> Times:
         if self.scorer is None or not len(nodes):
@@ -126,9 +130,11 @@ class Board:
     def scores(self) -> Times:
         """Score by node, -inf where the pod does not fit now."""
         touched = self.floor.touched
-        if self._seen < len(touched):
+        if self._scores is None:
+            self._scores = self._all_scores()
+        elif self._seen < len(touched):
             changed = np.array(sorted(set(touched[self._seen :])), dtype=np.intp)
-            self._write(changed[self.suitable[changed]])
+            self._write(self._scores, changed[self.suitable[changed]])
             self._seen = len(touched)
         return self._scores
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from scheduler.domain.nodes import Amounts
@@ -12,14 +11,11 @@ from scheduler.engine.refusals import Refusal
 if TYPE_CHECKING:
     from scheduler.engine.session import Session
 
-_ORDINAL = re.compile(r".*-.*-(\d+)", re.DOTALL)
-
 
 def ordinal(pod_key: str) -> int:
     """The number at the end of a name of three or more parts (`job-role-7`), by which pods of a role are counted; -1 without."""
-    name = pod_key.rpartition("/")[2]
-    match = _ORDINAL.fullmatch(name)
-    return int(match[1]) if match else -1
+    head, _, tail = pod_key.rpartition("/")[2].rpartition("-")
+    return int(tail) if tail.isdecimal() and "-" in head else -1
 
 
 class Role:
@@ -47,6 +43,7 @@ class Job:
         "placeable",
         "priority",
         "queue",
+        "rank",
         "ready",
         "refusal",
         "roles",
@@ -75,6 +72,7 @@ class Job:
         self.failed: str = ""  # what the last try to place it ran into
         self.placeable = 0  # how many of its pods the last try that failed found room for
         self.refusal: Refusal | None = None
+        self.rank: tuple[float, ...] | None = None  # its place among jobs, by plugins; forgotten when the job changes
 
     @property
     def is_waiting_outside(self) -> bool:

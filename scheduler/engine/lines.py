@@ -72,11 +72,34 @@ class QueueLine:
 
 def in_queue_order(session: Session, queues: Iterable[int]) -> list[int]:
     """All these queues as the line would call them, if nothing changed in between."""
-    line = QueueLine(session, queues)
+    below: dict[int, set[int]] = {_TOP: set()}
+    for queue in queues:
+        _hang_up(below, queue, session.forest.parent)
+    return _called(session, below, _TOP)
+
+
+def _hang_up(below: dict[int, set[int]], queue: int, above: list[int]) -> None:
+    """Notes the queue under its parent, and so on up to the top."""
+    row = queue
+    while row != _TOP:
+        siblings = below.setdefault(above[row], set())
+        if row in siblings:
+            return
+        siblings.add(row)
+        row = above[row]
+
+
+def _called(session: Session, below: dict[int, set[int]], row: int) -> list[int]:
+    """The leaves below in order: child after child; children that plugins rank equal take turns, the one with the better leaf first."""
+    if row not in below:
+        return [row]
+    ranked: dict[Any, list[int]] = {}
+    for child in below[row]:
+        ranked.setdefault(session.layer_key(child), []).append(child)
     ordered: list[int] = []
-    while (queue := line.best()) >= 0:
-        ordered.append(queue)
-        line.leave(queue)
+    for rank in sorted(ranked):
+        lines = [_called(session, below, child) for child in ranked[rank]]
+        ordered.extend(heapq.merge(*lines, key=session.queue_key) if len(lines) > 1 else lines[0])
     return ordered
 
 

@@ -6,6 +6,10 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any, Final
 
+import numpy as np
+
+from scheduler.domain.nodes import Mask
+from scheduler.domain.tables import Rows
 from scheduler.engine.decisions import ReasonCode
 from scheduler.engine.job import Job
 from scheduler.engine.plugin import Key, Plugin, Vote
@@ -83,8 +87,10 @@ class Opinions:
         return tuple(part for ask in self._flat["queue_key"] for part in ask(queue))
 
     def job_rank(self, job: Job) -> Key:
-        """Plugins in policy order, without creation time and name."""
-        return tuple(part for ask in self._flat["job_key"] for part in ask(job))
+        """Plugins in policy order, without creation time and name; asked anew when the job has changed."""
+        if job.rank is None:
+            job.rank = tuple(part for ask in self._flat["job_key"] for part in ask(job))
+        return job.rank
 
     def task_key(self, kind: int) -> Key:
         found = self._task_keys.get(kind)
@@ -159,14 +165,14 @@ class Opinions:
         """Where no plugin has a word on reclaiming there are no victims."""
         return bool(self._flat["may_reclaim"] or self._flat["may_take_from"])
 
-    def may_take_from(self, queue: int, kind: int, victim_queue: int, victim_kind: int) -> bool:
-        return all(ask(queue, kind, victim_queue, victim_kind) for ask in self._flat["may_take_from"])
+    def may_take_from(self, queue: int, kind: int, victim_queues: Rows, victim_kinds: Rows) -> Mask:
+        return _all(len(victim_kinds), [ask(queue, kind, victim_queues, victim_kinds) for ask in self._flat["may_take_from"]])
 
-    def has_too_much(self, queue: int) -> bool:
-        return all(ask(queue) for ask in self._flat["has_too_much"])
+    def has_too_much(self, queues: Rows) -> Mask:
+        return _all(len(queues), [ask(queues) for ask in self._flat["has_too_much"]])
 
-    def keeps_deserved(self, queue: int, kind: int, reclaimer_kind: int) -> bool:
-        return all(ask(queue, kind, reclaimer_kind) for ask in self._flat["keeps_deserved"])
+    def keeps_deserved(self, queues: Rows, kinds: Rows, reclaimer_kind: int) -> Mask:
+        return _all(len(kinds), [ask(queues, kinds, reclaimer_kind) for ask in self._flat["keeps_deserved"]])
 
     @property
     def lends_idle_room(self) -> bool:
@@ -191,3 +197,11 @@ class Opinions:
     def gangs_are_spared(self) -> bool:
         """Whether reclaim may only take what gangs can spare."""
         return any(ask.__self__.name == "gang" for ask in self._flat["may_reclaim"])
+
+
+def _all(length: int, masks: list[Mask]) -> Mask:
+    """Where every plugin agrees; everywhere, if none was asked."""
+    agreed = np.ones(length, dtype=np.bool_)
+    for mask in masks:
+        agreed &= mask
+    return agreed

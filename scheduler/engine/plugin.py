@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+
 from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.tables import Rows, Times
 
@@ -120,17 +122,19 @@ class Plugin:
     def may_reclaim(self, taker: Job, kind: int, victim: Job, victim_kind: int) -> bool:
         return True
 
-    def may_take_from(self, queue: int, kind: int, victim_queue: int, victim_kind: int) -> bool:
-        """May a queue reclaim, for a pod of class `kind`, a pod of that class from that queue? Flag reclaimable."""
-        return True
+    # About queues, flag reclaimable, many at once: these are asked for every queue that runs something, for each gang that reclaims.
 
-    def has_too_much(self, queue: int) -> bool:
-        """Whether this queue has anything at all that reclaim could take."""
-        return True
+    def may_take_from(self, queue: int, kind: int, victim_queues: Rows, victim_kinds: Rows) -> Mask:
+        """May a queue reclaim, for a pod of class `kind`, a pod of each class from the queue beside it?"""
+        return np.ones(len(victim_kinds), dtype=np.bool_)
 
-    def keeps_deserved(self, queue: int, kind: int, reclaimer_kind: int) -> bool:
-        """Whether the queue still has what it deserves when a pod of this class is gone; preferred victims do."""
-        return True
+    def has_too_much(self, queues: Rows) -> Mask:
+        """Which of these queues have anything at all that reclaim could take."""
+        return np.ones(len(queues), dtype=np.bool_)
+
+    def keeps_deserved(self, queues: Rows, kinds: Rows, reclaimer_kind: int) -> Mask:
+        """Whether each queue still has what it deserves when a pod of the class beside it is gone; preferred victims do."""
+        return np.ones(len(kinds), dtype=np.bool_)
 
     # Idle room: asked of the first queue plugin
 

@@ -152,6 +152,13 @@ class Session(Opinions):
             found = self._pod_keys[pod] = (*self.task_key(int(self.kinds[pod])), *parts)
         return found
 
+    def pod_keys(self, pods: Rows) -> list[tuple[Any, ...]]:
+        """The task order of many pods at once."""
+        table = self.snapshot.pods
+        names = [table.key[pod] for pod in pods.tolist()]
+        columns = zip(self.kinds[pods].tolist(), table.created[pods].tolist(), names, strict=True)
+        return [(*self.task_key(kind), ordinal(name), created, name) for kind, created, name in columns]
+
     def active_jobs(self) -> list[Job]:
         """Admitted jobs with pods that want a place, in queues that schedule."""
         rows = np.flatnonzero(self.may_be_served & (self.pending_counts > 0))

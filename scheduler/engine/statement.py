@@ -48,6 +48,7 @@ class Statement:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.operations: list[Operation] = []
+        self._before: list[list[int] | None] = []  # the names that the sums had before each operation; None where they never will again
 
     def __enter__(self) -> Statement:
         return self
@@ -75,6 +76,7 @@ class Statement:
             self._do(Operation(Kind.UNHOLD, job, [pod], int(self.session.kinds[pod]), [node]))
 
     def _do(self, operation: Operation) -> None:
+        self._before.append(self.session.book.names(operation.job.queue))
         _APPLY[operation.kind](self.session, operation, 1)
         self.operations.append(operation)
 
@@ -95,12 +97,16 @@ class Statement:
     def discard(self, mark: int = 0) -> None:
         """Undoes everything since the mark."""
         while len(self.operations) > mark:
-            operation = self.operations.pop()
+            operation, names = self.operations.pop(), self._before.pop()
             _APPLY[operation.kind](self.session, operation, -1)
+            if names is not None:
+                self.session.book.go_back(operation.job.queue, names)
 
     def undo(self, operation: Operation) -> None:
         """Takes one operation back, wherever it is."""
-        self.operations.remove(operation)
+        position = self.operations.index(operation)
+        del self.operations[position], self._before[position]
+        self._before[position:] = [None] * (len(self._before) - position)
         _APPLY[operation.kind](self.session, operation, -1)
 
     def redo(self, operation: Operation) -> None:
@@ -110,7 +116,7 @@ class Statement:
         """Binds and evictions become decisions of the session; what is pipelined becomes a reservation."""
         for operation in self.operations:
             self.session.decide(operation)
-        self.operations = []
+        self.operations, self._before = [], []
 
     def keep(self) -> None:
         """Nothing is bound, but the places stay promised: the job waits for the last of its room."""
@@ -125,16 +131,14 @@ class Statement:
 def _allocate(session: Session, operation: Operation, sign: int) -> None:
     session.floor.use(operation.nodes, session.request[operation.pod_class], sign)
     count = sign * len(operation.pods)
-    _count(session, operation, sign)
-    operation.job.count(session.role[operation.pod_class], ready=count, pending=-count)
+    _count(session, operation, sign, ready=count, pending=-count)
     _mark(session, operation, _ALLOCATED if sign > 0 else _PENDING, sign)
 
 
 def _pipeline(session: Session, operation: Operation, sign: int) -> None:
     session.floor.promise(operation.nodes, session.request[operation.pod_class], sign)
     count = sign * len(operation.pods)
-    _count(session, operation, sign)
-    operation.job.count(session.role[operation.pod_class], waiting=count, pending=-count)
+    _count(session, operation, sign, waiting=count, pending=-count)
     _mark(session, operation, _PIPELINED if sign > 0 else _PENDING, sign)
 
 
@@ -146,8 +150,7 @@ def _evict(session: Session, operation: Operation, sign: int) -> None:
     (pod,), (node,) = operation.pods, operation.nodes
     if node >= 0:
         session.floor.release(operation.nodes, session.request[operation.pod_class], sign)
-    _count(session, operation, -sign)
-    operation.job.count(session.role[operation.pod_class], ready=-sign)
+    _count(session, operation, -sign, ready=-sign)
     if sign > 0:
         session.evicted[pod] = int(session.status[pod])
         session.status[pod] = _RELEASING
@@ -155,11 +158,14 @@ def _evict(session: Session, operation: Operation, sign: int) -> None:
         session.status[pod] = session.evicted.pop(pod)
 
 
-def _count(session: Session, operation: Operation, sign: int) -> None:
-    """What the pods ask for counts for their job, and for its queue at every level."""
-    amount = session.request[operation.pod_class] * (sign * len(operation.pods))
-    operation.job.allocated += amount
-    session.book.allocate(operation.job.queue, amount)
+def _count(session: Session, operation: Operation, sign: int, **moved: int) -> None:
+    """What the pods ask for counts for their job, and for its queue at every level; the pods move between the job's counts."""
+    job, amount = operation.job, session.request[operation.pod_class] * (sign * len(operation.pods))
+    job.allocated += amount
+    job.count(session.role[operation.pod_class], **moved)
+    job.rank = None
+    session.ready_counts[job.row] = job.ready
+    session.book.allocate(job.queue, amount)
 
 
 def _mark(session: Session, operation: Operation, status: int, sign: int) -> None:

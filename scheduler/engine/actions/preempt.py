@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
+from functools import partial
 
-from scheduler.domain.nodes import Amounts, Mask
+import numpy as np
+
+from scheduler.domain.tables import Rows
 from scheduler.domain.workloads import PodStatus
+from scheduler.engine.candidates import RunningPods
+from scheduler.engine.floor import fits
 from scheduler.engine.job import Job
 from scheduler.engine.lines import JobLines, QueueLine
 from scheduler.engine.session import Session
 from scheduler.engine.statement import Kind, Statement
-from scheduler.engine.victims import PoolMemory, RunningPods, VictimPool, covers, fell_apart
+from scheduler.engine.victims import NOBODY, RELEASING, PoolMemory, Source, VictimPool, fell_apart
 
 _STATUSES = (PodStatus.BOUND, PodStatus.RUNNING)
 
@@ -68,7 +73,7 @@ class Preemption:
         session = self.session
         for pod in session.unplaced_pods(job):
             with session.statement() as statement:
-                if not self._make_room(statement, job, pod, self._pool(job, int(session.kinds[pod]), self._members(job))):
+                if not self._make_room(statement, job, pod, self._pool(job, int(session.kinds[pod]), self.running.of_job)):
                     return
                 statement.commit()
 
@@ -80,11 +85,12 @@ class Preemption:
             statement.pipeline(job, kind, [pod], [node])
             return True
         if kind not in pools:
-            pools[kind] = self._pool(job, kind, self._others(job, kind))
+            pools[kind] = self._pool(job, kind, partial(self._others, kind=kind))
         return self._make_room(statement, job, pod, pools[kind])
 
-    def _pool(self, job: Job, kind: int, stream: Iterator[tuple[Job, list[int]]]) -> PreemptPool:
-        return PreemptPool(self.session, stream, lambda victim, victim_kind: self.session.may_preempt(job, kind, victim, victim_kind))
+    def _pool(self, job: Job, kind: int, line: Callable[[Job], Rows]) -> PreemptPool:
+        source = Source(job.queue, self.running.kinds_of(job.queue), lambda kinds: np.ones(len(kinds), dtype=np.bool_), partial(line, job))
+        return PreemptPool(self.session, [source], lambda victim, victim_kind: self.session.may_preempt(job, kind, victim, victim_kind))
 
     def _make_room(self, statement: Statement, job: Job, pod: int, pool: PreemptPool) -> bool:
         kind = int(self.session.kinds[pod])
@@ -96,24 +102,21 @@ class Preemption:
         statement.pipeline(job, kind, [pod], [node])
         return True
 
-    def _others(self, job: Job, kind: int) -> Iterator[tuple[Job, list[int]]]:
-        """Pods of other jobs in the queue; one that asks for nothing may only displace its like."""
-        session = self.session
-        members = self.running.jobs(job.queue, self._worth_asking(job))
-        members.pop(job.row, None)
+    def _others(self, job: Job, kind: int) -> Rows:
+        """Pods of other jobs in the queue that priority and gang, where they have a say, would not turn down as a whole.
+
+        One that asks for nothing may only displace its like.
+        """
+        session, vetoers = self.session, self.session.preempt_vetoers
+        pods = self.running.last_first(job.queue, sparing="gang" in vetoers)
+        group = session.snapshot.pods.group[pods]
+        worth = group != job.row
+        if "priority" in vetoers:
+            worth &= session.snapshot.groups.priority[group] < job.priority
         if session.best_effort[kind]:
-            members = {group: [pod for pod in pods if session.asks_for_nothing(pod)] for group, pods in members.items()}
-        yield from self.running.last_first({group: pods for group, pods in members.items() if pods})
-
-    def _worth_asking(self, job: Job) -> Mask:
-        """Podgroups that priority and gang, where they have a say, would not turn down as a whole."""
-        groups, vetoers = self.session.snapshot.groups, self.session.preempt_vetoers
-        worth: Mask = groups.priority < job.priority if "priority" in vetoers else groups.alive.copy()
-        return worth & self.running.with_surplus() if "gang" in vetoers else worth
-
-    def _members(self, job: Job) -> Iterator[tuple[Job, list[int]]]:
-        own = self.running.jobs(job.queue).get(job.row, [])
-        yield from self.running.last_first({job.row: own} if own else {})
+            worth &= session.snapshot.classes.best_effort[session.kinds[pods]]
+        others: Rows = pods[worth]
+        return others
 
 
 class PreemptPool(VictimPool):
@@ -127,30 +130,29 @@ class PreemptPool(VictimPool):
         return self._last
 
     def _gather_all(self, kind: int) -> None:
-        suitable = self.session.board(kind).suitable
-        for victim, pod in self._candidates():
-            node = int(self.session.nodes[pod])
-            if node >= 0 and suitable[node]:
-                self._gathered.setdefault(node, []).append((victim, pod))
-                self._turns[pod] = len(self._turns)
+        """Whoever may go when they are first looked for; each job is asked once for a class."""
+        found = np.concatenate([NOBODY, *self._pieces])
+        found = found[self._is_suitable(found, kind)]
+        pairs = self.session.snapshot.pods.group[found].astype(np.int64) * len(self.session.request) + self.session.kinds[found]
+        _, first, pair = np.unique(pairs, return_index=True, return_inverse=True)
+        may_go = np.array([self._may_go(self._job(pod), pod) for pod in found[first].tolist()], dtype=np.bool_)
+        self._gathered = np.concatenate([self._gathered, found[may_go[pair]] if len(found) else found])
 
     def _best_first(self, kind: int) -> list[int]:
-        """Nodes by score; among equals the one whose last victim comes first in the order."""
-        nodes = sorted(self._gathered)
-        scores, room = self.session.board(kind).worth(nodes).tolist(), self.session.floor.future(nodes)
-        ranked = [
-            (-score, self._turn(node, kind, room[:, place]), node) for place, (score, node) in enumerate(zip(scores, nodes, strict=True))
-        ]
-        return [node for _, _, node in sorted(ranked)]
+        """Nodes with enough by score; among equals the one whose last victim comes first in the order, and before all one with room."""
+        left = self._gathered[self.session.status[self._gathered] != RELEASING]
+        positions = self._makes_room(left, NOBODY, kind)
+        nodes, first = np.unique(self.session.nodes[left[positions]], return_index=True)
+        turns = dict.fromkeys(self._with_room(kind), -1)
+        turns = {**dict(zip(nodes.tolist(), positions[first].tolist(), strict=True)), **turns}
+        scores = dict(zip(turns, self.session.board(kind).worth(list(turns)).tolist(), strict=True))
+        return sorted(turns, key=lambda node: (-scores[node], turns[node], node))
 
-    def _turn(self, node: int, kind: int, room: Amounts) -> int:
-        """The turn of the pod that would be the last to go there."""
-        request, turn = self.session.request, -1
-        for _, pod in self._still_there(node):
-            if covers(room, request[kind]):
-                break
-            room, turn = room + request[self.session.kinds[pod]], self._turns[pod]
-        return turn
+    def _with_room(self, kind: int) -> list[int]:
+        """Nodes where nobody has to go any more."""
+        nodes = np.unique(self.session.nodes[self._gathered]).astype(np.intp)
+        room: list[int] = nodes[fits(self.session.floor.future(nodes), self.session.request[kind])].tolist()
+        return room
 
     def _is_settled(self, job: Job, kind: int, node: int) -> bool:
         return self.fits_there(kind, node) and self.session.allocatable(job.queue, kind) > 0

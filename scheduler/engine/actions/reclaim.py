@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
-from scheduler.domain.nodes import Amounts, Mask
+from scheduler.domain.nodes import Mask
+from scheduler.domain.tables import Rows
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.arguments import boolean
+from scheduler.engine.candidates import RunningPods
 from scheduler.engine.job import Job
 from scheduler.engine.lines import JobLines, QueueLine, VictimOrder
 from scheduler.engine.session import Session
 from scheduler.engine.statement import Kind, Statement
-from scheduler.engine.victims import PoolMemory, Remembered, RunningPods, Veto, VictimPool, fell_apart
+from scheduler.engine.victims import Outlook, PoolMemory, Source, Veto, VictimPool, fell_apart
 
 _STATUSES = (PodStatus.RUNNING,)
+_ROUNDED_UP = 1 + 1e-9
+"""Sums of large amounts as floating point numbers may be a little too small; a bound must not be."""
 
 
 def reclaim(session: Session) -> None:
@@ -34,7 +38,7 @@ class Reclamation:
         settings = session.policy.configurations.get("reclaim", {})
         self.breaks_gangs = boolean(settings, "breakGangs", True)
         self.strict = boolean(settings, "strictDeserved", False)
-        self.running = RunningPods(session, _STATUSES)
+        self.running = RunningPods(session, _STATUSES, borrowed_first=True)
         self.memory = PoolMemory(session)
         self.jobs = JobLines(session, starving)
         self.queues = QueueLine(session, self.jobs.queues())
@@ -72,40 +76,41 @@ class Reclamation:
             statement.commit()
         return True
 
+    def losing_queues(self, own: int) -> list[int]:
+        """Queues other than this that have something to lose."""
+        reclaimable = np.flatnonzero(self._reclaimable)
+        losing: list[int] = reclaimable[(reclaimable != own) & self.session.has_too_much(reclaimable)].tolist()
+        return losing
+
     def candidate_nodes(self, own: int) -> Mask:
         """Nodes on which pods run that this queue could ever reclaim."""
-        mask = np.zeros(len(self.session.floor.names) + 1, dtype=np.bool_)  # the last entry is for pods without a node
-        for queue in range(len(self.session.forest)):
-            if queue != own and self.session.may_lose(queue):
-                pods = self.running.of_queue(queue)
-                mask[self.session.nodes[pods[self.session.status[pods] == PodStatus.RUNNING]]] = True
-        return mask[:-1]
+        running, mask = self.running, np.zeros(len(self.session.floor.names) + 1, dtype=np.bool_)
+        may_go = self._reclaimable[running.queue] & (running.queue != own) & (self.session.status[running.pods] == PodStatus.RUNNING)
+        mask[running.node[may_go]] = True
+        return mask[:-1]  # the last entry is for pods without a node
+
+    @cached_property
+    def _reclaimable(self) -> Mask:
+        """Queues that run something and do not keep it from others."""
+        mask = np.zeros(len(self.session.forest), dtype=np.bool_)
+        mask[[queue for queue in self.running.queues.tolist() if self.session.may_lose(queue)]] = True
+        return mask
 
 
 class QueueVetoes:
-    """What queues may lose to this one. A "no" holds as long as the queue does not get back what an attempt took from it."""
+    """What queues may lose to this one for a pod of one class, on the sums as they are now."""
 
     def __init__(self, session: Session, queue: int, kind: int, *, undershoot: bool) -> None:
         self.session, self.queue, self.kind, self.undershoot = session, queue, kind, undershoot
-        self.kinds: dict[int, set[int]] = {}  # classes of pods that run in a queue
-        self._spared: dict[tuple[int, int], Amounts] = {}  # queue and class of a "no" -> what the queue had then
 
-    def may_lose(self, queue: int, kind: int) -> bool:
-        if self._is_spared(queue, kind):
-            return False
-        keeps = self.undershoot or self.session.keeps_deserved(queue, kind, self.kind)
-        if keeps and self.session.may_take_from(self.queue, self.kind, queue, kind):
-            return True
-        self._spared[queue, kind] = self.session.book.allocated[queue].copy()
-        return False
+    def may_lose(self, queues: Rows, kinds: Rows) -> Mask:
+        """For each queue and the class beside it."""
+        may_go = self.session.may_take_from(self.queue, self.kind, queues, kinds)
+        return may_go if self.undershoot else may_go & self.session.keeps_deserved(queues, kinds, self.kind)
 
-    def _is_spared(self, queue: int, kind: int) -> bool:
-        then = self._spared.get((queue, kind))
-        return then is not None and bool((self.session.book.allocated[queue] <= then).all())
-
-    def are_final(self, queue: int) -> bool:
-        """Whether no class of pods of the queue may go any more."""
-        return all(self._is_spared(queue, kind) for kind in self.kinds[queue])
+    def may_lose_of(self, queue: int, kinds: Rows) -> Mask:
+        """Which of these classes this queue may lose."""
+        return self.may_lose(np.full(len(kinds), queue), kinds)
 
 
 class Search:
@@ -113,10 +118,11 @@ class Search:
 
     def __init__(self, reclamation: Reclamation, job: Job, breaking: bool) -> None:
         self.reclamation, self.session, self.job, self.breaking = reclamation, reclamation.session, job, breaking
+        self.running = reclamation.running
         self.is_left_to_allocate = False  # it found idle room where nobody could be reclaimed: nothing of reclaim's
         self._pools: dict[tuple[int, bool], VictimPool] = {}
         self._fallen: set[int] = set()
-        self._surplus_of: dict[int, Remembered] = {}
+        self._surplus_of: dict[int, Rows] = {}
         self._order: VictimOrder | None = None
 
     def place(self, statement: Statement, pod: int) -> bool:
@@ -156,37 +162,6 @@ class Search:
             self._pools.clear()
             self._order = None
 
-    def _pool(self, kind: int, undershoot: bool) -> VictimPool:
-        key = (kind, undershoot)
-        if key not in self._pools:
-            vetoes = QueueVetoes(self.session, self.job.queue, kind, undershoot=undershoot)
-            veto = self._veto(kind, vetoes)
-            self._pools[key] = VictimPool(self.session, self._stream(vetoes), veto, sparing=self.breaking)
-        return self._pools[key]
-
-    def _veto(self, kind: int, queues: QueueVetoes) -> Veto:
-        job, asks = self.job, self.session.reclaim_vetoes(without="gang" if self.breaking else "")
-
-        def may_go(victim: Job, victim_kind: int) -> bool:
-            return queues.may_lose(victim.queue, victim_kind) and all(ask(job, kind, victim, victim_kind) for ask in asks)
-
-        return may_go
-
-    def _stream(self, vetoes: QueueVetoes) -> Iterator[tuple[Job, list[int]]]:
-        """Surplus of gangs first; when gangs may be broken, then whole jobs, starving ones and small ones first."""
-        queues, seen = self.order.queues, set[int]()
-        for queue in queues:
-            for job, pods in self._surplus(queue) if self._may_lose(queue, vetoes) else ():
-                if vetoes.are_final(queue):
-                    break
-                seen.update(pods)
-                yield job, pods
-        for queue in queues if self.breaking else ():
-            for job, pods in self._whole_jobs(queue) if self._may_lose(queue, vetoes) else ():
-                if vetoes.are_final(queue):
-                    break
-                yield job, [pod for pod in pods if pod not in seen]
-
     @property
     def order(self) -> VictimOrder:
         if self._order is None:
@@ -195,43 +170,58 @@ class Search:
 
     @cached_property
     def _losing(self) -> list[int]:
-        """Other queues that have something to lose."""
-        session, own = self.session, self.job.queue
-        candidates = (queue for queue in range(len(session.forest)) if queue != own and len(self.reclamation.running.of_queue(queue)))
-        return [queue for queue in candidates if session.may_lose(queue) and session.has_too_much(queue)]
+        return self.reclamation.losing_queues(self.job.queue)
 
-    def _may_lose(self, queue: int, vetoes: QueueVetoes) -> bool:
-        """Whether any class of pod that runs in the queue could go."""
-        vetoes.kinds[queue] = set(self.session.kinds[self.reclamation.running.of_queue(queue)].tolist())
-        verdicts = {vetoes.may_lose(queue, kind) for kind in vetoes.kinds[queue]}
-        return True in verdicts
+    def _pool(self, kind: int, undershoot: bool) -> VictimPool:
+        key = (kind, undershoot)
+        if key not in self._pools:
+            vetoes = QueueVetoes(self.session, self.job.queue, kind, undershoot=undershoot)
+            sources, outlook = self._sources(vetoes), partial(self._outlook, vetoes)
+            self._pools[key] = VictimPool(self.session, sources, self._veto(kind, vetoes), outlook, sparing=self.breaking)
+        return self._pools[key]
 
-    def _surplus(self, queue: int) -> Remembered:
+    def _veto(self, kind: int, queues: QueueVetoes) -> Veto:
+        job, asks = self.job, self.session.reclaim_vetoes(without="gang" if self.breaking else "")
+
+        def may_go(victim: Job, victim_kind: int) -> bool:
+            of_queue = queues.may_lose_of(victim.queue, np.array([victim_kind]))[0]
+            return bool(of_queue) and all(ask(job, kind, victim, victim_kind) for ask in asks)
+
+        return may_go
+
+    def _sources(self, vetoes: QueueVetoes) -> Iterator[Source]:
+        """Surplus of gangs first; when gangs may be broken, then whole jobs, starving ones and small ones first."""
+        running, queues = self.running, self.order.queues
+        for line in (self._surplus, running.whole_jobs) if self.breaking else (self._surplus,):
+            for queue in queues:
+                yield Source(queue, running.kinds_of(queue), partial(vetoes.may_lose_of, queue), partial(line, queue))
+
+    def _surplus(self, queue: int) -> Rows:
+        """What the queue's gangs can spare, where they count; in the order in which it was found first, until a gang falls apart."""
         if queue not in self._surplus_of:
-            self._surplus_of[queue] = Remembered(self._list_surplus(queue, self._with_surplus))
+            spares = self.session.gangs_are_spared
+            line = self.running.surplus(queue) if self.breaking else self.running.last_first(queue, sparing=spares)
+            self._surplus_of[queue] = line
         return self._surplus_of[queue]
 
-    @cached_property
-    def _with_surplus(self) -> Mask | None:
-        """Podgroups that can spare anything; None where gangs do not count."""
-        counts = self.breaking or self.session.gangs_are_spared
-        return self.reclamation.running.with_surplus() if counts else None
+    def _outlook(self, vetoes: QueueVetoes) -> Outlook:
+        """Where all who may go, were they to go at once, would free enough for a pod; a bound, not a promise."""
+        session, running, request = self.session, self.running, self.session.request[vetoes.kind]
+        chosen = self._may_go(vetoes)
+        nodes = session.board(vetoes.kind).suitable.copy()
+        for dim in np.flatnonzero(request > 0).tolist():
+            nodes &= session.floor.future()[dim] + running.amounts_by_node(chosen, dim) * _ROUNDED_UP >= request[dim]
+        having = np.zeros(len(session.forest), dtype=np.bool_)
+        having[running.queue[chosen][nodes[running.node[chosen]]]] = True
+        return Outlook(nodes, having)
 
-    def _list_surplus(self, queue: int, among: Mask | None) -> Iterator[tuple[Job, list[int]]]:
-        """Borrowed pods first. When gangs may be broken, only as many as each job can spare: the others come with their whole job."""
-        running, borrowed = self.reclamation.running, self.session.borrowed
-        members, spare = running.jobs(queue, among), dict[int, int]()
-        for only_borrowed in (True, False) if borrowed else (False,):
-            chosen = {group: [pod for pod in pods if (pod in borrowed) is only_borrowed] for group, pods in members.items()}
-            for job, pods in running.last_first({group: pods for group, pods in chosen.items() if pods}):
-                left = spare.setdefault(job.row, job.ready - job.min_member if self.breaking else len(members[job.row]))
-                spare[job.row] = left - len(pods)
-                yield job, pods[: max(0, left)]
-
-    def _whole_jobs(self, queue: int) -> Iterator[tuple[Job, list[int]]]:
-        session, members = self.session, self.reclamation.running.jobs(queue)
-        jobs = sorted(
-            (session.job(group) for group in members), key=lambda job: (not session.job_starving(job), session.size(job), job.key)
-        )
-        for job in jobs:
-            yield job, sorted(members[job.row], key=session.pod_key, reverse=True)
+    def _may_go(self, vetoes: QueueVetoes) -> Mask:
+        """Candidates of the losing queues that neither their queue nor, if it is to be spared, their gang keeps."""
+        session, running = self.session, self.running
+        of_queue, of_kind, pair = running.pairs
+        may_go: Mask = (vetoes.may_lose(of_queue, of_kind) & np.isin(of_queue, self._losing))[pair]
+        may_go &= (running.node >= 0) & (session.status[running.pods] != PodStatus.RELEASING)
+        if session.gangs_are_spared and not self.breaking:
+            group = session.snapshot.pods.group[running.pods]
+            may_go &= session.ready_counts[group] > session.snapshot.groups.min_member[group]
+        return may_go

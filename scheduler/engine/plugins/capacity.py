@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from scheduler.domain.nodes import Amounts, Mask
+from scheduler.domain.tables import Rows
 from scheduler.engine.arguments import boolean, choice, number
 from scheduler.engine.decisions import ReasonCode
 from scheduler.engine.plugin import Key, Plugin
@@ -93,35 +94,38 @@ class Capacity(SharePlugin):
         rows: list[int] = path[(over & (request > 0) & book.dims).any(axis=1)].tolist()
         return rows
 
-    def may_take_from(self, queue: int, kind: int, victim_queue: int, victim_kind: int) -> bool:
+    def may_take_from(self, queue: int, kind: int, victim_queues: Rows, victim_kinds: Rows) -> Mask:
+        """The victim frees something that is asked for, its queue keeps its guarantee and has more than it deserves, or no claim."""
         request = self.session.request
-        asked = (request[victim_kind] > 0) & self.session.book.dims
-        if not (asked & (request[kind] > 0)).any() or not self.keeps_guarantee(victim_queue, victim_kind):
-            return False
-        has_no_claim = self._has_no_claim(victim_queue, asked)
+        asked = (request[victim_kinds] > 0) & self.session.book.dims
+        may_go: Mask = (asked & (request[kind] > 0)).any(axis=1) & self.keeps_guarantee(victim_queues, victim_kinds)
+        no_claim = self._has_no_claim(victim_queues, asked)
+        may_go &= no_claim | self._is_above(victim_queues, asked)
+        for pair in np.flatnonzero(may_go).tolist() if self.reclaim_level else ():
+            may_go[pair] = self._near_ones_agree(queue, kind, int(victim_queues[pair]), asked[pair], bool(no_claim[pair]))
+        return may_go
+
+    def _near_ones_agree(self, queue: int, kind: int, victim_queue: int, asked: Mask, has_no_claim: bool) -> bool:
+        """With a reclaim level: neither is the victim's queue spared as a neighbour, nor is an ancestor of it in the way."""
         if has_no_claim and self._spares_neighbour(queue, victim_queue, kind):
             return False
-        return (has_no_claim or self._is_above(victim_queue, asked)) and self._ancestors_agree(queue, victim_queue, asked)
+        return self._ancestors_agree(queue, victim_queue, asked)
 
-    def has_too_much(self, queue: int) -> bool:
-        book = self.session.book
-        return bool((book.allocated[queue] > self.figures.deserved[queue])[book.dims].any())
-
-    def _has_no_claim(self, row: int, asked: Mask) -> bool:
+    def _has_no_claim(self, rows: Rows | int, asked: Mask) -> Mask:
         """The queue deserves nothing of what the victim uses: the victim may go at once."""
-        return not (asked & (self.figures.deserved[row] > 0)).any()
+        claims: Mask = np.any(asked & (self.figures.deserved[rows] > 0), axis=-1)
+        return ~claims
 
-    def _is_above(self, row: int, asked: Mask) -> bool:
-        above = self.session.book.allocated[row] > self.figures.deserved[row]
-        return bool((above & asked & self.figures.owns[row]).any())
+    def _is_above(self, rows: Rows | int, asked: Mask) -> Mask:
+        above = (self.session.book.allocated[rows] > self.figures.deserved[rows]) & asked & self.figures.owns[rows]
+        found: Mask = np.any(above, axis=-1)
+        return found
 
     def _spares_neighbour(self, reclaimer: int, victim: int, kind: int) -> bool:
-        """With a reclaim level, a queue without a claim is spared by a neighbour that has none either."""
-        if not self.reclaim_level:
-            return False
+        """A queue without a claim is spared by a neighbour that has none either."""
         near, others = (set(self.session.forest.ancestors(queue)[: self.reclaim_level]) for queue in (reclaimer, victim))
         shared = (near & others) - {self.session.forest.root}
-        return bool(shared) and self._has_no_claim(reclaimer, (self.session.request[kind] > 0) & self.session.book.dims)
+        return bool(shared) and bool(self._has_no_claim(reclaimer, (self.session.request[kind] > 0) & self.session.book.dims))
 
     def _ancestors_agree(self, reclaimer: int, victim: int, asked: Mask) -> bool:
         """Each ancestor of the victim up to the reclaim level must be above its deserved too, unless both share it."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from scheduler.domain.nodes import Mask
+from scheduler.domain.tables import Rows
 from scheduler.engine.fair_share import fill_each, int_sum
 from scheduler.engine.plugin import Plugin
 from scheduler.engine.plugins.shares import SharePlugin
@@ -46,13 +48,9 @@ class Proportion(SharePlugin):
         """A queue may reclaim up to its deserved."""
         return self.allocatable(queue, kind, 1) > 0
 
-    def may_take_from(self, queue: int, kind: int, victim_queue: int, victim_kind: int) -> bool:
+    def may_take_from(self, queue: int, kind: int, victim_queues: Rows, victim_kinds: Rows) -> Mask:
         """Victims come from queues that have more than they deserve of something, and keep their guarantee."""
-        return self.has_too_much(victim_queue) and self.keeps_guarantee(victim_queue, victim_kind)
-
-    def has_too_much(self, queue: int) -> bool:
-        book = self.session.book
-        return bool((book.allocated[queue] > self.figures.deserved[queue])[book.dims].any())
+        return self.has_too_much(victim_queues) & self.keeps_guarantee(victim_queues, victim_kinds)
 
     def borrowable(self, queue: int, kind: int, wanted: int) -> int:
         """Idle room, within real capability, that no unused guarantee of another queue needs."""

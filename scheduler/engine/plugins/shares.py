@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduler.domain.nodes import Amounts
+from scheduler.domain.nodes import Amounts, Mask
+from scheduler.domain.tables import Rows
 from scheduler.engine.decisions import ReasonCode
 from scheduler.engine.job import Job
 from scheduler.engine.plugin import Key, Plugin, Vote
@@ -79,15 +80,23 @@ class SharePlugin(Plugin):
         """What other leaves below this level use beyond what is theirs, as far as reclaim may take it back."""
         return np.zeros(len(self.session.snapshot.resources), dtype=np.int64)
 
-    def keeps_guarantee(self, queue: int, kind: int) -> bool:
-        """The queue still has its guarantee when a pod of this class is gone."""
-        guarantee = self.figures.guarantee[queue]
-        after = self.session.book.allocated[queue] - self.session.request[kind]
-        return bool(((guarantee <= after) | ~self.session.book.dims | (guarantee == 0)).all())
+    def has_too_much(self, queues: Rows) -> Mask:
+        """More than it deserves of something."""
+        book = self.session.book
+        above: Mask = np.any((book.allocated[queues] > self.figures.deserved[queues]) & book.dims, axis=1)
+        return above
 
-    def keeps_deserved(self, queue: int, kind: int, reclaimer_kind: int) -> bool:
-        """Taking a pod of this class leaves the queue at or above its deserved, where it is above it now and both pods ask for it."""
+    def keeps_guarantee(self, queues: Rows, kinds: Rows) -> Mask:
+        """Each queue still has its guarantee when a pod of the class beside it is gone."""
+        guarantee = self.figures.guarantee[queues]
+        after = self.session.book.allocated[queues] - self.session.request[kinds]
+        keeps: Mask = ((guarantee <= after) | ~self.session.book.dims | (guarantee == 0)).all(axis=1)
+        return keeps
+
+    def keeps_deserved(self, queues: Rows, kinds: Rows, reclaimer_kind: int) -> Mask:
+        """Taking a pod of the class leaves the queue at or above its deserved, where it is above it now and both pods ask for it."""
         request, book, figures = self.session.request, self.session.book, self.figures
-        allocated, deserved = book.allocated[queue], figures.deserved[queue]
-        looked_at = (request[kind] > 0) & (request[reclaimer_kind] > 0) & book.dims & figures.owns[queue] & (allocated > deserved)
-        return bool((allocated - request[kind] >= deserved)[looked_at].all())
+        allocated, deserved, freed = book.allocated[queues], figures.deserved[queues], request[kinds]
+        looked_at = (freed > 0) & (request[reclaimer_kind] > 0) & book.dims & figures.owns[queues] & (allocated > deserved)
+        keeps: Mask = ((allocated - freed >= deserved) | ~looked_at).all(axis=1)
+        return keeps
