@@ -103,6 +103,14 @@ class Snapshot:
     def queue_rows(self) -> dict[str, int]:
         return {queue.name: row for row, queue in enumerate(self.queues)}
 
+    @property
+    def found_of_queues(self) -> dict[object, Any]:
+        """What others found out from the queues alone, kept for the next session; forgotten when the queues are replaced."""
+        kept: tuple[object, dict[object, Any]] | None = self.__dict__.get("_found_of_queues")
+        if kept is None or kept[0] is not self.queues:
+            kept = self.__dict__["_found_of_queues"] = (self.queues, {})
+        return kept[1]
+
     @cached_property
     def aggregates(self) -> Aggregates:
         """Summed from scratch on first use; kept in step by the methods that change rows."""

@@ -11,14 +11,15 @@ from scheduler.domain.snapshot import Snapshot
 from scheduler.domain.tables import IS_ALLOCATED
 from scheduler.domain.workloads import Phase
 from scheduler.engine.forest import Forest
+from scheduler.engine.specs import QueueSpecs
 
 
 class QueueBook:
     """`allocated`, `request`, `inqueue` and `elastic`, queues by resources. `dims` marks the resources that queues are about."""
 
-    def __init__(self, snapshot: Snapshot, forest: Forest) -> None:
+    def __init__(self, snapshot: Snapshot, forest: Forest, specs: QueueSpecs) -> None:
         self.forest = forest
-        self.dims = queue_dimensions(snapshot)
+        self.dims = specs.dims
         self.state = 0  # names what all queues use: as long as it is the same, nothing has changed
         self.version = [0] * len(forest)  # the same for each queue alone
         self._names = count(1)
@@ -27,7 +28,7 @@ class QueueBook:
         self.jobs = np.bincount(groups.queue[known], minlength=len(forest))
         allocated = sums.group_allocated
         self.allocated = self._by_queue(snapshot, allocated, known)
-        self.request = self._by_queue(snapshot, allocated + _live_pending(snapshot, forest), known)
+        self.request = self._by_queue(snapshot, allocated + _live_pending(snapshot, specs), known)
         self.inqueue = self._by_queue(snapshot, job_inqueue(snapshot), known)
         self.elastic = self._by_queue(snapshot, job_elastic(snapshot), known)
 
@@ -61,20 +62,9 @@ class QueueBook:
         self.inqueue[self.forest.path(queue)] += amount
 
 
-def queue_dimensions(snapshot: Snapshot) -> Mask:
-    """Every resource but `pods`, which limits nodes; unless a queue names it."""
-    dims = np.ones(len(snapshot.resources), dtype=np.bool_)
-    specs = [queue.spec for queue in snapshot.queues]
-    named = any("pods" in amounts for spec in specs for amounts in (spec.capability, spec.deserved, spec.guarantee))
-    dims[snapshot.resources.index("pods")] = named
-    return dims
-
-
-def _live_pending(snapshot: Snapshot, forest: Forest) -> Amounts:
+def _live_pending(snapshot: Snapshot, specs: QueueSpecs) -> Amounts:
     """What pending pods ask for, without those of held queues: nobody could use a share parked there."""
-    held = np.array([queue.is_held for queue in forest.queues] + [False], dtype=np.bool_)
-    pending = snapshot.aggregates.group_pending
-    live: Amounts = np.where(held[snapshot.groups.queue][:, None], 0, pending)
+    live: Amounts = np.where(specs.held[snapshot.groups.queue][:, None], 0, snapshot.aggregates.group_pending)
     return live
 
 

@@ -9,8 +9,9 @@ import numpy as np
 from scheduler.domain.nodes import Amounts
 from scheduler.domain.resources import Resources
 from scheduler.engine.decisions import QueueFigures
-from scheduler.engine.quotas import NO_LIMIT, Quotas
+from scheduler.engine.quotas import Quotas
 from scheduler.engine.session import Session
+from scheduler.engine.specs import NO_LIMIT
 
 
 def amounts(session: Session, values: Amounts, *, zeros: bool = False) -> Resources:

@@ -9,7 +9,7 @@ import numpy as np
 
 from scheduler.domain.nodes import Amounts
 from scheduler.domain.queues import ROOT, QueueSpec, QueueTree
-from scheduler.domain.snapshot import Queue
+from scheduler.domain.snapshot import Queue, Snapshot
 from scheduler.domain.tables import Rows
 
 
@@ -32,6 +32,15 @@ class Forest:
                 self.children[parent].append(row)
         self._paths = [self._path(row) for row in range(len(self.queues))]
         self._path_rows: list[Rows] = [np.array(path, dtype=np.intp) for path in self._paths]
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, *, hierarchical: bool) -> Forest:
+        """That of the last session, if the queues are still the same: nobody changes a forest."""
+        kept = snapshot.found_of_queues
+        if ("forest", hierarchical) not in kept:
+            kept["forest", hierarchical] = cls(snapshot.queues, hierarchical=hierarchical)
+        found: Forest = kept["forest", hierarchical]
+        return found
 
     def __len__(self) -> int:
         return len(self.queues)

@@ -11,8 +11,8 @@ from scheduler.domain.queues import ROOT
 from scheduler.engine.decisions import Check, ReasonCode
 from scheduler.engine.floor import fits
 from scheduler.engine.job import Job
-from scheduler.engine.quotas import NO_LIMIT
 from scheduler.engine.session import Session
+from scheduler.engine.specs import NO_LIMIT
 
 
 def missing_pods(session: Session, job: Job) -> list[int]:

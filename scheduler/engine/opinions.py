@@ -115,6 +115,12 @@ class Opinions:
         tier = next((tier for tier in self._slots["job_starving"] if tier), [])
         return bool(tier) and all(ask(job) for ask in tier)
 
+    @cached_property
+    def only_gangs_starve(self) -> bool:
+        """Whether a job must be short of its gang to starve."""
+        tier = next((tier for tier in self._slots["job_starving"] if tier), [])
+        return any(ask.__self__.name == "gang" for ask in tier)
+
     def refuse_enqueue(self, job: Job) -> Refusal | None:
         return self._vote("job_enqueueable", job)
 

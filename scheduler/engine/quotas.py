@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
 
 import numpy as np
 
@@ -14,9 +13,6 @@ from scheduler.domain.resources import Resources
 from scheduler.engine.book import QueueBook
 from scheduler.engine.fair_share import int_sum
 from scheduler.engine.forest import Forest
-
-NO_LIMIT: Final = 2**62
-_BASE: Final = ("cpu", "memory")
 
 
 @dataclass(eq=False)
@@ -28,9 +24,10 @@ class Quotas:
     owns: Mask
     guarantee: Amounts
     real_capability: Amounts
-    nominal: Amounts
+    total: Amounts
     unset_share: float
     _shares: dict[int, tuple[int, float]] = field(default_factory=dict)
+    _parts: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
 
     def share(self, row: int) -> float:
         """The largest part of its deserved that the queue uses."""
@@ -45,7 +42,7 @@ class Quotas:
 
     def share_of(self, row: int, allocated: list[int]) -> float:
         """The share of the queue if it used this."""
-        parts = self._deserving[row]
+        parts = self._deserving(row)
         return max(allocated[dim] / amount for dim, amount in parts) if parts else self.unset_share
 
     def has_all(self, row: int, allocated: list[int]) -> bool:
@@ -53,11 +50,18 @@ class Quotas:
         deserved = self.deserved_rows[row]
         return all(amount >= deserved[dim] for dim, amount in enumerate(allocated) if self.book.dims[dim])
 
-    def __post_init__(self) -> None:
-        counted = (self.deserved > 0) & self.book.dims
-        self._deserving = [
-            [(int(dim), int(row[dim])) for dim in np.flatnonzero(mask)] for row, mask in zip(self.deserved, counted, strict=True)
-        ]
+    def _deserving(self, row: int) -> list[tuple[int, int]]:
+        """Column and amount of what the queue deserves."""
+        found = self._parts.get(row)
+        if found is None:
+            pairs = enumerate(self.deserved_rows[row])
+            found = self._parts[row] = [(dim, amount) for dim, amount in pairs if amount > 0 and self.book.dims[dim]]
+        return found
+
+    @cached_property
+    def nominal(self) -> Amounts:
+        """Seed 001's number for each queue."""
+        return nominal_shares(self.book.forest, self.total)
 
     @cached_property
     def deserved_rows(self) -> list[list[int]]:
@@ -71,7 +75,7 @@ class Quotas:
         return rows
 
     def deserves_something(self, row: int) -> bool:
-        return bool(self._deserving[row])
+        return bool(self._deserving(row))
 
     def copies_within(self, limits: list[list[int]], path: Sequence[int], asked: Sequence[tuple[int, int]], wanted: int) -> int:
         """How many pods that ask for this (column and amount) fit below the limit in all these queues.
@@ -88,39 +92,6 @@ class Quotas:
 def queue_share(allocated: Resources, deserved: Resources) -> float:
     """The largest part of its deserved that a queue uses; 1 for a queue under capacity that deserves nothing."""
     return max((allocated.amount(name) / amount for name, amount in deserved.items() if amount > 0), default=1.0)
-
-
-def spec_matrix(amounts: Sequence[Resources], resources: Sequence[str]) -> Amounts:
-    """What the specs name; 0 where they are silent. Cut where sums would overflow."""
-    matrix = np.zeros((len(amounts), len(resources)), dtype=np.int64)
-    for row, dim, _, value in _named(amounts, resources):
-        matrix[row, dim] = min(max(value, 0), NO_LIMIT)
-    return matrix
-
-
-def capability_matrix(amounts: Sequence[Resources], resources: Sequence[str]) -> Amounts:
-    """What the specs allow; NO_LIMIT where they are silent, and where cpu or memory is 0."""
-    matrix = np.full((len(amounts), len(resources)), NO_LIMIT, dtype=np.int64)
-    for row, dim, name, value in _named(amounts, resources):
-        if name not in _BASE or value > 0:
-            matrix[row, dim] = min(max(value, 0), NO_LIMIT)
-    return matrix
-
-
-def owned_matrix(amounts: Sequence[Resources], resources: Sequence[str]) -> Mask:
-    """Where deserved says something: cpu and memory if above 0, any other resource if it is named at all."""
-    matrix = np.zeros((len(amounts), len(resources)), dtype=np.bool_)
-    for row, dim, name, value in _named(amounts, resources):
-        matrix[row, dim] = name not in _BASE or value > 0
-    return matrix
-
-
-def _named(amounts: Sequence[Resources], resources: Sequence[str]) -> Iterator[tuple[int, int, str, int]]:
-    """Row, column, name and value of everything that is named: most specs name little."""
-    columns = {name: dim for dim, name in enumerate(resources)}
-    for row, named in enumerate(amounts):
-        if named:
-            yield from ((row, columns[name], name, value) for name, value in named.items() if name in columns)
 
 
 def beyond_guarantees(available: Amounts, guarantees: Amounts) -> Amounts:

@@ -20,10 +20,11 @@ from scheduler.engine.floor import Board, Floor, Scorer
 from scheduler.engine.forest import Forest
 from scheduler.engine.job import Job, Role, ordinal
 from scheduler.engine.opinions import Opinions
-from scheduler.engine.plugin import Plugin
+from scheduler.engine.plugin import Key, Plugin
 from scheduler.engine.policy import PluginConfig, Policy
 from scheduler.engine.quotas import Quotas
 from scheduler.engine.refusals import Refusal
+from scheduler.engine.specs import QueueSpecs
 from scheduler.engine.statement import Kind, Operation, Statement
 
 RESERVATION_SESSIONS = 30
@@ -38,8 +39,9 @@ class Session(Opinions):
     def __init__(self, snapshot: Snapshot, policy: Policy, plugins: Iterable[tuple[int, PluginConfig, Plugin]]) -> None:
         super().__init__(policy, plugins)
         self.snapshot = snapshot
-        self.forest = Forest(snapshot.queues, hierarchical=self._is_hierarchical())
-        self.book = QueueBook(snapshot, self.forest)
+        self.forest = Forest.of(snapshot, hierarchical=self._is_hierarchical())
+        self.specs = QueueSpecs.of(snapshot, self.forest)
+        self.book = QueueBook(snapshot, self.forest, self.specs)
         self.floor = Floor(snapshot)
         self.total = self.floor.total
         self.request: Amounts = snapshot.classes.request
@@ -61,6 +63,7 @@ class Session(Opinions):
         self._jobs: dict[int, Job] = {}
         self._boards: dict[int, Board] = {}
         self._asked: dict[int, list[tuple[int, int]]] = {}
+        self._layer_keys: dict[int, tuple[int, Key]] = {}
         self._pod_keys: dict[int, tuple[Any, ...]] = {}
         self._count_tasks()
         self._open()
@@ -69,6 +72,7 @@ class Session(Opinions):
         counts = self.snapshot.aggregates.group_counts
         self.ready_counts = counts[:, IS_READY].sum(axis=1)
         self.pending_counts = counts[:, PodStatus.PENDING]
+        self.placed_counts = self.ready_counts.copy()  # with those that have room promised
         self.task_counts = counts.sum(axis=1) - counts[:, PodStatus.GONE]
 
     def _open(self) -> None:
@@ -126,9 +130,10 @@ class Session(Opinions):
         rows = np.flatnonzero(self.snapshot.pods.status == _PENDING)
         for row, group in zip(rows.tolist(), self.snapshot.pods.group[rows].tolist(), strict=True):
             pods.setdefault(group, []).append(row)
+        self._pod_keys.update(zip(rows.tolist(), self.pod_keys(rows), strict=True))
         for members in pods.values():
             if len(members) > 1:
-                members.sort(key=self.pod_key)
+                members.sort(key=self._pod_keys.__getitem__)
         return pods
 
     def pending_pods(self, job: Job) -> list[int]:
@@ -159,14 +164,16 @@ class Session(Opinions):
         columns = zip(self.kinds[pods].tolist(), table.created[pods].tolist(), names, strict=True)
         return [(*self.task_key(kind), ordinal(name), created, name) for kind, created, name in columns]
 
-    def active_jobs(self) -> list[Job]:
-        """Admitted jobs with pods that want a place, in queues that schedule."""
-        rows = np.flatnonzero(self.may_be_served & (self.pending_counts > 0))
+    def active_jobs(self, among: Mask | None = None) -> list[Job]:
+        """Admitted jobs with pods that want a place, in queues that schedule; only podgroups that `among` marks."""
+        served = self.may_be_served & (self.pending_counts > 0)
+        rows = np.flatnonzero(served if among is None else served & among)
         return [job for row in rows.tolist() if (job := self.job(row)).phase is not Phase.PENDING]
 
     def starving_jobs(self) -> list[Job]:
         """Active jobs that may be tried and are short of what they need; not those in a line that stands still."""
-        jobs = (job for job in self.active_jobs() if job.row not in self.behind)
+        short = self.placed_counts < self.snapshot.groups.min_member if self.only_gangs_starve else None
+        jobs = (job for job in self.active_jobs(short) if job.row not in self.behind)
         return [job for job in jobs if self.job_starving(job) and self.refuse_job(job) is None]
 
     def is_strict(self, queue: int) -> bool:
@@ -200,10 +207,9 @@ class Session(Opinions):
     @cached_property
     def scheduling_queue(self) -> Mask:
         """Queues whose jobs are subjects of a session; the last entry stands for "no queue"."""
-        schedules = [
-            queue.schedules and row not in self.refused_queues and self.forest.is_leaf(row) for row, queue in enumerate(self.forest.queues)
-        ]
-        return np.array([*schedules, False], dtype=np.bool_)
+        schedules = self.specs.schedules.copy()
+        schedules[list(self.refused_queues)] = False
+        return schedules
 
     @cached_property
     def best_effort(self) -> list[bool]:
@@ -223,6 +229,12 @@ class Session(Opinions):
         """Whether reclaim may take anything from this queue."""
         row = self.forest.queues[queue]
         return row.spec.reclaimable and not (self._protects_held and row.is_held)
+
+    @cached_property
+    def losing_leaves(self) -> Mask:
+        """Leaves that reclaim may take something from."""
+        losing: Mask = self.specs.reclaimable_leaves & ~self.specs.held[:-1] if self._protects_held else self.specs.reclaimable_leaves
+        return losing
 
     @cached_property
     def _protects_held(self) -> bool:
@@ -291,10 +303,17 @@ class Session(Opinions):
 
     # Orders
 
+    def layer_key(self, queue: int) -> Key:
+        """Plugins in policy order; they are asked anew when what the queue uses has changed."""
+        version, found = self.book.version[queue], self._layer_keys.get(queue)
+        if found is None or found[0] != version:
+            found = self._layer_keys[queue] = (version, super().layer_key(queue))
+        return found[1]
+
     def queue_key(self, queue: int) -> tuple[Any, ...]:
         """Plugins in policy order, then creation time and name."""
         row = self.forest.queues[queue]
-        return (*self.layer_key(queue), row.created, row.name)
+        return (*self.layer_key(queue), row.created, row.spec.name)
 
     def job_key(self, job: Job) -> tuple[Any, ...]:
         return (*self.job_rank(job), job.created, job.key)

@@ -164,7 +164,7 @@ def _count(session: Session, operation: Operation, sign: int, **moved: int) -> N
     job.allocated += amount
     job.count(session.role[operation.pod_class], **moved)
     job.rank = None
-    session.ready_counts[job.row] = job.ready
+    session.ready_counts[job.row], session.placed_counts[job.row] = job.ready, job.ready + job.waiting
     session.book.allocate(job.queue, amount)
 
 

@@ -155,6 +155,47 @@ def _urgent(size: Size) -> Cluster:
     return replace(full, podgroups=(*full.podgroups, *groups), pods=(*full.pods, *pods))
 
 
+def _rush(size: Size) -> Cluster:
+    """Full nodes; in every team gangs of two with high priority wait, as many as there are nodes, of many shapes."""
+    full = contended(size, admitted=True)
+    leaves = [queue.name for queue in full.queues if queue.name.startswith("team")]
+    groups, pods = _gangs("rush", size.nodes, 2, leaves, priority=100)
+    return replace(full, podgroups=(*full.podgroups, *groups), pods=(*full.pods, *pods))
+
+
+def _gangs(
+    name: str, count: int, members: int, leaves: list[str], *, priority: int = 0, cores: int = 3
+) -> tuple[list[PodGroup], list[Pod]]:
+    """Gangs that are let in, leaf after leaf, each of one of 35 shapes: up to 7 x `cores` and 5 GiB a pod."""
+    groups = [
+        PodGroup(
+            f"{name}-{number:05}",
+            leaves[number % len(leaves)],
+            "bench",
+            members,
+            phase=Phase.INQUEUE,
+            priority=priority,
+            created=2e6 + number,
+        )
+        for number in range(count)
+    ]
+    wants = [Resources({"cpu": (number % 7 + 1) * cores * 1000, "memory": (number % 5 + 1) * GIB}) for number in range(count)]
+    pods = [
+        Pod(f"{group.name}-{member}", group.key, "bench", wants[number], priority=max(1, priority))
+        for number, group in enumerate(groups)
+        for member in range(members)
+    ]
+    return groups, pods
+
+
+def _hopeless(size: Size) -> Cluster:
+    """Room for everybody but gangs, ten for each node, whose pods are larger than any node."""
+    cluster = roomy(size)
+    leaves = [queue.name for queue in cluster.queues if queue.name.startswith("team")]
+    groups, pods = _gangs("never", size.nodes * 10, 2, leaves, cores=65)
+    return replace(cluster, podgroups=(*cluster.podgroups, *groups), pods=(*cluster.pods, *pods))
+
+
 def _starving(size: Size) -> Cluster:
     """Full nodes; every tenth running job is one pod short of its gang, and has been for long."""
     full = contended(size)
@@ -167,17 +208,7 @@ def _everybody(size: Size) -> Cluster:
     """Full nodes; in every team gangs of four wait, as many as there are nodes in five, of many shapes."""
     full = contended(size)
     leaves = [queue.name for queue in full.queues if queue.name.startswith("team")]
-    numbers = range(size.nodes // 5)
-    groups = [
-        PodGroup(f"ask-{number:05}", leaves[number % len(leaves)], "bench", 4, phase=Phase.INQUEUE, created=2e6 + number)
-        for number in numbers
-    ]
-    wants = [Resources({"cpu": (number % 7 + 1) * 3000, "memory": (number % 5 + 1) * GIB}) for number in numbers]
-    pods = [
-        Pod(f"{group.name}-{member}", group.key, "bench", wants[number], priority=1)
-        for number, group in enumerate(groups)
-        for member in range(4)
-    ]
+    groups, pods = _gangs("ask", size.nodes // 5, 4, leaves)
     return replace(full, podgroups=(*full.podgroups, *groups), pods=(*full.pods, *pods))
 
 
@@ -188,4 +219,12 @@ def _undemanding(size: Size) -> Cluster:
     return replace(cluster, pods=pods)
 
 
-_BUSY = {"admitted": _admitted, "preempt": _urgent, "starving": _starving, "best-effort": _undemanding, "everybody": _everybody}
+_BUSY = {
+    "admitted": _admitted,
+    "preempt": _urgent,
+    "rush": _rush,
+    "starving": _starving,
+    "best-effort": _undemanding,
+    "everybody": _everybody,
+    "hopeless": _hopeless,
+}

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
+from scheduler.domain.nodes import Mask
+from scheduler.domain.workloads import PodStatus
 from scheduler.engine.arguments import boolean
 from scheduler.engine.job import Job
 from scheduler.engine.lines import JobLines, QueueLine
@@ -48,9 +52,8 @@ def beyond_deserved(session: Session) -> None:
 
 def _in_order(session: Session, *, best_effort: bool) -> Iterator[Job]:
     """Jobs with pods of that kind, queue by queue; the order follows what was placed so far."""
-    jobs = JobLines(
-        session, (job for job in session.active_jobs() if _has_any(session, job, best_effort) and session.refuse_job(job) is None)
-    )
+    active = session.active_jobs(_with_pods_that(session, best_effort))
+    jobs = JobLines(session, (job for job in active if _has_any(session, job, best_effort) and session.refuse_job(job) is None))
     line = QueueLine(session, jobs.queues())
     while (queue := line.best()) >= 0:
         job = jobs.pop(queue)
@@ -59,6 +62,15 @@ def _in_order(session: Session, *, best_effort: bool) -> Iterator[Job]:
             continue
         yield job
         line.enter(queue)
+
+
+def _with_pods_that(session: Session, best_effort: bool) -> Mask:
+    """Podgroups with pods of that kind that have no place."""
+    pods = np.flatnonzero(session.status == PodStatus.PENDING)
+    wanted = pods[session.snapshot.classes.best_effort[session.kinds[pods]] == best_effort]
+    mask = np.zeros(len(session.snapshot.groups), dtype=np.bool_)
+    mask[session.snapshot.pods.group[wanted]] = True
+    return mask
 
 
 def _has_any(session: Session, job: Job, best_effort: bool) -> bool:

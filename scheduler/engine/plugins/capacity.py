@@ -14,7 +14,7 @@ from scheduler.engine.decisions import ReasonCode
 from scheduler.engine.plugin import Key, Plugin
 from scheduler.engine.plugins.capacity_tree import HierarchyBuilder
 from scheduler.engine.plugins.shares import SharePlugin
-from scheduler.engine.quotas import Quotas, beyond_guarantees, capability_matrix, nominal_shares, owned_matrix, spec_matrix
+from scheduler.engine.quotas import Quotas, beyond_guarantees
 from scheduler.engine.refusals import Refusal
 from scheduler.engine.session import Session
 
@@ -35,14 +35,10 @@ class Capacity(SharePlugin):
         self.figures = self._tree() if session.forest.hierarchical else self._flat()
 
     def _flat(self) -> Quotas:
-        session = self.session
-        resources, specs = session.snapshot.resources, [queue.spec for queue in session.forest.queues]
-        guarantee = spec_matrix([spec.guarantee for spec in specs], resources)
-        capability = capability_matrix([spec.capability for spec in specs], resources)
-        limit = np.minimum(capability, beyond_guarantees(session.total, guarantee) + guarantee)
-        deserved = np.maximum(np.minimum(spec_matrix([spec.deserved for spec in specs], resources), limit), guarantee)
-        owns = owned_matrix([spec.deserved for spec in specs], resources) | (guarantee > 0)
-        return Quotas(session.book, deserved, owns, guarantee, limit, nominal_shares(session.forest, session.total), unset_share=1.0)
+        session, specs, guarantee = self.session, self.session.specs, self.session.specs.guarantee
+        limit = np.minimum(specs.capability, beyond_guarantees(session.total, guarantee) + guarantee)
+        deserved = np.maximum(np.minimum(specs.deserved, limit), guarantee)
+        return Quotas(session.book, deserved, specs.owns, guarantee, limit, session.total, unset_share=1.0)
 
     def _tree(self) -> Quotas:
         builder = HierarchyBuilder(self.session, fill_by_weight=self.fill_by_weight)
@@ -150,7 +146,6 @@ class Capacity(SharePlugin):
         if not session.has_action("reclaim"):
             return np.zeros_like(figures.deserved)
         beyond = np.maximum(0, session.book.allocated - np.maximum(figures.deserved, figures.guarantee))
-        gives = [session.forest.is_leaf(row) and session.may_lose(row) for row in range(len(session.forest))]
-        lent: Amounts = np.where(np.array(gives, dtype=np.bool_)[:, None], beyond, 0)
+        lent: Amounts = np.where(session.losing_leaves[:, None], beyond, 0)
         session.forest.add_up(lent)
         return lent

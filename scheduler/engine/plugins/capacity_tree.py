@@ -7,8 +7,9 @@ import numpy as np
 from scheduler.domain.nodes import Amounts
 from scheduler.domain.tables import Rows
 from scheduler.engine.fair_share import fill_each, int_sum
-from scheduler.engine.quotas import NO_LIMIT, Quotas, beyond_guarantees, capability_matrix, nominal_shares, owned_matrix, spec_matrix
+from scheduler.engine.quotas import Quotas, beyond_guarantees
 from scheduler.engine.session import Session
+from scheduler.engine.specs import NO_LIMIT
 
 
 class HierarchyBuilder:
@@ -16,14 +17,13 @@ class HierarchyBuilder:
 
     def __init__(self, session: Session, *, fill_by_weight: bool) -> None:
         self.session, self.forest, self.fill_by_weight = session, session.forest, fill_by_weight
-        resources, specs = session.snapshot.resources, [queue.spec for queue in session.forest.queues]
-        self.specs = specs
-        self.guarantee = spec_matrix([spec.guarantee for spec in specs], resources)
-        self.named_capability = capability_matrix([spec.capability for spec in specs], resources)
+        specs, self.specs = session.specs, [queue.spec for queue in session.forest.queues]
+        self.weights = specs.weights
+        self.guarantee = specs.guarantee.copy()
+        self.named_capability = specs.capability
         self.capability = self.named_capability.copy()
-        self.named_deserved = spec_matrix([spec.deserved for spec in specs], resources)
-        self.deserved = np.maximum(self.named_deserved, self.guarantee)
-        self.owns = owned_matrix([spec.deserved for spec in specs], resources) | (self.guarantee > 0)
+        self.deserved = np.maximum(specs.deserved, self.guarantee)
+        self.owns = specs.owns.copy()
         self.wished = self.named_capability.copy()  # as far as named by the queue or an ancestor other than root
         self.wished[self.forest.root] = NO_LIMIT
         self.limit = np.zeros_like(self.capability)
@@ -35,8 +35,7 @@ class HierarchyBuilder:
         for row in self.forest.top_down:
             if self.forest.children[row]:
                 self._children(row, self.forest.children[row])
-        nominal = nominal_shares(self.forest, self.session.total)
-        return Quotas(self.session.book, self.deserved, self.owns, self.guarantee, self.limit, nominal, unset_share=1.0)
+        return Quotas(self.session.book, self.deserved, self.owns, self.guarantee, self.limit, self.session.total, unset_share=1.0)
 
     def _root(self) -> None:
         """Root has all that the cluster has, and no more than its capability, if it names one."""
@@ -60,8 +59,7 @@ class HierarchyBuilder:
     def _fill(self, parent: int, rows: Amounts) -> None:
         """No sibling names a deserved: the parent's is divided by weight, by what each asks for and may have."""
         ceilings = np.minimum(self.session.book.request[rows], self.limit[rows])
-        weights = np.array([max(0, self.specs[row].weight) for row in rows], dtype=np.int64)
-        self.deserved[rows] = fill_each(self.deserved[parent], weights, self.guarantee[rows], ceilings)
+        self.deserved[rows] = fill_each(self.deserved[parent], self.weights[rows], self.guarantee[rows], ceilings)
         self.owns[rows] = self.session.book.dims & (self.session.total > 0)
         self.filled.update(rows.tolist())
 

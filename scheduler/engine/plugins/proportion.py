@@ -9,7 +9,7 @@ from scheduler.domain.tables import Rows
 from scheduler.engine.fair_share import fill_each, int_sum
 from scheduler.engine.plugin import Plugin
 from scheduler.engine.plugins.shares import SharePlugin
-from scheduler.engine.quotas import Quotas, beyond_guarantees, capability_matrix, nominal_shares, spec_matrix
+from scheduler.engine.quotas import Quotas, beyond_guarantees
 from scheduler.engine.session import Session
 
 
@@ -18,16 +18,12 @@ class Proportion(SharePlugin):
 
     def open(self, session: Session) -> None:
         Plugin.open(self, session)
-        resources, specs = session.snapshot.resources, [queue.spec for queue in session.forest.queues]
-        guarantee = spec_matrix([spec.guarantee for spec in specs], resources)
-        capability = capability_matrix([spec.capability for spec in specs], resources)
-        real_capability = np.minimum(capability, beyond_guarantees(session.total, guarantee) + guarantee)
+        specs, guarantee = session.specs, session.specs.guarantee
+        real_capability = np.minimum(specs.capability, beyond_guarantees(session.total, guarantee) + guarantee)
         ceilings = np.minimum(session.book.request, real_capability)
-        weights = np.array([max(0, spec.weight) for spec in specs], dtype=np.int64)
-        deserved = fill_each(session.total, weights, guarantee, ceilings)
+        deserved = fill_each(session.total, specs.weights, guarantee, ceilings)
         owns = np.broadcast_to(session.book.dims, deserved.shape)
-        nominal = nominal_shares(session.forest, session.total)
-        self.figures = Quotas(session.book, deserved, owns, guarantee, real_capability, nominal, unset_share=0.0)
+        self.figures = Quotas(session.book, deserved, owns, guarantee, real_capability, session.total, unset_share=0.0)
         self._warn_of_oversubscription()
 
     def _warn_of_oversubscription(self) -> None:

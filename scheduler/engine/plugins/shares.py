@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from scheduler.domain.nodes import Amounts, Mask
@@ -17,6 +19,10 @@ class SharePlugin(Plugin):
     """A plugin that computes `Quotas` when the session opens."""
 
     figures: Quotas
+
+    def __init__(self, arguments: Mapping[str, object]) -> None:
+        super().__init__(arguments)
+        self._could_be_had: dict[tuple[int, int], list[int]] = {}  # by level and queue; the same all session long
 
     def quotas(self) -> Quotas:
         return self.figures
@@ -45,10 +51,11 @@ class SharePlugin(Plugin):
 
     def _yielding(self, row: int, queue: int) -> list[int]:
         """What could be had back: what runs beyond its minimum and, above the queue itself, what others have borrowed."""
-        elastic: list[int] = self.session.book.elastic[row].tolist()
-        if row == queue:
-            return elastic
-        return [max(pair) for pair in zip(elastic, self.lent(row, queue).tolist(), strict=True)]
+        if (row, queue) not in self._could_be_had:
+            elastic = self.session.book.elastic[row]
+            found = elastic if row == queue else np.maximum(elastic, self.lent(row, queue))
+            self._could_be_had[row, queue] = found.tolist()
+        return self._could_be_had[row, queue]
 
     def _quota_refusal(self, row: int, queue: int, needed: Amounts) -> Refusal:
         session = self.session
