@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -121,6 +122,11 @@ class Board:
         if self.scorer is None or not len(nodes):
             return np.zeros(len(nodes))
         return self.scorer(self.kind, self.floor.used[:, nodes], nodes)
+
+    @cached_property
+    def fits_an_empty_node(self) -> bool:
+        """Whether any suitable node could hold the pod if it were empty; if not, nobody's going can help."""
+        return bool((self.suitable & fits(self.floor.allocatable, self.request)).any())
 
     def worth(self, nodes: list[int]) -> Times:
         """The score of each of these nodes, whether or not it has room."""

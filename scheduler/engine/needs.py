@@ -9,7 +9,6 @@ import numpy as np
 from scheduler.domain.nodes import Amounts
 from scheduler.domain.queues import ROOT
 from scheduler.engine.decisions import Check, ReasonCode
-from scheduler.engine.floor import fits
 from scheduler.engine.job import Job
 from scheduler.engine.session import Session
 from scheduler.engine.specs import NO_LIMIT
@@ -114,5 +113,4 @@ def roomiest_node(session: Session, kind: int) -> int:
 
 def fits_some_node(session: Session, kind: int) -> bool:
     """Whether any suitable node could hold a pod of this class if it were empty."""
-    suitable = session.board(kind).suitable
-    return bool((suitable & fits(session.floor.allocatable, session.request[kind])).any())
+    return session.board(kind).fits_an_empty_node

@@ -110,6 +110,16 @@ class Opinions:
     def job_pipelined(self, job: Job) -> bool:
         return self._vote("job_pipelined", job) is None
 
+    def is_out_of_reach(self, job: Job, left: int) -> bool:
+        """Whether the job can not have its gang any more, even if all pods that are left to try find a place."""
+        return self._gangs_decide_waiting and job.ready + job.waiting + left < job.min_member
+
+    @cached_property
+    def _gangs_decide_waiting(self) -> bool:
+        """Whether nobody gets a job past its gang's vote on waiting for room."""
+        tier = next((tier for tier in self._slots["job_pipelined"] if tier), [])
+        return any(ask.__self__.name == "gang" for ask in tier)
+
     def job_starving(self, job: Job) -> bool:
         """All plugins of the first tier that has any; nobody starves where nobody says so."""
         tier = next((tier for tier in self._slots["job_starving"] if tier), [])

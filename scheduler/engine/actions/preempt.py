@@ -55,11 +55,12 @@ class Preemption:
         with session.statement() as statement:
             pools: dict[int, PreemptPool] = {}
             fallen: set[int] = set()
-            for pod in pods:
+            for left, pod in zip(range(len(pods) - 1, -1, -1), pods, strict=True):
                 if not session.job_starving(job):
                     break
                 mark = statement.mark
-                self._place(statement, job, pod, pools)
+                if not self._place(statement, job, pod, pools) and session.is_out_of_reach(job, left):
+                    break
                 if any(fell_apart(operation.job, fallen) for operation in statement.operations[mark:] if operation.kind is Kind.EVICT):
                     pools.clear()  # a job that lost its gang has another place in the order
             if session.job_pipelined(job) and statement.waits_for_room:
@@ -71,7 +72,7 @@ class Preemption:
     def _inside(self, job: Job) -> None:
         """Pods of the job itself, as long as each finds a place."""
         session = self.session
-        for pod in session.unplaced_pods(job):
+        for pod in session.unplaced_pods(job) if job.ready else ():
             with session.statement() as statement:
                 if not self._make_room(statement, job, pod, self._pool(job, int(session.kinds[pod]), self.running.of_job)):
                     return
@@ -94,7 +95,7 @@ class Preemption:
 
     def _make_room(self, statement: Statement, job: Job, pod: int, pool: PreemptPool) -> bool:
         kind = int(self.session.kinds[pod])
-        if not self.session.snapshot.classes.preempts[kind]:
+        if not self.session.snapshot.classes.preempts[kind] or not self.session.board(kind).fits_an_empty_node:
             return False
         node = pool.make_room(statement, job, kind, "preempt")
         if node < 0:

@@ -65,10 +65,11 @@ class Reclamation:
     def _pass(self, job: Job, pods: list[int], *, breaking: bool) -> bool:
         with self.session.statement() as statement:
             search = Search(self, job, breaking)
-            for pod in pods:
+            for left, pod in zip(range(len(pods) - 1, -1, -1), pods, strict=True):
                 if not self.session.job_starving(job):
                     break
-                search.place(statement, pod)
+                if not search.place(statement, pod) and self.session.is_out_of_reach(job, left):
+                    return False
             if not self.session.job_pipelined(job) or (search.is_left_to_allocate and not statement.waits_for_room):
                 return False
             for operation in statement.operations:
@@ -128,7 +129,7 @@ class Search:
     def place(self, statement: Statement, pod: int) -> bool:
         """Without any eviction if there is room; else on the first node where enough may go."""
         session, queue, kind, mark = self.session, self.job.queue, int(self.session.kinds[pod]), statement.mark
-        if not session.snapshot.classes.preempts[kind] or not session.preemptive(queue, kind):
+        if not session.snapshot.classes.preempts[kind] or not session.preemptive(queue, kind) or not session.board(kind).fits_an_empty_node:
             return False
         node = -1 if session.full_levels(queue, kind) else self._room(kind)
         for undershoot in (False,) if self.reclamation.strict else (False, True):
