@@ -8,8 +8,11 @@ from functools import partial
 from scheduler.domain.snapshot import Snapshot
 from scheduler.engine import open_session, run_session
 from scheduler.engine.actions import ACTIONS
+from scheduler.engine.actions.reclaim import Reclamation
 from scheduler.engine.policy import DEFAULT_POLICY
+from scheduler.engine.session import Session
 from scheduler.scenarios.clusters import Cluster
+from scheduler.scenarios.world import advance
 from tests.bench.api import api
 from tests.bench.clusters import Size, busy, contended, roomy
 from tests.bench.database import sessions_end_to_end
@@ -105,16 +108,53 @@ def actions(scale: float, repetitions: int) -> list[Row]:
     }
     for action, cluster in work.items():
         snapshot = warm(cluster)
-        timing = after(partial(open_session, snapshot, DEFAULT_POLICY), ACTIONS[action], repetitions)
-        outcome = run_session(snapshot, DEFAULT_POLICY, (action,))
-        counts = {"binds": len(outcome.binds), "evictions": len(outcome.evictions), "phaseChanges": len(outcome.phase_changes)}
-        rows.append(_row(action, timing, **counts))
-    crowd = warm(busy(scaled(THOUSAND, scale), "everybody"))
-    rows.append(
-        _row("reclaim, 200 gangs at once", after(partial(open_session, crowd, DEFAULT_POLICY), ACTIONS["reclaim"], min(repetitions, 3)))
-    )
+        rows.append(_action_row(action, action, snapshot, repetitions))
+        if action == "reclaim":
+            rows.append(_after_the_sort(snapshot, repetitions))
     opening = after(lambda: None, lambda _: open_session(snapshot, DEFAULT_POLICY), repetitions)
     return [*rows, _row("opening a session", opening)]
+
+
+def _action_row(what: str, action: str, snapshot: Snapshot, repetitions: int) -> Row:
+    timing = after(partial(open_session, snapshot, DEFAULT_POLICY), ACTIONS[action], repetitions)
+    outcome = run_session(snapshot, DEFAULT_POLICY, (action,))
+    counts = {"binds": len(outcome.binds), "evictions": len(outcome.evictions), "phaseChanges": len(outcome.phase_changes)}
+    return _row(what, timing, reservations=len(outcome.reservations), **counts)
+
+
+def _after_the_sort(snapshot: Snapshot, repetitions: int) -> Row:
+    """Reclaim with the running pods found and the lines of the queues that lose sorted beforehand; `sortCpuMs` is what that takes."""
+    losing = sorted({eviction.queue for eviction in run_session(snapshot, DEFAULT_POLICY, ("reclaim",)).evictions})
+    opened = partial(open_session, snapshot, DEFAULT_POLICY)
+
+    def sort(session: Session) -> Reclamation:
+        reclamation = Reclamation(session, session.starving_jobs())
+        for name in losing:
+            reclamation.running.last_first(session.forest.rows[name], sparing=True)
+        return reclamation
+
+    sorting = after(opened, sort, repetitions)
+    timing = after(lambda: sort(opened()), Reclamation.run, repetitions)
+    return _row("reclaim, after the sort", timing, sortCpuMs=round(sorting.cpu * 1000, 2))
+
+
+def crowds(scale: float, repetitions: int) -> list[Row]:
+    """Many at once: gangs that reclaim, gangs that preempt, and gangs that can never start beside others that can."""
+    few = min(repetitions, 3)
+    size = scaled(THOUSAND, scale)
+    rows = [
+        _action_row(f"reclaim, {size.nodes // 5} gangs at once", "reclaim", warm(busy(size, "everybody")), few),
+        _action_row(f"preempt, {size.nodes} gangs at once", "preempt", warm(busy(size, "rush")), few),
+    ]
+    first = warm(busy(size, "hopeless"))
+    told = advance(first, run_session(first, DEFAULT_POLICY))
+    _ = told.aggregates
+    timing = interleaved({"again": session(told)}, few)["again"]
+    gangs = size.nodes * 10
+    return [
+        *rows,
+        _row(f"a session beside {gangs} gangs that can never start", timing, microsecondsPerGang=round(timing.cpu / gangs * 1e6)),
+    ]
 
 
 def memory(scale: float, _: int) -> list[Row]:
@@ -138,6 +178,7 @@ PARTS: dict[str, Part] = {
     "twin": twin,
     "growth": growth,
     "actions": actions,
+    "crowds": crowds,
     "memory": memory,
     "database": sessions_end_to_end,
     "database-growth": database_growth,
