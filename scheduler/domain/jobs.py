@@ -193,7 +193,7 @@ def _retry(facts: JobFacts, action: JobAction, task: str) -> Step:
     if facts.retry_count >= facts.max_retry:
         return Step(JobPhase.FAILED, f"failed after {facts.retry_count} of {facts.max_retry} retries", stop_pods=True)
     told = f"retry {facts.retry_count + 1} of {facts.max_retry}"
-    if action is JobAction.RESTART:
+    if action is JobAction.RESTART or not task:  # what befell the whole job is no one task's
         return Step(JobPhase.RESTARTING, told, stop_pods=True, retries=1)
     return Step(facts.phase, f"task {task}: {told}", retries=1, again=task, only_failed=action is JobAction.RESTART_POD)
 
