@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import httpx
 
 _PAGE = 500
+_NUMBERED = "X-Request-ID"
 _TRIES = 3  # of a reading request that is told to come again
 _LONGEST_PAUSE = 5.0
 _CODES: Final[Mapping[int, ExitCode]] = {
@@ -154,11 +155,15 @@ class Api:
             raise Problem(message, ExitCode.NO_CONNECTION) from None
 
     def _read(self, response: httpx.Response) -> Any:
+        """JSON alone is no proof: many a server answers any question with some. Ours numbers its answers."""
         try:
-            return response.json()
+            answer = response.json()
         except ValueError:
+            answer = None
+        if answer is None or _NUMBERED not in response.headers:
             message = f"{self.target.server} does not answer like a Fumarole server. Is the address right?"
-            raise Problem(message, ExitCode.NO_CONNECTION) from None
+            raise Problem(message, ExitCode.NO_CONNECTION)
+        return answer
 
 
 def _httpx() -> Any:
