@@ -21,6 +21,7 @@ from scheduler.services.locks import alone_with_pods
 from scheduler.services.podgroups import DELETED_MARK
 from scheduler.services.pods import fresh_start
 from scheduler.services.scheduling import want_session
+from scheduler.services.states import refresh_states
 
 # From which phases a report moves a pod, and what it then becomes.
 _MOVES = {
@@ -49,8 +50,10 @@ def apply_reports(reports: Sequence[PodReport]) -> None:
     for kind, (sources, phase, stamp) in _MOVES.items():
         moved |= _move([report for report in reports if report.phase is kind], sources, phase, stamp, now)
     gone = [report for report in reports if report.phase is Reported.GONE]
-    came_back, ended = _take_gone(gone, now)
+    came_back, ended, left = _take_gone(gone, now)
     _tell_jobs([report for report in reports if report.pod_id in moved or report.pod_id in came_back], moved | came_back, ended)
+    if _remove_empty_podgroups(left):
+        refresh_states()
     notify.nodes_changed()
 
 
@@ -70,29 +73,30 @@ def _move(reports: list[PodReport], sources: tuple[str, ...], phase: str, stamp:
 _ENDING = ("Restarting", "Aborting", "Completing", "Terminating", "Aborted", "Completed", "Terminated", "Failed")
 
 
-def _take_gone(reports: list[PodReport], now: datetime) -> tuple[set[int], set[int]]:
+def _take_gone(reports: list[PodReport], now: datetime) -> tuple[set[int], set[int], set[int]]:
     """Stopped pods: those of a job that is ending or that nobody wants are removed, the others come back as new ones, as a controller
     would make them.
 
-    Answers the ids of those that came back, and the ids of the jobs that lost their last leaving pods.
+    Answers the ids of those that came back, and the ids of the jobs and of the gangs from outside that lost leaving pods.
     """
     if not reports:
-        return set(), set()
+        return set(), set(), set()
     ids = [report.pod_id for report in reports]
     pods = Pod.objects.filter(pk__in=ids).exclude(phase__in=("Pending", "Succeeded", "Failed"))
     leaving = pods.filter(Q(podgroup__job__phase__in=_ENDING) | Q(unwanted=True))
     owners = list(leaving.values_list("podgroup_id", "podgroup__job_id"))
     leaving.delete()
-    _remove_empty_podgroups({group for group, job in owners if job is None})
     back = set(pods.values_list("pk", flat=True))
     fresh_start(Pod.objects.filter(pk__in=back), now)
-    return back, {job for _, job in owners if job is not None}
+    return back, {job for _, job in owners if job is not None}, {group for group, job in owners if job is None}
 
 
-def _remove_empty_podgroups(ids: set[int]) -> None:
-    """Gangs from outside that were deleted while pods of theirs were still on nodes."""
-    if ids:
-        PodGroup.objects.filter(pk__in=ids, job=None, pods=None, annotations__has_key=DELETED_MARK).delete()
+def _remove_empty_podgroups(ids: set[int]) -> bool:
+    """Gangs from outside that were deleted while pods of theirs were still on nodes. Whether there were any."""
+    if not ids:
+        return False
+    removed, _ = PodGroup.objects.filter(pk__in=ids, job=None, pods=None, annotations__has_key=DELETED_MARK).delete()
+    return removed > 0
 
 
 def _tell_jobs(reports: Iterable[PodReport], pod_ids: set[int], ended: set[int]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -30,6 +30,7 @@ from scheduler.services.states import refresh_states
 from scheduler.services.versions import check_version
 
 DELETED_MARK = "fumarole.io/deleted"
+BARE_POD_MARK = "fumarole.io/bare-pod"  # a gang that was made for a single pod, and goes with it
 """The annotation of a gang that goes as soon as the last of its pods has left."""
 
 
@@ -182,14 +183,19 @@ def delete_podgroup(namespace: str, name: str, *, by: Actor = SYSTEM, expected_v
         _refuse_owned(group, "deleted")
         audit.record(by, "DeletePodGroup", "PodGroup", name, namespace=namespace, queue=group.queue.name, before=stored_podgroup(group))
         leaving = take_away(Pod.objects.filter(podgroup=group))
-        if leaving:  # the gang keeps their places on the nodes accounted for until the last of them has left
-            PodGroup.objects.filter(pk=group.pk).update(annotations={**group.annotations, DELETED_MARK: "true"})
-        else:
-            group.delete()
-        refresh_states()
+        _remove_when_empty(group)
         _settle(group)
         transaction.set_rollback(dry_run)
     return f"{namespace}/{name} was deleted." if not leaving else f"{leaving} pods of {namespace}/{name} were told to leave."
+
+
+def _remove_when_empty(group: PodGroup) -> None:
+    """Now, or when the last of its pods has left: until then the gang keeps their places on the nodes accounted for."""
+    if group.pods.exists():
+        PodGroup.objects.filter(pk=group.pk).update(annotations={**group.annotations, DELETED_MARK: "true"})
+    else:
+        group.delete()
+        refresh_states()
 
 
 def take_away(pods: Any) -> int:
@@ -232,7 +238,8 @@ def _group_for(value: PodManifest, manifest: object, by: Actor) -> tuple[PodGrou
     access.require_to_submit(by, queue)
     verdict = admit_pod(_ours(manifest), tree, facts)
     _refuse(verdict.violations, ())
-    own = PodGroupManifest(metadata=value.metadata, queue=queue, min_member=1, priority_class=value.template.priority_class)
+    marked = replace(value.metadata, annotations={**value.metadata.annotations, BARE_POD_MARK: "true"})
+    own = PodGroupManifest(metadata=marked, queue=queue, min_member=1, priority_class=value.template.priority_class)
     return _create_group(own, by), ()
 
 
@@ -270,6 +277,7 @@ def delete_pod(namespace: str, name: str, *, by: Actor = SYSTEM, dry_run: bool =
     """A job's pod comes back as a new one; any other is gone once it has left its node."""
     with transaction.atomic():
         share_tree()
+        alone_with_pods()
         pod = (
             Pod.objects.select_for_update(of=("self",))
             .select_related("podgroup__queue", "podgroup__job")
@@ -296,4 +304,6 @@ def _restart(pod: Pod) -> str:
 
 def _take_away_one(pod: Pod) -> str:
     leaving = take_away(Pod.objects.filter(pk=pod.pk))
+    if BARE_POD_MARK in pod.podgroup.annotations:
+        _remove_when_empty(pod.podgroup)
     return f"{pod} was told to leave its node." if leaving else f"{pod} was deleted."

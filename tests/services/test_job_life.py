@@ -8,10 +8,12 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from scheduler.models import Job, Pod, PodGroup
+from scheduler.domain.lifecycle import QueueCommand
+from scheduler.models import Job, Pod, PodGroup, Queue
 from scheduler.services.job_life import sync_jobs, tell_jobs_of_unknown
 from scheduler.services.jobs import submit_job
-from scheduler.services.podgroups import delete_podgroup, submit_pod, submit_podgroup
+from scheduler.services.podgroups import delete_pod, delete_podgroup, submit_pod, submit_podgroup
+from scheduler.services.queues import command_queue
 from tests.histories import broken_rules
 from tests.worlds import job, manifest, node, pass_time, phases, queue, run_session
 
@@ -181,3 +183,42 @@ def test_a_gang_from_outside_that_is_deleted_keeps_its_room_until_its_pods_have_
 
     assert not PodGroup.objects.filter(pk=group.pk).exists()
     assert phases(late) == ["Bound"]
+
+
+def test_a_bare_pod_that_is_deleted_takes_its_gang_with_it_and_lets_the_queue_close():
+    queue("shut")
+    submit_pod(pod_manifest("alone", annotations={"scheduling.volcano.sh/queue-name": "shut"}))
+    command_queue("shut", QueueCommand.CLOSE)
+    assert Queue.objects.get(name="shut").state == "Closing"
+
+    delete_pod("default", "alone")
+
+    assert not PodGroup.objects.exists()
+    assert Queue.objects.get(name="shut").state == "Closed"
+
+
+@pytest.mark.parametrize("delete", [delete_pod, delete_podgroup], ids=lambda function: function.__name__)
+def test_a_queue_closes_when_the_last_pod_of_a_deleted_gang_has_left_its_node(delete: Any):
+    node("n1", cpu="1")
+    queue("shut")
+    submit_pod(pod_manifest("alone", annotations={"scheduling.volcano.sh/queue-name": "shut"}))
+    run_session()
+    pass_time(3)
+    command_queue("shut", QueueCommand.CLOSE)
+
+    delete("default", "alone")
+    run_session()
+    assert Queue.objects.get(name="shut").state == "Closing"
+    pass_time(5)
+
+    assert not PodGroup.objects.exists()
+    assert Queue.objects.get(name="shut").state == "Closed"
+
+
+def test_a_pod_of_a_gang_from_outside_leaves_the_gang_behind():
+    submit_podgroup({"metadata": {"name": "outside", "namespace": "default"}, "spec": {"minMember": 1, "queue": "default"}})
+    submit_pod(pod_manifest("one", annotations={"scheduling.k8s.io/group-name": "outside"}))
+
+    delete_pod("default", "one")
+
+    assert PodGroup.objects.get().name == "outside"

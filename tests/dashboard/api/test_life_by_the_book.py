@@ -22,6 +22,7 @@ pytestmark = pytest.mark.django_db
 
 NAMES = [f"q{number}" for number in range(9)]
 COMMANDS = ["Open", "Close", "Suspend", "Resume"]
+WISHES = {"Open": "Open", "Close": "Closed", "Suspend": "Suspended", "Resume": "Open"}
 _PARTS = ("capability", "deserved", "guarantee")
 
 
@@ -156,7 +157,7 @@ class Life:
         warned = self.book.warnings_of(name, command) if ruling.wish else set()
         before = self.book.standings()
         rehearsed = self.rehearsed(name, command)
-        door = self.dice.choice([self.by_path, self.by_row, self.by_manifest])
+        door = self.dice.choice([self.by_path, self.by_row, self.by_manifest, *([self.by_patch] if self.is_wish(name, command) else [])])
         body = door(name, command)
         if ruling.refused:
             assert (self.admin.last.status_code, body["violations"][0]["ruleId"]) == (409, ruling.refused), body
@@ -165,7 +166,7 @@ class Life:
         assert self.admin.last.status_code == 200, body
         assert Command.objects.latest("id").result == ("Done" if ruling.wish else "NoOp")
         self.book.queues[name].wish = ruling.wish or self.book.queues[name].wish
-        if door != self.by_manifest:
+        if door in (self.by_path, self.by_row):
             assert {**rehearsed, "dryRun": False} == body
             assert (body["changed"], bool(body["message"])) == (bool(ruling.wish), True)
             assert {warning["code"] for warning in body["warnings"]} == warned
@@ -187,6 +188,14 @@ class Life:
     def by_row(self, name: str, command: str) -> Any:
         action = self.dice.choice([f"{command}Queue", command])
         return self.admin.ask("POST", "commands/", {"action": action, "target": {"kind": "Queue", "name": name}, "reason": "try"})
+
+    def is_wish(self, name: str, command: str) -> bool:
+        """Whether a change of `spec.state` can say it: the wish must be another one, and Open ends what it finds there."""
+        own = self.book.queues[name].wish
+        return name != ROOT and own != WISHES[command] and own != {"Open": "Suspended", "Resume": "Closed"}.get(command)
+
+    def by_patch(self, name: str, command: str) -> Any:
+        return self.admin.ask("PATCH", f"queues/{name}/", {"spec": {"state": WISHES[command]}})
 
     def by_manifest(self, name: str, command: str) -> Any:
         order = {"apiVersion": "bus.volcano.sh/v1alpha1", "kind": "Command", "metadata": {"generateName": f"{name}-"}}
