@@ -117,7 +117,7 @@ def test_many_jobs_move_on_with_as_many_queries_as_one():
     node("n1", cpu="400")
     counts = []
     for number, jobs in enumerate((1, 25)):
-        made = [job(f"j{number}-{index}", seconds=2) for index in range(jobs)]
+        made = [job(f"j{number}-{index}", seconds=3600) for index in range(jobs)]  # none ends by itself, however slow the machine
         run_session()
         pass_time(3)
         Pod.objects.filter(podgroup__job__in=[row.pk for row in made]).update(phase="Succeeded")
