@@ -30,7 +30,7 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, str]]:
     elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
         for place, inner in enumerate(value):
             yield from _leaves(f"{path}[{place}]", inner)
-    elif value is not None:
+    elif value is not None and value != "":  # an empty text is as good as none
         yield path or "value", _words(value)
 
 
