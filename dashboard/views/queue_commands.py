@@ -16,7 +16,7 @@ from dashboard.terminal import copies, together
 from dashboard.views.common import actor, next_url, wants_fragment
 from scheduler.domain.access import Permission
 from scheduler.domain.lifecycle import NotAllowed, QueueCommand, command_named
-from scheduler.models import Queue
+from scheduler.models import PlannedDeletion, Queue
 from scheduler.selectors.queue_page import command_obstacles
 from scheduler.services.commands import CommandFailed, CommandOutcome, command_queue, plan_command
 
@@ -82,6 +82,7 @@ def _show(request: HttpRequest, name: str, order: QueueCommand, context: Context
         "meaning": MEANING[order.verb],
         "next": next_url(request, reverse("queue", args=[name])),
         "copies": _in_a_terminal(request, name, order.verb),
+        "drops": PlannedDeletion.objects.filter(queue__name=name).first() if order is not QueueCommand.CLOSE else None,
     }
     if wants_fragment(request):
         return render(request, "queues/_command.html", context)  # htmx shows only what is answered with 200

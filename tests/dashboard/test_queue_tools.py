@@ -219,6 +219,29 @@ class TestFolding:
         assert preference_of(user).theme == "dark"
 
 
+class TestFarewell:
+    def test_opening_a_queue_that_is_to_be_deleted_says_what_it_takes_back(self, admin: Client):
+        admin.post("/queues/vision/farewell/", {"queue": ["vision"]})
+
+        page = admin.get("/queues/vision/open/").content.decode()
+
+        assert 'data-code="deletion_dropped"' in page
+        assert "admin wanted vision deleted when drained" in page
+
+    def test_an_order_for_other_queues_than_are_there_is_refused(self, admin: Client):
+        answer = admin.post("/queues/research/farewell/", {"queue": ["research"]})
+
+        assert answer.status_code == 409
+        assert "has changed since it was shown" in answer.content.decode()
+        assert Queue.objects.get(name="research").state == "Open"
+
+    def test_who_may_not_delete_it_is_told_so(self, admin: Client):
+        reader = signed_in(add_user("reader"))
+
+        assert reader.post("/queues/vision/farewell/", {"queue": ["vision"]}).status_code == 403
+        assert reader.post("/queues/vision/keep/").status_code == 403
+
+
 @pytest.mark.usefixtures("tree")
 class TestResources:
     def test_a_queue_s_page_shows_one_resource_or_all(self, admin: Client):
