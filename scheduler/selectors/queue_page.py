@@ -60,6 +60,11 @@ class GangRow:
         return self.phase in WAITING
 
     @property
+    def size(self) -> int:
+        """All its pods, also those that it can do without; those that it needs before there are any."""
+        return max(self.min_member, sum(self.members.values()))
+
+    @property
     def placed(self) -> int:
         return sum(self.members.get(phase, 0) for phase in ("Binding", "Bound", "Running", "Succeeded"))
 
