@@ -34,11 +34,6 @@ KEPT = {
     "suspend-dialog-light-1440": "suspend.png",
     "edit-mistaken-light-1440": "queue-form.png",
     "queues-light-360": "phone.png",
-    "nodes-light-1440": "walk-nodes.png",
-    "policy-light-1440": "walk-policy.png",
-    "grants-light-1440": "walk-roles.png",
-    "jobs-waiting-light-1440": "walk-jobs.png",
-    "job-light-1440": "walk-job.png",
 }
 PAGES = {
     "overview": "/",
