@@ -74,7 +74,7 @@ class Crowd:
         if answer.status_code == 201:
             self.sent[job["metadata"]["name"]] = sent
         else:
-            self.refused.append(answer.text)
+            self.refused.append(f"{answer.status_code} {answer.text[:300]}")
 
 
 def _wait_for_places(jobs: int) -> None:
@@ -102,6 +102,7 @@ def _waits(seconds: int, crowd: Crowd) -> Row:
         "answeredMsP99": round(answered[int(len(answered) * 0.99)] * 1000, 1),
         "notPlaced": len(crowd.sent) - len(bound),
         "refused": len(crowd.refused),
+        **({"firstRefusal": crowd.refused[0]} if crowd.refused else {}),
         "submittedLate": crowd.late,
         "sessions": sessions,
     }
