@@ -81,7 +81,7 @@ class Fields:
     def choice(self, key: str, choices: Collection[str], default: str) -> str:
         value = self.text(key, default)
         if value not in choices:
-            raise self.problem(key, f"must be one of {', '.join(choices)}, not {shown(value)}")
+            raise self.problem(key, f"must be one of {', '.join(filter(None, choices))}, not {shown(value)}")
         return value
 
     def whole(self, key: str, default: int, least: int = 0, most: int = 2**31 - 1) -> int:
