@@ -246,7 +246,8 @@ def job_page(found: QuerySet[PodGroup], *, before: int | None = None, after: int
     mark = after if turning_back else before
     down = oldest_first == turning_back  # by falling keys
     page = found if mark is None else found.filter(**{"pk__lt" if down else "pk__gt": mark})
-    groups = list(page.select_related("queue", "job").order_by("-pk" if down else "pk")[: PAGE + 1])
+    rows = page.select_related("job").prefetch_related("queue")  # no join of queues: a database may begin with them and sort all jobs
+    groups = list(rows.order_by("-pk" if down else "pk")[: PAGE + 1])
     more, groups = len(groups) > PAGE, groups[:PAGE]
     if turning_back:
         groups.reverse()
