@@ -17,6 +17,7 @@ from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.domain.access import Forbidden, OutOfSight
 from scheduler.domain.jobs import NotPossible
 from scheduler.domain.lifecycle import NotAllowed
+from scheduler.selectors.events import last_changes
 from scheduler.services.commands import CommandFailed
 from scheduler.services.queues import StaleVersion
 from scheduler.services.versions import Stale
@@ -112,12 +113,20 @@ def _forbidden(error: Forbidden) -> dict[str, Any]:
 
 def _stale_queue(error: StaleVersion) -> dict[str, Any]:
     queue = error.queue
-    changed = {"by": queue.updated_by, "at": queue.updated_at.isoformat(), "resourceVersion": str(queue.resource_version)}
+    changed = {
+        "by": queue.updated_by,
+        "at": queue.updated_at.isoformat(),
+        "resourceVersion": str(queue.resource_version),
+        "what": last_changes("Queue", queue.name),
+    }
     return problem(412, str(error), "changed-meanwhile", changed=changed)
 
 
 def _stale(error: Stale) -> dict[str, Any]:
-    return problem(412, str(error), "changed-meanwhile", changed={"by": error.by, "resourceVersion": str(error.version)})
+    kind, namespace, name = error.place
+    what = last_changes(kind, name, namespace)
+    by = error.by or (what[0]["by"] if what else "")
+    return problem(412, str(error), "changed-meanwhile", changed={"by": by, "resourceVersion": str(error.version), "what": what})
 
 
 def _refusal(error: Refusal) -> dict[str, Any]:

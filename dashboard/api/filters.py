@@ -40,11 +40,11 @@ class Age(django_filters.CharFilter):
             return qs
         match = _AGE.fullmatch(value)
         if match is None:
-            raise bad_parameter("age", f"“{value[:20]}” is not an age.", "write a number with s, m, h or d, such as 30m")
+            raise bad_parameter(_parameter(self), f"“{value[:20]}” is not an age.", "write a number with s, m, h or d, such as 30m")
         try:
             moment = timezone.now() - timedelta(seconds=int(match[1]) * _UNITS[match[2]])
         except OverflowError:
-            raise bad_parameter("age", f"“{value[:20]}” is longer than anything.", "write a shorter one") from None
+            raise bad_parameter(_parameter(self), f"“{value[:20]}” is longer than anything.", "write a shorter one") from None
         return qs.filter(**{f"{self.field_name}__{self.lookup_expr}": moment})
 
 
@@ -55,11 +55,11 @@ class Amounts(django_filters.CharFilter):
         for part in filter(None, (value or "").split(",")):
             resource, colon, quantity = part.strip().partition(":")
             if not colon or "__" in resource or not resource:
-                raise bad_parameter("request", f"“{part[:40]}” is not an amount.", "write resource:amount, such as cpu:4")
+                raise bad_parameter(_parameter(self), f"“{part[:40]}” is not an amount.", "write resource:amount, such as cpu:4")
             try:
                 amount = parse_quantity(resource, quantity)
             except QuantityError as error:
-                raise bad_parameter("request", f"{error}.") from None
+                raise bad_parameter(_parameter(self), f"{error}.") from None
             qs = qs.filter(**{f"{self.field_name}__{resource}__{self.lookup_expr}": amount})
         return qs
 
@@ -79,6 +79,11 @@ class Labels(django_filters.CharFilter):
             else:
                 qs = qs.filter(**{f"{self.field_name}__has_key": key})
         return qs
+
+
+def _parameter(one: django_filters.Filter) -> str:
+    """What the filter is called in the address."""
+    return next((str(name) for name, known in one.parent.filters.items() if known is one), str(one.field_name))
 
 
 def _contains(qs: QuerySet[Any]) -> bool:

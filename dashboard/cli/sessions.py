@@ -71,7 +71,9 @@ def view_session(
     output.line(f"Counts: {_counted(status['counts'])}")
     if status["message"]:
         output.line(status["message"])
-    for title, lasted in status["durations"].items():
+    parts = dict(status["durations"])
+    actions = parts.pop("actions", {})
+    for title, lasted in [*parts.items(), *((f"  {action}", lasted) for action, lasted in actions.items())]:
         output.line(f"  {title:<16}{float(lasted):.0f} ms")
     _decisions(name)
 

@@ -52,9 +52,14 @@ def sessions(request: HttpRequest) -> HttpResponse:
     return render(request, "sessions/list.html", context)
 
 
+def _milliseconds(session: SchedulingSession) -> dict[str, float]:
+    """By part; the actions are parts of a part."""
+    return {part: lasted for part, lasted in session.durations.items() if part != "actions"}
+
+
 def _row(session: SchedulingSession, is_kept: bool) -> Context:
     parts = {key: session.durations.get(key, 0.0) for key in PARTS}
-    whole = sum(session.durations.values())
+    whole = sum(_milliseconds(session).values())
     return {
         "row": session,
         "whole": round(whole, 1),
@@ -100,7 +105,7 @@ def session(request: HttpRequest, number: int) -> HttpResponse:
     context = {
         "session": found,
         **_row(found, number in kept_sessions([number])),
-        "all_parts": sorted(found.durations.items(), key=lambda part: -part[1]),
+        "all_parts": sorted({**_milliseconds(found), **found.durations.get("actions", {})}.items(), key=lambda part: -part[1]),
         "counts": found.counts,
         "decisions": decisions_of(found, seen),
         "victims": victims_of(found, seen),

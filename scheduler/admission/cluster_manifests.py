@@ -14,7 +14,7 @@ PRIORITY_CLASS_VERSIONS = ("scheduling.k8s.io/v1",)
 COMMAND_VERSIONS = ("bus.volcano.sh/v1alpha1",)
 
 _NODE_SPEC = ("unschedulable", "taints", "podCIDR", "podCIDRs", "providerID")
-_NODE_STATUS = ("allocatable", "capacity", "conditions", "allocated", "pods", "nodeInfo", "addresses", "images", "daemonEndpoints")
+_NODE_STATUS = ("allocatable", "capacity", "conditions", "allocated", "idle", "pods", "nodeInfo", "addresses", "images", "daemonEndpoints")
 _TAINT = ("key", "value", "effect", "timeAdded")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _PREEMPTION = ("PreemptLowerPriority", "Never")

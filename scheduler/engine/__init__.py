@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from scheduler.domain.snapshot import Snapshot
 from scheduler.engine.actions import ACTIONS
@@ -14,15 +14,20 @@ from scheduler.engine.policy import DEFAULT_POLICY, Policy
 from scheduler.engine.session import Session
 
 
-def run_session(snapshot: Snapshot, policy: Policy = DEFAULT_POLICY, actions: Sequence[str] | None = None) -> Outcome:
+def run_session(
+    snapshot: Snapshot, policy: Policy = DEFAULT_POLICY, actions: Sequence[str] | None = None, ended: Callable[[str], None] | None = None
+) -> Outcome:
     """The only door. Same snapshot and policy, same outcome, bit for bit; the snapshot is not changed.
 
-    `actions` runs only these, of a policy that has them and others.
+    `actions` runs only these, of a policy that has them and others. `ended` is told of each action that is done: who wants to know how long
+    they take has a clock, the engine has none.
     """
     session = open_session(snapshot, policy)
     at_open = Figures(session)
     for action in () if snapshot.paused else policy.actions if actions is None else actions:
         ACTIONS[action](session)
+        if ended is not None:
+            ended(action)
     session.close()
     return outcome_of(session, at_open)
 

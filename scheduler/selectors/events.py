@@ -138,3 +138,9 @@ def victims_of(session: SchedulingSession, visible: Collection[str] | None, limi
 def kept_sessions(numbers: Collection[int]) -> set[int]:
     """Of these, the sessions that can be saved as a scenario file."""
     return set(SavedScenario.objects.filter(session_number__in=list(numbers)).values_list("session_number", flat=True))
+
+
+def last_changes(kind: str, name: str, namespace: str = "", most: int = 3) -> list[dict[str, Any]]:
+    """Who did what to an object lately, newest first: for whoever finds it changed."""
+    rows = AuditEntry.objects.filter(kind=kind, namespace=namespace, name=name).order_by("-pk")[:most]
+    return [{"by": row.actor, "at": row.at.isoformat(), "action": row.action, "message": row.message} for row in rows]

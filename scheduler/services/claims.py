@@ -52,7 +52,7 @@ class Claims:
             )
         return Claimed(held, session, bool(paused), text, keep > 0)
 
-    def end(self, claimed: Claimed, durations: Mapping[str, float], counts: Mapping[str, Any], now: datetime) -> None:
+    def end(self, claimed: Claimed, durations: Mapping[str, Any], counts: Mapping[str, Any], now: datetime) -> None:
         """Close its row, together with whatever else it writes or alone. Raises `LeaseLost`."""
         mine = SchedulingSession.objects.filter(Exists(lease.valid(claimed.held)), pk=claimed.session.pk, state=SchedulingSession.RUNNING)
         if not mine.update(state=SchedulingSession.DONE, finished_at=now, durations=dict(durations), counts=dict(counts)):

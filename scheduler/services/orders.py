@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from scheduler.admission.cluster_manifests import CommandManifest, read_command
 from scheduler.admission.violations import Notice, Rejected, Violation
+from scheduler.domain.access import Permission
 from scheduler.domain.jobs import ACTION_NAMES, COMMANDS, JobAction
 from scheduler.domain.lifecycle import QueueCommand, command_named
 from scheduler.models import Job, Queue
@@ -59,16 +60,20 @@ def _order_job(order: CommandManifest, by: Actor, dry_run: bool) -> JobCommandRe
     action = ACTION_NAMES.get(order.action)
     if action is None or action not in COMMANDS:
         raise Rejected([_unknown_action(order, sorted(COMMANDS))])
-    _check_job_uid(order)
     try:
+        _check_job_uid(order, by)
         return command_job(order.namespace, order.name, JobAction(action), by=by, reason=order.reason, dry_run=dry_run)
     except (Job.DoesNotExist, access.OutOfSight):
         raise Rejected([_no_target("job", f"{order.namespace}/{order.name}")]) from None
 
 
-def _check_job_uid(order: CommandManifest) -> None:
-    uid = Job.objects.filter(namespace=order.namespace, name=order.name).values_list("uid", flat=True).first()
-    if order.uid and uid is not None and order.uid != str(uid):
+def _check_job_uid(order: CommandManifest, by: Actor) -> None:
+    """Only for whoever may see the job: to others there is none, whatever the uid."""
+    if not order.uid:
+        return
+    uid, queue = Job.objects.values_list("uid", "queue__name").get(namespace=order.namespace, name=order.name)
+    access.require(by, Permission.VIEW, queue)
+    if order.uid != str(uid):
         message = f"The uid {order.uid} is not that of the job {order.namespace}/{order.name}: it may have been deleted and made anew."
         raise Rejected([Violation("uid_mismatch", "", "target.uid", message, "leave the uid out, or read the job again")])
 

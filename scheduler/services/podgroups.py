@@ -136,12 +136,12 @@ def update_podgroup(
         group = PodGroup.objects.select_for_update().select_related("queue", "job").get(namespace=namespace, name=name)
         access.require_job_command(by, group.queue.name, group.owner)
         check_version(f"The podgroup {group}", group, expected_version)
-        _refuse_owned(group, "changed")
         before = stored_podgroup(group)
         reading, notices = _changed_reading(group, merge_patch(before, manifest) if merge else manifest, before)
         columns = {**_columns(reading), "labels": reading.metadata.labels, "annotations": reading.metadata.annotations}
         changed = any(getattr(group, column) != new for column, new in columns.items())
         if changed:
+            _refuse_owned(group, "changed")
             PodGroup.objects.filter(pk=group.pk).update(**columns, resource_version=F("resource_version") + 1)
             group.refresh_from_db()
             audit.record(

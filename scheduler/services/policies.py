@@ -92,4 +92,5 @@ def replace_policy(
 def _check_version(state: ClusterState, expected: int | None) -> None:
     current = state.policy_id or DEFAULT_VERSION
     if expected is not None and expected != current:
-        raise Stale("The policy", state, current, state.policy.author if state.policy else "")
+        author = state.policy.author if state.policy else ""
+        raise Stale("The policy", state, current, author, place=("Policy", "", "policy"))

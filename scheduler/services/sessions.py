@@ -42,12 +42,25 @@ class Stopwatch:
     """Milliseconds by part, in the order of their happening."""
 
     parts: dict[str, float] = field(default_factory=dict)
+    actions: dict[str, float] = field(default_factory=dict)  # of the part "think"
     _since: float = field(default_factory=time.perf_counter)
+    _action_since: float = 0.0
 
     def lap(self, part: str) -> None:
         now = time.perf_counter()
         self.parts[part] = round((now - self._since) * 1000, 3)
-        self._since = now
+        self._since = self._action_since = now
+
+    def lap_action(self, action: str) -> None:
+        """An action that a policy names twice has the sum of both."""
+        now = time.perf_counter()
+        self.actions[action] = round(self.actions.get(action, 0.0) + (now - self._action_since) * 1000, 3)
+        self._action_since = now
+
+    @property
+    def durations(self) -> dict[str, Any]:
+        """As they are stored: milliseconds by part, and below `actions` by action."""
+        return {**self.parts, "actions": dict(self.actions)} if self.actions else dict(self.parts)
 
     @property
     def total(self) -> float:
@@ -140,7 +153,7 @@ class SessionRunner:
         snapshot, session = self.resident.snapshot, claimed.session
         snapshot.session, snapshot.paused, snapshot.taken_at = session.number, claimed.paused, round(session.started_at.timestamp(), 3)
         standing = self._standing if self._still_stands(claimed, refreshed) else None
-        outcome = standing.outcome if standing else self._think(claimed)
+        outcome = standing.outcome if standing else self._think(claimed, watch)
         watch.lap("think")
         self._stay_alone(claimed, watch)
         written = self._close_only(claimed, refreshed, watch) if standing else self._write(claimed, outcome, refreshed, watch)
@@ -160,14 +173,14 @@ class SessionRunner:
         """What was found is what stands in the database already."""
         with transaction.atomic():
             watch.lap("write")
-            self._claims.end(claimed, watch.parts, _counts(Written(), refreshed), timezone.now())
+            self._claims.end(claimed, watch.durations, _counts(Written(), refreshed), timezone.now())
             notify.cluster_changed()
         return Written()
 
-    def _think(self, claimed: Claimed) -> Outcome:
+    def _think(self, claimed: Claimed, watch: Stopwatch) -> Outcome:
         snapshot, policy = self.resident.snapshot, policy_of(claimed.policy_text)
         snapshot.clock_was_read = False
-        outcome = run_session(snapshot, policy)
+        outcome = run_session(snapshot, policy, ended=watch.lap_action)
         if (outcome.binds or outcome.evictions) and ClusterState.objects.filter(pk=1, paused=True).exists():
             snapshot.paused = True  # since this session began: what it decided is not done, and everybody is told why
             outcome = run_session(snapshot, policy)
@@ -207,7 +220,7 @@ class SessionRunner:
             written.queues = set(changed)
             self._note_totals(outcome)
             watch.lap("write")
-            self._claims.end(claimed, watch.parts, _counts(written, refreshed), now)
+            self._claims.end(claimed, watch.durations, _counts(written, refreshed), now)
             notify.session_finished(queues=written.queues, jobs=written.podgroups | {bind.podgroup for bind in written.bound})
         return written
 

@@ -58,6 +58,8 @@ def test_sessions_and_their_actions_are_timed():
     found = read()
     assert found["fumarole_session_number"][()] == 1
     assert found["volcano_e2e_scheduling_latency_milliseconds"][()] > 0
+    assert {("enqueue",), ("allocate",)} <= set(found["volcano_action_scheduling_latency_milliseconds"])
+    assert {("claim",), ("read",), ("think",), ("write",)} == set(found["fumarole_session_part_milliseconds"])
 
 
 def test_only_this_machine_reads_them_unless_said_otherwise(settings: Any):

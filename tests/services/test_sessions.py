@@ -86,7 +86,8 @@ def test_what_was_decided_is_stored_with_reasons_figures_and_counts():
 
     row = SchedulingSession.objects.get(number=result.number)
     assert (row.state, row.counts["binds"], row.counts["reloaded"]) == ("Done", 2, True)
-    assert set(row.durations) == {"claim", "read", "think", "write"}
+    assert set(row.durations) == {"claim", "read", "think", "write", "actions"}
+    assert sum(row.durations["actions"].values()) <= row.durations["think"]
     assert Decision.objects.filter(session=row, kind="Bind").count() == 2
     waiting = PodGroup.objects.get(job=big)
     assert waiting.reason_code

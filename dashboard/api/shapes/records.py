@@ -44,6 +44,14 @@ CommandManifest = shape(
     target=GivenTarget(),
     reason=text(required=False, max_length=1024),
 )
+Durations = shape(
+    "Durations",
+    claim=s.FloatField(required=False, help_text="milliseconds, as all of these"),
+    read=s.FloatField(required=False),
+    think=s.FloatField(required=False),
+    write=s.FloatField(required=False),
+    actions=s.DictField(child=s.FloatField(), required=False, help_text="what each action took of the thinking"),
+)
 Session = object_shape(
     "Session",
     Empty(),
@@ -52,7 +60,7 @@ Session = object_shape(
         state=s.CharField(),
         startedAt=maybe_moment(),
         finishedAt=maybe_moment(),
-        durations=s.DictField(child=s.FloatField(), help_text="milliseconds by part"),
+        durations=Durations(),
         counts=s.DictField(child=s.IntegerField()),
         message=text(),
         trigger=text(),

@@ -1,0 +1,96 @@
+"""Small things that a program relies on: what a 412 tells, which parameter a refusal names, repeats that cross, objects applied as read."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.db import connection
+
+from dashboard.api import repeats
+from scheduler.models import Job
+from scheduler.services import answers
+from tests.dashboard.api.conftest import Caller, job, node, queue
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_412_tells_what_was_changed_and_by_whom(admin: Caller):
+    admin.post("queues/", queue("a"), expect=201)
+    admin.patch("queues/a/", {"spec": {"weight": 5}})
+    admin.post("jobs/", job("train", "a"), expect=201)
+    admin.patch("jobs/default/train/", {"metadata": {"labels": {"a": "b"}}})
+    stale = {"If-Match": '"1"'}
+
+    of_queue = admin.patch("queues/a/", {"spec": {"weight": 6}}, expect=412, **stale)["changed"]
+    of_job = admin.patch("jobs/default/train/", {"metadata": {"labels": {}}}, expect=412, **stale)["changed"]
+    policy = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n'
+    admin.put("policy/", {"spec": {"policy": policy}})
+    of_policy = admin.put("policy/", {"spec": {"policy": policy + "  - name: capacity\n"}}, expect=412, **{"If-Match": '"0"'})["changed"]
+
+    assert (of_queue["by"], of_queue["what"][0]["message"]) == ("boss", "Changed weight from 1 to 5.")
+    assert (of_job["by"], of_job["what"][0]["action"]) == ("boss", "UpdateJob")
+    assert (of_policy["by"], of_policy["what"][0]["action"]) == ("boss", "ReplacePolicy")
+
+
+@pytest.mark.parametrize(
+    ("path", "parameter"),
+    [
+        ("jobs/?newer_than=x", "newer_than"),
+        ("jobs/?older_than=999999999d", "older_than"),
+        ("jobs/?min_request=cpu", "min_request"),
+        ("queues/?max_allocated=cpu:x", "max_allocated"),
+        ("decisions/?session=x", "session"),
+    ],
+)
+def test_a_refused_filter_is_named(admin: Caller, path: str, parameter: str):
+    assert admin.get(path, expect=400)["violations"][0]["field"] == parameter
+
+
+def test_what_was_read_is_applied_without_change_or_warning(admin: Caller):
+    admin.post("nodes/", {**node("n1", cpu="4"), "spec": {"taints": [{"key": "a", "value": "b", "effect": "NoSchedule"}]}}, expect=201)
+    admin.post("queues/", queue("a", guarantee={"cpu": "1"}), expect=201)
+    admin.post("jobs/", job("train", "a"), expect=201)
+    admin.post("podgroups/", {"metadata": {"name": "outside"}, "spec": {"queue": "a", "minMember": 2}}, expect=201)
+    admin.post("priorityclasses/", {"metadata": {"name": "high"}, "value": 10}, expect=201)
+
+    for kind in ("queues", "jobs", "podgroups", "nodes", "namespaces", "priorityclasses"):
+        found = admin.get(f"{kind}/")["results"]
+        done = admin.post("apply/", found)
+        assert (kind, done["changed"], [item["warnings"] for item in done["results"] if item["warnings"]]) == (kind, False, [])
+    changed = {"kind": "PodGroup", "metadata": {"name": "train"}, "spec": {"queue": "a", "minMember": 9}}
+    assert "belongs to the job" in admin.post("apply/", changed, expect=409)["detail"]
+
+
+def test_a_uid_tells_nothing_about_a_job_out_of_sight(admin: Caller, caller: Callable[..., Caller]):
+    admin.post("queues/", [queue("a"), queue("b")])
+    admin.post("jobs/", job("secret", "b"), expect=201)
+    ann = caller("ann", admin="a")
+
+    def detail(name: str, uid: str) -> Any:
+        target = {"kind": "Job", "namespace": "default", "name": name, "uid": uid}
+        return ann.post("commands/", {"action": "AbortJob", "target": target}, expect=400)["detail"].replace(name, "…")
+
+    assert detail("secret", "wrong") == detail("nothing", "wrong") == detail("secret", str(Job.objects.get().uid))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_repeat_that_comes_while_the_first_is_worked_on_waits_for_its_answer():
+    user = get_user_model().objects.create_user("ann")
+    assert repeats.claim(user, "k", "digest") is None
+
+    def first_one_ends() -> None:
+        time.sleep(0.2)
+        answers.keep(user, "k", status=201, headers={}, body={"done": True})
+        connection.close()
+
+    thread = threading.Thread(target=first_one_ends)
+    thread.start()
+    again = repeats.claim(user, "k", "digest")
+    thread.join()
+
+    assert (again.status, again.body) == (201, {"done": True})
