@@ -193,8 +193,8 @@ def _stop_before_writing() -> None:
 
     think = sessions.run_session
 
-    def think_and_stop(*args: Any) -> Any:
-        outcome = think(*args)
+    def think_and_stop(*args: Any, **more: Any) -> Any:
+        outcome = think(*args, **more)
         assert outcome.binds
         os.kill(os.getpid(), signal.SIGSTOP)
         return outcome

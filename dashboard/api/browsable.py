@@ -14,6 +14,7 @@ from rest_framework.request import Request
 from dashboard.api.formats import to_yaml
 
 _WITH_BODY = ("POST", "PUT", "PATCH")
+_SUMMARIES = {"POST": "Send it", "PUT": "Replace it", "PATCH": "Change some of its fields; what is left out stays"}
 _STORED = ("warnings", "changed", "status")
 
 
@@ -105,9 +106,11 @@ def _form(method: str, view: Any, data: Any) -> dict[str, str]:
     content: Any = {}
     if method == "PUT" and isinstance(data, dict) and "spec" in data:
         content = {key: value for key, value in data.items() if key not in _STORED}
+    elif method == "PATCH":
+        content = {"metadata": {"labels": {}}} if isinstance(data, dict) and "metadata" in data else {}
     elif form.examples:
         content = form.examples[0].value
-    return {"method": method, "content": to_yaml(content) if content else "", "summary": form.summary or f"{method} {view.kwargs or ''}"}
+    return {"method": method, "content": to_yaml(content) if content else "", "summary": form.summary or _SUMMARIES[method]}
 
 
 def _curl(request: Request) -> str:

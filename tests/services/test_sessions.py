@@ -48,8 +48,8 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]
     """Something happens after a session has thought and before it writes."""
 
     def arrange(happening: Callable[[], object]) -> None:
-        def think_slowly(*args: Any) -> Any:
-            outcome = think(*args)
+        def think_slowly(*args: Any, **more: Any) -> Any:
+            outcome = think(*args, **more)
             happening()
             return outcome
 

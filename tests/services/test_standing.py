@@ -34,9 +34,9 @@ def thoughts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Grows with every session that the engine runs."""
     found: list[int] = []
 
-    def noted(snapshot: Any, policy: Any) -> Any:
+    def noted(snapshot: Any, policy: Any, **more: Any) -> Any:
         found.append(snapshot.session)
-        return think(snapshot, policy)
+        return think(snapshot, policy, **more)
 
     monkeypatch.setattr(sessions, "run_session", noted)
     return found

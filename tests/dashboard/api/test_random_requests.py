@@ -11,6 +11,7 @@ from django.contrib.auth.models import Group
 from django.db import models
 
 from dashboard.api.urls import COLLECTIONS
+from scheduler.domain.access import PARENTS_FIELDS
 from scheduler.models import ClusterState, Grant, Job, Namespace, Node, Pod, PodGroup, PolicyVersion, PriorityClass, Queue
 from tests.dashboard.api.conftest import Caller
 from tests.dashboard.api.test_permissions import World, one
@@ -44,9 +45,15 @@ def _of_a_submitter() -> dict[str, Any]:
 
 
 def _of_a_queue_admin() -> dict[str, Any]:
-    """He may grant roles on his own queues, and nothing else of the cluster is his."""
+    """He may grant roles on his own queues and command them; quotas and place of the topmost are its parent's admin's, and nothing of the
+    cluster is his."""
     cluster = tuple(kind for kind in _CLUSTER if kind not in (Namespace, Grant))
-    return {**_of_others(), **_all(cluster), "Queue ": _rows(Queue, name="own"), "Grant ": _rows(Grant, queue__name="other")}
+    return {
+        **_of_others(),
+        **_all(cluster),
+        "Queue ": list(Queue.objects.filter(name="own").values_list(*PARENTS_FIELDS)),
+        "Grant ": _rows(Grant, queue__name="other"),
+    }
 
 
 UNTOUCHED: dict[str, Callable[[], dict[str, Any]]] = {
