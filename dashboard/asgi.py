@@ -11,6 +11,7 @@ from django.conf import settings
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
+os.environ["DATABASE_POOLED"] = "1"  # read by the settings, so it comes before them
 
 http_application = get_asgi_application()  # loads the apps, so it comes before anything that knows models
 

@@ -115,10 +115,22 @@ def database() -> dict[str, Any]:
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;",
         }
     else:
-        config.setdefault("CONN_MAX_AGE", env.int("CONN_MAX_AGE", default=60))
         config["CONN_HEALTH_CHECKS"] = True
         config["OPTIONS"] = {"connect_timeout": 5, **dict(config.get("OPTIONS") or {})}
+        keep_connections(config)
     return config
+
+
+def keep_connections(config: dict[str, Any]) -> None:
+    """The web shares a few connections: its requests come in a thread each, and a connection kept by each would soon be too many.
+
+    `asgi.py` says that this is the web.
+    """
+    if env.bool("DATABASE_POOLED", default=False):
+        config["CONN_MAX_AGE"] = 0
+        config["OPTIONS"]["pool"] = {"min_size": 1, "max_size": env.int("DATABASE_POOL_SIZE", default=20), "timeout": 5}
+    else:
+        config.setdefault("CONN_MAX_AGE", env.int("CONN_MAX_AGE", default=60))
 
 
 DATABASES = {"default": database()}

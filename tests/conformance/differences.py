@@ -14,8 +14,9 @@ Generated from `tests/conformance/differences.json` by `python -m tests.conforma
 difference that is not listed, and fails on a listed one that is none any more.
 
 Volcano's own test scenarios and what the real Volcano was seen to do on generated ones are data under `tests/conformance/`. Ours decides
-the same, except here. Each line names the scenario, what differs, the decided point (see `0009-scheduling-semantics.md`), and why. Each was
-followed step by step: with Volcano's steps and only the behaviour that the line names taken out, the scenario comes out as ours does.
+the same, except here. Each line names the scenario, what differs, the decided point (see `0009-scheduling-semantics.md`), and why. The
+differences in evictions and most of those in binds were followed step by step: with Volcano's steps and only the behaviour that the line names
+taken out, the scenario comes out as ours does. Those in deserved follow from the figures of the exact fill.
 Other scenarios of the same make differ for the same reasons, and for decided points 5 (borrowing in backfill), 6 (a farther queue that keeps its
 deserved before a nearer one that does not), 9 (limits of ancestors after the victims are gone), 16 (`pods` in a queue's share; whole numbers) and 22.
 """

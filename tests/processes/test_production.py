@@ -8,9 +8,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
+import psycopg
 import pytest
 
 from tests.running import BASE, PATIENCE_SECONDS, clean_environment, random_port
@@ -78,3 +80,19 @@ def test_the_documented_processes_make_a_site_that_is_ready_and_stop_in_good_ord
     for process in reversed(processes):
         process.terminate()
         assert process.wait(PATIENCE_SECONDS) in (0, -15)
+
+
+def connections_to(database: str) -> int:
+    with psycopg.connect(database) as connection:
+        return connection.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()").fetchone()[0]
+
+
+@pytest.mark.usefixtures("processes")
+def test_many_requests_share_a_few_connections(port: int, postgres_database: str):
+    wait_until_ready(port)
+    with ThreadPoolExecutor(40) as visitors:
+        answers = list(visitors.map(lambda _: get(port, "/readyz"), range(200)))
+
+    assert {answer.status_code for answer in answers if answer is not None} == {200}
+    assert None not in answers
+    assert connections_to(postgres_database) < 35  # 20 of the web, some of the workers
