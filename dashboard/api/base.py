@@ -243,7 +243,7 @@ class Endpoint(APIView):
 
     @property
     def reason(self) -> str:
-        """The reason that goes with a command, from the body or the address."""
+        """The reason that goes with a command."""
         body = self.request.data
         if body in ({}, [], None, ""):
             return ""
@@ -252,10 +252,13 @@ class Endpoint(APIView):
         unknown = sorted(set(body) - {"reason"})
         if unknown:
             raise bad_parameter(str(unknown[0])[:80], f"A command has no {str(unknown[0])[:80]}; it takes a reason.", "leave it out")
-        reason = body.get("reason") or ""
-        if not isinstance(reason, str) or len(reason) > 1024 or "\x00" in reason:
-            raise bad_parameter("reason", "A reason is a text of at most 1,024 characters.")
-        return reason
+        return checked_reason(body.get("reason") or "")
+
+
+def checked_reason(reason: Any) -> str:
+    if not isinstance(reason, str) or len(reason) > 1024 or "\x00" in reason:
+        raise bad_parameter("reason", "A reason is a text of at most 1,024 characters.")
+    return reason
 
 
 class EndpointSet(ViewSetMixin, Endpoint):

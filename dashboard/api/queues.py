@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api import rules, shapes
-from dashboard.api.base import EndpointSet, Objects, Rows, visible
+from dashboard.api.base import EndpointSet, Objects, Rows, checked_reason, visible
 from dashboard.api.errors import bad_parameter
 from dashboard.api.fields import chosen, read_fields
 from dashboard.api.filters import QueueFilters
@@ -26,10 +26,11 @@ from dashboard.charts import HISTORY_COLUMNS, LINES
 from dashboard.exports import as_csv, streamed
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.domain.resources import Resources
-from scheduler.models import Queue, QueueFigures, QueueSample
+from scheduler.models import PlannedDeletion, Queue, QueueFigures, QueueSample
 from scheduler.models.stamps import stamp_of
 from scheduler.selectors.queue_objects import QueueCounts, queue_counts, queue_values, subtree_ids
 from scheduler.services.commands import CommandOutcome
+from scheduler.services.deletions import Farewell, close_then_delete, keep_queue
 from scheduler.services.queues import command_queue, create_queue, delete_queue, update_queue
 
 _STEPS = {"raw": QueueSample.RAW, "minute": QueueSample.MINUTE, "hour": QueueSample.HOUR}
@@ -61,6 +62,17 @@ def command_answer(outcome: CommandOutcome, dry_run: bool) -> dict[str, Any]:
 
 _COMMAND = Form(shapes.CommandAnswer, takes=shapes.Reason, errors=(404, 409), optional_body=True)
 _READ = Form(shapes.Queue)
+_DELETE = Form(
+    shapes.DeletedQueues,
+    otherwise=shapes.Farewell,
+    later=shapes.Farewell,
+    summary="Delete it now, or close it and delete it when it has drained",
+    parameters=(
+        query("cascade", "Delete everything below it too, children first.", OpenApiTypes.BOOL),
+        query("close_first", "Close it, and delete it when what is in it has ended: 202 while that takes.", OpenApiTypes.BOOL),
+        query("reason", "With close_first: why; kept with the plan and in the record."),
+    ),
+)
 
 
 _SHELF = Shelf()
@@ -90,10 +102,11 @@ class Queues(EndpointSet):
         "tree": {"get": "tree"},
         "history": {"get": "history"},
         "export": {"get": "export"},
+        "deletion": {"get": "deletion", "delete": "keep"},
     }
     rules: ClassVar[Mapping[str, rules.Rule]] = {
-        **dict.fromkeys(("list", "retrieve", "children", "tree", "history", "export"), rules.signed_in),
-        **dict.fromkeys(("create", "destroy"), rules.ADMIN),
+        **dict.fromkeys(("list", "retrieve", "children", "tree", "history", "export", "deletion"), rules.signed_in),
+        **dict.fromkeys(("create", "destroy", "keep"), rules.ADMIN),
         **dict.fromkeys(("update", "partial_update", "open", "close", "suspend", "resume"), rules.OPERATE),
     }
     forms: ClassVar[Mapping[str, Form]] = {
@@ -102,9 +115,9 @@ class Queues(EndpointSet):
         "create": Form(shapes.saved(shapes.Queue), shapes.QueueManifest, 201, bulk=True, examples=(_EXAMPLE,)),
         "update": Form(shapes.saved(shapes.Queue), shapes.QueueManifest),
         "partial_update": Form(shapes.saved(shapes.Queue), shapes.QueueManifest),
-        "destroy": Form(
-            shapes.DeletedQueues, parameters=(query("cascade", "Delete everything below it too, children first.", OpenApiTypes.BOOL),)
-        ),
+        "destroy": _DELETE,
+        "deletion": Form(shapes.Deletion, summary="Whether it will be deleted when it has drained, with what, and who asked for it"),
+        "keep": Form(shapes.Kept, summary="Take that back: the queue stays, closed as it is"),
         "open": _COMMAND,
         "close": _COMMAND,
         "suspend": _COMMAND,
@@ -131,7 +144,7 @@ class Queues(EndpointSet):
 
     @property
     def known_parameters(self) -> frozenset[str]:
-        extra = {"destroy": {"cascade"}, "tree": {"flat"}, "history": {"step", "limit"}, "children": {"cursor", "page_size", "ordering"}}
+        extra = {"destroy": {"cascade", "close_first", "reason"}, "tree": {"flat"}, "history": {"step", "limit"}, "children": {"cursor", "page_size", "ordering"}}
         return super().known_parameters | extra.get(self.action_name, set())
 
     def query(self) -> QuerySet[Any]:
@@ -186,11 +199,36 @@ class Queues(EndpointSet):
 
     def destroy(self, request: Request, name: str) -> Response:
         self.found()
+        if self.truth("close_first"):
+            return self._say_farewell(name)
+        if "reason" in request.query_params:
+            raise bad_parameter("reason", "A reason goes with close_first only.", "leave it out, or add close_first=true")
         gone = delete_queue(
             name, cascade=self.truth("cascade"), by=self.actor, dry_run=self.dry_run, expected_version=self.expected_version
         )
         body = {"deleted": list(gone.queues), "podgroups": gone.podgroups, "jobs": gone.jobs, "message": gone.message}
         return self.answer({**body, "dryRun": self.dry_run})
+
+    def _say_farewell(self, name: str) -> Response:
+        farewell = close_then_delete(
+            name,
+            cascade=self.truth("cascade"),
+            by=self.actor,
+            reason=checked_reason(self.request.query_params.get("reason", "")),
+            dry_run=self.dry_run,
+            expected_version=self.expected_version,
+        )
+        return self.answer(_farewell_answer(farewell, self.dry_run), 200 if farewell.is_gone or self.dry_run else 202)
+
+    def deletion(self, request: Request, name: str) -> Response:
+        self.found()
+        return self.answer(_deletion(name, PlannedDeletion.objects.filter(queue__name=name).first()))
+
+    def keep(self, request: Request, name: str) -> Response:
+        self.found()
+        kept = keep_queue(name, by=self.actor, dry_run=self.dry_run, expected_version=self.expected_version)
+        message = f"{name} is kept: it will not be deleted." if kept else f"Nobody was going to delete {name}."
+        return self.answer({"changed": kept, "message": message, "dryRun": self.dry_run, "queue": name})
 
     def open(self, request: Request, name: str) -> Response:
         return self._command(name, QueueCommand.OPEN)
@@ -252,6 +290,25 @@ class Queues(EndpointSet):
         if getattr(request.accepted_renderer, "format", "") == "yaml":
             return Response(Documents(documents))
         return Response({"apiVersion": "v1", "kind": "List", "items": documents})
+
+
+def _farewell_answer(farewell: Farewell, dry_run: bool) -> dict[str, Any]:
+    """The queues, children first, are either gone by now or planned to be."""
+    names = list(farewell.queues)
+    return {
+        "planned": [] if farewell.is_gone else names,
+        "deleted": names if farewell.is_gone else [],
+        "message": farewell.message,
+        "dryRun": dry_run,
+        "closing": command_answer(farewell.closing, dry_run),
+    }
+
+
+def _deletion(name: str, planned: PlannedDeletion | None) -> dict[str, Any]:
+    if planned is None:
+        return {"queue": name, "planned": False, "queues": [], "actor": "", "door": "", "reason": "", "since": None}
+    who = {"actor": planned.actor, "door": planned.door, "reason": planned.reason}
+    return {"queue": name, "planned": True, "queues": planned.queues, **who, "since": stamp(planned.created_at)}
 
 
 def _flat(result: dict[str, Any]) -> list[dict[str, Any]]:

@@ -31,6 +31,7 @@ class Form:
     examples: tuple[OpenApiExample, ...] = field(default=())
     optional_body: bool = False
     otherwise: Any = None  # what it gives instead where a parameter asks for it
+    later: Any = None  # what it gives, with 202, where the thing is noted and done when its time has come
 
 
 def query(name: str, about: str, kind: Any = OpenApiTypes.STR, **more: Any) -> OpenApiParameter:
@@ -96,6 +97,8 @@ class EndpointSchema(AutoSchema):
         answers[form.code] = good
         if self.method == "POST" and form.code == 201:
             answers[200] = good  # a dry run creates nothing
+        if form.later is not None:
+            answers[202] = form.later
         return answers
 
     def _get_response_bodies(self, direction: Any = "response") -> Any:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from dashboard.cli import amounts, output
-from dashboard.cli.asking import DryRun, Yes, confirm
+from dashboard.cli.asking import DryRun, Reason, Yes, confirm
 from dashboard.cli.client import api, path
 from dashboard.cli.commands import Options, command
 from dashboard.cli.names import QueueArgument, QueueOption, complete_queue, queue_name
@@ -147,17 +147,26 @@ def update_with(name: str, patch: Mapping[str, Any], dry_run: bool, form: Format
     "vcctl queue delete -n myqueue --yes",
     "# with everything below it, children first",
     "vcctl queue delete team-a --cascade --dry-run",
+    "# close it now, delete it when it has drained",
+    'vcctl queue delete team-a --close-first --cascade --reason "moved" --yes',
 )
 def delete_queue(
     name: QueueArgument = "",
     option: QueueOption = "",
     cascade: Annotated[bool, typer.Option("--cascade", help="Delete everything below it too, children first, or nothing.")] = False,
+    close_first: Annotated[bool, typer.Option("--close-first", help="Close it, and delete it when what is in it has ended.")] = False,
+    reason: Reason = "",
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> None:
     """Remove a queue that is Closed, with its finished jobs. Asks first, unless told --yes."""
     wanted = queue_name(name, option, "delete")
     where, cascading = path("queues", wanted), "true" if cascade else ""
+    if close_first:
+        _close_first(where, {"close_first": "true", "cascade": cascading, "reason": reason}, dry_run, yes)
+        return
+    if reason:
+        raise usage("A --reason goes with --close-first only.")
     would = api().delete(where, dry_run=True, cascade=cascading)
     if dry_run:
         output.line(f"{_gone(would)} would be deleted (dry run)")
@@ -166,6 +175,28 @@ def delete_queue(
     done = api().delete(where, cascade=cascading)
     for gone in done["deleted"]:
         output.line(f"queue/{gone} deleted")
+
+
+def _close_first(where: str, how: dict[str, str], dry_run: bool, yes: bool) -> None:
+    would = api().delete(where, dry_run=True, **how)
+    output.warn(would["closing"]["warnings"])
+    if dry_run:
+        output.line(f"{would['message']} (dry run)")
+        return
+    gangs = would["closing"]["podgroups"]
+    if would["planned"]:
+        names, load = ", ".join(would["planned"]), f"{gangs['running']} gangs running, {gangs['waiting']} waiting"
+        confirm(f"Close, and delete when drained, {names} ({load})?", yes)
+    else:
+        confirm(f"Delete {', '.join(would['deleted'])} now, there is nothing to drain? This can not be undone.", yes)
+    output.line(api().delete(where, **how)["message"])
+
+
+@command(app, "keep", "vcctl queue keep team-a", "vcctl queue keep -n team-a --dry-run")
+def keep_queue(name: QueueArgument = "", option: QueueOption = "", dry_run: DryRun = False) -> None:
+    """Take back `delete --close-first` while the queue still drains; it stays closed."""
+    kept = api().delete(path("queues", queue_name(name, option, "keep"), "deletion"), dry_run=dry_run)
+    output.line(f"{kept['message']}{' (dry run)' if dry_run else ''}")
 
 
 def _gone(answer: Mapping[str, Any]) -> str:

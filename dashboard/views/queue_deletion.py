@@ -17,7 +17,7 @@ from dashboard.views.common import actor, wants_fragment
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.lifecycle import NotAllowed
 from scheduler.models import PlannedDeletion, Queue
-from scheduler.services.deletions import PASSING, close_then_delete, keep_queue
+from scheduler.services.deletions import PASSING, Farewell, close_then_delete, keep_queue
 from scheduler.services.queues import delete_queue
 
 Context = dict[str, Any]
@@ -82,9 +82,16 @@ def farewell(request: HttpRequest, name: str) -> HttpResponse:
         blocker = Violation(refusal.rule_id, name, "status.state", refusal.message, refusal.fix)
         return _answer(request, "farewell", {"name": name, "blockers": [blocker]}, status=409)
     if not is_order:
-        return _answer(request, "farewell", {"name": name, "farewell": planned})
+        return _answer(request, "farewell", {"name": name, "farewell": planned, "copies": _farewell_in_a_terminal(request, planned)})
     messages.success(request, planned.message)
     return _redirect(request, reverse("queues") if planned.is_gone else reverse("queue", args=[name]))
+
+
+def _farewell_in_a_terminal(request: HttpRequest, planned: Farewell) -> dict[str, str]:
+    name = planned.queues[-1]
+    words, query = (["--cascade"], "&cascade=true") if len(planned.queues) > 1 else ([], "")
+    cli = ["queue", "delete", name, "--close-first", *words]
+    return copies(request, cli, f"queues/{quote(name)}/?close_first=true{query}", method="DELETE")
 
 
 @require_POST

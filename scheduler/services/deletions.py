@@ -26,7 +26,7 @@ from scheduler.services.actors import Actor, Door
 from scheduler.services.commands import CommandOutcome, command_queue
 from scheduler.services.events import EventNote, record_events
 from scheduler.services.locks import lock_tree
-from scheduler.services.queues import delete_queue
+from scheduler.services.queues import StaleVersion, delete_queue
 
 # What passes by itself once a queue is closed; anything else stands against deleting it for good.
 PASSING = frozenset({"queue_not_closed", "has_podgroups", "has_allocated_pods", "has_jobs"})
@@ -42,19 +42,28 @@ class Farewell:
     message: str
 
 
-def close_then_delete(name: str, *, shown: Iterable[str] | None = None, by: Actor, reason: str = "", dry_run: bool = False) -> Farewell:
+def close_then_delete(
+    name: str,
+    *,
+    shown: Iterable[str] | None = None,
+    cascade: bool = True,
+    by: Actor,
+    reason: str = "",
+    dry_run: bool = False,
+    expected_version: int | None = None,
+) -> Farewell:
     """Close the queue; delete it with all below it now if nothing is left to drain, else when that is done.
 
-    `shown` are the queues that the caller was shown: others are never deleted. Raises `Queue.DoesNotExist`, `NotAllowed`, and `Rejected`
-    with what draining does not cure.
+    `shown` are the queues that the caller was shown: others are never deleted; without `cascade` a queue with others below it is refused.
+    Raises `Queue.DoesNotExist`, `StaleVersion`, `NotAllowed`, and `Rejected` with what draining does not cure.
     """
     with transaction.atomic():
         lock_tree()
-        doomed = _doomed(name, by)
+        doomed = _doomed(name, by, expected_version)
         if shown is not None and set(shown) != set(doomed):
             raise Rejected([_changed(name, doomed)], by_state=True)
         closing = command_queue(name, QueueCommand.CLOSE, by=by, reason=reason)
-        blockers = _blockers(name)
+        blockers = _blockers(name, cascade)
         lasting = [blocker for blocker in blockers if blocker.rule_id not in PASSING]
         if lasting:
             raise Rejected(lasting, by_state=True)
@@ -66,9 +75,11 @@ def close_then_delete(name: str, *, shown: Iterable[str] | None = None, by: Acto
     return Farewell(tuple(doomed), closing, is_gone, _message(doomed, is_gone=is_gone))
 
 
-def _doomed(name: str, by: Actor) -> list[str]:
+def _doomed(name: str, by: Actor, expected_version: int | None = None) -> list[str]:
     queue = Queue.objects.select_related("parent").get(name=name)
     access.require_to_delete_queue(by, name, queue.parent.name if queue.parent else ROOT)
+    if expected_version is not None and queue.resource_version != expected_version:
+        raise StaleVersion(queue)
     return deletion_order(name, admission_scene()[0])
 
 
@@ -77,9 +88,9 @@ def _changed(name: str, doomed: list[str]) -> Violation:
     return Violation("tree_changed", name, "metadata.name", message, "look again, and decide anew")
 
 
-def _blockers(name: str) -> tuple[Violation, ...]:
+def _blockers(name: str, cascade: bool) -> tuple[Violation, ...]:
     tree, facts = admission_scene()
-    return check_delete(name, tree, facts, cascade=True).violations
+    return check_delete(name, tree, facts, cascade=cascade).violations
 
 
 def _write_down(name: str, doomed: list[str], by: Actor, reason: str) -> None:
@@ -103,16 +114,17 @@ def _message(doomed: list[str], *, is_gone: bool) -> str:
     return f"Deleted {listed(doomed)}." if is_gone else f"{doomed[-1]} is closed, and {listed(doomed)} will be deleted when drained."
 
 
-def keep_queue(name: str, *, by: Actor) -> bool:
-    """Take the intention back; the queue stays closed. False if there was none. Raises `Queue.DoesNotExist`."""
+def keep_queue(name: str, *, by: Actor, dry_run: bool = False, expected_version: int | None = None) -> bool:
+    """Take the intention back; the queue stays closed. False if there was none. Raises `Queue.DoesNotExist`, `StaleVersion`."""
     with transaction.atomic():
         lock_tree()
-        _doomed(name, by)  # who may delete it may keep it
+        _doomed(name, by, expected_version)  # who may delete it may keep it
         planned = PlannedDeletion.objects.filter(queue__name=name).first()
         if planned is None:
             return False
         audit.record(by, "KeepQueue", "Queue", name, queue=name, before={"queues": planned.queues}, message=f"{name} is kept.")
         _drop(planned, name, f"{by.name} keeps {name}: it will not be deleted.")
+        transaction.set_rollback(dry_run)
     return True
 
 

@@ -51,6 +51,32 @@ def test_a_dry_run_changes_nothing(vcctl: Type):
     assert vcctl("vcctl queue get other").code == 3
 
 
+def test_close_first_deletes_when_drained_and_can_be_taken_back(vcctl: Type):
+    vcctl("vcctl queue create a")
+    vcctl("vcctl queue create b --parent a")
+    job("busy", "b")
+
+    assert vcctl("vcctl queue delete a --close-first --yes").code == 1  # what is below it was not named
+    look = vcctl("vcctl queue delete a --close-first --cascade --dry-run")
+    no = vcctl("vcctl queue delete a --close-first --cascade", stdin="n\n")
+    assert look.out == "a is closed, and b, a will be deleted when drained. (dry run)\n"
+    assert (no.code, "1 waiting" in no.err, Queue.objects.get(name="a").state) == (1, True, "Open")
+
+    done = vcctl("vcctl queue delete a --close-first --cascade --reason moved --yes")
+    assert (done.code, done.out) == (0, "a is closed, and b, a will be deleted when drained.\n")
+    assert vcctl("vcctl queue keep a --dry-run").out == "a is kept: it will not be deleted. (dry run)\n"
+    assert vcctl("vcctl queue keep a").out == "a is kept: it will not be deleted.\n"
+    assert vcctl("vcctl queue keep -n a").out == "Nobody was going to delete a.\n"
+
+
+def test_close_first_deletes_what_is_empty_at_once_and_a_reason_needs_it(vcctl: Type):
+    vcctl("vcctl queue create a")
+
+    assert vcctl("vcctl queue delete a --reason moved --yes").code == 2
+    assert vcctl("vcctl queue delete a --close-first", stdin="y\n").out == "Deleted a.\n"
+    assert not Queue.objects.filter(name="a").exists()
+
+
 def test_delete_asks_and_takes_no_for_an_answer(vcctl: Type):
     vcctl("vcctl queue create q --state Closed")
 

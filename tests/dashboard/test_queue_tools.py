@@ -118,10 +118,13 @@ class TestCopies:
 
     def test_deleting_and_several_at_once_have_theirs(self, admin: Client):
         deleting = admin.get("/queues/vision/delete/?cascade=on").context["copies"]
+        farewell = admin.get("/queues/vision/farewell/").context["copies"]
         several = admin.get("/queues/-/commands/?command=suspend&queue=vision&queue=language").context["copies"]
 
         assert deleting["cli"] == "vcctl queue delete vision --cascade"
         assert shlex.split(deleting["curl"])[:3] == ["curl", "-X", "DELETE"]
+        assert farewell["cli"] == "vcctl queue delete vision --close-first"
+        assert shlex.split(farewell["curl"])[-1].endswith("/api/v1/queues/vision/?close_first=true")
         assert several["cli"].splitlines() == ["vcctl queue suspend language", "vcctl queue suspend vision"]
 
 

@@ -19,7 +19,20 @@ from dashboard.api.shapes.cluster import (
 )
 from dashboard.api.shapes.parts import Notice, Problem, Violation, page_of, patch_of, saved
 from dashboard.api.shapes.people import GivenGrant, GivenGroup, GivenToken, GivenUser, Grant, Group, NewToken, Token, User
-from dashboard.api.shapes.queues import CommandAnswer, DeletedQueues, Export, FlatTree, History, Queue, QueueManifest, QueueTree, Reason
+from dashboard.api.shapes.queues import (
+    CommandAnswer,
+    DeletedQueues,
+    Deletion,
+    Export,
+    Farewell,
+    FlatTree,
+    History,
+    Kept,
+    Queue,
+    QueueManifest,
+    QueueTree,
+    Reason,
+)
 from dashboard.api.shapes.records import AuditRecord, Command, Decision, Event, Eviction, GivenCommand, Session
 from dashboard.api.shapes.sets import MANIFESTS, AnyManifest, Applied, Start, Validated, bulk_of
 from dashboard.api.shapes.work import Explanation, Gone, Job, JobCommandAnswer, JobManifest, Pod, PodGroup, PodGroupManifest, PodManifest
@@ -36,10 +49,12 @@ __all__ = [
     "CommandAnswer",
     "Decision",
     "DeletedQueues",
+    "Deletion",
     "Event",
     "Eviction",
     "Explanation",
     "Export",
+    "Farewell",
     "FlatTree",
     "GivenCluster",
     "GivenCommand",
@@ -55,6 +70,7 @@ __all__ = [
     "Job",
     "JobCommandAnswer",
     "JobManifest",
+    "Kept",
     "Namespace",
     "NamespaceManifest",
     "NewToken",

@@ -5,7 +5,19 @@ from __future__ import annotations
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers as s
 
-from dashboard.api.shapes.parts import Caution, Metadata, amounts, choice, given_amounts, manifest_shape, moment, object_shape, shape, text
+from dashboard.api.shapes.parts import (
+    Caution,
+    Metadata,
+    amounts,
+    choice,
+    given_amounts,
+    manifest_shape,
+    maybe_moment,
+    moment,
+    object_shape,
+    shape,
+    text,
+)
 from scheduler.domain.queues import DequeueStrategy, QueueState
 
 QueueSpec = shape(
@@ -115,6 +127,25 @@ CommandAnswer = shape(
     users=s.ListField(child=s.CharField()),
     warnings=Caution(many=True),
 )
+Farewell = shape(
+    "Farewell",
+    planned=s.ListField(child=s.CharField()),
+    deleted=s.ListField(child=s.CharField()),
+    message=s.CharField(),
+    dryRun=s.BooleanField(),
+    closing=CommandAnswer(),
+)
+Deletion = shape(
+    "Deletion",
+    queue=s.CharField(),
+    planned=s.BooleanField(),
+    queues=s.ListField(child=s.CharField()),
+    actor=text(),
+    door=text(),
+    reason=text(),
+    since=maybe_moment(),
+)
+Kept = shape("Kept", changed=s.BooleanField(), message=s.CharField(), dryRun=s.BooleanField(), queue=s.CharField())
 Sample = shape(
     "Sample",
     at=moment(),

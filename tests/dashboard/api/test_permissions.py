@@ -22,12 +22,12 @@ ANY, MEMBER, CLUSTER = ("nothing", "nothing"), ("viewer", "viewer"), ("never", "
 EXPECTED: dict[str, dict[str, tuple[str, str]]] = {
     "queues": {
         "list": ANY,
-        **dict.fromkeys(("retrieve", "children", "tree", "history", "export"), QUEUE_READ),
+        **dict.fromkeys(("retrieve", "children", "tree", "history", "export", "deletion"), QUEUE_READ),
         **dict.fromkeys(("open", "close", "suspend", "resume"), QUEUE_OPERATE),
         "create": ("admin", "hidden"),
         "update": ("never", "hidden"),  # the weight is the parent's admin's
         "partial_update": ("never", "hidden"),
-        "destroy": ("never", "hidden"),
+        **dict.fromkeys(("destroy", "keep"), ("never", "hidden")),
     },
     "jobs": {
         "list": ANY,
@@ -85,7 +85,7 @@ def routes() -> Iterator[tuple[str, str, str, str]]:
             if action in ("list", "create"):
                 yield name, action, {"list": "GET", "create": "POST"}[action], f"{name}/"
             elif verb:
-                yield name, action, next(iter(view.verbs[verb])).upper(), f"{place}{verb}/"
+                yield name, action, next(how for how, what in view.verbs[verb].items() if what == action).upper(), f"{place}{verb}/"
             else:
                 yield name, action, of_object[action], place
     for name, single in {**SINGLETONS, **SETS}.items():

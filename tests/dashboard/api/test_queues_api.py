@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from scheduler.models import PlannedDeletion
 from tests.dashboard.api.conftest import Caller, job, queue
 
 pytestmark = pytest.mark.django_db
@@ -113,6 +114,66 @@ def test_a_closed_queue_can_be_deleted_and_an_open_one_not(admin: Caller):
     gone = admin.delete("queues/a/?cascade=true")
     assert gone["deleted"] == ["b", "a"]
     admin.get("queues/a/", expect=404)
+
+
+class TestCloseFirst:
+    """Close now, delete when drained: ordered, looked at and taken back."""
+
+    @pytest.fixture(autouse=True)
+    def busy(self, admin: Caller) -> None:
+        for name, parent in (("a", "root"), ("b", "a")):
+            admin.post("queues/", queue(name, parent), expect=201)
+        admin.post("jobs/", job("busy", "b"), expect=201)
+
+    def test_it_is_planned_shown_and_taken_back(self, admin: Caller):
+        farewell = "queues/a/?close_first=true&cascade=true&reason=moved"
+        look = admin.delete(f"{farewell}&dry_run=true")
+        assert (look["planned"], look["deleted"], look["dryRun"]) == (["b", "a"], [], True)
+        assert admin.get("queues/a/deletion/")["planned"] is False
+        assert admin.get("queues/a/")["status"]["state"] == "Open"
+
+        done = admin.delete(farewell, expect=202)
+        assert {**done, "dryRun": True, "closing": {**done["closing"], "dryRun": True}} == look
+        assert done["closing"]["podgroups"]["waiting"] == 1
+        plan = admin.get("queues/a/deletion/")
+        assert (plan["queues"], plan["actor"], plan["door"], plan["reason"]) == (["b", "a"], "boss", "API", "moved")
+        assert [row["spec"]["action"] for row in admin.get("audit/?queue=a")["results"]][:2] == ["PlanDeletion", "CloseQueue"]
+
+        assert admin.delete("queues/a/deletion/?dry_run=true")["changed"] is True
+        assert admin.get("queues/a/deletion/")["planned"] is True
+        assert admin.delete("queues/a/deletion/")["changed"] is True
+        assert admin.delete("queues/a/deletion/")["changed"] is False
+        assert (admin.get("queues/a/deletion/")["planned"], admin.get("queues/a/")["status"]["state"]) == (False, "Closing")
+
+    def test_what_is_empty_is_gone_at_once(self, admin: Caller):
+        admin.post("queues/", queue("c"), expect=201)
+
+        assert admin.delete("queues/c/?close_first=true&dry_run=true")["deleted"] == ["c"]
+        assert admin.delete("queues/c/?close_first=true")["deleted"] == ["c"]
+        admin.get("queues/c/", expect=404)
+
+    @pytest.mark.parametrize(
+        ("address", "code", "rule"),
+        [
+            ("queues/a/?close_first=true", 409, "has_children"),
+            ("queues/root/?close_first=true&cascade=true", 409, None),
+            ("queues/a/?close_first=perhaps", 400, "invalid_parameter"),
+            ("queues/a/?reason=moved", 400, "invalid_parameter"),
+            (f"queues/b/?close_first=true&reason={'x' * 1025}", 400, "invalid_parameter"),
+        ],
+    )
+    def test_what_can_not_be_is_refused_and_changes_nothing(self, admin: Caller, address: str, code: int, rule: str | None):
+        refused = admin.delete(address, expect=code)
+
+        assert rule is None or rule in {violation["ruleId"] for violation in refused["violations"]}
+        assert {row["status"]["state"] for row in admin.get("queues/root/tree/?flat=true")["results"]} == {"Open"}
+        assert not PlannedDeletion.objects.exists()
+
+    def test_a_version_that_is_no_longer_true_stops_both(self, admin: Caller):
+        admin.ask("DELETE", "queues/b/?close_first=true", **{"If-Match": '"999"'})
+        assert admin.last.status_code == 412
+        admin.ask("DELETE", "queues/b/deletion/", **{"If-Match": '"999"'})
+        assert admin.last.status_code == 412
 
 
 def test_pages_follow_a_stable_order_forwards_and_backwards(admin: Caller):
