@@ -144,7 +144,12 @@ class Queues(EndpointSet):
 
     @property
     def known_parameters(self) -> frozenset[str]:
-        extra = {"destroy": {"cascade", "close_first", "reason"}, "tree": {"flat"}, "history": {"step", "limit"}, "children": {"cursor", "page_size", "ordering"}}
+        extra = {
+            "destroy": {"cascade", "close_first", "reason"},
+            "tree": {"flat"},
+            "history": {"step", "limit"},
+            "children": {"cursor", "page_size", "ordering"},
+        }
         return super().known_parameters | extra.get(self.action_name, set())
 
     def query(self) -> QuerySet[Any]:

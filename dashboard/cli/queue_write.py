@@ -177,7 +177,7 @@ def delete_queue(
         output.line(f"queue/{gone} deleted")
 
 
-def _close_first(where: str, how: dict[str, str], dry_run: bool, yes: bool) -> None:
+def _close_first(where: str, how: dict[str, Any], dry_run: bool, yes: bool) -> None:
     would = api().delete(where, dry_run=True, **how)
     output.warn(would["closing"]["warnings"])
     if dry_run:
