@@ -100,7 +100,8 @@ def _look(site: Running, minute: float, since: datetime, now: datetime) -> Sampl
 
     ended = SchedulingSession.objects.filter(finished_at__gt=since, finished_at__lte=now)
     done = ended.filter(state="Done")
-    times = sorted(sum(durations.values()) for durations in done.values_list("durations", flat=True)) or [0.0]
+    parts = done.values_list("durations", flat=True)
+    times = sorted(sum(lasted for part, lasted in durations.items() if part != "actions") for durations in parts) or [0.0]
     return Sample(
         minute=round(minute, 2),
         megabytes=_megabytes(site),
