@@ -95,12 +95,22 @@ class Commands(Records):
 
 
 def order_answer(ordered: Ordered, dry_run: bool) -> dict[str, Any]:
+    notices = [{"code": notice.code, "message": notice.message} for notice in ordered.notices]
     if ordered.queue is not None:
-        return command_answer(ordered.queue, dry_run)
+        answer = command_answer(ordered.queue, dry_run)
+        return {**answer, "warnings": [*answer["warnings"], *notices]}
     assert ordered.job is not None
     job = job_command_answer(ordered.job, JobAction(_full_name(ordered)), dry_run)
     nothing = {"running": 0, "waiting": 0}
-    return {**job, "queue": ordered.job.job.queue.name, "queues": [], "podgroups": nothing, "pods": nothing, "users": [], "warnings": []}
+    return {
+        **job,
+        "queue": ordered.job.job.queue.name,
+        "queues": [],
+        "podgroups": nothing,
+        "pods": nothing,
+        "users": [],
+        "warnings": notices,
+    }
 
 
 def _full_name(ordered: Ordered) -> str:

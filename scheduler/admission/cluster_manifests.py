@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from scheduler.admission.manifests import Metadata, Reading, read_metadata
+from scheduler.admission import known_fields
+from scheduler.admission.manifests import Metadata, Reading, check_status, read_metadata
 from scheduler.admission.shapes import INT32, Reader, is_label, shown
 from scheduler.domain.resources import NOTHING, Resources
 
@@ -13,8 +14,7 @@ NODE_VERSIONS = ("v1",)
 PRIORITY_CLASS_VERSIONS = ("scheduling.k8s.io/v1",)
 COMMAND_VERSIONS = ("bus.volcano.sh/v1alpha1",)
 
-_NODE_SPEC = ("unschedulable", "taints", "podCIDR", "podCIDRs", "providerID")
-_NODE_STATUS = ("allocatable", "capacity", "conditions", "allocated", "idle", "pods", "nodeInfo", "addresses", "images", "daemonEndpoints")
+_NODE_SPEC = ("unschedulable", "taints", "podCIDR", "podCIDRs", "providerID", "configSource", "externalID")
 _TAINT = ("key", "value", "effect", "timeAdded")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _PREEMPTION = ("PreemptLowerPriority", "Never")
@@ -81,8 +81,8 @@ def read_node(manifest: object) -> Reading[NodeManifest]:
         return Reading(None, tuple(reader.violations))
     metadata = read_metadata(reader, whole)
     spec, status = reader.mapping(whole.get("spec"), "spec"), reader.mapping(whole.get("status"), "status")
-    reader.unknown_fields(spec, _NODE_SPEC, "spec")
-    reader.unknown_fields(status, _NODE_STATUS, "status")
+    reader.unknown_fields(spec, _NODE_SPEC, "spec", elsewhere={"status": known_fields.NODE_STATUS})
+    reader.unknown_fields(status, known_fields.NODE_STATUS, "status")
     node = NodeManifest(
         metadata=metadata,
         allocatable=_allocatable(reader, status),
@@ -119,17 +119,24 @@ def _taint(reader: Reader, value: object, path: str) -> dict[str, str]:
 
 def _is_ready(reader: Reader, conditions: object) -> bool:
     """Ready unless its condition Ready says otherwise."""
-    for index, item in enumerate(reader.items(conditions, "status.conditions")):
-        condition = reader.mapping(item, f"status.conditions[{index}]")
-        if condition.get("type") == "Ready":
-            return condition.get("status") == "True"
-    return True
+    given = [
+        _condition(reader, item, f"status.conditions[{index}]") for index, item in enumerate(reader.items(conditions, "status.conditions"))
+    ]
+    return next((condition.get("status") == "True" for condition in given if condition.get("type") == "Ready"), True)
+
+
+def _condition(reader: Reader, value: object, path: str) -> Mapping[str, object]:
+    condition = reader.mapping(value, path)
+    reader.unknown_fields(condition, known_fields.CONDITION, path)
+    return condition
 
 
 def read_namespace(manifest: object) -> Reading[NamespaceManifest]:
     reader, whole = _opened(manifest, "Namespace", NODE_VERSIONS, ("spec", "status"))
     if whole is None:
         return Reading(None, tuple(reader.violations))
+    reader.unknown_fields(reader.mapping(whole.get("spec"), "spec"), known_fields.NAMESPACE_SPEC, "spec")
+    check_status(reader, whole, known_fields.NAMESPACE_STATUS)
     metadata = read_metadata(reader, whole)
     if metadata.name and not is_label(metadata.name):
         rule = "lower-case letters, digits and -, at most 63 characters"
@@ -144,6 +151,7 @@ def read_priority_class(manifest: object) -> Reading[PriorityClassManifest]:
     reader, whole = _opened(manifest, "PriorityClass", PRIORITY_CLASS_VERSIONS, known)
     if whole is None:
         return Reading(None, tuple(reader.violations))
+    check_status(reader, whole, ())
     metadata = read_metadata(reader, whole)
     spec = {**{key: whole[key] for key in known[:4] if key in whole}, **reader.mapping(whole.get("spec"), "spec")}
     reader.unknown_fields(spec, known[:4], "spec")
@@ -161,6 +169,14 @@ def read_priority_class(manifest: object) -> Reading[PriorityClassManifest]:
     return Reading(value if metadata.name else None, tuple(reader.violations), tuple(reader.notices))
 
 
+def _point_out_unread(reader: Reader, command: Mapping[str, object]) -> None:
+    """A command has neither spec nor status; our records of commands have both, so that they may come along."""
+    for part in ("spec", "status"):
+        for key in reader.mapping(command.get(part), part):
+            where = f"{part}.{shown(key)}"
+            reader.note("unused_field", where, f"{where} is not read: a command's action, target and reason stand at the top")
+
+
 def read_command(manifest: object) -> Reading[CommandManifest]:
     """A bus Command: an action and its target, at the top of the object."""
     known = ("action", "target", "reason", "message", "spec", "status")
@@ -170,6 +186,8 @@ def read_command(manifest: object) -> Reading[CommandManifest]:
     target = reader.mapping(whole.get("target"), "target")
     reader.unknown_fields(target, ("apiVersion", "kind", "name", "namespace", "uid", "controller", "blockOwnerDeletion"), "target")
     metadata = reader.mapping(whole.get("metadata"), "metadata")
+    reader.unknown_fields(metadata, known_fields.METADATA, "metadata")
+    _point_out_unread(reader, whole)
     kind = reader.choice(target.get("kind"), "target.kind", ("Queue", "Job"), "Queue", "invalid_kind")
     namespace = target.get("namespace") if target.get("namespace") is not None else metadata.get("namespace")
     command = CommandManifest(

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
+from scheduler.admission import known_fields
 from scheduler.admission.defaults import queue_defaults, with_defaults
 from scheduler.admission.shapes import Reader, shown
 from scheduler.admission.violations import Notice, Violation
@@ -20,23 +21,6 @@ POD_VERSIONS = ("v1",)
 MOST_WEIGHT = 65535
 
 _OBJECT_FIELDS = ("apiVersion", "kind", "metadata", "spec", "status")
-_METADATA_FIELDS = (
-    "name",
-    "namespace",
-    "uid",
-    "creationTimestamp",
-    "resourceVersion",
-    "labels",
-    "annotations",
-    "generateName",
-    "generation",
-    "managedFields",
-    "ownerReferences",
-    "finalizers",
-    "selfLink",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-)
 _QUEUE_FIELDS = (
     "weight",
     "capability",
@@ -88,7 +72,7 @@ class Metadata:
 
 def read_metadata(reader: Reader, manifest: Mapping[str, object]) -> Metadata:
     given = reader.mapping(manifest.get("metadata"), "metadata")
-    reader.unknown_fields(given, _METADATA_FIELDS, "metadata")
+    reader.unknown_fields(given, known_fields.METADATA, "metadata")
     return Metadata(
         name=reader.name(given.get("name"), "metadata.name"),
         namespace=reader.name(given.get("namespace"), "metadata.namespace", required=False),
@@ -115,6 +99,13 @@ def check_kind(reader: Reader, manifest: Mapping[str, object], kind: str, versio
         reader.refuse("invalid_api_version", "apiVersion", f"apiVersion is {shown(version)}; it must be {wanted}.", f"write {wanted}")
 
 
+def check_status(reader: Reader, manifest: Mapping[str, object], known: Collection[str]) -> None:
+    """A status is not read where it says what the server knows better; what no server ever wrote is a mistake of the sender."""
+    given = manifest.get("status")
+    if isinstance(given, Mapping):
+        reader.unknown_fields(reader.mapping(given, "status"), known, "status")
+
+
 def name_of(manifest: object) -> str:
     """The name in a manifest whatever its shape, "" where there is none."""
     metadata = manifest.get("metadata") if isinstance(manifest, Mapping) else None
@@ -136,6 +127,7 @@ def read_queue(
         return Reading(None, tuple(reader.violations))
     whole = reader.mapping(manifest, "the object")
     check_kind(reader, whole, "Queue", SCHEDULING_VERSIONS)
+    check_status(reader, whole, known_fields.QUEUE_STATUS)
     metadata = read_metadata(reader, whole)
     spec = _read_spec(reader, _spec_with_defaults(whole, old), metadata, old)
     carried = whole if old is None or state_of(whole) != stored_state else {**whole, "status": None}
@@ -159,9 +151,7 @@ def _spec_with_defaults(manifest: Mapping[str, object], old: QueueSpec | None) -
 def _read_spec(reader: Reader, raw: object, metadata: Metadata, old: QueueSpec | None) -> QueueSpec:
     given = reader.mapping(raw, "spec")
     reader.unknown_fields(given, _QUEUE_FIELDS, "spec")
-    for unused in _UNUSED_QUEUE_FIELDS:
-        if given.get(unused) is not None:
-            reader.note("unused_field", f"spec.{unused}", f"spec.{unused} is known but not used here and was ignored")
+    reader.unused_fields(given, _UNUSED_QUEUE_FIELDS, "spec")
     weight = reader.number(given.get("weight"), "spec.weight", 1, least=1, most=MOST_WEIGHT, rule_id="weight_out_of_range")
     strategies = [strategy.value for strategy in DequeueStrategy]
     strategy = reader.choice(given.get("dequeueStrategy"), "spec.dequeueStrategy", strategies, "traverse", "invalid_dequeue_strategy")

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from scheduler.admission import known_fields
 from scheduler.admission.shapes import Reader
 from scheduler.domain.resources import NOTHING, Resources, total
 
 _TOLERATION_FIELDS = ("key", "operator", "value", "effect")
+_WHAT_BECOMES_OF_IT = "kept as it came, but nothing here looks at it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +34,14 @@ def read_template(reader: Reader, value: object, path: str) -> PodTemplate:
     metadata = reader.mapping(template.get("metadata"), f"{here}metadata")
     spec = reader.mapping(template.get("spec"), f"{here}spec")
     at = f"{here}spec"
+    reader.unknown_fields(template, known_fields.TEMPLATE, path, _WHAT_BECOMES_OF_IT)
+    reader.unknown_fields(spec, known_fields.POD_SPEC, at, _WHAT_BECOMES_OF_IT)
+    if path:  # a pod's own is looked at with the other things that all objects have
+        reader.unknown_fields(metadata, known_fields.METADATA, f"{here}metadata", _WHAT_BECOMES_OF_IT)
     return PodTemplate(
         requests=_requests(reader, spec, at),
         node_selector=reader.texts(spec.get("nodeSelector"), f"{at}.nodeSelector"),
-        affinity=dict(reader.mapping(spec.get("affinity"), f"{at}.affinity")),
+        affinity=_affinity(reader, spec.get("affinity"), f"{at}.affinity"),
         tolerations=tuple(
             _toleration(reader, item, f"{at}.tolerations[{index}]") for index, item in _each(reader, spec, at, "tolerations")
         ),
@@ -50,8 +56,15 @@ def _each(reader: Reader, spec: Mapping[str, object], path: str, key: str) -> li
     return list(enumerate(reader.items(spec.get(key), f"{path}.{key}")))
 
 
+def _affinity(reader: Reader, value: object, path: str) -> dict[str, object]:
+    given = dict(reader.mapping(value, path))
+    reader.unknown_fields(given, known_fields.AFFINITY, path, _WHAT_BECOMES_OF_IT)
+    return given
+
+
 def _toleration(reader: Reader, value: object, path: str) -> dict[str, str]:
     given = reader.mapping(value, path)
+    reader.unknown_fields(given, known_fields.TOLERATION, path, _WHAT_BECOMES_OF_IT)
     return {key: reader.text(given[key], f"{path}.{key}") for key in _TOLERATION_FIELDS if given.get(key) is not None}
 
 
@@ -72,7 +85,9 @@ def _of_containers(reader: Reader, spec: Mapping[str, object], path: str, key: s
 def _of_container(reader: Reader, value: object, path: str) -> Resources:
     """A limit without a request is the request."""
     container = reader.mapping(value, path)
+    reader.unknown_fields(container, known_fields.CONTAINER, path, _WHAT_BECOMES_OF_IT)
     resources = reader.mapping(container.get("resources"), f"{path}.resources")
+    reader.unknown_fields(resources, known_fields.CONTAINER_RESOURCES, f"{path}.resources", _WHAT_BECOMES_OF_IT)
     limits = reader.resources(resources.get("limits"), f"{path}.resources.limits")
     requests = reader.resources(resources.get("requests"), f"{path}.resources.requests")
     asked = Resources({**limits, **requests})

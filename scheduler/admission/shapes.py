@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from scheduler.admission.violations import Notice, Violation
 from scheduler.domain.resources import QuantityError, Resources, parse_quantity
@@ -182,13 +183,27 @@ class Reader:
                 where = f"{path}.{resource}"
                 self.refuse("invalid_quantity", where, f"{where}: {shown(quantity)} {error.problem}.", _quantity_fix(error.problem))
 
-    def unknown_fields(self, given: Mapping[str, object], known: Collection[str], path: str) -> None:
+    def unknown_fields(
+        self,
+        given: Mapping[str, object],
+        known: Collection[str],
+        path: str,
+        fate: str = "ignored",
+        elsewhere: Mapping[str, Collection[str]] = MappingProxyType({}),
+    ) -> None:
+        """`fate` says what becomes of such a field; `elsewhere` are the fields of other parts, where it may belong."""
         for key in given:
             if key not in known:
                 near = difflib.get_close_matches(key, known, 1, 0.75)
-                hint = f"; did you mean {near[0]}?" if near else ""
+                meant = [f"{part}.{key}" for part, fields in elsewhere.items() if key in fields] or near
+                hint = f"; did you mean {meant[0]}?" if meant else ""
                 where = f"{path}.{shown(key)}" if path else shown(key)
-                self.note("unknown_field", where, f"{where} is not known and was ignored{hint}")
+                self.note("unknown_field", where, f"{where} is not known and was {fate}{hint}")
+
+    def unused_fields(self, given: Mapping[str, object], unused: Collection[str], path: str) -> None:
+        for key in unused:
+            if given.get(key) is not None:
+                self.note("unused_field", f"{path}.{key}", f"{path}.{key} is known but not used here and was ignored")
 
 
 def _kind_of(value: object) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from scheduler.admission import known_fields
 from scheduler.admission.defaults import job_defaults, podgroup_defaults, with_defaults
 from scheduler.admission.facts import QUEUE_ANNOTATION, Facts
 from scheduler.admission.manifests import (
@@ -14,6 +15,7 @@ from scheduler.admission.manifests import (
     Metadata,
     Reading,
     check_kind,
+    check_status,
     name_of,
     read_metadata,
 )
@@ -59,6 +61,8 @@ _PODGROUP_FIELDS = (
     "networkTopology",
     "subGroupPolicy",
 )
+_UNUSED_JOB_FIELDS = ("runningEstimate",)
+_UNUSED_TASK_FIELDS = ("topologyPolicy", "partitionPolicy")
 _KEPT_FOR_THE_CLUSTER = ("plugins", "volumes", "networkTopology", "schedulerName")
 
 
@@ -120,18 +124,19 @@ class PodManifest:
 
 def read_job(manifest: object, facts: Facts, *, is_new: bool = True) -> Reading[JobManifest]:
     """A Job manifest; a new one with the defaults of creation filled in."""
-    reader, whole = _opened(manifest, "Job", JOB_VERSIONS)
+    reader, whole = _opened(manifest, "Job", JOB_VERSIONS, known_fields.JOB_STATUS)
     if whole is None:
         return Reading(None, tuple(reader.violations))
     metadata = read_metadata(reader, whole)
     filled = with_defaults(whole, job_defaults(whole, facts)) if is_new else whole
     spec = reader.mapping(filled.get("spec"), "spec")
     reader.unknown_fields(spec, _JOB_FIELDS, "spec")
+    reader.unused_fields(spec, _UNUSED_JOB_FIELDS, "spec")
     job = _read_job_spec(reader, spec, metadata)
     return Reading(job if metadata.name else None, tuple(reader.violations), tuple(reader.notices))
 
 
-def _opened(manifest: object, kind: str, versions: tuple[str, ...]) -> tuple[Reader, Mapping[str, object] | None]:
+def _opened(manifest: object, kind: str, versions: tuple[str, ...], status: tuple[str, ...]) -> tuple[Reader, Mapping[str, object] | None]:
     reader = Reader()
     if not isinstance(manifest, Mapping):
         reader.wrong_type("", manifest, "an object with metadata and spec")
@@ -139,6 +144,7 @@ def _opened(manifest: object, kind: str, versions: tuple[str, ...]) -> tuple[Rea
     reader.queue = _queue_named(manifest)
     whole = reader.mapping(manifest, "the object")
     check_kind(reader, whole, kind, versions)
+    check_status(reader, whole, status)
     return reader, whole
 
 
@@ -160,7 +166,7 @@ def _read_job_spec(reader: Reader, spec: Mapping[str, object], metadata: Metadat
         priority_class=reader.name(spec.get("priorityClassName"), "spec.priorityClassName", required=False),
         scheduler_name=reader.text(spec.get("schedulerName"), "spec.schedulerName", longest=63),
         network_topology=read_topology(reader, spec.get("networkTopology"), "spec.networkTopology"),
-        policies=_plain_list(reader, spec.get("policies"), "spec.policies"),
+        policies=_policies(reader, spec.get("policies"), "spec.policies"),
         extra={key: spec[key] for key in _KEPT_FOR_THE_CLUSTER if spec.get(key) is not None},
     )
 
@@ -169,8 +175,14 @@ def _optional_number(reader: Reader, spec: Mapping[str, object], key: str, least
     return None if spec.get(key) is None else reader.number(spec[key], f"spec.{key}", least, least=least)
 
 
-def _plain_list(reader: Reader, value: object, path: str) -> list[object]:
-    return [dict(reader.mapping(item, f"{path}[{index}]")) for index, item in enumerate(reader.items(value, path))]
+def _policies(reader: Reader, value: object, path: str) -> list[object]:
+    return [_known_mapping(reader, item, known_fields.POLICY, f"{path}[{index}]") for index, item in enumerate(reader.items(value, path))]
+
+
+def _known_mapping(reader: Reader, value: object, known: tuple[str, ...], path: str) -> dict[str, object]:
+    given = dict(reader.mapping(value, path))
+    reader.unknown_fields(given, known, path)
+    return given
 
 
 def _read_tasks(reader: Reader, value: object) -> list[TaskManifest]:
@@ -187,6 +199,7 @@ def _read_tasks(reader: Reader, value: object) -> list[TaskManifest]:
 def _read_task(reader: Reader, value: object, path: str) -> TaskManifest:
     task = reader.mapping(value, path)
     reader.unknown_fields(task, _TASK_FIELDS, path)
+    reader.unused_fields(task, _UNUSED_TASK_FIELDS, path)
     replicas = reader.number(task.get("replicas"), f"{path}.replicas", 1, most=MOST_REPLICAS)
     return TaskManifest(
         name=_task_name(reader, task.get("name"), f"{path}.name"),
@@ -194,8 +207,8 @@ def _read_task(reader: Reader, value: object, path: str) -> TaskManifest:
         min_available=reader.number(task.get("minAvailable"), f"{path}.minAvailable", replicas, most=MOST_REPLICAS),
         max_retry=reader.number(task.get("maxRetry"), f"{path}.maxRetry", 3),
         template=read_template(reader, task.get("template"), f"{path}.template"),
-        policies=_plain_list(reader, task.get("policies"), f"{path}.policies"),
-        depends_on=dict(reader.mapping(task.get("dependsOn"), f"{path}.dependsOn")),
+        policies=_policies(reader, task.get("policies"), f"{path}.policies"),
+        depends_on=_known_mapping(reader, task.get("dependsOn"), known_fields.DEPENDS_ON, f"{path}.dependsOn"),
     )
 
 
@@ -224,7 +237,7 @@ def read_topology(reader: Reader, value: object, path: str) -> Mapping[str, obje
 
 
 def read_podgroup(manifest: object, facts: Facts, *, is_new: bool = True) -> Reading[PodGroupManifest]:
-    reader, whole = _opened(manifest, "PodGroup", SCHEDULING_VERSIONS)
+    reader, whole = _opened(manifest, "PodGroup", SCHEDULING_VERSIONS, known_fields.PODGROUP_STATUS)
     if whole is None:
         return Reading(None, tuple(reader.violations))
     metadata = read_metadata(reader, whole)
@@ -259,7 +272,7 @@ def _read_sub_groups(reader: Reader, value: object) -> list[Mapping[str, object]
     policies: list[Mapping[str, object]] = []
     for index, item in enumerate(reader.items(value, "spec.subGroupPolicy")):
         path = f"spec.subGroupPolicy[{index}]"
-        policy = reader.mapping(item, path)
+        policy = _known_mapping(reader, item, known_fields.SUB_GROUP, path)
         reader.text(policy.get("name"), f"{path}.name")
         reader.number(policy.get("subGroupSize"), f"{path}.subGroupSize", 1, least=1)
         reader.number(policy.get("minSubGroups"), f"{path}.minSubGroups", 0)
@@ -269,7 +282,7 @@ def _read_sub_groups(reader: Reader, value: object) -> list[Mapping[str, object]
 
 
 def read_pod(manifest: object) -> Reading[PodManifest]:
-    reader, whole = _opened(manifest, "Pod", POD_VERSIONS)
+    reader, whole = _opened(manifest, "Pod", POD_VERSIONS, known_fields.POD_STATUS)
     if whole is None:
         return Reading(None, tuple(reader.violations))
     metadata = _pod_metadata(reader, whole)

@@ -11,6 +11,7 @@ from django.db import transaction
 
 from scheduler.admission.manifests import name_of
 from scheduler.admission.violations import Notice, Rejected, Violation
+from scheduler.admission.workload_manifests import read_pod
 from scheduler.domain.access import Forbidden, OutOfSight
 from scheduler.domain.jobs import NotPossible
 from scheduler.domain.lifecycle import CLOSED_BY_PARENT, NotAllowed
@@ -249,7 +250,8 @@ def _pod(item: Item, by: Actor) -> Applied:
     namespace, name = _named(item.manifest)
     row = Pod.objects.filter(namespace=namespace, name=name).first()
     if row is not None:
-        return Applied(item.index, item.kind, f"{namespace}/{name}", "unchanged", f"{namespace}/{name} is there; a pod can not be changed.")
+        message, notices = f"{namespace}/{name} is there; a pod can not be changed.", read_pod(item.manifest).notices
+        return Applied(item.index, item.kind, f"{namespace}/{name}", "unchanged", message, notices=notices)
     made = podgroups.submit_pod(item.manifest, by=by)
     return _created(item, f"{namespace}/{name}", {}, made.notices)
 
