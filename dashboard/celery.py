@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from celery import Celery
-from celery.signals import worker_process_init
+from celery.signals import worker_init, worker_process_init
 
 from scheduler.supervisor.orphans import die_with_parent
 
@@ -21,6 +21,14 @@ app.autodiscover_tasks()
 def leave_no_orphan(**_: Any) -> None:
     """A pool process goes with its worker, even when that one is killed: another one may hold the lease soon."""
     die_with_parent()
+
+
+@worker_init.connect
+def log_in_sentences(**_: Any) -> None:
+    """Before the pool's processes are made, which then do it too."""
+    from dashboard.worker_log import speak_plainly
+
+    speak_plainly()
 
 
 TICK_SECONDS = 0.5

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC
+
 from django.urls import reverse
 from django.utils import timezone
 
 from scheduler.selectors.cluster import ClusterFacts, cluster_facts
 
 Notice = dict[str, str]
+"""`at` is a moment that the text ends with; the page shows it in the reader's zone."""
 _LATE_PERIODS = 10
 
 
@@ -33,10 +36,10 @@ def _late(facts: ClusterFacts) -> Notice | None:
     late = (timezone.now() - facts.last_session_at).total_seconds() > _LATE_PERIODS * facts.period_seconds
     if not late:
         return None
-    when = facts.last_session_at.strftime("%H:%M:%S UTC")
     return {
         "level": "error",
-        "text": f"No scheduling session since {when}: is the scheduler worker running?",
+        "text": "Is the scheduler worker running? No scheduling session since",
+        "at": facts.last_session_at.astimezone(UTC).isoformat(),
         "url": "/readyz",
         "link": "What is wrong",
     }

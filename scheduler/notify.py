@@ -16,12 +16,15 @@ from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
 from django.db import transaction
 
+from scheduler.outages import Outage
+
 logger = logging.getLogger(__name__)
 
 NEWS_GROUP: Final = "news"
 EVERYTHING: Final = "*"  # stands for every name of its kind
 _MOST_NAMES = 200  # more than this many names are said as "everything": the message stays small
 _PUBLISH_SECONDS = 2.0
+_silence = Outage(logger, "Open pages are told of changes again.")
 
 
 def queues_changed(names: Iterable[str] = (EVERYTHING,)) -> None:
@@ -65,7 +68,9 @@ def _publish(news: dict[str, list[str]]) -> None:
     try:
         async_to_sync(_send)({"type": "news", "changed": news})
     except Exception as problem:  # whatever it is, the work itself is done and committed
-        logger.warning("Open pages were not told of a change (%s): %s. They will find it when they next look.", ", ".join(news), problem)
+        _silence.noticed("Open pages are not told of changes: %s. They find them when they next look, until it is back.", problem)
+    else:
+        _silence.over()
 
 
 async def _send(message: dict[str, object]) -> None:

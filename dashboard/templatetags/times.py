@@ -25,6 +25,12 @@ def duration(seconds: float | None) -> str:
     return "unknown" if seconds is None else in_words(seconds)
 
 
+@register.filter
+def instant(text: str) -> datetime:
+    """A moment that came as text, for the tags below."""
+    return datetime.fromisoformat(text)
+
+
 @register.simple_tag
 def moment(when: datetime | None) -> SafeString | str:
     """ "12:03:10 UTC", with the day where it is not today."""

@@ -14,6 +14,7 @@ from kombu.exceptions import OperationalError
 from scheduler import notify
 from scheduler.domain.access import Permission
 from scheduler.models import ClusterState
+from scheduler.outages import Outage
 from scheduler.services import access, audit
 from scheduler.services.actors import SYSTEM, Actor
 from scheduler.services.events import EventNote, record_events
@@ -23,6 +24,7 @@ logger = logging.getLogger(__name__)
 SHORTEST_PERIOD, LONGEST_PERIOD = 0.5, 3600.0
 _LEAVE_ALONE_SECONDS = 5.0
 _broker_away_until = 0.0
+_broker_away = Outage(logger, "sessions can be asked for again")
 
 
 def want_session() -> None:
@@ -45,7 +47,9 @@ def _ask() -> None:
         current_app.send_task("scheduler.tasks.run_session", kwargs={"trigger": "asked"}, expires=1, retry=False)
     except OperationalError as error:
         _broker_away_until = time.monotonic() + _LEAVE_ALONE_SECONDS
-        logger.warning("could not ask for a session, the next tick will do: %s", error)
+        _broker_away.noticed("could not ask for a session, the next tick will do: %s", error)
+    else:
+        _broker_away.over()
 
 
 @transaction.atomic

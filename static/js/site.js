@@ -22,11 +22,12 @@ function tellSession({ lastSession, lastSessionAt }) {
 }
 
 function show(place, row) {
-  const words = row.notices.map(({ level, text, url, link }) => [level, text, url, link]);
+  const words = row.notices.map(({ level, text, at, url, link }) => [level, text, at, url, link]);
   const key = JSON.stringify(words);
   if (place.dataset.shown !== key) {
     place.dataset.shown = key;
     place.replaceChildren(...words.map(banner));
+    document.dispatchEvent(new CustomEvent("content", { detail: place })); // the times in it
   }
   markIcon(row.notices.length > 0);
   const count = row.notices.length ? `(${row.notices.length}) ` : "";
@@ -41,11 +42,18 @@ function markIcon(isMarked) {
   if (icon.getAttribute("href") !== wanted) icon.setAttribute("href", wanted);
 }
 
-function banner([level, text, url, link]) {
+function banner([level, text, at, url, link]) {
   const made = document.createElement("p");
   made.className = `banner banner-${level}`;
   made.setAttribute("role", "status");
   made.textContent = `${text} `;
+  if (at) made.append(moment(at), ". ");
   if (url) made.append(Object.assign(document.createElement("a"), { href: url, textContent: link }));
+  return made;
+}
+
+function moment(at) {
+  const made = Object.assign(document.createElement("time"), { dateTime: at });
+  made.dataset.moment = "";
   return made;
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -17,7 +18,7 @@ from dashboard.notices import site_notices
 from dashboard.queue_form import QueueForm, differences, family, form_from_manifest, form_from_post, manifest_from_yaml
 from dashboard.views.queues import matching
 from scheduler.admission.manifests import queue_manifest
-from scheduler.models import Command, Queue
+from scheduler.models import ClusterState, Command, Queue
 from scheduler.selectors.cluster import ClusterFacts
 from scheduler.selectors.facts import queue_tree
 from scheduler.selectors.queues import queue_rows
@@ -204,9 +205,20 @@ class TestNotices:
         assert site_notices(ClusterFacts(last_session_at=timezone.now())) == []
 
     def test_a_scheduler_that_is_silent_is_told(self):
-        (notice,) = site_notices(ClusterFacts(last_session_at=timezone.now() - timedelta(seconds=30)))
+        last = timezone.now() - timedelta(seconds=30)
 
-        assert "No scheduling session since" in notice["text"]
+        (notice,) = site_notices(ClusterFacts(last_session_at=last))
+
+        assert (notice["text"].endswith("No scheduling session since"), notice["at"]) == (True, last.isoformat())
+
+    def test_its_moment_is_for_the_readers_zone_with_the_exact_one_on_hover(self, admin: Client):
+        last = timezone.now() - timedelta(hours=1)
+        ClusterState.objects.update(last_session_at=last)
+
+        page = admin.get("/queues/").content.decode()
+
+        exact = last.strftime("%Y-%m-%d %H:%M:%S UTC")
+        assert re.search(f'since <time datetime="{re.escape(last.isoformat())}" title="{exact}" data-moment>[^<]+</time>', page)
 
     def test_paused_is_told_with_who_and_why_instead(self):
         facts = ClusterFacts(last_session_at=timezone.now() - timedelta(hours=1), paused=True, paused_by="admin", pause_reason="upgrade")

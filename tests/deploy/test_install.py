@@ -30,3 +30,26 @@ def test_an_installation_has_vcctl_and_its_short_forms(tmp_path: Path):
     assert said.stdout.startswith("vcctl "), said.stderr
     for name in ("vsub", "vjobs", "vqueues", "vcancel", "vsuspend", "vresume"):
         assert os.access(venv / "bin" / name, os.X_OK)
+
+
+def _refused(place: Path) -> str:
+    command = ["deploy/install", str(place), "requirements.txt"]
+    made = subprocess.run(command, cwd=BASE, env={**os.environ, "PYTHON": sys.executable}, capture_output=True, text=True, check=False)
+    assert made.returncode == 1, made.stdout
+    return made.stderr
+
+
+def test_a_place_that_can_not_be_written_to_is_named_and_nothing_else_is_blamed():
+    said = _refused(Path("/proc/environment"))  # not even by root
+
+    assert "can not write to /proc," in said
+    assert len(said.splitlines()) == 1
+
+
+def test_what_keeps_python_from_making_an_environment_is_not_put_on_a_missing_package(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+
+    said = _refused(tmp_path / "file" / "environment")
+
+    assert "what it said is above" in said
+    assert "python3-venv" not in said

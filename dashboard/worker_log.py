@@ -1,0 +1,46 @@
+"""What a worker logs while the database is away: a sentence for each task that could not be done, not a traceback, and that it is back."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Final
+
+from celery.signals import task_success
+from django.db import InterfaceError, OperationalError
+
+from scheduler.outages import Outage, in_a_line
+
+logger = logging.getLogger(__name__)
+
+# Who logs what a task raised: Celery itself, and the services that note a failure before they pass it on.
+_TELLERS: Final = ("celery.app.trace", "scheduler.services.sessions", "scheduler.services.commands")
+
+
+class DatabaseAway(logging.Filter):
+    """Turns the traceback of a database that does not answer into a sentence; every other failure keeps its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._outage = Outage(logger, "The database answers again.")
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        problem = record.exc_info[1] if record.exc_info else None
+        if not isinstance(problem, OperationalError | InterfaceError):
+            return True
+        what = record.args.get("name", "") if isinstance(record.args, dict) else record.getMessage()
+        self._outage.noticed("The database does not answer; what is due is tried again at each tick.")
+        record.msg, record.args = "%s: not done, the database does not answer: %s", (what, in_a_line(problem))
+        record.exc_info = record.exc_text = None
+        return True
+
+    def over(self, **_: Any) -> None:
+        self._outage.over()
+
+
+def speak_plainly() -> DatabaseAway:
+    """To be called once a process; a task that was done says that the database is there."""
+    plain = DatabaseAway()
+    for name in _TELLERS:
+        logging.getLogger(name).addFilter(plain)
+    task_success.connect(plain.over, weak=False)
+    return plain

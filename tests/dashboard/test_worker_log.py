@@ -1,0 +1,67 @@
+"""While the database is away a worker says so in sentences; a task that fails for another reason keeps its traceback."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+from celery import shared_task
+from celery.signals import task_success
+from django.db import OperationalError
+
+from dashboard.worker_log import DatabaseAway, speak_plainly
+
+_TRACE = logging.getLogger("celery.app.trace")
+
+
+@shared_task(name="tests.read_something")
+def read_something(problem: str = "") -> None:
+    if problem == "database":
+        raise OperationalError("connection failed: Connection refused\n\tIs the server running on that host?")
+    if problem:
+        raise ValueError(problem)
+
+
+@pytest.fixture
+def plain() -> Iterator[DatabaseAway]:
+    made = speak_plainly()
+    yield made
+    task_success.disconnect(made.over)
+    for name in ("celery.app.trace", "scheduler.services.sessions", "scheduler.services.commands"):
+        logging.getLogger(name).removeFilter(made)
+
+
+@pytest.mark.usefixtures("plain")
+def test_each_failure_is_a_sentence_and_the_end_of_it_is_told_once(caplog: pytest.LogCaptureFixture):
+    for problem in ("database", "database", "", ""):
+        read_something.apply(kwargs={"problem": problem})
+
+    failure = "tests.read_something: not done, the database does not answer: connection failed: Connection refused"
+    told = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert told == [
+        "The database does not answer; what is due is tried again at each tick.",
+        failure,
+        failure,
+        "The database answers again.",
+    ]
+    assert all(record.exc_info is None for record in caplog.records)
+
+
+@pytest.mark.usefixtures("plain")
+def test_any_other_failure_keeps_its_traceback(caplog: pytest.LogCaptureFixture):
+    read_something.apply(kwargs={"problem": "a mistake"})
+
+    (record,) = [record for record in caplog.records if record.name == _TRACE.name]
+    assert record.exc_info is not None
+    assert "a mistake" in record.getMessage()
+
+
+@pytest.mark.usefixtures("plain")
+def test_a_session_that_the_database_left_alone_is_a_sentence_too(caplog: pytest.LogCaptureFixture):
+    try:
+        raise OperationalError("gone")
+    except OperationalError:
+        logging.getLogger("scheduler.services.sessions").exception("session %s failed", 7)
+
+    assert caplog.records[-1].getMessage() == "session 7 failed: not done, the database does not answer: gone"
