@@ -108,12 +108,12 @@ def _exceeds_capability(session: Session, job: Job) -> Finding | None:
     quotas = session.quotas
     if quotas is None:
         return None
-    root = session.forest.root
-    for row in session.forest.path(job.queue).tolist():
+    root, need = session.forest.root, needed(session, job)
+    for row in session.forest.path_list(job.queue):
         limit = quotas.real_capability[row]
-        over = _first_over(session, needed(session, job), limit)
+        over = _first_over(session, need, limit)
         if over is not None and (row != root or session.forest.queues[row].spec.capability) and _is_own_limit(session, row, over):
-            return _limit_finding(ReasonCode.EXCEEDS_CAPABILITY, session, row, over, needed(session, job), limit)
+            return _limit_finding(ReasonCode.EXCEEDS_CAPABILITY, session, row, over, need, limit)
     return None
 
 

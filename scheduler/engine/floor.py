@@ -107,6 +107,7 @@ class Board:
         self.floor, self.kind, self.request, self.suitable, self.scorer = floor, kind, request, suitable, scorer
         self._scores: Times | None = None  # not before they are asked for
         self._seen = 0
+        self._found: dict[str, tuple[int, int]] = {}  # what was asked -> how many changes there were by then, and the answer
 
     def _all_scores(self) -> Times:
         self._seen = len(self.floor.touched)
@@ -201,8 +202,31 @@ class Board:
 
     def total_copies(self) -> int:
         """How many pods of the class all nodes together take, counting room being released."""
+        return self._at_this_time("copies", self._count_copies)
+
+    def _count_copies(self) -> int:
         room = self.floor.future() if self.floor.any_releasing else self.floor.free()
         return int(copies(np.where(self.suitable, room, 0), self.request).sum())
+
+    def roomiest(self) -> int:
+        """The suitable node that comes closest to holding a pod of the class; the first by name among equals; -1 without any."""
+        return self._at_this_time("roomiest", self._find_roomiest)
+
+    def _find_roomiest(self) -> int:
+        nodes = np.flatnonzero(self.suitable)
+        if not len(nodes):
+            return -1
+        free, covered = self.floor.free(nodes), np.full(len(nodes), np.inf)
+        for dim in np.flatnonzero(self.request > 0):
+            covered = np.minimum(covered, free[dim] / self.request[dim])
+        return int(nodes[covered.argmax()])
+
+    def _at_this_time(self, what: str, find: Callable[[], int]) -> int:
+        """Found anew only when some node has changed."""
+        now, kept = len(self.floor.touched), self._found.get(what)
+        if kept is None or kept[0] != now:
+            kept = self._found[what] = (now, find())
+        return kept[1]
 
 
 def _greedy(nodes: list[int], rooms: list[int], scores: list[float], wanted: int) -> list[int]:

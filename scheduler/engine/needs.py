@@ -13,6 +13,12 @@ from scheduler.engine.job import Job
 from scheduler.engine.session import Session
 from scheduler.engine.specs import NO_LIMIT
 
+Asked = tuple[int, str, int]
+"""Column, name and amount of a resource that is asked for."""
+
+Told = dict[tuple[str, str], Check]
+"""What was found when the job was turned away, by level and resource."""
+
 
 def missing_pods(session: Session, job: Job) -> list[int]:
     """The pods that its gang still needs a place for, in task order."""
@@ -35,39 +41,39 @@ def kinds_of(session: Session, job: Job) -> list[int]:
 
 def checks_of(session: Session, job: Job) -> tuple[Check, ...]:
     """Every test, level by level from the queue up, then the cluster, then the nodes."""
-    need = needed(session, job)
-    found = [*_queue_checks(session, job, need), *_cluster_checks(session, need)]
+    asked = _asked(session, needed(session, job))
+    found = [*_queue_checks(session, job, asked), *_cluster_checks(session, asked)]
     for kind in kinds_of(session, job):
         found.extend(_node_checks(session, kind))
     return tuple(found)
 
 
-def _asked(session: Session, need: Amounts) -> list[tuple[int, str]]:
-    return [(int(dim), session.snapshot.resources[dim]) for dim in np.flatnonzero((need > 0) & session.book.dims)]
+def _asked(session: Session, need: Amounts) -> list[Asked]:
+    amounts = need.tolist()
+    return [(dim, session.snapshot.resources[dim], amounts[dim]) for dim in np.flatnonzero((need > 0) & session.book.dims).tolist()]
 
 
-def _queue_checks(session: Session, job: Job, need: Amounts) -> Iterator[Check]:
+def _queue_checks(session: Session, job: Job, asked: list[Asked]) -> Iterator[Check]:
     quotas = session.quotas
     if quotas is None:
         return
-    for row in session.forest.path(job.queue).tolist():
-        yield from _level_checks(session, job, need, row, "capability", quotas.real_capability[row])
+    told = _told_at_the_door(job)
+    for row in session.forest.path_list(job.queue):
+        yield from _level_checks(session, told, asked, row, "capability", quotas.real_capability[row])
         if row == job.queue:
-            yield from _level_checks(session, job, need, row, "deserved", quotas.deserved[row])
+            yield from _level_checks(session, {}, asked, row, "deserved", quotas.deserved[row])
 
 
-def _level_checks(session: Session, job: Job, need: Amounts, row: int, name: str, limit: Amounts) -> Iterator[Check]:
-    level, used = session.forest.names[row], session.book.allocated[row]
-    told = _told_at_the_door(job) if name == "capability" else {}
-    for dim, resource in _asked(session, need):
+def _level_checks(session: Session, told: Told, asked: list[Asked], row: int, name: str, limit: Amounts) -> Iterator[Check]:
+    level, used, limits = session.forest.names[row], session.book.allocated[row].tolist(), limit.tolist()
+    for dim, resource, need in asked:
         if (level, resource) in told:
             yield told[level, resource]
-        elif limit[dim] < NO_LIMIT:
-            passed = bool(need[dim] + used[dim] <= limit[dim])
-            yield Check(name, level, resource, int(need[dim]), int(limit[dim]), int(used[dim]), passed)
+        elif limits[dim] < NO_LIMIT:
+            yield Check(name, level, resource, need, limits[dim], used[dim], need + used[dim] <= limits[dim])
 
 
-def _told_at_the_door(job: Job) -> dict[tuple[str, str], Check]:
+def _told_at_the_door(job: Job) -> Told:
     """The tests that enqueue turned the job away with, as they stood then: the list must say what the sentence says."""
     refusal = job.refusal
     if refusal is None or refusal.code is ReasonCode.CLUSTER_BUSY:
@@ -80,11 +86,10 @@ def _told_at_the_door(job: Job) -> dict[tuple[str, str], Check]:
     }
 
 
-def _cluster_checks(session: Session, need: Amounts) -> Iterator[Check]:
-    used = session.floor.used.sum(axis=1)
-    for dim, resource in _asked(session, need):
-        passed = bool(need[dim] + used[dim] <= session.total[dim])
-        yield Check("cluster", ROOT, resource, int(need[dim]), int(session.total[dim]), int(used[dim]), passed)
+def _cluster_checks(session: Session, asked: list[Asked]) -> Iterator[Check]:
+    used, total = session.floor.used.sum(axis=1).tolist(), session.total.tolist()
+    for dim, resource, need in asked:
+        yield Check("cluster", ROOT, resource, need, total[dim], used[dim], need + used[dim] <= total[dim])
 
 
 def _node_checks(session: Session, kind: int) -> Iterator[Check]:
@@ -92,23 +97,18 @@ def _node_checks(session: Session, kind: int) -> Iterator[Check]:
     node = roomiest_node(session, kind)
     if node < 0:
         return
-    request, allocatable, free = session.request[kind], session.floor.allocatable[:, node], session.floor.free([node])[:, 0]
-    for dim, resource in _asked(session, request):
-        passed = bool(request[dim] <= free[dim])
-        used = int(allocatable[dim] - free[dim])
-        yield Check("node", session.floor.names[node], resource, int(request[dim]), int(allocatable[dim]), used, passed)
+    name, allocatable, free = (
+        session.floor.names[node],
+        session.floor.allocatable[:, node].tolist(),
+        session.floor.free([node])[:, 0].tolist(),
+    )
+    for dim, resource, need in _asked(session, session.request[kind]):
+        yield Check("node", name, resource, need, allocatable[dim], allocatable[dim] - free[dim], need <= free[dim])
 
 
 def roomiest_node(session: Session, kind: int) -> int:
     """The suitable node that comes closest to holding a pod of this class; the first by name among equals; -1 without any."""
-    nodes = np.flatnonzero(session.board(kind).suitable)
-    if not len(nodes):
-        return -1
-    request, free = session.request[kind], session.floor.free(nodes)
-    covered = np.full(len(nodes), np.inf)
-    for dim in np.flatnonzero(request > 0):
-        covered = np.minimum(covered, free[dim] / request[dim])
-    return int(nodes[covered.argmax()])
+    return session.board(kind).roomiest()
 
 
 def fits_some_node(session: Session, kind: int) -> bool:

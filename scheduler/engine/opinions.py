@@ -209,6 +209,11 @@ class Opinions:
         """Whether a job is ready only with its gang: then that many pods are placed at one go."""
         return any(ask.__self__.name == "gang" for ask in self._flat["job_ready"])
 
+    @property
+    def needs_whole_gangs(self) -> bool:
+        """Whether a job short of its gang neither starts nor is promised room, whatever anybody says."""
+        return self.gang_decides and self._gangs_decide_waiting
+
     @cached_property
     def gangs_are_spared(self) -> bool:
         """Whether reclaim may only take what gangs can spare."""

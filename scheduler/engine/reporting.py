@@ -9,9 +9,11 @@ from hashlib import blake2b
 import numpy as np
 
 from scheduler.domain.nodes import Mask
+from scheduler.domain.tables import Rows
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.actions.shed import REASON as SHED_REASON
 from scheduler.engine.constraints import suitable_nodes
+from scheduler.engine.crowd import alike
 from scheduler.engine.decisions import Condition, Event, PodCondition, Reason, ReasonCode, Said
 from scheduler.engine.explain import explain, signature
 from scheduler.engine.floor import copies
@@ -49,17 +51,27 @@ class Reporter:
 
     def write(self, waiting: Mask) -> Report:
         groups = self.session.snapshot.groups
-        for row in sorted(np.flatnonzero(waiting).tolist(), key=groups.key.__getitem__):
+        for row in self._with_news(np.flatnonzero(waiting)):
             job = self.session.job(row)
-            reason, message, fingerprint = self._shared(job)
-            if fingerprint != groups.said[row]:
-                self._say(job, reason, message, fingerprint)
+            self._say(job, *self._shared(job))
         for row in sorted(np.flatnonzero(~waiting & groups.alive & (groups.said != 0)).tolist(), key=groups.key.__getitem__):
             self.result.said.append(Said(groups.key[row], row, 0, None))
         self._tell_of_started()
         self._tell_of_evictions()
         self._tell_of_shed()
         return self.result
+
+    def _with_news(self, rows: Rows) -> list[int]:
+        """Those of which something new is to be said, by name. Alike ones are asked about once, for the first of them."""
+        key, said = self.session.snapshot.groups.key, self.session.snapshot.groups.said
+        known = np.array([self.session.is_known(row) for row in rows.tolist()], dtype=np.bool_)
+        crowds = [*([row] for row in rows[known].tolist()), *alike(self.session, rows[~known])]
+        firsts = {min(crowd, key=key.__getitem__): crowd for crowd in crowds}
+        news: list[int] = []
+        for first in sorted(firsts, key=key.__getitem__):
+            _, _, fingerprint = self._shared(self.session.job(first))
+            news.extend(row for row in firsts[first] if said[row] != fingerprint)
+        return sorted(news, key=key.__getitem__)
 
     def _shared(self, job: Job) -> tuple[Reason, str, int]:
         key = signature(self.session, job)

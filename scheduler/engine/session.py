@@ -16,6 +16,7 @@ from scheduler.domain.tables import IS_READY, Rows, Times
 from scheduler.domain.workloads import Phase, PodStatus
 from scheduler.engine.arguments import choice
 from scheduler.engine.book import QueueBook
+from scheduler.engine.crowd import beyond_all_nodes
 from scheduler.engine.floor import Board, Floor, Scorer
 from scheduler.engine.forest import Forest
 from scheduler.engine.job import Job, Role, ordinal
@@ -95,6 +96,10 @@ class Session(Opinions):
                 self._count_roles(found)
         return found
 
+    def is_known(self, row: int) -> bool:
+        """Whether this session had to do with the podgroup so far."""
+        return row in self._jobs
+
     def known_jobs(self) -> Iterable[Job]:
         """The jobs that this session had to do with so far."""
         return self._jobs.values()
@@ -125,9 +130,10 @@ class Session(Opinions):
 
     @cached_property
     def _pending_by_group(self) -> dict[int, list[int]]:
-        """Pods without a place when the session opened, in task order."""
+        """Pods without a place when the session opened, in task order; of podgroups that nobody tries only when they are asked for."""
         pods: dict[int, list[int]] = {}
         rows = np.flatnonzero(self.snapshot.pods.status == _PENDING)
+        rows = rows[~self._beyond_all_nodes[self.snapshot.pods.group[rows]]]
         for row, group in zip(rows.tolist(), self.snapshot.pods.group[rows].tolist(), strict=True):
             pods.setdefault(group, []).append(row)
         self._pod_keys.update(zip(rows.tolist(), self.pod_keys(rows), strict=True))
@@ -136,15 +142,24 @@ class Session(Opinions):
                 members.sort(key=self._pod_keys.__getitem__)
         return pods
 
+    def _members(self, job: Job) -> list[int]:
+        """Its pods without a place when the session opened, in task order."""
+        found = self._pending_by_group.get(job.row)
+        if found is None and self._beyond_all_nodes[job.row]:
+            pods = self.pods_of(job.row)
+            pending = pods[self.snapshot.pods.status[pods] == _PENDING].tolist()
+            found = self._pending_by_group[job.row] = sorted(pending, key=self.pod_key)
+        return found or []
+
     def pending_pods(self, job: Job) -> list[int]:
         """Its pods without a place, held ones included, in task order."""
-        members = self._pending_by_group.get(job.row, [])
+        members = self._members(job)
         codes = self.status[members].tolist()
         return [pod for pod, code in zip(members, codes, strict=True) if code == _PENDING or pod in job.held]
 
     def unplaced_pods(self, job: Job) -> list[int]:
         """Its pods without a place or a promise of one, in task order."""
-        members = self._pending_by_group.get(job.row, [])
+        members = self._members(job)
         codes = self.status[members].tolist()
         return [pod for pod, code in zip(members, codes, strict=True) if code == _PENDING]
 
@@ -165,10 +180,14 @@ class Session(Opinions):
         return [(*self.task_key(kind), ordinal(name), created, name) for kind, created, name in columns]
 
     def active_jobs(self, among: Mask | None = None) -> list[Job]:
-        """Admitted jobs with pods that want a place, in queues that schedule; only podgroups that `among` marks."""
-        served = self.may_be_served & (self.pending_counts > 0)
+        """Admitted jobs with pods that want a place and may find one, in queues that schedule; only podgroups that `among` marks."""
+        served = self.may_be_served & (self.pending_counts > 0) & ~self._beyond_all_nodes
         rows = np.flatnonzero(served if among is None else served & among)
         return [job for row in rows.tolist() if (job := self.job(row)).phase is not Phase.PENDING]
+
+    @cached_property
+    def _beyond_all_nodes(self) -> Mask:
+        return beyond_all_nodes(self)
 
     def starving_jobs(self) -> list[Job]:
         """Active jobs that may be tried and are short of what they need; not those in a line that stands still."""
