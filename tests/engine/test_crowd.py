@@ -57,9 +57,10 @@ def test_where_gangs_have_no_say_everybody_is_tried():
 
 
 def test_whoever_was_promised_room_is_tried():
-    """The node shrank since."""
-    held = {"reserved_node": "n1", "reserved_until": 99}
-    snapshot = cluster(nodes=[node("n1")], queues=[queue("q1")], jobs=[never("huge", pod=held)], session=5)
+    """Room for one of its pods was promised; the node shrank since."""
+    huge = never("huge")
+    huge = replace(huge, pods=(replace(huge.pods[0], reserved_node="n1", reserved_until=99), huge.pods[1]))
+    snapshot = cluster(nodes=[node("n1")], queues=[queue("q1")], jobs=[huge], session=5)
 
     assert [job.key for job in open_session(snapshot, TREE).active_jobs()] == ["default/huge"]
 
