@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from dashboard.amounts import shown, with_unit
+from dashboard.amounts import short_name, shown, unit, with_unit
 from scheduler.selectors.queues import QueueBoard, QueueRow
 
 
@@ -43,14 +43,19 @@ def gaps(row: QueueRow) -> Iterator[Gap]:
             yield Gap(amount / deserved, row.name, row.state, resource, amount, allocated, deserved)
 
 
+def _named(resource: str, amount: int) -> str:
+    """Bytes carry a unit but no name: "672 Gi memory", where "96 CPU" says of what."""
+    return with_unit(resource, amount) if unit(resource) else f"{shown(resource, amount)} {short_name(resource).lower()}"
+
+
 def _line(lacking: list[Gap]) -> dict[str, Any]:
     """The widest gap of a queue as a bar, the others in a word."""
     gap, *others = lacking
-    also = ", ".join(with_unit(other.resource, other.amount) for other in others)
+    also = ", ".join(_named(other.resource, other.amount) for other in others)
     return {
         "name": gap.queue,
         "state": gap.state,
-        "gap": with_unit(gap.resource, gap.amount),
+        "gap": _named(gap.resource, gap.amount),
         "text": f"{shown(gap.resource, gap.allocated)} of {with_unit(gap.resource, gap.deserved)} deserved"
         + (f"; also {also}" if also else ""),
         "have": 1000 * gap.allocated // gap.deserved,

@@ -19,7 +19,7 @@ from scheduler.domain.resources import Resources, format_quantity
 
 QUOTAS = {"guarantee": "spec.guarantee.resource", "deserved": "spec.deserved", "capability": "spec.capability"}
 _TITLES = {"guarantee": "Guarantee", "deserved": "Deserved", "capability": "Limit"}
-_WHEN_EMPTY = {"guarantee": "none", "deserved": "unset", "capability": "no own limit"}
+_WHEN_EMPTY = {"guarantee": "unset", "deserved": "unset", "capability": "inherited"}
 _MOST_RESOURCES = 40
 _MOST_YAML = 200_000
 

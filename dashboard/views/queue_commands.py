@@ -174,7 +174,7 @@ def _one(request: HttpRequest, name: str, order: QueueCommand, reason: str, *, d
     try:
         outcome = command_queue(name, order, by=actor(request), reason=reason, dry_run=dry_run)
     except Queue.DoesNotExist:
-        return result | {"message": "is no longer there."}
+        return result | {"message": f"{name} is no longer there."}
     except NotAllowed as refusal:
         return result | {"message": refusal.message}
     except CommandFailed as problem:

@@ -23,6 +23,14 @@ from scheduler.services.scheduling import pause_scheduling, resume_scheduling, s
 Context = dict[str, Any]
 ONLY = {"": "All", "decided": "Decided something", "failed": "Failed"}
 PARTS = {"claim": "Claim", "read": "Read", "think": "Think", "write": "Write"}
+COUNTS = {
+    "binds": "pods placed",
+    "evictions": "pods evicted",
+    "lost": "lost to others",
+    "podgroups": "gangs written",
+    "queues": "queues written",
+    "changedRows": "changes read",
+}
 VERBS = {"pause": pause_scheduling, "resume": resume_scheduling}
 
 
@@ -72,6 +80,17 @@ def _row(session: SchedulingSession, is_kept: bool) -> Context:
     }
 
 
+def _all_parts(session: SchedulingSession) -> list[Context]:
+    """In the order in which they are drawn; below the thinking what each action took of it, the longest first."""
+    lines: list[Context] = []
+    for shade, (key, title) in enumerate(PARTS.items()):
+        lines.append({"title": title, "shade": shade, "ms": session.durations.get(key, 0.0)})
+        if key == "think":
+            actions = sorted(session.durations.get("actions", {}).items(), key=lambda action: -action[1])
+            lines += [{"title": name, "ms": lasted, "within": True} for name, lasted in actions]
+    return lines
+
+
 def _spans(parts: dict[str, float], whole: float) -> list[Context]:
     """Where each part begins and how wide it is, in thousandths of the session."""
     spans, x = [], 0
@@ -105,8 +124,8 @@ def session(request: HttpRequest, number: int) -> HttpResponse:
     context = {
         "session": found,
         **_row(found, number in kept_sessions([number])),
-        "all_parts": sorted({**_milliseconds(found), **found.durations.get("actions", {})}.items(), key=lambda part: -part[1]),
-        "counts": found.counts,
+        "all_parts": _all_parts(found),
+        "counts": {title: found.counts[key] for key, title in COUNTS.items() if found.counts.get(key)},
         "decisions": decisions_of(found, seen),
         "victims": victims_of(found, seen),
         "may_save": access(request).sees_everything,

@@ -234,7 +234,9 @@ def _blockers(name: str, tree: QueueTree, facts: Facts, cascade: bool) -> Iterat
     children = [child.name for child in tree.children(name)]
     if children and not cascade:
         message = f"{name} has {counted(len(children), 'child', 'children')} ({listed(children)})."
-        yield Violation("has_children", name, "metadata.name", message, "delete the children first, or delete with cascade=true")
+        yield Violation(
+            "has_children", name, "metadata.name", message, "delete the children first, or the whole subtree at once (cascade=true)"
+        )
     state = facts.states.get(name, QueueState.OPEN)
     if state is not QueueState.CLOSED:
         message = f"{name} is {state}; only a Closed queue can be deleted."

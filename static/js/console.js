@@ -30,6 +30,12 @@ showFigures();
 watchForm(document.getElementById("queue-form"));
 if (document.getElementById("history")) import("./history.js").then(({ startHistory }) => startHistory());
 
+// On a phone the tabs and the bottom bar are wider than the page: where one is must be in sight.
+for (const here of document.querySelectorAll(".tabs [aria-current], .rail [aria-current]")) {
+  const strip = here.closest(".tabs, .rail");
+  strip.scrollLeft = here.offsetLeft - (strip.clientWidth - here.offsetWidth) / 2;
+}
+
 document.addEventListener("click", async (event) => {
   for (const menu of document.querySelectorAll("details.menu[open], details.legend[open]")) if (!menu.contains(event.target)) menu.open = false;
   const copy = event.target.closest("[data-copy]");

@@ -2,11 +2,14 @@
 (() => {
   const root = document.documentElement;
   const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+  const printed = matchMedia("print"); // paper is white: light letters could not be read on it
   const stored = () => (document.cookie.match(/(?:^|; )theme=(light|dark|system)/) || [])[1] || "system";
 
   const apply = (choice) => {
     root.dataset.theme = choice;
-    root.dataset.bsTheme = choice === "system" ? (prefersDark.matches ? "dark" : "light") : choice;
+    const wished = choice === "system" ? (prefersDark.matches ? "dark" : "light") : choice;
+    root.dataset.bsTheme = printed.matches ? "light" : wished;
+    root.classList.toggle("dark-mode", root.dataset.bsTheme === "dark"); // what Swagger goes by
     for (const button of document.querySelectorAll("[data-theme-choice]")) {
       button.setAttribute("aria-pressed", String(button.dataset.themeChoice === choice));
     }
@@ -14,7 +17,7 @@
   };
 
   apply(stored());
-  prefersDark.addEventListener("change", () => apply(stored()));
+  for (const query of [prefersDark, printed]) query.addEventListener("change", () => apply(stored()));
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-theme-choice]");
     if (!button) return;

@@ -79,7 +79,7 @@ PAGES = {
     "api-browsable": "/api/v1/queues/language/",
     "not-found": "/queues/nothing/",
 }
-JOB = 'main a[href^="/jobs/"][href$="/"]:not([href*="/-/"])'
+JOB = 'main a[href^="/jobs/"][href$="/"]:not([href="/jobs/"]):not([href*="/-/"])'
 # Pages whose address is not known before: where to look for a link to one, and what to add to it.
 LINKED = {
     "job": ("/jobs/?q=state:pending", JOB, ""),
