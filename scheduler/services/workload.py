@@ -5,24 +5,29 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
 
 from scheduler.admission.violations import Rejected
+from scheduler.domain.jobs import JobAction, NotPossible
 from scheduler.domain.mixes import MIXES, Target, draw_job, pause_before
 from scheduler.domain.traces import TraceJob, manifest_of
-from scheduler.models import PodGroup, Queue, SimulatedCluster
+from scheduler.models import Job, PodGroup, Queue, SimulatedCluster
 from scheduler.services.actors import Actor, Door
 from scheduler.services.clusters import simulation
-from scheduler.services.jobs import submit_job
+from scheduler.services.jobs import command_job, submit_job
 
 logger = logging.getLogger(__name__)
 
 MOST_AT_ONCE = 100
 LONGEST_BACKLOG = 120.0
 """Simulated seconds that a stream makes up for, when it was held up."""
+HOPELESS = ("ExceedsCapability", "ExceedsCluster", "NoNodeFits")
+HOPELESS_KEPT = 5
+"""Jobs of a stream that can never start and are left waiting, for everybody to see what is said of them."""
 
 
 class UnknownMix(ValueError):
@@ -75,6 +80,8 @@ def current_stream() -> dict[str, Any]:
 
 def continue_stream() -> int:
     """Submit the jobs that are due. How many there were."""
+    if running := current_stream():
+        _give_up_hopeless(running["seed"])
     with transaction.atomic():
         state = SimulatedCluster.objects.select_for_update().get(pk=1)
         stream = state.workload
@@ -105,6 +112,17 @@ def _is_over(stream: dict[str, Any], moment: float) -> bool:
 
 def _waiting() -> int:
     return PodGroup.objects.filter(phase__in=("Pending", "Inqueue")).count()
+
+
+def _give_up_hopeless(seed: int) -> None:
+    """Made-up users withdraw their jobs that can never start, all but the newest few: one day nothing else would wait, and no more come."""
+    made_up = Job.objects.filter(phase="Pending", name__regex=rf"-{seed % 1000}-[0-9]+$", labels__has_key="shape")
+    hopeless = made_up.filter(podgroup__reason_code__in=HOPELESS).order_by("-created_at", "-pk")
+    for job in hopeless[HOPELESS_KEPT:]:
+        with suppress(NotPossible):  # it is on its way out already
+            command_job(
+                job.namespace, job.name, JobAction.TERMINATE, by=Actor(job.owner, Door.SYSTEM), reason="it can never start as it is"
+            )
 
 
 def submit_trace(jobs: Sequence[TraceJob], *, faster: float = 1.0, name: str = "trace") -> Iterator[tuple[int, int]]:

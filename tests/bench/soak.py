@@ -100,13 +100,14 @@ def _look(site: Running, minute: float, since: datetime, now: datetime) -> Sampl
 
     ended = SchedulingSession.objects.filter(finished_at__gt=since, finished_at__lte=now)
     done = ended.filter(state="Done")
-    parts = done.values_list("durations", flat=True)
+    parts, counts = done.values_list("durations", flat=True), done.values_list("counts", flat=True)
     times = sorted(sum(lasted for part, lasted in durations.items() if part != "actions") for durations in parts) or [0.0]
     return Sample(
         minute=round(minute, 2),
         megabytes=_megabytes(site),
         session_ms=round(times[len(times) // 2], 1),
         session_ms_p99=round(times[int(len(times) * 0.99)], 1),
+        binds=sum(counted.get("binds", 0) for counted in counts),
         sessions=ended.count(),
         failed_sessions=ended.exclude(state="Done").count(),
         rows=_rows(),
@@ -166,7 +167,7 @@ def _show(sample: Sample) -> None:
     largest = sorted(sample.rows.items(), key=lambda item: -item[1])[:7]
     tables = " ".join(f"{name} {count}" for name, count in largest)
     print(
-        f"{sample.minute:6.1f} min | MB {memory} | {sample.sessions} sessions, {sample.session_ms} ms, p99 {sample.session_ms_p99} | {tables}"
+        f"{sample.minute:6.1f} min | MB {memory} | {sample.sessions} sessions, {sample.binds} binds, {sample.session_ms} ms, p99 {sample.session_ms_p99} | {tables}"
     )
     sys.stdout.flush()
 

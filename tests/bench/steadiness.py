@@ -23,6 +23,7 @@ class Sample:
     session_ms_p99: float
     sessions: int
     failed_sessions: int = 0
+    binds: int = 0
     rows: Mapping[str, int] = field(default_factory=dict)  # by table
     overdue_minutes: Mapping[str, float] = field(default_factory=dict)  # by table, how long its oldest row is past its retention
 
@@ -47,8 +48,16 @@ def verdicts(samples: Sequence[Sample], log: Iterable[str], most_rows: Mapping[s
         *(Verdict(f"{table} within its number of rows", last.rows.get(table, 0) <= most, f"{last.rows.get(table, 0)} of {most}")
           for table, most in most_rows.items()),
         Verdict("sessions ran and none failed", ran > 0 and not failed, f"{failed} of {ran}"),
+        _goes_on(samples),
         _log(log),
     ]  # fmt: skip
+
+
+def _goes_on(samples: Sequence[Sample]) -> Verdict:
+    """A demo that nothing starts in any more is steady, and of no use."""
+    _, late = _second_and_last_quarter(samples)
+    started = sum(sample.binds for sample in late)
+    return Verdict("pods start to the end", started > 0, f"{started} in the last quarter")
 
 
 def troubles(log: Iterable[str]) -> list[str]:

@@ -12,7 +12,7 @@ import pytest
 from tests.bench.steadiness import Sample, Verdict, troubles, verdicts
 from tests.running import BASE
 
-CALM = [Sample(minute=minute, megabytes={"web": 100.0}, session_ms=20.0, session_ms_p99=40.0, sessions=30) for minute in range(8)]
+CALM = [Sample(minute=minute, megabytes={"web": 100.0}, session_ms=20.0, session_ms_p99=40.0, sessions=30, binds=50) for minute in range(8)]
 
 
 def broken(samples: list[Sample], log: tuple[str, ...] = (), **most_rows: int) -> list[str]:
@@ -50,6 +50,10 @@ def test_a_table_past_its_retention_and_one_with_too_many_rows_are_told():
     late = [*CALM[:-1], replace(CALM[-1], overdue_minutes={"Event": 3.5, "Decision": 2.5}, rows={"Change": 11})]
 
     assert broken(late, Change=10) == ["Event within its retention", "Change within its number of rows"]
+
+
+def test_a_demo_that_nothing_starts_in_any_more_is_told():
+    assert broken([replace(sample, binds=50 if sample.minute < 4 else 0) for sample in CALM]) == ["pods start to the end"]
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from scheduler.domain.mixes import MIXES
+from scheduler.domain.mixes import MIXES, Target
 from scheduler.models import Job, Queue, SimulatedCluster
 from scheduler.services.demo import load_sample_cluster
-from scheduler.services.workload import Stream, continue_stream, current_stream, start_stream, stop_stream
-from tests.worlds import node, queue, run_session
+from scheduler.services.workload import HOPELESS_KEPT, Stream, continue_stream, current_stream, start_stream, stop_stream
+from tests.worlds import job, node, queue, run_session
 
 pytestmark = [pytest.mark.django_db]
 
@@ -52,6 +52,24 @@ def test_a_stream_submits_what_is_due_and_goes_on_where_it_stopped():
     assert first > 5
     assert second > 5
     assert Job.objects.count() == first + second == current_stream()["number"]
+
+
+def test_made_up_users_withdraw_what_can_never_start_so_that_more_can_come():
+    node("n1", cpu="64", memory="256Gi")
+    queue("tiny", capability={"cpu": "500m"})
+    job("somebodys-own", "tiny", cpu="4")
+    start_stream(Stream("steady", rate=1.0, most_waiting=10, targets=[Target("tiny", takes_gpu=False)]))
+
+    for _ in range(3):
+        let_pass(30)
+        run_session()
+    came = let_pass(30)
+
+    waiting = Job.objects.filter(phase="Pending")
+    assert came > 0
+    assert waiting.filter(podgroup__reason_code="ExceedsCapability").count() == HOPELESS_KEPT + 1
+    assert waiting.filter(name="somebodys-own").exists()
+    assert set(Job.objects.exclude(phase="Pending").values_list("phase", flat=True)) <= {"Terminated", "Terminating"}
 
 
 def test_the_same_seed_makes_the_same_jobs():
