@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -32,6 +33,7 @@ from scheduler.domain.access import Permission
 from scheduler.domain.jobs import JobAction
 from scheduler.models import AuditEntry, Command, Decision, Event, Eviction, Job, SchedulingSession
 from scheduler.services.orders import Ordered, give_order
+from scheduler.services.replays import NotKept, scenario_text
 
 
 class Records(EndpointSet):
@@ -140,11 +142,23 @@ class Sessions(Records):
     filter_class = SessionFilters
     orderings: ClassVar[Mapping[str, str]] = {"number": "number"}
     default_ordering = "-number"
-    rules: ClassVar[Mapping[str, rules.Rule]] = dict.fromkeys(("list", "retrieve"), rules.MEMBER)
-    forms: ClassVar[Mapping[str, Form]] = {"list": Form(shapes.Session, many=True), "retrieve": Form(shapes.Session)}
+    verbs: ClassVar[Mapping[str, Mapping[str, str]]] = {"scenario": {"get": "scenario"}}
+    rules: ClassVar[Mapping[str, rules.Rule]] = {**dict.fromkeys(("list", "retrieve"), rules.MEMBER), "scenario": rules.CLUSTER_VIEW}
+    forms: ClassVar[Mapping[str, Form]] = {
+        "list": Form(shapes.Session, many=True),
+        "retrieve": Form(shapes.Session),
+        "scenario": Form(shapes.Scenario, summary="The session as a scenario file, for `manage.py simulate`"),
+    }
 
     def query(self) -> QuerySet[Any]:
         return SchedulingSession.objects.all()
+
+    def scenario(self, request: Request, name: str) -> Response:
+        try:
+            text = scenario_text(self.lookup({"name": name})[self.number])
+        except NotKept as problem:
+            raise Refusal(str(problem), code=404, kind="not-found") from problem
+        return self.answer(json.loads(text))
 
     def present(self, rows: Rows) -> Objects:
         return [session_object(row) for row in rows]

@@ -28,7 +28,8 @@ def test_a_session_shows_what_it_decided_and_can_be_saved():
     page, saved = signed_in("admin").get(f"/sessions/{number}/"), signed_in("admin").get(f"/sessions/{number}/scenario.json")
 
     assert "train-1-worker-0" in text(page)
-    assert json.loads(saved.content)
+    assert json.loads(saved.content) == signed_in("admin").get(f"/api/v1/sessions/{number}/scenario/").json()
+    assert signed_in("admin").get("/api/v1/sessions/999999/scenario/").status_code == 404
     assert signed_in("vera").get(f"/sessions/{number}/scenario.json").status_code == 403
     assert "nightly" not in text(signed_in("vera").get(f"/sessions/{number}/"))
 

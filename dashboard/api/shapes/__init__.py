@@ -33,7 +33,7 @@ from dashboard.api.shapes.queues import (
     QueueTree,
     Reason,
 )
-from dashboard.api.shapes.records import AuditRecord, Command, Decision, Event, Eviction, GivenCommand, Session
+from dashboard.api.shapes.records import AuditRecord, Command, Decision, Event, Eviction, GivenCommand, Scenario, Session
 from dashboard.api.shapes.sets import MANIFESTS, AnyManifest, Applied, Start, Validated, bulk_of
 from dashboard.api.shapes.work import Explanation, Gone, Job, JobCommandAnswer, JobManifest, Pod, PodGroup, PodGroupManifest, PodManifest
 
@@ -90,6 +90,7 @@ __all__ = [
     "QueueManifest",
     "QueueTree",
     "Reason",
+    "Scenario",
     "Session",
     "Start",
     "Token",

@@ -68,6 +68,15 @@ Session = object_shape(
         policy=s.IntegerField(allow_null=True),
     )(),
 )
+Scenario = shape(
+    "Scenario",
+    name=s.CharField(),
+    session=s.IntegerField(),
+    takenAt=s.CharField(),
+    paused=s.BooleanField(),
+    conf=s.DictField(),
+    **{table: s.ListField(child=s.DictField()) for table in ("nodes", "queues", "podgroups", "pods")},
+)
 Decision = object_shape(
     "Decision",
     shape(

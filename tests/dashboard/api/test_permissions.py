@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -56,7 +57,7 @@ EXPECTED: dict[str, dict[str, tuple[str, str]]] = {
         **dict.fromkeys(("create", "update", "partial_update", "destroy"), CLUSTER),
     },
     "commands": {"list": ANY, "retrieve": QUEUE_READ, "create": ("admin", "hidden")},
-    "sessions": {"list": MEMBER, "retrieve": MEMBER},
+    "sessions": {"list": MEMBER, "retrieve": MEMBER, "scenario": CLUSTER},
     "decisions": {"list": ANY, "retrieve": QUEUE_READ},
     "evictions": {"list": ANY, "retrieve": QUEUE_READ},
     "events": {"list": ANY, "retrieve": QUEUE_READ},
@@ -146,8 +147,9 @@ class World:
 def _rows_of_sessions() -> None:
     from django.utils import timezone
 
-    from scheduler.models import Decision, Eviction, SchedulingSession
+    from scheduler.models import Decision, Eviction, SavedScenario, SchedulingSession
 
+    SavedScenario.objects.create(session_number=1, created_at=timezone.now(), content=gzip.compress(b"{}"))
     session = SchedulingSession.objects.create(number=1, state="Done", started_at=timezone.now(), finished_at=timezone.now())
     for place in PLACES:
         shared = {"session": session, "queue_name": f"{place}-leaf", "created_at": timezone.now()}

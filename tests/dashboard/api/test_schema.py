@@ -81,10 +81,12 @@ def test_examples_of_the_document_are_json(document: dict[str, Any]):
     assert json.loads(json.dumps(document, default=str))
 
 
-# Where anything may stand: what Kubernetes defines and we only pass on, figures that differ with the reason, and records of any object.
+# Where anything may stand: what Kubernetes defines and we only pass on, figures that differ with the reason, records of any object, and the
+# file of a session, whose format scheduler/scenarios keeps.
 ANYTHING = {
     "Task.template", "Task.dependsOn", "PodSpec.affinity", "PodGroupSpec.networkTopology", "PodGroupStatus.conditions", "QueueStatus.conditions",
     "PendingReason.figures", "Explanation.figures", "CommandStatus.effect", "AuditSpec.before", "AuditSpec.after",
+    "Scenario.conf", "Scenario.nodes", "Scenario.queues", "Scenario.podgroups", "Scenario.pods",
 }  # fmt: skip
 
 
