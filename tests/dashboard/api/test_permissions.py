@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -144,12 +145,20 @@ class World:
         self.objects |= {(kind, place): name for kind, name in found.items()}
 
 
+def _scenario() -> bytes:
+    from scheduler.domain.snapshot import Snapshot
+    from scheduler.engine.policy import DEFAULT_POLICY
+    from scheduler.scenarios.writing import scenario_document
+
+    return json.dumps(scenario_document(Snapshot.build(queues=()), DEFAULT_POLICY, "session 1")).encode()
+
+
 def _rows_of_sessions() -> None:
     from django.utils import timezone
 
     from scheduler.models import Decision, Eviction, SavedScenario, SchedulingSession
 
-    SavedScenario.objects.create(session_number=1, created_at=timezone.now(), content=gzip.compress(b"{}"))
+    SavedScenario.objects.create(session_number=1, created_at=timezone.now(), content=gzip.compress(_scenario()))
     session = SchedulingSession.objects.create(number=1, state="Done", started_at=timezone.now(), finished_at=timezone.now())
     for place in PLACES:
         shared = {"session": session, "queue_name": f"{place}-leaf", "created_at": timezone.now()}
