@@ -1,8 +1,8 @@
-"""`vcctl session list|view`: what the scheduler did, session by session."""
+"""`vcctl session list|view|save`: what the scheduler did, session by session."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -17,6 +17,14 @@ from dashboard.cli.watching import DEFAULT_INTERVAL, Interval, Watch, watch
 
 app = new_app("Scheduling sessions: when they ran, how long they took, what they decided.")
 Row = Mapping[str, Any]
+_COUNTS = {
+    "binds": "pods placed",
+    "evictions": "pods evicted",
+    "lost": "lost to others",
+    "podgroups": "gangs written",
+    "queues": "queues written",
+    "changedRows": "changes read",
+}
 
 
 def _took(status: Row) -> str:
@@ -25,7 +33,10 @@ def _took(status: Row) -> str:
 
 
 def _counted(counts: Mapping[str, Any]) -> str:
-    return ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing to do"
+    said = [f"{count} {_COUNTS.get(name, name)}" for name, count in counts.items() if count and name != "reloaded"]
+    if counts.get("reloaded"):
+        said.append("everything read anew")
+    return ", ".join(said) or "nothing to do"
 
 
 def _table(sessions: Sequence[Row], _wide: bool) -> Table:
@@ -71,11 +82,27 @@ def view_session(
     output.line(f"Counts: {_counted(status['counts'])}")
     if status["message"]:
         output.line(status["message"])
-    parts = dict(status["durations"])
-    actions = parts.pop("actions", {})
-    for title, lasted in [*parts.items(), *((f"  {action}", lasted) for action, lasted in actions.items())]:
-        output.line(f"  {title:<16}{float(lasted):.0f} ms")
+    for title, lasted in _parts(status["durations"]):
+        output.line(f"  {title:<24}{lasted:.0f} ms")
     _decisions(name)
+
+
+def _parts(durations: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """In their order; below the thinking what each action took of it, and what is left: the reasons of whoever waits, and the figures."""
+    actions = durations.get("actions", {})
+    for part, lasted in durations.items():
+        if part != "actions":
+            yield part, float(lasted)
+        if part == "think":
+            yield from ((f"  {action}", float(took)) for action, took in actions.items())
+            if actions:
+                yield "  reasons and figures", max(float(lasted) - sum(actions.values()), 0.0)
+
+
+@command(app, "save", "vcctl session save 812 > session-812.json", "python manage.py simulate session-812.json")
+def save_session(number: Annotated[str, typer.Argument(metavar="NUMBER", help="Its number.", show_default=False)]) -> None:
+    """One session as a scenario file, which runs again anywhere with the same outcome: what to send with a question about it."""
+    output.line(api().text(path("sessions", number, "scenario"), "application/json").rstrip("\n"))
 
 
 def _last() -> Any:

@@ -88,6 +88,8 @@ def _all_parts(session: SchedulingSession) -> list[Context]:
         if key == "think":
             actions = sorted(session.durations.get("actions", {}).items(), key=lambda action: -action[1])
             lines += [{"title": name, "ms": lasted, "within": True} for name, lasted in actions]
+            rest = session.durations.get(key, 0.0) - sum(lasted for _, lasted in actions)
+            lines.append({"title": "reasons and figures", "ms": max(rest, 0.0), "within": True})
     return lines
 
 

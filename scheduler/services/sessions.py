@@ -220,7 +220,7 @@ class SessionRunner:
             written.queues = set(changed)
             self._note_totals(outcome)
             watch.lap("write")
-            self._claims.end(claimed, watch.durations, _counts(written, refreshed), now)
+            self._claims.end(claimed, watch.durations, _counts(written, refreshed), timezone.now())
             notify.session_finished(queues=written.queues, jobs=written.podgroups | {bind.podgroup for bind in written.bound})
         return written
 
