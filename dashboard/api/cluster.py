@@ -19,10 +19,13 @@ from scheduler.admission.violations import Notice, Rejected
 from scheduler.domain.resources import NOTHING, Resources
 from scheduler.models import ClusterState, Namespace, Node, Pod, PriorityClass
 from scheduler.selectors.facts import ALLOCATED_PHASES
-from scheduler.services import catalog, nodes
+from scheduler.selectors.nodes import GangOnNode
+from scheduler.services import catalog, nodes, simulation
 from scheduler.services.policies import DEFAULT_VERSION, check_policy, policy_text, replace_policy
 from scheduler.services.scheduling import pause_scheduling, resume_scheduling, set_period
 
+_NODE_VERBS = ("cordon", "uncordon", "drain")
+_SIMULATED_VERBS = {"lose": "lose", "return": "bring_back"}  # by their last part of the address
 _NODE_COMMAND = Form(shapes.NodeCommandAnswer, takes=shapes.Reason, errors=(404, 409), optional_body=True)
 
 
@@ -41,11 +44,13 @@ class Nodes(EndpointSet):
     filter_class = NodeFilters
     search_fields = ("name", "kind")
     orderings: ClassVar[Mapping[str, str]] = {"name": "name", "created": "created_at"}
-    verbs: ClassVar[Mapping[str, Mapping[str, str]]] = {name: {"post": name} for name in ("cordon", "uncordon", "drain")}
+    verbs: ClassVar[Mapping[str, Mapping[str, str]]] = {
+        verb: {"post": method} for verb, method in {**{name: name for name in _NODE_VERBS}, **_SIMULATED_VERBS}.items()
+    }
     rules: ClassVar[Mapping[str, rules.Rule]] = {
         **dict.fromkeys(("list", "retrieve"), rules.MEMBER),
-        **dict.fromkeys(("create", "update", "partial_update", "destroy"), rules.CLUSTER_ADMIN),
-        **dict.fromkeys(("cordon", "uncordon", "drain"), rules.CLUSTER_OPERATE),
+        **dict.fromkeys(("create", "update", "partial_update", "destroy", *_SIMULATED_VERBS.values()), rules.CLUSTER_ADMIN),
+        **dict.fromkeys(_NODE_VERBS, rules.CLUSTER_OPERATE),
     }
     forms: ClassVar[Mapping[str, Form]] = {
         "list": Form(shapes.Node, many=True),
@@ -54,7 +59,7 @@ class Nodes(EndpointSet):
         "update": Form(shapes.saved(shapes.Node), shapes.NodeManifest),
         "partial_update": Form(shapes.saved(shapes.Node), shapes.NodeManifest),
         "destroy": Form(shapes.Gone),
-        **dict.fromkeys(("cordon", "uncordon", "drain"), _NODE_COMMAND),
+        **dict.fromkeys((*_NODE_VERBS, *_SIMULATED_VERBS.values()), _NODE_COMMAND),
     }
 
     def query(self) -> QuerySet[Any]:
@@ -100,11 +105,24 @@ class Nodes(EndpointSet):
     def drain(self, request: Request, name: str) -> Response:
         return self._command(name, "drain", nodes.drain_node)
 
+    def lose(self, request: Request, name: str) -> Response:
+        return self._command(name, "lose", simulation.lose_node)
+
+    def bring_back(self, request: Request, name: str) -> Response:
+        return self._command(name, "return", simulation.bring_back_node)
+
     def _command(self, name: str, verb: str, act: Callable[..., nodes.NodeCommandResult]) -> Response:
         self.found()
         result = act(name, by=self.actor, reason=self.reason, dry_run=self.dry_run)
         body = {"changed": result.changed, "message": result.message, "dryRun": self.dry_run}
-        return self.answer({**body, "command": verb, "node": name, "pods": result.pods})
+        touched = {"pods": result.pods, "podgroups": [_gang_json(gang) for gang in result.gangs], "users": result.users}
+        return self.answer({**body, "command": verb, "node": name, **touched})
+
+
+def _gang_json(gang: GangOnNode) -> dict[str, Any]:
+    """What the gang loses with the node, and whether enough of it is left."""
+    said = {"namespace": gang.namespace, "name": gang.name, "queue": gang.queue, "user": gang.owner}
+    return {**said, "pods": gang.pods, "left": gang.left, "minMember": gang.needed, "breaks": gang.breaks}
 
 
 class _Catalog(EndpointSet):

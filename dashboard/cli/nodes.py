@@ -1,4 +1,4 @@
-"""`vcctl node list|cordon|uncordon|drain`."""
+"""`vcctl node list|cordon|uncordon|drain|lose|return`."""
 
 from __future__ import annotations
 
@@ -62,8 +62,14 @@ def list_nodes(
 
 
 def _order(name: str, verb: str, reason: str, dry_run: bool) -> None:
-    answer = api().post(path("nodes", _named(name, verb), verb), {"reason": reason} if reason else {}, dry_run=dry_run)
+    answer = _ask(name, verb, reason, dry_run)
     output.line(f"{answer['message']}{' (dry run)' if dry_run else ''}")
+    if dry_run:
+        _show_touched(answer)
+
+
+def _ask(name: str, verb: str, reason: str, dry_run: bool) -> Any:
+    return api().post(path("nodes", name, verb), {"reason": reason} if reason else {}, dry_run=dry_run)
 
 
 def _named(name: str, verb: str) -> str:
@@ -72,24 +78,56 @@ def _named(name: str, verb: str) -> str:
     return name
 
 
+def _show_touched(answer: Row) -> None:
+    """The gangs that lose pods, and which of them would be left with too few."""
+    if not answer["podgroups"]:
+        return
+    rows = [
+        [f"{gang['namespace']}/{gang['name']}", gang["queue"], gang["user"] or "-", gang["pods"], _left(gang)]
+        for gang in answer["podgroups"]
+    ]
+    Table(("Podgroup", "Queue", "User", "Pods", "Left"), rows).print()
+
+
+def _left(gang: Row) -> str:
+    return f"{gang['left']} of {gang['minMember']} needed{': too few' if gang['breaks'] else ''}"
+
+
+def _order_with_care(name: str, verb: str, reason: str, dry_run: bool, yes: bool) -> None:
+    """What sends pods away says which, and asks first."""
+    if not dry_run and not yes:
+        would = _ask(name, verb, reason, dry_run=True)
+        _show_touched(would)
+        confirm(f"{verb.capitalize()} {name}? {would['pods']} pods there are stopped.", yes)
+    with output.working(f"Waiting for {name} …"):
+        _order(name, verb, reason, dry_run)
+
+
 @command(app, "cordon", "vcctl node cordon node-1", 'vcctl node cordon node-1 --reason "new disk"')
 def cordon(name: NodeArgument = "", reason: Reason = "", dry_run: DryRun = False) -> None:
     """Start nothing new on a node; what runs there goes on."""
-    _order(name, "cordon", reason, dry_run)
+    _order(_named(name, "cordon"), "cordon", reason, dry_run)
 
 
 @command(app, "uncordon", "vcctl node uncordon node-1")
 def uncordon(name: NodeArgument = "", reason: Reason = "", dry_run: DryRun = False) -> None:
     """Let a node take work again."""
-    _order(name, "uncordon", reason, dry_run)
+    _order(_named(name, "uncordon"), "uncordon", reason, dry_run)
 
 
 @command(app, "drain", "vcctl node drain node-1", "vcctl node drain node-1 --dry-run", "vcctl node drain node-1 --yes")
 def drain(name: NodeArgument = "", reason: Reason = "", dry_run: DryRun = False, yes: Yes = False) -> None:
     """Cordon a node and stop what runs there; it is started again elsewhere. Asks first, unless told --yes."""
-    wanted = _named(name, "drain")
-    if not dry_run and not yes:
-        would = api().post(path("nodes", wanted, "drain"), dry_run=True)
-        confirm(f"Drain {wanted}? {would['pods']} pods there are stopped.", yes)
-    with output.working(f"Draining {wanted} …"):
-        _order(wanted, "drain", reason, dry_run)
+    _order_with_care(_named(name, "drain"), "drain", reason, dry_run, yes)
+
+
+@command(app, "lose", "vcctl node lose node-1", "vcctl node lose node-1 --dry-run", "vcctl node lose node-1 --yes")
+def lose(name: NodeArgument = "", reason: Reason = "", dry_run: DryRun = False, yes: Yes = False) -> None:
+    """Let a simulated node fail, to see what happens then. Asks first, unless told --yes."""
+    _order_with_care(_named(name, "lose"), "lose", reason, dry_run, yes)
+
+
+@command(app, "return", "vcctl node return node-1")
+def bring_back(name: NodeArgument = "", reason: Reason = "", dry_run: DryRun = False) -> None:
+    """Bring back a simulated node that was lost; it is empty then."""
+    _order(_named(name, "return"), "return", reason, dry_run)

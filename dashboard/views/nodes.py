@@ -1,4 +1,4 @@
-"""/nodes/: how full each machine is, as a table or a heat map, where there is room; one machine's pods; cordon and drain."""
+"""/nodes/: how full each machine is, as a table or a heat map, where there is room; one machine's pods; what can be done to it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 from urllib.parse import quote
 
 from django.contrib import messages
-from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
@@ -17,16 +16,19 @@ from dashboard.amounts import in_page_order, short_name, shown, with_unit
 from dashboard.job_rows import amounts_text
 from dashboard.terminal import copies
 from dashboard.views.common import actor, wants_fragment
+from scheduler.admission.violations import Rejected
 from scheduler.domain.access import Forbidden, Permission
 from scheduler.domain.queues import ROOT
 from scheduler.models import Node, Pod
 from scheduler.selectors.nodes import Fragmentation, NodeRow, fragmentation, node_events, node_rows, pods_on
 from scheduler.services.nodes import cordon_node, drain_node, uncordon_node
+from scheduler.services.simulation import bring_back_node, lose_node, nodes_are_simulated
 
 Context = dict[str, Any]
 PAGE = 100
 VIEWS = {"table": "Table", "map": "Heat map"}
-VERBS = {"cordon": cordon_node, "uncordon": uncordon_node, "drain": drain_node}
+VERBS = {"cordon": cordon_node, "uncordon": uncordon_node, "drain": drain_node, "lose": lose_node, "return": bring_back_node}
+TITLES = {"return": "Bring back"}  # where it is not the verb
 STATES = ("Ready", "Cordoned", "Not ready")
 
 
@@ -148,6 +150,7 @@ def node(request: HttpRequest, name: str) -> HttpResponse:
         "hidden": len(pods) - len(seen),
         "events": node_events(name),
         "may_operate": access(request).may(Permission.OPERATE, ROOT),
+        "may_lose": nodes_are_simulated() and access(request).may(Permission.ADMINISTER, ROOT),
     }
     return render(request, "nodes/node.html", context)
 
@@ -183,36 +186,9 @@ def command(request: HttpRequest, name: str, verb: str) -> HttpResponse:
         tried = VERBS[verb](name, by=actor(request), dry_run=True)
     except Node.DoesNotExist:
         return no_such_node(request, name)
-    context = {"name": name, "verb": verb, "tried": tried, **(_victims(name) if verb == "drain" else {})}
+    except Rejected as refusal:
+        messages.error(request, str(refusal))
+        return redirect("node", name)
+    context = {"name": name, "verb": verb, "title": TITLES.get(verb, verb.capitalize()), "tried": tried}
     context["copies"] = copies(request, ["node", verb, name], f"nodes/{quote(name)}/{verb}/", {"reason": ""})
     return render(request, "nodes/_command.html" if wants_fragment(request) else "nodes/command.html", context)
-
-
-def _victims(name: str) -> Context:
-    """What a drain would send away, gang by gang, and which gangs would fall below what they need."""
-    pods = [pod for pod in pods_on(name, 5000) if pod.phase in ("Binding", "Bound", "Running")]
-    gangs: dict[int, list[Pod]] = {}
-    for pod in pods:
-        gangs.setdefault(pod.podgroup_id, []).append(pod)
-    left = _placed(gangs)
-    victims = [_gang_victim(members, left[group]) for group, members in gangs.items()]
-    return {"victims": victims, "users": sorted({pod.podgroup.owner for pod in pods if pod.podgroup.owner}), "pods": len(pods)}
-
-
-def _placed(groups: Iterable[int]) -> dict[int, int]:
-    placed = Pod.objects.filter(podgroup__in=list(groups), phase__in=("Binding", "Bound", "Running", "Succeeded"))
-    return dict(placed.order_by().values_list("podgroup").annotate(number=Count("pk")))
-
-
-def _gang_victim(members: list[Pod], placed: int) -> Context:
-    group = members[0].podgroup
-    return {
-        "namespace": group.namespace,
-        "name": group.name,
-        "queue": group.queue.name,
-        "owner": group.owner,
-        "pods": len(members),
-        "left": placed - len(members),
-        "needed": group.min_member,
-        "breaks": placed - len(members) < group.min_member,
-    }

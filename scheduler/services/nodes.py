@@ -16,6 +16,7 @@ from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.domain.access import Permission
 from scheduler.models import Node, Pod
 from scheduler.selectors.manifests import stored_node
+from scheduler.selectors.nodes import GangOnNode, gangs_on
 from scheduler.services import access, audit
 from scheduler.services.actors import SYSTEM, Actor
 from scheduler.services.events import EventNote, record_events
@@ -40,7 +41,15 @@ class NodeCommandResult:
     node: Node
     changed: bool
     message: str
-    pods: int = 0  # told to leave
+    gangs: tuple[GangOnNode, ...] = ()  # whose pods leave, or are lost
+
+    @property
+    def pods(self) -> int:
+        return sum(gang.pods for gang in self.gangs)
+
+    @property
+    def users(self) -> list[str]:
+        return sorted({gang.owner for gang in self.gangs if gang.owner})
 
 
 def create_node(manifest: object, *, by: Actor = SYSTEM, dry_run: bool = False) -> SavedNode:
@@ -166,7 +175,8 @@ def drain_node(name: str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool
     alone_with_pods()
     node = Node.objects.select_for_update().get(name=name)
     before = {"unschedulable": node.unschedulable}
-    on_it = Pod.objects.filter(node=node, phase__in=ON_A_NODE).count()
+    gangs = gangs_on(name)
+    on_it = sum(gang.pods for gang in gangs)
     changed = bool(on_it) or not node.unschedulable
     if changed:
         _write_unschedulable(node, True)
@@ -175,4 +185,4 @@ def drain_node(name: str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool
         notify.jobs_changed()
     transaction.set_rollback(dry_run)
     message = f"{name} is cordoned and {on_it} pods were told to leave." if changed else f"{name} is drained already; nothing was changed."
-    return NodeCommandResult(node, changed, message, on_it)
+    return NodeCommandResult(node, changed, message, gangs)

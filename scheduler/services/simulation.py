@@ -7,47 +7,73 @@ from django.db.models import F
 from django.utils import timezone
 
 from scheduler import notify
+from scheduler.admission.violations import Rejected, Violation
+from scheduler.clusters import SIMULATED
+from scheduler.conf import conf
 from scheduler.models import Node, Pod, SimulatedCluster
+from scheduler.selectors.nodes import gangs_on
 from scheduler.services import access, audit
 from scheduler.services.actors import SYSTEM, Actor
 from scheduler.services.clusters import simulation
 from scheduler.services.events import EventNote, record_events
 from scheduler.services.locks import alone_with_pods
+from scheduler.services.nodes import NodeCommandResult
 from scheduler.services.scheduling import want_session
 
 SLOWEST, FASTEST = 0.1, 1000.0
 
 
 @transaction.atomic
-def lose_node(name: str, *, by: Actor = SYSTEM) -> int:
-    """The machine stops answering: its pods are Unknown until they are given up for lost. How many there were."""
+def lose_node(name: str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool = False) -> NodeCommandResult:
+    """The machine stops answering: its pods are Unknown until they are given up for lost."""
     access.require_cluster(by, doing="lose nodes")
     alone_with_pods()
-    if not Node.objects.filter(name=name).exists():
-        raise Node.DoesNotExist(f"There is no node {name}.")
-    Node.objects.filter(name=name, ready=True).update(ready=False, resource_version=F("resource_version") + 1)
+    node, gangs = _simulated_node(name), gangs_on(name)
+    if not node.ready:
+        return NodeCommandResult(node, False, f"{name} is lost already; nothing was changed.")
+    _set_ready(name, False)
     with simulation(nodes=[name]) as cluster:
         cluster.lose_node(name)
-    lost = Pod.objects.filter(node__name=name, phase__in=("Bound", "Running")).update(phase="Unknown", message=f"{name} was lost")
-    _tell(name, "NodeLost", f"{name} does not answer any more; {lost} pods were on it.", by, warning=True)
-    return lost
+    lost = Pod.objects.filter(node=node, phase__in=("Bound", "Running")).update(phase="Unknown", message=f"{name} was lost")
+    message = f"{name} does not answer any more; {lost} pods were on it."
+    _tell(name, "NodeLost", message, by, reason)
+    transaction.set_rollback(dry_run)
+    return NodeCommandResult(node, True, message, gangs)
 
 
 @transaction.atomic
-def bring_back_node(name: str, *, by: Actor = SYSTEM) -> bool:
-    """It answers again, and is empty. False if it was there all the time."""
+def bring_back_node(name: str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool = False) -> NodeCommandResult:
+    """It answers again, and is empty."""
     access.require_cluster(by, doing="bring nodes back")
-    if not Node.objects.filter(name=name).exists():
-        raise Node.DoesNotExist(f"There is no node {name}.")
-    if not Node.objects.filter(name=name, ready=False).update(ready=True, resource_version=F("resource_version") + 1):
-        return False
-    _tell(name, "NodeReady", f"{name} answers again.", by)
-    return True
+    node = _simulated_node(name)
+    if node.ready:
+        return NodeCommandResult(node, False, f"{name} was there all the time; nothing was changed.")
+    _set_ready(name, True)
+    message = f"{name} answers again."
+    _tell(name, "NodeReady", message, by, reason)
+    transaction.set_rollback(dry_run)
+    return NodeCommandResult(node, True, message)
 
 
-def _tell(name: str, reason: str, message: str, by: Actor, *, warning: bool = False) -> None:
-    record_events([EventNote("Node", name, reason, message, warning=warning)], timezone.now())
-    audit.record(by, reason, "Node", name, message=message)
+def _simulated_node(name: str) -> Node:
+    node = Node.objects.select_for_update().get(name=name)
+    if not nodes_are_simulated():
+        message = f"{name} is a real machine: it can not be lost or brought back by order."
+        raise Rejected([Violation("not_simulated", "", "metadata.name", message, "drain it instead")], by_state=True)
+    return node
+
+
+def nodes_are_simulated() -> bool:
+    return conf().cluster == SIMULATED
+
+
+def _set_ready(name: str, ready: bool) -> None:
+    Node.objects.filter(name=name).update(ready=ready, resource_version=F("resource_version") + 1)
+
+
+def _tell(name: str, what: str, message: str, by: Actor, reason: str) -> None:
+    record_events([EventNote("Node", name, what, message, warning=what == "NodeLost")], timezone.now())
+    audit.record(by, what, "Node", name, message=message, reason=reason)
     notify.nodes_changed([name])
     notify.jobs_changed()
     want_session()

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.models import (
-    AuditEntry,
-    Node,
-)
+from scheduler.models import AuditEntry, Node, Pod
 from tests.dashboard.work import signed_in, small_cluster, text
 
 pytestmark = [pytest.mark.django_db]
@@ -41,3 +38,27 @@ def test_a_drain_says_whom_it_evicts_before_it_does():
 def test_who_may_not_operate_the_cluster_cordons_nothing():
     assert signed_in("ruth").post("/nodes/n1/cordon/").status_code == 403
     assert not Node.objects.filter(unschedulable=True).exists()
+
+
+def test_a_simulated_machine_is_lost_and_brought_back():
+    client = signed_in("admin")
+    name = Node.objects.filter(pods__podgroup__name="train-1").first().name  # type: ignore[union-attr]
+
+    asked = text(client.get(f"/nodes/{name}/lose/"))
+    assert Node.objects.get(name=name).ready is True
+    lost = text(client.post(f"/nodes/{name}/lose/", {"reason": "fire drill"}, follow=True))
+
+    assert "default/train-1" in asked
+    assert "Bring back…" in lost
+    assert "Lose…" not in lost
+    assert set(Pod.objects.filter(node__name=name, podgroup__name="train-1").values_list("phase", flat=True)) == {"Unknown"}
+    assert AuditEntry.objects.filter(action="NodeLost", reason="fire drill").exists()
+    back = text(client.post(f"/nodes/{name}/return/", follow=True))
+    assert "Lose…" in back
+    assert Node.objects.get(name=name).ready is True
+
+
+def test_who_does_not_administer_the_cluster_loses_no_machine():
+    assert "Lose…" not in text(signed_in("ruth").get("/nodes/n1/"))
+    assert signed_in("ruth").post("/nodes/n1/lose/").status_code == 403
+    assert not Node.objects.filter(ready=False).exists()

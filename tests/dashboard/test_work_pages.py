@@ -84,6 +84,7 @@ def test_who_asked_for_a_page_gets_it_after_signing_in():
     [
         ("/jobs/default/train-1/suspend/", "vcctl job suspend default/train-1", "/api/v1/jobs/default/train-1/suspend/"),
         ("/nodes/n1/drain/", "vcctl node drain n1", "/api/v1/nodes/n1/drain/"),
+        ("/nodes/n1/lose/", "vcctl node lose n1", "/api/v1/nodes/n1/lose/"),
         ("/sessions/-/pause/", "vcctl pause", "/api/v1/cluster/pause/"),
     ],
 )

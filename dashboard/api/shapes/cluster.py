@@ -41,8 +41,13 @@ NodeCommandAnswer = shape(
     dryRun=s.BooleanField(),
     command=s.CharField(),
     node=s.CharField(),
-    pods=s.IntegerField(),
-)
+    pods=s.IntegerField(help_text="told to leave, or lost"),
+    podgroups=shape(
+        "GangOnNode", namespace=s.CharField(), name=s.CharField(), queue=s.CharField(), user=text(), pods=s.IntegerField(),
+        left=s.IntegerField(help_text="members that stay"), minMember=s.IntegerField(), breaks=s.BooleanField(),
+    )(many=True),
+    users=s.ListField(child=s.CharField()),
+)  # fmt: skip
 Empty = shape("Empty")
 Namespace = object_shape("Namespace", Empty(), shape("NamespaceStatus", phase=s.CharField(), queue=text())())
 NamespaceManifest = manifest_shape("Namespace", Empty(required=False))

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from scheduler.conf import conf
+from scheduler.services import simulation
 from tests.dashboard.api.conftest import Caller, job, node, queue
 from tests.worlds import pass_time, run_session
 
@@ -109,6 +113,8 @@ def test_nodes_are_added_cordoned_drained_and_taken_away(admin: Caller):
     admin.post("nodes/n1/uncordon/")
     planned = admin.post("nodes/n1/drain/?dry_run=true")
     assert (planned["pods"], admin.get("nodes/n1/")["spec"]["unschedulable"]) == (1, False)
+    touched = planned["podgroups"][0]
+    assert (touched["pods"], touched["left"], touched["minMember"], touched["breaks"]) == (1, 0, 1, True)
     assert admin.post("nodes/n1/drain/", {"reason": "new disk"})["pods"] == 1
     assert admin.delete("nodes/n1/", expect=409)["violations"][0]["ruleId"] == "node_has_pods"
     tainted = admin.patch("nodes/n1/", {"spec": {"taints": [{"key": "gpu", "effect": "NoSchedule"}]}})
@@ -116,6 +122,32 @@ def test_nodes_are_added_cordoned_drained_and_taken_away(admin: Caller):
     assert (
         admin.patch("nodes/n1/", {"status": {"allocatable": {"cpu": "-1"}}}, expect=400)["violations"][0]["ruleId"] == "negative_quantity"
     )
+
+
+def test_simulated_nodes_are_lost_and_come_back(admin: Caller):
+    admin.post("nodes/", node("n1", cpu="8", memory="32Gi"), expect=201)
+    admin.post("jobs/", job("train"), expect=201)
+    run_session()
+
+    planned = admin.post("nodes/n1/lose/?dry_run=true")
+    assert (planned["pods"], planned["podgroups"][0]["name"], planned["users"]) == (1, "train", ["boss"])
+    assert admin.get("nodes/n1/")["status"]["conditions"] == [{"type": "Ready", "status": "True"}]
+    assert admin.post("nodes/n1/lose/", {"reason": "fire drill"})["changed"] is True
+    assert admin.get("nodes/n1/")["status"]["conditions"] == [{"type": "Ready", "status": "False"}]
+    assert admin.post("nodes/n1/lose/")["changed"] is False
+    assert admin.post("nodes/n1/return/")["changed"] is True
+    assert admin.post("nodes/n1/return/")["changed"] is False
+    admin.post("nodes/n9/lose/", expect=404)
+
+
+def test_real_nodes_are_not_lost_by_order(admin: Caller, monkeypatch: pytest.MonkeyPatch):
+    admin.post("nodes/", node("n1", cpu="8", memory="32Gi"), expect=201)
+    monkeypatch.setattr(simulation, "conf", lambda: replace(conf(), cluster="of machines"))
+
+    refusal = admin.post("nodes/n1/lose/", expect=409)
+
+    assert refusal["violations"][0]["ruleId"] == "not_simulated"
+    assert admin.get("nodes/n1/")["status"]["conditions"] == [{"type": "Ready", "status": "True"}]
 
 
 def test_namespaces_and_priority_classes(admin: Caller):

@@ -47,7 +47,7 @@ EXPECTED: dict[str, dict[str, tuple[str, str]]] = {
     "pods": {"list": ANY, "retrieve": QUEUE_READ, "create": ("submitter", "hidden"), "destroy": ("admin", "hidden")},
     "nodes": {
         **dict.fromkeys(("list", "retrieve"), MEMBER),
-        **dict.fromkeys(("create", "update", "partial_update", "destroy", "cordon", "uncordon", "drain"), CLUSTER),
+        **dict.fromkeys(("create", "update", "partial_update", "destroy", "cordon", "uncordon", "drain", "lose", "bring_back"), CLUSTER),
     },
     "namespaces": {
         **dict.fromkeys(("list", "retrieve"), MEMBER),
