@@ -145,16 +145,26 @@ def read_namespace(manifest: object) -> Reading[NamespaceManifest]:
     return Reading(value, tuple(reader.violations), tuple(reader.notices))
 
 
+_PRIORITY_CLASS = ("value", "globalDefault", "preemptionPolicy", "description")
+
+
+def with_spec(manifest: object) -> object:
+    """A PriorityClass as ours, with its fields below `spec`; Kubernetes has them at the top. What stands in both places counts below."""
+    if not isinstance(manifest, Mapping) or not isinstance(manifest.get("spec") or {}, Mapping):
+        return manifest
+    lifted = {key: manifest[key] for key in _PRIORITY_CLASS if key in manifest}
+    rest = {key: value for key, value in manifest.items() if key not in lifted}
+    return {**rest, "spec": {**lifted, **(manifest.get("spec") or {})}} if lifted else manifest
+
+
 def read_priority_class(manifest: object) -> Reading[PriorityClassManifest]:
-    """Kubernetes has its fields at the top; our own export does too, and a `spec` is read as well."""
-    known = ("value", "globalDefault", "preemptionPolicy", "description", "spec", "status")
-    reader, whole = _opened(manifest, "PriorityClass", PRIORITY_CLASS_VERSIONS, known)
+    reader, whole = _opened(with_spec(manifest), "PriorityClass", PRIORITY_CLASS_VERSIONS, ("spec", "status"))
     if whole is None:
         return Reading(None, tuple(reader.violations))
     check_status(reader, whole, ())
     metadata = read_metadata(reader, whole)
-    spec = {**{key: whole[key] for key in known[:4] if key in whole}, **reader.mapping(whole.get("spec"), "spec")}
-    reader.unknown_fields(spec, known[:4], "spec")
+    spec = reader.mapping(whole.get("spec"), "spec")
+    reader.unknown_fields(spec, _PRIORITY_CLASS, "spec")
     if spec.get("value") is None:
         reader.refuse("invalid_value", "spec.value", "spec.value must be given.", "write a whole number, such as 100")
     value = PriorityClassManifest(

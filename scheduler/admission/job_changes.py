@@ -2,37 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
-from scheduler.admission.defaults import job_defaults, with_defaults
+from scheduler.admission.defaults import job_defaults, resolved_queue, with_defaults
 from scheduler.admission.facts import Facts
 from scheduler.admission.shapes import shown
 from scheduler.admission.violations import Violation
-from scheduler.admission.workload_manifests import JobManifest
+from scheduler.admission.workload_manifests import JOB_FIELDS, TASK_FIELDS, UNUSED_JOB_FIELDS, UNUSED_TASK_FIELDS, JobManifest
+from scheduler.domain.queues import DEFAULT
+from scheduler.domain.resources import QuantityError, parse_quantity
 
 _MAY_CHANGE = frozenset({"minAvailable", "priorityClassName"})
 _TASK_MAY_CHANGE = frozenset({"replicas", "minAvailable"})
 _CHANGEABLE = "minAvailable, replicas and priorityClassName"
 _EMPTY: tuple[object, ...] = (None, "", [], {})
+_AMOUNTS = frozenset({"requests", "limits", "overhead"})
+
+Fields = Mapping[str, object]
 
 
 def check_job_change(job: JobManifest, new: Mapping[str, object], old: Mapping[str, object], facts: Facts) -> Iterator[Violation]:
-    """Compares what is in force, so that leaving a default out is no change."""
-    before, after = _in_force(old, facts), _in_force(new, facts)
-    for field in sorted({*before, *after} - _MAY_CHANGE - {"tasks"}):
+    """Compares what is in force, so that leaving a default out or writing an amount otherwise is no change."""
+    before, after = _in_force(old), _in_force(new)
+    for field in sorted(_compared(before, after, JOB_FIELDS, UNUSED_JOB_FIELDS) - _MAY_CHANGE - {"tasks", "queue"}):
         if before.get(field) != after.get(field):
             yield _immutable(job, f"spec.{field}", before.get(field), after.get(field))
+    if not stays_in_queue(new, old, facts):
+        yield _immutable(job, "spec.queue", before.get("queue"), after.get("queue"))
     yield from _check_tasks(job, before.get("tasks"), after.get("tasks"))
 
 
-def _in_force(manifest: Mapping[str, object], facts: Facts) -> Mapping[str, object]:
-    """The spec with its defaults, without what is empty. The queue is compared as it was written, not as a namespace turns it."""
-    spec = with_defaults(manifest, job_defaults(manifest, Facts(max_depth=facts.max_depth))).get("spec")
+def stays_in_queue(new: Mapping[str, object], old: Mapping[str, object], facts: Facts) -> bool:
+    """The queue is named as it was before, or in the way that its namespace turned into it when the work was admitted."""
+    metadata = old.get("metadata")
+    namespace = metadata.get("namespace") if isinstance(metadata, Mapping) else None
+    named, before = _queue_of(new), _queue_of(old)
+    return named == before or resolved_queue(named, namespace, facts) == before
+
+
+def _queue_of(manifest: Mapping[str, object]) -> object:
+    spec = manifest.get("spec")
+    return (spec.get("queue") if isinstance(spec, Mapping) else None) or DEFAULT
+
+
+def _compared(before: Fields, after: Fields, known: Collection[str], unused: Collection[str]) -> set[str]:
+    """What nobody knows is not kept, and can not be said to have changed; nor can what nobody uses, where it was not kept."""
+    return ({*before, *after} & {*known}) - ({*unused} - {*before})
+
+
+def _in_force(manifest: Mapping[str, object]) -> dict[str, object]:
+    """The spec with its defaults, without what is empty; the queue as it was written, not as a namespace turns it."""
+    spec = with_defaults(manifest, job_defaults(manifest, Facts())).get("spec")
     return _filled(spec) if isinstance(spec, Mapping) else {}
 
 
 def _filled(given: Mapping[object, object]) -> dict[str, object]:
-    return {key: value for key, value in given.items() if isinstance(key, str) and value not in _EMPTY}
+    meant = {key: _meant(value) for key, value in given.items() if isinstance(key, str)}
+    return {key: value for key, value in meant.items() if value not in _EMPTY}
+
+
+def _meant(value: object) -> object:
+    """As Kubernetes compares: null is left out, and an amount is the same however it is written."""
+    if isinstance(value, list):
+        return [_meant(item) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    return {key: _amounts(item) if key in _AMOUNTS else _meant(item) for key, item in value.items() if item is not None}
+
+
+def _amounts(value: object) -> object:
+    return {name: _amount(name, amount) for name, amount in value.items()} if isinstance(value, Mapping) else value
+
+
+def _amount(resource: object, value: object) -> object:
+    try:
+        return parse_quantity(str(resource), value)
+    except QuantityError:
+        return value
 
 
 def _check_tasks(job: JobManifest, before: object, after: object) -> Iterator[Violation]:
@@ -42,7 +88,7 @@ def _check_tasks(job: JobManifest, before: object, after: object) -> Iterator[Vi
         yield Violation("tasks_added_or_removed", job.queue, "spec.tasks", message, "change the replicas of a task, or submit another job")
         return
     for index, (old_task, new_task) in enumerate(zip(old_tasks, new_tasks, strict=True)):
-        for field in sorted({*old_task, *new_task} - _TASK_MAY_CHANGE):
+        for field in sorted(_compared(old_task, new_task, TASK_FIELDS, UNUSED_TASK_FIELDS) - _TASK_MAY_CHANGE):
             if old_task.get(field) != new_task.get(field):
                 yield _immutable(job, f"spec.tasks[{index}].{field}", old_task.get(field), new_task.get(field))
 

@@ -10,7 +10,7 @@ from scheduler.admission import known_fields
 from scheduler.admission.defaults import queue_defaults, with_defaults
 from scheduler.admission.shapes import Reader, shown
 from scheduler.admission.violations import Notice, Violation
-from scheduler.domain.lifecycle import WISHES, wish_of_status
+from scheduler.domain.lifecycle import CLOSED_BY_PARENT, WISHES, wish_of_status
 from scheduler.domain.queues import ROOT, DequeueStrategy, QueueSpec, QueueState
 from scheduler.domain.resources import Resources
 
@@ -167,7 +167,7 @@ def _read_spec(reader: Reader, raw: object, metadata: Metadata, old: QueueSpec |
         dequeue_strategy=DequeueStrategy(strategy),
         type=reader.text(given.get("type"), "spec.type"),
         labels=metadata.labels,
-        annotations=metadata.annotations,
+        annotations={key: text for key, text in metadata.annotations.items() if key != CLOSED_BY_PARENT},  # said of a moment, not kept
     )
 
 

@@ -26,7 +26,7 @@ from scheduler.domain.resources import Resources
 GROUP_ANNOTATIONS = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
 MOST_REPLICAS = 100_000
 
-_JOB_FIELDS = (
+JOB_FIELDS = (
     "queue",
     "schedulerName",
     "minAvailable",
@@ -41,7 +41,7 @@ _JOB_FIELDS = (
     "networkTopology",
     "runningEstimate",
 )
-_TASK_FIELDS = (
+TASK_FIELDS = (
     "name",
     "replicas",
     "minAvailable",
@@ -61,8 +61,9 @@ _PODGROUP_FIELDS = (
     "networkTopology",
     "subGroupPolicy",
 )
-_UNUSED_JOB_FIELDS = ("runningEstimate",)
-_UNUSED_TASK_FIELDS = ("topologyPolicy", "partitionPolicy")
+UNUSED_JOB_FIELDS = ("runningEstimate",)
+UNUSED_TASK_FIELDS = ("topologyPolicy", "partitionPolicy")
+_UNUSED_PODGROUP_FIELDS = ("subGroupPolicy",)
 _KEPT_FOR_THE_CLUSTER = ("plugins", "volumes", "networkTopology", "schedulerName")
 
 
@@ -130,8 +131,8 @@ def read_job(manifest: object, facts: Facts, *, is_new: bool = True) -> Reading[
     metadata = read_metadata(reader, whole)
     filled = with_defaults(whole, job_defaults(whole, facts)) if is_new else whole
     spec = reader.mapping(filled.get("spec"), "spec")
-    reader.unknown_fields(spec, _JOB_FIELDS, "spec")
-    reader.unused_fields(spec, _UNUSED_JOB_FIELDS, "spec")
+    reader.unknown_fields(spec, JOB_FIELDS, "spec")
+    reader.unused_fields(spec, UNUSED_JOB_FIELDS, "spec")
     job = _read_job_spec(reader, spec, metadata)
     return Reading(job if metadata.name else None, tuple(reader.violations), tuple(reader.notices))
 
@@ -198,8 +199,8 @@ def _read_tasks(reader: Reader, value: object) -> list[TaskManifest]:
 
 def _read_task(reader: Reader, value: object, path: str) -> TaskManifest:
     task = reader.mapping(value, path)
-    reader.unknown_fields(task, _TASK_FIELDS, path)
-    reader.unused_fields(task, _UNUSED_TASK_FIELDS, path)
+    reader.unknown_fields(task, TASK_FIELDS, path)
+    reader.unused_fields(task, UNUSED_TASK_FIELDS, path)
     replicas = reader.number(task.get("replicas"), f"{path}.replicas", 1, most=MOST_REPLICAS)
     return TaskManifest(
         name=_task_name(reader, task.get("name"), f"{path}.name"),
@@ -244,6 +245,7 @@ def read_podgroup(manifest: object, facts: Facts, *, is_new: bool = True) -> Rea
     filled = with_defaults(whole, podgroup_defaults(whole, facts)) if is_new else whole
     spec = reader.mapping(filled.get("spec"), "spec")
     reader.unknown_fields(spec, _PODGROUP_FIELDS, "spec")
+    reader.unused_fields(spec, _UNUSED_PODGROUP_FIELDS, "spec")
     podgroup = _read_podgroup_spec(reader, spec, metadata)
     return Reading(podgroup if metadata.name else None, tuple(reader.violations), tuple(reader.notices))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
 from scheduler.admission.facts import QUEUE_ANNOTATION, Facts
-from scheduler.admission.job_changes import check_job_change
+from scheduler.admission.job_changes import check_job_change, stays_in_queue
 from scheduler.admission.manifests import Reading
 from scheduler.admission.violations import Verdict, Violation, without_repeats
 from scheduler.admission.workload_manifests import (
@@ -112,9 +112,11 @@ def _check_named_queue(queue: str, tree: QueueTree, facts: Facts, *, field: str 
 
 def admit_podgroup_change(manifest: object, old_manifest: object, facts: Facts) -> Verdict:
     """A podgroup stays in the queue it was admitted to."""
-    reading, old = read_podgroup(manifest, facts), read_podgroup(old_manifest, facts)
+    reading, old = read_podgroup(manifest, facts), read_podgroup(old_manifest, facts, is_new=False)
     shape = Verdict(reading.violations, reading.notices)
-    if reading.value is None or old.value is None or reading.value.queue == old.value.queue:
+    if reading.value is None or old.value is None or not isinstance(manifest, Mapping) or not isinstance(old_manifest, Mapping):
+        return shape
+    if stays_in_queue(manifest, old_manifest, facts):
         return shape
     message = f"spec.queue of {reading.value.metadata.name} can not be changed from {old.value.queue} to {reading.value.queue}."
     fix = f"write {old.value.queue}, or create the podgroup anew"

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import transaction
 
+from scheduler.admission.defaults import Path, queue_defaults
 from scheduler.admission.manifests import name_of
 from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.admission.workload_manifests import read_pod
 from scheduler.domain.access import Forbidden, OutOfSight
 from scheduler.domain.jobs import NotPossible
-from scheduler.domain.lifecycle import CLOSED_BY_PARENT, NotAllowed
+from scheduler.domain.lifecycle import NotAllowed
 from scheduler.domain.queues import DEFAULT
 from scheduler.models import Job, Namespace, Node, Pod, PodGroup, PriorityClass, Queue
 from scheduler.selectors import manifests
 from scheduler.services import catalog, job_changes, jobs, nodes, orders, podgroups, queues
+from scheduler.services.access import require_job_command
 from scheduler.services.actors import SYSTEM, Actor
 
 MOST_OBJECTS: Final = 5000
+_NAMESPACED: Final = ("PodGroup", "Job", "Pod")
 _ORDER: Final = ("Namespace", "PriorityClass", "Node", "Queue", "PodGroup", "Job", "Pod", "Command")
 
 
@@ -55,6 +58,7 @@ class Item:
     notices: tuple[Notice, ...] = ()
     by_state: bool = False
     forbidden: Forbidden | None = None
+    contradicts: int | None = None  # the place of another wish for the same object
 
 
 def apply_documents(documents: Iterable[object], *, by: Actor = SYSTEM, dry_run: bool = False, prune: str = "") -> list[Applied]:
@@ -97,7 +101,25 @@ def _items(documents: Iterable[object]) -> list[Item]:
     if len(flat) > MOST_OBJECTS:
         raise Rejected([Violation("too_many", "", "", f"There are {len(flat)} objects; {MOST_OBJECTS} at once are the most.", "split it")])
     items = [Item(index, manifest, _kind_of(manifest), name_of(manifest)) for index, manifest in enumerate(flat)]
+    _mark_contradictions(items)
     return sorted(items, key=lambda item: _ORDER.index(item.kind) if item.kind in _ORDER else -1)
+
+
+def _mark_contradictions(items: list[Item]) -> None:
+    """Of two different wishes for one object none could be kept: the file would change it back and forth whenever it is applied."""
+    first: dict[tuple[str, str, str], Item] = {}
+    for item in items:
+        if item.kind == "Command" or not item.name:
+            continue
+        known = first.setdefault((item.kind, *_place(item)), item)
+        if known.manifest != item.manifest:
+            item.contradicts = known.index
+
+
+def _place(item: Item) -> tuple[str, str]:
+    """Namespace and name; the namespace says nothing where the kind has none."""
+    namespace, name = _named(item.manifest)
+    return (namespace if item.kind in _NAMESPACED else "", name)
 
 
 def _kind_of(manifest: object) -> str:
@@ -144,6 +166,9 @@ def _apply_one(item: Item, by: Actor) -> Applied:
     if handler is None:
         message = f"kind is “{item.kind[:40]}”; these are known: {', '.join(_ORDER)}." if item.kind else "kind must be given."
         raise Rejected([Violation("invalid_kind", "", "kind", message, f"write one of {', '.join(_ORDER)}")])
+    if item.contradicts is not None:
+        message = f"{item.kind} {item.name} stands in this file twice, and document {item.contradicts} says something else of it."
+        raise Rejected([Violation("named_twice", "", "metadata.name", message, "leave one of them out")])
     return handler(item, by)
 
 
@@ -172,14 +197,19 @@ def _named(manifest: Mapping[str, Any]) -> tuple[str, str]:
     return (namespace if isinstance(namespace, str) and namespace else DEFAULT), name_of(manifest)
 
 
-def _over(stored: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """What the file names replaces what is stored, field by field of the spec; what it leaves out stays."""
+def _over(stored: Mapping[str, Any], given: Mapping[str, Any], defaults: Sequence[tuple[Path, object]] = ()) -> dict[str, Any]:
+    """What the file names replaces what is stored, field by field of the spec; what it leaves out stays.
+
+    What creation would fill in by `defaults` counts as left out, and a file says nothing by what some server stamped on its object.
+    """
     merged: dict[str, Any] = {**given, "spec": given.get("spec")}
     if isinstance(given.get("spec"), Mapping) or given.get("spec") is None:
-        merged["spec"] = {**stored["spec"], **(given.get("spec") or {})}
+        filled_in = {path[1] for path, _ in defaults if path[0] == "spec" and len(path) == 2}
+        merged["spec"] = {**stored["spec"], **{key: value for key, value in (given.get("spec") or {}).items() if key not in filled_in}}
     if isinstance(given.get("metadata"), Mapping):
-        kept = {key: stored["metadata"][key] for key in ("labels", "annotations") if given["metadata"].get(key) is None}
-        merged["metadata"] = {**given["metadata"], **kept}
+        own = {key: value for key, value in given["metadata"].items() if key != "uid"}
+        kept = {key: stored["metadata"][key] for key in ("labels", "annotations") if own.get(key) is None}
+        merged["metadata"] = {**own, **kept}
     return merged
 
 
@@ -201,27 +231,16 @@ def _created(item: Item, name: str, after: Any, notices: tuple[Notice, ...], mes
 
 
 def _queue(item: Item, by: Actor) -> Applied:
-    given = _without_mark(item.manifest)
-    name = name_of(given)
+    name = name_of(item.manifest)
     row = Queue.objects.select_related("parent").filter(name=name).first()
     if row is None:
-        made = queues.create_queue(given, by=by, imported=True)
+        made = queues.create_queue(item.manifest, by=by, imported=True)
         row = Queue.objects.select_related("parent").get(pk=made.queue.pk)
         return _created(item, name, manifests.stored_queue(row), made.notices, made.message)
     before = manifests.stored_queue(row)
-    saved = queues.update_queue(name, _over(before, given), by=by)
+    saved = queues.update_queue(name, _over(before, item.manifest, queue_defaults(item.manifest)), by=by)
     row = Queue.objects.select_related("parent").get(name=name)
     return _updated(item, name, before, manifests.stored_queue(row), saved.notices, saved.message)
-
-
-def _without_mark(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The mark of an inherited close says something about the moment of the export; it is no annotation of the queue's own."""
-    metadata, spec = manifest.get("metadata"), manifest.get("spec")
-    says_state = isinstance(spec, Mapping) and spec.get("state")
-    if not says_state or not isinstance(metadata, Mapping) or not isinstance(metadata.get("annotations"), Mapping):
-        return dict(manifest)
-    annotations = {key: text for key, text in metadata["annotations"].items() if key != CLOSED_BY_PARENT}
-    return {**manifest, "metadata": {**metadata, "annotations": annotations}}
 
 
 def _job(item: Item, by: Actor) -> Applied:
@@ -248,8 +267,12 @@ def _podgroup(item: Item, by: Actor) -> Applied:
 
 def _pod(item: Item, by: Actor) -> Applied:
     namespace, name = _named(item.manifest)
-    row = Pod.objects.filter(namespace=namespace, name=name).first()
+    if not name:
+        message = "metadata.name must be given: a file that is applied again must find what it made."
+        raise Rejected([Violation("name_required", "", "metadata.name", message, "write a name instead of generateName")])
+    row = Pod.objects.select_related("podgroup__queue").filter(namespace=namespace, name=name).first()
     if row is not None:
+        require_job_command(by, row.podgroup.queue.name, row.podgroup.owner)
         message, notices = f"{namespace}/{name} is there; a pod can not be changed.", read_pod(item.manifest).notices
         return Applied(item.index, item.kind, f"{namespace}/{name}", "unchanged", message, notices=notices)
     made = podgroups.submit_pod(item.manifest, by=by)
@@ -276,7 +299,7 @@ def _catalog(kind: catalog.Kind) -> Callable[[Item, Actor], Applied]:
             made = catalog.create_entry(kind, item.manifest, by=by)
             return _created(item, name, kind.stored(made.row), made.notices)
         before = kind.stored(row)
-        saved = catalog.update_entry(kind, name, _over(before, item.manifest), by=by)
+        saved = catalog.update_entry(kind, name, _over(before, kind.shaped(item.manifest)), by=by)
         return _updated(item, name, before, kind.stored(saved.row), saved.notices)
 
     return handle

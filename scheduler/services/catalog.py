@@ -9,7 +9,7 @@ from typing import Any, Final
 from django.db import transaction
 from django.db.models import F
 
-from scheduler.admission.cluster_manifests import read_namespace, read_priority_class
+from scheduler.admission.cluster_manifests import read_namespace, read_priority_class, with_spec
 from scheduler.admission.manifests import Reading
 from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.domain.queues import DEFAULT
@@ -31,6 +31,7 @@ class Kind:
     columns: Callable[[Any], dict[str, Any]]
     stored: Callable[[Any], dict[str, Any]]
     in_use: Callable[[Any], str]
+    shaped: Callable[[Any], Any] = lambda manifest: manifest  # as ours, with a spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,9 @@ def _class_in_use(row: PriorityClass) -> str:
 
 
 NAMESPACES: Final = Kind("Namespace", Namespace, read_namespace, _metadata, stored_namespace, _namespace_in_use)
-PRIORITY_CLASSES: Final = Kind("PriorityClass", PriorityClass, read_priority_class, _priority_columns, stored_priority_class, _class_in_use)
+PRIORITY_CLASSES: Final = Kind(
+    "PriorityClass", PriorityClass, read_priority_class, _priority_columns, stored_priority_class, _class_in_use, with_spec
+)
 
 
 def create_entry(kind: Kind, manifest: object, *, by: Actor = SYSTEM, dry_run: bool = False) -> SavedEntry:
@@ -98,7 +101,7 @@ def update_entry(
         row = kind.model.objects.select_for_update().get(name=name)
         check_version(f"The {kind.name} {name}", row, expected_version)
         before = kind.stored(row)
-        reading = kind.read(merge_patch(before, manifest) if merge else manifest)
+        reading = kind.read(merge_patch(before, kind.shaped(manifest)) if merge else manifest)
         columns = kind.columns(readable(reading, name))
         changed = any(getattr(row, column) != new for column, new in columns.items())
         if changed:

@@ -87,3 +87,62 @@ def test_what_can_not_be_read_is_named(vcctl: Type, tmp_path: Path):
     assert vcctl("vcctl apply").code == 2
     assert vcctl("vcctl apply -f -", stdin="").code == 2
     assert vcctl("vcctl export nowhere").code == 3
+
+
+EVERY_KIND = """
+apiVersion: v1
+kind: Namespace
+metadata: {name: lab, creationTimestamp: null, uid: 0f6c1b0e-0000-4000-8000-000000000000}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: n1, resourceVersion: "77", managedFields: [{manager: kubectl}]}
+status: {capacity: {cpu: 8000m, memory: 16Gi, pods: 110}}
+---
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: high}
+value: 1000
+---
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: Queue
+metadata: {name: team, uid: 0f6c1b0e-0000-4000-8000-000000000000}
+spec: {weight: 0, guarantee: {cpu: 1000m}, weigth: 3, affinity: {}}
+status: {state: Open, allocated: {cpu: "1"}}
+---
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: train, namespace: lab}
+spec:
+  queue: team
+  runningEstimate: 1h
+  unheardOf: 1.50
+  tasks:
+  - topologyPolicy: best-effort
+    unheardOf: {}
+    template: {spec: {restartPolicy: OnFailure, containers: [{name: main, resources: {requests: {cpu: 1.5, memory: 1024Mi}}}]}}
+---
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: PodGroup
+metadata: {name: own, namespace: lab}
+spec: {queue: team, minResources: {cpu: 0.5}, subGroupPolicy: [{name: a}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: single, namespace: lab, annotations: {scheduling.k8s.io/group-name: own}}
+spec: {containers: [{name: main}]}
+---
+apiVersion: bus.volcano.sh/v1alpha1
+kind: Command
+action: SuspendQueue
+target: {kind: Queue, name: team}
+"""
+
+
+def test_a_file_of_every_kind_changes_nothing_the_second_time(vcctl: Type):
+    first = vcctl("vcctl apply -f -", stdin=EVERY_KIND)
+    again = vcctl("vcctl apply -f -", stdin=EVERY_KIND)
+
+    assert (first.code, again.code) == (0, 0), first.err + again.err
+    assert [line.split()[1] for line in first.out.splitlines()[:7]] == ["created"] * 7
+    assert [line.split()[-1] for line in again.out.splitlines()] == ["unchanged"] * 8

@@ -1,0 +1,381 @@
+"""Whatever file is accepted, the same file again changes nothing: for every kind, whatever it leaves out, adds or spells differently."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from django.db import transaction
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from scheduler.models import AuditEntry
+from tests.dashboard.api.conftest import Caller, queue
+
+pytestmark = pytest.mark.django_db
+
+_QUIET = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.filter_too_much]
+_LEFT_OUT = object()
+
+# Spellings of one amount each.
+_CPU = ("1", "1000m", 1, "1.0", "1e0", "1000000u")
+_MEMORY = ("1Gi", "1024Mi", "1048576Ki", "1073741824", 1073741824, "1073741824000m")
+_GPU = ("2", 2, "2000m", "2e0")
+# Whatever Kubernetes or an older export of ours writes beside what was asked for.
+_SERVER_SIDE = {
+    "uid": "0f6c1b0e-0000-4000-8000-000000000000",
+    "resourceVersion": "123456",
+    "creationTimestamp": "2026-01-01T00:00:00Z",
+    "generation": 4,
+    "selfLink": "/apis/x",
+    "managedFields": [{"manager": "kubectl", "operation": "Update", "fieldsV1": {"f:spec": {}}}],
+    "finalizers": ["a/b"],
+    "ownerReferences": [{"kind": "Thing", "name": "x", "uid": "y"}],
+    "deletionTimestamp": None,
+}
+
+
+def some_of(**fields: Any) -> st.SearchStrategy[dict[str, Any]]:
+    """An object with any of these fields, left out, null, or as one of the values given for it."""
+    drawn = st.fixed_dictionaries({key: st.one_of(st.just(_LEFT_OUT), values) for key, values in fields.items()})
+    return drawn.map(lambda found: {key: value for key, value in found.items() if value is not _LEFT_OUT})
+
+
+def of(*values: Any) -> st.SearchStrategy[Any]:
+    return st.sampled_from(values)
+
+
+AMOUNTS = some_of(**{"cpu": of(*_CPU), "memory": of(*_MEMORY), "nvidia.com/gpu": of(*_GPU)})
+MAYBE_AMOUNTS = AMOUNTS | of(None, {})
+TEXTS = of(None, {}, {"team": "a"}, {"team": "a", "x.io/y": ""})
+JUNK = of(None, 0, "text", [1], {"a": {"b": None}}, False)
+TOPOLOGY = of(None, {}, {"mode": "soft"}, {"mode": "hard", "highestTierAllowed": 2}, {"highestTierName": "rack", "junk": 1})
+POLICIES = of(None, [], [{"event": "PodFailed", "action": "RestartJob"}], [{"events": ["PodEvicted"], "action": "AbortJob", "junk": 1}])
+
+
+def metadata(namespaced: bool = False) -> st.SearchStrategy[dict[str, Any]]:
+    server = st.sets(of(*_SERVER_SIDE)).map(lambda names: {name: _SERVER_SIDE[name] for name in names})
+    own = some_of(labels=TEXTS, annotations=TEXTS, junkField=JUNK, **({"namespace": of("default", "lab", "", None)} if namespaced else {}))
+    return st.builds(lambda *parts: {"name": "fresh", **parts[0], **parts[1]}, own, server)
+
+
+CONTAINERS = st.lists(
+    some_of(name=of("main"), image=of("busybox"), junkField=JUNK, resources=some_of(requests=MAYBE_AMOUNTS, limits=MAYBE_AMOUNTS)),
+    max_size=2,
+) | of(None)
+POD_SPEC = some_of(
+    containers=CONTAINERS,
+    initContainers=CONTAINERS,
+    overhead=MAYBE_AMOUNTS,
+    nodeSelector=of(None, {}, {"zone": "a"}),
+    tolerations=of(None, [], [{"key": "a", "operator": "Exists", "effect": "NoSchedule", "tolerationSeconds": 3}]),
+    affinity=of(None, {}, {"nodeAffinity": {"junk": [None]}}),
+    priorityClassName=of(None, "", "high"),
+    junkField=JUNK,
+)
+TASK = some_of(
+    replicas=of(None, 1, 3),
+    minAvailable=of(None, 0, 1),
+    maxRetry=of(None, 3, 5),
+    policies=POLICIES,
+    dependsOn=of(None, {}),
+    topologyPolicy=of(None, "", "best-effort"),
+    partitionPolicy=of(None, {}, {"totalPartitions": 1, "partitionSize": 1}),
+    template=of(None, {}) | some_of(metadata=of(None, {}, {"labels": {"a": "b"}}), spec=POD_SPEC, junkField=JUNK),
+    junkField=JUNK,
+)
+NAMED_TASKS = st.lists(TASK, min_size=1, max_size=3).map(lambda tasks: [{"name": f"t{index}", **task} for index, task in enumerate(tasks)])
+NAMELESS_TASKS = st.lists(TASK, min_size=1, max_size=2)
+
+KINDS: dict[str, tuple[str, bool, st.SearchStrategy[dict[str, Any]], st.SearchStrategy[Any]]] = {
+    "Queue": (
+        "scheduling.volcano.sh/v1beta1",
+        False,
+        some_of(
+            weight=of(None, 0, 1, 7),
+            capability=MAYBE_AMOUNTS,
+            deserved=MAYBE_AMOUNTS,
+            guarantee=AMOUNTS | of(None, {}, {"resource": None}) | AMOUNTS.map(lambda amounts: {"resource": amounts}),
+            reclaimable=of(None, True, False),
+            parent=of(None, "", "root", "team"),
+            priority=of(None, 0, 3),
+            dequeueStrategy=of(None, "", "fifo", "traverse"),
+            state=of(None, "", "Open", "Closed", "Suspended"),
+            type=of(None, "", "batch"),
+            affinity=of(None, {"nodeGroupAffinity": {}}),
+            extendClusters=of(None, [], [{"name": "a"}]),
+            junkField=JUNK,
+        ),
+        some_of(state=of(None, "", "Open", "Closing", "Closed", "Suspended", "Unknown"), allocated=of({"cpu": "1"}), junkField=JUNK),
+    ),
+    "Job": (
+        "batch.volcano.sh/v1alpha1",
+        True,
+        some_of(
+            queue=of(None, "", "default", "leaf"),
+            schedulerName=of(None, "", "volcano"),
+            minAvailable=of(None, 0, 1),
+            maxRetry=of(None, 3, 0),
+            ttlSecondsAfterFinished=of(None, 0, 60),
+            priorityClassName=of(None, "", "high"),
+            minSuccess=of(None, 1),
+            policies=POLICIES,
+            plugins=of(None, {}, {"svc": [], "env": ["a"]}),
+            volumes=of(None, [], [{"mountPath": "/x", "volumeClaim": {"resources": {"requests": {"storage": "1024Mi"}}}}]),
+            networkTopology=TOPOLOGY,
+            runningEstimate=of(None, "1h"),
+            tasks=NAMED_TASKS | NAMELESS_TASKS,
+            junkField=JUNK,
+        ),
+        some_of(state=of({"phase": "Running"}), minAvailable=of(2), junkField=JUNK),
+    ),
+    "PodGroup": (
+        "scheduling.volcano.sh/v1beta1",
+        True,
+        some_of(
+            queue=of(None, "", "default", "leaf"),
+            minMember=of(None, 0, 2),
+            minTaskMember=of(None, {}, {"a": 1}),
+            priorityClassName=of(None, "", "high"),
+            minResources=MAYBE_AMOUNTS,
+            networkTopology=TOPOLOGY,
+            subGroupPolicy=of(None, [], [{"name": "a", "subGroupSize": 1}]),
+            junkField=JUNK,
+        ),
+        some_of(phase=of("Running"), junkField=JUNK),
+    ),
+    "Pod": ("v1", True, POD_SPEC, some_of(phase=of("Running"), junkField=JUNK)),
+    "Node": (
+        "v1",
+        False,
+        some_of(
+            unschedulable=of(None, True, False),
+            taints=of(None, [], [{"key": "a"}], [{"key": "a", "value": "b", "effect": "NoExecute", "timeAdded": "x"}]),
+            podCIDR=of("10.0.0.0/8"),
+            junkField=JUNK,
+        ),
+        of(None) | some_of(allocatable=MAYBE_AMOUNTS, capacity=MAYBE_AMOUNTS, conditions=of(None, [{"type": "Ready", "status": "False"}])),
+    ),
+    "Namespace": ("v1", False, some_of(finalizers=of(["kubernetes"]), junkField=JUNK), some_of(phase=of("Active"))),
+    "PriorityClass": (
+        "scheduling.k8s.io/v1",
+        False,
+        st.builds(
+            lambda value, rest: {"value": value, **rest},
+            of(0, -5, 1000),
+            some_of(
+                globalDefault=of(None, False, True),
+                preemptionPolicy=of(None, "", "Never"),
+                description=of(None, "", "text"),
+                junkField=JUNK,
+            ),
+        ),
+        of(None, {}),
+    ),
+}
+
+
+def manifests(kind: str) -> st.SearchStrategy[dict[str, Any]]:
+    version, namespaced, spec, status = KINDS[kind]
+
+    def whole(meta: Any, given_spec: Any, given_status: Any, flat: bool) -> dict[str, Any]:
+        parts = given_spec if flat and kind == "PriorityClass" else {"spec": given_spec}
+        found = {"apiVersion": version, "kind": kind, "metadata": meta, **parts}
+        return found if given_status is _LEFT_OUT else {**found, "status": given_status}
+
+    return st.builds(whole, metadata(namespaced), spec, status | st.just(_LEFT_OUT), st.booleans())
+
+
+@pytest.fixture(autouse=True)
+def surroundings(admin: Caller) -> None:
+    admin.post("queues/", [queue("team"), queue("leaf", "team")])
+    admin.post("priorityclasses/", {"metadata": {"name": "high"}, "spec": {"value": 10}}, expect=201)
+    lab = {"metadata": {"name": "lab", "annotations": {"scheduling.volcano.sh/queue-name": "leaf"}}}
+    admin.post("namespaces/", lab, expect=201)
+
+
+def assert_nothing_changes(admin: Caller, manifest: Any, of_what: Any) -> None:
+    entries = AuditEntry.objects.count()
+    answer = admin.ask("POST", "apply/", manifest)
+    assert admin.last.status_code == 200, (json.dumps(of_what), json.dumps(manifest), answer)
+    assert [(item["operation"], item["diff"]) for item in answer["results"]] == [("unchanged", [])], json.dumps(of_what)
+    assert AuditEntry.objects.count() == entries, json.dumps(of_what)
+
+
+def address_of(manifest: dict[str, Any]) -> str:
+    kind = {"PriorityClass": "priorityclasse"}.get(manifest["kind"], manifest["kind"].lower())
+    namespaced = KINDS[manifest["kind"]][1]
+    return f"{kind}s/" + (f"{manifest['metadata'].get('namespace') or 'default'}/" if namespaced else "") + "fresh/"
+
+
+def respelled(value: Any) -> Any:
+    """Every amount in it written otherwise."""
+    for spellings in (_CPU, _MEMORY, _GPU):
+        if not isinstance(value, (dict, list)) and value in spellings[1:] and not isinstance(value, (bool, int)):
+            return spellings[0]
+    if isinstance(value, dict):
+        return {key: respelled(inner) for key, inner in value.items()}
+    return [respelled(inner) for inner in value] if isinstance(value, list) else value
+
+
+def applied_twice(admin: Caller, manifest: dict[str, Any]) -> None:
+    made = admin.ask("POST", "apply/", manifest)
+    if admin.last.status_code != 200:
+        return
+    assert made["results"][0]["operation"] == "created"
+    assert_nothing_changes(admin, manifest, manifest)
+    assert_nothing_changes(admin, respelled(copy.deepcopy(manifest)), manifest)
+    read = admin.get(address_of(manifest))
+    assert_nothing_changes(admin, read, manifest)
+    if manifest["kind"] != "Pod":
+        assert admin.put(address_of(manifest), read)["changed"] is False
+        assert admin.patch(address_of(manifest), {"spec": read["spec"]})["changed"] is False
+
+
+def twice(admin: Caller, kind: str, examples: int) -> None:
+    accepted = []
+
+    @settings(max_examples=examples, deadline=None, suppress_health_check=_QUIET, derandomize=True, database=None, phases=[Phase.generate])
+    @given(manifest=manifests(kind))
+    def check(manifest: dict[str, Any]) -> None:
+        with transaction.atomic():
+            applied_twice(admin, manifest)
+            accepted.append(admin.last.status_code == 200)
+            transaction.set_rollback(True)
+
+    check()
+    assert sum(accepted) > len(accepted) / 4, "hardly any of them was accepted"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_file_again_changes_nothing(admin: Caller, kind: str):
+    twice(admin, kind, examples=25)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_files_again_change_nothing(admin: Caller, kind: str):
+    twice(admin, kind, examples=1500)
+
+
+# The other half: what is changed does change.
+
+_CHANGES: dict[str, list[tuple[str, Any]]] = {
+    "Queue": [
+        ("spec.weight", 9), ("spec.capability", {"cpu": "90"}), ("spec.deserved", {"cpu": "80"}), ("spec.guarantee", {"resource": {"cpu": "3"}}),
+        ("spec.reclaimable", False), ("spec.parent", "team"), ("spec.priority", 4), ("spec.dequeueStrategy", "fifo"), ("spec.state", "Suspended"),
+        ("spec.type", "x"), ("metadata.labels", {"a": "b"}), ("metadata.annotations", {"a": "b"}),
+    ],
+    "Job": [("spec.minAvailable", 1), ("spec.priorityClassName", "high"), ("metadata.labels", {"a": "b"})],
+    "PodGroup": [("spec.minMember", 7), ("spec.minResources", {"cpu": "7"}), ("spec.priorityClassName", "high"), ("spec.minTaskMember", {"a": 3})],
+    "Node": [("spec.unschedulable", True), ("status.allocatable", {"cpu": "7"}), ("metadata.labels", {"a": "b"})],
+    "Namespace": [("metadata.annotations", {"a": "b"})],
+    "PriorityClass": [("spec.value", 7), ("spec.globalDefault", True), ("spec.preemptionPolicy", "Never"), ("spec.description", "x"),
+                      ("value", 7), ("description", "y")],
+}  # fmt: skip
+_TASKS = [{"name": "t", "replicas": 2, "template": {"spec": {"containers": [{"resources": {"requests": {"cpu": "1"}}}]}}}]
+_PLAIN: dict[str, dict[str, Any]] = {"Job": {"spec": {"tasks": _TASKS}}, "PriorityClass": {"value": 1}}
+
+
+def plain(kind: str) -> dict[str, Any]:
+    return {"apiVersion": KINDS[kind][0], "kind": kind, "metadata": {"name": "fresh"}, **copy.deepcopy(_PLAIN.get(kind, {}))}
+
+
+def with_field(manifest: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    changed = copy.deepcopy(manifest)
+    *outer, last = path.split(".")
+    here = changed
+    for part in outer:
+        here = here.setdefault(part, {})
+    here[last] = value
+    return changed
+
+
+@pytest.mark.parametrize(("kind", "path", "value"), [(kind, *change) for kind, changes in _CHANGES.items() for change in changes])
+@pytest.mark.parametrize("way", ["apply", "patch"])
+def test_a_field_that_is_changed_is_changed_whichever_way(admin: Caller, way: str, kind: str, path: str, value: Any):
+    admin.post("apply/", plain(kind))
+    stored_at = path if "." in path else f"spec.{path}"
+    changed = with_field(plain(kind), path, value)
+
+    if way == "apply":
+        assert admin.post("apply/", changed)["results"][0]["operation"] == "updated"
+    else:
+        assert admin.patch(address_of(changed), with_field({}, path, value))["changed"] is True
+
+    found = admin.get(address_of(changed))
+    for part in stored_at.split("."):
+        found = found[part]
+    assert found == value
+    assert_nothing_changes(admin, changed, changed)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("spec.queue", "leaf"),
+        ("spec.maxRetry", 9),
+        ("spec.plugins", {"svc": []}),
+        ("spec.tasks", [{**_TASKS[0], "name": "other"}]),
+        ("spec.tasks", [{**_TASKS[0], "template": {"spec": {"containers": [{"resources": {"requests": {"cpu": "1001m"}}}]}}}]),
+    ],
+)
+def test_what_a_job_may_not_change_is_refused_in_a_file_too(admin: Caller, field: str, value: Any):
+    admin.post("apply/", plain("Job"))
+
+    refused = admin.post("apply/", with_field(plain("Job"), field, value), expect=400)
+
+    assert refused["violations"][0]["ruleId"] == "immutable_field_changed"
+
+
+def test_work_that_its_namespace_sent_elsewhere_stays_there(admin: Caller):
+    for kind in ("Job", "PodGroup"):
+        manifest = with_field(with_field(plain(kind), "metadata.namespace", "lab"), "spec.queue", "default")
+        manifest["metadata"]["name"] = f"fresh-{kind.lower()}"
+        admin.post("apply/", manifest)
+
+        again = admin.post("apply/", manifest)["results"][0]
+
+        assert (again["operation"], admin.get(f"{kind.lower()}s/lab/fresh-{kind.lower()}/")["spec"]["queue"]) == ("unchanged", "leaf")
+
+
+def test_a_file_that_says_two_things_of_one_object_is_refused(admin: Caller):
+    one, other = plain("Queue"), with_field(plain("Queue"), "spec.weight", 3)
+
+    refused = admin.post("apply/", [one, other], expect=400)
+    assert (refused["violations"][0]["ruleId"], refused["violations"][0]["field"]) == ("named_twice", "[1].metadata.name")
+    assert [item["operation"] for item in admin.post("apply/", [one, one])["results"]] == ["created", "unchanged"]
+
+
+def test_a_pod_in_a_file_has_a_name(admin: Caller):
+    nameless = {"kind": "Pod", "metadata": {"generateName": "web-"}, "spec": {}}
+
+    assert admin.post("apply/", nameless, expect=400)["violations"][0]["ruleId"] == "name_required"
+
+
+TREES = st.lists(
+    st.tuples(st.integers(0, 9), of("Open", "Closed", "Suspended"), of(1, 5), AMOUNTS, TEXTS.map(lambda labels: labels or {})), max_size=8
+)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=_QUIET, derandomize=True, database=None, phases=[Phase.generate])
+@given(rows=TREES)
+def test_an_exported_tree_is_applied_with_no_change_and_makes_the_same_tree_elsewhere(admin: Caller, rows: Any):
+    """Whatever states its queues are in, and however they inherit them."""
+    with transaction.atomic():
+        names = ["team"]
+        for number, (parent, state, weight, amounts, labels) in enumerate(rows):
+            spec = {"parent": names[parent % len(names)], "state": state, "weight": weight, "capability": amounts}
+            admin.ask("POST", "queues/", {"metadata": {"name": f"q{number}", "labels": labels}, "spec": spec})
+            names += [f"q{number}"] if admin.last.status_code == 201 else []
+        exported = admin.ask("GET", "queues/root/export/", Accept="application/yaml", expect=200)
+        again = admin.post("apply/", exported)
+        transaction.set_rollback(True)
+    assert again["changed"] is False, again
+
+    with transaction.atomic():
+        admin.post("apply/", exported)
+        assert admin.ask("GET", "queues/root/export/", Accept="application/yaml", expect=200) == exported
+        transaction.set_rollback(True)
