@@ -8,12 +8,13 @@ from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
 from channels.security.websocket import OriginValidator
 from django.conf import settings
-from django.core.asgi import get_asgi_application
+
+from dashboard.handler import http_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
 os.environ["DATABASE_POOLED"] = "1"  # read by the settings, so it comes before them
 
-http_application = get_asgi_application()  # loads the apps, so it comes before anything that knows models
+pages_and_api = http_application()  # loads the apps, so it comes before anything that knows models
 
 from dashboard.routing import websocket_urlpatterns  # noqa: E402
 
@@ -22,7 +23,7 @@ allowed_origins = [*settings.ALLOWED_HOSTS, *settings.CSRF_TRUSTED_ORIGINS]
 
 application = ProtocolTypeRouter(
     {
-        "http": http_application,
+        "http": pages_and_api,
         "websocket": OriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns)), allowed_origins),
     }
 )

@@ -137,7 +137,7 @@ DATABASES = {"default": database()}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = env("REDIS_URL", default="") or embedded_redis_url(VAR_DIR) or "redis://127.0.0.1:6379/0"
-CHANNEL_LAYERS = {"default": {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [REDIS_URL]}}}
+CHANNEL_LAYERS = {"default": {"BACKEND": "dashboard.news_layer.NewsLayer", "CONFIG": {"hosts": [REDIS_URL]}}}
 
 CELERY_BROKER_URL = REDIS_URL
 CELERY_BROKER_TRANSPORT_OPTIONS = {"max_retries": 1, "interval_start": 0, "interval_max": 0.2, "socket_connect_timeout": 2}
@@ -199,6 +199,7 @@ SECURE_SSL_REDIRECT = env.bool("SECURE_SSL_REDIRECT", default=False)
 SECURE_HSTS_SECONDS = env.int("SECURE_HSTS_SECONDS", default=0 if EMBEDDED or DEBUG else 3600)
 if env.bool("BEHIND_PROXY", default=False):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+WEB_THREADS = env.int("WEB_THREADS", default=16)  # requests that a web process works on at once; each has a database connection meanwhile
 DATA_UPLOAD_MAX_MEMORY_SIZE = env.int("MAX_BODY_BYTES", default=10 * 1024 * 1024)
 
 # Requests a minute for one account, and for one address before sign-in; 0 lifts the limit.

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Iterable
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
@@ -32,9 +32,9 @@ def queues_changed(names: Iterable[str] = (EVERYTHING,)) -> None:
     _announce(queues=_few(names))
 
 
-def jobs_changed(keys: Iterable[str] = (EVERYTHING,)) -> None:
-    """These jobs or podgroups ("namespace/name") were created, changed or deleted."""
-    _announce(jobs=_few(keys))
+def jobs_changed(keys: Iterable[str] = (EVERYTHING,), queues: Iterable[str] = ()) -> None:
+    """These jobs or podgroups ("namespace/name") were created, changed or deleted, and with them what these queues have."""
+    _announce(jobs=_few(keys), queues=_few(queues))
 
 
 def nodes_changed(names: Iterable[str] = (EVERYTHING,)) -> None:
@@ -65,14 +65,19 @@ def _announce(**changed: list[str]) -> None:
 
 
 def _publish(news: dict[str, list[str]]) -> None:
+    message: dict[str, object] = {"type": "news", "changed": news}
+    layer = get_channel_layer()
     try:
-        async_to_sync(_send)({"type": "news", "changed": news})
+        if hasattr(type(layer), "publish"):
+            layer.publish(NEWS_GROUP, message)
+        else:
+            async_to_sync(_send)(layer, message)
     except Exception as problem:  # whatever it is, the work itself is done and committed
         _silence.noticed("Open pages are not told of changes: %s. They find them when they next look, until it is back.", problem)
     else:
         _silence.over()
 
 
-async def _send(message: dict[str, object]) -> None:
+async def _send(layer: Any, message: dict[str, object]) -> None:
     async with asyncio.timeout(_PUBLISH_SECONDS):
-        await get_channel_layer().group_send(NEWS_GROUP, message)
+        await layer.group_send(NEWS_GROUP, message)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from django.db.models import Count
+from typing import Any, NamedTuple
+
+from django.db import DEFAULT_DB_ALIAS
+from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from scheduler.admission.facts import QUEUE_ANNOTATION, Facts
 from scheduler.domain.queues import DequeueStrategy, QueueSpec, QueueState, QueueTree
@@ -69,16 +72,32 @@ def admission_scene() -> tuple[QueueTree, Facts]:
     return tree_of(queues), facts
 
 
-_NAMESPACE = Prepared(lambda: Namespace.objects.filter(name=slot("name")).order_by().values_list("name", "annotations"))
+class Scene(NamedTuple):
+    """What is asked when work is submitted. The tree holds names and parents alone; of `queues` only key and name have been read."""
+
+    tree: QueueTree
+    facts: Facts
+    queues: dict[str, Queue]
+
+
+def _queue_by_name() -> QuerySet[Any, Any]:
+    below = Exists(Queue.objects.filter(parent=OuterRef("pk")))
+    return Queue.objects.filter(name=slot("name")).order_by().values_list("id", "name", "parent__name", "state", below)
+
+
+_QUEUE = Prepared(_queue_by_name)
 _CHILDREN = Prepared(lambda: Queue.objects.filter(parent__name=slot("parent")).order_by().values_list("name"))
+_NAMESPACE = Prepared(lambda: Namespace.objects.filter(name=slot("name")).order_by().values_list("name", "annotations"))
 
 
-def submission_scene(queue_names: set[str], namespace: str) -> tuple[QueueTree, Facts]:
-    """Just what is asked when work is submitted to one of these queues, in a few queries: of children no more than that they are there."""
+def submission_scene(queue_names: set[str], namespace: str) -> Scene:
+    """Of the queues named, and of the one that the namespace names: of children no more than that they are there."""
     namespaces = dict(_NAMESPACE.rows(name=namespace))
     names = queue_names | {str(annotations[QUEUE_ANNOTATION]) for annotations in namespaces.values() if annotations.get(QUEUE_ANNOTATION)}
-    queues = list(Queue.objects.filter(name__in=names).select_related("parent"))
-    children = [QueueSpec(name=name, parent=parent) for parent in names for (name,) in _CHILDREN.rows(parent=parent)]
-    facts = Facts(states={queue.name: QueueState(queue.state) for queue in queues}, namespaces=namespaces)
-    specs = {spec.name: spec for spec in (*children, *map(spec_of, queues))}
-    return QueueTree(specs.values()), facts
+    rows = [row for name in sorted(names) for row in _QUEUE.rows(name=name)]
+    specs = {name: QueueSpec(name=name, parent=parent or "") for _, name, parent, _, _ in rows}
+    for _, parent, _, _, has_children in rows:
+        if has_children:
+            specs = {name: QueueSpec(name=name, parent=parent) for (name,) in _CHILDREN.rows(parent=parent)} | specs
+    facts = Facts(states={name: QueueState(state) for _, name, _, state, _ in rows}, namespaces=namespaces)
+    return Scene(QueueTree(specs.values()), facts, {row[1]: Queue.from_db(DEFAULT_DB_ALIAS, ["id", "name"], row[:2]) for row in rows})

@@ -31,7 +31,8 @@ def _scene(kind: str, request: Request) -> tuple[QueueTree, Facts]:
     metadata, spec = _part(whole, "metadata"), _part(whole, "spec")
     marks = [_part(metadata, part).get(QUEUE_ANNOTATION) for part in ("annotations", "labels")]
     names = {_text(name) for name in (spec.get("queue"), *marks, DEFAULT)}
-    return submission_scene(names - {""}, _text(metadata.get("namespace")))
+    scene = submission_scene(names - {""}, _text(metadata.get("namespace")))
+    return scene.tree, scene.facts
 
 
 def _part(value: object, key: str) -> Mapping[str, object]:

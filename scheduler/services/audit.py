@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from scheduler.models import AuditEntry
+from scheduler.models.prepared import PreparedInsert
 from scheduler.services.actors import Actor
+
+_NEW_ENTRY = PreparedInsert(AuditEntry)
 
 
 def record(
@@ -22,7 +25,7 @@ def record(
     message: str = "",
 ) -> AuditEntry:
     """`before` and `after` are what the object looked like, as JSON; None where it was not there."""
-    return AuditEntry.objects.create(
+    entry = AuditEntry(
         actor=by.name[:150],
         door=by.door.value,
         address=by.address[:64],
@@ -37,3 +40,5 @@ def record(
         reason=reason[:1024],
         message=message,
     )
+    _NEW_ENTRY.insert([entry])
+    return entry

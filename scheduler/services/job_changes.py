@@ -64,7 +64,7 @@ def update_job(
 
 
 def _admitted(job: Job, manifest: object, before: dict[str, Any]) -> tuple[JobManifest, tuple[Notice, ...]]:
-    _, facts = submission_scene({job.queue.name}, job.namespace)
+    facts = submission_scene({job.queue.name}, job.namespace).facts
     verdict = admit_job_change(manifest, before, facts)
     if verdict.violations:
         raise Rejected(verdict.violations, verdict.notices)
@@ -144,6 +144,5 @@ def delete_job(namespace: str, name: str, *, by: Actor = SYSTEM, expected_versio
         key, queue = str(job), job.queue.name
         job.delete()
         refresh_states()
-        notify.jobs_changed([key])
-        notify.queues_changed([queue])
+        notify.jobs_changed([key], queues=[queue])
         transaction.set_rollback(dry_run)

@@ -7,9 +7,13 @@ from typing import Any
 
 from scheduler.domain.resources import Resources
 from scheduler.models import Job, Pod, PodGroup
+from scheduler.models.prepared import PreparedInsert
 from scheduler.services.pods import Priorities, class_values, classes_for, minimum_resources, new_pods, template_of
 
 Task = Mapping[str, Any]
+
+_NEW_PODGROUP = PreparedInsert(PodGroup)
+_NEW_PODS = PreparedInsert(Pod)
 
 
 def dependencies(task: Task) -> list[str]:
@@ -24,7 +28,7 @@ def first_tasks(job: Job) -> list[Task]:
 
 
 def create_podgroup(job: Job, priorities: Priorities) -> PodGroup:
-    return PodGroup.objects.create(
+    group = PodGroup(
         namespace=job.namespace,
         name=job.name,
         queue=job.queue,
@@ -39,6 +43,8 @@ def create_podgroup(job: Job, priorities: Priorities) -> PodGroup:
         sla_waiting_seconds=_sla(job.annotations),
         network_topology=job.extra.get("networkTopology") or {},
     )
+    _NEW_PODGROUP.insert([group])
+    return group
 
 
 def _minimum(job: Job) -> Resources:
@@ -63,7 +69,7 @@ def create_pods(tasks: Iterable[tuple[Job, Sequence[Task]]], priorities: Priorit
     for (job, task, template), pod_class in zip(wanted, classes, strict=True):
         names = [f"{job.name}-{task['name']}-{index}" for index in range(task["replicas"])]
         pods += new_pods(job.podgroup, pod_class, template, task["name"], names, job.version)
-    Pod.objects.bulk_create(pods, batch_size=2000)
+    _NEW_PODS.insert(pods)
     return len(pods)
 
 

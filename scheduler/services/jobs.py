@@ -16,8 +16,8 @@ from scheduler.admission.workloads import check_queue_takes_work, job_verdict
 from scheduler.domain.jobs import ACTION_NAMES, COMMANDS, FINISHED, JobAction, NotPossible, Step, command, read_policies
 from scheduler.domain.queues import DEFAULT
 from scheduler.models import Command, Job, Namespace, Queue
-from scheduler.models.prepared import Prepared, slot
-from scheduler.selectors.facts import submission_scene
+from scheduler.models.prepared import PreparedInsert
+from scheduler.selectors.facts import Scene, submission_scene
 from scheduler.services import access, audit
 from scheduler.services.actors import SYSTEM, Actor
 from scheduler.services.job_life import announce, facts_of, settle_jobs, sync_jobs, take_steps
@@ -42,15 +42,15 @@ def submit_job(manifest: Mapping[str, Any], *, by: Actor = SYSTEM, dry_run: bool
     """Admit a job and make its podgroup and pods. Raises `Rejected` with every violation, and writes nothing then."""
     with transaction.atomic():
         share_tree()
-        reading, queue, notices = _admitted(manifest, by)
-        job, pods = _create(reading, queue, by)
-        audit.record(by, "SubmitJob", "Job", job.name, namespace=job.namespace, queue=queue.name, after=_summary(job))
+        scene = _scene(manifest)
+        reading, notices = _admitted(manifest, scene, by)
+        job, pods = _create(reading, scene, by)
+        audit.record(by, "SubmitJob", "Job", job.name, namespace=job.namespace, queue=job.queue.name, after=_summary(job))
         if dry_run:
             transaction.set_rollback(True)
         else:
             want_session()
-            notify.jobs_changed([str(job)])
-            notify.queues_changed([job.queue.name])
+            notify.jobs_changed([str(job)], queues=[job.queue.name])
     return Submitted(job, notices, pods)
 
 
@@ -61,10 +61,17 @@ def _summary(job: Job) -> dict[str, Any]:
 
 def check_job(manifest: object) -> tuple[JobManifest | None, tuple[Violation, ...], tuple[Notice, ...]]:
     """Every rule that this job would break, without making it."""
+    return _checked(manifest, _scene(manifest))
+
+
+def _scene(manifest: object) -> Scene:
     namespace, queue = _where(manifest)
-    tree, facts = submission_scene({queue}, namespace)
-    reading = read_job(manifest, facts)
-    verdict = job_verdict(reading, tree, facts)
+    return submission_scene({queue}, namespace)
+
+
+def _checked(manifest: object, scene: Scene) -> tuple[JobManifest | None, tuple[Violation, ...], tuple[Notice, ...]]:
+    reading = read_job(manifest, scene.facts)
+    verdict = job_verdict(reading, scene.tree, scene.facts)
     problems = () if reading.value is None else tuple(_policy_violations(reading.value))
     return reading.value, (*verdict.violations, *problems), verdict.notices
 
@@ -94,12 +101,12 @@ def _policy_violations(job: JobManifest) -> Iterable[Violation]:
                 )
 
 
-def _admitted(manifest: Mapping[str, Any], by: Actor) -> tuple[JobManifest, Queue, tuple[Notice, ...]]:
-    job, violations, notices = check_job(manifest)
+def _admitted(manifest: Mapping[str, Any], scene: Scene, by: Actor) -> tuple[JobManifest, tuple[Notice, ...]]:
+    job, violations, notices = _checked(manifest, scene)
     access.require_to_submit(by, job.queue if job else _where(manifest)[1])
     if violations or job is None:
         raise Rejected(violations, notices, by_state=all(item.rule_id == "queue_not_open" for item in violations))
-    return job, Queue.objects.get(name=job.queue), notices
+    return job, notices
 
 
 def _exists(namespace: str, job: JobManifest) -> Violation:
@@ -107,39 +114,43 @@ def _exists(namespace: str, job: JobManifest) -> Violation:
     return Violation("already_exists", job.queue, "metadata.name", message, "choose another name")
 
 
-_NAMESPACE = Prepared(lambda: Namespace.objects.filter(name=slot("name")).order_by().values_list("id"))
+_NEW_JOB = PreparedInsert(Job)
 
 
-def _create(manifest: JobManifest, queue: Queue, by: Actor) -> tuple[Job, int]:
+def _create(manifest: JobManifest, scene: Scene, by: Actor) -> tuple[Job, int]:
     """The job, and how many pods it has. That its name is taken is found out by the database, which is asked anyway."""
-    namespace = manifest.metadata.namespace or DEFAULT
-    if not _NAMESPACE.rows(name=namespace):
-        Namespace.objects.get_or_create(name=namespace)
+    job = _new_job(manifest, scene.queues[manifest.queue], by)
+    if job.namespace not in scene.facts.namespaces:
+        Namespace.objects.get_or_create(name=job.namespace)
     try:
-        job = Job.objects.create(
-            namespace=namespace,
-            name=manifest.metadata.name,
-            queue=queue,
-            owner=by.name,
-            owner_user=by.user,
-            labels=manifest.metadata.labels,
-            annotations=manifest.metadata.annotations,
-            min_available=manifest.min_available,
-            min_success=manifest.min_success,
-            priority_class=manifest.priority_class,
-            max_retry=manifest.max_retry,
-            ttl_seconds_after_finished=manifest.ttl_seconds_after_finished,
-            tasks=[_stored_task(task) for task in manifest.tasks],
-            policies=manifest.policies,
-            extra=dict(manifest.extra),
-            phase_since=timezone.now(),
-        )
+        _NEW_JOB.insert([job])
     except IntegrityError as error:
-        raise Rejected([_exists(namespace, manifest)], by_state=True) from error
+        raise Rejected([_exists(job.namespace, manifest)], by_state=True) from error
     priorities = Priorities.load()
     create_podgroup(job, priorities)
     pods = create_pods([(job, first_tasks(job))], priorities)
     return job, pods
+
+
+def _new_job(manifest: JobManifest, queue: Queue, by: Actor) -> Job:
+    return Job(
+        namespace=manifest.metadata.namespace or DEFAULT,
+        name=manifest.metadata.name,
+        queue=queue,
+        owner=by.name,
+        owner_user=by.user,
+        labels=manifest.metadata.labels,
+        annotations=manifest.metadata.annotations,
+        min_available=manifest.min_available,
+        min_success=manifest.min_success,
+        priority_class=manifest.priority_class,
+        max_retry=manifest.max_retry,
+        ttl_seconds_after_finished=manifest.ttl_seconds_after_finished,
+        tasks=[_stored_task(task) for task in manifest.tasks],
+        policies=manifest.policies,
+        extra=dict(manifest.extra),
+        phase_since=timezone.now(),
+    )
 
 
 def _stored_task(task: TaskManifest) -> dict[str, Any]:
@@ -207,7 +218,7 @@ def command_job(
 def _first_step(job: Job, action: JobAction) -> Step | None:
     step = command(facts_of([job])[job.pk], action)
     if step and action in (JobAction.RESUME, JobAction.RESTART):
-        tree, facts = submission_scene({job.queue.name}, job.namespace)
+        tree, facts, _ = submission_scene({job.queue.name}, job.namespace)
         # A job that never left its queue may go on in it while it drains; one that had ended is admitted anew.
         violations = tuple(check_queue_takes_work(job.queue.name, tree, facts, again=job.phase not in FINISHED))
         if violations:

@@ -58,7 +58,7 @@ def place_of(manifest: object) -> tuple[str, str]:
 
 def check_podgroup(manifest: object) -> tuple[Reading[PodGroupManifest], tuple[Violation, ...], tuple[Notice, ...]]:
     namespace, queue = place_of(manifest)
-    tree, facts = submission_scene({queue, DEFAULT}, namespace)
+    tree, facts, _ = submission_scene({queue, DEFAULT}, namespace)
     reading = read_podgroup(manifest, facts)
     verdict = podgroup_verdict(reading, tree, facts)
     return reading, verdict.violations, verdict.notices
@@ -122,8 +122,7 @@ def _columns(value: PodGroupManifest) -> dict[str, Any]:
 
 def _settle(group: PodGroup) -> None:
     want_session()
-    notify.jobs_changed([str(group)])
-    notify.queues_changed([group.queue.name])
+    notify.jobs_changed([str(group)], queues=[group.queue.name])
 
 
 def update_podgroup(
@@ -160,7 +159,7 @@ def update_podgroup(
 
 
 def _changed_reading(group: PodGroup, manifest: object, before: Mapping[str, Any]) -> tuple[PodGroupManifest, tuple[Notice, ...]]:
-    _, facts = submission_scene({group.queue.name}, group.namespace)
+    facts = submission_scene({group.queue.name}, group.namespace).facts
     verdict = admit_podgroup_change(manifest, before, facts)
     _refuse(verdict.violations, verdict.notices)
     return readable(read_podgroup(manifest, facts), group.name, group.namespace), verdict.notices
@@ -233,7 +232,7 @@ def _group_for(value: PodManifest, manifest: object, by: Actor) -> tuple[PodGrou
     namespace = value.metadata.namespace or DEFAULT
     if value.podgroup:
         return _named_group(namespace, value.podgroup, by), ()
-    tree, facts = submission_scene({value.queue or DEFAULT}, namespace)
+    tree, facts, _ = submission_scene({value.queue or DEFAULT}, namespace)
     queue = value.queue or facts.queue_of_namespace(namespace) or DEFAULT
     access.require_to_submit(by, queue)
     verdict = admit_pod(_ours(manifest), tree, facts)

@@ -7,13 +7,13 @@ import time
 
 from celery import current_app
 from django.db import transaction
-from django.db.models import F, Q
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from scheduler import notify
 from scheduler.domain.access import Permission
 from scheduler.models import ClusterState
+from scheduler.models.bulk import execute
 from scheduler.outages import Outage
 from scheduler.services import access, audit
 from scheduler.services.actors import SYSTEM, Actor
@@ -33,8 +33,9 @@ def want_session() -> None:
 
 
 def _want() -> None:
-    served = Q(session_wanted_at=None) | Q(session_wanted_at__lte=F("last_session_at"))
-    if ClusterState.objects.filter(served, pk=1).update(session_wanted_at=timezone.now()):
+    """Asked after every submission, so it is written out."""
+    served = "session_wanted_at IS NULL OR session_wanted_at <= last_session_at"
+    if execute(f"UPDATE scheduler_clusterstate SET session_wanted_at = %s WHERE id = 1 AND ({served})", [timezone.now()]):
         _ask()
 
 

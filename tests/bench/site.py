@@ -7,10 +7,11 @@ import os
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
 
 from django.conf import settings
-from django.core.asgi import get_asgi_application
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
 from django.urls import include, path
+
+from dashboard.handler import http_application
 
 
 def empty(_request: HttpRequest) -> HttpResponse:
@@ -23,5 +24,5 @@ settings.ROOT_URLCONF = __name__
 settings.CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
 settings.API_RATE_PER_MINUTE = 0
 settings.CELERY_BROKER_URL = "memory://"
-application = get_asgi_application()
+application = http_application()
 urlpatterns = [path("bench/empty/", empty), path("", include("dashboard.urls"))]  # after the apps are loaded

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from scheduler.admission.violations import Rejected
@@ -26,6 +28,14 @@ def test_pods_that_ask_the_same_share_one_class():
     job("b", replicas=2)
 
     assert PodClass.objects.count() == 1
+
+
+def test_a_submission_is_a_few_statements_however_large_it_is(django_assert_num_queries: Any):
+    job("first")  # its namespace and its class of pods are there from now on
+
+    for name, replicas in (("one", 1), ("some", 12), ("many", 40)):
+        with django_assert_num_queries(10):  # savepoint and release; two of the scene, priorities, class; job, podgroup, pods, audit
+            job(name, replicas=replicas)
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,14 @@
-"""Queries that are written once give what the queryset would."""
+"""Statements that are written once do what the queryset would."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 from django.db.models import Count
 
-from scheduler.models import Queue
-from scheduler.models.prepared import Prepared, slot
+from scheduler.models import AuditEntry, Pod, PodClass, PodGroup, Queue
+from scheduler.models.prepared import Prepared, PreparedInsert, slot
 from tests.worlds import queue
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
@@ -32,3 +34,36 @@ def test_groups_and_several_calls_with_other_values():
 
     assert CHILDREN.rows(parent="a") == [(1, 2)]
     assert CHILDREN.rows(parent="b") == []
+
+
+NEW_PODS, NEW_ENTRY = PreparedInsert(Pod), PreparedInsert(AuditEntry)
+
+
+@pytest.mark.parametrize("number", [1, 3, PreparedInsert.MOST_ROWS + 1])
+def test_new_rows_are_those_that_bulk_create_would_make(number: int):
+    group, pod_class = PodGroup.objects.create(name="g", queue=queue("a")), PodClass.objects.create(digest="x")
+    pods = [Pod(namespace="default", name=f"g-{index}", podgroup=group, pod_class=pod_class, index=index) for index in range(number)]
+
+    NEW_PODS.insert(pods)
+
+    assert [pod.pk for pod in pods] == list(Pod.objects.order_by("index").values_list("pk", flat=True))
+    for made, stored in zip(pods, Pod.objects.order_by("index"), strict=True):
+        assert not made._state.adding
+        assert {field.attname: getattr(made, field.attname) for field in Pod._meta.concrete_fields} == {
+            field.attname: getattr(stored, field.attname) for field in Pod._meta.concrete_fields
+        }
+
+
+def test_a_new_row_keeps_every_type_of_column():
+    entry = AuditEntry(action="a", kind="k", name="n'\"%s", before=None, after={"ä": [1, None, "%"]})
+
+    NEW_ENTRY.insert([entry])
+
+    stored = AuditEntry.objects.get(pk=entry.pk)
+    assert (stored.name, stored.before, stored.after) == ("n'\"%s", None, {"ä": [1, None, "%"]})
+    assert stored.at == entry.at
+
+
+def test_no_rows_are_no_statement(django_assert_num_queries: Any):
+    with django_assert_num_queries(0):
+        NEW_PODS.insert([])

@@ -1,0 +1,85 @@
+"""A request from its first byte to its answer in one thread.
+
+Django's own handler goes back to the event loop between the middleware and the view, and starts a thread for each request: with views that
+are all plain functions this costs more than a small answer itself. Here the loop receives and sends, and everything in between is one call
+in a thread that is kept for the next request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import django
+from asgiref.sync import ThreadSensitiveContext, sync_to_async
+from django.conf import settings
+from django.core import signals
+from django.core.exceptions import RequestAborted
+from django.core.handlers.asgi import ASGIHandler, get_script_prefix
+from django.db import close_old_connections
+from django.http import HttpResponse, StreamingHttpResponse
+from django.urls import set_script_prefix
+
+
+class ThreadedHandler(ASGIHandler):
+    """As `ASGIHandler`; at most `WEB_THREADS` requests are worked on at once, the others wait."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.load_middleware(is_async=False)
+        threads = ThreadPoolExecutor(settings.WEB_THREADS, "web")
+        self._respond_in_thread = sync_to_async(self._respond, thread_sensitive=False, executor=threads)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        try:
+            body = await self.read_body(receive)
+        except RequestAborted:
+            return
+        with body:
+            response = await self._respond_in_thread(scope, body)
+            if isinstance(response, StreamingHttpResponse):
+                await self._stream(response, receive, send)
+            else:
+                await self.send_response(response, send)
+
+    def _respond(self, scope: Any, body: Any) -> Any:
+        """The answer; one that streams is only begun, and closed by whoever sends it."""
+        set_script_prefix(get_script_prefix(scope))
+        signals.request_started.send(sender=self.__class__, scope=scope)
+        request, refusal = self.create_request(scope, body)
+        response: Any = refusal if request is None else self.get_response(request)
+        response._handler_class = self.__class__
+        if not response.streaming:
+            response.close()
+        elif not response.is_async:
+            return _whole(response)
+        else:
+            close_old_connections()  # its rows are read in another thread
+        return response
+
+    async def _stream(self, response: StreamingHttpResponse, receive: Any, send: Any) -> None:
+        """Until its end, or until nobody listens any more."""
+        async with ThreadSensitiveContext():
+            sending = asyncio.create_task(self.send_response(response, send))
+            leaving = asyncio.create_task(receive())
+            await asyncio.wait([sending, leaving], return_when=asyncio.FIRST_COMPLETED)
+            leaving.cancel()
+            sending.cancel()  # does nothing to one that has ended
+            with contextlib.suppress(asyncio.CancelledError):
+                await sending
+            await sync_to_async(response.close)()
+
+
+def _whole(response: StreamingHttpResponse) -> HttpResponse:
+    """A file, read: files are few and small here, and the event loop must not read them."""
+    whole = HttpResponse(b"".join(response), status=response.status_code, headers=dict(response.headers))
+    whole.cookies = response.cookies
+    response.close()
+    return whole
+
+
+def http_application() -> ThreadedHandler:
+    django.setup(set_prefix=False)
+    return ThreadedHandler()
