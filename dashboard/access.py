@@ -10,6 +10,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
+from django.urls import reverse
 
 from scheduler.domain.access import Access, Forbidden, OutOfSight, Permission
 from scheduler.domain.queues import ROOT
@@ -65,6 +66,15 @@ def page(view: View) -> View:
 def see(request: HttpRequest, queue: str) -> None:
     """Raises `OutOfSight` where the reader may not know of the queue."""
     access(request).require(Permission.VIEW, queue)
+
+
+def other_job(request: HttpRequest, key: str, queue: str) -> dict[str, str] | None:
+    """Somebody else's job, "namespace/name", as far as the reader may know of it; None where there is none."""
+    if not key:
+        return None
+    namespace, _, name = key.partition("/")
+    seen = bool(name) and access(request).may(Permission.VIEW, queue)
+    return {"key": key, "url": reverse("job", args=[namespace, name]), "queue": queue} if seen else {"key": "", "url": "", "queue": ""}
 
 
 def no_such_queue(request: HttpRequest, name: str) -> HttpResponse:

@@ -88,7 +88,7 @@ def _words(cell: Cell, resource: str, allocated: int | None, deserved: int) -> s
     if room < 3:
         return ""
     name = cell.row.name if len(cell.row.name) <= room else cell.row.name[: room - 1] + "…"
-    figures = f"{'unknown' if allocated is None else shown(resource, allocated)} of {shown(resource, deserved)} deserved"
+    figures = f"{'unknown' if allocated is None else shown(resource, allocated)} of {with_unit(resource, deserved)} deserved"
     second = (
         f'<text class="figures" x="{cell.x + 8:.1f}" y="{cell.level * LEVEL + 40}">{escape(figures)}</text>' if len(figures) <= room else ""
     )

@@ -52,7 +52,7 @@ def _is_idle(line: Mapping[str, Any]) -> bool:
 
 
 def _loan_words(resource: str, row: Mapping[str, Any], loans: Iterable[Loan]) -> str:
-    """ "lending 76 to batch (52), archive (24)"; "borrowing 18 from team-a (12), root (6)": what is no sibling's is the parent's."""
+    """ "lending 76 to batch (52), archive (24)"; "borrowing 18 from team-a": what is no sibling's is the parent's."""
     lent = [(loan.borrower, loan.amount) for loan in loans if loan.lender == row["name"]]
     borrowed = [(loan.lender or row["parent"], loan.amount) for loan in loans if loan.borrower == row["name"]]
     if lent:
@@ -62,6 +62,8 @@ def _loan_words(resource: str, row: Mapping[str, Any], loans: Iterable[Loan]) ->
 
 def _with_parts(resource: str, word: str, parts: list[tuple[str, int]]) -> str:
     whole = shown(resource, sum(amount for _, amount in parts))
+    if len(parts) == 1:
+        return f"{whole} {word} {parts[0][0]}"
     return f"{whole} {word} " + ", ".join(f"{name} ({shown(resource, amount)})" for name, amount in parts)
 
 

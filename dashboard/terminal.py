@@ -16,7 +16,7 @@ def copies(request: HttpRequest, cli: list[str], path: str, body: Mapping[str, A
     data = f' -H "Content-Type: application/json" -d {shlex.quote(json.dumps(body or {}))}' if method == "POST" else ""
     return {
         "cli": shlex.join(["vcctl", *cli]),
-        "curl": f'curl -X {method} -H "Authorization: Bearer $TOKEN"{data} {shlex.quote(url)}',
+        "curl": f'curl -X {method} -H "Authorization: Bearer $FUMAROLE_TOKEN"{data} {shlex.quote(url)}',
     }
 
 
@@ -30,7 +30,7 @@ def copies_of_manifest(request: HttpRequest, text: str, cli: list[str], path: st
     """For what is sent as a document: it goes to the command's standard input."""
     document = f" <<'END'\n{text.rstrip()}\nEND"
     url = request.build_absolute_uri(f"/api/v1/{path}")
-    headers = '-H "Authorization: Bearer $TOKEN" -H "Content-Type: application/yaml"'
+    headers = '-H "Authorization: Bearer $FUMAROLE_TOKEN" -H "Content-Type: application/yaml"'
     return {
         "cli": f"{shlex.join(['vcctl', *cli])}{document}",
         "curl": f"curl -X {method} {headers} --data-binary @- {shlex.quote(url)}{document}",

@@ -19,7 +19,7 @@ from dashboard.exports import all_rows, as_csv, as_json_list, streamed
 from scheduler.domain.access import Forbidden, Permission
 from scheduler.domain.queues import ROOT
 from scheduler.models import AuditEntry
-from scheduler.selectors.events import EVENT_KINDS, audit_for, event_page, events_for, page_by_number
+from scheduler.selectors.events import EVENT_KINDS, audit_for, event_page, events_for, only_changes, page_by_number
 
 Context = dict[str, Any]
 _EVENT_FILTERS = ("kind", "type", "queue", "reason", "q")
@@ -36,19 +36,15 @@ def activity(request: HttpRequest) -> HttpResponse:
     filters = _given(request, _EVENT_FILTERS)
     feed = event_page(events_for(access(request).visible, filters), request.GET.get("before", ""))
     context = {
-        "events": [{"row": event, "url": _place(event)} for event in feed.rows],
+        "events": [{"row": event} for event in feed.rows],
         "filters": filters,
         "kinds": EVENT_KINDS,
+        "only_changes": only_changes(filters),
         "older": urlencode({**filters, "before": feed.older}) if feed.older else "",
         "is_first": not request.GET.get("before"),
         "may_audit": _audited(request) != frozenset(),
     }
     return render(request, "activity/list.html", context)
-
-
-def _place(event: Any) -> Context:
-    """Which page an event is about: its kind and the parts of its address."""
-    return {"kind": event.kind, "namespace": event.namespace, "name": event.name}
 
 
 # The audit log

@@ -15,7 +15,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
-from dashboard.access import access, page
+from dashboard.access import access, other_job, page
 from dashboard.gang_grid import gang_grid, gang_sentence
 from dashboard.job_rows import VERBS, Verb, amounts_text, may_command, obstacle, present_job
 from dashboard.reason_card import MaySee, reason_card
@@ -157,18 +157,8 @@ def _listed(names: Any) -> list[str]:
 
 def _timeline(request: HttpRequest, gang: PodGroup) -> Context:
     timeline = timeline_of(gang)
-    may_see = partial(access(request).may, Permission.VIEW)
-    steps = [{"span": span, "step": step, "whom": _other(step.whom, step.queue, may_see)} for span, step in timeline.entries]
+    steps = [{"span": span, "step": step, "whom": other_job(request, step.whom, step.queue)} for span, step in timeline.entries]
     return {"steps": steps, "now": timeline.now}
-
-
-def _other(key: str, queue: str, may_see: MaySee) -> Context | None:
-    """Another job, as far as the reader may know of it."""
-    if not key:
-        return None
-    namespace, _, name = key.partition("/")
-    seen = may_see(queue)
-    return {"key": key, "url": reverse("job", args=[namespace, name]), "queue": queue} if seen and name else {"key": "", "queue": ""}
 
 
 def _events(_: HttpRequest, gang: PodGroup) -> Context:
@@ -179,8 +169,8 @@ def _evictions(request: HttpRequest, gang: PodGroup) -> Context:
     may_see = partial(access(request).may, Permission.VIEW)
     suffered, caused = evictions_of(gang)
     return {
-        "suffered": [_eviction(row, _other(row.beneficiary, row.beneficiary_queue, may_see), may_see) for row in suffered],
-        "caused": [_eviction(row, _other(row.podgroup_name, row.queue_name, may_see), may_see) for row in caused],
+        "suffered": [_eviction(row, other_job(request, row.beneficiary, row.beneficiary_queue), may_see) for row in suffered],
+        "caused": [_eviction(row, other_job(request, row.podgroup_name, row.queue_name), may_see) for row in caused],
     }
 
 

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from dashboard.access import access, page
+from dashboard.access import access, other_job, page
 from dashboard.amounts import short_name
 from dashboard.gaps import starved
 from dashboard.health import CHECKS, outcome
@@ -38,7 +38,9 @@ def overview(request: HttpRequest) -> HttpResponse:
         "reasons": waiting_by_reason(seen),
         "sessions": sessions,
         "spark": spark(sessions),
-        "evictions": questions.recent_evictions(seen),
+        "evictions": [
+            {**row, "whom": other_job(request, row["beneficiary"], row["beneficiary_queue"])} for row in questions.recent_evictions(seen)
+        ],
         "evictions_24h": questions.evictions_since(since, seen),
         "failures": questions.recent_failures(seen),
         "failures_24h": questions.failures_since(since, seen),

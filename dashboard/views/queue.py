@@ -135,7 +135,8 @@ def _history(scene: Scene) -> Context:
     period = scene.request.GET.get("period") if scene.request.GET.get("period") in SPANS else "1h"
     resources = page_resources(scene.board)
     chosen = chosen_resource(scene.request.GET.get("resource", ""), resources)
-    return {"period": period, "periods": list(SPANS), "chart_resource": chosen or (resources or [""])[0]}
+    drawn = chosen or (resources or [""])[0]
+    return {"period": period, "periods": list(SPANS), "chart_resource": drawn, "chart_title": short_name(drawn)}
 
 
 def _activity(scene: Scene) -> Context:

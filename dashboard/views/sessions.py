@@ -10,12 +10,12 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dashboard.access import access, page
+from dashboard.access import access, other_job, page
 from dashboard.terminal import copies
 from dashboard.views.common import actor, wants_fragment
 from scheduler.domain.access import Forbidden, Permission
 from scheduler.domain.queues import ROOT
-from scheduler.models import ClusterState, SchedulingSession
+from scheduler.models import ClusterState, Eviction, SchedulingSession
 from scheduler.selectors.events import decisions_of, durations, kept_sessions, page_by_number, session_numbered, sessions_for, victims_of
 from scheduler.services.replays import NotKept, keep_next_sessions, scenario_text
 from scheduler.services.scheduling import pause_scheduling, resume_scheduling, set_period
@@ -55,6 +55,7 @@ def sessions(request: HttpRequest) -> HttpResponse:
         "older": urlencode({name: value for name, value in (("only", only), ("before", feed.older)) if value}) if feed.older else "",
         "is_first": not before,
         "may_operate": access(request).may(Permission.OPERATE, ROOT),
+        "may_save": access(request).sees_everything,
         "is_cluster_admin": access(request).is_cluster_admin,
     }
     return render(request, "sessions/list.html", context)
@@ -129,10 +130,20 @@ def session(request: HttpRequest, number: int) -> HttpResponse:
         "all_parts": _all_parts(found),
         "counts": {title: found.counts[key] for key, title in COUNTS.items() if found.counts.get(key)},
         "decisions": decisions_of(found, seen),
-        "victims": victims_of(found, seen),
+        "victims": [_victim(request, row) for row in victims_of(found, seen)],
         "may_save": access(request).sees_everything,
     }
     return render(request, "sessions/session.html", context)
+
+
+def _victim(request: HttpRequest, eviction: Eviction) -> Context:
+    """For whom and at which level only as far as the reader may see."""
+    level = eviction.common_ancestor
+    return {
+        "row": eviction,
+        "whom": other_job(request, eviction.beneficiary, eviction.beneficiary_queue),
+        "level": level if level and access(request).may(Permission.VIEW, level) else "",
+    }
 
 
 @require_safe

@@ -15,6 +15,7 @@ from scheduler.models import AuditEntry, Decision, Event, Eviction, SavedScenari
 PAGE = 50
 EVENT_KINDS = ("Queue", "Job", "PodGroup", "Pod", "Node", "Cluster")
 EVERYTHING = "all"  # as a kind: pods too
+WAITING_REASONS = ("Unschedulable", "FailedScheduling")  # said anew in each session of all that waits: a feed of changes leaves them out
 _OF_NO_QUEUE = ("Node", "Cluster")
 _CHATTY = ("Job", "PodGroup", "Pod")  # so many that walking back in time finds a page sooner than sorting all that the index on kind gives
 
@@ -35,8 +36,8 @@ def events_for(visible: Collection[str] | None, filters: Mapping[str, str]) -> Q
     found = Event.objects.order_by("-last_at", "-pk").alias(kind_walked=Concat("kind", Value("")))
     if visible is not None:
         found = found.filter(Q(queue_name__in=visible) | Q(kind__in=_OF_NO_QUEUE, queue_name=""))
-    if not filters.get("kind") and not filters.get("q") and not filters.get("reason"):
-        found = found.exclude(kind="Pod")  # each pod that waits says so in each session: they would be all there is to see
+    if only_changes(filters):
+        found = found.exclude(kind="Pod").exclude(reason__in=WAITING_REASONS)  # they would be all there is to see
     kind = filters.get("kind", "").removeprefix(EVERYTHING)
     plain = {
         "kind_walked" if kind in _CHATTY else "kind": kind,
@@ -49,6 +50,11 @@ def events_for(visible: Collection[str] | None, filters: Mapping[str, str]) -> Q
     if filters.get("q"):
         found = found.filter(Q(name__contains=filters["q"]) | Q(message__contains=filters["q"]))
     return found
+
+
+def only_changes(filters: Mapping[str, str]) -> bool:
+    """Whether pods, and what each session says of what waits, are left out: they were not asked for."""
+    return not any(filters.get(name) for name in ("kind", "q", "reason", "type"))
 
 
 def event_page(found: QuerySet[Event], before: str = "") -> Feed:

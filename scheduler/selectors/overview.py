@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Count, Max, QuerySet
 from django.utils import timezone
 
 from scheduler.models import ClusterState, Eviction, Job, Node, PodGroup, SchedulingSession
 from scheduler.selectors.queue_page import WAITING, GangRow, with_members
 
 Names = Collection[str] | None  # the queues that the reader may see; None for all
+_LATELY = 5000  # so many evicted pods are looked at for the last gangs: their record may be long
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +45,12 @@ def last_sessions(limit: int = 40) -> list[SchedulingSession]:
     return list(SchedulingSession.objects.exclude(state=SchedulingSession.RUNNING)[:limit])
 
 
-def recent_evictions(queues: Names, limit: int = 6) -> list[Eviction]:
-    return list(_of(Eviction.objects.order_by("-id"), queues, "queue_name")[:limit])
+def recent_evictions(queues: Names, limit: int = 6) -> list[dict[str, Any]]:
+    """The gangs that lost pods last, one line a gang, session and beneficiary, with the number of `pods` and the moment `at`."""
+    newest = Eviction.objects.aggregate(newest=Max("id"))["newest"] or 0
+    lately = _of(Eviction.objects.filter(id__gt=newest - _LATELY), queues, "queue_name")
+    gangs = lately.order_by().values("session_number", "podgroup_name", "queue_name", "beneficiary", "beneficiary_queue", "action")
+    return list(gangs.annotate(pods=Count("id"), at=Max("created_at"), last=Max("id")).order_by("-last")[:limit])
 
 
 def evictions_since(since: datetime, queues: Names) -> int:

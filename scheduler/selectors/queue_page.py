@@ -14,6 +14,7 @@ from django.utils import timezone
 from scheduler.domain.lifecycle import QueueCommand, derive, obstacles
 from scheduler.domain.resources import NOTHING, Resources
 from scheduler.models import Command, Event, Pod, PodGroup, Queue
+from scheduler.selectors.events import WAITING_REASONS
 from scheduler.selectors.facts import live_podgroups, queue_tree
 
 WAITING = ("Pending", "Inqueue")
@@ -163,9 +164,9 @@ def command_obstacles(name: str) -> dict[QueueCommand, str]:
 
 
 def queue_activity(queues: Collection[str], limit: int = 100) -> list[dict[str, Any]]:
-    """Commands and events of these queues, newest first, in one list."""
+    """Commands and events of these queues, newest first, in one list; why jobs wait stands with the jobs."""
     commands = Command.objects.filter(target_kind="Queue", target_name__in=queues)[:limit]
-    events = Event.objects.filter(queue_name__in=queues)[:limit]
+    events = Event.objects.filter(queue_name__in=queues).exclude(reason__in=WAITING_REASONS)[:limit]
     entries = [_command_entry(command) for command in commands] + [_event_entry(event) for event in events]
     return sorted(entries, key=lambda entry: entry["at"], reverse=True)[:limit]
 
@@ -174,7 +175,9 @@ def _command_entry(command: Command) -> dict[str, Any]:
     return {
         "at": command.executed_at or command.created_at,
         "what": command.action,
-        "object": command.target_name,
+        "kind": "Queue",
+        "namespace": "",
+        "name": command.target_name,
         "who": command.actor,
         "door": command.door,
         "result": command.result,
@@ -189,7 +192,9 @@ def _event_entry(event: Event) -> dict[str, Any]:
     return {
         "at": event.last_at,
         "what": event.reason,
-        "object": f"{event.namespace}/{event.name}" if event.namespace else event.name,
+        "kind": event.kind,
+        "namespace": event.namespace,
+        "name": event.name,
         "who": "",
         "door": "",
         "result": "",

@@ -2,10 +2,12 @@
 
 import uPlot from "../vendor/uplot/uPlot.esm.js";
 
+import { axis, clock, colour, newestInLegend } from "./charts.js";
+
 const holder = document.querySelector("[data-durations]");
-const value = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const LONGEST_PAUSE_SECONDS = 30;
-const COLOURS = ["--run", "--wait", "--accent", "--starting", "--ok"];
+const COLOURS = ["--run", "--wait", "--accent", "--ok", "--starting"];
+const WITH_SECONDS = { hour: "2-digit", minute: "2-digit", second: "2-digit" };
 
 /** Each part on top of those before it, so that the uppermost line is the whole. */
 function stacked(parts) {
@@ -33,22 +35,24 @@ function withGaps(data) {
 }
 
 function draw(data) {
-  const axis = { stroke: value("--ink-muted"), grid: { stroke: value("--line"), width: 1 }, ticks: { stroke: value("--line") } };
   const sums = stacked(data.parts).reverse(); // the largest first: the smaller ones are painted over it
   const parts = [...data.parts].reverse();
   const series = parts.map(({ title, ms }, place) => {
-    const colour = value(COLOURS[(data.parts.length - 1 - place) % COLOURS.length]);
-    return { label: title, stroke: colour, width: 1, fill: `color-mix(in srgb, ${colour} 65%, ${value("--surface")})`, points: { show: false }, value: (_, __, ___, at) => (ms[at] == null ? "–" : `${ms[at].toFixed(1)} ms`) };
+    const stroke = colour(COLOURS[(data.parts.length - 1 - place) % COLOURS.length]);
+    return { label: title, stroke, width: 1, fill: `color-mix(in srgb, ${stroke} 65%, ${colour("--surface")})`, points: { show: false }, value: (_, __, ___, at) => (ms[at] == null ? "–" : `${ms[at].toFixed(1)} ms`) };
   });
   const options = {
     width: holder.clientWidth,
     height: 220,
     scales: { y: { range: (_, __, most) => [0, most * 1.1 || 1] } },
-    axes: [axis, { ...axis, size: 58, label: "ms", labelSize: 18 }],
-    series: [{ value: (_, __, ___, at) => (data.numbers[at] == null ? "" : `session ${data.numbers[at]}`), label: "" }, ...series],
+    axes: [{ ...axis(), space: 80, values: (_, times) => times.map((at) => clock(at, WITH_SECONDS)) }, { ...axis(), size: 58, label: "ms", labelSize: 18 }],
+    series: [{ value: (_, __, ___, at) => (data.numbers[at] == null ? "–" : String(data.numbers[at])), label: "Session" }, ...series],
+    hooks: { setLegend: [newestInLegend] },
   };
   holder.replaceChildren();
-  return new uPlot(options, [data.times, ...sums], holder);
+  const plot = new uPlot(options, [data.times, ...sums], holder);
+  newestInLegend(plot);
+  return plot;
 }
 
 export async function drawDurations() {

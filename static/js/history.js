@@ -2,11 +2,12 @@
 
 import uPlot from "../vendor/uplot/uPlot.esm.js";
 
+import { axis, clock, colour, newestInLegend } from "./charts.js";
 import { CLOCK } from "./times.js";
 
 const holder = document.getElementById("history");
-const value = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const BAND = 10;
+const STRIP = 0.05; // of the highest value: room below zero for the band, so that it hides no line
 
 const LINES = [
   ["allocated", "Allocated", "--bar-use", { width: 2, fill: true }],
@@ -18,11 +19,12 @@ const LINES = [
 
 const COLOURS = { Open: "--open", Closing: "--closing", Closed: "--closed", Suspended: "--suspended", Unknown: "--unknown" };
 
-function clock(at, span) {
-  const when = new Date(at * 1000);
-  const time = when.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", ...CLOCK });
-  return span > 90_000 ? `${when.toLocaleDateString([], { day: "numeric", month: "short", timeZone: CLOCK.timeZone })} ${time}` : time;
+function moment(at, span) {
+  const day = new Date(at * 1000).toLocaleDateString([], { day: "numeric", month: "short", timeZone: CLOCK.timeZone });
+  return span > 90_000 ? `${day} ${clock(at)}` : clock(at);
 }
+
+const amount = (number, unit) => (number == null ? "–" : `${Number(number.toFixed(2)).toLocaleString([])} ${unit}`);
 
 function bands(states) {
   return (plot) => {
@@ -33,10 +35,10 @@ function bands(states) {
       const from = Math.max(bbox.left, plot.valToPos(start, "x", true));
       const to = Math.min(right, plot.valToPos(end, "x", true));
       if (to <= from) continue;
-      ctx.fillStyle = value(COLOURS[state] || "--closed");
+      ctx.fillStyle = colour(COLOURS[state] || "--closed");
       ctx.fillRect(from, bbox.top + bbox.height - BAND, to - from, BAND);
       if (state !== "Suspended") continue;
-      ctx.strokeStyle = value("--surface");
+      ctx.strokeStyle = colour("--surface");
       for (let x = from; x < to; x += 8) line(ctx, x, bbox.top + bbox.height, Math.min(to, x + BAND), bbox.top + bbox.height - BAND);
     }
     ctx.restore();
@@ -47,7 +49,7 @@ function markers(marks) {
   return (plot) => {
     const { ctx, bbox } = plot;
     ctx.save();
-    ctx.strokeStyle = value("--accent");
+    ctx.strokeStyle = colour("--accent");
     ctx.setLineDash([3, 3]);
     for (const { at } of marks) {
       const x = plot.valToPos(at, "x", true);
@@ -65,23 +67,38 @@ function line(ctx, x1, y1, x2, y2) {
 }
 
 function draw(data) {
-  const axis = { stroke: value("--ink-muted"), grid: { stroke: value("--line"), width: 1 }, ticks: { stroke: value("--line") } };
+  const span = data.end - data.start;
   const options = {
     width: holder.clientWidth - 24,
     height: 320,
-    scales: { x: { min: data.start, max: data.end }, y: { range: (_, __, most) => [0, most * 1.1 || 1] } },
-    axes: [{ ...axis, values: (_, times) => times.map((at) => clock(at, data.end - data.start)) }, { ...axis, size: 64, label: data.unit, labelSize: 18 }],
-    series: [{}, ...LINES.map(([key, label, colour, style]) => series(key, label, value(colour), style))],
-    hooks: { draw: [bands(data.states), markers(data.markers)] },
+    scales: { x: { min: data.start, max: data.end }, y: { range: (_, __, most) => [-(most * STRIP || STRIP), most * 1.1 || 1] } },
+    axes: [{ ...axis(), values: (_, times) => times.map((at) => moment(at, span)) }, { ...axis(), size: 64, label: data.unit, labelSize: 18 }],
+    series: [{ label: "At", value: (_, at) => (at == null ? "–" : moment(at, span)) }, ...LINES.map((line) => series(line, data.unit))],
+    hooks: { draw: [bands(data.states), markers(data.markers)], setLegend: [newestInLegend] },
   };
   holder.replaceChildren();
   const plot = new uPlot(options, [data.times, ...LINES.map(([key]) => data[key])], holder);
-  holder.append(keys(data));
+  newestInLegend(plot);
+  holder.append(strip(data.states), keys(data));
   return plot;
 }
 
-function series(key, label, colour, { width, dash, fill }) {
-  return { label, stroke: colour, width, dash, fill: fill ? `color-mix(in srgb, ${colour} ${key === "pending" ? 18 : 12}%, transparent)` : undefined, points: { show: false } };
+function series([key, label, name, { width, dash, fill }], unit) {
+  const stroke = colour(name);
+  const area = fill ? `color-mix(in srgb, ${stroke} ${key === "pending" ? 18 : 12}%, transparent)` : undefined;
+  return { label, stroke, width, dash, fill: area, points: { show: false }, value: (_, number) => amount(number, unit) };
+}
+
+/** Which states the strip below the lines shows. */
+function strip(states) {
+  const words = Object.assign(document.createElement("p"), { className: "quiet band-key", textContent: "The strip below the lines is the state: " });
+  for (const state of new Set(states.map((band) => band.state))) {
+    const badge = Object.assign(document.createElement("span"), { className: "state", textContent: state });
+    badge.dataset.state = state;
+    words.append(badge, " ");
+  }
+  words.hidden = !states.length;
+  return words;
 }
 
 function keys(data) {

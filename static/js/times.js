@@ -1,7 +1,7 @@
 // Times in the reader's own zone, the exact one on hover; "38 min" counts on while the page is open.
 
 const timeZone = document.documentElement.dataset.timeZone || undefined; // as set on the account page, else the browser's own
-export const CLOCK = { hour12: false, timeZone };
+export const CLOCK = { hourCycle: "h23", timeZone }; // not hour12: that makes midnight 24:00 in some languages
 const STEPS = [[86_400, "d"], [3600, "h"], [60, "min"]];
 
 function inWords(seconds) {

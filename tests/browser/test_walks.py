@@ -110,7 +110,7 @@ def _make_account(page: Page, name: str) -> None:
     page.get_by_role("link", name="New account").click()
     page.get_by_label("Name", exact=True).fill(name)
     page.get_by_label("First password").fill(NEW_PASSWORD)
-    page.get_by_role("button", name="Make the account").click()
+    page.get_by_role("button", name="Create account").click()
     return None
 
 
@@ -241,7 +241,7 @@ def _use_a_token(page: Page, site: Running) -> None:
     page.goto("/account/")
     page.get_by_label("A new one, for").fill("laptop")
     page.get_by_label("and submit jobs, and stop your own").check()
-    page.get_by_role("button", name="Make a token").click()
+    page.get_by_role("button", name="Create token").click()
     token = re.search(r"fum_\S+", page.locator("#new-token").inner_text())
     assert token is not None
     environment = {**clean_environment(site.var, site.port), "VCCTL_SERVER": site.address, "VCCTL_TOKEN": token[0]}

@@ -296,7 +296,7 @@ class TestAccounts:
     def test_a_token_is_shown_once(self, signed_in: Opens):
         page = signed_in("/account/", "vera")
         page.get_by_label("A new one, for").fill("notebook")
-        page.get_by_role("button", name="Make a token").click()
+        page.get_by_role("button", name="Create token").click()
         expect(page.locator("#new-token")).to_contain_text("fum_")
 
         page.goto("/account/")
@@ -319,7 +319,7 @@ class TestAccounts:
     def test_the_time_zone_counts_on_every_page(self, signed_in: Opens):
         page = signed_in("/account/", "sam", timezone_id="Europe/Berlin")
         page.get_by_label("Time zone").select_option("Pacific/Kiritimati")
-        page.locator("form", has=page.get_by_label("Time zone")).get_by_role("button", name="Keep").click()
+        page.locator("form", has=page.get_by_label("Time zone")).get_by_role("button", name="Save").click()
         page.goto("/sessions/")
 
         hours = page.evaluate("() => { const t = document.querySelector('time[data-moment]'); return [t.textContent, t.dateTime]; }")

@@ -258,7 +258,7 @@ class TestResources:
 
         words = {name: resource_lines(board, rows[name], GPU)["lines"][0]["loans"] for name in ("vision", "language", "serving")}
 
-        assert words == {"vision": "lending 10 to language (10)", "language": "borrowing 10 from vision (10)", "serving": ""}
+        assert words == {"vision": "lending 10 to language", "language": "borrowing 10 from vision", "serving": ""}
 
     def test_with_many_resources_what_a_queue_has_nothing_of_is_folded_away(self):
         licences = {f"example.com/licence-{number}": 5 for number in range(9)}

@@ -68,3 +68,29 @@ def test_pods_have_their_own_place_in_the_feed():
     assert "Pod" not in {event["row"].kind for event in without}
     assert "Pod" in {event["row"].kind for event in everything}
     assert {event["row"].kind for event in only} == {"Pod"}
+
+
+def test_why_jobs_wait_is_no_news_unless_asked_for():
+    admin = signed_in("admin")
+
+    changes, everything, asked = (
+        admin.get("/activity/", given).context["events"] for given in ({}, {"kind": "all"}, {"reason": "Unschedulable"})
+    )
+    of_queue = admin.get("/queues/vision/activity/").context["entries"]
+
+    assert "Unschedulable" not in {event["row"].reason for event in changes}
+    assert "Unschedulable" in {event["row"].reason for event in everything}
+    assert {event["row"].reason for event in asked} == {"Unschedulable"}
+    assert of_queue
+    assert "Unschedulable" not in {entry["what"] for entry in of_queue}
+
+
+def test_what_a_record_is_about_is_a_link():
+    signed_in("sam").post("/jobs/default/train-1/suspend/", {"reason": "a test"})
+    signed_in("admin").post("/nodes/n1/cordon/", {"reason": "dust"})
+
+    record, feed = text(signed_in("admin").get("/audit/")), text(signed_in("admin").get("/queues/vision/activity/"))
+
+    assert 'href="/jobs/default/train-1/"' in record
+    assert 'href="/nodes/n1/"' in record
+    assert 'href="/jobs/default/train-1/"' in feed

@@ -1,0 +1,56 @@
+"""The overview: what it sums up, and that it tells nobody of what he may not see."""
+
+from __future__ import annotations
+
+import pytest
+from django.utils import timezone
+
+from scheduler.models import Eviction, SchedulingSession
+from tests.dashboard.work import signed_in, small_cluster, text
+
+pytestmark = [pytest.mark.django_db]
+
+
+@pytest.fixture(autouse=True)
+def cluster() -> None:
+    small_cluster()
+
+
+def evicted(gang: str, queue: str, beneficiary: str, beneficiary_queue: str, pods: int = 1) -> SchedulingSession:
+    session = SchedulingSession.objects.first()
+    assert session is not None
+    for number in range(pods):
+        Eviction.objects.create(
+            session=session, session_number=session.number, pod_name=f"{gang}-{number}", podgroup_name=gang, queue_name=queue,
+            beneficiary=beneficiary, beneficiary_queue=beneficiary_queue, action="reclaim", common_ancestor="root", created_at=timezone.now(),
+        )  # fmt: skip
+    return session
+
+
+def test_evictions_of_one_gang_for_one_job_are_one_line():
+    evicted("default/train-1", "vision", "default/nightly", "batch", pods=8)
+    evicted("default/label", "language", "default/nightly", "batch")
+
+    page = signed_in("admin").get("/")
+
+    assert [(gang["podgroup_name"], gang["pods"]) for gang in page.context["evictions"]] == [("default/label", 1), ("default/train-1", 8)]
+    assert "8 pods of" in text(page)
+    assert 'href="/jobs/default/nightly/"' in text(page)
+
+
+def test_who_may_not_see_the_beneficiary_is_not_told_its_name():
+    session = evicted("default/train-1", "vision", "default/nightly", "batch")
+
+    overview, of_session = (text(signed_in("vera").get(path)) for path in ("/", f"/sessions/{session.number}/"))
+
+    assert "default/train-1" in overview
+    for page in (overview, of_session):
+        assert "nightly" not in page
+        assert "a job in a queue that you may not see" in page
+
+
+def test_only_who_sees_everything_is_offered_a_session_as_a_file():
+    pages = {who: text(signed_in(who).get("/sessions/")) for who in ("admin", "vera")}
+
+    assert "/scenario.json" in pages["admin"]
+    assert "/scenario.json" not in pages["vera"]
