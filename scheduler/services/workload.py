@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Count
 
 from scheduler.admission.violations import Rejected
 from scheduler.domain.jobs import JobAction, NotPossible
@@ -88,11 +90,11 @@ def continue_stream() -> int:
         due = _due(stream, state.clock)
         if stream:
             SimulatedCluster.objects.filter(pk=1).update(workload={} if _is_over(stream, state.clock) else stream)
-    return submit_numbers(stream["mix"], due, seed=stream["seed"], targets=_targets(stream)) if due else 0
+    return _submit_where_few_wait(stream, due) if due else 0
 
 
 def _due(stream: dict[str, Any], clock: float) -> list[int]:
-    """Numbers of the jobs whose time has come. While enough wait already, they are passed over: a demo must not drown."""
+    """Numbers of the jobs whose time has come."""
     if not stream or stream.get("mix") not in MIXES:
         return []
     mix = MIXES[stream["mix"]]
@@ -102,7 +104,7 @@ def _due(stream: dict[str, Any], clock: float) -> list[int]:
         due.append(stream["number"])
         stream["number"] += 1
         stream["next_at"] += pause_before(mix, stream["rate"], stream["seed"], stream["number"])
-    return due if due and _waiting() < stream["most_waiting"] else []
+    return due
 
 
 def _is_over(stream: dict[str, Any], moment: float) -> bool:
@@ -110,8 +112,25 @@ def _is_over(stream: dict[str, Any], moment: float) -> bool:
     return (last_number is not None and stream["number"] >= last_number) or (last_at is not None and moment > last_at)
 
 
-def _waiting() -> int:
-    return PodGroup.objects.filter(phase__in=("Pending", "Inqueue")).count()
+def _submit_where_few_wait(stream: dict[str, Any], due: Sequence[int]) -> int:
+    """A demo must not drown: jobs for a queue are passed over while its share of `most_waiting` waits there; the others' go on."""
+    targets = _targets(stream)
+    share = max(1, stream["most_waiting"] // max(1, len(targets)))
+    waiting = _waiting()
+    submitted = 0
+    for number in due:
+        job = draw_job(MIXES[stream["mix"]], targets, stream["seed"], number)
+        queue = job.manifest["spec"]["queue"]
+        if waiting[queue] < share:
+            waiting[queue] += 1
+            submitted += _submit(job.user, job.manifest)
+    return submitted
+
+
+def _waiting() -> Counter[str]:
+    """By queue."""
+    gangs = PodGroup.objects.filter(phase__in=("Pending", "Inqueue")).order_by().values_list("queue__name")
+    return Counter(dict(gangs.annotate(number=Count("id"))))
 
 
 def _give_up_hopeless(seed: int) -> None:

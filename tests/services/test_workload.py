@@ -103,11 +103,24 @@ def test_a_stream_ends_after_its_duration():
 
 
 def test_jobs_are_passed_over_while_enough_wait():
-    start_stream(Stream("many-tiny-jobs", most_waiting=5))
+    start_stream(Stream("many-tiny-jobs", most_waiting=5, targets=[Target("default")]))
     for _ in range(10):
         let_pass(10)
 
-    assert Job.objects.count() <= 5 + 100
+    assert Job.objects.count() == 5
+
+
+def test_a_full_queue_does_not_keep_jobs_from_the_others():
+    queue("full")
+    queue("idle")
+    for number in range(4):
+        job(f"waits-{number}", "full")
+    start_stream(Stream("many-tiny-jobs", rate=1.0, most_waiting=6, targets=[Target("full"), Target("idle")]))
+
+    let_pass(60)
+
+    assert Job.objects.filter(queue__name="full").count() == 4
+    assert Job.objects.filter(queue__name="idle").count() == 3
 
 
 def test_the_command_starts_tells_and_stops():

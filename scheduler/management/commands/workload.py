@@ -37,7 +37,12 @@ class Command(BaseCommand):
         parser.add_argument("--count", type=int, help="so many jobs, then no more")
         parser.add_argument("--duration", type=float, metavar="SECONDS", help="for so many simulated seconds")
         parser.add_argument("--at-once", action="store_true", help="submit --count jobs now instead of letting them come")
-        parser.add_argument("--most-waiting", type=int, default=60, help="pass over jobs while so many gangs wait (default 60)")
+        parser.add_argument(
+            "--most-waiting",
+            type=int,
+            default=60,
+            help="so many gangs wait at most, each queue having its share; further jobs are passed over (default 60)",
+        )
         parser.add_argument("--stop", action="store_true", help="no more jobs")
         parser.add_argument("--speed", type=float, help="simulated seconds in a real one")
         parser.add_argument("--csv", metavar="FILE", help="jobs of a recorded load: submit, cpu, duration; tasks, memory, gpu, user, queue")
