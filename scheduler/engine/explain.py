@@ -205,12 +205,13 @@ def _short_finding(code: ReasonCode, short: Shortfall, is_cluster: bool) -> Find
     figures = _figures(short.resource, short.level, short.need, short.limit, short.used - short.lent, short.lent)
     free = max(0, short.limit - short.used + short.lent)
     lent = f", {amount(short.lent)} of them lent out or elastic" if short.lent else ""
-    where, held = ("the cluster", "promised to jobs let in before") if is_cluster else (short.level, "in use or let in")
-    message = (
-        f"Needs {quantity(short.resource, short.need)} at once; {where} has {amount(free)} free under its limit of {amount(short.limit)} "
-        f"({amount(short.used)} {held}{lent}). {amount(short.need - free)} short."
+    has = (
+        f"the cluster has {amount(free)} left to promise ({amount(short.limit)} free with what overcommit adds, "
+        f"{amount(short.used)} promised to jobs let in before)"
+        if is_cluster
+        else f"{short.level} has {amount(free)} free under its limit of {amount(short.limit)} ({amount(short.used)} in use or let in{lent})"
     )
-    return code, message, figures
+    return code, f"Needs {quantity(short.resource, short.need)} at once; {has}. {amount(short.need - free)} short.", figures
 
 
 def _waiting_for_quota(session: Session, job: Job) -> Finding | None:

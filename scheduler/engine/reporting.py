@@ -117,9 +117,8 @@ class Reporter:
         for job in sorted((session.job(row) for row in session.shed_jobs), key=lambda job: job.key):
             count = sum(len(operation.pods) for operation in session.evictions if operation.job is job and operation.action == "shed")
             queue = session.forest.names[job.queue]
-            text = (
-                f"{job.key} gave up {count} pods: it is short of its gang of {job.min_member}, and queue {queue} has all that it deserves"
-            )
+            pods = f"{count} {'pod' if count == 1 else 'pods'}"
+            text = f"{job.key} gave up {pods}: it is short of its gang of {job.min_member}, and queue {queue} has all that it deserves"
             self.result.events.append(Event("Warning", SHED_REASON, text, "podgroup", job.key))
             self.result.events.append(Event("Warning", SHED_REASON, text, "queue", queue))
 
@@ -145,10 +144,10 @@ class Reporter:
 
     def _job_error(self, job: Job, reason: Reason) -> str:
         counts = {"Pending": job.pending, "Pipelined": job.waiting, "Ready": job.ready}
-        summary = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()) if count)
+        summary = "".join(f"{count} {name}, " for name, count in sorted(counts.items()) if count)
         schedulable = max(0, min(job.pending, job.placeable - job.ready))
         pending = f"{job.pending - schedulable} Unschedulable" + (f", {schedulable} Schedulable" if schedulable else "")
-        state = f"pod group is not ready, {summary}, {job.min_member} minAvailable; Pending: {pending}"
+        state = f"pod group is not ready, {summary}{job.min_member} minAvailable; Pending: {pending}"
         return f"{state}. Origin reason is {self._origin(job, reason)}"
 
     def _origin(self, job: Job, reason: Reason) -> str:

@@ -166,6 +166,7 @@ _WORDS = (
     ("quota insufficient", "quota"),
     ("Room is being made", "others making room"),
     ("under its limit", "quota"),
+    ("left to promise", "a full cluster"),
     ("overused", "a full cluster"),
     ("nodes are unavailable", "a full cluster"),
     ("is suspended", "a suspended queue"),

@@ -224,7 +224,9 @@ def test_a_cluster_that_takes_in_no_more_jobs():
 
     outcome = run(cluster(nodes=[node("n1")], queues=[queue("default")], jobs=jobs), policy("enqueue", BASIC, ["overcommit"]))
 
-    assert reason(outcome, "new").code is ReasonCode.CLUSTER_BUSY
+    found = reason(outcome, "new")
+    words = "Needs 2 cpu at once; the cluster has 1600m left to promise (1600m free with what overcommit adds, 0 promised to jobs let in before). 400m short."
+    assert (found.code, found.message) == (ReasonCode.CLUSTER_BUSY, words)
     assert [event.message for event in outcome.events if event.kind == "Normal"] == ["resource in cluster is overused: overused cpu"]
 
 
