@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from scheduler.admission import known_fields
 from scheduler.admission.defaults import queue_defaults, with_defaults
-from scheduler.admission.shapes import Reader, shown
+from scheduler.admission.shapes import Reader, is_label, shown
 from scheduler.admission.violations import Notice, Violation
 from scheduler.domain.lifecycle import CLOSED_BY_PARENT, WISHES, wish_of_status
 from scheduler.domain.queues import ROOT, DequeueStrategy, QueueSpec, QueueState
@@ -75,12 +75,20 @@ def read_metadata(reader: Reader, manifest: Mapping[str, object]) -> Metadata:
     reader.unknown_fields(given, known_fields.METADATA, "metadata")
     return Metadata(
         name=reader.name(given.get("name"), "metadata.name"),
-        namespace=reader.name(given.get("namespace"), "metadata.namespace", required=False),
+        namespace=_read_namespace(reader, given.get("namespace")),
         uid=reader.text(given.get("uid"), "metadata.uid"),
         resource_version=reader.text(_as_text(given.get("resourceVersion")), "metadata.resourceVersion"),
         labels=reader.labels(given.get("labels"), "metadata.labels"),
         annotations=reader.texts(given.get("annotations"), "metadata.annotations"),
     )
+
+
+def _read_namespace(reader: Reader, value: object) -> str:
+    text = reader.text(value, "metadata.namespace", longest=1000)
+    if text and not is_label(text):
+        rule = "lower-case letters, digits and -, at most 63 characters"
+        reader.refuse("invalid_name", "metadata.namespace", f"metadata.namespace is {shown(text)}; a namespace's name has {rule}.")
+    return text
 
 
 def _as_text(value: object) -> object:

@@ -6,16 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from scheduler.admission import known_fields
-from scheduler.admission.shapes import Reader
+from scheduler.admission.placement import KEPT, read_affinity, read_toleration
+from scheduler.admission.shapes import Reader, shown
 from scheduler.domain.resources import NOTHING, Resources, total
 
-_TOLERATION_FIELDS = ("key", "operator", "value", "effect")
-_WHAT_BECOMES_OF_IT = "kept as it came, but nothing here looks at it"
+RUN_SECONDS = "fumarole.io/run-seconds"
+EXIT_CODE = "fumarole.io/exit-code"
+_LONGEST_RUN = 10 * 365 * 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
 class PodTemplate:
-    """`requests` is what all containers ask for together, without the one of `pods`. `raw` is the template as it came."""
+    """`requests` is what all containers ask for together, without the one of `pods`. `raw` is the template as it came.
+
+    `run_seconds` and `exit_code` tell a simulated cluster how long it runs and how it ends; None is up to the cluster.
+    """
 
     requests: Resources = NOTHING
     node_selector: Mapping[str, str] = field(default_factory=dict)
@@ -24,6 +29,8 @@ class PodTemplate:
     priority_class: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
+    run_seconds: float | None = None
+    exit_code: int = 0
     raw: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -34,38 +41,51 @@ def read_template(reader: Reader, value: object, path: str) -> PodTemplate:
     metadata = reader.mapping(template.get("metadata"), f"{here}metadata")
     spec = reader.mapping(template.get("spec"), f"{here}spec")
     at = f"{here}spec"
-    reader.unknown_fields(template, known_fields.TEMPLATE, path, _WHAT_BECOMES_OF_IT)
-    reader.unknown_fields(spec, known_fields.POD_SPEC, at, _WHAT_BECOMES_OF_IT)
+    reader.unknown_fields(template, known_fields.TEMPLATE, path, KEPT)
+    reader.unknown_fields(spec, known_fields.POD_SPEC, at, KEPT)
     if path:  # a pod's own is looked at with the other things that all objects have
-        reader.unknown_fields(metadata, known_fields.METADATA, f"{here}metadata", _WHAT_BECOMES_OF_IT)
+        reader.unknown_fields(metadata, known_fields.METADATA, f"{here}metadata", KEPT)
+    labels = reader.texts(metadata.get("labels"), f"{here}metadata.labels")
+    annotations = reader.texts(metadata.get("annotations"), f"{here}metadata.annotations")
+    marks = {**labels, **annotations}
     return PodTemplate(
         requests=_requests(reader, spec, at),
         node_selector=reader.texts(spec.get("nodeSelector"), f"{at}.nodeSelector"),
-        affinity=_affinity(reader, spec.get("affinity"), f"{at}.affinity"),
+        affinity=read_affinity(reader, spec.get("affinity"), f"{at}.affinity"),
         tolerations=tuple(
-            _toleration(reader, item, f"{at}.tolerations[{index}]") for index, item in _each(reader, spec, at, "tolerations")
+            read_toleration(reader, item, f"{at}.tolerations[{index}]") for index, item in _each(reader, spec, at, "tolerations")
         ),
         priority_class=reader.name(spec.get("priorityClassName"), f"{at}.priorityClassName", required=False),
-        labels=reader.texts(metadata.get("labels"), f"{here}metadata.labels"),
-        annotations=reader.texts(metadata.get("annotations"), f"{here}metadata.annotations"),
+        labels=labels,
+        annotations=annotations,
+        run_seconds=_mark(reader, marks, RUN_SECONDS, _LONGEST_RUN, here),
+        exit_code=int(_mark(reader, marks, EXIT_CODE, 255, here) or 0),
         raw=template,
     )
 
 
+def _mark(reader: Reader, marks: Mapping[str, str], key: str, most: int, here: str) -> float | None:
+    """A number that stands in an annotation or, there being none, in a label."""
+    text = marks.get(key)
+    if not text:
+        return None
+    number = _number(text)
+    if number is None or not 0 <= number <= most:
+        message = f"{key} is {shown(text)}; it must be a number from 0 to {most}."
+        reader.refuse("invalid_value", f"{here}metadata.annotations[{key}]", message, "write a number such as 60")
+        return None
+    return number
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
 def _each(reader: Reader, spec: Mapping[str, object], path: str, key: str) -> list[tuple[int, object]]:
     return list(enumerate(reader.items(spec.get(key), f"{path}.{key}")))
-
-
-def _affinity(reader: Reader, value: object, path: str) -> dict[str, object]:
-    given = dict(reader.mapping(value, path))
-    reader.unknown_fields(given, known_fields.AFFINITY, path, _WHAT_BECOMES_OF_IT)
-    return given
-
-
-def _toleration(reader: Reader, value: object, path: str) -> dict[str, str]:
-    given = reader.mapping(value, path)
-    reader.unknown_fields(given, known_fields.TOLERATION, path, _WHAT_BECOMES_OF_IT)
-    return {key: reader.text(given[key], f"{path}.{key}") for key in _TOLERATION_FIELDS if given.get(key) is not None}
 
 
 def _requests(reader: Reader, spec: Mapping[str, object], path: str) -> Resources:
@@ -85,9 +105,9 @@ def _of_containers(reader: Reader, spec: Mapping[str, object], path: str, key: s
 def _of_container(reader: Reader, value: object, path: str) -> Resources:
     """A limit without a request is the request."""
     container = reader.mapping(value, path)
-    reader.unknown_fields(container, known_fields.CONTAINER, path, _WHAT_BECOMES_OF_IT)
+    reader.unknown_fields(container, known_fields.CONTAINER, path, KEPT)
     resources = reader.mapping(container.get("resources"), f"{path}.resources")
-    reader.unknown_fields(resources, known_fields.CONTAINER_RESOURCES, f"{path}.resources", _WHAT_BECOMES_OF_IT)
+    reader.unknown_fields(resources, known_fields.CONTAINER_RESOURCES, f"{path}.resources", KEPT)
     limits = reader.resources(resources.get("limits"), f"{path}.resources.limits")
     requests = reader.resources(resources.get("requests"), f"{path}.resources.requests")
     asked = Resources({**limits, **requests})

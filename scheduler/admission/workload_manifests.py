@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -191,8 +192,9 @@ def _read_tasks(reader: Reader, value: object) -> list[TaskManifest]:
     if not given and (value is None or value == []):
         reader.refuse("tasks_required", "spec.tasks", "A job needs at least one task.", "add a task with replicas and a template")
     tasks = [_read_task(reader, task, f"spec.tasks[{index}]") for index, task in enumerate(given)]
-    repeated = sorted({task.name for task in tasks if sum(other.name == task.name for other in tasks) > 1}) if len(tasks) < 1000 else []
-    for name in repeated:
+    for name, times in sorted(Counter(task.name for task in tasks).items()):
+        if times == 1:
+            continue
         reader.refuse("duplicate_task_name", "spec.tasks", f"More than one task is called {name}.", "give each task its own name")
     return tasks
 

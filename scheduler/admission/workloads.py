@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from scheduler.admission.facts import QUEUE_ANNOTATION, Facts
 from scheduler.admission.job_changes import check_job_change, stays_in_queue
+from scheduler.admission.job_rules import check_job_itself, check_size
 from scheduler.admission.manifests import Reading
 from scheduler.admission.violations import Verdict, Violation, without_repeats
 from scheduler.admission.workload_manifests import (
@@ -64,21 +65,8 @@ def job_verdict(reading: Reading[JobManifest], tree: QueueTree, facts: Facts) ->
     shape = Verdict(reading.violations, reading.notices)
     if reading.value is None:
         return shape
-    rules = without_repeats([*check_queue_takes_work(reading.value.queue, tree, facts), *_check_gang(reading.value)])
+    rules = without_repeats([*check_queue_takes_work(reading.value.queue, tree, facts), *check_job_itself(reading.value)])
     return shape + Verdict(rules)
-
-
-def _check_gang(job: JobManifest) -> Iterator[Violation]:
-    """The gang can be complete: no more is waited for than there will ever be."""
-    if job.tasks and job.min_available > job.replicas:
-        message = f"minAvailable {job.min_available} of {job.metadata.name} is more than the {job.replicas} replicas of its tasks together."
-        fix = f"lower minAvailable to {job.replicas}, or add replicas"
-        yield Violation("min_available_exceeds_replicas", job.queue, "spec.minAvailable", message, fix)
-    for index, task in enumerate(job.tasks):
-        if task.min_available > task.replicas:
-            message = f"minAvailable {task.min_available} of task {task.name} is more than its {task.replicas} replicas."
-            path = f"spec.tasks[{index}].minAvailable"
-            yield Violation("min_available_exceeds_replicas", job.queue, path, message, f"lower it to {task.replicas}, or add replicas")
 
 
 def admit_job_change(manifest: object, old_manifest: object, facts: Facts) -> Verdict:
@@ -89,7 +77,7 @@ def admit_job_change(manifest: object, old_manifest: object, facts: Facts) -> Ve
     if reading.value is None or not isinstance(manifest, Mapping) or not isinstance(old_manifest, Mapping):
         return shape
     changes = check_job_change(reading.value, manifest, old_manifest, facts)
-    return shape + Verdict(without_repeats([*changes, *_check_gang(reading.value)]))
+    return shape + Verdict(without_repeats([*changes, *check_size(reading.value)]))
 
 
 def admit_podgroup(manifest: object, tree: QueueTree, facts: Facts, *, again: bool = False) -> Verdict:

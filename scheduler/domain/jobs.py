@@ -268,6 +268,22 @@ def _shortfall(facts: JobFacts, succeeded: int) -> str:
     return f"{succeeded} pods succeeded, {facts.min_success or facts.min_available} needed"
 
 
+def needed_tasks(task: Mapping[str, object]) -> list[str]:
+    """Names of the tasks that this one waits for, as a manifest or the stored task has them."""
+    depends_on = task.get("dependsOn")
+    names = depends_on.get("name") if isinstance(depends_on, Mapping) else None
+    return [str(name) for name in names] if isinstance(names, list) else [str(names)] if names else []
+
+
+def waits_for_itself(dependencies: Mapping[str, Iterable[str]]) -> list[str]:
+    """Tasks that could never begin, because each of them waits, by whatever way, for another of them."""
+    waiting = {name: set(needed) & dependencies.keys() for name, needed in dependencies.items()}
+    while free := [name for name, needed in waiting.items() if not needed & waiting.keys()]:
+        for name in free:
+            del waiting[name]
+    return sorted(waiting)
+
+
 def ready_tasks(dependencies: Mapping[str, Iterable[str]], tasks: Mapping[str, TaskCount]) -> list[str]:
     """Tasks not yet created whose every dependency runs with its minimum, or has finished."""
     return [
@@ -278,7 +294,7 @@ def ready_tasks(dependencies: Mapping[str, Iterable[str]], tasks: Mapping[str, T
 
 
 def _is_under_way(task: TaskCount) -> bool:
-    return task.created and task.running + task.succeeded >= max(1, min(task.min_available, task.replicas))
+    return task.created and task.running + task.succeeded >= min(task.replicas, max(1, task.min_available))
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,12 +303,12 @@ class PolicyReading:
     problems: tuple[str, ...] = field(default=())
 
 
-def read_policies(stored: Sequence[Mapping[str, object]], place: str) -> PolicyReading:
+def read_policies(stored: Sequence[object], place: str) -> PolicyReading:
     """Policies as a manifest has them: `event` or `events` or `exitCode`, and an `action`."""
     policies: list[LifePolicy] = []
     problems: list[str] = []
-    for index, entry in enumerate(stored):
-        where = f"{place}[{index}]"
+    for index, given in enumerate(stored):
+        where, entry = f"{place}[{index}]", given if isinstance(given, Mapping) else {}
         action = ACTION_NAMES.get(str(entry.get("action")))
         names = entry.get("events") or ([entry["event"]] if entry.get("event") else [])
         names = names if isinstance(names, list) else [names]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from fractions import Fraction
 
-_DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?")
-_SECONDS = (3600.0, 60.0, 1.0)
+from scheduler.domain.durations import seconds_in
+
 _WORDS = {"true": True, "false": False, "yes": True, "no": False, "on": True, "off": False}
 
 
@@ -52,7 +51,7 @@ def duration(arguments: Mapping[str, object], name: str) -> float | None:
     value = arguments.get(name)
     if value is None or value == "":
         return None
-    match = _DURATION.fullmatch(str(value))
-    if match is None or not str(value):
+    seconds = seconds_in(str(value))
+    if seconds is None:
         raise ArgumentError(f"{name}: {value!r} is not a duration such as 1h30m or 90s")
-    return sum(float(part) * seconds for part, seconds in zip(match.groups(), _SECONDS, strict=True) if part)
+    return seconds

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
+from scheduler.domain.durations import seconds_in
 from scheduler.domain.nodes import Node, Taint
 from scheduler.domain.queues import ROOT, DequeueStrategy, QueueSpec, QueueState
 from scheduler.domain.resources import Resources
@@ -213,26 +214,9 @@ def _read_seconds(fields: Fields, key: str) -> float | None:
     return read_duration(text, fields.at(key)) if text else None
 
 
-_UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-
-
 def read_duration(text: str, place: str) -> float:
     """Seconds, written as a number or in Go's form such as 1h30m."""
-    plain = _as_number(text)
-    seconds = plain if plain is not None else _go_duration(text)
-    if seconds is None or seconds < 0:
+    seconds = seconds_in(text)
+    if seconds is None:
         raise FieldError(place, f"must be a duration such as 90s, 3m or 1h30m, not {shown(text)}")
     return seconds
-
-
-def _go_duration(text: str) -> float | None:
-    total, rest = 0.0, text
-    while rest:
-        digits = rest[: len(rest) - len(rest.lstrip("0123456789."))]
-        rest = rest[len(digits) :]
-        unit = next((unit for unit in _UNITS if rest.startswith(unit)), None)
-        number = _as_number(digits) if digits else None
-        if unit is None or number is None:
-            return None
-        total, rest = total + number * _UNITS[unit], rest[len(unit) :]
-    return total if text else None

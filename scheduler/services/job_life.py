@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Count, Q
 from django.utils import timezone
 
@@ -20,6 +20,7 @@ from scheduler.domain.jobs import (
     Step,
     TaskCount,
     follow_policies,
+    needed_tasks,
     read_policies,
     ready_tasks,
     settle,
@@ -28,7 +29,7 @@ from scheduler.domain.jobs import (
 from scheduler.models import Job, Pod, PodGroup
 from scheduler.models.bulk import as_parameter, execute, values_table
 from scheduler.services.events import EventNote, record_events
-from scheduler.services.job_pods import create_pods, dependencies, first_tasks
+from scheduler.services.job_pods import create_pods, first_tasks
 from scheduler.services.locks import alone_with_pods
 from scheduler.services.pods import fresh_start, send_home
 from scheduler.services.scheduling import want_session
@@ -122,7 +123,7 @@ def settle_jobs(jobs: Sequence[Job], now: datetime) -> None:
         steps = [(job, step) for job in jobs if (step := settle(facts[job.pk]))]
         take_steps(steps, now)
         moved = {job.pk for job, _ in steps}
-        _start_ready_tasks([(job, facts[job.pk]) for job in jobs if job.pk not in moved])
+        _start_ready_tasks([(job, facts[job.pk]) for job in jobs if job.pk not in moved], now)
         finished |= _complete_podgroups([job for job in jobs if JobPhase(job.phase) in FINISHED], now)
         if not steps:
             break
@@ -130,13 +131,29 @@ def settle_jobs(jobs: Sequence[Job], now: datetime) -> None:
         refresh_states()
 
 
-def _start_ready_tasks(jobs: Sequence[tuple[Job, JobFacts]]) -> None:
+def _start_ready_tasks(jobs: Sequence[tuple[Job, JobFacts]], now: datetime) -> None:
     waiting = [(job, facts) for job, facts in jobs if facts.phase in (JobPhase.PENDING, JobPhase.RUNNING)]
-    create_pods([(job, _ready(job, facts)) for job, facts in waiting if not all(task.created for task in facts.tasks)])
+    stuck = _make_pods([(job, _ready(job, facts)) for job, facts in waiting if not all(task.created for task in facts.tasks)])
+    take_steps([(job, _NAMES_TAKEN) for job in stuck], now)
+
+
+_NAMES_TAKEN = Step(JobPhase.FAILED, "pods of another have the names that its pods would get", stop_pods=True)
+
+
+def _make_pods(wanted: Sequence[tuple[Job, Sequence[Mapping[str, Any]]]]) -> list[Job]:
+    """The jobs whose pods can not be made: names were free when they were submitted, and one such job must not stop all others."""
+    try:
+        with transaction.atomic():
+            create_pods(wanted)
+    except IntegrityError:
+        if len(wanted) == 1:
+            return [wanted[0][0]]
+        return [job for one in wanted for job in _make_pods([one])]
+    return []
 
 
 def _ready(job: Job, facts: JobFacts) -> list[Mapping[str, Any]]:
-    needed = {task["name"]: dependencies(task) for task in job.tasks}
+    needed = {task["name"]: needed_tasks(task) for task in job.tasks}
     ready = set(ready_tasks(needed, {task.name: task for task in facts.tasks}))
     return [task for task in job.tasks if task["name"] in ready]
 
@@ -165,13 +182,15 @@ def take_steps(steps: Sequence[tuple[Job, Step]], now: datetime) -> None:
     for job, step in steps:
         _change(job, step, now)
     begun = [job for job, step in steps if step.new_pods]
-    create_pods([(job, first_tasks(job)) for job in begun])
+    stuck = _make_pods([(job, first_tasks(job)) for job in begun])
+    for job in stuck:
+        _change(job, _NAMES_TAKEN, now)
     if begun:
         PodGroup.objects.filter(job__in=[job.pk for job in begun]).update(
             phase="Pending", finished_at=None, started_at=None, enqueued_at=None, starving_since=None, conditions=[], pod_conditions=[]
         )
     _save([job for job, _ in steps])
-    record_events([_note(job, step) for job, step in steps], now)
+    record_events([_note(job, _NAMES_TAKEN if job in stuck else step) for job, step in steps], now)
 
 
 def _stop_pods(steps: Sequence[tuple[Job, Step]], now: datetime) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from scheduler.admission.job_rules import SLA_ANNOTATION
+from scheduler.domain.durations import seconds_in
+from scheduler.domain.jobs import needed_tasks
 from scheduler.domain.resources import Resources
 from scheduler.models import Job, Pod, PodGroup
 from scheduler.models.prepared import PreparedInsert
@@ -16,15 +20,9 @@ _NEW_PODGROUP = PreparedInsert(PodGroup)
 _NEW_PODS = PreparedInsert(Pod)
 
 
-def dependencies(task: Task) -> list[str]:
-    """Names of the tasks that this one waits for, as a manifest or the stored task has them."""
-    names = (task.get("dependsOn") or {}).get("name") or []
-    return [str(name) for name in names] if isinstance(names, list) else [str(names)]
-
-
 def first_tasks(job: Job) -> list[Task]:
     """Those that wait for no other."""
-    return [task for task in job.tasks if not dependencies(task)]
+    return [task for task in job.tasks if not needed_tasks(task)]
 
 
 def create_podgroup(job: Job, priorities: Priorities) -> PodGroup:
@@ -40,7 +38,7 @@ def create_podgroup(job: Job, priorities: Priorities) -> PodGroup:
         priority_class=job.priority_class,
         priority=priorities.of(job.priority_class).value,
         labels=job.labels,
-        sla_waiting_seconds=_sla(job.annotations),
+        sla_waiting_seconds=_waiting_time(job.annotations),
         network_topology=job.extra.get("networkTopology") or {},
     )
     _NEW_PODGROUP.insert([group])
@@ -52,10 +50,10 @@ def _minimum(job: Job) -> Resources:
     return minimum_resources(rows, job.min_available)
 
 
-def _sla(annotations: Mapping[str, str]) -> int | None:
-    text = annotations.get("sla-waiting-time", "")
-    units = {"s": 1, "m": 60, "h": 3600}
-    return int(text[:-1]) * units[text[-1]] if text[:-1].isdigit() and text[-1] in units else None
+def _waiting_time(annotations: Mapping[str, str]) -> int | None:
+    """As admission took it; a part of a second counts as a whole one."""
+    seconds = seconds_in(annotations.get(SLA_ANNOTATION, ""))
+    return None if seconds is None else math.ceil(seconds)
 
 
 def create_pods(tasks: Iterable[tuple[Job, Sequence[Task]]], priorities: Priorities | None = None) -> int:

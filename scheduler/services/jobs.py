@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from scheduler import notify
 from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.admission.workload_manifests import JobManifest, TaskManifest, read_job
 from scheduler.admission.workloads import check_queue_takes_work, job_verdict
-from scheduler.domain.jobs import ACTION_NAMES, COMMANDS, FINISHED, JobAction, NotPossible, Step, command, read_policies
+from scheduler.domain.jobs import ACTION_NAMES, COMMANDS, FINISHED, JobAction, NotPossible, Step, command
 from scheduler.domain.queues import DEFAULT
 from scheduler.models import Command, Job, Namespace, Queue
 from scheduler.models.prepared import PreparedInsert
@@ -21,7 +21,7 @@ from scheduler.selectors.facts import Scene, submission_scene
 from scheduler.services import access, audit
 from scheduler.services.actors import SYSTEM, Actor
 from scheduler.services.job_life import announce, facts_of, settle_jobs, sync_jobs, take_steps
-from scheduler.services.job_pods import create_podgroup, create_pods, dependencies, first_tasks
+from scheduler.services.job_pods import create_podgroup, create_pods, first_tasks
 from scheduler.services.locks import alone_with_pods, share_tree
 from scheduler.services.pods import Priorities
 from scheduler.services.scheduling import want_session
@@ -72,8 +72,7 @@ def _scene(manifest: object) -> Scene:
 def _checked(manifest: object, scene: Scene) -> tuple[JobManifest | None, tuple[Violation, ...], tuple[Notice, ...]]:
     reading = read_job(manifest, scene.facts)
     verdict = job_verdict(reading, scene.tree, scene.facts)
-    problems = () if reading.value is None else tuple(_policy_violations(reading.value))
-    return reading.value, (*verdict.violations, *problems), verdict.notices
+    return reading.value, verdict.violations, verdict.notices
 
 
 def _where(manifest: object) -> tuple[str, str]:
@@ -83,22 +82,6 @@ def _where(manifest: object) -> tuple[str, str]:
     namespace = metadata.get("namespace") if isinstance(metadata, Mapping) else None
     queue = spec.get("queue") if isinstance(spec, Mapping) else None
     return (namespace if isinstance(namespace, str) and namespace else DEFAULT, queue if isinstance(queue, str) and queue else DEFAULT)
-
-
-def _policy_violations(job: JobManifest) -> Iterable[Violation]:
-    places = [("spec.policies", job.policies), *((f"spec.tasks[{index}].policies", task.policies) for index, task in enumerate(job.tasks))]
-    for place, stored in places:
-        for problem in read_policies(stored, place).problems:  # type: ignore[arg-type]
-            field, _, message = problem.partition(": ")
-            yield Violation("invalid_policy", job.queue, field, f"{field}: {message}", "")
-    names = {task.name for task in job.tasks}
-    for index, task in enumerate(job.tasks):
-        for needed in dependencies({"dependsOn": task.depends_on}):
-            if needed not in names or needed == task.name:
-                field = f"spec.tasks[{index}].dependsOn"
-                yield Violation(
-                    "invalid_dependency", job.queue, field, f"Task {task.name} can not depend on {needed}.", "name another task"
-                )
 
 
 def _admitted(manifest: Mapping[str, Any], scene: Scene, by: Actor) -> tuple[JobManifest, tuple[Notice, ...]]:
@@ -126,10 +109,21 @@ def _create(manifest: JobManifest, scene: Scene, by: Actor) -> tuple[Job, int]:
         _NEW_JOB.insert([job])
     except IntegrityError as error:
         raise Rejected([_exists(job.namespace, manifest)], by_state=True) from error
+    try:
+        return job, _create_gang(job)
+    except IntegrityError as error:
+        raise Rejected([_names_taken(job.namespace, manifest)], by_state=True) from error
+
+
+def _create_gang(job: Job) -> int:
     priorities = Priorities.load()
     create_podgroup(job, priorities)
-    pods = create_pods([(job, first_tasks(job))], priorities)
-    return job, pods
+    return create_pods([(job, first_tasks(job))], priorities)
+
+
+def _names_taken(namespace: str, job: JobManifest) -> Violation:
+    message = f"A podgroup or a pod in {namespace} has a name already that the podgroup or the pods of {job.metadata.name} would get."
+    return Violation("already_exists", job.queue, "metadata.name", message, "choose another name")
 
 
 def _new_job(manifest: JobManifest, queue: Queue, by: Actor) -> Job:

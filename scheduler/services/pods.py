@@ -20,8 +20,6 @@ from scheduler.models import Decision, Pod, PodClass, PodGroup, PriorityClass
 from scheduler.models.bulk import as_parameter, execute, fetch, values_table
 from scheduler.models.prepared import Prepared
 
-RUN_SECONDS = "fumarole.io/run-seconds"
-EXIT_CODE = "fumarole.io/exit-code"
 PREEMPTABLE = "volcano.sh/preemptable"
 CRITICAL_CLASSES = frozenset({"system-cluster-critical", "system-node-critical"})
 SYSTEM_NAMESPACES = frozenset({"kube-system"})
@@ -107,7 +105,6 @@ def new_pods(
     podgroup: PodGroup, pod_class: PodClass, template: PodTemplate, task: str, names: Iterable[str], version: int = 0
 ) -> list[Pod]:
     """Rows not yet saved, one a name."""
-    seconds, exit_code = _number(template, RUN_SECONDS), int(_number(template, EXIT_CODE) or 0)
     return [
         Pod(
             namespace=podgroup.namespace,
@@ -117,19 +114,11 @@ def new_pods(
             task=task,
             index=index,
             job_version=version,
-            run_seconds=seconds,
-            planned_exit_code=exit_code,
+            run_seconds=template.run_seconds,
+            planned_exit_code=template.exit_code,
         )
         for index, name in enumerate(names)
     ]
-
-
-def _number(template: PodTemplate, key: str) -> float | None:
-    text = template.annotations.get(key) or template.labels.get(key)
-    try:
-        return None if text is None else max(0.0, float(text))
-    except ValueError:
-        return None
 
 
 def template_of(stored: Mapping[str, Any]) -> PodTemplate:

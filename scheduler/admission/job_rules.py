@@ -1,0 +1,77 @@
+"""What holds inside a job whatever its queue: the gang can be complete, its tasks can all begin, and its policies can be followed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from scheduler.admission.violations import Violation
+from scheduler.admission.workload_manifests import MOST_REPLICAS, JobManifest, TaskManifest
+from scheduler.domain.durations import seconds_in
+from scheduler.domain.jobs import needed_tasks, read_policies, waits_for_itself
+from scheduler.domain.plans import counted
+
+SLA_ANNOTATION = "sla-waiting-time"
+_LONGEST_POD_NAME = 253
+_LONGEST_WAIT = 2**31 - 1
+
+
+def check_job_itself(job: JobManifest) -> Iterator[Violation]:
+    """For a job that is to be created."""
+    yield from check_size(job)
+    yield from _check_policies(job)
+    yield from _check_dependencies(job)
+    yield from _check_waiting_time(job)
+
+
+def check_size(job: JobManifest) -> Iterator[Violation]:
+    """No more is waited for than there will ever be, and no more is there than can be kept."""
+    if job.tasks and job.min_available > job.replicas:
+        message = f"minAvailable {job.min_available} of {job.metadata.name} is more than the {job.replicas} replicas of its tasks together."
+        fix = f"lower minAvailable to {job.replicas}, or add replicas"
+        yield Violation("min_available_exceeds_replicas", job.queue, "spec.minAvailable", message, fix)
+    if job.replicas > MOST_REPLICAS:
+        message = f"{job.metadata.name} has {job.replicas} replicas in all its tasks together; {MOST_REPLICAS} are allowed."
+        yield Violation("number_out_of_range", job.queue, "spec.tasks", message, "make several jobs of it")
+    for index, task in enumerate(job.tasks):
+        yield from _check_task_size(job, task, f"spec.tasks[{index}]")
+
+
+def _check_task_size(job: JobManifest, task: TaskManifest, path: str) -> Iterator[Violation]:
+    if task.min_available > task.replicas:
+        message = f"minAvailable {task.min_available} of task {task.name} is more than its {task.replicas} replicas."
+        fix = f"lower it to {task.replicas}, or add replicas"
+        yield Violation("min_available_exceeds_replicas", job.queue, f"{path}.minAvailable", message, fix)
+    longest = len(f"{job.metadata.name}-{task.name}-{task.replicas}")
+    if longest > _LONGEST_POD_NAME:
+        message = f"The pods of task {task.name[:63]} would have names of {longest} characters; {_LONGEST_POD_NAME} are allowed."
+        yield Violation("too_long", job.queue, "metadata.name", message, "give the job or its task a shorter name")
+
+
+def _check_policies(job: JobManifest) -> Iterator[Violation]:
+    places = [("spec.policies", job.policies), *((f"spec.tasks[{index}].policies", task.policies) for index, task in enumerate(job.tasks))]
+    for place, stored in places:
+        for problem in read_policies(stored, place).problems:
+            field, _, message = problem.partition(": ")
+            yield Violation("invalid_policy", job.queue, field, f"{field}: {message}", "")
+
+
+def _check_dependencies(job: JobManifest) -> Iterator[Violation]:
+    needed = {task.name: needed_tasks({"dependsOn": task.depends_on}) for task in job.tasks}
+    for index, task in enumerate(job.tasks):
+        field = f"spec.tasks[{index}].dependsOn"
+        for name in needed[task.name]:
+            if name not in needed or name == task.name:
+                message = f"Task {task.name} can not depend on {name[:63]}."
+                yield Violation("invalid_dependency", job.queue, field, message, "name another task")
+    waiting = waits_for_itself(needed)
+    if len(waiting) > 1:
+        message = f"{counted(len(waiting), 'task')} wait for each other and none could ever begin: {', '.join(waiting[:5])}."
+        yield Violation("invalid_dependency", job.queue, "spec.tasks", message, "let one of them begin by itself")
+
+
+def _check_waiting_time(job: JobManifest) -> Iterator[Violation]:
+    text = job.metadata.annotations.get(SLA_ANNOTATION, "")
+    seconds = seconds_in(text)
+    if text and (seconds is None or seconds > _LONGEST_WAIT):
+        message = f"{SLA_ANNOTATION} is {text[:40]}; it must be a length of time such as 90s, 3m or 1h30m."
+        yield Violation("invalid_value", job.queue, f"metadata.annotations[{SLA_ANNOTATION}]", message, "write 30m")
