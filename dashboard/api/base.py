@@ -43,7 +43,7 @@ from scheduler.services.actors import Actor
 
 _WRITES = ("POST", "PUT", "PATCH", "DELETE")
 _EVERYWHERE = frozenset({"format", "fields"})
-_OF_LISTS = frozenset({"cursor", "page_size", "ordering", "search"})
+LIST_PARAMETERS = frozenset({"cursor", "page_size", "ordering", "search"})
 _TRUTHS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False, "": False}
 Rows = list[Any]  # named here: `list` is an action of every collection
 Objects = list[dict[str, Any]]
@@ -277,7 +277,7 @@ class EndpointSet(ViewSetMixin, Endpoint):
     def known_parameters(self) -> frozenset[str]:
         known = super().known_parameters
         if self.action_name == "list":
-            known |= _OF_LISTS | frozenset(self.filter_class.base_filters if self.filter_class else ())
+            known |= LIST_PARAMETERS | frozenset(self.filter_class.base_filters if self.filter_class else ())
         return known
 
     def query(self) -> QuerySet[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from django.db.models import Count, QuerySet
 from rest_framework.request import Request
@@ -14,14 +14,16 @@ from dashboard.api.base import Endpoint, EndpointSet, Objects, Rows
 from dashboard.api.errors import Refusal, bad_parameter, notice_json, violation_json
 from dashboard.api.filters import NameFilters, NodeFilters
 from dashboard.api.objects import namespace_object, node_object, priority_class_object, record_object, stamp
+from dashboard.api.records import Records
 from dashboard.api.schema import Form
 from scheduler.admission.violations import Notice, Rejected
 from scheduler.domain.resources import NOTHING, Resources
-from scheduler.models import ClusterState, Namespace, Node, Pod, PriorityClass
+from scheduler.models import ClusterState, Namespace, Node, Pod, PolicyVersion, PriorityClass
 from scheduler.selectors.facts import ALLOCATED_PHASES
 from scheduler.selectors.nodes import GangOnNode
 from scheduler.services import catalog, nodes, simulation
-from scheduler.services.policies import DEFAULT_VERSION, check_policy, policy_text, replace_policy
+from scheduler.services.policies import DEFAULT_VERSION, check_policy, policy_text, policy_version, replace_policy
+from scheduler.services.replays import keep_next_sessions
 from scheduler.services.scheduling import pause_scheduling, resume_scheduling, set_period
 
 _NODE_VERBS = ("cordon", "uncordon", "drain")
@@ -258,6 +260,33 @@ class Policy(Endpoint):
         return self.saved(body, made.notices, changed=made.changed, version=made.state.policy_id or DEFAULT_VERSION)
 
 
+class PolicyVersions(Records):
+    """Policies that were ever in force; the one that is built in has the number 0, and is in no list."""
+
+    kind = "policy version"
+    search_fields = ("author", "reason")
+    rules: ClassVar[Mapping[str, rules.Rule]] = dict.fromkeys(("list", "retrieve"), rules.MEMBER)
+    forms: ClassVar[Mapping[str, Form]] = {"list": Form(shapes.PolicyVersion, many=True), "retrieve": Form(shapes.PolicyVersion)}
+
+    def query(self) -> QuerySet[Any]:
+        return PolicyVersion.objects.all()
+
+    def found(self, **where: str) -> Any:
+        row = policy_version(self.lookup(where or self.kwargs)["id"])
+        if row is None:
+            raise self.nothing_found()
+        return row
+
+    def present(self, rows: Rows) -> Objects:
+        current = ClusterState.objects.values_list("policy", flat=True).get(pk=1)
+        return [_version_object(row, row.pk == (current or DEFAULT_VERSION)) for row in rows]
+
+
+def _version_object(row: PolicyVersion, in_force: bool) -> dict[str, Any]:
+    status = {"author": row.author, "reason": row.reason, "warnings": list(row.warnings), "inForce": in_force}
+    return record_object("PolicyVersion", str(row.pk), row.created_at, {"policy": row.text}, status)
+
+
 class PolicyValidate(Endpoint):
     basename = "policy_validate"
     writes_are_dry_runnable = False
@@ -287,7 +316,11 @@ def cluster_object(state: ClusterState) -> dict[str, Any]:
         "nodes": Node.objects.count(),
         "warnings": [warning if isinstance(warning, dict) else {"message": str(warning)} for warning in state.warnings],
     }
-    return record_object("Cluster", state.name, None, {"periodSeconds": state.period_seconds}, status)
+    return record_object("Cluster", state.name, None, _cluster_spec(state), status)
+
+
+def _cluster_spec(state: ClusterState) -> dict[str, Any]:
+    return {"periodSeconds": state.period_seconds, "keepSessions": state.keep_sessions}
 
 
 class Cluster(Endpoint):
@@ -295,33 +328,50 @@ class Cluster(Endpoint):
     rules: ClassVar[Mapping[str, rules.Rule]] = {"get": rules.MEMBER, "patch": rules.CLUSTER_ADMIN}
     forms: ClassVar[Mapping[str, Form]] = {
         "get": Form(shapes.Cluster, summary="The cluster and its scheduler"),
-        "patch": Form(shapes.saved(shapes.Cluster), shapes.GivenCluster, summary="Change the period of sessions"),
+        "patch": Form(shapes.saved(shapes.Cluster), shapes.GivenCluster, summary="Change the period of sessions, or keep the next ones"),
     }
 
     def get(self, request: Request) -> Response:
         return self.answer(cluster_object(ClusterState.objects.get(pk=1)))
 
     def patch(self, request: Request) -> Response:
-        seconds = _period_of(request.data)
+        given = _settings_of(request.data)
         with self.rehearsal():
-            before = ClusterState.objects.get(pk=1).period_seconds
-            try:
-                set_period(seconds, by=self.actor)
-            except ValueError as error:
-                raise bad_parameter("spec.periodSeconds", f"{str(error)[0].upper()}{str(error)[1:]}.") from None
+            before = _cluster_spec(ClusterState.objects.get(pk=1))
+            for field, value in given.items():
+                self._set(field, value)
             body = cluster_object(ClusterState.objects.get(pk=1))
-        return self.saved(body, (), changed=before != seconds)
+        return self.saved(body, (), changed=before != body["spec"])
+
+    def _set(self, field: str, value: float) -> None:
+        try:
+            if field == "periodSeconds":
+                set_period(value, by=self.actor)
+            else:
+                keep_next_sessions(int(value), by=self.actor)
+        except ValueError as error:
+            raise bad_parameter(f"spec.{field}", f"{str(error)[0].upper()}{str(error)[1:].rstrip('.')}.") from None
 
 
-def _period_of(body: Any) -> float:
+_SETTINGS: Final[Mapping[str, type]] = {"periodSeconds": float, "keepSessions": int}
+
+
+def _settings_of(body: Any) -> dict[str, float]:
     spec = body.get("spec") if isinstance(body, Mapping) else None
-    value = spec.get("periodSeconds") if isinstance(spec, Mapping) else None
+    known = {field: value for field, value in spec.items() if field in _SETTINGS} if isinstance(spec, Mapping) else {}
+    if not known:
+        raise bad_parameter("spec.periodSeconds", 'Give {"spec": {"periodSeconds": 1}}, in seconds, or {"spec": {"keepSessions": 5}}.')
+    return {field: _number(field, value) for field, value in known.items()}
+
+
+def _number(field: str, value: Any) -> float:
     try:  # a number with a point comes as its text
         if isinstance(value, bool) or not isinstance(value, (int, str)) or len(str(value)) > 20:
             raise ValueError
-        return float(value)
+        number: float = _SETTINGS[field](value)
+        return number
     except ValueError:
-        raise bad_parameter("spec.periodSeconds", 'Give {"spec": {"periodSeconds": 1}}, in seconds.') from None
+        raise bad_parameter(f"spec.{field}", f"{field} must be a number.") from None
 
 
 class ClusterCommand(Endpoint):

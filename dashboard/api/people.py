@@ -27,19 +27,19 @@ from scheduler.services import access as access_service
 from scheduler.services import people
 
 
-def _text(body: Any, name: str, default: str = "", *, required: bool = False) -> str:
-    fields = _fields(body)
+def given_text(body: Any, name: str, default: str = "", *, required: bool = False, longest: int = 253) -> str:
+    fields = given_fields(body)
     value = fields.get(name, default)
     if value is None:
         value = default
-    if not isinstance(value, str) or len(value) > 253 or "\x00" in value:
-        raise bad_parameter(f"spec.{name}", f"{name} must be a text of at most 253 characters.")
+    if not isinstance(value, str) or len(value) > longest or "\x00" in value:
+        raise bad_parameter(f"spec.{name}", f"{name} must be a text of at most {longest} characters.")
     if required and not value:
         raise bad_parameter(f"spec.{name}", f"{name} must be given.")
     return value
 
 
-def _fields(body: Any) -> Mapping[str, Any]:
+def given_fields(body: Any) -> Mapping[str, Any]:
     """Flat, or below `spec` as everything else."""
     if not isinstance(body, Mapping):
         raise Refusal("The body must be an object.", kind="invalid-request")
@@ -175,10 +175,10 @@ class Grants(Records):
         body = request.data
         with self.rehearsal():
             grant = access_service.grant_role(
-                user=_text(body, "user"),
-                group=_text(body, "group"),
-                role=_text(body, "role", required=True),
-                queue=_text(body, "queue", ROOT) or ROOT,
+                user=given_text(body, "user"),
+                group=given_text(body, "group"),
+                role=given_text(body, "role", required=True),
+                queue=given_text(body, "queue", ROOT) or ROOT,
                 by=self.actor,
             )
             shown = grant_object(grant)
@@ -216,11 +216,11 @@ class Tokens(Records):
         body = request.data
         with self.rehearsal():
             made = access_service.create_token(
-                self._owner(_text(body, "user")),
-                _text(body, "name", required=True),
+                self._owner(given_text(body, "user")),
+                given_text(body, "name", required=True),
                 _scopes(body),
                 by=self.actor,
-                expires_at=_moment(_text(body, "expiresAt")),
+                expires_at=_moment(given_text(body, "expiresAt")),
             )
             shown = {**token_object(made.token), "token": "" if self.dry_run else made.secret}
         return self.answer(shown, 200 if self.dry_run else 201, location=f"/api/v1/tokens/{made.token.pk}/")
@@ -240,7 +240,7 @@ class Tokens(Records):
 
 
 def _scopes(body: Any) -> list[str]:
-    scopes = _fields(body).get("scopes")
+    scopes = given_fields(body).get("scopes")
     if not isinstance(scopes, list) or len(scopes) > 20 or not all(isinstance(scope, str) for scope in scopes):
         raise bad_parameter("spec.scopes", 'scopes must be a list such as ["read"].')
     return scopes

@@ -16,6 +16,18 @@ def signed_in(access: Access) -> None:
         raise Forbidden(Permission.VIEW, ROOT, "read anything")
 
 
+def writes_for_himself(access: Access) -> None:
+    """Everybody, for what is nobody else's; but not with a token that is for reading."""
+    if Permission.SUBMIT not in access.limit:
+        raise Forbidden(Permission.SUBMIT, ROOT, "write anything; this token is for reading")
+
+
+def administers_himself(access: Access) -> None:
+    """The same for one's own account: a token must be for everything."""
+    if Permission.ADMINISTER not in access.limit:
+        raise Forbidden(Permission.ADMINISTER, ROOT, "change an account, even your own; this token is for less")
+
+
 def somewhere(permission: Permission) -> Rule:
     """Whoever holds the permission on any queue; on which one it must be, the service knows."""
 

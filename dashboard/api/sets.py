@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, ClassVar
 
 from rest_framework.request import Request
@@ -12,10 +13,13 @@ from rest_framework.reverse import reverse
 from dashboard.api import rules, shapes
 from dashboard.api.authentication import actor_of
 from dashboard.api.base import Endpoint
-from dashboard.api.errors import notice_json, violation_json
+from dashboard.api.errors import Refusal, notice_json, violation_json
 from dashboard.api.schema import Form, query
 from scheduler.services.actors import Actor, Door
 from scheduler.services.apply import Applied, Item, apply_documents, check_documents
+from scheduler.services.demo import load_sample_tree
+from scheduler.services.forecast import Forecast as JobForecast
+from scheduler.services.forecast import forecast_job
 
 
 def _documents(body: Any) -> list[Any]:
@@ -92,6 +96,54 @@ def _applied(item: Applied) -> dict[str, Any]:
         "message": item.message,
         "diff": [{"field": field, "before": before, "after": after} for field, before, after in item.diff],
         "warnings": [notice_json(notice) for notice in item.notices],
+    }
+
+
+class Sample(Endpoint):
+    """The sample tree, for a cluster that has no queues of its own yet."""
+
+    basename = "sample"
+    rules: ClassVar[Mapping[str, rules.Rule]] = {"post": rules.CLUSTER_ADMIN}
+    forms: ClassVar[Mapping[str, Form]] = {
+        "post": Form(shapes.SampleLoaded, shapes.Empty, 201, optional_body=True, summary="Create the queues of the sample tree")
+    }
+
+    def post(self, request: Request) -> Response:
+        if request.data not in ({}, None, ""):
+            raise Refusal("The sample tree is what it is: send no body.", kind="invalid-request")
+        made = load_sample_tree(by=self.actor, dry_run=self.dry_run)
+        message = f"{len(made)} queues {'would be' if self.dry_run else 'were'} created."
+        return self.answer({"changed": True, "dryRun": self.dry_run, "message": message, "queues": made}, 200 if self.dry_run else 201)
+
+
+class Forecast(Endpoint):
+    """What would become of a job if it were submitted now; nothing is written."""
+
+    basename = "forecast"
+    writes_are_dry_runnable = False
+    rules: ClassVar[Mapping[str, rules.Rule]] = {"post": rules.SUBMIT}
+    forms: ClassVar[Mapping[str, Form]] = {
+        "post": Form(shapes.Forecast, shapes.JobManifest, summary="Starts now, waits because, can never run because; or is refused")
+    }
+
+    def post(self, request: Request) -> Response:
+        return self.answer(_forecast(forecast_job(request.data, by=self.actor)))
+
+
+def _forecast(found: JobForecast) -> dict[str, Any]:
+    """Of those that would have to go only the number: they may be in queues that the caller does not see."""
+    return {
+        "prospect": found.prospect.value,
+        "message": found.message,
+        "reason": found.code,
+        "pods": found.pods,
+        "placed": found.placed,
+        "nodes": dict(found.nodes),
+        "victims": len(found.victims),
+        "request": found.request.to_quantities(),
+        "checks": [{**asdict(check), "short": check.short} for check in found.checks],
+        "violations": [violation_json(violation) for violation in found.violations],
+        "warnings": [notice_json(notice) for notice in found.notices],
     }
 
 

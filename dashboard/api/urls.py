@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from django.urls import URLPattern, re_path
 
-from dashboard.api import cluster, people, queues, records, sets, work
+from dashboard.api import bulk, cluster, people, personal, queues, records, sets, work
 from dashboard.api.base import Endpoint, EndpointSet, NothingHere
 
 app_name = "api"
@@ -26,10 +26,13 @@ COLLECTIONS: Final[Mapping[str, type[EndpointSet]]] = {
     "evictions": records.Evictions,
     "events": records.Events,
     "audit": records.Audit,
-    "users": people.Users,
+    "users": personal.Accounts,
     "groups": people.Groups,
     "grants": people.Grants,
     "tokens": people.Tokens,
+    "views": personal.Views,
+    "bulkruns": bulk.BulkRuns,
+    "policyversions": cluster.PolicyVersions,
 }
 SINGLETONS: Final[Mapping[str, type[Endpoint]]] = {
     "policy": cluster.Policy,
@@ -38,7 +41,12 @@ SINGLETONS: Final[Mapping[str, type[Endpoint]]] = {
     "cluster/pause": cluster.ClusterPause,
     "cluster/resume": cluster.ClusterResume,
 }
-SETS: Final[Mapping[str, type[Endpoint]]] = {"validate": sets.Validate, "apply": sets.Apply}
+SETS: Final[Mapping[str, type[Endpoint]]] = {
+    "validate": sets.Validate,
+    "apply": sets.Apply,
+    "forecast": sets.Forecast,
+    "sample": sets.Sample,
+}
 
 _OF_COLLECTION = {"get": "list", "post": "create"}
 _OF_OBJECT = {"get": "retrieve", "put": "update", "patch": "partial_update", "delete": "destroy"}

@@ -17,11 +17,13 @@ from dashboard.api.filters import JobFilters, PodFilters, PodGroupFilters
 from dashboard.api.objects import job_object, pod_object, podgroup_object, stamp
 from dashboard.api.schema import Form
 from dashboard.api.shelf import Shelf
-from scheduler.domain.access import Permission
+from scheduler.domain.access import Access, Permission
 from scheduler.domain.jobs import JobAction
 from scheduler.models import Job, Pod, PodGroup
 from scheduler.models.stamps import stamp_of
 from scheduler.selectors.gangs import WAITING, PhaseCounts, pods_by_phase, standing_of
+from scheduler.selectors.job_page import gang_named
+from scheduler.selectors.job_timeline import Span, timeline_of
 from scheduler.services import job_changes, jobs, podgroups
 
 _EXAMPLE = OpenApiExample(
@@ -171,9 +173,9 @@ class PodGroups(EndpointSet):
     search_fields = ("name", "owner", "queue__name")
     orderings: ClassVar[Mapping[str, str]] = {**_TIMES, "queue": "queue__name", "user": "owner", "priority": "priority"}
     default_ordering = "-created"
-    verbs: ClassVar[Mapping[str, Mapping[str, str]]] = {"explain": {"get": "explain"}}
+    verbs: ClassVar[Mapping[str, Mapping[str, str]]] = {"explain": {"get": "explain"}, "timeline": {"get": "timeline"}}
     rules: ClassVar[Mapping[str, rules.Rule]] = {
-        **dict.fromkeys(("list", "retrieve", "explain"), rules.signed_in),
+        **dict.fromkeys(("list", "retrieve", "explain", "timeline"), rules.signed_in),
         **dict.fromkeys(("create", "update", "partial_update", "destroy"), rules.SUBMIT),
     }
     forms: ClassVar[Mapping[str, Form]] = {
@@ -184,6 +186,7 @@ class PodGroups(EndpointSet):
         "partial_update": Form(shapes.saved(shapes.PodGroup), shapes.PodGroupManifest),
         "destroy": Form(shapes.Gone),
         "explain": Form(shapes.Explanation, summary="Why it waits, in words and figures"),
+        "timeline": Form(shapes.Timeline, summary="What happened to it, step by step, and what the time between was spent on"),
     }
 
     def query(self) -> QuerySet[Any]:
@@ -229,12 +232,40 @@ class PodGroups(EndpointSet):
             raise self.nothing_found()
         return self.answer(explanation(found))
 
+    def timeline(self, request: Request, namespace: str, name: str) -> Response:
+        self.found()
+        gang = gang_named(namespace, name)
+        if gang is None:
+            raise self.nothing_found()
+        return self.answer(timeline_answer(gang, self.access))
+
 
 _NOT_WAITING = {
     "Running": "It runs.",
     "Unknown": "Some of its pods run, and there is no room for the rest.",
     "Completed": "It has ended.",
 }
+
+
+def timeline_answer(gang: PodGroup, access: Access) -> dict[str, Any]:
+    found = timeline_of(gang)
+    steps = [
+        {
+            "at": stamp(step.at),
+            "title": step.title,
+            "detail": step.detail,
+            "kind": step.kind,
+            "pods": step.pods,
+            "beneficiary": step.whom if step.queue and access.may(Permission.VIEW, step.queue) else "",
+            "before": _spent(span),
+        }
+        for span, step in found.entries
+    ]
+    return {"podgroup": str(gang), "steps": steps, "now": _spent(found.now)}
+
+
+def _spent(span: Span | None) -> dict[str, Any] | None:
+    return None if span is None else {"seconds": round(span.seconds, 3), "waited": span.waited, "waitedFor": span.what}
 
 
 def explanation(gang: Mapping[str, Any]) -> dict[str, Any]:

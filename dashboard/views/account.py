@@ -117,7 +117,7 @@ def forget_token(request: HttpRequest, number: int) -> HttpResponse:
 def display(request: HttpRequest) -> HttpResponse:
     theme = request.POST.get("theme", "system")
     try:
-        set_preferences(request.user, time_zone=request.POST.get("time_zone", ""), theme=theme)
+        set_preferences(request.user, time_zone=request.POST.get("time_zone", ""), theme=theme, by=actor(request))
     except Rejected as refusal:
         return _render(request, problems=("display", refusal))
     messages.success(request, "Kept.")

@@ -14,16 +14,15 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard.access import access, page
-from dashboard.amounts import short_name
-from dashboard.job_rows import COLUMNS, DEFAULT_COLUMNS, VERBS, Verb, may_command, obstacle, present_job
-from dashboard.query import DURATION_FIELDS, NUMBER_FIELDS, STATES, TEXT_FIELDS, Query, Vocabulary, parse
+from dashboard.job_choice import choices, jobs_named, jobs_of_query, read_query, vocabulary
+from dashboard.job_rows import COLUMNS, DEFAULT_COLUMNS, VERBS, Verb, may_command, present_job
+from dashboard.query import DURATION_FIELDS, NUMBER_FIELDS, STATES, TEXT_FIELDS, Query
 from dashboard.views.common import actor
 from scheduler.admission.violations import Rejected, in_words
 from scheduler.domain.access import Permission
-from scheduler.models import BulkRun, PodGroup
-from scheduler.selectors.jobs import COUNTED_AT_MOST, REASON_CODES, JobRow, count_up_to, job_page, job_rows, jobs_matching
+from scheduler.models import BulkRun
+from scheduler.selectors.jobs import COUNTED_AT_MOST, JobRow, count_up_to, job_page, jobs_matching
 from scheduler.selectors.personal import bulk_counts, bulk_run, recent_runs, views_for
-from scheduler.selectors.queues import cluster_total
 from scheduler.services.bulk_jobs import MOST_JOBS, retry_bulk_run, start_bulk_run
 from scheduler.services.personal import delete_view, save_view
 
@@ -31,15 +30,10 @@ Context = dict[str, Any]
 _CONFIRMED_AT_MOST = 200  # rows listed before an action; the rest is counted
 
 
-def vocabulary(request: HttpRequest) -> Vocabulary:
-    resources = {short_name(name).lower().replace(" ", "-"): name for name in cluster_total() if name != "pods"}
-    return Vocabulary(REASON_CODES, {"cpu": "cpu", "memory": "memory", **resources}, request.user.get_username())
-
-
 @require_safe
 @page
 def jobs(request: HttpRequest) -> HttpResponse:
-    query = parse(request.GET.get("q", ""), vocabulary(request))
+    query = _query(request, request.GET)
     found = jobs_matching(query.conditions, access(request).visible)
     oldest_first = request.GET.get("sort") == "oldest"
     rows = job_page(found, before=_number(request, "before"), after=_number(request, "after"), oldest_first=oldest_first)
@@ -129,7 +123,7 @@ def _views(request: HttpRequest) -> list[Context]:
 
 
 def _help(request: HttpRequest) -> list[tuple[str, str]]:
-    resources = [(name, f"{name}>=8, what the gang needs to start") for name in vocabulary(request).resources]
+    resources = [(name, f"{name}>=8, what the gang needs to start") for name in vocabulary(request.user.get_username()).resources]
     return [*TEXT_FIELDS.items(), *resources, *NUMBER_FIELDS.items(), *DURATION_FIELDS.items(), ("states", ", ".join(STATES))]
 
 
@@ -159,7 +153,8 @@ def _query_string(query: str, columns: str, sort: str) -> str:
 def keep_view(request: HttpRequest) -> HttpResponse:
     query = _query_string(request.POST.get("q", ""), request.POST.get("cols", ""), request.POST.get("sort", ""))
     try:
-        view = save_view(request.user, "jobs", request.POST.get("name", ""), query, shared=request.POST.get("shared") == "1")
+        shared = request.POST.get("shared") == "1"
+        view = save_view(request.user, "jobs", request.POST.get("name", ""), query, shared=shared, by=actor(request))
         messages.success(request, f"The view “{view.name}” is kept{', and everybody can use it' if view.shared else ''}.")
     except Rejected as refusal:
         messages.error(request, in_words(refusal.violations))
@@ -169,7 +164,7 @@ def keep_view(request: HttpRequest) -> HttpResponse:
 @require_POST
 @page
 def forget_view(request: HttpRequest, view: int) -> HttpResponse:
-    if delete_view(request.user, view):
+    if delete_view(request.user, view, by=actor(request)):
         messages.success(request, "The view is deleted.")
     else:
         messages.error(request, "There is no such view of yours.")
@@ -196,7 +191,8 @@ def bulk(request: HttpRequest) -> HttpResponse:
     if not rows:
         messages.error(request, "No job was chosen. Tick some, or all that match.")
         return redirect("jobs")
-    sorted_out = [_sorted_out(request, row, verb) for row in rows]
+    chosen = choices(rows, verb, access(request), request.user.get_username())
+    sorted_out = [{**present_job(choice.row), "obstacle": choice.obstacle} for choice in chosen]
     possible = [job for job in sorted_out if not job["obstacle"]]
     if request.method == "POST" and possible:
         return _begin(request, verb, possible)
@@ -218,35 +214,21 @@ def bulk(request: HttpRequest) -> HttpResponse:
 
 
 def _query(request: HttpRequest, given: Any) -> Query:
-    return parse(given.get("q", ""), vocabulary(request))
+    return read_query(given.get("q", ""), request.user.get_username())
 
 
 def _chosen(request: HttpRequest, given: Any) -> tuple[JobRow, ...]:
-    visible, is_all = access(request).visible, given.get("all") == "1"
-    found = jobs_matching(_query(request, given).conditions, visible) if is_all else _named(given.getlist("job"), visible)
-    return job_rows(list(found.exclude(job=None).select_related("queue", "job").order_by("-pk")[: MOST_JOBS + 1]))
-
-
-def _named(keys: list[str], visible: Any) -> Any:
-    pairs = [key.partition("/")[::2] for key in keys[:MOST_JOBS]]
-    found = jobs_matching((), visible).filter(namespace__in={namespace for namespace, _ in pairs}, name__in={name for _, name in pairs})
-    ids = [group.pk for group in found.only("pk", "namespace", "name") if (group.namespace, group.name) in set(pairs)]
-    return PodGroup.objects.filter(pk__in=ids)
-
-
-def _sorted_out(request: HttpRequest, row: JobRow, verb: Verb) -> Context:
-    words = obstacle(row.phase, verb)
-    if not may_command(access(request), request.user.get_username(), row.queue, row.owner):
-        words = f"it is not yours, and you need the permission “operate” on {row.queue}"
-    return {**present_job(row), "obstacle": words}
+    if given.get("all") == "1":
+        return jobs_of_query(_query(request, given), access(request))
+    return jobs_named([key.partition("/")[::2] for key in given.getlist("job")], access(request))
 
 
 def _begin(request: HttpRequest, verb: Verb, possible: list[Context]) -> HttpResponse:
     keys = [(job["namespace"], job["name"]) for job in possible]
     try:
         run = start_bulk_run(verb.action, keys, by=actor(request), reason=request.POST.get("reason", ""), query=request.POST.get("q", ""))
-    except ValueError as problem:
-        messages.error(request, str(problem))
+    except Rejected as refusal:
+        messages.error(request, in_words(refusal.violations))
         return redirect("jobs")
     return redirect("bulk-run", uid=run.uid)
 
@@ -257,9 +239,15 @@ def progress(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     run = bulk_run(uid, request.user)
     if run is None:
         return render(request, "404.html", {"missing": "There is no such action, or it is somebody else's."}, status=404)
-    if request.method == "POST":
-        return redirect("bulk-run", uid=retry_bulk_run(run, by=actor(request)).uid)
-    return render(request, "jobs/progress.html", _progress(run))
+    return _again(request, run) if request.method == "POST" else render(request, "jobs/progress.html", _progress(run))
+
+
+def _again(request: HttpRequest, run: BulkRun) -> HttpResponse:
+    try:
+        run = retry_bulk_run(run, by=actor(request))
+    except Rejected as refusal:
+        messages.error(request, in_words(refusal.violations))
+    return redirect("bulk-run", uid=run.uid)
 
 
 def _progress(run: BulkRun) -> Context:

@@ -48,6 +48,8 @@ class BulkRun(models.Model):
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="bulk_runs")
     action = models.CharField(max_length=32)
     reason = models.CharField(max_length=1024, blank=True, default="")
+    door = models.CharField(max_length=16, default="UI")
+    scopes = models.JSONField(null=True, blank=True)  # of the token that it was begun with, which it can do no more than
     address = models.CharField(max_length=64, blank=True, default="")
     request_id = models.CharField(max_length=64, blank=True, default="")
     query = models.CharField(max_length=1024, blank=True, default="")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Collection
 from datetime import timedelta
 from typing import Any
 
-from django.db.models import Count, Q
+from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
-from scheduler.models import BulkRun, Preference, SavedView
+from scheduler.models import BulkItem, BulkRun, Preference, SavedView
 
 _RECENT = timedelta(minutes=10)
 
@@ -26,13 +27,25 @@ def views_for(user: Any, page: str) -> list[SavedView]:
 
 def bulk_run(uid: uuid.UUID, user: Any) -> BulkRun | None:
     """One's own; a superuser sees everybody's."""
-    runs = BulkRun.objects.select_related("owner").filter(uid=uid)
-    return (runs if user.is_superuser else runs.filter(owner=user)).first()
+    return visible_runs(user, everybody=user.is_superuser).filter(uid=uid).first()
+
+
+def visible_runs(user: Any, *, everybody: bool) -> QuerySet[BulkRun]:
+    runs = BulkRun.objects.select_related("owner")
+    return runs if everybody else runs.filter(owner=user)
+
+
+def counts_of_runs(ids: Collection[int]) -> dict[int, dict[str, int]]:
+    """`bulk_counts` of several."""
+    found: dict[int, dict[str, int]] = {}
+    for run, result, number in BulkItem.objects.filter(run__in=ids).order_by().values_list("run", "result").annotate(number=Count("pk")):
+        found.setdefault(run, {})[result] = number
+    return found
 
 
 def bulk_counts(run: BulkRun) -> dict[str, int]:
     """How many jobs of it have each result; "" are those whose turn has not come."""
-    return dict(run.items.order_by().values_list("result").annotate(number=Count("pk")))
+    return counts_of_runs([run.pk]).get(run.pk, {})
 
 
 def recent_runs(user: Any) -> list[BulkRun]:

@@ -13,7 +13,7 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from scheduler import notify
-from scheduler.admission.violations import Rejected, in_words
+from scheduler.admission.violations import Rejected, Violation, in_words
 from scheduler.domain.jobs import JobAction, NotPossible
 from scheduler.models import BulkItem, BulkRun, Command, Job
 from scheduler.services.access import Forbidden, OutOfSight
@@ -29,14 +29,23 @@ _ABANDONED = timedelta(seconds=30)  # a run whose worker has not been heard of f
 
 @transaction.atomic
 def start_bulk_run(action: JobAction, keys: Iterable[tuple[str, str]], *, by: Actor, reason: str = "", query: str = "") -> BulkRun:
-    """Write the run down and ask for a worker. `keys` are (namespace, name); more than `MOST_JOBS` raise `ValueError`."""
+    """Write the run down and ask for a worker. `keys` are (namespace, name). Raises `Rejected` for none, and for more than `MOST_JOBS`."""
     chosen = list(dict.fromkeys(keys))
     if not chosen:
-        raise ValueError("No job was chosen.")
+        message = "There is no job that this could be done to."
+        raise Rejected([Violation("nothing_chosen", "", "jobs", message, "choose others")], by_state=True)
     if len(chosen) > MOST_JOBS:
-        raise ValueError(f"{len(chosen)} jobs are too many for one run; choose at most {MOST_JOBS}.")
+        message = f"{len(chosen)} jobs are too many for one run; {MOST_JOBS} are the most."
+        raise Rejected([Violation("too_many", "", "jobs", message, f"choose at most {MOST_JOBS}")])
     run = BulkRun.objects.create(
-        owner=by.user, action=action.value, reason=reason[:1024], query=query[:1024], address=by.address, request_id=by.request_id
+        owner=by.user,
+        action=action.value,
+        reason=reason[:1024],
+        query=query[:1024],
+        door=by.door.value,
+        scopes=None if by.scopes is None else list(by.scopes),
+        address=by.address,
+        request_id=by.request_id,
     )
     BulkItem.objects.bulk_create((BulkItem(run=run, namespace=namespace, name=name) for namespace, name in chosen), batch_size=1000)
     transaction.on_commit(_ask_for_a_worker)
@@ -44,10 +53,10 @@ def start_bulk_run(action: JobAction, keys: Iterable[tuple[str, str]], *, by: Ac
 
 
 @transaction.atomic
-def retry_bulk_run(run: BulkRun, *, by: Actor) -> BulkRun:
-    """A new run for those of an old one that were refused."""
+def retry_bulk_run(run: BulkRun, *, by: Actor, reason: str = "") -> BulkRun:
+    """A new run for those of an old one that were refused; for the same reason where none is given."""
     keys = list(run.items.filter(result=Command.REFUSED).values_list("namespace", "name"))
-    return start_bulk_run(JobAction(run.action), keys, by=by, reason=run.reason, query=run.query)
+    return start_bulk_run(JobAction(run.action), keys, by=by, reason=reason or run.reason, query=run.query)
 
 
 def _ask_for_a_worker() -> None:
@@ -84,7 +93,7 @@ def _claim() -> BulkRun | None:
 
 def _carry_out_a_slice(run: BulkRun) -> bool:
     """Whether the run is done."""
-    by = Actor(run.owner.get_username(), Door.UI, run.owner, run.address, run.request_id)
+    by = Actor(run.owner.get_username(), Door(run.door), run.owner, run.address, run.request_id, scopes=run.scopes)
     for item in run.items.filter(result="").order_by("pk")[:SLICE]:
         item.result, item.message = _command(item, run, by)
         item.save(update_fields=["result", "message"])

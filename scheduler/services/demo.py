@@ -82,7 +82,7 @@ def load_sample_cluster() -> None:
     start_stream(Stream("steady", seed=SEED, targets=TARGETS))
 
 
-def load_sample_tree(*, by: Actor) -> list[str]:
+def load_sample_tree(*, by: Actor, dry_run: bool = False) -> list[str]:
     """The sample's queues alone, cut to the size of the cluster that is there, by the rules of every door; all of them or none.
 
     Raises `Rejected` where there are queues already, and `Forbidden`.
@@ -95,6 +95,7 @@ def load_sample_tree(*, by: Actor) -> list[str]:
         has = cluster_total()
         for queue in QUEUES:
             create_queue(_manifest(queue, has), by=by)
+        transaction.set_rollback(dry_run)
     return [str(queue["name"]) for queue in QUEUES]
 
 

@@ -21,14 +21,27 @@ MOST_VIEWS = 100
 MOST_FOLDED = 5000
 
 
-def set_preferences(user: Any, *, time_zone: str | None = None, theme: str | None = None) -> Preference:
+def set_preferences(user: Any, *, time_zone: str | None = None, theme: str | None = None, by: Actor) -> Preference:
     """What is None stays as it is. Raises `Rejected`."""
     values = {name: value for name, value in (("time_zone", time_zone), ("theme", theme)) if value is not None}
     if time_zone and time_zone not in zoneinfo.available_timezones():
         raise Rejected([_wrong("timeZone", f"There is no time zone “{time_zone[:60]}”.", "choose one like Europe/Berlin, or UTC")])
     if theme and theme not in THEMES:
         raise Rejected([_wrong("theme", f"There is no theme “{theme[:20]}”.", f"choose one of {', '.join(THEMES)}")])
-    return Preference.objects.update_or_create(user=user, defaults=values)[0]
+    with transaction.atomic():
+        preference = Preference.objects.select_for_update().filter(user=user).first() or Preference(user=user)
+        before = describe_preference(preference)
+        for name, value in values.items():
+            setattr(preference, name, value)
+        preference.save()
+        after = describe_preference(preference)
+        if after != before:
+            audit.record(by, "ChangePreferences", "User", user.get_username(), before=before, after=after)
+    return preference
+
+
+def describe_preference(preference: Preference) -> dict[str, str]:
+    return {"timeZone": preference.time_zone, "theme": preference.theme or "system"}
 
 
 def set_folded(user: Any, names: Iterable[str]) -> list[str]:
@@ -44,22 +57,38 @@ def _wrong(field: str, message: str, fix: str) -> Violation:
 
 
 @transaction.atomic
-def save_view(user: Any, page: str, name: str, query: str, *, shared: bool = False) -> SavedView:
+def save_view(user: Any, page: str, name: str, query: str, *, shared: bool = False, by: Actor) -> SavedView:
     """Under this name; what its owner had kept under it before is replaced. Raises `Rejected`."""
     name = " ".join(name.split())
     if not name or len(name) > 80 or not name.isprintable():
         raise Rejected([_wrong("name", "A view needs a name of at most 80 characters.", "name it after what it shows")])
-    if len(query) > 1024:
-        raise Rejected([_wrong("query", "This filter is too long to be kept.", "shorten it")])
+    if len(query) > 1024 or "\x00" in query:
+        raise Rejected([_wrong("query", "This filter is too long to be kept, or no text.", "shorten it")])
     views = SavedView.objects.filter(owner=user, page=page)
-    if views.count() >= MOST_VIEWS and not views.filter(name=name).exists():
+    old = views.filter(name=name).first()
+    if old is None and views.count() >= MOST_VIEWS:
         raise Rejected([_wrong("name", f"You have {MOST_VIEWS} views already.", "delete one first")])
-    return SavedView.objects.update_or_create(owner=user, page=page, name=name, defaults={"query": query, "shared": shared})[0]
+    view = SavedView.objects.update_or_create(owner=user, page=page, name=name, defaults={"query": query, "shared": shared})[0]
+    before = describe_view(old) if old else None
+    if before != describe_view(view):
+        audit.record(by, "SaveView", "View", name, before=before, after=describe_view(view))
+    return view
 
 
-def delete_view(user: Any, view_id: int) -> bool:
+def describe_view(view: SavedView) -> dict[str, Any]:
+    return {"page": view.page, "name": view.name, "query": view.query, "shared": view.shared}
+
+
+@transaction.atomic
+def delete_view(user: Any, view_id: int, *, by: Actor, dry_run: bool = False) -> bool:
     """One's own only. False if there is none."""
-    return bool(SavedView.objects.filter(pk=view_id, owner=user).delete()[0])
+    view = SavedView.objects.filter(pk=view_id, owner=user).first()
+    if view is None:
+        return False
+    audit.record(by, "DeleteView", "View", view.name, before=describe_view(view))
+    view.delete()
+    transaction.set_rollback(dry_run)
+    return True
 
 
 def change_password(user: Any, old: str, new: str, *, by: Actor) -> None:

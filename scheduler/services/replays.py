@@ -24,7 +24,7 @@ from scheduler.scenarios.files import Scenario, read_scenarios
 from scheduler.scenarios.running import Run
 from scheduler.scenarios.writing import scenario_document
 from scheduler.selectors.snapshots import ResidentSnapshot
-from scheduler.services import access
+from scheduler.services import access, audit
 from scheduler.services.actors import SYSTEM, Actor
 
 MOST_WANTED = 100
@@ -57,6 +57,7 @@ def keep_next_sessions(count: int, *, by: Actor = SYSTEM) -> None:
     if not 1 <= count <= MOST_WANTED:
         raise ValueError(f"{count} sessions can not be kept; give 1 to {MOST_WANTED}.")
     ClusterState.objects.filter(pk=1).update(keep_sessions=count)
+    audit.record(by, "KeepSessions", "Cluster", "scheduler", after={"keepSessions": count})
     notify.cluster_changed()
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from scheduler.admission.violations import Rejected
 from scheduler.domain.jobs import JobAction
 from scheduler.models import BulkRun, Job
 from scheduler.services import bulk_jobs
@@ -80,7 +81,7 @@ def test_only_the_refused_are_tried_again():
 def test_nothing_chosen_and_too_many_are_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(bulk_jobs, "MOST_JOBS", 1)
 
-    with pytest.raises(ValueError, match="No job was chosen"):
+    with pytest.raises(Rejected, match="There is no job"):
         start_bulk_run(JobAction.ABORT, [], by=person("sam"))
-    with pytest.raises(ValueError, match="2 jobs are too many for one run; choose at most 1"):
+    with pytest.raises(Rejected, match="2 jobs are too many for one run; 1 are the most"):
         start_bulk_run(JobAction.ABORT, [("default", "a"), ("default", "b")], by=person("sam"))

@@ -16,6 +16,7 @@ from dashboard.api.shapes.parts import (
     shape,
     text,
 )
+from scheduler.services.replays import MOST_WANTED
 
 NodeSpec = shape("NodeSpec", unschedulable=s.BooleanField(), taints=s.ListField(child=s.DictField(child=text())))
 NodeStatus = shape(
@@ -73,6 +74,11 @@ Policy = object_shape(
         isDefault=s.BooleanField(),
     )(),
 )
+PolicyVersion = object_shape(
+    "PolicyVersion",
+    PolicySpec(),
+    shape("PolicyVersionStatus", author=text(), reason=text(), warnings=s.ListField(child=s.CharField()), inForce=s.BooleanField())(),
+)
 GivenPolicy = shape("GivenPolicy", spec=PolicySpec(), reason=s.CharField(required=False, allow_blank=True))
 CheckedPolicy = shape("CheckedPolicy", valid=s.BooleanField(), violations=Violation(many=True), warnings=Notice(many=True))
 ClusterStatus = shape(
@@ -88,8 +94,18 @@ ClusterStatus = shape(
     nodes=s.IntegerField(),
     warnings=shape("ClusterWarning", code=s.CharField(required=False), message=s.CharField())(many=True),
 )
-Cluster = object_shape("Cluster", shape("ClusterSpec", periodSeconds=s.FloatField())(), ClusterStatus())
-GivenCluster = shape("GivenCluster", spec=shape("GivenClusterSpec", periodSeconds=s.FloatField(min_value=0.5, max_value=3600))())
+ClusterSpec = shape(
+    "ClusterSpec", periodSeconds=s.FloatField(), keepSessions=s.IntegerField(help_text="how many of the next sessions are kept as files")
+)
+Cluster = object_shape("Cluster", ClusterSpec(), ClusterStatus())
+GivenCluster = shape(
+    "GivenCluster",
+    spec=shape(
+        "GivenClusterSpec",
+        periodSeconds=s.FloatField(required=False, min_value=0.5, max_value=3600),
+        keepSessions=s.IntegerField(required=False, min_value=1, max_value=MOST_WANTED),
+    )(),
+)
 ClusterCommandAnswer = shape(
     "ClusterCommandAnswer", changed=s.BooleanField(), message=s.CharField(), dryRun=s.BooleanField(), command=s.CharField(),
     paused=s.BooleanField(),

@@ -7,10 +7,11 @@ from functools import cache
 from rest_framework import serializers as s
 
 from dashboard.api.shapes.cluster import NamespaceManifest, NodeManifest, PriorityClassManifest
-from dashboard.api.shapes.parts import Notice, Problem, Shape, Violation, choice, shape, text
+from dashboard.api.shapes.parts import Notice, Problem, Shape, Violation, amounts, choice, shape, text
 from dashboard.api.shapes.queues import QueueManifest
 from dashboard.api.shapes.records import CommandManifest
-from dashboard.api.shapes.work import JobManifest, PodGroupManifest, PodManifest
+from dashboard.api.shapes.work import Check, JobManifest, PodGroupManifest, PodManifest
+from scheduler.services.forecast import Prospect
 
 
 @cache
@@ -53,6 +54,23 @@ AppliedItem = shape(
     warnings=Notice(many=True),
 )
 Applied = shape("Applied", changed=s.BooleanField(), dryRun=s.BooleanField(), message=s.CharField(), results=AppliedItem(many=True))
+SampleLoaded = shape(
+    "SampleLoaded", changed=s.BooleanField(), dryRun=s.BooleanField(), message=s.CharField(), queues=s.ListField(child=s.CharField())
+)
+Forecast = shape(
+    "Forecast",
+    prospect=choice(Prospect),
+    message=s.CharField(),
+    reason=text(help_text="the reason code of one that would wait"),
+    pods=s.IntegerField(),
+    placed=s.IntegerField(help_text="how many would start at once"),
+    nodes=s.DictField(child=s.IntegerField(), help_text="how many each node would get"),
+    victims=s.IntegerField(help_text="pods of others that would have to go"),
+    request=amounts(),
+    checks=Check(many=True),
+    violations=Violation(many=True),
+    warnings=Notice(many=True),
+)
 AnyManifest = shape("AnyManifest", kind=s.CharField())
 MANIFESTS = (
     QueueManifest, JobManifest, PodGroupManifest, PodManifest, NodeManifest, NamespaceManifest, PriorityClassManifest, CommandManifest,

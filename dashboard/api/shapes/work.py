@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rest_framework import serializers as s
 
-from dashboard.api.shapes.parts import amounts, choice, given_amounts, manifest_shape, maybe_moment, object_shape, shape, text
+from dashboard.api.shapes.parts import amounts, choice, given_amounts, manifest_shape, maybe_moment, moment, object_shape, shape, text
 from scheduler.models.workload import JOB_PHASES, POD_PHASES, PODGROUP_PHASES
 
 REASONS = (
@@ -138,6 +138,27 @@ Explanation = shape(
     evaluatedAt=maybe_moment(),
     position=s.IntegerField(allow_null=True),
     ahead=s.IntegerField(allow_null=True),
+)
+TimeSpent = shape(
+    "TimeSpent",
+    seconds=s.FloatField(),
+    waited=s.BooleanField(),
+    waitedFor=text(help_text="what it waited for, where a session said so"),
+)
+Timeline = shape(
+    "Timeline",
+    podgroup=s.CharField(),
+    steps=shape(
+        "TimelineStep",
+        at=moment(),
+        title=s.CharField(),
+        detail=text(),
+        kind=choice(("life", "command", "eviction", "warning")),
+        pods=s.IntegerField(help_text="places gained by it, or lost"),
+        beneficiary=text(help_text="for whom pods had to go, where the caller may see it"),
+        before=TimeSpent(allow_null=True),
+    )(many=True),
+    now=TimeSpent(allow_null=True, help_text="since the last step; null when all is over"),
 )
 PodSpec = shape(
     "PodSpec",

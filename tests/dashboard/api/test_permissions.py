@@ -41,6 +41,7 @@ EXPECTED: dict[str, dict[str, tuple[str, str]]] = {
         "list": ANY,
         "retrieve": QUEUE_READ,
         "explain": QUEUE_READ,
+        "timeline": QUEUE_READ,
         "create": ("submitter", "hidden"),
         **dict.fromkeys(("update", "partial_update", "destroy"), ("admin", "hidden")),
     },
@@ -63,10 +64,20 @@ EXPECTED: dict[str, dict[str, tuple[str, str]]] = {
     "evictions": {"list": ANY, "retrieve": QUEUE_READ},
     "events": {"list": ANY, "retrieve": QUEUE_READ},
     "audit": {"list": ("admin", "admin"), "retrieve": ("admin", "hidden")},
-    "users": {"list": ANY, "retrieve": ANY, **dict.fromkeys(("create", "partial_update", "destroy"), CLUSTER)},
+    "users": {
+        **dict.fromkeys(("list", "retrieve", "preferences", "change_preferences", "password"), ANY),
+        **dict.fromkeys(("create", "partial_update", "destroy"), CLUSTER),
+    },
     "groups": {"list": ANY, "retrieve": ("hidden", "hidden"), **dict.fromkeys(("create", "partial_update", "destroy"), CLUSTER)},
     "grants": {"list": ANY, "retrieve": QUEUE_READ, "create": ("admin", "hidden"), "destroy": ("admin", "hidden")},
     "tokens": dict.fromkeys(("list", "retrieve", "create", "destroy"), ANY),
+    "views": dict.fromkeys(("list", "retrieve", "create", "partial_update", "destroy"), ANY),
+    "bulkruns": {
+        **dict.fromkeys(("list", "retrieve", "items"), ANY),
+        "create": ("admin", "hidden"),
+        "retry": ("submitter", "submitter"),  # what was refused of one's own run: each job asks again
+    },
+    "policyversions": dict.fromkeys(("list", "retrieve"), MEMBER),
     "policy": {"get": MEMBER, "put": CLUSTER},
     "policy/validate": {"post": MEMBER},
     "cluster": {"get": MEMBER, "patch": CLUSTER},
@@ -74,7 +85,12 @@ EXPECTED: dict[str, dict[str, tuple[str, str]]] = {
     "cluster/resume": {"post": CLUSTER},
     "validate": {"post": MEMBER},
     "apply": {"post": ("submitter", "hidden")},
+    "forecast": {"post": ("submitter", "hidden")},
+    "sample": {"post": CLUSTER},
 }
+
+
+WITHOUT_DRY_RUN = ("validate", "policy/validate", "forecast")  # they never write
 
 
 def routes() -> Iterator[tuple[str, str, str, str]]:
@@ -128,7 +144,14 @@ class World:
         admin.post("priorityclasses/", {"metadata": {"name": "pc"}, "value": 1}, expect=201)
         admin.post("groups/", {"name": "team"}, expect=201)
         _rows_of_sessions()
-        for kind, name in (("nodes", "n1"), ("namespaces", "default"), ("priorityclasses", "pc"), ("sessions", "1"), ("groups", "team")):
+        for kind, name in (
+            ("nodes", "n1"),
+            ("namespaces", "default"),
+            ("priorityclasses", "pc"),
+            ("sessions", "1"),
+            ("groups", "team"),
+            ("policyversions", "0"),
+        ):
             self.objects |= {(kind, place): name for place in PLACES}
 
     def _remember(self, admin: Caller, place: str, grant: str) -> None:
@@ -198,6 +221,12 @@ def body_for(name: str, action: str, place: str) -> Any:
         ("groups", "partial_update"): {"members": []},
         ("grants", "create"): {"user": "boss", "role": "submitter", "queue": place},
         ("tokens", "create"): {"name": "fresh", "scopes": ["read"]},
+        ("users", "change_preferences"): {"spec": {"timeZone": "Europe/Berlin", "theme": "dark", "folded": [place]}},
+        ("users", "password"): {"old": "an old password", "new": "another long password"},
+        ("views", "create"): {"name": "fresh", "query": "q=state%3Awaiting", "shared": True},
+        ("views", "partial_update"): {"shared": True},
+        ("bulkruns", "create"): {"action": "suspend", "jobs": [f"default/{place}-job"], "reason": "why"},
+        ("forecast", "post"): job("fresh", leaf),
         ("policy", "put"): {"spec": {"policy": 'actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n'}},
         ("policy/validate", "post"): {"spec": {"policy": "actions: allocate"}},
         ("cluster", "patch"): {"spec": {"periodSeconds": 2}},
@@ -209,6 +238,8 @@ def body_for(name: str, action: str, place: str) -> Any:
 
 def one(role: str) -> Caller:
     who = Caller(role, superuser=role == "cluster-admin")
+    who.user.set_password("an old password")
+    who.user.save()
     if role in ("viewer", "submitter", "admin"):
         grant_role(user=role, role=role, queue="own", by=SYSTEM)
     return who
@@ -228,7 +259,7 @@ def _complaint(route: tuple[str, str, str, str], place: str, role: str, who: Cal
     name, action, method, path = route
     least = EXPECTED[name][action][PLACES.index(place)]
     found = path.replace("{object}", _object(name, place, who, world))
-    dry = "?dry_run=true" if method != "GET" and name not in ("validate", "policy/validate") else ""
+    dry = "?dry_run=true" if method != "GET" and name not in WITHOUT_DRY_RUN else ""
     who.ask(method, found + dry, body_for(name, action, place))
     code = who.last.status_code
     good = _allowed(role, least, code) if _may(role, least) else _refused(code, least, role)
@@ -240,12 +271,28 @@ def _object(name: str, place: str, who: Caller, world: World) -> str:
         return who.user.get_username()
     if name == "tokens":
         return str(who.user.api_tokens.first().pk)
+    if name == "views":
+        return str(_view_of(who))
+    if name == "bulkruns":
+        return str(_run_of(who))
     if name in ("decisions", "evictions"):
         from scheduler.models import Decision, Eviction
 
         model: Any = {"decisions": Decision, "evictions": Eviction}[name]
         return str(model.objects.get(queue_name=f"{place}-leaf").pk)
     return world.objects.get((name, place), "")
+
+
+def _view_of(who: Caller) -> int:
+    return int(who.user.saved_views.get_or_create(page="jobs", name="mine")[0].pk)
+
+
+def _run_of(who: Caller) -> Any:
+    """A run of his own in which a job was refused."""
+    run, is_new = who.user.bulk_runs.get_or_create(action="AbortJob", state="Done")
+    if is_new:
+        run.items.create(namespace="default", name="own-job", result="Refused", message="no")
+    return run.uid
 
 
 def _may(role: str, least: str) -> bool:
