@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from dashboard.amounts import in_page_order, with_unit
+from dashboard.typed import number_or_text
 from scheduler.domain.access import Access, Permission
 from scheduler.selectors.queues import QueueBoard, QueueRow
 
@@ -39,8 +40,8 @@ class JobForm:
         if self.command.strip():
             container["command"] = ["sh", "-c", self.command]
         container["resources"] = {"requests": requests}
-        replicas = _whole(self.replicas)
-        needed = _whole(self.needed) if self.needed.strip() else replicas
+        replicas = number_or_text(self.replicas)
+        needed = number_or_text(self.needed) if self.needed.strip() else replicas
         spec = {
             "queue": self.queue,
             "minAvailable": needed,
@@ -55,30 +56,34 @@ class JobForm:
         }
 
 
-def _whole(text: str) -> int | str:
-    """A number where it is one; else the text itself, for the rules to refuse by name."""
-    return int(text) if text.strip().isdecimal() else text
-
-
 def form_from_post(post: Mapping[str, str]) -> JobForm:
     return JobForm(**{item.name: post.get(item.name, "") for item in fields(JobForm)})
 
 
 def form_from_manifest(manifest: Mapping[str, Any]) -> JobForm | None:
-    """None when the form can not show all of it: more than one task, or more than one container."""
-    metadata, spec = manifest.get("metadata") or {}, manifest.get("spec") or {}
-    tasks = spec.get("tasks") or []
-    if len(tasks) != 1 or spec.get("policies") or tasks[0].get("policies"):
+    """None when the form can not show all of it: more than one task, more than one container, or something that is no job."""
+    spec = _mapping(manifest.get("spec"))
+    task = _only(spec.get("tasks"))
+    template = _mapping(_mapping(_mapping(task).get("template")).get("spec"))
+    container = _only(template.get("containers"))
+    if task is None or container is None or spec.get("policies") or task.get("policies"):
         return None
-    template = (tasks[0].get("template") or {}).get("spec") or {}
-    containers = template.get("containers") or []
-    if len(containers) != 1 or set(template) - {"containers", "restartPolicy"}:
+    if set(template) - {"containers", "restartPolicy"} or not isinstance(container.get("command") or [], list):
         return None
-    return _form(metadata, spec, tasks[0], containers[0])
+    return _form(_mapping(manifest.get("metadata")), spec, task, container)
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _only(value: object) -> Mapping[str, Any] | None:
+    """The one object of a list that has no more."""
+    return value[0] if isinstance(value, list) and len(value) == 1 and isinstance(value[0], Mapping) else None
 
 
 def _form(metadata: Mapping[str, Any], spec: Mapping[str, Any], task: Mapping[str, Any], container: Mapping[str, Any]) -> JobForm:
-    requests = (container.get("resources") or {}).get("requests") or {}
+    requests = _mapping(_mapping(container.get("resources")).get("requests"))
     command = container.get("command") or []
     gpu_name = next((name for name in requests if name in GPU_NAMES), GPU_NAMES[0])
     return JobForm(

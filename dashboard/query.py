@@ -47,6 +47,8 @@ _WORD = re.compile(r'-?(?:[^\s"]|"[^"]*"?)+')
 _SHAPE = re.compile(r'(?P<minus>-?)(?P<field>"[^"]+"|[A-Za-z][\w./-]*?)(?P<sign>>=|<=|:|=|>|<)(?P<value>.*)', re.DOTALL)
 _DURATION = re.compile(r"(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?")
 _SECONDS = (604_800, 86_400, 3600, 60, 1)
+_LONGEST_SECONDS = 100 * 365 * 86_400  # no job is older, and no calendar reaches back without end
+_MOST_WORDS, _MOST_VALUES = 40, 100  # a database refuses conditions without number
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,12 @@ class _NotUnderstood(Exception):
 
 def parse(text: str, vocabulary: Vocabulary) -> Query:
     """Never fails: a word that can not be read becomes a term with a problem."""
-    return Query(tuple(_term(word, vocabulary) for word in _WORD.findall(text)))
+    words = _WORD.findall(text)
+    read = [_term(word, vocabulary) for word in words[:_MOST_WORDS]]
+    return Query((*read, *(Term(word, problem=_TOO_MANY) for word in words[_MOST_WORDS : _MOST_WORDS + 1])))
+
+
+_TOO_MANY = f"A filter has at most {_MOST_WORDS} words: this one and those behind it are left out."
 
 
 def _term(word: str, vocabulary: Vocabulary) -> Term:
@@ -138,7 +145,9 @@ def _example(name: str) -> str:
 def _text_condition(name: str, comparison: Comparison, value: str, negated: bool, vocabulary: Vocabulary) -> Condition:
     if comparison not in (Comparison.IS, Comparison.EQUAL):
         raise _NotUnderstood(f"“{name}” can not be compared with {comparison}: write {_example(name)}.")
-    values = tuple(_unquoted(part) for part in _parts(value) if _unquoted(part))
+    values = tuple(dict.fromkeys(_unquoted(part) for part in _parts(value) if _unquoted(part)))
+    if len(values) > _MOST_VALUES:
+        raise _NotUnderstood(f"“{name}” has {len(values)} values: write {_MOST_VALUES} at most.")
     check = _CHECKS.get(name)
     checked = tuple(check(part, vocabulary) for part in values) if check else values
     return Condition(name, values=checked, negated=negated)
@@ -193,7 +202,10 @@ def _seconds(name: str, value: str) -> int:
     found = _DURATION.fullmatch(value.lower())
     if found is None or not any(found.groups()) or len(value) > 20:
         raise _NotUnderstood(f"“{value}” is not a length of time: write 30s, 15m, 1h, 2d or 1w, as in {_example(name)}.")
-    return sum(int(number or 0) * seconds for number, seconds in zip(found.groups(), _SECONDS, strict=True))
+    whole = sum(int(number or 0) * seconds for number, seconds in zip(found.groups(), _SECONDS, strict=True))
+    if whole > _LONGEST_SECONDS:
+        raise _NotUnderstood(f"“{value}” is longer than a hundred years: write something like {_example(name)}.")
+    return whole
 
 
 def _unquoted(text: str) -> str:

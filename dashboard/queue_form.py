@@ -6,16 +6,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import yaml
 from django.http import QueryDict
 
 from dashboard.amounts import in_page_order, short_name
+from dashboard.typed import number_or_text
 from scheduler.admission.facts import Facts
 from scheduler.admission.manifests import SCHEDULING_VERSIONS, read_queue
 from scheduler.admission.queues import verdict_on
 from scheduler.admission.violations import Verdict
 from scheduler.domain.queues import QueueTree
 from scheduler.domain.resources import Resources, format_quantity
+from scheduler.scenarios.documents import DocumentError, read_documents
 
 QUOTAS = {"guarantee": "spec.guarantee.resource", "deserved": "spec.deserved", "capability": "spec.capability"}
 _TITLES = {"guarantee": "Guarantee", "deserved": "Deserved", "capability": "Limit"}
@@ -56,8 +57,8 @@ class QueueForm:
     def manifest(self, base: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """As the API would be sent it. `base` is the stored manifest: what the form does not show stays."""
         spec: dict[str, Any] = {
-            "weight": _number(self.weight),
-            "priority": _number(self.priority),
+            "weight": number_or_text(self.weight),
+            "priority": number_or_text(self.priority),
             "reclaimable": self.reclaimable,
             "dequeueStrategy": self.dequeue_strategy,
             "parent": self.parent,
@@ -87,11 +88,6 @@ def quota_words(field: str) -> str:
     """ "spec.guarantee.resource.cpu" -> "guarantee CPU": an input of the form by its place in the manifest."""
     quota, path = next((quota, path) for quota, path in QUOTAS.items() if field.startswith(f"{path}."))
     return f"{_TITLES[quota].lower()} {short_name(field.removeprefix(f'{path}.'))}"
-
-
-def _number(text: str) -> int | str:
-    """A whole number, or the text itself for the rules to refuse by its name."""
-    return int(text) if text.strip().lstrip("-").isdecimal() else text
 
 
 def form_from_post(data: QueryDict, name: str = "") -> QueueForm:
@@ -145,11 +141,9 @@ def manifest_from_yaml(text: str) -> tuple[object, str]:
     if len(text) > _MOST_YAML:
         return None, "This is too long for one queue."
     try:
-        documents = [document for document in yaml.safe_load_all(text) if document is not None]
-    except yaml.YAMLError as problem:
-        mark = getattr(problem, "problem_mark", None)
-        where = f" in line {mark.line + 1}" if mark else ""
-        return None, f"This is not YAML{where}: {getattr(problem, 'problem', None) or 'it can not be read'}."
+        documents = [document for document in read_documents(text) if document is not None]
+    except DocumentError as problem:
+        return None, f"This can not be read: {problem}."
     if len(documents) != 1:
         return None, f"There are {len(documents)} documents here; this page takes one queue."
     return documents[0], ""

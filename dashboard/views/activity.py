@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from datetime import datetime, time
 from typing import Any
 from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
 
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
@@ -16,13 +18,16 @@ from django.views.decorators.http import require_safe
 from dashboard.access import access, page
 from dashboard.differences import differences, line_differences
 from dashboard.exports import all_rows, as_csv, as_json_list, streamed
+from dashboard.typed import whole_number
 from scheduler.domain.access import Forbidden, Permission
 from scheduler.domain.queues import ROOT
 from scheduler.models import AuditEntry
 from scheduler.selectors.events import EVENT_KINDS, audit_for, event_page, events_for, only_changes, page_by_number
+from scheduler.selectors.personal import preference_of
 
 Context = dict[str, Any]
 _EVENT_FILTERS = ("kind", "type", "queue", "reason", "q")
+_FIRST_YEAR = 1970
 _AUDIT_FILTERS = ("actor", "action", "kind", "queue", "name", "door", "request", "since", "q")
 
 
@@ -68,14 +73,14 @@ def _require_audited(request: HttpRequest) -> Collection[str] | None:
 def audit(request: HttpRequest) -> HttpResponseBase:
     queues = _require_audited(request)
     filters = _given(request, _AUDIT_FILTERS)
-    problem = ""
-    if filters.get("since") and not _is_date(filters["since"]):
+    since, problem = _morning(request, filters.get("since", "")), ""
+    if filters.get("since") and since is None:
         problem = f"“{filters.pop('since')}” is not a date: write it as 2026-01-31."
-    found = audit_for(queues, filters)
+    found = audit_for(queues, filters, since)
     if request.GET.get("format") in ("csv", "json"):
         return _export(request, found, request.GET["format"])
     before = request.GET.get("before", "")
-    feed = page_by_number(found, int(before) if before.isdecimal() else None)
+    feed = page_by_number(found, whole_number(before))
     context = {
         "entries": [_entry(entry) for entry in feed.rows],
         "filters": filters,
@@ -88,11 +93,14 @@ def audit(request: HttpRequest) -> HttpResponseBase:
     return render(request, "audit/list.html", context)
 
 
-def _is_date(text: str) -> bool:
+def _morning(request: HttpRequest, text: str) -> datetime | None:
+    """When that day began where the reader is; None where the text is no date, or one that nothing can be older than."""
     try:
-        return parse_date(text) is not None
+        day = parse_date(text)
     except ValueError:
-        return False
+        return None
+    zone = ZoneInfo(preference_of(request.user).time_zone or "UTC")
+    return datetime.combine(day, time.min, zone) if day is not None and day.year >= _FIRST_YEAR else None
 
 
 def _entry(entry: AuditEntry) -> Context:

@@ -20,6 +20,7 @@ from dashboard.gang_grid import gang_grid, gang_sentence
 from dashboard.job_rows import VERBS, Verb, amounts_text, may_command, obstacle, present_job
 from dashboard.reason_card import MaySee, reason_card
 from dashboard.terminal import copies
+from dashboard.typed import whole_number
 from dashboard.views.common import actor, wants_fragment
 from scheduler.admission.violations import Rejected, in_words
 from scheduler.domain.access import Permission
@@ -34,6 +35,7 @@ from scheduler.selectors.pod_conditions import pod_conditions
 from scheduler.services.jobs import command_job
 
 Context = dict[str, Any]
+_LAST_POD = 10_000_000
 TABS = {"": "Gang", "timeline": "Timeline", "events": "Events", "evictions": "Evictions", "yaml": "YAML"}
 
 
@@ -103,8 +105,7 @@ def _gang(request: HttpRequest, gang: PodGroup) -> Context:
 
 
 def _start(request: HttpRequest) -> int:
-    text = request.GET.get("from", "")
-    return int(text) if text.isdecimal() and len(text) < 8 else 0
+    return min(whole_number(request.GET.get("from", "")) or 0, _LAST_POD)
 
 
 def _pods_url(base: str, phase: str, start: int) -> str:

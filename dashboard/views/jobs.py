@@ -17,6 +17,7 @@ from dashboard.access import access, page
 from dashboard.job_choice import choices, jobs_named, jobs_of_query, read_query, vocabulary
 from dashboard.job_rows import COLUMNS, DEFAULT_COLUMNS, VERBS, Verb, may_command, present_job
 from dashboard.query import DURATION_FIELDS, NUMBER_FIELDS, STATES, TEXT_FIELDS, Query
+from dashboard.typed import whole_number
 from dashboard.views.common import actor
 from scheduler.admission.violations import Rejected, in_words
 from scheduler.domain.access import Permission
@@ -36,7 +37,7 @@ def jobs(request: HttpRequest) -> HttpResponse:
     query = _query(request, request.GET)
     found = jobs_matching(query.conditions, access(request).visible)
     oldest_first = request.GET.get("sort") == "oldest"
-    rows = job_page(found, before=_number(request, "before"), after=_number(request, "after"), oldest_first=oldest_first)
+    rows = job_page(found, before=_mark(request, "before"), after=_mark(request, "after"), oldest_first=oldest_first)
     columns = _columns(request)
     context = {
         "q": request.GET.get("q", ""),
@@ -61,9 +62,8 @@ def jobs(request: HttpRequest) -> HttpResponse:
     return render(request, "jobs/list.html", context)
 
 
-def _number(request: HttpRequest, name: str) -> int | None:
-    text = request.GET.get(name, "")
-    return int(text) if text.isdecimal() and len(text) < 19 else None
+def _mark(request: HttpRequest, name: str) -> int | None:
+    return whole_number(request.GET.get(name, ""))
 
 
 def _columns(request: HttpRequest) -> list[str]:

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from dashboard.access import access, page
 from dashboard.differences import line_differences
 from dashboard.terminal import copies_of_manifest
+from dashboard.typed import whole_number
 from dashboard.views.common import actor
 from scheduler.admission.violations import Rejected
 from scheduler.domain.access import Forbidden, Permission
@@ -80,8 +81,7 @@ def _posted(request: HttpRequest, state: ClusterState) -> HttpResponse:
 
 
 def _save(request: HttpRequest, text: str) -> HttpResponse:
-    given = request.POST.get("version", "")
-    expected = int(given) if given.isdecimal() else None
+    expected = whole_number(request.POST.get("version", ""))
     saved = replace_policy(text, by=actor(request), reason=request.POST.get("reason", ""), expected_version=expected)
     if saved.changed:
         messages.success(request, f"Policy {saved.version.pk} is in force from the next session on.")

@@ -58,7 +58,7 @@ def actions(request: HttpRequest, name: str) -> HttpResponse:
     return render(request, "queues/_actions.html" if wants_fragment(request) else "queues/actions.html", context)
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @page
 def command(request: HttpRequest, name: str, verb: str) -> HttpResponse:
     order = command_named(verb)
@@ -140,7 +140,7 @@ def _before(outcome: CommandOutcome) -> str:
     return next((change["from"] for change in outcome.queues if change["name"] == outcome.queue), "")
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @page
 def bulk(request: HttpRequest) -> HttpResponse:
     """The same for several queues: ?command=suspend&queue=a&queue=b. Each stands for itself: one that is refused stops no other."""

@@ -23,7 +23,7 @@ from scheduler.services.queues import delete_queue
 Context = dict[str, Any]
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @page
 def delete(request: HttpRequest, name: str) -> HttpResponse:
     require_edit(request, name, "delete it")
@@ -65,7 +65,7 @@ def _blocked(request: HttpRequest, name: str, refusal: Rejected) -> Context:
     }
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @page
 def farewell(request: HttpRequest, name: str) -> HttpResponse:
     """Close it now, delete it when it has drained. A GET shows exactly what would be gone; a POST says what it was shown."""

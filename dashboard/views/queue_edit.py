@@ -16,6 +16,7 @@ from dashboard.access import access, no_such_queue, page, require_edit
 from dashboard.presenters import page_resources
 from dashboard.queue_form import QueueForm, differences, family, form_from_manifest, form_from_post, judge, manifest_from_yaml
 from dashboard.terminal import copies_of_manifest
+from dashboard.typed import whole_number
 from dashboard.views.common import actor
 from scheduler.admission.manifests import queue_manifest
 from scheduler.admission.violations import Rejected, Verdict, Violation
@@ -28,7 +29,7 @@ from scheduler.services.queues import StaleVersion, create_queue, update_queue
 Context = dict[str, Any]
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @page
 def new(request: HttpRequest) -> HttpResponse:
     parent = request.GET.get("parent", "root")
@@ -42,7 +43,7 @@ def new(request: HttpRequest) -> HttpResponse:
     )
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @page
 def edit(request: HttpRequest, name: str) -> HttpResponse:
     tree = queue_tree()
@@ -101,7 +102,7 @@ def _save(request: HttpRequest, name: str) -> HttpResponse:
     try:
         if name:
             version = request.POST.get("version", "")
-            saved = update_queue(name, manifest, by=actor(request), expected_version=int(version) if version.isdecimal() else None)
+            saved = update_queue(name, manifest, by=actor(request), expected_version=whole_number(version))
         else:
             saved = create_queue(manifest, by=actor(request))
     except Rejected as refusal:

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dashboard.access import access, other_job, page
 from dashboard.terminal import copies
+from dashboard.typed import whole_number
 from dashboard.views.common import actor, wants_fragment
 from scheduler.domain.access import Forbidden, Permission
 from scheduler.domain.queues import ROOT
@@ -45,7 +46,7 @@ def sessions(request: HttpRequest) -> HttpResponse:
     _require_sight(request)
     only = request.GET.get("only", "") if request.GET.get("only") in ONLY else ""
     before = request.GET.get("before", "")
-    feed = page_by_number(sessions_for(only), int(before) if before.isdecimal() else None, "number")
+    feed = page_by_number(sessions_for(only), whole_number(before), "number")
     kept = kept_sessions([session.number for session in feed.rows])
     context = {
         "state": ClusterState.objects.get(pk=1),

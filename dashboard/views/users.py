@@ -148,6 +148,8 @@ def _tried(act: Callable[[], Any]) -> list[str]:
         act()
     except Rejected as refusal:
         return [violation.message for violation in refusal.violations]
+    except (Group.DoesNotExist, get_user_model().DoesNotExist):
+        return ["It is no longer there: somebody else has deleted it."]
     return []
 
 

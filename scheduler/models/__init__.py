@@ -4,6 +4,7 @@ from scheduler.models.access import ApiToken, Grant, KeptAnswer
 from scheduler.models.audit import AuditEntry
 from scheduler.models.change import Change, ChangeHorizon
 from scheduler.models.history import QueueSample, SavedScenario
+from scheduler.models.lookups import Glob
 from scheduler.models.node import Node
 from scheduler.models.personal import BulkItem, BulkRun, Preference, SavedView
 from scheduler.models.queue import PlannedDeletion, Queue, QueueFigures
@@ -24,6 +25,7 @@ __all__ = [
     "Decision",
     "Event",
     "Eviction",
+    "Glob",
     "Grant",
     "Job",
     "KeptAnswer",

@@ -79,7 +79,7 @@ def _mark(text: str) -> tuple[datetime, int] | None:
 # The audit log
 
 
-def audit_for(queues: Collection[str] | None, filters: Mapping[str, str]) -> QuerySet[AuditEntry]:
+def audit_for(queues: Collection[str] | None, filters: Mapping[str, str], since: datetime | None = None) -> QuerySet[AuditEntry]:
     """`queues` are those whose record may be read, None for everything."""
     found = AuditEntry.objects.order_by("-pk")
     if queues is not None:
@@ -94,8 +94,8 @@ def audit_for(queues: Collection[str] | None, filters: Mapping[str, str]) -> Que
         "request": "request_id",
     }
     found = found.filter(**{column: filters[name] for name, column in columns.items() if filters.get(name)})
-    if filters.get("since"):
-        found = found.filter(at__gte=filters["since"])
+    if since is not None:
+        found = found.filter(at__gte=since)
     if filters.get("q"):
         found = found.filter(Q(name__contains=filters["q"]) | Q(reason__contains=filters["q"]) | Q(message__contains=filters["q"]))
     return found

@@ -175,11 +175,7 @@ def _matches(column: str, value: str) -> Q:
     if "*" not in value:
         return Q(**{column: value})
     start, _, rest = value.partition("*")
-    if not rest:
-        return Q(**{f"{column}__startswith": start})
-    import re
-
-    return Q(**{f"{column}__regex": "^" + ".*".join(re.escape(part) for part in value.split("*")) + "$"})
+    return Q(**{f"{column}__glob": value}) if rest else Q(**{f"{column}__startswith": start})
 
 
 def _anywhere(condition: Condition) -> Q:

@@ -10,7 +10,7 @@ from scheduler.models import (
     SavedView,
 )
 from scheduler.services.bulk_jobs import carry_out_bulk_runs
-from tests.dashboard.work import job_names, signed_in, small_cluster, text
+from tests.dashboard.work import job_names, signed_in, small_cluster, submitted, text
 
 pytestmark = [pytest.mark.django_db]
 
@@ -42,6 +42,47 @@ def test_a_filter_with_a_mistake_says_so_and_holds_otherwise():
 
     assert job_names(answer) == ["train-1", "train-2"]
     assert "There is no field “stat”: did you mean “state”?" in text(answer)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("name:t*-1", ["train-1"]),
+        ("name:*rai*", ["train-1", "train-2"]),
+        ("name:*i*t*", ["nightly"]),
+        ("name:?rain-*1", []),
+        ("name:[t]rain-*1", []),
+        ("name:tr%n-*1", []),
+        ("name:t_ain-*1", []),
+        ("user:S*m", []),
+    ],
+)
+def test_a_star_stands_for_anything_and_nothing_else_does(query: str, expected: list[str]):
+    assert job_names(signed_in("admin").get("/jobs/", {"q": query})) == expected
+
+
+def test_many_stars_take_no_longer_than_few():
+    submitted("a" * 60, "vision", "sam")
+
+    assert job_names(signed_in("admin").get("/jobs/", {"q": f"name:{'*a' * 30}*b"})) == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "a " * 5000,
+        " ".join(f"name:{'*,'.join('abcdefgh')}*" for _ in range(100)),
+        "name:" + ",".join(f"*{number}*x" for number in range(100)),
+        "age>99999999999w",
+        "cpu>=1e30",
+        "memory<1e99",
+        "members>=999999999999",
+        "queue:x/*,*y* " * 40,
+        "state:live,finished,failed " * 40,
+    ],
+)
+def test_a_filter_of_any_size_is_answered(query: str):
+    assert signed_in("vera").get("/jobs/", {"q": query}).status_code == 200
 
 
 def test_my_jobs_are_mine():

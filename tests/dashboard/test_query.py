@@ -65,6 +65,8 @@ def test_one_word(text: str, expected: Condition):
         ("reason:WaitingForQouta", "did you mean “WaitingForQuota”?"),
         ("gpu>=many", "“many” is not an amount of gpu: write a number such as 8"),
         ("gpu>=1.5", "is not an amount of gpu"),
+        ("age>99999999999999999w", "is longer than a hundred years: write something like age>1h"),
+        ("name:" + ",".join(map(str, range(101))), "“name” has 101 values: write 100 at most."),
         ("age>soon", "“soon” is not a length of time: write 30s, 15m, 1h"),
         ("priority>high", "“high” is not a whole number: write priority>=1000."),
         ("state>pending", "“state” can not be compared with >: write state:pending."),
@@ -85,6 +87,13 @@ def test_the_rest_holds_although_one_word_is_wrong():
 
     assert query.conditions == (Condition("state", values=("running",)),)
     assert query.without(1) == "state:running"
+
+
+def test_a_filter_without_end_is_read_as_far_as_it_may_go():
+    query = parse("word " * 5000, WORDS)
+
+    assert len(query.conditions) == 40
+    assert query.problems == ("A filter has at most 40 words: this one and those behind it are left out.",)
 
 
 @pytest.mark.parametrize("text", ["", "   ", ":", '"', "-", '""', "a:b:c", "gpu>=<=8", "∞>1", "state:,", "x" * 5000, "-:-", "queue:[*"])

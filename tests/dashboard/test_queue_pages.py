@@ -143,12 +143,14 @@ class TestForm:
     @pytest.mark.parametrize(
         ("text", "words"),
         [
-            ("a: [1", "This is not YAML in line"),
+            ("a: [1", "this is not YAML"),
+            ("a: &x [1]\nb: *x", "anchors and aliases"),
+            ("a: " + "[" * 1000, "nested more than 40 deep"),
             ("a: 1\n---\nb: 2", "There are 2 documents"),
             ("", "There are 0 documents"),
             ("x" * 200_001, "too long"),
         ],
-        ids=["broken", "two", "none", "long"],
+        ids=["broken", "bomb", "deep", "two", "none", "long"],
     )
     def test_yaml_that_is_not_one_queue_is_refused_in_words(self, text: str, words: str):
         _, problem = manifest_from_yaml(text)
