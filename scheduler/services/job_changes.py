@@ -12,13 +12,15 @@ from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.admission.workload_manifests import JobManifest, read_job
 from scheduler.admission.workloads import admit_job_change
 from scheduler.domain.jobs import FINISHED, JobPhase
+from scheduler.domain.plans import counted
 from scheduler.models import Job, Pod, PodGroup
 from scheduler.selectors.facts import submission_scene
 from scheduler.selectors.manifests import stored_job
+from scheduler.selectors.nodes import OCCUPYING
 from scheduler.services import access, audit
 from scheduler.services.actors import SYSTEM, Actor
 from scheduler.services.jobs import sync_jobs
-from scheduler.services.locks import share_tree
+from scheduler.services.locks import alone_with_pods, share_tree
 from scheduler.services.merging import merge_patch, readable
 from scheduler.services.podgroups import take_away
 from scheduler.services.pods import Priorities, class_for, minimum_resources, new_pods, template_of
@@ -40,6 +42,7 @@ def update_job(
     """Raises `Job.DoesNotExist`, `Stale`, and `Rejected` for whatever may not change (decided 20)."""
     with transaction.atomic():
         share_tree()
+        alone_with_pods()
         job = Job.objects.select_for_update(of=("self",)).select_related("queue", "podgroup").get(namespace=namespace, name=name)
         access.require_job_command(by, job.queue.name, job.owner)
         check_version(f"The job {job}", job, expected_version)
@@ -121,6 +124,7 @@ def _scale(job: Job, task: dict[str, Any], before: int) -> None:
     if task["replicas"] < before:
         take_away(pods.filter(index__gte=task["replicas"]))
     elif task["replicas"] > before and (pods.exists() or before == 0):  # a task that still waits for another has no pods yet
+        pods.filter(index__lt=task["replicas"]).update(unwanted=False)  # those that are still leaving come back when they have left
         template = template_of(task["template"])
         own_class = template.priority_class or job.priority_class
         pod_class = class_for(template, Priorities.load().of(own_class), namespace=job.namespace, priority_class=own_class)
@@ -131,18 +135,32 @@ def _scale(job: Job, task: dict[str, Any], before: int) -> None:
 
 
 def delete_job(namespace: str, name: str, *, by: Actor = SYSTEM, expected_version: int | None = None, dry_run: bool = False) -> None:
-    """Forget a job that has ended, with its podgroup and pods. One that lives is cancelled first."""
+    """Forget a job that has ended and whose pods have left their nodes. One that lives is cancelled first."""
     with transaction.atomic():
         share_tree()
+        alone_with_pods()
         job = Job.objects.select_for_update(of=("self",)).select_related("queue").get(namespace=namespace, name=name)
         access.require_job_command(by, job.queue.name, job.owner)
         check_version(f"The job {job}", job, expected_version)
-        if JobPhase(job.phase) not in FINISHED:
-            message = f"{job} is {job.phase}; only a job that has ended can be deleted."
-            raise Rejected([Violation("job_not_finished", job.queue.name, "status.state.phase", message, "cancel it first")], by_state=True)
+        _refuse_unfinished(job)
         audit.record(by, "DeleteJob", "Job", name, namespace=namespace, queue=job.queue.name, before=_short(stored_job(job)))
         key, queue = str(job), job.queue.name
         job.delete()
         refresh_states()
         notify.jobs_changed([key], queues=[queue])
         transaction.set_rollback(dry_run)
+
+
+def _refuse_unfinished(job: Job) -> None:
+    """Whoever forgot a pod that is still on its node would never tell the cluster to stop it."""
+    leaving = Pod.objects.filter(podgroup__job=job, phase__in=OCCUPYING).count()
+    if JobPhase(job.phase) not in FINISHED:
+        message, fix = f"{job} is {job.phase}; only a job that has ended can be deleted.", "cancel it first"
+    elif leaving:
+        message, fix = (
+            f"{job} is {job.phase}, but {counted(leaving, 'pod')} of it are still leaving their nodes.",
+            "wait until they have left",
+        )
+    else:
+        return
+    raise Rejected([Violation("job_not_finished", job.queue.name, "status.state.phase", message, fix)], by_state=True)

@@ -31,7 +31,7 @@ from scheduler.models.bulk import as_parameter, execute, values_table
 from scheduler.services.events import EventNote, record_events
 from scheduler.services.job_pods import create_pods, first_tasks
 from scheduler.services.locks import alone_with_pods
-from scheduler.services.pods import fresh_start, send_home
+from scheduler.services.pods import TASK_STARTS_ANEW, fresh_start, send_home
 from scheduler.services.scheduling import want_session
 from scheduler.services.states import refresh_states
 
@@ -88,11 +88,14 @@ _COUNTED_AS = {
 
 
 def facts_of(jobs: Sequence[Job]) -> dict[int, JobFacts]:
+    """A pod that nobody wants any more still has its name and its place until it has left."""
     counted: dict[int, dict[str, dict[str, int]]] = {}
-    wanted = Pod.objects.filter(podgroup__job__in=[job.pk for job in jobs], unwanted=False)
-    for job_id, task, phase, number in wanted.values_list("podgroup__job", "task", "phase").annotate(number=Count("pk")).order_by():
+    pods = Pod.objects.filter(podgroup__job__in=[job.pk for job in jobs]).order_by()
+    rows = pods.values_list("podgroup__job", "task", "phase", "unwanted").annotate(number=Count("pk"))
+    for job_id, task, phase, unwanted, number in rows:
         sums = counted.setdefault(job_id, {}).setdefault(task, {})
-        sums[_COUNTED_AS[phase]] = sums.get(_COUNTED_AS[phase], 0) + number
+        counted_as = "leaving" if unwanted else _COUNTED_AS[phase]
+        sums[counted_as] = sums.get(counted_as, 0) + number
     return {job.pk: _facts(job, counted.get(job.pk, {})) for job in jobs}
 
 
@@ -211,7 +214,8 @@ def _start_parts_anew(steps: Sequence[tuple[Job, Step]], now: datetime) -> None:
     fresh_start(Pod.objects.filter(pk__in=[pk for pk, phase in chosen if phase in ("Succeeded", "Failed")]), now)
     placed = [pk for pk, phase in chosen if phase not in ("Succeeded", "Failed")]
     if placed:
-        send_home(Pod.objects.filter(pk__in=placed), "its task starts anew", now)
+        send_home(Pod.objects.filter(pk__in=placed), TASK_STARTS_ANEW, now)
+        Pod.objects.filter(pk__in=placed).update(message=TASK_STARTS_ANEW)  # those that were leaving anyway come back for this too
 
 
 def _change(job: Job, step: Step, now: datetime) -> None:

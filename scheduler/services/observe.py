@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from scheduler import notify
@@ -19,7 +20,7 @@ from scheduler.services.clusters import cluster_in_use, cluster_transaction
 from scheduler.services.job_life import sync_jobs
 from scheduler.services.locks import alone_with_pods
 from scheduler.services.podgroups import DELETED_MARK
-from scheduler.services.pods import fresh_start
+from scheduler.services.pods import OWN_DOING, fresh_start
 from scheduler.services.scheduling import want_session
 from scheduler.services.states import refresh_states
 
@@ -49,10 +50,9 @@ def apply_reports(reports: Sequence[PodReport]) -> None:
     moved: set[int] = set()
     for kind, (sources, phase, stamp) in _MOVES.items():
         moved |= _move([report for report in reports if report.phase is kind], sources, phase, stamp, now)
-    gone = [report for report in reports if report.phase is Reported.GONE]
-    came_back, ended, left = _take_gone(gone, now)
-    _tell_jobs([report for report in reports if report.pod_id in moved or report.pod_id in came_back], moved | came_back, ended)
-    if _remove_empty_podgroups(left):
+    parting = _part_with({report.pod_id for report in reports if report.phase is Reported.GONE}, moved, now)
+    _tell_jobs([report for report in reports if report.pod_id in moved or report.pod_id in parting.evicted], parting, moved)
+    if _remove_empty_podgroups(parting.gangs):
         refresh_states()
     notify.nodes_changed()
 
@@ -70,25 +70,43 @@ def _move(reports: list[PodReport], sources: tuple[str, ...], phase: str, stamp:
     return {pk for (pk,) in fetch(sql, [now, as_parameter(rows)])}
 
 
+_ENDED = ("Succeeded", "Failed")
 _ENDING = ("Restarting", "Aborting", "Completing", "Terminating", "Aborted", "Completed", "Terminated", "Failed")
 
 
-def _take_gone(reports: list[PodReport], now: datetime) -> tuple[set[int], set[int], set[int]]:
-    """Stopped pods: those of a job that is ending or that nobody wants are removed, the others come back as new ones, as a controller
-    would make them.
+@dataclass(frozen=True, slots=True)
+class Parting:
+    """Pods that left their nodes: those that came back as new ones, of these the ones that their own job had not sent away, and the jobs
+    and gangs from outside that lost pods for good."""
 
-    Answers the ids of those that came back, and the ids of the jobs and of the gangs from outside that lost leaving pods.
-    """
-    if not reports:
-        return set(), set(), set()
-    ids = [report.pod_id for report in reports]
-    pods = Pod.objects.filter(pk__in=ids).exclude(phase__in=("Pending", "Succeeded", "Failed"))
-    leaving = pods.filter(Q(podgroup__job__phase__in=_ENDING) | Q(unwanted=True))
-    owners = list(leaving.values_list("podgroup_id", "podgroup__job_id"))
-    leaving.delete()
-    back = set(pods.values_list("pk", flat=True))
+    back: set[int] = field(default_factory=set)
+    evicted: set[int] = field(default_factory=set)
+    jobs: set[int] = field(default_factory=set)
+    gangs: set[int] = field(default_factory=set)
+
+
+def _part_with(gone: set[int], moved: set[int], now: datetime) -> Parting:
+    """Stopped pods: those of a job that is ending or that nobody wants are removed, also where they ended by themselves first; the others
+    come back as new ones, as a controller would make them."""
+    pods = Pod.objects.filter(pk__in=gone).exclude(phase__in=("Pending", *_ENDED))
+    removed = [*_removed(pods.filter(Q(podgroup__job__phase__in=_ENDING) | Q(unwanted=True)))]
+    removed += _removed(Pod.objects.filter(pk__in=moved, phase__in=_ENDED, unwanted=True))
+    back = dict(pods.values_list("pk", "message"))
     fresh_start(Pod.objects.filter(pk__in=back), now)
-    return back, {job for _, job in owners if job is not None}, {group for group, job in owners if job is None}
+    return Parting(
+        back=set(back),
+        evicted={pk for pk, message in back.items() if message not in OWN_DOING},
+        jobs={job for _, job in removed if job is not None},
+        gangs={group for group, job in removed if job is None},
+    )
+
+
+def _removed(pods: QuerySet[Pod]) -> list[tuple[int, int | None]]:
+    """The podgroup and the job of each pod that was removed."""
+    owners: list[tuple[int, int | None]] = [*pods.values_list("podgroup_id", "podgroup__job_id")]
+    if owners:
+        pods.delete()
+    return owners
 
 
 def _remove_empty_podgroups(ids: set[int]) -> bool:
@@ -99,7 +117,8 @@ def _remove_empty_podgroups(ids: set[int]) -> bool:
     return removed > 0
 
 
-def _tell_jobs(reports: Iterable[PodReport], pod_ids: set[int], ended: set[int]) -> None:
+def _tell_jobs(reports: Iterable[PodReport], parting: Parting, moved: set[int]) -> None:
+    pod_ids = moved | parting.back
     owners = {pk: (job_id, task) for pk, job_id, task in Pod.objects.filter(pk__in=pod_ids).values_list("pk", "podgroup__job_id", "task")}
     happenings: dict[int, list[tuple[JobEvent, str, int | None]]] = {}
     for report in reports:
@@ -111,7 +130,7 @@ def _tell_jobs(reports: Iterable[PodReport], pod_ids: set[int], ended: set[int])
             events.append((JobEvent.POD_FAILED, task, report.exit_code))
         elif report.phase is Reported.GONE:
             events.append((JobEvent.POD_EVICTED, task, None))
-    jobs = {*happenings, *ended}
+    jobs = {*happenings, *parting.jobs, *(job_id for job_id, _ in owners.values() if job_id is not None)}
     if jobs:
         sync_jobs(jobs, happenings)
     if pod_ids:

@@ -24,7 +24,7 @@ from scheduler.services import access, audit
 from scheduler.services.actors import SYSTEM, Actor
 from scheduler.services.locks import alone_with_pods, share_tree
 from scheduler.services.merging import merge_patch, readable
-from scheduler.services.pods import Priorities, class_for, new_pods, send_home
+from scheduler.services.pods import TAKEN_AWAY, Priorities, class_for, new_pods, send_home
 from scheduler.services.scheduling import want_session
 from scheduler.services.states import refresh_states
 from scheduler.services.versions import check_version
@@ -201,7 +201,7 @@ def take_away(pods: Any) -> int:
     """Remove these pods for good; how many must leave a node first."""
     pods.filter(phase__in=("Succeeded", "Failed")).delete()
     pods.update(unwanted=True)
-    return send_home(pods, "taken away on request", timezone.now())
+    return send_home(pods, TAKEN_AWAY, timezone.now())
 
 
 # Single pods
@@ -243,6 +243,8 @@ def _group_for(value: PodManifest, manifest: object, by: Actor) -> tuple[PodGrou
 
 
 def _named_group(namespace: str, name: str, by: Actor) -> PodGroup:
+    """Nobody can end or delete it until the pod is there: a session that completed it meanwhile would never look at the pod."""
+    alone_with_pods()
     group = PodGroup.objects.select_related("queue", "job").filter(namespace=namespace, name=name).first()
     if group is None or not access.access_for(by).may(Permission.VIEW, group.queue.name):
         message = f"There is no podgroup {namespace}/{name}."
@@ -250,8 +252,8 @@ def _named_group(namespace: str, name: str, by: Actor) -> PodGroup:
         raise Rejected([Violation("podgroup_not_found", "", field, message, "create the podgroup first")])
     access.require_job_command(by, group.queue.name, group.owner)
     _refuse_owned(group, "given its pods")
-    if group.phase == "Completed":
-        message = f"The podgroup {group} is Completed and takes no more pods."
+    if group.phase == "Completed" or DELETED_MARK in group.annotations:
+        message = f"The podgroup {group} is {'being deleted' if DELETED_MARK in group.annotations else 'Completed'} and takes no more pods."
         raise Rejected([Violation("podgroup_completed", group.queue.name, "metadata.name", message, "create another")], by_state=True)
     return group
 

@@ -24,6 +24,10 @@ PREEMPTABLE = "volcano.sh/preemptable"
 CRITICAL_CLASSES = frozenset({"system-cluster-critical", "system-node-critical"})
 SYSTEM_NAMESPACES = frozenset({"kube-system"})
 ON_A_NODE = ("Binding", "Bound", "Running")
+TASK_STARTS_ANEW = "its task starts anew"
+TAKEN_AWAY = "taken away on request"
+OWN_DOING = (TASK_STARTS_ANEW, TAKEN_AWAY)
+"""Why a pod leaves when its own job wants it so: nobody evicted it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +159,7 @@ def fresh_start(pods: QuerySet[Pod], now: datetime) -> int:
         return 0
     return execute(
         "UPDATE scheduler_pod SET uid = d.uid, phase = 'Pending', node_id = NULL, borrowed = false, created_at = %s, bound_at = NULL, "
-        "started_at = NULL, finished_at = NULL, exit_code = NULL, reserved_node_id = NULL, reserved_until = NULL "
+        "started_at = NULL, finished_at = NULL, exit_code = NULL, reserved_node_id = NULL, reserved_until = NULL, message = '' "
         f"FROM {values_table('d', {'id': 'bigint', 'uid': 'uuid'})} WHERE scheduler_pod.id = d.id",
         [now, as_parameter(rows)],
     )

@@ -7,12 +7,15 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from django.contrib.sessions.models import Session
 from django.db import connection, transaction
-from django.db.models import Max, Min
+from django.db.models import DateTimeField, DurationField, Exists, ExpressionWrapper, IntegerField, Max, Min, OuterRef, QuerySet, Value
+from django.db.models.functions import Cast
 from django.utils import timezone
 
 from scheduler.conf import conf
 from scheduler.models import (
+    BulkRun,
     Change,
     ChangeHorizon,
     Command,
@@ -27,7 +30,9 @@ from scheduler.models import (
     SchedulingSession,
 )
 from scheduler.models.bulk import fetch
+from scheduler.selectors.nodes import OCCUPYING
 from scheduler.services import answers
+from scheduler.services.locks import alone_with_pods
 from scheduler.services.rollup import roll_up
 
 STEP = 2000
@@ -41,6 +46,7 @@ KEPT: Final[dict[str, tuple[Any, str, timedelta]]] = {
     "evictions": (Eviction, "created_at", timedelta(days=30)),
     "events": (Event, "last_at", timedelta(days=7)),
     "commands": (Command, "created_at", timedelta(days=365)),
+    "bulk_runs": (BulkRun, "created_at", timedelta(days=30)),
 }
 """Table, the moment that counts, and for how long; settings.SCHEDULER["keep_hours"] may say otherwise for each."""
 
@@ -79,36 +85,55 @@ def _past_their_time(now: datetime) -> Iterable[Any]:
     for table, (model, column, _) in KEPT.items():
         if model is Decision:
             continue
-        yield model.objects.filter(**{f"{column}__lt": now - kept_for(table)})
+        rows = model.objects.filter(**{f"{column}__lt": now - kept_for(table)})
+        yield rows.exclude(Exists(_still_to_do())) if model is SchedulingSession else rows
+    yield Session.objects.filter(expire_date__lt=now)
     yield Event.objects.filter(kind="Pod", last_at__lt=now - POD_EVENTS_KEPT)
     for seconds, kept in SAMPLES:
         yield QueueSample.objects.filter(seconds=seconds, at__lt=now - kept)
-    ended = Job.objects.filter(phase__in=ENDED)
-    for ttl in ended.exclude(ttl_seconds_after_finished=None).order_by().values_list("ttl_seconds_after_finished", flat=True).distinct():
-        yield ended.filter(ttl_seconds_after_finished=ttl, finished_at__lt=now - timedelta(seconds=ttl or 0))
+    ended = Job.objects.filter(~Exists(_on_nodes()), phase__in=ENDED)
+    whole_seconds = Cast("ttl_seconds_after_finished", IntegerField())  # SQLite multiplies no other kind of number with a length of time
+    to_live = ExpressionWrapper(whole_seconds * Value(timedelta(seconds=1)), DurationField())
+    yield ended.filter(finished_at__lt=ExpressionWrapper(Value(now) - to_live, DateTimeField()))
     yield ended.filter(ttl_seconds_after_finished=None, finished_at__lt=now - JOBS_KEPT)
     yield PodGroup.objects.filter(job=None, phase="Completed", finished_at__lt=now - timedelta(days=1))
 
 
+def _on_nodes() -> QuerySet[Pod]:
+    """Of a job: pods that the cluster has still to be told of, whatever has become of the job."""
+    return Pod.objects.filter(podgroup__job=OuterRef("pk"), phase__in=OCCUPYING)
+
+
+def _still_to_do() -> QuerySet[Decision]:
+    """Of a session: decisions that nobody has carried out yet."""
+    return Decision.objects.filter(session=OuterRef("pk"), done_at=None)
+
+
 def _prune(rows: Any, until: float) -> None:
-    step = STEP if rows.model is not Job else STEP // 10  # a job goes with its pods
+    has_pods = rows.model in (Job, PodGroup)
+    step = STEP // 10 if has_pods else STEP
     while time.monotonic() < until:
-        ids = _oldest(rows, step)
-        if ids:
-            with transaction.atomic():
+        with transaction.atomic():
+            if has_pods:
+                alone_with_pods()  # nobody brings one back to life between being chosen and being deleted
+            ids = _oldest(rows, step)
+            if ids:
                 rows.model.objects.filter(pk__in=ids).delete()
         if len(ids) < step:
             return
 
 
-def _oldest(rows: Any, step: int) -> list[int]:
+def _oldest(rows: Any, step: int) -> list[Any]:
     return list(rows.order_by("pk").values_list("pk", flat=True)[:step])
 
 
 def _prune_decisions(before: datetime, until: float) -> None:
-    """By their numbers, which grow with time: an index of the moments would have to be written with every decision."""
+    """By their numbers, which grow with time: an index of the moments would have to be written with every decision.
+
+    What is still to be carried out stays, however long everything stood still: a pod would wait for it for ever.
+    """
     while time.monotonic() < until:
-        first = list(Decision.objects.order_by("pk").values_list("pk", "created_at")[:STEP])
+        first = list(Decision.objects.exclude(done_at=None).order_by("pk").values_list("pk", "created_at")[:STEP])
         old = [pk for pk, at in first if at < before]
         Decision.objects.filter(pk__in=old).delete()
         if len(old) < STEP:

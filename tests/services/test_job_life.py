@@ -222,3 +222,16 @@ def test_a_pod_of_a_gang_from_outside_leaves_the_gang_behind():
     delete_pod("default", "one")
 
     assert PodGroup.objects.get().name == "outside"
+
+
+def test_one_eviction_starts_a_task_anew_once():
+    node("n1", cpu="8")
+    made = run_a_while(job("train", replicas=3, maxRetry=3, policies=[{"event": "PodEvicted", "action": "RestartTask"}], seconds=3600))
+    delete_pod("default", "train-worker-0")
+
+    for _ in range(6):
+        run_session()
+        pass_time(4)
+    made.refresh_from_db()
+
+    assert (made.phase, made.retry_count, phases(made)) == ("Running", 1, ["Running"] * 3)

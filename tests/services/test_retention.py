@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
+from django.contrib.sessions.models import Session
 from django.utils import timezone
 
-from scheduler.models import Change, ChangeHorizon, Decision, Event, Eviction, Job, Pod, PodClass, SchedulingSession
+from scheduler.models import BulkItem, BulkRun, Change, ChangeHorizon, Decision, Event, Eviction, Job, Pod, PodClass, SchedulingSession
 from scheduler.services import retention
 from scheduler.services.events import EventNote, record_events
 from scheduler.services.retention import KEPT, tidy_up
@@ -25,7 +27,7 @@ def test_rows_past_their_time_go_and_the_others_stay():
     now = timezone.now()
     old = SchedulingSession.objects.create(number=1, state="Done", started_at=now - kept - timedelta(minutes=1))
     SchedulingSession.objects.create(number=2, state="Done", started_at=now - kept + timedelta(minutes=1))
-    Decision.objects.create(session=old, kind="Bind", pod_name="a", action="allocate", created_at=now)
+    Decision.objects.create(session=old, kind="Bind", pod_name="a", action="allocate", created_at=now, done_at=now)
     Eviction.objects.create(
         session=old, session_number=1, pod_name="a", podgroup_name="b", queue_name="c", action="reclaim", created_at=now
     )
@@ -39,11 +41,12 @@ def test_rows_past_their_time_go_and_the_others_stay():
 def test_a_job_goes_when_its_time_to_live_is_over_with_all_it_had():
     finished("short", "Completed", days=0.1, ttl=60)
     finished("long", "Failed", days=0.1, ttl=86_400)
+    finished("ages", "Failed", days=0.1, ttl=2**31 - 1)
 
     tidy_up()
 
-    assert [row.name for row in Job.objects.all()] == ["long"]
-    assert set(Pod.objects.values_list("podgroup__name", flat=True)) == {"long"}
+    assert [row.name for row in Job.objects.all()] == ["ages", "long"]
+    assert set(Pod.objects.values_list("podgroup__name", flat=True)) == {"ages", "long"}
 
 
 def test_a_suspended_job_is_not_over_however_long_it_waits():
@@ -53,6 +56,21 @@ def test_a_suspended_job_is_not_over_however_long_it_waits():
     tidy_up()
 
     assert [row.name for row in Job.objects.all()] == ["paused"]
+
+
+def test_sign_ins_that_ran_out_and_runs_that_everybody_has_forgotten_go(django_user_model: Any):
+    owner, now = django_user_model.objects.create_user("ada"), timezone.now()
+    for key, age in (("old", -1), ("new", 1)):
+        Session.objects.create(session_key=key, session_data="", expire_date=now + timedelta(minutes=age))
+    old, new = (BulkRun.objects.create(owner=owner, action="AbortJob", state=BulkRun.DONE) for _ in range(2))
+    BulkItem.objects.create(run=old, namespace="default", name="train")
+    BulkRun.objects.filter(pk=old.pk).update(created_at=now - timedelta(days=31))
+
+    tidy_up()
+
+    assert list(Session.objects.values_list("pk", flat=True)) == ["new"]
+    assert list(BulkRun.objects.values_list("pk", flat=True)) == [new.pk]
+    assert not BulkItem.objects.exists()
 
 
 def test_events_of_pods_go_long_before_those_of_their_podgroups():
