@@ -7,11 +7,9 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from django.contrib.auth import get_user_model
 from django.test import Client
 
 from scheduler.models import AuditEntry
-from scheduler.services.personal import set_preferences
 from tests.dashboard.work import signed_in, small_cluster, text
 
 pytestmark = [pytest.mark.django_db]
@@ -108,7 +106,7 @@ def test_days_in_the_record(admin: Client, day: str):
 
 @pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Pago_Pago"])  # whatever the hour, UTC has another day than one of them
 def test_a_day_in_the_record_begins_where_the_reader_is(admin: Client, zone: str):
-    set_preferences(get_user_model().objects.get(username="admin"), time_zone=zone, theme="system")
+    admin.post("/account/display/", {"time_zone": zone, "theme": "system"})
     AuditEntry.objects.create(actor="sam", action="X", kind="Queue", name="early")
     today = datetime.now(ZoneInfo(zone)).date()
 
