@@ -58,7 +58,7 @@ class Apply(Endpoint):
     """A file of one or many documents, made true as a whole or not at all."""
 
     basename = "apply"
-    parameters = frozenset({"prune"})
+    parameters = frozenset({"prune", "shown"})
     rules: ClassVar[Mapping[str, rules.Rule]] = {"post": rules.SUBMIT}
     forms: ClassVar[Mapping[str, Form]] = {
         "post": Form(
@@ -66,7 +66,12 @@ class Apply(Endpoint):
             shapes.AnyManifest,
             several=True,
             summary="Create or update every object of a file, or none",
-            parameters=(query("prune", "A label such as `team=a`: objects of the file's kinds that wear it and are not in the file go."),),
+            parameters=(
+                query("prune", "A label such as `team=a`: objects of the file's kinds that wear it and are not in the file go."),
+                query(
+                    "shown", "Those that a dry run said would go, such as `queue/team-a`, joined by commas: 409 where it would be others."
+                ),
+            ),
         )
     }
 
@@ -75,8 +80,9 @@ class Apply(Endpoint):
         return actor_of(self.request, Door.MANIFEST, self.access)
 
     def post(self, request: Request) -> Response:
-        prune = request.query_params.get("prune", "")
-        done = apply_documents(_documents(request.data), by=self.actor, dry_run=self.dry_run, prune=prune)
+        prune, shown = request.query_params.get("prune", ""), request.query_params.get("shown")
+        seen = None if shown is None else [name for name in shown.split(",") if name]
+        done = apply_documents(_documents(request.data), by=self.actor, dry_run=self.dry_run, prune=prune, shown=seen)
         results = [_applied(item) for item in done]
         changed = sum(item.changed for item in done)
         would = "would be" if self.dry_run else "were"

@@ -45,9 +45,8 @@ def register(app: typer.Typer) -> None:
 def apply(files: Files = None, prune: Prune = "", dry_run: DryRun = False, yes: Yes = False, form: Output = Format.TABLE) -> None:
     """Create or update every object of the files, all or nothing. What --prune would delete is asked about first, unless told --yes."""
     documents = located_documents(read_sources(files or []))
-    if prune and not dry_run and not yes:
-        _confirm_deletions(_send(documents, True, prune), files or [])
-    answer = _send(documents, dry_run, prune)
+    seen = _confirmed_deletions(_send(documents, True, prune), files or []) if prune and not dry_run and not yes else None
+    answer = _send(documents, dry_run, prune, seen)
     if form in (Format.JSON, Format.YAML):
         output.show_value(answer, form)
         return
@@ -58,13 +57,14 @@ def apply(files: Files = None, prune: Prune = "", dry_run: DryRun = False, yes: 
         output.line("(dry run)")
 
 
-def _confirm_deletions(answer: Row, files: Sequence[str]) -> None:
+def _confirmed_deletions(answer: Row, files: Sequence[str]) -> list[str]:
+    """What was shown and agreed to: the server deletes nothing else."""
     gone = [f"{result['kind'].lower()}/{result['name']}" for result in answer["results"] if result["operation"] == "deleted"]
-    if not gone:
-        return
-    if "-" in files:
+    if gone and "-" in files:
         raise usage(f"This would delete {', '.join(gone)}, and standard input is taken by the file; say --yes, or --dry-run to look first.")
-    confirm(f"Delete {', '.join(gone)}, which the files do not name?", False)
+    if gone:
+        confirm(f"Delete {', '.join(gone)}, which the files do not name?", False)
+    return gone
 
 
 def _told(result: Row) -> str:
@@ -73,9 +73,10 @@ def _told(result: Row) -> str:
     return f"{result['kind'].lower()}/{result['name']} {result['operation']}"
 
 
-def _send(documents: Sequence[tuple[str, Any]], dry_run: bool, prune: str) -> Any:
+def _send(documents: Sequence[tuple[str, Any]], dry_run: bool, prune: str, seen: Sequence[str] | None = None) -> Any:
+    text, more = json.dumps([found for _, found in documents]), {} if seen is None else {"shown": ",".join(seen) or ","}
     with _places_in_words([place for place, _ in documents]), output.working(f"Sending {len(documents)} objects …"):
-        return api().post_text("apply/", json.dumps([found for _, found in documents]), "application/json", dry_run, prune=prune)
+        return api().post_text("apply/", text, "application/json", dry_run, prune=prune, **more)
 
 
 _INDEX = re.compile(r"\[(\d+)\]\.?([\w.\[\]/-]*)")

@@ -172,7 +172,7 @@ def delete_queue(
         output.line(f"{_gone(would)} would be deleted (dry run)")
         return
     confirm(f"Delete {_gone(would)}? This can not be undone.", yes)
-    done = api().delete(where, cascade=cascading)
+    done = api().delete(where, cascade=cascading, shown=",".join(would["deleted"]))
     for gone in done["deleted"]:
         output.line(f"queue/{gone} deleted")
 
@@ -189,7 +189,7 @@ def _close_first(where: str, how: dict[str, Any], dry_run: bool, yes: bool) -> N
         confirm(f"Close, and delete when drained, {names} ({load})?", yes)
     else:
         confirm(f"Delete {', '.join(would['deleted'])} now, there is nothing to drain? This can not be undone.", yes)
-    output.line(api().delete(where, **how)["message"])
+    output.line(api().delete(where, **how, shown=",".join(would["planned"] or would["deleted"]))["message"])
 
 
 @command(app, "keep", "vcctl queue keep team-a", "vcctl queue keep -n team-a --dry-run")

@@ -34,8 +34,9 @@ def delete(request: HttpRequest, name: str) -> HttpResponse:
         "has_children": Queue.objects.filter(parent__name=name).exists(),
         "copies": _in_a_terminal(request, name, cascade=cascade),
     }
+    shown = request.POST.getlist("queue") or None
     try:
-        deleted = delete_queue(name, cascade=cascade, by=actor(request), dry_run=request.method != "POST")
+        deleted = delete_queue(name, cascade=cascade, by=actor(request), dry_run=request.method != "POST", shown=shown)
     except Queue.DoesNotExist:
         return no_such_queue(request, name)
     except Rejected as refusal:

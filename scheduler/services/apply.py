@@ -61,9 +61,12 @@ class Item:
     contradicts: int | None = None  # the place of another wish for the same object
 
 
-def apply_documents(documents: Iterable[object], *, by: Actor = SYSTEM, dry_run: bool = False, prune: str = "") -> list[Applied]:
+def apply_documents(
+    documents: Iterable[object], *, by: Actor = SYSTEM, dry_run: bool = False, prune: str = "", shown: Iterable[str] | None = None
+) -> list[Applied]:
     """Create or update every object, or none. `prune` is a label: objects of the file's kinds that wear it and are not named go.
 
+    `shown` are those that the caller was shown beforehand, such as "queue/team-a": where others would go now, nothing is done.
     Raises `Rejected` with all violations of all objects, each with the place of its document in front of the field.
     """
     items = _items(documents)
@@ -72,7 +75,7 @@ def apply_documents(documents: Iterable[object], *, by: Actor = SYSTEM, dry_run:
         _raise_if_any(items)
         done = [item.done for item in items if item.done is not None]
         if prune:
-            done += _prune(items, prune, by)
+            done += _prune(items, prune, by, shown)
         transaction.set_rollback(dry_run)
     return done
 
@@ -328,21 +331,37 @@ _HANDLERS: Final[dict[str, Callable[[Item, Actor], Applied]]] = {
 # Pruning
 
 
-def _prune(items: list[Item], label: str, by: Actor) -> list[Applied]:
+def _prune(items: list[Item], label: str, by: Actor, shown: Iterable[str] | None) -> list[Applied]:
     """Objects of the file's kinds that wear the label and that the file does not name; queues leaf-first."""
+    doomed = _unnamed(items, label)
+    if shown is not None and set(shown) != {_told(kind, row) for kind, row in doomed}:
+        message = f"What wears {label} has changed since it was shown: {len(doomed)} objects would be deleted now."
+        raise Rejected([Violation("tree_changed", "", "prune", message, "look again, and decide anew")], by_state=True)
+    for kind, row in doomed:
+        _PRUNERS[kind][1](row, by)
+    return [
+        Applied(-1, kind, _told(kind, row).partition("/")[2], "deleted", f"{row} wore {label} and is not in the file; it was deleted.")
+        for kind, row in doomed
+    ]
+
+
+def _unnamed(items: list[Item], label: str) -> list[tuple[str, Any]]:
     key, equals, value = label.partition("=")
     if not equals or not key:
         raise Rejected([Violation("invalid_parameter", "", "prune", f"“{label[:80]}” is not a label.", "write key=value")])
-    named = {(item.kind, *_named(item.manifest)) for item in items if isinstance(item.manifest, Mapping)}
-    done: list[Applied] = []
-    for kind in {item.kind for item in items} & _PRUNERS.keys():
-        model, remove = _PRUNERS[kind]
-        for row in model.objects.order_by("-id"):
-            namespace = getattr(row, "namespace", DEFAULT)
-            if row.labels.get(key) == value and (kind, namespace, row.name) not in named:
-                remove(row, by)
-                done.append(Applied(-1, kind, row.name, "deleted", f"{row} wore {label} and is not in the file; it was deleted."))
-    return done
+    named = {(item.kind, *_place(item)) for item in items if isinstance(item.manifest, Mapping)}
+    return [
+        (kind, row)
+        for kind in sorted({item.kind for item in items} & _PRUNERS.keys())
+        for row in _PRUNERS[kind][0].objects.order_by("-id")
+        if row.labels.get(key) == value and (kind, getattr(row, "namespace", ""), row.name) not in named
+    ]
+
+
+def _told(kind: str, row: Any) -> str:
+    """ "queue/team-a", "job/default/train": as `shown` names it."""
+    place = f"{row.namespace}/" if kind in _NAMESPACED else ""
+    return f"{kind.lower()}/{place}{row.name}"
 
 
 _PRUNERS: Final[dict[str, tuple[Any, Callable[[Any, Actor], object]]]] = {

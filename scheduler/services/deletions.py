@@ -26,7 +26,7 @@ from scheduler.services.actors import Actor, Door
 from scheduler.services.commands import CommandOutcome, command_queue
 from scheduler.services.events import EventNote, record_events
 from scheduler.services.locks import lock_tree
-from scheduler.services.queues import StaleVersion, delete_queue
+from scheduler.services.queues import StaleVersion, delete_queue, refuse_unless_shown
 
 # What passes by itself once a queue is closed; anything else stands against deleting it for good.
 PASSING = frozenset({"queue_not_closed", "has_podgroups", "has_allocated_pods", "has_jobs"})
@@ -60,8 +60,7 @@ def close_then_delete(
     with transaction.atomic():
         lock_tree()
         doomed = _doomed(name, by, expected_version)
-        if shown is not None and set(shown) != set(doomed):
-            raise Rejected([_changed(name, doomed)], by_state=True)
+        refuse_unless_shown(name, doomed, shown)
         closing = command_queue(name, QueueCommand.CLOSE, by=by, reason=reason)
         blockers = _blockers(name, cascade)
         lasting = [blocker for blocker in blockers if blocker.rule_id not in PASSING]
@@ -81,11 +80,6 @@ def _doomed(name: str, by: Actor, expected_version: int | None = None) -> list[s
     if expected_version is not None and queue.resource_version != expected_version:
         raise StaleVersion(queue)
     return deletion_order(name, admission_scene()[0])
-
-
-def _changed(name: str, doomed: list[str]) -> Violation:
-    message = f"What is below {name} has changed since it was shown: deleting it would now delete {listed(doomed)}."
-    return Violation("tree_changed", name, "metadata.name", message, "look again, and decide anew")
 
 
 def _blockers(name: str, cascade: bool) -> tuple[Violation, ...]:

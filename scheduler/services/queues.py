@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -251,10 +251,12 @@ def _command(old: QueueSpec, new: QueueSpec, by: Actor) -> Command:
 
 
 def delete_queue(
-    name: str, *, cascade: bool = False, by: Actor = SYSTEM, dry_run: bool = False, expected_version: int | None = None
-) -> Deleted:
+    name: str, *, cascade: bool = False, by: Actor = SYSTEM, dry_run: bool = False, expected_version: int | None = None,
+    shown: Iterable[str] | None = None,
+) -> Deleted:  # fmt: skip
     """Delete a Closed queue with its finished work; with `cascade` everything below it too, children first, all or nothing.
 
+    `shown` are the queues that the caller was shown beforehand: where it would be others now, nothing is deleted.
     Raises `Queue.DoesNotExist`, `StaleVersion`, and `Rejected` with everything that stands against it, of every queue concerned.
     """
     with transaction.atomic():
@@ -265,6 +267,7 @@ def delete_queue(
             raise StaleVersion(queue)
         tree, facts = admission_scene()
         doomed = deletion_order(name, tree) if cascade else [name]
+        refuse_unless_shown(name, doomed, shown)
         verdict = check_delete(name, tree, facts, cascade=cascade)
         _raise_if_refused(replace(verdict, violations=(*verdict.violations, *_unfinished_jobs(doomed))))
         deleted = _remove(doomed, by)
@@ -272,6 +275,14 @@ def delete_queue(
             audit.record(by, "DeleteQueue", "Queue", gone, queue=gone, before=queue_manifest(tree[gone]), message=deleted.message)
         transaction.set_rollback(dry_run)
     return deleted
+
+
+def refuse_unless_shown(name: str, doomed: list[str], shown: Iterable[str] | None) -> None:
+    """Nobody deletes what he has not seen: a queue may have come below it, or left, since he looked."""
+    if shown is None or set(shown) == set(doomed):
+        return
+    message = f"What is below {name} has changed since it was shown: deleting it would now delete {listed(doomed)}."
+    raise Rejected([Violation("tree_changed", name, "metadata.name", message, "look again, and decide anew")], by_state=True)
 
 
 def _unfinished_jobs(names: list[str]) -> list[Violation]:

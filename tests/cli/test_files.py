@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import yaml
 
+from dashboard.cli import files
 from tests.cli.conftest import Type
 
 TREE = """
@@ -74,6 +76,19 @@ def test_pruning_names_what_goes_and_asks(vcctl: Type, tmp_path: Path):
     assert (asked.code, unasked.code) == (1, 2)
     assert "queue/old" in asked.err
     assert "queue/old deleted" in vcctl(f"vcctl apply -f {file} --prune by=git --yes").out
+
+
+def test_what_came_to_wear_the_label_meanwhile_is_not_pruned_unseen(vcctl: Type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    vcctl("vcctl apply -f -", stdin=TREE)
+    vcctl("vcctl queue create old --label by=git --state Closed")
+    file = tmp_path / "tree.yaml"
+    file.write_text(TREE)
+    monkeypatch.setattr(files, "confirm", lambda *_: vcctl("vcctl queue create new --label by=git --state Closed"))
+
+    refused = vcctl(f"vcctl apply -f {file} --prune by=git")
+
+    assert (refused.code, "has changed since it was shown" in refused.err) == (1, True)
+    assert vcctl("vcctl queue get old").code == vcctl("vcctl queue get new").code == 0
 
 
 def test_what_can_not_be_read_is_named(vcctl: Type, tmp_path: Path):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from dashboard.cli import queue_write
 from scheduler.models import Queue
 from tests.cli.conftest import Type, typed
 from tests.worlds import job, node, run_session
@@ -196,3 +197,26 @@ def test_one_sees_and_does_only_what_one_may(vcctl: Type, new_token: Callable[..
     assert refused.code == 4
     assert "operate" in refused.err
     assert "viewer on a" in typed("vcctl whoami").out
+
+
+def test_a_queue_that_came_while_somebody_thought_is_not_deleted_unseen(vcctl: Type, monkeypatch: pytest.MonkeyPatch):
+    """Whichever way it is deleted: what was agreed to is what was shown."""
+    vcctl("vcctl queue create a --state Closed")
+    vcctl("vcctl queue create a1 --parent a --state Closed")
+    asked = []
+
+    def think(question: str, yes: bool) -> None:
+        asked.append(question)
+        vcctl(f"vcctl queue create late{len(asked)} --parent a --state Closed")
+
+    monkeypatch.setattr(queue_write, "confirm", think)
+
+    plain = vcctl("vcctl queue delete a --cascade")
+    closing = vcctl("vcctl queue delete a --cascade --close-first")
+
+    assert (plain.code, closing.code, len(asked)) == (1, 1, 2)
+    assert "has changed since it was shown" in plain.err
+    assert "has changed since it was shown" in closing.err
+    assert {"a", "a1", "late1", "late2"} <= {row[0] for row in vcctl("vcctl queue list").rows}
+    monkeypatch.setattr(queue_write, "confirm", lambda *_: None)
+    assert vcctl("vcctl queue delete a --cascade").code == 0

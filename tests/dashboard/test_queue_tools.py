@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import shlex
 from typing import Any
 
@@ -237,6 +238,19 @@ class TestFarewell:
         assert answer.status_code == 409
         assert "has changed since it was shown" in answer.content.decode()
         assert Queue.objects.get(name="research").state == "Open"
+
+    def test_nor_is_anything_deleted_at_once_that_was_not_shown(self, admin: Client):
+        add_queue("old")
+        add_queue("older", "old")
+        Queue.objects.filter(name__startswith="old").update(wish="Closed", state="Closed")
+        page = admin.get("/queues/old/delete/?cascade=on").content.decode()
+        assert re.findall(r'name="queue" value="([^"]+)"', page) == ["older", "old"]
+
+        answer = admin.post("/queues/old/delete/", {"cascade": "on", "queue": ["old"]})
+
+        assert (answer.status_code, "has changed since it was shown" in answer.content.decode()) == (409, True)
+        assert admin.post("/queues/old/delete/", {"cascade": "on", "queue": ["older", "old"]}).status_code == 302
+        assert not Queue.objects.filter(name="old").exists()
 
     def test_who_may_not_delete_it_is_told_so(self, admin: Client):
         reader = signed_in(add_user("reader"))

@@ -332,3 +332,14 @@ def test_kept_answers_are_forgotten_after_a_day(admin: Caller):
     assert not KeptAnswer.objects.exists()
     assert "Idempotent-Replayed" not in admin.last
     admin.post("queues/", queue("b"), expect=201, **{"Idempotency-Key": "one"})
+
+
+def test_only_what_was_shown_is_deleted(admin: Caller):
+    admin.post("queues/", [queue("a", state="Closed"), queue("a1", "a", state="Closed")])
+    shown = ",".join(admin.delete("queues/a/?cascade=true&dry_run=true")["deleted"])
+    admin.post("queues/", queue("late", "a", state="Closed"), expect=201)
+
+    for how in ("cascade=true", "cascade=true&close_first=true"):
+        problem = admin.delete(f"queues/a/?{how}&shown={shown}", expect=409)
+        assert (problem["violations"][0]["ruleId"], "late" in problem["detail"]) == ("tree_changed", True)
+    assert admin.delete(f"queues/a/?cascade=true&shown={shown},late")["deleted"][-1] == "a"
