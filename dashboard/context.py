@@ -41,6 +41,7 @@ PLACES = (
     Place("Users", "users", "user", "/users/"),
 )
 FOR_ADMINS = ("users",)
+FOR_VIEWERS = ("nodes", "sessions")  # of some queue: who has no role at all is told to ask for one
 ALSO = {"activity": ("/audit/",)}  # other addresses that belong to an entry
 
 
@@ -64,10 +65,15 @@ def _preference(request: HttpRequest) -> Preference:
 
 
 def _places(request: HttpRequest) -> list[Place]:
-    """Those for whoever administers a queue are left out for others."""
+    """Those that the reader could not open are left out."""
     user = getattr(request, "user", None)
-    is_admin = bool(user and user.is_authenticated and access(request).may_anywhere(Permission.ADMINISTER))
-    return [place for place in PLACES if is_admin or place.url_name not in FOR_ADMINS]
+    mine = access(request) if user and user.is_authenticated else None
+    closed: tuple[str, ...] = ()
+    if mine is None or not mine.may_anywhere(Permission.ADMINISTER):
+        closed += FOR_ADMINS
+    if mine is None or not mine.may_anywhere(Permission.VIEW):
+        closed += FOR_VIEWERS
+    return [place for place in PLACES if place.url_name not in closed]
 
 
 def _entry(place: Place, path: str) -> dict[str, Any] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from dashboard.amounts import short_name, shown, with_unit
@@ -11,6 +11,8 @@ from dashboard.presenters import page_resources
 from scheduler.selectors.queues import QueueBoard, QueueRow
 
 Context = dict[str, Any]
+Names = Collection[str] | None  # the queues that the reader may see; None for all
+_OTHERS = "other queues"
 _ALL_SHOWN = 4  # with more resources than these, tables show the first, and a page folds away what its queue has nothing to do with
 
 
@@ -27,12 +29,12 @@ def columns(wanted: str, resources: list[str]) -> tuple[str, ...]:
     return tuple(resources if wanted == "all" else resources[:_ALL_SHOWN])
 
 
-def resource_lines(board: QueueBoard, row: Mapping[str, Any], chosen: str = "") -> Context:
+def resource_lines(board: QueueBoard, row: Mapping[str, Any], chosen: str = "", visible: Names = None) -> Context:
     """One line a resource with its bar, its figures and its loans; `idle` ones have no figure at all in this queue."""
     resources = page_resources(board)
     loans = ledger(board, resources)
     lines = [
-        {"name": name, "title": short_name(name), "loans": _loan_words(name, row, loans.get((row["parent"], name), ()))}
+        {"name": name, "title": short_name(name), "loans": _loan_words(name, row, loans.get((row["parent"], name), ()), visible)}
         | row["resources"][name]
         for name in resources
     ]
@@ -51,13 +53,20 @@ def _is_idle(line: Mapping[str, Any]) -> bool:
     return bool(line["limitFrom"]) and all(figure in ("0", "unset", "unknown") for figure in figures)
 
 
-def _loan_words(resource: str, row: Mapping[str, Any], loans: Iterable[Loan]) -> str:
+def _loan_words(resource: str, row: Mapping[str, Any], loans: Iterable[Loan], visible: Names) -> str:
     """ "lending 76 to batch (52), archive (24)"; "borrowing 18 from team-a": what is no sibling's is the parent's."""
-    lent = [(loan.borrower, loan.amount) for loan in loans if loan.lender == row["name"]]
-    borrowed = [(loan.lender or row["parent"], loan.amount) for loan in loans if loan.borrower == row["name"]]
+    lent = _named([(loan.borrower, loan.amount) for loan in loans if loan.lender == row["name"]], visible)
+    borrowed = _named([(loan.lender or row["parent"], loan.amount) for loan in loans if loan.borrower == row["name"]], visible)
     if lent:
         return f"lending {_with_parts(resource, 'to', lent)}"
     return f"borrowing {_with_parts(resource, 'from', borrowed)}" if borrowed else ""
+
+
+def _named(parts: list[tuple[str, int]], visible: Names) -> list[tuple[str, int]]:
+    """Queues that the reader may not know of are others, all in one."""
+    seen = [part for part in parts if visible is None or part[0] in visible]
+    hidden = sum(amount for name, amount in parts if visible is not None and name not in visible)
+    return [*seen, *([(_OTHERS, hidden)] if hidden else [])]
 
 
 def _with_parts(resource: str, word: str, parts: list[tuple[str, int]]) -> str:
@@ -67,14 +76,15 @@ def _with_parts(resource: str, word: str, parts: list[tuple[str, int]]) -> str:
     return f"{whole} {word} " + ", ".join(f"{name} ({shown(resource, amount)})" for name, amount in parts)
 
 
-def idle_words(board: QueueBoard, queue: str) -> str:
+def idle_words(board: QueueBoard, queue: str, visible: Names = None) -> str:
     """For an empty queue: what it deserves is at work elsewhere, or waits for it."""
     row = next(row for row in board.rows if row.name == queue)
     deserved = [with_unit(name, amount) for name, amount in _deserved(row).items() if amount and name != "pods"]
     if not deserved:
         return ""
     loans = [loan for (parent, _), found in ledger(board, page_resources(board)).items() if parent == row.parent for loan in found]
-    borrowers = sorted({loan.borrower for loan in loans if loan.lender == queue})
+    lent = [(loan.borrower, loan.amount) for loan in loans if loan.lender == queue]
+    borrowers = sorted({name for name, _ in _named(lent, visible)})
     where = f", lent to {', '.join(borrowers)} meanwhile" if borrowers else ", ready for it"
     return f"It deserves {', '.join(deserved)}{where}."
 

@@ -39,11 +39,13 @@ def jobs(request: HttpRequest) -> HttpResponse:
     oldest_first = request.GET.get("sort") == "oldest"
     rows = job_page(found, before=_mark(request, "before"), after=_mark(request, "after"), oldest_first=oldest_first)
     columns = _columns(request)
+    selectable = [_selectable(request, row) for row in rows.rows]
     context = {
         "q": request.GET.get("q", ""),
         "chips": _chips(request, query),
         "problems": [term for term in query.terms if term.problem],
-        "rows": [_selectable(request, row) for row in rows.rows],
+        "rows": selectable,
+        "may_any": any(row["may"] for row in selectable),
         "count": _count_words(count_up_to(found)),
         "columns": [(key, COLUMNS[key]) for key in columns],
         "choices": [(key, title, key in columns) for key, title in COLUMNS.items() if key != "name"],

@@ -13,7 +13,10 @@ from dashboard.amounts import short_name
 from dashboard.gaps import starved
 from dashboard.health import CHECKS, outcome
 from dashboard.presenters import CLUSTER, Limit, Quota, page_resources, present_queues, present_quota
+from scheduler.domain.access import Permission
+from scheduler.domain.queues import ROOT
 from scheduler.selectors import overview as questions
+from scheduler.selectors.access import whom_to_ask
 from scheduler.selectors.queue_page import waiting_by_reason
 from scheduler.selectors.queues import QueueBoard, queue_rows
 
@@ -23,6 +26,8 @@ _STARVED_SHOWN = 8
 @require_safe
 @page
 def overview(request: HttpRequest) -> HttpResponse:
+    if not access(request).may_anywhere(Permission.VIEW):
+        return render(request, "overview.html", {"state": questions.cluster_state(), "whom": whom_to_ask(ROOT), "sees_nothing": True})
     seen = access(request).visible
     board = queue_rows()
     sessions = questions.last_sessions()

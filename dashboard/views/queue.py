@@ -88,8 +88,10 @@ def _header(request: HttpRequest, board: QueueBoard, rows: Mapping[str, Context]
     return {
         "row": rows[name],
         "queue": stored,
-        "path": path,
-        **resource_lines(board, rows[name], chosen_resource(request.GET.get("resource", ""), page_resources(board))),
+        "path": [(above, access(request).may(Permission.VIEW, above)) for above in path],
+        **resource_lines(
+            board, rows[name], chosen_resource(request.GET.get("resource", ""), page_resources(board)), access(request).visible
+        ),
         "obstacles": {command.verb: why for command, why in command_obstacles(name).items()},
         "source": source,
         "last": last_command(source) if rows[name]["state"] != "Open" else None,
@@ -110,7 +112,11 @@ def _now(name: str, below: list[str]) -> Context:
 
 def _jobs(scene: Scene) -> Context:
     reason = scene.request.GET.get("reason", "")
-    return {"gangs": gang_rows(scene.below, reason), "reason": reason, "idle": idle_words(scene.board, scene.name)}
+    return {
+        "gangs": gang_rows(scene.below, reason),
+        "reason": reason,
+        "idle": idle_words(scene.board, scene.name, access(scene.request).visible),
+    }
 
 
 def _children(scene: Scene) -> Context:
@@ -149,7 +155,10 @@ def _yaml(scene: Scene) -> Context:
 
 
 def _access(scene: Scene) -> Context:
-    return {"grants": effective_grants(scene.name)}
+    sees = access(scene.request)
+    return {
+        "grants": [(grant, inherited, sees.may(Permission.VIEW, grant.queue.name)) for grant, inherited in effective_grants(scene.name)]
+    }
 
 
 TAB_CONTEXT: dict[str, Callable[[Scene], Context]] = {

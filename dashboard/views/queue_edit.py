@@ -12,7 +12,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
-from dashboard.access import access, no_such_queue, page, require_edit
+from dashboard.access import access, may_create_below, no_such_queue, page, require_edit
 from dashboard.presenters import page_resources
 from dashboard.queue_form import QueueForm, differences, family, form_from_manifest, form_from_post, judge, manifest_from_yaml
 from dashboard.terminal import copies_of_manifest
@@ -20,7 +20,8 @@ from dashboard.typed import whole_number
 from dashboard.views.common import actor
 from scheduler.admission.manifests import queue_manifest
 from scheduler.admission.violations import Rejected, Verdict, Violation
-from scheduler.domain.access import Permission
+from scheduler.domain.access import Forbidden, Permission
+from scheduler.domain.queues import ROOT, QueueTree
 from scheduler.models import Queue
 from scheduler.selectors.facts import admission_scene, queue_tree
 from scheduler.selectors.queues import queue_rows
@@ -32,7 +33,7 @@ Context = dict[str, Any]
 @require_http_methods(["GET", "HEAD", "POST"])
 @page
 def new(request: HttpRequest) -> HttpResponse:
-    parent = request.GET.get("parent", "root")
+    parent = request.GET.get("parent") or next(iter(_possible_parents(request)), ROOT)
     access(request).require(Permission.ADMINISTER, parent, "create a queue below it")
     if request.method == "POST":
         return _save(request, "")
@@ -56,6 +57,16 @@ def edit(request: HttpRequest, name: str) -> HttpResponse:
     return _render(request, name, {"form": form_from_manifest(manifest), "yaml": _as_yaml(manifest), "manifest": manifest})
 
 
+def _possible_parents(request: HttpRequest, name: str = "", now: str = "") -> list[str]:
+    """In the order of the tree, the queues below which the reader may put this one, and the one below which it is now."""
+    return [row.name for row in queue_rows().rows if row.name != name and (row.name == now or may_create_below(request, row.name))]
+
+
+def _family(request: HttpRequest, form: QueueForm, tree: QueueTree) -> list[Context]:
+    """The siblings' figures, for who may see where they hang."""
+    return family(form, tree) if access(request).may(Permission.VIEW, form.parent or ROOT) else []
+
+
 def _as_yaml(manifest: object) -> str:
     return yaml.safe_dump(manifest, sort_keys=False, allow_unicode=True)
 
@@ -68,9 +79,9 @@ def _render(request: HttpRequest, name: str, context: Context, status: int = 200
         "name": name,
         "as_yaml": (request.POST if request.method == "POST" else request.GET).get("as") == "yaml",
         "version": context.get("version") or (stored.resource_version if stored else ""),
-        "parents": [{"name": row.name, "depth": row.depth} for row in board.rows if row.name != name],
+        "parents": _possible_parents(request, name, form.parent if name else ""),
         "lines": form.rows(page_resources(board)),
-        "family": family(form, queue_tree()),
+        "family": _family(request, form, queue_tree()),
         "copies": _in_a_terminal(request, name, context.pop("manifest", None) or form.manifest()),
     }
     return render(request, "queues/form.html", context, status=status)
@@ -153,13 +164,17 @@ def check(request: HttpRequest) -> HttpResponse:
     tree, facts = admission_scene()
     if name and name not in tree:
         return no_such_queue(request, name)
+    if name:
+        require_edit(request, name, "change it")
+    elif not access(request).may_anywhere(Permission.ADMINISTER):
+        raise Forbidden(Permission.ADMINISTER, ROOT, "create queues")
     form, manifest, problem = _given(request, name)
     verdict = _unreadable(problem) if problem else judge(manifest, tree, facts, name)
     if not name and not form.name and request.POST.get("as") != "yaml":
         verdict = Verdict(tuple(violation for violation in verdict.violations if violation.field != "metadata.name"), verdict.notices)
     context = {
         "verdict": verdict,
-        "family": family(form, tree),
+        "family": _family(request, form, tree),
         "live": True,
         "as_yaml": request.POST.get("as") == "yaml",
         "copies": _in_a_terminal(request, name, manifest if manifest is not None else form.manifest()),

@@ -52,7 +52,7 @@ def queues(request: HttpRequest) -> HttpResponse:
         "resource": chosen,
         "shows_all": request.GET.get("resource") == "all",
         "scale": request.GET.get("scale", "limit"),
-        "may_create": may_create_below(request, "root"),
+        "may_create": access(request).may_anywhere(Permission.ADMINISTER),
         **(
             _map(board.visible_to(access(request).visible), chosen or (resources[0] if resources else ""))
             if view == "map"
@@ -100,6 +100,7 @@ def _table(request: HttpRequest, board: QueueBoard, view: str | None, resources:
         "blank": blank_queue_row(manner),
         "count": len(rows),
         "found": len(wanted),
+        "may_begin": may_create_below(request, ROOT),
         "is_empty": {row["name"] for row in rows} <= set(PROTECTED),
         "holds": ", ".join(with_unit(name, board.total[name]) for name in resources if name in board.total),
         "sort": request.GET.get("sort", "name"),

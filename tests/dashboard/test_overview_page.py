@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.contrib.auth import get_user_model
 from django.utils import timezone
 
 from scheduler.models import Eviction, SchedulingSession
@@ -54,3 +55,16 @@ def test_only_who_sees_everything_is_offered_a_session_as_a_file():
 
     assert "/scenario.json" in pages["admin"]
     assert "/scenario.json" not in pages["vera"]
+
+
+def test_who_has_no_role_is_shown_no_figure_and_told_whom_to_ask():
+    get_user_model().objects.create(username="newcomer")
+    client = signed_in("newcomer")
+
+    overview, jobs = client.get("/"), client.get("/jobs/")
+
+    assert "How full is it?" not in text(overview)
+    assert "Ask admin for the role" in text(overview)
+    assert 'href="/nodes/"' not in text(overview)
+    assert "None that you may see" in text(jobs)
+    assert client.post("/queues/-/check/", {"name": "x", "parent": "research"}).status_code == 403

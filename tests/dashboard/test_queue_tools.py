@@ -274,6 +274,13 @@ class TestResources:
 
         assert words == {"vision": "lending 10 to language", "language": "borrowing 10 from vision", "serving": ""}
 
+    def test_who_may_not_see_the_other_queue_is_not_told_its_name(self):
+        board = queue_rows()
+
+        line = resource_lines(board, present_queues(board)["vision"], GPU, frozenset({"vision"}))["lines"][0]
+
+        assert line["loans"] == "lending 10 to other queues"
+
     def test_with_many_resources_what_a_queue_has_nothing_of_is_folded_away(self):
         licences = {f"example.com/licence-{number}": 5 for number in range(9)}
         ClusterState.objects.update(total=Resources.parse({"cpu": 1024, **licences}))

@@ -98,3 +98,27 @@ def test_what_a_button_does_is_told_for_a_terminal_and_works_there(path: str, cl
     assert copies["cli"] == cli
     assert copies["curl"].endswith(f"http://testserver{call}")
     assert answer.status_code == 200
+
+
+def test_a_queue_admin_makes_queues_below_his_own_and_learns_of_no_others():
+    ruth = signed_in("ruth")
+
+    tree, form = text(ruth.get("/queues/")), ruth.get("/queues/-/new/")
+
+    assert "New queue" in tree
+    assert (form.status_code, form.context["form"].parent, form.context["parents"]) == (200, "research", ["research", "language", "vision"])
+
+
+def test_a_path_leads_only_where_the_reader_may_go():
+    sam, ruth = (text(signed_in(who).get("/queues/vision/")) for who in ("sam", "ruth"))
+
+    assert 'href="/queues/research/"' not in sam
+    assert 'href="/queues/research/"' in ruth
+
+
+def test_a_viewer_is_not_offered_to_choose_jobs():
+    vera, sam = (text(signed_in(who).get("/jobs/")) for who in ("vera", "sam"))
+
+    assert "data-pick-all" not in vera
+    assert "None of these is yours" in vera
+    assert "data-pick-all" in sam
