@@ -172,4 +172,6 @@ def folded(request: HttpRequest) -> HttpResponse:
 @page
 def names(request: HttpRequest) -> HttpResponse:
     """For the palette: the names of all queues that the reader may see."""
-    return JsonResponse({"queues": [row.name for row in queue_rows().visible_to(access(request).visible).rows]})
+    mine = access(request)
+    queues = [row.name for row in queue_rows().visible_to(mine.visible).rows]
+    return JsonResponse({"queues": queues, "mayCreate": mine.may_anywhere(Permission.ADMINISTER)})

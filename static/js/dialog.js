@@ -1,7 +1,10 @@
 // Links with data-dialog open their target in a dialog; forms inside answer in it. Without this script they are ordinary pages.
 
+import { holdFocus } from "./focus.js";
+
 const dialog = document.getElementById("dialog");
 const body = document.getElementById("dialog-body");
+let restoreFocus = null;
 
 async function load(url, options = {}) {
   const answer = await fetch(url, { ...options, headers: { "HX-Request": "true", ...options.headers }, credentials: "same-origin" });
@@ -46,12 +49,14 @@ const away = (problem) => failed(0, `<main><h1>The server can not be reached</h1
 
 /** Ask for a page as a dialog; the address to come back to goes with it. */
 export function openDialog(href) {
+  if (!dialog.open) restoreFocus = holdFocus();
   const url = new URL(href, location.href);
   if (!url.searchParams.has("next")) url.searchParams.set("next", location.pathname + location.search);
   return load(url).catch(away);
 }
 
 if (dialog) {
+  dialog.addEventListener("close", () => restoreFocus?.());
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a[data-dialog], a.row-act");
     if (link && !event.ctrlKey && !event.metaKey && event.button === 0) {

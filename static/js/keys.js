@@ -16,8 +16,9 @@ function places() {
 
 async function load() {
   const answer = await fetch("/queues/-/names.json");
-  const queues = answer.ok ? (await answer.json()).queues : [];
-  return [...places(), { title: "New queue", hint: "action", href: "/queues/-/new/" }, ...queues.map((name) => ({ title: name, hint: "queue", href: `/queues/${encodeURIComponent(name)}/` }))];
+  const { queues, mayCreate } = answer.ok ? await answer.json() : { queues: [], mayCreate: false };
+  const actions = mayCreate ? [{ title: "New queue", hint: "action", href: "/queues/-/new/" }] : [];
+  return [...places(), ...actions, ...queues.map((name) => ({ title: name, hint: "queue", href: `/queues/${encodeURIComponent(name)}/` }))];
 }
 
 /** Every letter in order, those that begin a word or stand together count more. */

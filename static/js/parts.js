@@ -1,5 +1,6 @@
 // Parts of a page that are drawn by the server and kept fresh: news of their topic fetches the page again and puts in what is different.
 
+import { holdFocus } from "./focus.js";
 import { live } from "./live.js";
 
 const SHORTEST_PAUSE_MS = 1500;
@@ -23,10 +24,12 @@ async function refresh() {
     if (answer.redirected) return;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     if (answer.status === 404) return void gone(page);
+    const restoreFocus = holdFocus();
     for (const part of document.querySelectorAll("[data-live-part]")) {
       const fresh = page.getElementById(part.id);
       if (fresh) morph(part, fresh);
     }
+    restoreFocus();
     const count = document.title.match(/^\(\d+\) /)?.[0] || ""; // how many notices there are is told by site.js
     document.title = count + page.title;
     document.dispatchEvent(new CustomEvent("content", { detail: document.body }));

@@ -72,7 +72,7 @@ function keepLooking(part) {
 }
 
 const actions = document.getElementById("job-actions");
-if (actions) watchPicks(actions);
+if (actions?.querySelector("[data-pick-all]")) watchPicks(actions); // who may command none of them is offered nothing
 for (const form of document.querySelectorAll("form[data-check]")) watchCheck(form);
 for (const part of document.querySelectorAll("[data-poll]")) keepLooking(part);
 if (document.querySelector("[data-durations]")) import("./durations.js").then(({ drawDurations }) => drawDurations());
