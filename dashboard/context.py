@@ -10,7 +10,7 @@ from django.urls import NoReverseMatch, reverse
 
 from dashboard.access import access
 from dashboard.as_json import as_json
-from dashboard.notices import site_notices
+from dashboard.notices import notices_for, site_notices
 from scheduler.domain.access import Permission
 from scheduler.models import Preference
 from scheduler.selectors.cluster import cluster_name
@@ -55,7 +55,7 @@ def console(request: HttpRequest) -> dict[str, Any]:
         "places": [entry for place in _places(request) if (entry := _entry(place, request.path))],
         # Functions: only pages that show them ask the database.
         "cluster_name": cluster_name,
-        "site_notices": site_notices,
+        "site_notices": lambda: notices_for(access(request).visible, site_notices()),
     }
 
 

@@ -21,7 +21,7 @@ from channels.layers import get_channel_layer
 from django.db import connections
 from redis.exceptions import RedisError
 
-from dashboard.topics import Sight, is_in_sight, may_follow, read_topics, sessions_still_valid, sight_of, topics_touched
+from dashboard.topics import Sight, as_seen, may_follow, read_topics, sessions_still_valid, sight_of, topics_touched
 from scheduler.notify import NEWS_GROUP
 
 logger = logging.getLogger(__name__)
@@ -143,7 +143,7 @@ class Client:
         return Update(self._visible(topic, update.rows), self._visible(topic, update.gone))
 
     def _visible(self, topic: Topic, rows: Rows) -> Rows:
-        return {key: row for key, row in rows.items() if is_in_sight(self.sight, topic.name, key, row)}
+        return {key: seen for key, row in rows.items() if (seen := as_seen(self.sight, topic.name, key, row)) is not None}
 
     def notice(self, message: str) -> None:
         if message not in self._notices:  # one heartbeat is as good as ten to a reader that is behind

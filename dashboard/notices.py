@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from datetime import UTC
 
 from django.urls import reverse
@@ -10,14 +11,26 @@ from django.utils import timezone
 from scheduler.selectors.cluster import ClusterFacts, cluster_facts
 
 Notice = dict[str, str]
-"""`at` is a moment that the text ends with; the page shows it in the reader's zone."""
+"""`at` is a moment that the text ends with; the page shows it in the reader's zone. `queue` is the one that the text is about."""
 _LATE_PERIODS = 10
+_NOT_VALID = "The queue tree is not valid"
 
 
 def site_notices(facts: ClusterFacts | None = None) -> list[Notice]:
     facts = facts or cluster_facts()
     found = [_paused(facts), _late(facts), _invalid(facts), *({"level": "warning", "text": text} for text in facts.warnings)]
     return [notice for notice in found if notice]
+
+
+def notices_for(seen: Collection[str] | None, notices: Iterable[Notice]) -> list[Notice]:
+    """As who sees these queues may read them, None for all: nobody learns of others, nor how many there are."""
+    return [notice if seen is None or "queue" not in notice else _for_some(seen, notice) for notice in notices]
+
+
+def _for_some(seen: Collection[str], notice: Notice) -> Notice:
+    if notice["queue"] in seen:
+        return {**notice, "text": f"{_NOT_VALID}: {notice['message']}"}
+    return {"level": notice["level"], "text": f"{_NOT_VALID}. An admin of the cluster has to mend it."}
 
 
 def _paused(facts: ClusterFacts) -> Notice | None:
@@ -52,7 +65,9 @@ def _invalid(facts: ClusterFacts) -> Notice | None:
     more = f" ({len(facts.invalid)} queues)" if len(facts.invalid) > 1 else ""
     return {
         "level": "error",
-        "text": f"The queue tree is not valid{more}: {message}",
+        "text": f"{_NOT_VALID}{more}: {message}",
+        "queue": name,
+        "message": message,
         "url": reverse("queue", args=[name]),
         "link": f"Look at {name}",
     }

@@ -13,10 +13,12 @@ from dashboard.typed import number_or_text
 from scheduler.admission.facts import Facts
 from scheduler.admission.manifests import SCHEDULING_VERSIONS, read_queue
 from scheduler.admission.queues import verdict_on
-from scheduler.admission.violations import Verdict
-from scheduler.domain.queues import QueueTree
+from scheduler.admission.violations import Rejected, Verdict, Violation
+from scheduler.domain.queues import ROOT, QueueSpec, QueueTree
 from scheduler.domain.resources import Resources, format_quantity
 from scheduler.scenarios.documents import DocumentError, read_documents
+from scheduler.services.access import Forbidden, access_for, require_queue_change, require_to_create_queue
+from scheduler.services.actors import SYSTEM, Actor
 
 QUOTAS = {"guarantee": "spec.guarantee.resource", "deserved": "spec.deserved", "capability": "spec.capability"}
 _TITLES = {"guarantee": "Guarantee", "deserved": "Deserved", "capability": "Limit"}
@@ -149,10 +151,24 @@ def manifest_from_yaml(text: str) -> tuple[object, str]:
     return documents[0], ""
 
 
-def judge(manifest: object, tree: QueueTree, facts: Facts, name: str = "") -> Verdict:
-    """By the rules of every door, without touching anything."""
+def judge(manifest: object, tree: QueueTree, facts: Facts, name: str, by: Actor = SYSTEM) -> Verdict:
+    """By the rules of every door, without touching anything. Who may not do it hears no more than that: the rules name the neighbours."""
     old = tree[name] if name else None
-    return verdict_on(read_queue(manifest, old), tree, facts, old)
+    reading = read_queue(manifest, old)
+    return _not_permitted(reading.value.spec if reading.value else None, old, by) or verdict_on(reading, tree, facts, old)
+
+
+def _not_permitted(wanted: QueueSpec | None, old: QueueSpec | None, by: Actor) -> Verdict | None:
+    try:
+        if old is None:
+            require_to_create_queue(by, wanted.parent if wanted else ROOT)
+        elif wanted is not None:
+            require_queue_change(access_for(by), old, wanted)
+    except Forbidden as missing:
+        return Verdict((Violation("permission_missing", missing.queue, "spec.parent" if old is None else "", str(missing)),))
+    except Rejected as refusal:
+        return Verdict(tuple(refusal.violations))
+    return None
 
 
 def family(form: QueueForm, tree: QueueTree) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 
-from dashboard.notices import site_notices
+from dashboard.notices import notices_for, site_notices
 from dashboard.presenters import PresentedRow, present_queues
 from dashboard.work_topics import present_live_jobs, present_live_nodes, present_one_job
 from scheduler.notify import EVERYTHING
@@ -53,14 +53,16 @@ def may_follow(sight: Sight, topic: str) -> bool:
     return bool(_TOPIC.fullmatch(topic)) and (kind != "queue" or sight is None or name in sight)
 
 
-def is_in_sight(sight: Sight, topic: str, key: str, row: str) -> bool:
-    """Whether a row of the topic, given as its text, is for these eyes."""
+def as_seen(sight: Sight, topic: str, key: str, row: str) -> str | None:
+    """A row of the topic, given as its text, as it is for these eyes; None where it is not."""
     kind = split(topic)[0]
-    if sight is None or kind in ("nodes", "cluster"):
-        return True
-    if kind in ("jobs", "job"):
-        return json.loads(row).get("queue") in sight
-    return key in sight
+    if sight is None or kind == "nodes":
+        return row
+    if kind == "cluster":
+        told = json.loads(row)
+        return encode({**told, "notices": notices_for(sight, told["notices"])})
+    queue = json.loads(row).get("queue") if kind in ("jobs", "job") else key
+    return row if queue in sight else None
 
 
 def topics_touched(changed: Mapping[str, Iterable[str]], followed: Iterable[str]) -> set[str]:

@@ -231,7 +231,7 @@ class Evictions(Records):
             "beneficiaryQueue": row.beneficiary_queue if sees else "",
             "action": row.action,
             "reason": row.reason if sees else "",
-            "commonAncestor": row.common_ancestor,
+            "commonAncestor": row.common_ancestor if self.access.may(Permission.VIEW, row.common_ancestor) else "",
             "level": row.level,
             "before": row.before if sees else {},
             "after": row.after if sees else {},

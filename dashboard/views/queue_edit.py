@@ -73,13 +73,13 @@ def _as_yaml(manifest: object) -> str:
 
 def _render(request: HttpRequest, name: str, context: Context, status: int = 200) -> HttpResponse:
     board = queue_rows()
-    stored = Queue.objects.filter(name=name).first()
+    stored = Queue.objects.select_related("parent").filter(name=name).first()
     form: QueueForm = context["form"]
     context |= {
         "name": name,
         "as_yaml": (request.POST if request.method == "POST" else request.GET).get("as") == "yaml",
         "version": context.get("version") or (stored.resource_version if stored else ""),
-        "parents": _possible_parents(request, name, form.parent if name else ""),
+        "parents": _possible_parents(request, name, stored.parent.name if stored and stored.parent else ""),
         "lines": form.rows(page_resources(board)),
         "family": _family(request, form, queue_tree()),
         "copies": _in_a_terminal(request, name, context.pop("manifest", None) or form.manifest()),
@@ -133,7 +133,9 @@ def _mend(request: HttpRequest, name: str, form: QueueForm) -> HttpResponse:
     mended = form.mended(request.POST["mend"])
     tree, facts = admission_scene()
     manifest = mended.manifest(queue_manifest(tree[name]) if name in tree else None)
-    return _render(request, name, {"form": mended, "yaml": "", "manifest": manifest, "verdict": judge(manifest, tree, facts, name)})
+    return _render(
+        request, name, {"form": mended, "yaml": "", "manifest": manifest, "verdict": judge(manifest, tree, facts, name, actor(request))}
+    )
 
 
 def _unreadable(problem: str) -> Verdict:
@@ -169,7 +171,7 @@ def check(request: HttpRequest) -> HttpResponse:
     elif not access(request).may_anywhere(Permission.ADMINISTER):
         raise Forbidden(Permission.ADMINISTER, ROOT, "create queues")
     form, manifest, problem = _given(request, name)
-    verdict = _unreadable(problem) if problem else judge(manifest, tree, facts, name)
+    verdict = _unreadable(problem) if problem else judge(manifest, tree, facts, name, actor(request))
     if not name and not form.name and request.POST.get("as") != "yaml":
         verdict = Verdict(tuple(violation for violation in verdict.violations if violation.field != "metadata.name"), verdict.notices)
     context = {

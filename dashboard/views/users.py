@@ -8,7 +8,7 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
-from django.db.models import Count
+from django.db.models import Count, Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -48,15 +48,22 @@ def users(request: HttpRequest) -> HttpResponse:
     found = get_user_model().objects.order_by("username")
     if text:
         found = found.filter(username__icontains=text)
-    rows = list(found.filter(username__gt=after).prefetch_related("groups", "grants__queue")[: PAGE + 1])
+    seen = Prefetch("grants", _grants_in_sight(mine))
+    rows = list(found.filter(username__gt=after).prefetch_related("groups", seen)[: PAGE + 1])
     context = {
         "users": rows[:PAGE],
         "further": rows[PAGE - 1].get_username() if len(rows) > PAGE else "",
-        "groups": Group.objects.annotate(members=Count("user")).prefetch_related("grants__queue").order_by("name")[:PAGE],
+        "groups": Group.objects.annotate(members=Count("user")).prefetch_related(seen).order_by("name")[:PAGE],
         "q": text,
         "is_cluster_admin": mine.is_cluster_admin,
     }
     return render(request, "users/list.html", context)
+
+
+def _grants_in_sight(mine: Access) -> QuerySet[Grant]:
+    """Roles on queues that the reader may know of."""
+    grants = Grant.objects.select_related("queue")
+    return grants if mine.visible is None else grants.filter(queue__name__in=mine.visible)
 
 
 @require_safe
@@ -104,7 +111,7 @@ def grant(request: HttpRequest) -> HttpResponse:
 @page
 def revoke(request: HttpRequest, number: int) -> HttpResponse:
     found = Grant.objects.select_related("queue", "user", "group").filter(pk=number).first()
-    if found is None:
+    if found is None or not access(request).may(Permission.VIEW, found.queue.name):
         messages.info(request, "That grant was revoked already.")
     else:
         revoke_grant(found, by=actor(request))
@@ -172,11 +179,11 @@ def user(request: HttpRequest, name: str) -> HttpResponse:
     context = {
         "found": found,
         "problems": problems,
-        "grants": grants_of(found),
+        "grants": [grant for grant in grants_of(found) if mine.may(Permission.VIEW, grant.queue.name)],
         "groups": [(group, group in found.groups.all()) for group in Group.objects.order_by("name")],
         "is_cluster_admin": mine.is_cluster_admin,
         "tokens": ApiToken.objects.filter(user=found.pk, revoked_at=None) if mine.is_cluster_admin else [],
-        "sees_everything": access_of(found).sees_everything,
+        "sees_some": access_of(found).may_anywhere(Permission.VIEW),
         "roles": ROLES.items(),
         "queues": sorted(_administered(mine)),
     }
