@@ -27,7 +27,7 @@ from scheduler.domain.access import Permission
 from scheduler.domain.jobs import NotPossible
 from scheduler.domain.resources import Resources
 from scheduler.models import Pod, PodGroup
-from scheduler.selectors.job_page import PODS_A_PAGE, events_of, evictions_of, gang_named, members_of, pods_of, tasks_of
+from scheduler.selectors.job_page import MOST_RECORDS, PODS_A_PAGE, events_of, evictions_of, gang_named, members_of, pods_of, tasks_of
 from scheduler.selectors.job_timeline import timeline_of
 from scheduler.selectors.jobs import job_rows
 from scheduler.selectors.manifests import stored_job, stored_podgroup
@@ -163,7 +163,7 @@ def _timeline(request: HttpRequest, gang: PodGroup) -> Context:
 
 
 def _events(_: HttpRequest, gang: PodGroup) -> Context:
-    return {"events": list(events_of(gang))}
+    return {"events": list(events_of(gang)[:MOST_RECORDS])}
 
 
 def _evictions(request: HttpRequest, gang: PodGroup) -> Context:

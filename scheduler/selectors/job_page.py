@@ -14,7 +14,7 @@ from scheduler.models import ClusterState, Event, Eviction, Pod, PodGroup
 from scheduler.selectors.jobs import WAITING
 
 PODS_A_PAGE = 200
-_MOST_RECORDS = 200
+MOST_RECORDS = 200
 _STARTS_FOR_AN_ESTIMATE, FEWEST_STARTS = 50, 5
 _LOOKED_AT = 10_000  # of the newest gangs, those that started: what was usual long ago is not any more
 
@@ -82,17 +82,16 @@ def standing_of(gang: PodGroup) -> Standing:
 
 
 def events_of(gang: PodGroup) -> QuerySet[Event]:
-    """Of the job, of its gang and of its pods, newest first."""
+    """Of the job, of its gang and of its pods, newest first. What befell an earlier one of the same name is not its own."""
     own = Q(kind__in=("Job", "PodGroup"), name=gang.name)
-    pods = Q(kind="Pod", name__startswith=f"{gang.name}-")
-    return Event.objects.filter(own | pods, namespace=gang.namespace)[:_MOST_RECORDS]
+    pods = Q(kind="Pod", name__in=gang.pods.order_by().values("name"))
+    return Event.objects.filter(own | pods, namespace=gang.namespace, last_at__gte=gang.created_at)
 
 
 def evictions_of(gang: PodGroup) -> tuple[list[Eviction], list[Eviction]]:
     """Those that it suffered, and those that others suffered for it."""
-    key = f"{gang.namespace}/{gang.name}"
-    suffered = Eviction.objects.filter(podgroup_name=key)[:_MOST_RECORDS]
-    return list(suffered), list(Eviction.objects.filter(beneficiary=key)[:_MOST_RECORDS])
+    key, since = f"{gang.namespace}/{gang.name}", Eviction.objects.filter(created_at__gte=gang.created_at)
+    return list(since.filter(podgroup_name=key)[:MOST_RECORDS]), list(since.filter(beneficiary=key)[:MOST_RECORDS])
 
 
 def waiting_since(gang: PodGroup) -> datetime:

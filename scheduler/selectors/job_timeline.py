@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
 
-from django.db.models import Count, Min
+from django.db.models import Count, Min, QuerySet
 from django.utils import timezone
 
 from scheduler.models import Command, Decision, Event, PodGroup
@@ -96,7 +96,9 @@ def _again(gang: PodGroup) -> list[Step]:
 
 
 def _commands(gang: PodGroup) -> list[Step]:
-    given = Command.objects.filter(target_kind="Job", target_namespace=gang.namespace, target_name=gang.name)[:_MOST_RECORDS]
+    given = Command.objects.filter(
+        target_kind="Job", target_namespace=gang.namespace, target_name=gang.name, created_at__gte=gang.created_at
+    )[:_MOST_RECORDS]
     return [
         Step(
             command.executed_at or command.created_at,
@@ -132,8 +134,13 @@ def _losses(gang: PodGroup) -> list[Step]:
 
 
 def _restarts(gang: PodGroup) -> list[Step]:
-    said = Event.objects.filter(kind="Job", namespace=gang.namespace, name=gang.name, reason="Restarting")[:50]
+    said = _told(gang, "Job", "Restarting")[:50]
     return [Step(event.last_at, event.reason, event.message, "warning") for event in said]
+
+
+def _told(gang: PodGroup, kind: str, reason: str) -> QuerySet[Event]:
+    """Of this one, not of an earlier one of the same name."""
+    return Event.objects.filter(kind=kind, namespace=gang.namespace, name=gang.name, reason=reason, last_at__gte=gang.created_at)
 
 
 # The time between
@@ -175,7 +182,7 @@ _WORDS = (
 
 
 def _said(gang: PodGroup) -> Iterable[Event]:
-    return Event.objects.filter(kind="PodGroup", namespace=gang.namespace, name=gang.name, reason="Unschedulable")[:_MOST_RECORDS]
+    return _told(gang, "PodGroup", "Unschedulable")[:_MOST_RECORDS]
 
 
 def _waited_for(begin: datetime, end: datetime, said: Sequence[Event]) -> str:

@@ -13,13 +13,14 @@ from scheduler.admission.defaults import Path, queue_defaults
 from scheduler.admission.manifests import name_of
 from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.admission.workload_manifests import read_pod
-from scheduler.domain.access import Forbidden, OutOfSight
+from scheduler.domain.access import Access, Forbidden, OutOfSight, Permission
 from scheduler.domain.jobs import NotPossible
 from scheduler.domain.lifecycle import NotAllowed
 from scheduler.domain.queues import DEFAULT
 from scheduler.models import Job, Namespace, Node, Pod, PodGroup, PriorityClass, Queue
 from scheduler.selectors import manifests
-from scheduler.services import catalog, job_changes, jobs, nodes, orders, podgroups, queues
+from scheduler.selectors.facts import queue_tree
+from scheduler.services import access, catalog, job_changes, jobs, nodes, orders, podgroups, queues
 from scheduler.services.access import require_job_command
 from scheduler.services.actors import SYSTEM, Actor
 
@@ -333,7 +334,7 @@ _HANDLERS: Final[dict[str, Callable[[Item, Actor], Applied]]] = {
 
 def _prune(items: list[Item], label: str, by: Actor, shown: Iterable[str] | None) -> list[Applied]:
     """Objects of the file's kinds that wear the label and that the file does not name; queues leaf-first."""
-    doomed = _unnamed(items, label)
+    doomed = _unnamed(items, label, by)
     if shown is not None and set(shown) != {_told(kind, row) for kind, row in doomed}:
         message = f"What wears {label} has changed since it was shown: {len(doomed)} objects would be deleted now."
         raise Rejected([Violation("tree_changed", "", "prune", message, "look again, and decide anew")], by_state=True)
@@ -345,23 +346,41 @@ def _prune(items: list[Item], label: str, by: Actor, shown: Iterable[str] | None
     ]
 
 
-def _unnamed(items: list[Item], label: str) -> list[tuple[str, Any]]:
+def _unnamed(items: list[Item], label: str, by: Actor) -> list[tuple[str, Any]]:
     key, equals, value = label.partition("=")
     if not equals or not key:
         raise Rejected([Violation("invalid_parameter", "", "prune", f"“{label[:80]}” is not a label.", "write key=value")])
     named = {(item.kind, *_place(item)) for item in items if isinstance(item.manifest, Mapping)}
+    seen = access.access_for(by)
     return [
         (kind, row)
-        for kind in sorted({item.kind for item in items} & _PRUNERS.keys())
-        for row in _PRUNERS[kind][0].objects.order_by("-id")
-        if row.labels.get(key) == value and (kind, getattr(row, "namespace", ""), row.name) not in named
+        for kind in sorted({item.kind for item in items} & _PRUNERS.keys(), key=_ORDER.index, reverse=True)
+        for row in _wearing(_PRUNERS[kind][0], key, value)
+        if (kind, getattr(row, "namespace", ""), row.name) not in named and _is_in_sight(row, seen)
     ]
+
+
+def _is_in_sight(row: Any, seen: Access) -> bool:
+    """What the caller may not see is not there for him. What belongs to no queue is for those who may delete it, who see everything."""
+    queue = row if isinstance(row, Queue) else getattr(row, "queue", None)
+    return queue is None or seen.may(Permission.VIEW, queue.name)
 
 
 def _told(kind: str, row: Any) -> str:
     """ "queue/team-a", "job/default/train": as `shown` names it."""
     place = f"{row.namespace}/" if kind in _NAMESPACED else ""
     return f"{kind.lower()}/{place}{row.name}"
+
+
+def _wearing(model: Any, key: str, value: str) -> list[Any]:
+    """The objects with this label, newest first; of queues those below before those above."""
+    found = model.objects.filter(labels__icontains=key).order_by("-id")
+    found = found.select_related("queue") if model in (Job, PodGroup) else found
+    rows = [row for row in found if row.labels.get(key) == value]
+    if model is not Queue or not rows:
+        return rows
+    tree = queue_tree()
+    return sorted(rows, key=lambda row: tree.depth(row.name), reverse=True)
 
 
 _PRUNERS: Final[dict[str, tuple[Any, Callable[[Any, Actor], object]]]] = {

@@ -123,8 +123,8 @@ def delete_node(name: str, *, by: Actor = SYSTEM, expected_version: int | None =
         message = f"{name} still has {pods} pods on it."
         raise Rejected([Violation("node_has_pods", "", "metadata.name", message, "drain it, and wait until they are gone")], by_state=True)
     audit.record(by, "DeleteNode", "Node", name, before=stored_node(node))
-    _settle(node, by, "NodeRemoved", "took away")
     node.delete()
+    _settle(node, by, "NodeRemoved", "took away")
     transaction.set_rollback(dry_run)
 
 

@@ -86,7 +86,7 @@ class Standing:
 
 def is_due(state: ClusterState, now: datetime) -> bool:
     """The stored period has passed, or somebody asked for a session since the last one began."""
-    if state.last_session_at is None:
+    if state.last_session_at is None or state.last_session_at > now:  # the clock was put back: what it said before counts no more
         return True
     if state.session_wanted_at is not None and state.session_wanted_at > state.last_session_at:
         return True
@@ -98,7 +98,7 @@ def pause_before(state: ClusterState, now: datetime) -> float:
     """Seconds to wait first, so that a storm of requests makes a few sessions and not hundreds: whoever asks meanwhile is served too."""
     if state.last_session_at is None:
         return 0.0
-    return max(0.0, (state.last_session_at - now).total_seconds() + conf().gap_seconds)
+    return min(conf().gap_seconds, max(0.0, (state.last_session_at - now).total_seconds() + conf().gap_seconds))
 
 
 class SessionRunner:

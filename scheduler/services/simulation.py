@@ -16,9 +16,10 @@ from scheduler.services import access, audit
 from scheduler.services.actors import SYSTEM, Actor
 from scheduler.services.clusters import simulation
 from scheduler.services.events import EventNote, record_events
-from scheduler.services.locks import alone_with_pods
+from scheduler.services.locks import alone_with_pods, lock_tree
 from scheduler.services.nodes import NodeCommandResult
 from scheduler.services.scheduling import want_session
+from scheduler.services.warnings import refresh_warnings
 
 SLOWEST, FASTEST = 0.1, 1000.0
 
@@ -27,6 +28,7 @@ SLOWEST, FASTEST = 0.1, 1000.0
 def lose_node(name: str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool = False) -> NodeCommandResult:
     """The machine stops answering: its pods are Unknown until they are given up for lost."""
     access.require_cluster(by, doing="lose nodes")
+    lock_tree()
     alone_with_pods()
     node, gangs = _simulated_node(name), gangs_on(name)
     if not node.ready:
@@ -45,6 +47,7 @@ def lose_node(name: str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool 
 def bring_back_node(name: str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool = False) -> NodeCommandResult:
     """It answers again, and is empty."""
     access.require_cluster(by, doing="bring nodes back")
+    lock_tree()
     node = _simulated_node(name)
     if node.ready:
         return NodeCommandResult(node, False, f"{name} was there all the time; nothing was changed.")
@@ -68,7 +71,9 @@ def nodes_are_simulated() -> bool:
 
 
 def _set_ready(name: str, ready: bool) -> None:
+    """And warn the queues whose promises need it, or warn them no more."""
     Node.objects.filter(name=name).update(ready=ready, resource_version=F("resource_version") + 1)
+    refresh_warnings()
 
 
 def _tell(name: str, what: str, message: str, by: Actor, reason: str) -> None:

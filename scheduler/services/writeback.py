@@ -365,7 +365,7 @@ _EVENT_KINDS = {"podgroup": "PodGroup", "pod": "Pod", "queue": "Queue"}
 
 
 def _events(resident: ResidentSnapshot, outcome: Outcome, written: Written) -> list[EventNote]:
-    queues = {said.podgroup: _queue_name(resident, said.row) for said in outcome.said}
+    queues = _queues_told_of(resident, outcome)
     notes = []
     for event in _told_once_a_gang(resident, outcome):
         if event.name in written.broken:
@@ -383,6 +383,16 @@ def _events(resident: ResidentSnapshot, outcome: Outcome, written: Written) -> l
             )
         )
     return notes
+
+
+def _queues_told_of(resident: ResidentSnapshot, outcome: Outcome) -> dict[str, str]:
+    """Where the podgroups and pods are of which something is said: who may see the queue may see the event."""
+    group_of = resident.snapshot.pods.group
+    rows = {said.podgroup: said.row for said in outcome.said}
+    rows |= {condition.podgroup: condition.row for condition in outcome.conditions}
+    rows |= {item.pod: int(group_of[item.row]) for item in outcome.pod_conditions}
+    evicted = {name: evict.queue for evict in outcome.evictions for name in (evict.pod, evict.podgroup)}
+    return {name: _queue_name(resident, row) for name, row in rows.items()} | evicted
 
 
 def _told_once_a_gang(resident: ResidentSnapshot, outcome: Outcome) -> Iterator[Event]:

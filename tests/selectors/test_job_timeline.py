@@ -7,7 +7,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from scheduler.models import Decision, Event, Eviction, Pod, PodGroup
+from scheduler.models import Command, Decision, Event, Eviction, Pod, PodGroup
+from scheduler.selectors.job_page import events_of, evictions_of
 from scheduler.selectors.job_timeline import timeline_of
 from tests.dashboard.work import small_cluster
 
@@ -94,3 +95,22 @@ def test_what_runs_has_run_since_its_last_step(gang: PodGroup):
 
     assert now is not None
     assert not now.waited
+
+
+def test_what_befell_an_earlier_job_of_the_same_name_is_not_told_of_this_one(gang: PodGroup):
+    said("quota insufficient", 90, 80, 7)
+    evicted(70, 2)
+    Command.objects.create(action="TerminateJob", target_kind="Job", target_namespace="default", target_name="train-1", executed_at=ago(60))
+    Command.objects.update(created_at=ago(60))
+    Event.objects.create(kind="Job", namespace="default", name="train-1", reason="Restarting", first_at=ago(75), last_at=ago(75))
+
+    assert next(step.title for _, step in timeline_of(gang).entries) == "Submitted"
+    assert evictions_of(gang) == ([], [])
+    assert list(events_of(gang).filter(last_at__lt=ago(30))) == []
+
+
+def test_events_of_a_gang_whose_name_goes_on_where_this_one_ends_are_not_its_own(gang: PodGroup):
+    for name in ("train-1-worker-0", "train-1-secret-0"):
+        Event.objects.create(kind="Pod", namespace="default", name=name, reason="Evict", first_at=ago(1), last_at=ago(1))
+
+    assert [event.name for event in events_of(gang) if event.kind == "Pod" and event.reason == "Evict"] == ["train-1-worker-0"]

@@ -160,3 +160,23 @@ def test_a_file_is_applied_with_its_senders_permissions(caller: Callable[..., Ca
     ann.apply("kind: Queue\nmetadata: {name: a}\nspec: {weight: 9}\n", expect=403)
     ann.apply("kind: Queue\nmetadata: {name: b1}\nspec: {parent: b}\n", expect=400)
     ann.apply("kind: Node\nmetadata: {name: n}\n", expect=403)
+
+
+def test_pruned_queues_go_from_below_whichever_was_made_first(admin: Caller):
+    admin.apply("".join(f"---\nkind: Queue\nmetadata: {{name: {name}, labels: {{team: a}}}}\nspec: {{state: Closed}}\n" for name in "ab"))
+    admin.apply("kind: Queue\nmetadata: {name: a}\nspec: {parent: b}\n")
+
+    admin.apply("kind: Queue\nmetadata: {name: default}\n", "?prune=team=a")
+
+    assert set(Queue.objects.values_list("name", flat=True)) == {"root", "default"}
+
+
+def test_what_the_sender_may_not_see_is_neither_pruned_nor_in_his_way(caller: Callable[..., Caller], admin: Caller):
+    for name in ("mine", "theirs"):
+        admin.post("queues/", queue(name), expect=201)
+        admin.apply(f"kind: Queue\nmetadata: {{name: {name}-x, labels: {{team: a}}}}\nspec: {{parent: {name}, state: Closed}}\n")
+    owner = caller("ada", admin="mine")
+
+    owner.apply("kind: Queue\nmetadata: {name: mine-y}\nspec: {parent: mine}\n", "?prune=team=a")
+
+    assert set(Queue.objects.values_list("name", flat=True)) == {"root", "default", "mine", "mine-y", "theirs", "theirs-x"}
