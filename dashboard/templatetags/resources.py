@@ -23,7 +23,12 @@ def amount_of(amount: int | None, resource: str) -> str:
 @register.filter
 def amounts(resources: Mapping[str, int]) -> str:
     """ "8 GPU · 32 CPU · 128 Gi"; "–" for nothing."""
-    return " · ".join(with_unit(name, resources[name]) for name in in_page_order(resources) if resources[name]) or "–"
+    return (
+        " · ".join(
+            with_unit(name, resources[name]).replace(" ", "\N{NO-BREAK SPACE}") for name in in_page_order(resources) if resources[name]
+        )
+        or "–"
+    )
 
 
 @register.filter

@@ -4,11 +4,12 @@ const FOCUSABLE = "a[href], button:not(:disabled), input:not(:disabled):not([typ
 
 /** Remember where the focus is; the answer puts it back there, or as near as there is something. */
 export function holdFocus(element = document.activeElement) {
+  if (!element || element === document.body) return () => {};
   const way = [];
   for (let at = element; at && at !== document.body; at = at.parentElement) way.push([at.parentElement, [...(at.parentElement?.children ?? [])].indexOf(at)]);
   return () => {
     if (document.activeElement && document.activeElement !== document.body) return;
-    if (element?.isConnected && element !== document.body) return void element.focus();
+    if (element.isConnected) return void element.focus();
     const [parent, index] = way.find(([parent]) => parent?.isConnected) ?? [];
     const near = parent && (nearest(parent.children[index]) ?? nearest(parent.children[index - 1]) ?? nearest(parent));
     (near ?? document.getElementById("content"))?.focus();

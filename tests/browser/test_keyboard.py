@@ -8,6 +8,9 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from scheduler.domain.lifecycle import QueueCommand
+from scheduler.services.actors import Actor, Door
+from scheduler.services.commands import command_queue
 from tests.browser.server import ConsoleServer
 from tests.dashboard.sample import PASSWORD
 
@@ -201,3 +204,11 @@ def test_a_queue_is_made_changed_and_deleted(at_work: Callable[[str], Walker]):
 
     expect(walker.page.get_by_role("heading", level=1)).to_have_text("Queues")
     expect(walker.page.locator('tr[data-key="by-hand"]')).to_have_count(0)
+
+
+def test_news_take_no_focus_that_was_not_there(at_work: Callable[[str], Walker], act: Callable[..., object]):
+    walker = at_work("/queues/language/")
+    act(command_queue, "language", QueueCommand.SUSPEND, by=Actor("somebody", Door.API))
+
+    expect(walker.page.locator("#queue-head .state")).to_have_text("Suspended")
+    assert walker.is_outside()
