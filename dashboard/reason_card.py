@@ -40,6 +40,8 @@ _HELP: Mapping[str, str] = {
     "BehindOthers": "It starts after those before it in the line.",
 }
 _NOT_LOOKED_AT = "The next session looks at it."
+_LEAVING = "leaving"  # the figure of a gang that was told to go
+_STILL_LEAVING = "It waits for a place anew when its old pods have stopped."
 
 
 def reason_card(gang: PodGroup, may_see: MaySee) -> Context:
@@ -50,7 +52,7 @@ def reason_card(gang: PodGroup, may_see: MaySee) -> Context:
         "message": gang.reason_message or "Not evaluated yet: the next session will look at it.",
         "help": help_words(code, gang.reason_figures),
         "stays": code in STAYS,
-        "is_evaluated": code != "AwaitingEvaluation",
+        "is_evaluated": code != "AwaitingEvaluation" or _LEAVING in gang.reason_figures,
         "evaluated": evaluation_of(gang),
         "level": level,
         "may_see_level": bool(level) and may_see(level),
@@ -65,7 +67,7 @@ def _level(figures: Mapping[str, Any]) -> str:
 
 def help_words(code: str, figures: Mapping[str, Any]) -> str:
     """What would make it start. Figures that the reason does not have are left out of the sentence."""
-    words = _HELP.get(code, _NOT_LOOKED_AT)
+    words = _STILL_LEAVING if _LEAVING in figures else _HELP.get(code, _NOT_LOOKED_AT)
     resource = str(figures.get("resource", ""))
     known = {name: with_unit(resource, int(figures[name])) for name in ("limit", "short") if resource and name in figures}
     return words.format_map({"limit": "less", "short": "what it needs and", "level": _level(figures) or "its queue", **known})

@@ -306,6 +306,10 @@ def _behind_others(session: Session, job: Job) -> Finding | None:
 
 
 def _awaiting_evaluation(session: Session, job: Job) -> Finding:
+    leaving = job.tasks - job.ready - job.waiting - job.pending
+    if leaving > 0:
+        message = f"{leaving} of its pods {'is' if leaving == 1 else 'are'} still leaving; it is looked at again when they are gone."
+        return ReasonCode.AWAITING_EVALUATION, message, {"leaving": leaving}
     return ReasonCode.AWAITING_EVALUATION, "Has not been looked at yet.", {}
 
 

@@ -80,13 +80,15 @@ PAGES = {
     "not-found": "/queues/nothing/",
 }
 JOB = 'main a[href^="/jobs/"][href$="/"]:not([href="/jobs/"]):not([href*="/-/"])'
+NODE = 'main a[href^="/nodes/"]:not([href="/nodes/"]):not([href*="?"])'
 # Pages whose address is not known before: where to look for a link to one, and what to add to it.
 LINKED = {
     "job": ("/jobs/?q=state:pending", JOB, ""),
     "job-running": ("/jobs/?q=state:running", JOB, ""),
     **{f"job-{tab}": ("/jobs/?q=state:running", JOB, f"{tab}/") for tab in ("members", "timeline", "events", "evictions", "yaml")},
     "job-cancel": ("/jobs/?q=state:running", JOB, "cancel/"),
-    "node": ("/nodes/", 'main a[href^="/nodes/"]:not([href="/nodes/"]):not([href*="?"])', ""),
+    "node": ("/nodes/", NODE, ""),
+    **{f"node-{verb}": ("/nodes/", NODE, f"{verb}/") for verb in ("drain", "lose")},
     "session": ("/sessions/", 'main a[href^="/sessions/"]:not([href="/sessions/"]):not([href*="/-/"])', ""),
     "audit-entry": ("/audit/", 'main a[href^="/audit/"]:not([href="/audit/"]):not([href*="?"])', ""),
     "policy-version": ("/policy/", 'main a[href^="/policy/"]:not([href="/policy/"]):not([href*="?"])', ""),
@@ -133,6 +135,9 @@ SCENES: dict[str, tuple[str, Callable[[Page], None]]] = {
 
 
 def main(wanted: list[str]) -> None:
+    unknown = sorted(set(wanted) - {*PAGES, *LINKED, *SCENES})
+    if unknown:
+        sys.exit(f"There is no page {unknown[0]}. There are: {', '.join([*PAGES, *LINKED, *SCENES])}.")
     OUT.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         port = free_port()

@@ -252,7 +252,16 @@ def test_behind_others_in_a_strict_line():
 def test_a_job_that_no_action_looked_at():
     found = explained(with_actions(NO_RECLAIM, "backfill"), nodes=[node("n1")], queues=[queue("default")], jobs=[job("new", cpu=1)])
 
-    assert found.code is ReasonCode.AWAITING_EVALUATION
+    assert (found.code, found.message) == (ReasonCode.AWAITING_EVALUATION, "Has not been looked at yet.")
+
+
+def test_a_job_that_has_to_go_says_so():
+    broken = job("old", "q1", tasks=2, cpu=4, on="n1")
+    given = {"nodes": [node("n1", cpu=8)], "queues": [queue("q1", deserved=4), queue("q2", deserved=4)]}
+    found = explained(CAPACITY, "old", jobs=[broken, job("new", "q2", cpu=4)], **given)
+
+    assert (found.code, found.figures) == (ReasonCode.AWAITING_EVALUATION, {"leaving": 2})
+    assert found.message == "2 of its pods are still leaving; it is looked at again when they are gone."
 
 
 def test_every_code_has_its_place_in_the_order_of_precedence():
