@@ -77,7 +77,7 @@ def _parse(text: str) -> Message | None:
         return None
     try:
         request = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(request, dict) or request.get("type") not in ("subscribe", "resync"):
         return None

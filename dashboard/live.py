@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 
 from channels.db import database_sync_to_async
 from channels.layers import get_channel_layer
+from django.contrib.auth import get_user_model
 from django.db import connections
 from redis.exceptions import RedisError
 
@@ -50,12 +51,14 @@ logging.getLogger("channels_redis.pubsub").addFilter(InASentence())
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 Rows = dict[str, str]  # key of the row -> the row as JSON text
+NOTHING: Sight = frozenset()  # what an account sees that is gone
 
 HEARTBEAT_SECONDS = 5.0
 SWEEP_SECONDS = 5.0  # look again even without news: what was missed while Redis was away is found here
 COALESCE_SECONDS = 0.05  # news that comes close together is read once
 SESSION_CHECK_SECONDS = 30.0
-SIGNED_OUT = 4401
+SIGNED_OUT, TOO_MUCH = 4401, 1008
+MOST_NOTICES = 256  # more than these are waiting only for who asks and asks and does not read the answers
 
 
 @dataclass(slots=True)
@@ -68,6 +71,7 @@ class Update:
     rows: Rows = field(default_factory=dict)
     gone: Rows = field(default_factory=dict)
     whole: bool = False
+    before: Rows = field(default_factory=dict)  # how the changed rows were: some eyes saw them then that may not now
 
     def absorb(self, later: Update) -> None:
         """Take in later news, row by row: the newest state of each row is what counts."""
@@ -104,7 +108,7 @@ class Topic:
         if not changed and not gone:
             return None
         self._snapshot_tail = None
-        return Update(changed, gone)
+        return Update(changed, gone, before={key: known[key] for key in changed if key in known})
 
     def snapshot_tail(self) -> str:
         if self._snapshot_tail is None:
@@ -140,15 +144,24 @@ class Client:
         self._wake.set()
 
     def _seen(self, topic: Topic, update: Update) -> Update:
-        return Update(self._visible(topic, update.rows), self._visible(topic, update.gone))
+        rows = self._visible(topic, update.rows)
+        left = {key: row for key, row in self._visible(topic, update.before).items() if key not in rows}
+        return Update(rows, self._visible(topic, update.gone) | left)
 
     def _visible(self, topic: Topic, rows: Rows) -> Rows:
         return {key: seen for key, row in rows.items() if (seen := as_seen(self.sight, topic.name, key, row)) is not None}
 
     def notice(self, message: str) -> None:
-        if message not in self._notices:  # one heartbeat is as good as ten to a reader that is behind
+        if len(self._notices) >= MOST_NOTICES:
+            self.close(TOO_MUCH)
+        elif message not in self._notices:  # one heartbeat is as good as ten to a reader that is behind
             self._notices.append(message)
         self._wake.set()
+
+    @property
+    def waiting(self) -> int:
+        """How many messages are still to be written."""
+        return len(self._notices) + len(self._updates)
 
     def refuse(self, topic: str, message: str) -> None:
         self.notice(json.dumps({"type": "refused", "topic": topic, "message": message}))
@@ -159,14 +172,12 @@ class Client:
 
     async def write(self) -> None:
         """Send what is queued as fast as this one socket takes it, until it is gone."""
-        while True:
+        while self._close_code is None:
             await self._wake.wait()
             self._wake.clear()
-            if self._close_code is not None:
-                await self._send({"type": "websocket.close", "code": self._close_code})
-                return
-            while self._updates or self._notices:
+            while self.waiting and self._close_code is None:
                 await self._write_next()
+        await self._send({"type": "websocket.close", "code": self._close_code})
 
     async def _write_next(self) -> None:
         if self._notices:
@@ -353,8 +364,8 @@ class Hub:
             for client in clients:
                 if client.session_key and client.session_key not in valid:
                     client.close(SIGNED_OUT)
-                elif client.sight != sights[client.user.pk]:
-                    self._see_anew(client, sights[client.user.pk])
+                elif client.sight != sights.get(client.user.pk, NOTHING):
+                    self._see_anew(client, sights.get(client.user.pk, NOTHING))
 
     def _see_anew(self, client: Client, sight: Sight) -> None:
         client.sight = sight
@@ -368,6 +379,6 @@ class Hub:
 
 def _look_again(clients: list[Client]) -> tuple[set[str], dict[Any, Sight]]:
     """Which sessions are still good, and what each user may see now."""
-    users = {client.user.pk: client.user for client in clients}
+    users = get_user_model().objects.in_bulk({client.user.pk for client in clients})  # anew: roles are not all that may have changed
     keys = {client.session_key for client in clients if client.session_key}
     return sessions_still_valid(keys), {pk: sight_of(user) for pk, user in users.items()}

@@ -7,13 +7,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from django.contrib.auth import get_user_model
+from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY, get_user_model
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 
 from dashboard.notices import notices_for, site_notices
 from dashboard.presenters import PresentedRow, present_queues
-from dashboard.work_topics import present_live_jobs, present_live_nodes, present_one_job
+from dashboard.work_topics import present_jobs, present_live_jobs, present_live_nodes
 from scheduler.notify import EVERYTHING
 from scheduler.selectors.access import access_of
 from scheduler.selectors.cluster import cluster_facts
@@ -134,7 +134,8 @@ def _read_jobs(topics: set[str]) -> dict[str, Rows]:
 
 
 def _read_job(topics: set[str]) -> dict[str, Rows]:
-    return {topic: {key: encode(row) for key, row in present_one_job(split(topic)[1]).items()} for topic in topics}
+    presented = present_jobs({split(topic)[1] for topic in topics})
+    return {topic: {key: encode(presented[key])} if (key := split(topic)[1]) in presented else {} for topic in topics}
 
 
 def _read_nodes(topics: set[str]) -> dict[str, Rows]:
@@ -153,9 +154,11 @@ READERS: dict[str, Callable[[set[str]], dict[str, Rows]]] = {
 
 
 def sessions_still_valid(keys: Iterable[str]) -> set[str]:
-    """Of these browser sessions, those that have not run out and whose user may still sign in."""
+    """Of these browser sessions, those that have not run out, and whose user may still sign in, with the password that he had then."""
     sessions = Session.objects.filter(session_key__in=list(keys), expire_date__gt=timezone.now())
-    users = {session.session_key: session.get_decoded().get("_auth_user_id") for session in sessions}
-    accounts = get_user_model().objects.filter(pk__in=[pk for pk in users.values() if pk], is_active=True)
-    active = {str(pk) for pk in accounts.values_list("pk", flat=True)}
-    return {key for key, user in users.items() if user in active}
+    signed_in = {session.session_key: session.get_decoded() for session in sessions}
+    accounts = get_user_model().objects.filter(
+        pk__in={data[SESSION_KEY] for data in signed_in.values() if SESSION_KEY in data}, is_active=True
+    )
+    hashes = {str(user.pk): [user.get_session_auth_hash(), *user.get_session_auth_fallback_hash()] for user in accounts}
+    return {key for key, data in signed_in.items() if data.get(HASH_SESSION_KEY) in hashes.get(data.get(SESSION_KEY, ""), ())}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
-from django.db.models import Count
-
-from scheduler.models import Pod, PodGroup
+from scheduler.models import PodGroup
 from scheduler.models.workload import LIVE_PHASES
+from scheduler.selectors.gangs import PhaseCounts, pods_by_phase
 from scheduler.selectors.nodes import node_rows
 from scheduler.selectors.pulses import Pulses
 
@@ -31,15 +31,22 @@ def _live_job(row: Any) -> dict[str, Any]:
     return {"key": f"{namespace}/{name}", "queue": queue, "owner": owner, "phase": phase, "job": job, "reason": reason, "message": words}
 
 
-def present_one_job(key: str) -> Presented:
-    namespace, _, name = key.partition("/")
-    group = PodGroup.objects.select_related("queue", "job").filter(namespace=namespace, name=name).first()
-    if group is None:
-        return {}
-    members = dict(Pod.objects.filter(podgroup=group).order_by().values_list("phase").annotate(number=Count("pk")))
+def present_jobs(keys: Collection[str]) -> Presented:
+    """Those of these that there are, in two queries however many pages are open."""
+    pairs = {(namespace, name) for namespace, _, name in (key.partition("/") for key in keys)}
+    named = PodGroup.objects.select_related("queue", "job").filter(
+        namespace__in={pair[0] for pair in pairs}, name__in={pair[1] for pair in pairs}
+    )
+    groups = [group for group in named if (group.namespace, group.name) in pairs]
+    members = pods_by_phase([group.pk for group in groups])
+    return {f"{group.namespace}/{group.name}": _one_job(group, members.get(group.pk, {})) for group in groups}
+
+
+def _one_job(group: PodGroup, members: PhaseCounts) -> dict[str, Any]:
+    key = f"{group.namespace}/{group.name}"
     job = {"phase": group.job.phase, "message": group.job.message} if group.job else None
     reason = {"code": group.reason_code, "message": group.reason_message, "session": group.reason_session}
-    return {key: {"key": key, "queue": group.queue.name, "phase": group.phase, "job": job, "members": members, "reason": reason}}
+    return {"key": key, "queue": group.queue.name, "phase": group.phase, "job": job, "members": dict(members), "reason": reason}
 
 
 def present_live_nodes() -> Presented:

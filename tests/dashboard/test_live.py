@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 from channels.testing import WebsocketCommunicator
+from django.contrib.auth import get_user_model
 from django.contrib.sessions.models import Session
 from django.db import transaction
 from django.test import Client as Browser
 
 from dashboard import live
 from dashboard.asgi import application
+from dashboard.topics import read_topics
 from scheduler import notify
 from scheduler.models import Grant, PodGroup, Queue, QueueFigures
 from tests.dashboard.conftest import RedisServer
@@ -186,8 +188,9 @@ async def test_there_is_a_heartbeat(cookie: str, monkeypatch: pytest.MonkeyPatch
         '{"type": "subscribe"}',
         '{"type": "subscribe", "topics": [1]}',
         "x" * 20_000,
+        "[" * 16_000,
     ],
-    ids=["no JSON", "no object", "unknown type", "no topics", "topic that is no text", "too long"],
+    ids=["no JSON", "no object", "unknown type", "no topics", "topic that is no text", "too long", "too deep"],
 )
 async def test_a_request_that_can_not_be_read_is_answered_and_the_socket_lives_on(cookie: str, request_text: str):
     async with page(cookie) as opened:
@@ -277,15 +280,78 @@ async def test_a_grant_that_is_taken_away_closes_the_topic(cookie: str, monkeypa
     assert refusal["topic"] == "queue:vision"
 
 
+async def close_code(opened: WebsocketCommunicator) -> int:
+    while (output := await opened.receive_output(timeout=60))["type"] != "websocket.close":
+        pass
+    return int(output["code"])
+
+
 async def test_signing_out_closes_the_socket(cookie: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(live, "SESSION_CHECK_SECONDS", 0.1)
     async with page(cookie, "queues") as opened:
         await next_of(opened, "snapshot")
         await Session.objects.all().adelete()
-        while (output := await opened.receive_output(timeout=60))["type"] != "websocket.close":
-            pass
 
-    assert output["code"] == 4401
+        assert await close_code(opened) == 4401
+
+
+def new_password() -> None:
+    user = get_user_model().objects.get(username="reader")
+    user.set_password("another long one")
+    user.save()
+
+
+async def test_another_password_closes_the_sockets_of_browsers_that_had_the_old_one(cookie: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(live, "SESSION_CHECK_SECONDS", 0.1)
+    async with page(cookie, "queues") as opened:
+        await next_of(opened, "snapshot")
+        await sync_to_async(new_password)()
+
+        assert await close_code(opened) == 4401
+
+
+async def test_who_is_no_longer_cluster_admin_sees_what_his_roles_show_from_then_on(cookie: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(live, "SESSION_CHECK_SECONDS", 0.1)
+    users = get_user_model().objects.filter(username="narrow")
+    narrow = await sync_to_async(lambda: cookie_of(add_user("narrow", queue="research")))()
+    await users.aupdate(is_superuser=True)
+    async with page(narrow, "queues") as opened:
+        before = await next_of(opened, "snapshot")
+        await users.aupdate(is_superuser=False)
+        after = await next_of(opened, "snapshot")
+
+    assert "serving" in {row["key"] for row in before["rows"]}
+    assert {row["key"] for row in after["rows"]} == {"research", "vision", "language"}
+
+
+async def test_a_job_that_moves_out_of_sight_is_gone(cookie: str):
+    def move() -> None:
+        with transaction.atomic():
+            PodGroup.objects.filter(name="label").update(queue=Queue.objects.get(name="serving"))
+            notify.jobs_changed()
+
+    narrow = await sync_to_async(lambda: cookie_of(add_user("narrow", queue="research")))()
+    async with page(narrow, "jobs", "job:default/label") as opened:
+        for _ in range(2):
+            await next_of(opened, "snapshot")
+        await sync_to_async(move)()
+        told = [await until(opened, lambda message: message["gone"]) for _ in range(2)]
+
+    assert {message["topic"]: message["gone"] for message in told} == {"jobs": ["default/label"], "job:default/label": ["default/label"]}
+
+
+def test_many_jobs_are_read_at_once(cookie: str, django_assert_num_queries: Any):
+    topics = [f"job:{key}" for key in ("default/label", "default/report-1", "default/no-such", "default/train-1")]
+
+    with django_assert_num_queries(2):
+        rows = read_topics(topics)
+
+    assert {topic: list(found) for topic, found in rows.items()} == {
+        "job:default/label": ["default/label"],
+        "job:default/report-1": ["default/report-1"],
+        "job:default/no-such": [],
+        "job:default/train-1": ["default/train-1"],
+    }
 
 
 async def test_a_redis_that_was_away_is_found_again_and_news_flows(cookie: str, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch):

@@ -6,7 +6,7 @@ import asyncio
 import json
 from typing import Any
 
-from dashboard.live import Client, Topic, Update, encode_tail
+from dashboard.live import MOST_NOTICES, Client, Topic, Update, encode_tail
 
 
 class Wire:
@@ -14,13 +14,17 @@ class Wire:
 
     def __init__(self, *, open_from_the_start: bool = True) -> None:
         self.messages: list[dict[str, Any]] = []
+        self.close_code: int | None = None
         self.gate = asyncio.Event()
         if open_from_the_start:
             self.gate.set()
 
     async def send(self, message: dict[str, Any]) -> None:
         await self.gate.wait()
-        self.messages.append(json.loads(message["text"]))
+        if message["type"] == "websocket.close":
+            self.close_code = message["code"]
+        else:
+            self.messages.append(json.loads(message["text"]))
 
 
 def row(key: str, value: int) -> str:
@@ -144,3 +148,34 @@ async def test_a_resync_while_news_is_waiting_becomes_one_whole_message():
 
     assert [message["type"] for message in wire.messages] == ["heartbeat", "snapshot"]
     assert replay(wire.messages[1:]) == {"a": 2}
+
+
+async def test_who_asks_without_end_and_reads_no_answer_is_shown_out():
+    wire = Wire(open_from_the_start=False)
+    client, writing = follower(wire, Topic("queues", rows={}))
+
+    for number in range(10_000):
+        client.refuse(f"no-such-{number}", "There is no such topic.")
+    await settle()
+    waiting = client.waiting
+    wire.gate.set()
+    await writing
+
+    assert waiting <= MOST_NOTICES
+    assert wire.close_code == 1008
+
+
+async def test_who_is_to_be_closed_is_told_nothing_more():
+    topic = Topic("queues", rows={})
+    wire = Wire(open_from_the_start=False)
+    client, writing = follower(wire, topic)
+    client.notice('{"type":"heartbeat"}')
+    await settle()
+
+    spread(topic, {"a": row("a", 1)})
+    client.close(4401)
+    wire.gate.set()
+    await writing
+
+    assert [message["type"] for message in wire.messages] == ["heartbeat"]
+    assert wire.close_code == 4401
