@@ -21,7 +21,7 @@ from rest_framework.viewsets import ViewSetMixin
 
 from dashboard.api import repeats, rules
 from dashboard.api.authentication import BearerAuthentication, SessionAuthentication, actor_of
-from dashboard.api.browsable import BrowsableRenderer
+from dashboard.api.browsable import FORM_PARAMETER, BrowsableRenderer
 from dashboard.api.errors import PROBLEM_JSON, Refusal, bad_parameter, exception_handler, notice_json, problem
 from dashboard.api.fields import chosen, read_fields
 from dashboard.api.formats import (
@@ -69,7 +69,7 @@ class Endpoint(APIView):
     parser_classes = (StrictJSONParser, MergePatchParser, SafeYAMLParser, OldYAMLParser, FormParser, MultiPartFormParser)
     renderer_classes = (JSONRenderer, YAMLRenderer, BrowsableRenderer)
     schema = EndpointSchema()
-    http_method_names = ["get", "head", "post", "put", "patch", "delete"]
+    http_method_names = ["get", "head", "options", "post", "put", "patch", "delete"]
 
     rules: ClassVar[Mapping[str, rules.Rule]] = {}
     parameters: ClassVar[frozenset[str]] = frozenset()  # query parameters beside those that all have
@@ -77,10 +77,15 @@ class Endpoint(APIView):
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         method = _method_of_form(request)
+        _take_parameters_of_form(request)
         if method:
             request.method = method
             request.META.setdefault("HTTP_X_CSRFTOKEN", request.POST.get("csrfmiddlewaretoken", ""))  # Django looks there for these
         return super().dispatch(request, *args, **kwargs)
+
+    def options(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Response:
+        """What can be asked here stands in `Allow`; what that means, in the schema."""
+        return Response(status=204)
 
     def get_exception_handler(self) -> Any:
         return exception_handler
@@ -102,6 +107,9 @@ class Endpoint(APIView):
     def _check_rule(self) -> None:
         if self.request.method not in self.allowed_methods:
             raise MethodNotAllowed(self.request.method or "")
+        if self.request.method == "OPTIONS":
+            rules.signed_in(self.access)
+            return
         rule = self.rules.get(self.action_name)
         if rule is None:
             raise Refusal(f"Nobody may {self.action_name} here.", code=403, kind="not-permitted")
@@ -380,13 +388,31 @@ def visible(query: QuerySet[Any], access: Access, column: str = "queue__name") -
     return query if access.visible is None else query.filter(**{f"{column}__in": sorted(access.visible)})
 
 
+def _is_form(request: HttpRequest) -> bool:
+    return request.method == "POST" and request.content_type in (FormParser.media_type, MultiPartFormParser.media_type)
+
+
 def _method_of_form(request: HttpRequest) -> str:
     """PUT, PATCH and DELETE of the browsable pages' forms; CSRF is checked like for any other."""
-    if request.method != "POST" or request.content_type not in (FormParser.media_type, MultiPartFormParser.media_type):
+    if not _is_form(request):
         return ""
     request.body  # noqa: B018 - kept: once the form's fields have been read it could not be any more
     method = request.POST.get("_method", "").upper()
     return method if method in ("PUT", "PATCH", "DELETE") else ""
+
+
+def _take_parameters_of_form(request: HttpRequest) -> None:
+    """A form of the browsable pages has the parameters of its request among its fields; empty ones are left out."""
+    if not _is_form(request):
+        return
+    given = {
+        name.removeprefix(FORM_PARAMETER): str(text) for name, text in request.POST.items() if name.startswith(FORM_PARAMETER) and text
+    }
+    if given:
+        asked = request.GET.copy()
+        asked.update(given)
+        request.GET = asked  # type: ignore[assignment]
+        request.META["QUERY_STRING"] = asked.urlencode()  # the page says what was asked
 
 
 def _again(answer: Any) -> Response:

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.template import loader
-from rest_framework import renderers
+from rest_framework import renderers, serializers
 from rest_framework.request import Request
 
 from dashboard.api.formats import to_yaml
 
+FORM_PARAMETER = "_query."
+"""How the fields of a form begin that are parameters of its request."""
 _WITH_BODY = ("POST", "PUT", "PATCH")
-_SUMMARIES = {"POST": "Send it", "PUT": "Replace it", "PATCH": "Change some of its fields; what is left out stays"}
+_SUMMARIES = {
+    "POST": "Send it",
+    "PUT": "Replace it",
+    "PATCH": "Change some of its fields; what is left out stays",
+    "DELETE": "Delete it",
+}
 _STORED = ("warnings", "changed", "status")
+_OF_EVERY_OBJECT = ("apiVersion", "kind")
 
 
 class BrowsableRenderer(renderers.BaseRenderer):
@@ -36,8 +44,8 @@ class BrowsableRenderer(renderers.BaseRenderer):
             "crumbs": _crumbs(request),
             "links": _links(data, request),
             "verbs": _verbs(view, request),
-            "forms": [_form(method, view, data) for method in _WITH_BODY if method in view.allowed_methods and _may_have(view, method)],
-            "may_delete": "DELETE" in view.allowed_methods,
+            "problem": data if response.status_code >= 400 and isinstance(data, dict) else None,
+            "forms": [_form(method, view, data, response.status_code) for method in _SUMMARIES if _may_have(view, method)],
             "curl": _curl(request),
             "parameters": sorted(getattr(view, "known_parameters", ())) if request.user.is_authenticated else [],
         }
@@ -91,8 +99,8 @@ def _verbs(view: Any, request: Request) -> list[tuple[str, str]]:
 
 
 def _may_have(view: Any, method: str) -> bool:
-    form = _declared(view, method)
-    return form is not None and form.takes is not None
+    form = _declared(view, method) if method in view.allowed_methods else None
+    return form is not None and (form.takes is not None or method not in _WITH_BODY)
 
 
 def _declared(view: Any, method: str) -> Any:
@@ -100,17 +108,53 @@ def _declared(view: Any, method: str) -> Any:
     return getattr(view, "forms", {}).get(actions.get(method.lower(), method.lower()))
 
 
-def _form(method: str, view: Any, data: Any) -> dict[str, str]:
-    """What a form begins with: the object itself where it is changed, an example where one is made."""
+def _form(method: str, view: Any, data: Any, status: int) -> dict[str, Any]:
     form = _declared(view, method)
-    content: Any = {}
-    if method == "PUT" and isinstance(data, dict) and "spec" in data:
-        content = {key: value for key, value in data.items() if key not in _STORED}
-    elif method == "PATCH":
-        content = {"metadata": {"labels": {}}} if isinstance(data, dict) and "metadata" in data else {}
-    elif form.examples:
-        content = form.examples[0].value
-    return {"method": method, "content": to_yaml(content) if content else "", "summary": form.summary or _SUMMARIES[method]}
+    parameters = [(f"{FORM_PARAMETER}{found.name}", found.name, found.description) for found in form.parameters]
+    return {
+        "method": method,
+        "has_body": method in _WITH_BODY,
+        "content": _content(method, view, data, status),
+        "parameters": parameters,
+        "dry_run": f"{FORM_PARAMETER}dry_run" if view.writes_are_dry_runnable else "",
+        "summary": form.summary or _SUMMARIES[method],
+    }
+
+
+def _content(method: str, view: Any, data: Any, status: int) -> str:
+    """What a form begins with: what was typed where it was refused, the object itself where it is changed, else what can be given."""
+    typed = getattr(view.request, "raw_text", "")
+    if status >= 400 and typed and view.request.method == method:
+        return str(typed)
+    form = _declared(view, method)
+    if method in ("PUT", "PATCH") and isinstance(data, dict) and "spec" in data:
+        kept = {key: value for key, value in data.items() if key not in _STORED}
+        return to_yaml(kept if method == "PUT" else {"spec": kept["spec"]})
+    if form.examples:
+        return to_yaml(form.examples[0].value)
+    return "" if form.takes is None else "\n".join(_skeleton(form.takes()))
+
+
+def _skeleton(shape: Any, indent: str = "") -> Iterator[str]:
+    """The fields that can be given, a line for each; those that may be left out stand behind a #."""
+    for name, field in shape.fields.items():
+        if name in _OF_EVERY_OBJECT:
+            continue
+        if isinstance(field, serializers.Serializer) and not isinstance(field, serializers.ListSerializer):
+            yield f"{indent}{name}:"
+            yield from _skeleton(field, indent + "  ")
+        else:
+            yield f"{indent}{'' if field.required else '# '}{name}: {_blank(field)}"
+
+
+def _blank(field: Any) -> str:
+    if isinstance(field, serializers.ChoiceField):
+        return next(iter(field.choices), "")
+    if isinstance(field, serializers.BooleanField):
+        return "true"
+    if isinstance(field, (serializers.ListField, serializers.ListSerializer)):
+        return "[]"
+    return "{}" if isinstance(field, serializers.DictField) else ""
 
 
 def _curl(request: Request) -> str:

@@ -281,7 +281,7 @@ def test_the_next_sessions_are_kept_on_demand(admin: Caller):
 
     assert (changed["changed"], changed["spec"]["keepSessions"]) == (True, 5)
     assert AuditEntry.objects.get(action="KeepSessions").after == {"keepSessions": 5}
-    for wrong in (0, 101, "x", None, True, "1.5"):
+    for wrong in (-1, 101, "x", None, True, "1.5"):
         assert admin.patch("cluster/", {"spec": {"keepSessions": wrong}}, expect=400)["violations"][0]["field"] == "spec.keepSessions"
 
 
