@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
@@ -79,8 +80,8 @@ def _change(amounts: Amounts, nodes: Places, request: Amounts, sign: int) -> Non
     if len(nodes) == 1:
         amounts[:, nodes[0]] += request * sign
         return
-    rows, counts = np.unique(np.asarray(nodes, dtype=np.intp), return_counts=True)
-    amounts[:, rows] += request[:, None] * (counts * sign)
+    counts = Counter(nodes)
+    amounts[:, list(counts)] += request[:, None] * (np.array(list(counts.values())) * sign)
 
 
 def copies(room: Amounts, request: Amounts) -> Amounts:
@@ -106,12 +107,19 @@ class Board:
     def __init__(self, floor: Floor, kind: int, request: Amounts, suitable: Mask, scorer: Scorer | None) -> None:
         self.floor, self.kind, self.request, self.suitable, self.scorer = floor, kind, request, suitable, scorer
         self._scores: Times | None = None  # not before they are asked for
-        self._seen = 0
-        self._found: dict[str, tuple[int, int]] = {}  # what was asked -> how many changes there were by then, and the answer
+        self._copies: Amounts | None = None  # likewise
+        self._seen: dict[str, int] = {}  # what was worked out -> how many changes there were by then
+        self._front = Front()
+        self._roomiest = (-1, -1)  # how many changes there were, and the answer
 
-    def _all_scores(self) -> Times:
-        self._seen = len(self.floor.touched)
-        return self._write(np.full(len(self.suitable), -np.inf), np.flatnonzero(self.suitable))
+    def _changed_since(self, what: str) -> Rows:
+        """Suitable nodes that changed after `what` was last brought up to date, by number; all of them at first."""
+        touched, seen = self.floor.touched, self._seen.get(what)
+        self._seen[what] = len(touched)
+        if seen is None:
+            return np.flatnonzero(self.suitable)
+        changed = np.array(sorted(set(touched[seen:])), dtype=np.intp)
+        return changed[self.suitable[changed]]
 
     def _write(self, scores: Times, nodes: Rows) -> Times:
         fitting = nodes[fits(self.floor.free(nodes), self.request)]
@@ -136,13 +144,12 @@ class Board:
     @property
     def scores(self) -> Times:
         """Score by node, -inf where the pod does not fit now."""
-        touched = self.floor.touched
         if self._scores is None:
-            self._scores = self._all_scores()
-        elif self._seen < len(touched):
-            changed = np.array(sorted(set(touched[self._seen :])), dtype=np.intp)
-            self._write(self._scores, changed[self.suitable[changed]])
-            self._seen = len(touched)
+            self._scores = np.full(len(self.suitable), -np.inf)
+        if self._seen.get("scores") != len(self.floor.touched):
+            changed = self._changed_since("scores")
+            self._write(self._scores, changed)
+            self._front.follow(self._scores, changed)
         return self._scores
 
     def best(self) -> int:
@@ -173,24 +180,13 @@ class Board:
         if wanted == 1:
             node = self.best()
             return [node] if node >= 0 else []
-        nodes = self._leading(wanted)
+        nodes = self._front.best(self.scores, wanted)  # with as many pods to place, no other node can have its turn
         if not len(nodes):
             return []
         rooms = np.minimum(copies(self.floor.free(nodes), self.request), wanted)
         if self.scorer is None:
             return np.repeat(nodes, rooms)[:wanted].tolist()  # type: ignore[no-any-return]
         return _greedy(nodes.tolist(), rooms.tolist(), self._scores_ahead(nodes, rooms), wanted)
-
-    def _leading(self, count: int) -> Rows:
-        """The best nodes with room, by number: with as many pods to place, no other node can have its turn."""
-        scores = self.scores
-        nodes = np.flatnonzero(scores > -np.inf)
-        if len(nodes) <= count:
-            return nodes
-        found = scores[nodes]
-        last = np.partition(found, len(found) - count)[len(found) - count]
-        better = nodes[found > last]
-        return np.sort(np.concatenate([better, nodes[found == last][: count - len(better)]]))
 
     def _scores_ahead(self, nodes: Rows, rooms: Amounts) -> list[float]:
         """For each node the score of its first, second, ... pod, one node after the other."""
@@ -202,15 +198,19 @@ class Board:
 
     def total_copies(self) -> int:
         """How many pods of the class all nodes together take, counting room being released."""
-        return self._at_this_time("copies", self._count_copies)
-
-    def _count_copies(self) -> int:
-        room = self.floor.future() if self.floor.any_releasing else self.floor.free()
-        return int(copies(np.where(self.suitable, room, 0), self.request).sum())
+        if self._copies is None:
+            self._copies = np.zeros(len(self.suitable), dtype=np.int64)
+        if self._seen.get("copies") != len(self.floor.touched):
+            changed = self._changed_since("copies")
+            self._copies[changed] = copies(self.floor.future(changed), self.request)
+        return int(self._copies.sum())
 
     def roomiest(self) -> int:
         """The suitable node that comes closest to holding a pod of the class; the first by name among equals; -1 without any."""
-        return self._at_this_time("roomiest", self._find_roomiest)
+        now = len(self.floor.touched)
+        if self._roomiest[0] != now:
+            self._roomiest = (now, self._find_roomiest())
+        return self._roomiest[1]
 
     def _find_roomiest(self) -> int:
         nodes = np.flatnonzero(self.suitable)
@@ -221,12 +221,54 @@ class Board:
             covered = np.minimum(covered, free[dim] / self.request[dim])
         return int(nodes[covered.argmax()])
 
-    def _at_this_time(self, what: str, find: Callable[[], int]) -> int:
-        """Found anew only when some node has changed."""
-        now, kept = len(self.floor.touched), self._found.get(what)
-        if kept is None or kept[0] != now:
-            kept = self._found[what] = (now, find())
-        return kept[1]
+
+class Front:
+    """The nodes that come first for a class of pods, so that not all of them are looked through each time.
+
+    It holds every node with a score above the bar, and others that once were there.
+    """
+
+    LEAST = 1024
+    SPARE = 8
+    """As many times the nodes that were asked for are kept."""
+
+    def __init__(self) -> None:
+        self._bar = np.inf
+        self._nodes: Rows = np.zeros(0, dtype=np.intp)
+        self._held: Mask = np.zeros(0, dtype=np.bool_)
+
+    def follow(self, scores: Times, changed: Rows) -> None:
+        """These nodes have other scores now."""
+        if self._bar == np.inf:
+            return
+        above = changed[scores[changed] > self._bar]
+        new = above[~self._held[above]]
+        if len(new):
+            self._held[new] = True
+            self._nodes = np.sort(np.concatenate([self._nodes, new]))
+
+    def best(self, scores: Times, count: int) -> Rows:
+        """The best nodes with room, at most `count`, by number; of equals the first."""
+        nodes = self._nodes[scores[self._nodes] > self._bar]
+        if len(nodes) < count and self._bar > -np.inf:
+            nodes = self._look_through_all(scores, count)
+        return _leading(nodes, scores[nodes], count)
+
+    def _look_through_all(self, scores: Times, count: int) -> Rows:
+        """Sets the bar; answers the nodes at it or above, which are at least as many as were asked for, or all that have room."""
+        kept = max(self.LEAST, self.SPARE * count)
+        self._bar = -np.inf if len(scores) <= kept else float(np.partition(scores, len(scores) - kept)[len(scores) - kept])
+        self._held = scores > self._bar
+        self._nodes = np.flatnonzero(self._held)
+        return self._nodes if self._bar == -np.inf else np.flatnonzero(scores >= self._bar)
+
+
+def _leading(nodes: Rows, scores: Times, count: int) -> Rows:
+    if len(nodes) <= count:
+        return nodes
+    last = np.partition(scores, len(scores) - count)[len(scores) - count]
+    better = nodes[scores > last]
+    return np.sort(np.concatenate([better, nodes[scores == last][: count - len(better)]]))
 
 
 def _greedy(nodes: list[int], rooms: list[int], scores: list[float], wanted: int) -> list[int]:

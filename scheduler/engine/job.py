@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 def ordinal(pod_key: str) -> int:
     """The number at the end of a name of three or more parts (`job-role-7`), by which pods of a role are counted; -1 without."""
-    head, _, tail = pod_key.rpartition("/")[2].rpartition("-")
-    return int(tail) if tail.isdecimal() and "-" in head else -1
+    head, _, tail = pod_key.rpartition("-")
+    return int(tail) if tail.isdecimal() and head.rfind("-") > head.rfind("/") else -1
 
 
 class Role:

@@ -169,15 +169,17 @@ class Session(Opinions):
         if found is None:
             pods = self.snapshot.pods
             parts = (ordinal(pods.key[pod]), float(pods.created[pod]), pods.key[pod])
-            found = self._pod_keys[pod] = (*self.task_key(int(self.kinds[pod])), *parts)
+            found = self._pod_keys[pod] = (self.task_key(int(self.kinds[pod])), *parts)
         return found
 
     def pod_keys(self, pods: Rows) -> list[tuple[Any, ...]]:
         """The task order of many pods at once."""
         table = self.snapshot.pods
         names = [table.key[pod] for pod in pods.tolist()]
-        columns = zip(self.kinds[pods].tolist(), table.created[pods].tolist(), names, strict=True)
-        return [(*self.task_key(kind), ordinal(name), created, name) for kind, created, name in columns]
+        kinds = self.kinds[pods].tolist()
+        plugins = {kind: self.task_key(kind) for kind in set(kinds)}
+        columns = zip(kinds, table.created[pods].tolist(), names, strict=True)
+        return [(plugins[kind], ordinal(name), created, name) for kind, created, name in columns]
 
     def active_jobs(self, among: Mask | None = None) -> list[Job]:
         """Admitted jobs with pods that want a place and may find one, in queues that schedule; only podgroups that `among` marks."""
@@ -236,8 +238,16 @@ class Session(Opinions):
         flags: list[bool] = self.snapshot.classes.best_effort.tolist()
         return flags
 
+    @cached_property
+    def _any_best_effort(self) -> bool:
+        return any(self.best_effort)
+
     def asks_for_nothing(self, pod: int) -> bool:
-        return self.best_effort[int(self.kinds[pod])]
+        return self._any_best_effort and self.best_effort[int(self.kinds[pod])]
+
+    def asking_for_something(self, pods: list[int]) -> list[int]:
+        """Those of these pods that do, in the same order."""
+        return [pod for pod in pods if not self.asks_for_nothing(pod)] if self._any_best_effort else pods
 
     def size(self, job: Job) -> float:
         """The largest part of the cluster that the job holds of any resource."""

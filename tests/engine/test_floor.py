@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from random import Random
 
+import numpy as np
 import pytest
 
 from scheduler.engine import open_session
+from scheduler.engine.floor import Board, Front
+from scheduler.engine.job import ordinal
 from scheduler.engine.policy import PluginConfig
 from tests.engine.builders import GPU, binds, cluster, job, node, policy, queue, run
 
@@ -72,3 +75,61 @@ def test_devices_count_for_the_balance_of_pods_that_ask_for_them():
     placed = [run(cluster(nodes=nodes, queues=[queue("default")], jobs=[work]), only_balance) for work in (plain, device)]
 
     assert [binds(outcome) for outcome in placed] == [{"plain-0": "n1"}, {"device-0": "n2"}]
+
+
+def looked_through(scores, count):
+    """The best nodes with room, found the slow way."""
+    order = sorted((node_ for node_ in range(len(scores)) if scores[node_] > -np.inf), key=lambda node_: (-scores[node_], node_))
+    return sorted(order[:count])
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_front_holds_the_best_nodes_however_their_scores_move(seed, monkeypatch):
+    monkeypatch.setattr(Front, "LEAST", 8)
+    monkeypatch.setattr(Front, "SPARE", 2)
+    random = Random(seed)
+    values = [-np.inf, *range(random.choice((2, 5, 100)))]  # few values make many equals
+    scores = np.array([random.choice(values) for _ in range(random.choice((1, 7, 60)))], dtype=float)
+    front = Front()
+
+    for _ in range(60):
+        changed = np.array(sorted(random.sample(range(len(scores)), random.randint(0, min(6, len(scores))))), dtype=np.intp)
+        scores[changed] = [random.choice(values) for _ in changed]
+        front.follow(scores, changed)
+        count = random.randint(2, 12)
+
+        assert front.best(scores, count).tolist() == looked_through(scores, count)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_board_counts_copies_as_one_that_looks_for_the_first_time(seed):
+    random = Random(seed)
+    nodes = [node(f"n{number}", cpu=random.randint(1, 9)) for number in range(6)]
+    leaving = job("leaving", tasks=2, cpu=1, on="n0")
+    session = open_session(cluster(nodes=nodes, queues=[queue("default")], jobs=[leaving, job("new", cpu=2)]), SPREAD)
+    kind, floor = int(session.kinds[-1]), session.floor
+    board = session.board(kind)
+
+    for _ in range(12):
+        change = random.choice((floor.use, floor.release, floor.promise))
+        change([random.randrange(6) for _ in range(random.randint(1, 4))], session.request[kind], random.choice((1, -1)))
+        fresh = Board(floor, kind, board.request, board.suitable, board.scorer)
+
+        assert board.total_copies() == fresh.total_copies()
+
+
+@pytest.mark.parametrize(
+    ("key", "number"),
+    [
+        ("ns/train-worker-12", 12),
+        ("train-worker-3", 3),
+        ("ns/train-7", -1),
+        ("my-ns/train-7", -1),
+        ("a-b/7", -1),
+        ("ns/train-worker-x", -1),
+        ("ns/train-worker-", -1),
+        ("ns/-1-2", 2),
+    ],
+)
+def test_the_number_of_a_pod_stands_behind_a_name_of_two_parts(key, number):
+    assert ordinal(key) == number

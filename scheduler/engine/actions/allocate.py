@@ -29,7 +29,7 @@ class Allocation:
 
     def _has_demand(self, job: Job) -> bool:
         """Pods that ask for nothing are left to backfill, unless a gang needs them."""
-        line = TaskLine(self.session, [pod for pod in self.session.pending_pods(job) if not self.session.asks_for_nothing(pod)])
+        line = TaskLine(self.session, self.session.asking_for_something(self.session.pending_pods(job)))
         self.lines[job.row] = line
         return bool(line)
 
@@ -90,8 +90,7 @@ class Allocation:
                 statement.allocate(job, kind, [pod], [node])
             elif fits(session.floor.future([node]), session.request[kind])[0]:
                 statement.pipeline(job, kind, [pod], [node])
-        left = [pod for pod in session.unplaced_pods(job) if not session.asks_for_nothing(pod)]
-        return TaskLine(session, left)
+        return TaskLine(session, session.asking_for_something(session.unplaced_pods(job)))
 
     def _is_hopeless(self, job: Job, line: TaskLine) -> bool:
         """A gang of alike pods for which all nodes together have too little room is not even tried."""

@@ -43,7 +43,7 @@ def beyond_deserved(session: Session) -> None:
         for job in _in_order(session, best_effort=False):
             if session.job_ready(job) is needs_gang:
                 continue
-            pods = [pod for pod in session.unplaced_pods(job) if not session.asks_for_nothing(pod)]
+            pods = session.asking_for_something(session.unplaced_pods(job))
             with session.statement() as statement:
                 _place_all(session, statement, job, pods, session.borrowable, borrowed=True)
                 if session.job_ready(job):

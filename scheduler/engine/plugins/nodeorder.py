@@ -42,16 +42,18 @@ class NodeOrder(Plugin):
         if self.most:
             scores += self.most * ((after * 100 // whole).sum(axis=0) // 2)
         if self.balanced:
-            scores += self.balanced * self._balance_gained(request, used, nodes)
+            scores += self.balanced * self._balance_gained(request, used, whole, nodes)
         return scores
 
-    def _balance_gained(self, request: Amounts, used: Amounts, nodes: Rows) -> Times:
+    def _balance_gained(self, request: Amounts, used: Amounts, whole: Amounts, nodes: Rows) -> Times:
         """The pod is judged by what it changes: 50 where the parts of what is used stay as far apart as they were. Devices count for pods
-        that ask for them."""
-        dims = [0, 1, *(dim for dim in self._devices if request[dim] > 0)]
-        whole = np.maximum(self.session.floor.allocatable[dims][:, nodes], 1)
-        before, after = used[dims], used[dims] + request[dims, None]
-        gained: Times = (_balance(after, whole) - _balance(before, whole) + 100.0) // 2
+        that ask for them; `whole` is what the nodes have of cpu and memory."""
+        before, asked = used[:2], request[:2]
+        devices = [dim for dim in self._devices if request[dim] > 0]
+        if devices:
+            dims = np.array([0, 1, *devices])
+            before, asked, whole = used[dims], request[dims], np.maximum(self.session.floor.allocatable[dims[:, None], nodes], 1)
+        gained: Times = (_balance(before + asked[:, None], whole) - _balance(before, whole) + 100.0) // 2
         return gained
 
     @cached_property
