@@ -17,7 +17,7 @@ from scheduler.domain.workloads import Phase, PodStatus
 from scheduler.engine.arguments import choice
 from scheduler.engine.book import QueueBook
 from scheduler.engine.crowd import beyond_all_nodes
-from scheduler.engine.floor import Board, Floor, Scorer
+from scheduler.engine.floor import Board, Floor, Scorer, fits
 from scheduler.engine.forest import Forest
 from scheduler.engine.job import Job, Role, ordinal
 from scheduler.engine.opinions import Opinions
@@ -271,16 +271,23 @@ class Session(Opinions):
         return choice(settings, "suspendedVictims", ("protect", "allow")) == "protect"
 
     def _hold_reservations(self) -> None:
-        """Places that earlier sessions promised stay promised, until the pod is tried anew or the promise runs out."""
+        """Places that earlier sessions promised stay promised, until the pod is tried anew or the promise runs out.
+
+        One that can not be kept any more, because the node is gone or has become too small, is given back at once.
+        """
         pods = self.snapshot.pods
-        for pod in np.flatnonzero((pods.reserved_node >= 0) & (pods.status == PodStatus.PENDING)).tolist():
+        promised = np.flatnonzero((pods.reserved_node >= 0) & (pods.status == PodStatus.PENDING)).tolist()
+        for pod in sorted(promised, key=lambda pod: (pods.reserved_until[pod], pods.key[pod])):  # the oldest promise first
             if pods.reserved_until[pod] < self.snapshot.session:
                 continue
             node, job = int(pods.reserved_node[pod]), self.job(int(pods.group[pod]))
             if job.queue < 0 or not self.scheduling_queue[job.queue] or not self.floor.ready[node]:
                 continue
+            kind = int(self.kinds[pod])
+            if not fits(self.floor.future([node]), self.request[kind])[0]:
+                continue
             statement = Statement(self)
-            statement.pipeline(job, int(self.kinds[pod]), [pod], [node])
+            statement.pipeline(job, kind, [pod], [node])
             job.held[pod] = self.waits[pod] = node
 
     def is_behind(self, job: Job) -> int:

@@ -168,6 +168,30 @@ def test_a_reservation_that_ran_out_keeps_nothing():
     assert binds(run(snapshot, policy("allocate", BASIC, ["predicates"]))) == {"other-0": "n1"}
 
 
+def test_a_reservation_on_a_node_that_became_too_small_is_given_back_at_once():
+    kept = job("kept", cpu=4, pod={"reserved_node": "n1", "reserved_until": 10})
+    snapshot = cluster(nodes=[node("n1", cpu=3)], queues=[queue("default")], jobs=[kept, job("other", cpu=3)], session=5)
+
+    outcome = run(snapshot, policy("allocate", BASIC, ["predicates"]))
+
+    assert binds(outcome) == {"other-0": "n1"}
+    assert waiting(outcome) == {}
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_where_only_some_reservations_can_be_kept_the_oldest_are(turned):
+    leaving = job("old", cpu=4, on="n1", pod={"status": PodStatus.RELEASING})
+    later = job("a", cpu=4, pod={"reserved_node": "n1", "reserved_until": 11})
+    earlier = job("b", cpu=4, pod={"reserved_node": "n1", "reserved_until": 10})
+    jobs = [leaving, *([earlier, later] if turned else [later, earlier])]
+
+    outcome = run(
+        cluster(nodes=[node("n1", cpu=4)], queues=[queue("default")], jobs=jobs, session=5), policy("allocate", BASIC, ["predicates"])
+    )
+
+    assert waiting(outcome) == {"b-0": "n1"}
+
+
 def test_a_reservation_waits_for_its_victims_without_evicting_others():
     leaving = job("old", "q1", cpu=4, on="n1", pod={"status": PodStatus.RELEASING})
     kept = job("kept", "q2", cpu=4, pod={"reserved_node": "n1", "reserved_until": 10})
