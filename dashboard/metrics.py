@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-import ipaddress
 import threading
 from collections.abc import Callable, Iterator
 from time import perf_counter
@@ -18,10 +17,12 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
+from dashboard.access import is_from_this_machine
 from scheduler.domain.resources import Resources, units_per_one
 from scheduler.models import ClusterState, PodGroup, Queue, SchedulingSession
 from scheduler.selectors.queue_objects import PHASES, queue_counts
 
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 # A figure of a queue -> the beginning of Volcano's metric names for it.
 _FIGURES = {
@@ -63,7 +64,8 @@ class HttpFiguresMiddleware:
         begin = perf_counter()
         response = self.get_response(request)
         route = request.resolver_match.route if request.resolver_match else "unknown"
-        HTTP.note(request.method or "", route, response.status_code, perf_counter() - begin)
+        method = request.method if request.method in _METHODS else "other"  # a client can make up as many as it likes
+        HTTP.note(method, route, response.status_code, perf_counter() - begin)
         return response
 
 
@@ -198,11 +200,4 @@ def _may_read(request: HttpRequest) -> bool:
     if settings.METRICS_TOKEN:
         given = request.headers.get("Authorization", "").removeprefix("Bearer ")
         return hmac.compare_digest(given.encode(), settings.METRICS_TOKEN.encode())
-    return settings.METRICS_PUBLIC or _is_local(request.META.get("REMOTE_ADDR", ""))
-
-
-def _is_local(address: str) -> bool:
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return False
+    return settings.METRICS_PUBLIC or is_from_this_machine(request)

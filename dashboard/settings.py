@@ -209,7 +209,11 @@ CORS_ALLOWED_ORIGINS = env.list("CORS_ALLOWED_ORIGINS", default=[])
 METRICS_TOKEN = env("METRICS_TOKEN", default="")  # when set, /metrics wants it as a bearer token
 METRICS_PUBLIC = env.bool("METRICS_PUBLIC", default=False)  # else, without a token, only this machine may read them
 
-REST_FRAMEWORK = {"DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"], "URL_FORMAT_OVERRIDE": "format"}
+REST_FRAMEWORK: dict[str, Any] = {
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "URL_FORMAT_OVERRIDE": "format",
+    "NUM_PROXIES": 0,  # an address is the connection's: which proxies are believed is settled by the server before Django
+}
 SPECTACULAR_SETTINGS = {
     "TITLE": "Fumarole",
     "DESCRIPTION": "Queues, jobs and the scheduler of a shared cluster. Sign in, or send a token as `Authorization: Bearer …`.",

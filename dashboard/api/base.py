@@ -13,7 +13,7 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django_filters import FilterSet
-from rest_framework.exceptions import MethodNotAllowed, NotAuthenticated
+from rest_framework.exceptions import AuthenticationFailed, MethodNotAllowed, NotAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -86,6 +86,14 @@ class Endpoint(APIView):
     def options(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Response:
         """What can be asked here stands in `Allow`; what that means, in the schema."""
         return Response(status=204)
+
+    def perform_authentication(self, request: Request) -> None:
+        """Wrong tokens count too, for the address that they come from."""
+        try:
+            super().perform_authentication(request)
+        except AuthenticationFailed:
+            self.check_throttles(request)
+            raise
 
     def get_exception_handler(self) -> Any:
         return exception_handler

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -25,8 +26,18 @@ def only_ours(endpoints: list[Any]) -> list[Any]:
 
 
 class Schema(SpectacularAPIView):
+    """Made once a process: it is the same for everybody, and making it takes most of a second."""
+
     schema = None
     throttle_classes: tuple[Any, ...] = ()
+
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return Response(_description(), headers={"Content-Disposition": 'inline; filename="fumarole.yaml"'})
+
+
+@cache
+def _description() -> Any:
+    return Schema.generator_class().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
 
 
 class Docs(SpectacularSwaggerSplitView):

@@ -158,8 +158,15 @@ class NameFilters(FilterSet):
     label = Labels(field_name="labels")
 
 
+class CommandedQueues(Words):
+    """Orders to these queues; a job may have the name of one."""
+
+    def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
+        return super().filter(qs.filter(target_kind="Queue"), value) if value else qs
+
+
 class CommandFilters(FilterSet):
-    queue = Words(field_name="target_name", lookup_expr="in")
+    queue = CommandedQueues(field_name="target_name", lookup_expr="in")
     action = Words(field_name="action", lookup_expr="in")
     result = Words(field_name="result", lookup_expr="in")
     user = Words(field_name="actor", lookup_expr="in")

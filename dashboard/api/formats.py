@@ -13,7 +13,8 @@ from rest_framework.utils import encoders
 
 from dashboard.api.errors import Refusal
 from dashboard.api.shelf import Page
-from scheduler.scenarios.documents import DocumentError, read_documents, read_json
+from scheduler.admission.violations import Violation
+from scheduler.scenarios.documents import DocumentError, HalfCharacter, read_documents, read_json
 
 YAML_TYPE = "application/yaml"
 _UTF8 = ("", "utf-8", "utf8", "us-ascii")
@@ -44,6 +45,13 @@ def _charset(media_type: str | None) -> str:
     return ""
 
 
+def _unreadable(message: str, error: DocumentError) -> Refusal:
+    """What is wrong with a single value names its field, as everything else does."""
+    field = error.field if isinstance(error, HalfCharacter) else ""
+    violations = [Violation("invalid_text", "", field, message, "write the whole character")] if field else []
+    return Refusal(message, kind="unreadable", violations=violations)
+
+
 class StrictJSONParser(parsers.BaseParser):
     """JSON as the standard has it, nested 40 deep at most, each key once; numbers with a point keep all their digits."""
 
@@ -56,7 +64,7 @@ class StrictJSONParser(parsers.BaseParser):
         try:
             return read_json(text)
         except DocumentError as error:
-            raise Refusal(f"The body can not be read: {error}.", kind="unreadable") from None
+            raise _unreadable(f"The body can not be read: {error}.", error) from None
 
 
 class MergePatchParser(StrictJSONParser):
@@ -73,7 +81,7 @@ class SafeYAMLParser(parsers.BaseParser):
         try:
             found = [document for document in read_documents(text) if document is not None]
         except DocumentError as error:
-            raise Refusal(f"The body can not be read: {error}.", kind="unreadable") from None
+            raise _unreadable(f"The body can not be read: {error}.", error) from None
         return found[0] if len(found) == 1 else found or {}
 
 
@@ -96,7 +104,7 @@ class FormParser(parsers.BaseParser):
                 return read_json(text) if text.strip() else {}
             found = [document for document in read_documents(text) if document is not None]
         except DocumentError as error:
-            raise Refusal(f"The text can not be read: {error}.", kind="unreadable") from None
+            raise _unreadable(f"The text can not be read: {error}.", error) from None
         return found[0] if len(found) == 1 else found or {}
 
 

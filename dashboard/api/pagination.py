@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -99,11 +100,18 @@ def _decode(text: str, length: int) -> dict[str, Any] | None:
         return None
     try:
         back, at = json.loads(base64.urlsafe_b64decode(text.encode() + b"=" * (-len(text) % 4)))
-        if not isinstance(back, bool) or len(at) != length or any(isinstance(value, (list, dict)) or value is None for value in at):
+        if not isinstance(back, bool) or len(at) != length or not all(_is_plain(value) for value in at):
             raise ValueError
     except (ValueError, TypeError, binascii.Error, UnicodeError, RecursionError):
         raise bad_parameter("cursor", "The cursor can not be read: it belongs to another list or order.", "begin without one") from None
     return {"back": back, "at": at}
+
+
+def _is_plain(value: Any) -> bool:
+    """What a column can be compared with: no list, no null, no text that no database takes."""
+    if isinstance(value, str):
+        return not any(letter == "\x00" or "\ud800" <= letter <= "\udfff" for letter in value)
+    return isinstance(value, int | float)
 
 
 def _beyond(model: type[Model], order: list[str], at: list[Any]) -> Q:
@@ -118,6 +126,13 @@ def _beyond(model: type[Model], order: list[str], at: list[Any]) -> Q:
     return place
 
 
+def _in_utc(moment: datetime) -> datetime:
+    """Our own cursors name a zone; one that does not is not ours."""
+    if moment.tzinfo is None:
+        raise ValueError
+    return moment.astimezone(UTC)
+
+
 def _typed(model: type[Model], column: str, value: Any) -> Any:
     try:
         field: Any = None
@@ -127,6 +142,6 @@ def _typed(model: type[Model], column: str, value: Any) -> Any:
         typed = field.to_python(value)
         if isinstance(typed, int) and abs(typed) > 2**63 - 1:
             raise ValueError
-        return typed
+        return _in_utc(typed) if isinstance(typed, datetime) else typed
     except (ValidationError, ValueError, TypeError, OverflowError):
         raise bad_parameter("cursor", "The cursor can not be read: it belongs to another list or order.", "begin without one") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, ClassVar
+from urllib.parse import quote
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
@@ -78,7 +79,7 @@ class Users(EndpointSet):
         with self.rehearsal():
             user = people.save_user(request.data, by=self.actor)
             body = user_object(user)
-        return self.answer(body, 200 if self.dry_run else 201, location=f"/api/v1/users/{user.get_username()}/")
+        return self.answer(body, 200 if self.dry_run else 201, location=f"/api/v1/users/{quote(user.get_username())}/")
 
     def partial_update(self, request: Request, name: str) -> Response:
         self.found()
@@ -132,7 +133,7 @@ class Groups(EndpointSet):
         with self.rehearsal():
             group = people.save_group(request.data, by=self.actor)
             body = group_object(group)
-        return self.answer(body, 200 if self.dry_run else 201, location=f"/api/v1/groups/{group.name}/")
+        return self.answer(body, 200 if self.dry_run else 201, location=f"/api/v1/groups/{quote(group.name)}/")
 
     def partial_update(self, request: Request, name: str) -> Response:
         self.found()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http.response import HttpResponseBase
 from drf_spectacular.utils import OpenApiExample
 from rest_framework.request import Request
@@ -80,10 +80,7 @@ class Commands(Records):
         seen = self.access.visible
         if seen is None:
             return Command.objects.all()
-        of_jobs = Job.objects.filter(queue__name__in=seen).values("uid")
-        return Command.objects.filter(
-            Q(target_kind="Queue", target_name__in=seen) | Q(target_kind="Job", target_uid__in=[str(row["uid"]) for row in of_jobs])
-        )
+        return Command.objects.filter(Q(target_kind="Queue", target_name__in=seen) | Q(Exists(_commanded_jobs(seen)), target_kind="Job"))
 
     def present(self, rows: Rows) -> Objects:
         return [command_object(row) for row in rows]
@@ -94,6 +91,12 @@ class Commands(Records):
     def _create(self, manifest: Any) -> Response:
         ordered = give_order(manifest, by=self.actor, dry_run=self.dry_run)
         return self.answer(order_answer(ordered, self.dry_run))
+
+
+def _commanded_jobs(seen: Collection[str]) -> QuerySet[Job]:
+    """The job that a command was for, if it may be seen: one of its name that was there by then."""
+    named = Job.objects.filter(namespace=OuterRef("target_namespace"), name=OuterRef("target_name"), created_at__lte=OuterRef("created_at"))
+    return named.filter(queue__name__in=seen)
 
 
 def order_answer(ordered: Ordered, dry_run: bool) -> dict[str, Any]:

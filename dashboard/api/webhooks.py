@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import ipaddress
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,12 +15,14 @@ from django.utils.crypto import constant_time_compare
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
+from dashboard.access import is_from_this_machine
 from scheduler.admission.defaults import json_patch
 from scheduler.admission.manifests import JOB_VERSIONS, POD_VERSIONS, SCHEDULING_VERSIONS
 from scheduler.admission.queues import STATE_RULES
 from scheduler.admission.reviews import Request
 from scheduler.admission.shapes import shown
 from scheduler.admission.violations import Verdict, Violation, in_words
+from scheduler.scenarios.documents import refuse_half_characters
 from scheduler.selectors.reviews import defaults_now, review_now
 
 REVIEW_VERSIONS = ("admission.k8s.io/v1", "admission.k8s.io/v1beta1")
@@ -90,19 +91,9 @@ def _not_for_you(request: HttpRequest) -> JsonResponse | None:
         response = _problem(401, "Token needed", "Send the admission token as “Authorization: Bearer …”.")
         response["WWW-Authenticate"] = "Bearer"
         return response
-    if _is_from_this_machine(request):
+    if is_from_this_machine(request):
         return None
     return _problem(403, "Not from here", "Admission is served to this machine only; set ADMISSION_TOKEN to serve others.")
-
-
-def _is_from_this_machine(request: HttpRequest) -> bool:
-    """A proxy on this machine speaks for others, so what it passes on is not from here."""
-    if "X-Forwarded-For" in request.headers or "Forwarded" in request.headers:
-        return False
-    try:
-        return ipaddress.ip_address(request.META.get("REMOTE_ADDR", "")).is_loopback
-    except ValueError:
-        return False
 
 
 def _problem(status: int, title: str, detail: str) -> JsonResponse:
@@ -112,9 +103,12 @@ def _problem(status: int, title: str, detail: str) -> JsonResponse:
 
 def _body(request: HttpRequest) -> object:
     try:
-        return json.loads(request.body.decode("utf-8"), parse_constant=_no_number)
+        text = request.body.decode("utf-8")
+        value: object = json.loads(text, parse_constant=_no_number)
+        refuse_half_characters(text, value)
     except ValueError as error:
         raise MalformedReview(f"The body is not JSON: {error}.") from error
+    return value
 
 
 def _no_number(text: str) -> float:

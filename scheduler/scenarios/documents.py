@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import yaml
@@ -22,6 +22,14 @@ class DocumentError(ValueError):
     """A text that is no usable YAML or JSON; the message says where and what to do."""
 
 
+class HalfCharacter(DocumentError):
+    """A text holds one half of a character that takes two; `field` is its place."""
+
+    def __init__(self, field: str, half: str) -> None:
+        self.field = field
+        super().__init__(f"{f'{_short(field)}: ' if field else ''}{half} is half of a character; write the whole of it")
+
+
 def read_document(text: str, limit: int = SCENARIO_LIMIT) -> object:
     """Mappings, lists, texts, whole numbers, true, false and null. Numbers with a point stay texts, so that no digit is lost."""
     if len(text) > limit:
@@ -31,13 +39,40 @@ def read_document(text: str, limit: int = SCENARIO_LIMIT) -> object:
 
 def _read_json(text: str) -> object:
     try:
-        return json.loads(text, object_pairs_hook=_unique_pairs, parse_int=_whole, parse_float=str, parse_constant=_refuse_constant)
+        value = json.loads(text, object_pairs_hook=_unique_pairs, parse_int=_whole, parse_float=str, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         return _read_flow_yaml(text, f"line {error.lineno}, column {error.colno}: this is not JSON: {error.msg}")
     except RecursionError:
         raise DocumentError("the text is nested too deeply") from None
     except ValueError as error:
         raise DocumentError(_first_line(error)) from None
+    refuse_half_characters(text, value)
+    return value
+
+
+_ESCAPED_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+def refuse_half_characters(text: str, value: object) -> None:
+    r"""An escape such as \ud800 alone is half of a character: nothing that can be stored, sent or shown. Raises `HalfCharacter`."""
+    if not _ESCAPED_HALF.search(text):
+        return
+    for field, word in _words(value):
+        half = _HALF.search(word)
+        if half:
+            raise HalfCharacter(field, f"\\u{ord(half[0]):04x}")
+
+
+def _words(value: object, field: str = "") -> Iterator[tuple[str, str]]:
+    """Every text with its place; a key is in the place of what holds it."""
+    if isinstance(value, str):
+        yield field, value
+    for key, inner in value.items() if isinstance(value, dict) else ():
+        yield field, key
+        yield from _words(inner, f"{field}.{key}" if field else key)
+    for index, inner in enumerate(value if isinstance(value, list) else ()):
+        yield from _words(inner, f"{field}[{index}]")
 
 
 def _read_flow_yaml(text: str, problem: str) -> object:
@@ -106,13 +141,15 @@ _PlainLoader.add_constructor("tag:yaml.org,2002:map", _plain_mapping)
 def _read_yaml(text: str) -> object:
     try:
         _check_events(text)
-        return yaml.load(text, Loader=_PlainLoader)  # noqa: S506 - a subclass of the safe loader
+        value: object = yaml.load(text, Loader=_PlainLoader)  # noqa: S506 - a subclass of the safe loader
     except yaml.MarkedYAMLError as error:
         raise DocumentError(f"{_place(error.problem_mark)}: this is not YAML: {error.problem or error.context}") from None
     except yaml.YAMLError as error:
         raise DocumentError(f"this is not YAML: {_first_line(error)}") from None
     except RecursionError:
         raise DocumentError("the text is nested too deeply") from None
+    refuse_half_characters(text, value)
+    return value
 
 
 def _check_events(text: str) -> None:
@@ -146,6 +183,7 @@ def read_json(text: str, limit: int = SCENARIO_LIMIT) -> object:
     except RecursionError:
         raise DocumentError("the text is nested too deeply") from None
     _check_depth(value)
+    refuse_half_characters(text, value)
     return value
 
 
@@ -182,6 +220,7 @@ def read_documents(text: str, limit: int = SCENARIO_LIMIT) -> list[object]:
         raise DocumentError(f"this is not YAML: {_first_line(error)}") from None
     except RecursionError:
         raise DocumentError("the text is nested too deeply") from None
+    refuse_half_characters(text, documents)
     if len(documents) > MOST_DOCUMENTS:
         raise DocumentError(f"there are {len(documents)} documents, more than the {MOST_DOCUMENTS} that are read at once")
     return documents

@@ -62,7 +62,7 @@ def _found_or_new(reader: Reader, fields: Mapping[str, Any], username: str) -> A
             reader.refuse("immutable_field_changed", "username", f"The user {username} can not be renamed.", f"write {username}")
         return model.objects.select_for_update().get(username=username)
     name = reader.text(fields.get("username"), "username", longest=150)
-    if not name or not all(character.isalnum() or character in "@.+-_" for character in name):
+    if not name.strip(".") or not all(character.isalnum() or character in "@.+-_" for character in name):
         reader.refuse("invalid_name", "username", "A user's name has letters, digits and @ . + - _ only, 150 at most.", "choose another")
     elif model.objects.filter(username=name).exists():
         raise Rejected([Violation("already_exists", "", "username", f"There is already a user {name}.", "choose another")], by_state=True)
@@ -146,6 +146,10 @@ def save_group(given: object, *, by: Actor = SYSTEM, name: str = "", dry_run: bo
     wanted = reader.text(fields.get("name") or metadata.get("name"), "name", longest=150) or name
     if not wanted or not wanted.isprintable():
         reader.refuse("name_required", "name", "A group needs a name.", "give metadata.name")
+    elif "/" in wanted or not wanted.strip("."):
+        reader.refuse(
+            "invalid_name", "name", "A group's name has no / in it and is more than dots: it is part of an address.", "choose another"
+        )
     _refuse(reader)
     if name and wanted != name:
         raise Rejected([Violation("immutable_field_changed", "", "name", f"The group {name} can not be renamed.", f"write {name}")])

@@ -71,3 +71,19 @@ def test_only_this_machine_reads_them_unless_said_otherwise(settings: Any):
     assert far.get("/metrics").status_code == 403
     assert Client().get("/metrics").status_code == 403
     assert far.get("/metrics", headers={"Authorization": "Bearer secret"}).status_code == 200
+
+
+def test_methods_that_a_client_makes_up_make_no_series():
+    Client().generic("BREW", "/healthz")
+
+    told = text_of_metrics()
+    assert "BREW" not in told
+    assert 'method="other"' in told
+
+
+def test_what_a_proxy_on_this_machine_passes_on_is_not_from_here():
+    assert Client().get("/metrics", headers={"X-Forwarded-For": "203.0.113.7"}).status_code == 403
+
+
+def text_of_metrics() -> str:
+    return Client().get("/metrics").content.decode()

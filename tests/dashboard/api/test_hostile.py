@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from datetime import timedelta
 from typing import Any
@@ -236,3 +237,76 @@ def test_a_read_only_installation_takes_no_writes(admin: Caller, settings: Any):
 def test_the_key_of_a_repeated_request_has_bounds(admin: Caller):
     admin.post("queues/", queue("a"), expect=400, **{"Idempotency-Key": "x" * 129})
     assert not AuditEntry.objects.filter(name="a").exists()
+
+
+HALF = r'"\ud800"'
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("queues/", '{"metadata": {"name": "a", "labels": {"x": %s}}, "spec": {"parent": "root"}}'),
+        ("queues/", '{"metadata": {"name": "a"}, "spec": {"parent": %s}}'),
+        ("queues/default/suspend/", '{"reason": %s}'),
+        ("commands/", '{"action": "SuspendQueue", "target": {"kind": "Queue", "name": %s}}'),
+        ("jobs/", '{"metadata": {"name": "a", "annotations": {"x": %s}}, "spec": {"queue": "default"}}'),
+        ("users/", '{"username": "a", "email": %s, "password": "a long password"}'),
+        ("groups/", '{"name": %s}'),
+        ("grants/", '{"user": %s, "role": "viewer", "queue": "root"}'),
+        ("tokens/", '{"name": %s, "scopes": ["read"]}'),
+        ("policy/validate/", '{"spec": {"policy": %s}}'),
+        ("validate/", '{"kind": "Queue", "metadata": {"name": %s}}'),
+        ("apply/", '[{"kind": "Queue", "metadata": {"name": "a", "labels": {"x": %s}}}]'),
+    ],
+)
+@pytest.mark.parametrize("kind", ["application/json", "application/yaml"])
+def test_half_a_character(admin: Caller, path: str, body: str, kind: str):
+    answer = admin.client.post(f"/api/v1/{path}", body % HALF, content_type=kind, headers=admin.headers)
+
+    assert answer.status_code == 400
+    assert "half of a character" in answer.json()["detail"]
+    assert answer.json()["violations"][0]["field"]
+
+
+def test_both_halves_of_a_character_are_one(admin: Caller):
+    answer = admin.client.post("/api/v1/groups/", r'{"name": "\ud83d\ude00"}', content_type="application/json", headers=admin.headers)
+
+    assert answer.json()["spec"]["name"] == "😀"
+    assert answer["Location"] == "/api/v1/groups/%F0%9F%98%80/"
+
+
+def test_half_a_character_in_a_review(db: None):
+    review = '{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": %s}}' % HALF  # noqa: UP031
+
+    answer = Client().post("/admission/queues/validate", review, content_type="application/json")
+
+    assert answer.status_code == 400
+    assert "half of a character" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    "at",
+    ["\ud800", "a\x00", "2020-01-01", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", 2**70, float("nan"), None, []],
+)
+@pytest.mark.parametrize(("collection", "ordering"), [("queues", "name"), ("queues", "created"), ("jobs", "queue"), ("users", "joined")])
+def test_cursors_that_somebody_made_up(admin: Caller, collection: str, ordering: str, at: Any):
+    cursors = [base64.urlsafe_b64encode(json.dumps([back, [at, 1]]).encode()).decode() for back in (True, False)]
+
+    address = f"/api/v1/{collection}/"
+    codes = {admin.client.get(address, {"cursor": one, "ordering": ordering}, headers=admin.headers).status_code for one in cursors}
+
+    assert codes <= {200, 400}
+
+
+@pytest.mark.parametrize("name", ["a/b", ".", ".."])
+def test_names_that_no_address_can_hold(admin: Caller, name: str):
+    admin.post("groups/", {"name": name}, expect=400)
+    admin.post("users/", {"username": name, "password": "a long password"}, expect=400)
+
+
+@pytest.mark.parametrize("parameters", [{"lang": "../../x"}, {"version": "a\r\nX-Evil: 1"}, {"format": "x"}])
+def test_the_description_takes_no_tricks(db: None, parameters: dict[str, str]):
+    answer = Client().get("/api/schema/", parameters)
+
+    assert answer.status_code in (200, 404)
+    assert "X-Evil" not in answer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -223,6 +224,25 @@ def test_orders_by_name_uid_and_unknown_action(admin: Caller):
     assert (done["command"], done["job"]) == ("AbortJob", "default/train")
     several = admin.post("commands/", [{"action": "Open", "target": {"kind": "Queue", "name": "q"}}, {"action": "Open", "target": {}}])
     assert [item["status"] for item in several["results"]] == [200, 400]
+
+
+def test_orders_are_found_by_queue_and_seen_by_who_sees_what_they_were_for(admin: Caller, caller: Callable[..., Caller]):
+    admin.post("queues/", [queue("train"), queue("other")])
+    admin.post("jobs/", [job("train", "other"), job("mine", "train")])
+    ann = caller("ann", admin="train")
+    for name in ("train", "mine"):
+        admin.post("commands/", {"action": "AbortJob", "target": {"kind": "Job", "name": name}}, expect=200)
+    admin.post("queues/train/suspend/", expect=200)
+
+    def targets(who: Caller, where: str = "") -> list[tuple[str, str]]:
+        found = who.get(f"commands/?ordering=created{where}")["results"]
+        return [(row["spec"]["target"]["kind"], row["spec"]["target"]["name"]) for row in found]
+
+    assert targets(admin, "&queue=train") == [("Queue", "train")]
+    assert targets(ann) == [("Job", "mine"), ("Queue", "train")]
+    admin.delete("jobs/default/train/", expect=200)
+    admin.post("jobs/", job("train", "train"), expect=201)
+    assert targets(ann) == [("Job", "mine"), ("Queue", "train")]
 
 
 def test_accounts_groups_grants_and_tokens(admin: Caller):

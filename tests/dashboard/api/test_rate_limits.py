@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 import pytest
+from django.test import Client
 
 from dashboard.api import throttling
 from tests.dashboard.api.conftest import Caller
@@ -65,3 +66,19 @@ def test_without_redis_a_process_counts_for_itself_and_nobody_waits(admin: Calle
     admin.get("queues/", expect=429)
 
     assert throttling._away_until > 0
+
+
+def test_an_address_that_a_caller_makes_up_is_not_believed(settings: Any, client: Client):
+    settings.API_ANONYMOUS_RATE_PER_MINUTE = 2
+
+    codes = [client.get("/api/v1/queues/", headers={"X-Forwarded-For": f"10.0.0.{number}"}).status_code for number in range(4)]
+
+    assert codes == [401, 401, 429, 429]
+
+
+def test_wrong_tokens_are_counted(settings: Any, client: Client):
+    settings.API_ANONYMOUS_RATE_PER_MINUTE = 2
+
+    codes = [client.get("/api/v1/queues/", headers={"Authorization": f"Bearer fum_{number}"}).status_code for number in range(4)]
+
+    assert codes == [401, 401, 429, 429]
