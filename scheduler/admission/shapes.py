@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -45,9 +46,30 @@ def shown(value: object, limit: int = 60) -> str:
     return text if len(text) <= limit else text[:limit] + "…"
 
 
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
 def _is_storable(text: str) -> bool:
     """PostgreSQL keeps no NUL, and half a surrogate pair is no text at all."""
-    return "\x00" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+    return _UNSTORABLE.search(text) is None
+
+
+def _can_be_kept(value: object) -> bool:
+    """All of it. Looked at without its places, which are of interest only where it can not."""
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, str):
+            if _UNSTORABLE.search(part):
+                return False
+        elif isinstance(part, Mapping):
+            waiting += part.keys()
+            waiting += part.values()
+        elif isinstance(part, list):
+            waiting += part
+        elif isinstance(part, float) and not math.isfinite(part):
+            return False
+    return True
 
 
 @dataclass(slots=True)
@@ -81,6 +103,22 @@ class Reader:
             return True
         self.refuse("invalid_value", path, f"{path} has the key {shown(key)}, which is not text.")
         return False
+
+    def whole(self, value: object) -> None:
+        """Of an object of which parts are kept as they came: that everything in it can be kept, however deep it lies."""
+        if not _can_be_kept(value):
+            self._point_out_unstorable(value)
+
+    def _point_out_unstorable(self, value: object) -> None:
+        waiting: list[tuple[str, object]] = [("", value)]
+        while waiting:
+            here, part = waiting.pop()
+            if isinstance(part, Mapping):
+                waiting += [(f"{here}.{shown(key)}" if here else shown(key), item) for key, item in part.items() if self._is_key(key, here)]
+            elif isinstance(part, list):
+                waiting += [(f"{here}[{index}]", item) for index, item in enumerate(part)]
+            elif not _can_be_kept(part):
+                self.refuse("invalid_value", here, f"{here} has what can not be stored ({shown(part)}).")
 
     def items(self, value: object, path: str) -> list[object]:
         if value is None:

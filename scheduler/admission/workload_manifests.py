@@ -144,6 +144,7 @@ def _opened(manifest: object, kind: str, versions: tuple[str, ...], status: tupl
         reader.wrong_type("", manifest, "an object with metadata and spec")
         return reader, None
     reader.queue = _queue_named(manifest)
+    reader.whole(manifest)
     whole = reader.mapping(manifest, "the object")
     check_kind(reader, whole, kind, versions)
     check_status(reader, whole, status)

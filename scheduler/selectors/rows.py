@@ -123,12 +123,13 @@ def constraint_of(selector: Mapping[str, str], affinity: Mapping[str, Any], tole
     return Constraint(
         node_selector=tuple(sorted(selector.items())),
         required=tuple(_term(term) for term in required),
-        preferred=tuple(PreferredTerm(int(term.get("weight", 1)), _term(term.get("preference") or {})) for term in preferred),
+        preferred=tuple(PreferredTerm(int(wish.get("weight") or 1), _term(wish.get("preference"))) for wish in preferred if wish),
         tolerations=tuple(_toleration(toleration) for toleration in tolerations),
     )
 
 
-def _term(term: Mapping[str, Any]) -> NodeTerm:
+def _term(given: Mapping[str, Any] | None) -> NodeTerm:
+    term = given or {}
     return NodeTerm(
         tuple(_requirement(requirement) for requirement in term.get("matchExpressions") or ()),
         tuple(_requirement(requirement) for requirement in term.get("matchFields") or ()),

@@ -67,6 +67,7 @@ class ResidentSnapshot:
         self.nodes: dict[int, Node] = {}
         self.classes: dict[int, PodClass] = {}
         self._kinds: dict[tuple[int, str], int] = {}
+        self._kinds_at_first = 0
         self.pod_rows: dict[int, int] = {}
         self.group_rows: dict[int, int] = {}
         self.pod_ids: list[int] = []
@@ -126,6 +127,7 @@ class ResidentSnapshot:
         self.snapshot.pods = PodTable.of(**self._pod_columns(pods))
         self.pod_ids = [row[0] for row in pods]
         self.pod_rows = {pk: row for row, pk in enumerate(self.pod_ids)}
+        self._kinds_at_first = len(self._kinds)
 
     def _number_nodes(self, table: NodeTable) -> None:
         self.node_ids = {node.name: pk for pk, node in self.nodes.items()}
@@ -291,6 +293,8 @@ class ResidentSnapshot:
             self._compact_pods()
         if groups > 2 * len(self.group_rows) + _WORTH_COMPACTING:
             self._compact_groups()
+        if len(self._kinds) > 2 * self._kinds_at_first + _WORTH_COMPACTING:
+            self.position = None  # most classes may be of pods that are gone: the next time everything is read anew
 
     def _compact_pods(self) -> None:
         kept = np.flatnonzero(self.snapshot.pods.status != 0)

@@ -94,10 +94,11 @@ def _claim() -> BulkRun | None:
 def _carry_out_a_slice(run: BulkRun) -> bool:
     """Whether the run is done."""
     by = Actor(run.owner.get_username(), Door(run.door), run.owner, run.address, run.request_id, scopes=run.scopes)
+    mine = BulkRun.objects.filter(pk=run.pk)
     for item in run.items.filter(result="").order_by("pk")[:SLICE]:
+        mine.update(claimed_at=timezone.now())  # a sign of life: commands may each have to wait for a session
         item.result, item.message = _command(item, run, by)
         item.save(update_fields=["result", "message"])
-    mine = BulkRun.objects.filter(pk=run.pk)
     if run.items.filter(result="").exists():
         mine.update(claimed_at=None)
         return False

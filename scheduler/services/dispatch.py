@@ -6,7 +6,7 @@ it is, and a decision that is no longer true (the pod went on meanwhile) is left
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from django.db import transaction
@@ -55,9 +55,14 @@ def _carry_out(decisions: Sequence[Decision]) -> None:
     evicts = [decision for decision in decisions if decision.kind == Decision.EVICT and decision.pod and decision.pod.phase == "Releasing"]
     pods = [decision.pod_id for decision in (*binds, *evicts) if decision.pod_id]
     with cluster_in_use(pods, [decision.node_name for decision in binds]) as cluster:
-        answers = cluster.bind([_bind_request(decision) for decision in binds])
-        cluster.evict([EvictRequest(decision.pod_id or 0, decision.pod_name, decision.action) for decision in evicts])
-    _write_answers(decisions, answers)
+        places = cluster.bind([_bind_request(decision) for decision in binds])
+        stops = cluster.evict([EvictRequest(decision.pod_id or 0, decision.pod_name, decision.action) for decision in evicts])
+    _write_answers(decisions, places, _refused(binds, places), _refused(evicts, stops))
+
+
+def _refused(asked: Sequence[Decision], answers: Sequence[Answer]) -> dict[int, str]:
+    """What the cluster said against a decision, by its number."""
+    return {decision.pk: answer.error for decision, answer in zip(asked, answers, strict=True) if not answer.accepted}
 
 
 def _is_bind_to_do(decision: Decision) -> bool:
@@ -78,21 +83,21 @@ def _bind_request(decision: Decision) -> BindRequest:
 
 
 @transaction.atomic
-def _write_answers(decisions: Sequence[Decision], answers: Sequence[Answer]) -> None:
-    """A place that the cluster would not give: the pod waits again."""
-    refused = [answer for answer in answers if not answer.accepted]
-    accepted = [answer.pod_id for answer in answers if answer.accepted]
-    Pod.objects.filter(pk__in=accepted, phase="Binding").update(phase="Bound")
-    if refused:
-        Pod.objects.filter(pk__in=[answer.pod_id for answer in refused], phase="Binding").update(
-            phase="Pending", node=None, borrowed=False, bound_at=None
-        )
-    Decision.objects.filter(pk__in=[decision.pk for decision in decisions]).update(done_at=timezone.now())
-    _write_errors({answer.pod_id: answer.error for answer in refused}, decisions)
+def _write_answers(
+    decisions: Sequence[Decision], places: Sequence[Answer], not_placed: Mapping[int, str], not_stopped: Mapping[int, str]
+) -> None:
+    """A place that the cluster would not give: the pod waits again. A pod that it would not stop: it is asked again after a while."""
+    Pod.objects.filter(pk__in=[answer.pod_id for answer in places if answer.accepted], phase="Binding").update(phase="Bound")
+    if not_placed:
+        refused = [answer.pod_id for answer in places if not answer.accepted]
+        Pod.objects.filter(pk__in=refused, phase="Binding").update(phase="Pending", node=None, borrowed=False, bound_at=None)
+    done = [decision.pk for decision in decisions if decision.pk not in not_stopped]
+    Decision.objects.filter(pk__in=done).update(done_at=timezone.now())
+    _write_errors({**not_placed, **not_stopped})
 
 
-def _write_errors(errors: dict[int, str], decisions: Sequence[Decision]) -> None:
-    rows = [{"id": decision.pk, "error": errors[decision.pod_id][:512]} for decision in decisions if decision.pod_id in errors]
+def _write_errors(errors: Mapping[int, str]) -> None:
+    rows = [{"id": pk, "error": error[:512]} for pk, error in errors.items()]
     if rows:
         table = values_table("d", {"id": "bigint", "error": "text"})
         execute(f"UPDATE scheduler_decision SET error = d.error FROM {table} WHERE scheduler_decision.id = d.id", [as_parameter(rows)])

@@ -25,6 +25,7 @@ def save_user(given: object, *, by: Actor = SYSTEM, username: str = "", dry_run:
     reader = Reader()
     fields = _read(reader, given)
     with transaction.atomic():
+        _alone_with_admins()
         user = _found_or_new(reader, fields, username)
         before = describe_user(user) if user.pk else None
         _fill(reader, user, fields)
@@ -116,6 +117,12 @@ def describe_user(user: Any) -> dict[str, Any]:
     }
 
 
+def _alone_with_admins() -> None:
+    """Two that take the office from each other at the same moment would leave nobody: the second waits, and sees what the first did."""
+    admins = get_user_model().objects.filter(is_superuser=True).order_by("pk")
+    list(admins.select_for_update().values_list("pk", flat=True))
+
+
 def _keep_an_admin(user: Any, field: str) -> None:
     """Somebody must be left who may do everything: the last who may sign in as a cluster admin stays one."""
     admins = get_user_model().objects.filter(is_superuser=True, is_active=True)
@@ -128,6 +135,7 @@ def _keep_an_admin(user: Any, field: str) -> None:
 def delete_user(username: str, *, by: Actor = SYSTEM, dry_run: bool = False) -> None:
     """The account, its grants and tokens; jobs, events and the audit log keep its name."""
     access.require_cluster(by, doing="manage users")
+    _alone_with_admins()
     user = get_user_model().objects.select_for_update().get(username=username)
     _keep_an_admin(user, "username")
     audit.record(by, "DeleteUser", "User", username, before=describe_user(user))

@@ -56,6 +56,8 @@ SAMPLES: Final = (
     (QueueSample.MINUTE, timedelta(hours=25)),
     (QueueSample.HOUR, timedelta(days=31)),
 )
+LATE_SAMPLES = timedelta(seconds=10)
+"""A session's samples are of the moment it began to write, and are seen when it has committed."""
 CHANGES_KEPT = 50_000
 ENDED = ("Completed", "Failed", "Terminated")
 """Jobs that are over. An Aborted one is only suspended: it waits to be resumed, however long."""
@@ -67,7 +69,7 @@ JOBS_KEPT = timedelta(days=30)
 
 def tidy_up() -> None:
     now, until = timezone.now(), time.monotonic() + MOST_SECONDS
-    roll_up(now)
+    roll_up(now - LATE_SAMPLES)
     _prune_decisions(now - kept_for("decisions"), until)
     for rows in _past_their_time(now):
         _prune(rows, until)

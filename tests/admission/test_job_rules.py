@@ -153,3 +153,14 @@ def test_the_webhook_refuses_what_every_other_door_does(spec: dict[str, Any]):
     verdict = review("jobs", Request("CREATE", new=job(**spec)), TREE, FACTS)
 
     assert not verdict.allowed
+
+
+@pytest.mark.parametrize("part", ["\x00", "\ud800", {"deep": [{"\x00": 1}]}, float("inf")], ids=["nul", "half a pair", "a key", "endless"])
+def test_what_is_kept_as_it_came_must_be_fit_to_be_kept(part: object):
+    found = broken(job(template={"spec": {"containers": [{"image": part}]}}, plugins={"svc": [part]}))
+
+    assert {rule for rule, _ in found} == {"invalid_value"}
+    assert {field.partition(".image")[0].partition(".svc")[0] for _, field in found} == {
+        "spec.plugins",
+        "spec.tasks[0].template.spec.containers[0]",
+    }

@@ -10,7 +10,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from scheduler.engine import run_session as think
-from scheduler.models import Change, Event, Job, Pod, Queue
+from scheduler.models import Change, Event, Job, Pod, PodClass, Queue
 from scheduler.models.bulk import execute, fetch
 from scheduler.scenarios.digests import plain_outcome
 from scheduler.selectors.snapshots import ResidentSnapshot, SumsDiffer, one_state_of_the_database
@@ -274,3 +274,19 @@ def test_rows_of_what_is_gone_are_thrown_out_in_time(monkeypatch: pytest.MonkeyP
 
     assert len(resident.snapshot.pods) < 20
     assert len(resident.snapshot.groups) < 12
+
+
+@pytest.mark.django_db
+def test_classes_that_no_pod_has_any_more_do_not_pile_up(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("scheduler.selectors.snapshots._WORTH_COMPACTING", 4)
+    resident = ResidentSnapshot()
+    resident.refresh()
+    for number in range(12):
+        job(f"job-{number}", cpu=f"{number + 1}m")
+        resident.refresh()
+        Job.objects.all().delete()
+        PodClass.objects.all().delete()
+        resident.refresh()
+
+    assert len(resident.classes) < 10
+    assert_as_good_as_new(resident)

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+from datetime import timedelta
+from typing import Any
+
 import pytest
+from django.utils import timezone
 
 from scheduler.admission.violations import Rejected
 from scheduler.domain.jobs import JobAction
 from scheduler.models import BulkRun, Job
 from scheduler.services import bulk_jobs
 from scheduler.services.bulk_jobs import carry_out_bulk_runs, has_waiting_runs, retry_bulk_run, start_bulk_run
+from scheduler.services.jobs import command_job
 from tests.dashboard.work import person, small_cluster
 
 pytestmark = [pytest.mark.django_db]
@@ -85,3 +90,19 @@ def test_nothing_chosen_and_too_many_are_refused(monkeypatch: pytest.MonkeyPatch
         start_bulk_run(JobAction.ABORT, [], by=person("sam"))
     with pytest.raises(Rejected, match="2 jobs are too many for one run; 1 are the most"):
         start_bulk_run(JobAction.ABORT, [("default", "a"), ("default", "b")], by=person("sam"))
+
+
+def test_a_run_whose_worker_is_slow_is_not_taken_over(monkeypatch: pytest.MonkeyPatch):
+    run = start_bulk_run(JobAction.ABORT, [("default", "train-1"), ("default", "train-2")], by=person("sam"))
+    taken_over = []
+
+    def slowly(*args: Any, **more: Any) -> Any:
+        taken_over.append(has_waiting_runs())
+        BulkRun.objects.filter(pk=run.pk).update(claimed_at=timezone.now() - timedelta(minutes=1))
+        return command_job(*args, **more)
+
+    monkeypatch.setattr(bulk_jobs, "command_job", slowly)
+
+    carry_out_bulk_runs()
+
+    assert taken_over == [False, False]

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import ClassVar
+
 import pytest
 from django.db import transaction
+from django.utils import timezone
 
+from scheduler.clusters.base import Answer, BindRequest, EvictRequest, PodReport
+from scheduler.conf import conf
 from scheduler.models import (
     Decision,
     Job,
@@ -14,7 +22,9 @@ from scheduler.models import (
     Queue,
     SimulatedPod,
 )
+from scheduler.services import clusters
 from scheduler.services.dispatch import dispatch
+from scheduler.services.jobs import command_job
 from scheduler.services.sessions import SessionRunner
 from scheduler.services.simulation import bring_back_node, lose_node
 from tests.histories import broken_rules
@@ -125,3 +135,40 @@ def test_a_failed_job_counts_on_its_node_until_the_last_pod_has_left():
     assert PodGroup.objects.get(job=made).phase == "Completed"
     assert phases(late) == ["Bound"]
     assert Queue.objects.get(name="default").state == "Open"
+
+
+class StubbornCluster:
+    """A cluster that will not stop a pod before it has been told twice."""
+
+    asked: ClassVar[list[int]] = []
+
+    def observe(self) -> Sequence[PodReport]:
+        return []
+
+    def bind(self, requests: Sequence[BindRequest]) -> Sequence[Answer]:
+        return [Answer(request.pod_id) for request in requests]
+
+    def evict(self, requests: Sequence[EvictRequest]) -> Sequence[Answer]:
+        answers = [Answer(request.pod_id, "" if request.pod_id in self.asked else "not now") for request in requests]
+        self.asked.extend(request.pod_id for request in requests)
+        return answers
+
+
+def test_an_eviction_that_the_cluster_refuses_is_asked_for_again(monkeypatch: pytest.MonkeyPatch):
+    elsewhere = replace(conf(), cluster=f"{__name__}.{StubbornCluster.__name__}")
+    monkeypatch.setattr(clusters, "conf", lambda: elsewhere)
+    StubbornCluster.asked.clear()
+    node("n1", cpu="8")
+    job("train")
+    run_session()
+    command_job("default", "train", "Suspend")
+
+    dispatch()
+    eviction = Decision.objects.get(kind="Evict")
+    assert (eviction.error, eviction.done_at) == ("not now", None)
+
+    Decision.objects.update(claimed_at=timezone.now() - timedelta(minutes=1))
+    dispatch()
+    eviction.refresh_from_db()
+    assert eviction.done_at is not None
+    assert len(StubbornCluster.asked) == 2

@@ -13,6 +13,7 @@ from scheduler.admission.violations import Rejected
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.models import Command, Job, PodGroup, Queue
 from scheduler.services.jobs import submit_job
+from scheduler.services.people import delete_user, save_user
 from scheduler.services.queues import StaleVersion, command_queue, create_queue, delete_queue, update_queue
 from scheduler.services.states import refresh_states
 from tests.services.queue_builders import assert_states_are_derived, podgroup, queue, states
@@ -248,3 +249,15 @@ def test_two_moves_that_would_make_a_ring_together_do_not():
     )
 
     assert rules(late.error) == ["parent_cycle"]
+
+
+@pytest.mark.parametrize("way", ["switched off", "deleted"])
+def test_the_last_two_admins_can_not_take_each_other_the_office_at_the_same_moment(django_user_model: Any, way: str):
+    for name in ("ada", "ben"):
+        django_user_model.objects.create_superuser(name)
+    leave = delete_user if way == "deleted" else lambda name: save_user({"isActive": False}, username=name)
+
+    _, late = crossing(lambda: leave("ada"), lambda: leave("ben"))
+
+    assert rules(late.error) == ["last_admin"]
+    assert django_user_model.objects.get(is_superuser=True, is_active=True).username == "ben"

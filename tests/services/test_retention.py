@@ -1,13 +1,26 @@
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 
-from scheduler.models import BulkItem, BulkRun, Change, ChangeHorizon, Decision, Event, Eviction, Job, Pod, PodClass, SchedulingSession
+from scheduler.models import (
+    BulkItem,
+    BulkRun,
+    Change,
+    ChangeHorizon,
+    Decision,
+    Event,
+    Eviction,
+    Job,
+    Pod,
+    PodClass,
+    QueueSample,
+    SchedulingSession,
+)
 from scheduler.services import retention
 from scheduler.services.events import EventNote, record_events
 from scheduler.services.retention import KEPT, tidy_up
@@ -102,3 +115,15 @@ def test_the_change_log_keeps_its_newest_entries_and_says_where_it_begins(monkey
 
     assert Change.objects.count() < before or Change.objects.values("transaction").distinct().count() == 1
     assert ChangeHorizon.objects.get().position > 0
+
+
+def test_a_minute_is_rolled_up_only_when_no_session_can_still_be_writing_a_sample_of_it(monkeypatch: pytest.MonkeyPatch):
+    noon = datetime(2026, 5, 4, 12, tzinfo=UTC)
+    QueueSample.objects.create(queue_name="a", seconds=0, at=noon, data={"allocated": {"cpu": 1000}, "state": "Open"})
+    rolled = []
+    for seconds in (61, 75):
+        monkeypatch.setattr(retention.timezone, "now", lambda seconds=seconds: noon + timedelta(seconds=seconds))
+        tidy_up()
+        rolled.append(QueueSample.objects.filter(seconds=60).count())
+
+    assert rolled == [0, 1]
