@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from django.db import DEFAULT_DB_ALIAS, connection
+from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.models import Field, Model, QuerySet
 from django.db.models.expressions import RawSQL
 
@@ -89,7 +89,8 @@ class PreparedInsert:
 
     def _insert_few(self, rows: Sequence[Model]) -> None:
         sql = self._written.get((connection.vendor, len(rows))) or self._write(len(rows))
-        values = [field.get_db_prep_save(field.pre_save(row, True), connection) for row in rows for field in self._fields]
+        database = connections[DEFAULT_DB_ALIAS]  # itself: `connection` looks for it at every touch
+        values = [field.get_db_prep_save(field.pre_save(row, True), database) for row in rows for field in self._fields]
         with connection.cursor() as cursor:
             cursor.execute(sql, values)
             keys = cursor.fetchall()

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from django.db import connection
@@ -24,6 +25,7 @@ PREEMPTABLE = "volcano.sh/preemptable"
 CRITICAL_CLASSES = frozenset({"system-cluster-critical", "system-node-critical"})
 SYSTEM_NAMESPACES = frozenset({"kube-system"})
 ON_A_NODE = ("Binding", "Bound", "Running")
+_LONGEST_KEPT_TEMPLATE = 8192  # characters
 TASK_STARTS_ANEW = "its task starts anew"
 TAKEN_AWAY = "taken away on request"
 OWN_DOING = (TASK_STARTS_ANEW, TAKEN_AWAY)
@@ -126,8 +128,16 @@ def new_pods(
 
 
 def template_of(stored: Mapping[str, Any]) -> PodTemplate:
-    """A stored template, read again."""
-    return read_template(Reader(), stored, "template")
+    """A stored template, read again; what came out is shared between readers and must not be changed."""
+    text = json.dumps(stored)
+    return _kept_template(text) if len(text) <= _LONGEST_KEPT_TEMPLATE else _template(text)
+
+
+def _template(text: str) -> PodTemplate:
+    return read_template(Reader(), json.loads(text), "template")
+
+
+_kept_template = lru_cache(maxsize=1024)(_template)  # programs submit the same template again and again
 
 
 def send_home(pods: QuerySet[Pod], reason: str, now: datetime) -> int:

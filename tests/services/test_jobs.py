@@ -9,6 +9,7 @@ from scheduler.domain.jobs import NotPossible
 from scheduler.domain.resources import Resources
 from scheduler.models import Command, Event, Job, Pod, PodClass, PodGroup, Queue
 from scheduler.services.jobs import command_job, submit_job
+from scheduler.services.pods import template_of
 from tests.worlds import job, manifest, node, pass_time, phases, run_session
 
 pytestmark = [pytest.mark.django_db]
@@ -219,3 +220,12 @@ def test_what_happened_to_a_job_is_told_in_events():
     command_job("default", "train", "Cancel")
 
     assert Event.objects.filter(kind="Job", name="train", reason="Terminated").exists()
+
+
+def test_alike_templates_are_read_once_and_long_ones_are_not_kept():
+    small = {"spec": {"containers": [{"resources": {"requests": {"cpu": "3"}}}]}}
+    large = {"metadata": {"annotations": {"note": "x" * 10_000}}, **small}
+
+    assert template_of(small) is template_of(dict(small))
+    assert template_of(large) is not template_of(large)
+    assert template_of(large).requests == template_of(small).requests == Resources.parse({"cpu": "3"})
