@@ -23,6 +23,7 @@ from scheduler.selectors.facts import queue_tree
 from scheduler.services import access, catalog, job_changes, jobs, nodes, orders, podgroups, queues
 from scheduler.services.access import require_job_command
 from scheduler.services.actors import SYSTEM, Actor
+from scheduler.services.warnings import warnings_once
 
 MOST_OBJECTS: Final = 5000
 _NAMESPACED: Final = ("PodGroup", "Job", "Pod")
@@ -72,11 +73,11 @@ def apply_documents(
     """
     items = _items(documents)
     with transaction.atomic():
-        _settle(items, by)
-        _raise_if_any(items)
-        done = [item.done for item in items if item.done is not None]
-        if prune:
-            done += _prune(items, prune, by, shown)
+        with warnings_once():
+            _settle(items, by)
+            _raise_if_any(items)
+            done = [item.done for item in items if item.done is not None]
+            done += _prune(items, prune, by, shown) if prune else []
         transaction.set_rollback(dry_run)
     return done
 
@@ -85,7 +86,8 @@ def check_documents(documents: Iterable[object], *, by: Actor = SYSTEM) -> list[
     """The same without writing: each object with what stands against it, the others of the set taken as there."""
     items = _items(documents)
     with transaction.atomic():
-        _settle(items, by)
+        with warnings_once():
+            _settle(items, by)
         transaction.set_rollback(True)
     return items
 

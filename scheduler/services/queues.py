@@ -177,10 +177,12 @@ def merge_patch(target: object, patch: object) -> object:
 
 
 def _change(queue: Queue, manifest: object, by: Actor, *, names_state: bool) -> Saved:
+    reading = read_queue(manifest, spec_of(queue))
+    _check_identity(queue, reading)
+    if _asks_for_nothing(queue, reading, names_state):
+        return Saved(queue, reading.notices, False, f"{queue.name} is already as asked; nothing was changed.", spec_of(queue))
     tree, facts = admission_scene()
     old = tree[queue.name]
-    reading = read_queue(manifest, old)
-    _check_identity(queue, reading)
     if reading.value is not None and not reading.violations:
         access.require_queue_change(access.access_for(by), old, reading.value.spec)
     proposed, notices = _admitted(reading, tree, facts, old)
@@ -204,6 +206,13 @@ def _change(queue: Queue, manifest: object, by: Actor, *, names_state: bool) -> 
     changed = bool(differences) or (command is not None and command.result == Command.DONE)
     message = " ".join(filter(None, [f"Changed {listed(differences)}." if differences else "", command.message if command else ""]))
     return Saved(queue, notices, changed, message or f"{queue.name} is already as asked; nothing was changed.", old, command)
+
+
+def _asks_for_nothing(queue: Queue, reading: Reading[QueueReading], names_state: bool) -> bool:
+    """Then the rest of the tree need not be looked at: a file of all queues is applied again in no time."""
+    if reading.value is None or reading.violations or (queue.is_unknown and names_state):
+        return False
+    return reading.value.spec == spec_of(queue)
 
 
 def _check_identity(queue: Queue, reading: Reading[QueueReading]) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from django.utils import timezone
@@ -20,8 +22,28 @@ from scheduler.services.locks import lock_tree
 _COLUMNS = {"id": "bigint", "warnings": "text", "conditions": "text"}
 
 
+_WAITING: ContextVar[list[bool] | None] = ContextVar("warnings that wait for the end", default=None)
+
+
+@contextmanager
+def warnings_once() -> Iterator[None]:
+    """Many changes in one transaction: the warnings are worked out once, at the end, and not where it ends in an exception."""
+    asked: list[bool] = []
+    before = _WAITING.set(asked)
+    try:
+        yield
+    finally:
+        _WAITING.reset(before)
+    if asked:
+        refresh_warnings()
+
+
 def refresh_warnings() -> list[str]:
     """To be called, in the transaction that did it, when the tree or the nodes changed. The names of the queues told something new."""
+    waiting = _WAITING.get()
+    if waiting is not None:
+        waiting.append(True)
+        return []
     lock_tree()
     queues = stored_queues()
     tree = tree_of(queues)

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from scheduler.models import AuditEntry, Queue
-from tests.dashboard.api.conftest import Caller, queue
+from tests.dashboard.api.conftest import Caller, node, queue
 
 pytestmark = pytest.mark.django_db
 
@@ -180,3 +182,32 @@ def test_what_the_sender_may_not_see_is_neither_pruned_nor_in_his_way(caller: Ca
     owner.apply("kind: Queue\nmetadata: {name: mine-y}\nspec: {parent: mine}\n", "?prune=team=a")
 
     assert set(Queue.objects.values_list("name", flat=True)) == {"root", "default", "mine", "mine-y", "theirs", "theirs-x"}
+
+
+def test_a_tree_that_is_as_the_file_says_costs_the_same_for_each_queue(admin: Caller):
+    """However many queues there are beside it: the tree is not read again for each."""
+    small, large = ([{"kind": "Queue", **queue(f"q{number}")} for number in range(count)] for count in (2, 12))
+    admin.post("apply/", large)
+
+    def asked(documents: list[dict[str, Any]]) -> int:
+        with CaptureQueriesContext(connection) as queries:
+            assert admin.post("apply/", documents)["changed"] is False
+        return len(queries)
+
+    each = (asked(large) - asked(small)) / 10
+    with CaptureQueriesContext(connection) as queries:
+        admin.post("apply/", large)
+    whole_tree = [query for query in queries.captured_queries if "capability" in query["sql"] and " WHERE " not in query["sql"]]
+
+    assert (whole_tree, each <= 10) == ([], True)
+
+
+def test_warnings_of_a_tree_are_right_after_a_file(admin: Caller):
+    """They are worked out once, at its end."""
+    admin.post("nodes/", node("n1", cpu="4"), expect=201)
+    admin.post("apply/", [{"kind": "Queue", **queue(name, deserved={"cpu": "3"})} for name in ("a", "b")])
+
+    warned = [warning["code"] for name in ("root", "a", "b") for warning in admin.get(f"queues/{name}/")["status"]["warnings"]]
+    one_by_one = admin.post("queues/", queue("c", deserved={"cpu": "3"}), expect=201)
+    assert warned
+    assert {warning["code"] for warning in one_by_one["status"]["warnings"]} <= {*warned}
