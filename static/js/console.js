@@ -41,9 +41,9 @@ document.addEventListener("click", async (event) => {
   const copy = event.target.closest("[data-copy]");
   if (!copy) return;
   await navigator.clipboard.writeText(document.querySelector(copy.dataset.copy).textContent);
-  const words = copy.textContent;
+  copy.dataset.words ??= copy.textContent; // a second click finds "Copied" there
   copy.textContent = "Copied";
-  setTimeout(() => (copy.textContent = words), 1500);
+  setTimeout(() => (copy.textContent = copy.dataset.words), 1500);
 });
 document.addEventListener("keydown", (event) => {
   if (event.key !== "Escape") return;

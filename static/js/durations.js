@@ -36,11 +36,11 @@ function withGaps(data) {
 
 function draw(data) {
   const sums = stacked(data.parts).reverse(); // the largest first: the smaller ones are painted over it
-  const parts = [...data.parts].reverse();
-  const series = parts.map(({ title, ms }, place) => {
-    const stroke = colour(COLOURS[(data.parts.length - 1 - place) % COLOURS.length]);
-    return { label: title, stroke, width: 1, fill: `color-mix(in srgb, ${stroke} 65%, ${colour("--surface")})`, points: { show: false }, value: (_, __, ___, at) => (ms[at] == null ? "–" : `${ms[at].toFixed(1)} ms`) };
-  });
+  const ms = (part, at) => data.parts[part].ms[at]; // asked for when it is shown: the data are replaced while the chart stays
+  const series = data.parts.map(({ title }, part) => {
+    const stroke = colour(COLOURS[part % COLOURS.length]);
+    return { label: title, stroke, width: 1, fill: `color-mix(in srgb, ${stroke} 65%, ${colour("--surface")})`, points: { show: false }, value: (_, __, ___, at) => (ms(part, at) == null ? "–" : `${ms(part, at).toFixed(1)} ms`) };
+  }).reverse();
   const options = {
     width: holder.clientWidth,
     height: 220,
@@ -62,7 +62,10 @@ export async function drawDurations() {
   if (!data.times.length) return void (holder.textContent = "No session has ended yet.");
   let plot = draw(data);
   addEventListener("resize", () => plot.setSize({ width: holder.clientWidth, height: 220 }));
-  new MutationObserver(() => ((plot = draw(data)))).observe(document.documentElement, { attributeFilter: ["data-bs-theme"] });
+  new MutationObserver(() => {
+    plot.destroy(); // or it goes on listening to the window
+    plot = draw(data);
+  }).observe(document.documentElement, { attributeFilter: ["data-bs-theme"] });
   setInterval(async () => {
     if (document.hidden) return;
     const again = await fetch(holder.dataset.durations).catch(() => null);

@@ -24,6 +24,7 @@ async function refresh() {
     if (answer.redirected) return;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     if (answer.status === 404) return void gone(page);
+    if (!answer.ok) return; // a server that stumbles has nothing to say about this page, and no title for it
     const restoreFocus = holdFocus();
     for (const part of document.querySelectorAll("[data-live-part]")) {
       const fresh = page.getElementById(part.id);

@@ -27,8 +27,9 @@ export class QueueTable {
   take({ type, rows, gone }) {
     const isSnapshot = type === "snapshot";
     let moved = false;
-    for (const row of rows.filter((row) => this.#belongs(row))) moved = this.#put(row, !isSnapshot) || moved;
-    const left = isSnapshot ? this.#missing(rows) : gone;
+    const mine = rows.filter((row) => this.#belongs(row));
+    for (const row of mine) moved = this.#put(row, !isSnapshot) || moved;
+    const left = isSnapshot ? this.#missing(mine) : [...gone, ...this.#movedAway(rows)];
     for (const name of left) this.#remove(name);
     if (moved || left.length) this.#arrange();
     if (this.isFiltered) return;
@@ -58,6 +59,11 @@ export class QueueTable {
       for (let at = name; at && !found.has(at); at = this.isTree ? this.#rows.get(at)?.element.dataset.parent : "") found.add(at);
     }
     return found;
+  }
+
+  /** Rows of this table that hang below another queue now. */
+  #movedAway(rows) {
+    return rows.filter((row) => this.#rows.has(row.key) && !this.#belongs(row)).map((row) => row.key);
   }
 
   #missing(rows) {
@@ -272,8 +278,9 @@ export function patchText(element, text, flash) {
 
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
+/** Nothing where it can not be seen: its animation would never end, and who waits for that end would wait with each change. */
 function flashOnce(element) {
-  if (still.matches || document.hidden) return;
+  if (still.matches || document.hidden || element.classList.contains("flash") || element.closest("[hidden]")) return;
   element.classList.add("flash");
   element.addEventListener("animationend", () => element.classList.remove("flash"), { once: true });
 }

@@ -61,9 +61,11 @@ function keepLooking(part) {
     try {
       const answer = await fetch(location.href, { cache: "no-store" });
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      const fresh = page.getElementById(part.id);
-      if (fresh) morph(part, fresh);
-      document.title = page.title;
+      const fresh = answer.ok && page.getElementById(part.id);
+      if (fresh) {
+        morph(part, fresh);
+        document.title = page.title;
+      }
     } catch {
       // the pill tells that the server is away
     }
