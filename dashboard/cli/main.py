@@ -6,6 +6,7 @@ Only what the command line names is loaded: a terminal should not wait for code 
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -109,6 +110,9 @@ def run(app: typer.Typer, name: str, arguments: list[str] | None = None) -> None
         from typer._completion_classes import completion_init
 
         completion_init()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # an old terminal shows ? for what it has no letter for
     sys.exit(exit_code(lambda: ready(app).main(arguments, prog_name=name, standalone_mode=False)))
 
 
@@ -120,7 +124,8 @@ def ready(app: typer.Typer) -> Any:
 def exit_code(act: Callable[[], object]) -> int:
     try:
         code = act()
-        sys.stdout.flush()
+        if sys.stdout is not None:  # whoever closed it wants no answer
+            sys.stdout.flush()
         return code if isinstance(code, int) else ExitCode.DONE
     except Problem as problem:
         return _said(str(problem), problem.code)
@@ -131,8 +136,16 @@ def exit_code(act: Callable[[], object]) -> int:
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it flushes at the end
+        _write_no_more()
         return ExitCode.DONE
+    except OSError as error:
+        _write_no_more()
+        return _said(f"The answer can not be written: {error.strerror or error}.", ExitCode.REFUSED)
+
+
+def _write_no_more() -> None:
+    """Or Python complains when it flushes at the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _said(message: str, code: ExitCode) -> ExitCode:
