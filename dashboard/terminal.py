@@ -26,9 +26,17 @@ def together(orders: Iterable[Mapping[str, str]]) -> dict[str, str]:
     return {"cli": "\n".join(order["cli"] for order in given), "curl": "\n".join(order["curl"] for order in given)}
 
 
+def _given_in_place(text: str) -> str:
+    """For a shell to pass on as it is, ended by a word that is no line of the text: what stands behind that would be run."""
+    end = "END"
+    while end in text.splitlines():
+        end += "_"
+    return f" <<'{end}'\n{text}\n{end}"
+
+
 def copies_of_manifest(request: HttpRequest, text: str, cli: list[str], path: str, method: str = "POST") -> dict[str, str]:
     """For what is sent as a document: it goes to the command's standard input."""
-    document = f" <<'END'\n{text.rstrip()}\nEND"
+    document = _given_in_place(text.rstrip())
     url = request.build_absolute_uri(f"/api/v1/{path}")
     headers = '-H "Authorization: Bearer $FUMAROLE_TOKEN" -H "Content-Type: application/yaml"'
     return {
