@@ -42,6 +42,7 @@ COMMANDS: Final = {
     "export": "files",
     "pause": "cluster",
     "unpause": "cluster",
+    "api": "raw",
     "login": "accounts",
     "whoami": "accounts",
     "completion": "shells",
