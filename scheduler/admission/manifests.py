@@ -8,10 +8,10 @@ from typing import Generic, TypeVar
 
 from scheduler.admission import known_fields
 from scheduler.admission.defaults import queue_defaults, with_defaults
-from scheduler.admission.shapes import Reader, is_label, shown
+from scheduler.admission.shapes import Reader, is_label, is_storable, shown
 from scheduler.admission.violations import Notice, Violation
 from scheduler.domain.lifecycle import CLOSED_BY_PARENT, WISHES, wish_of_status
-from scheduler.domain.queues import ROOT, DequeueStrategy, QueueSpec, QueueState
+from scheduler.domain.queues import DEFAULT, ROOT, DequeueStrategy, QueueSpec, QueueState
 from scheduler.domain.resources import Resources
 
 SCHEDULING_VERSIONS = ("scheduling.volcano.sh/v1beta1", "scheduling.sigs.dev/v1alpha2")
@@ -115,10 +115,19 @@ def check_status(reader: Reader, manifest: Mapping[str, object], known: Collecti
 
 
 def name_of(manifest: object) -> str:
-    """The name in a manifest whatever its shape, "" where there is none."""
-    metadata = manifest.get("metadata") if isinstance(manifest, Mapping) else None
-    name = metadata.get("name") if isinstance(metadata, Mapping) else None
-    return name if isinstance(name, str) else ""
+    """The name in a manifest whatever its shape, "" where there is none that could be looked for."""
+    return _named_in(manifest, "metadata", "name")
+
+
+def place_of(manifest: object) -> tuple[str, str]:
+    """Namespace and queue as far as they can be made out in whatever came."""
+    return _named_in(manifest, "metadata", "namespace") or DEFAULT, _named_in(manifest, "spec", "queue") or DEFAULT
+
+
+def _named_in(manifest: object, part: str, key: str) -> str:
+    fields = manifest.get(part) if isinstance(manifest, Mapping) else None
+    name = fields.get(key) if isinstance(fields, Mapping) else None
+    return name if isinstance(name, str) and is_storable(name) else ""
 
 
 def read_queue(

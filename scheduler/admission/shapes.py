@@ -49,7 +49,7 @@ def shown(value: object, limit: int = 60) -> str:
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
-def _is_storable(text: str) -> bool:
+def is_storable(text: str) -> bool:
     """PostgreSQL keeps no NUL, and half a surrogate pair is no text at all."""
     return _UNSTORABLE.search(text) is None
 
@@ -99,7 +99,7 @@ class Reader:
         return {key: item for key, item in value.items() if self._is_key(key, path)}
 
     def _is_key(self, key: object, path: str) -> bool:
-        if isinstance(key, str) and _is_storable(key):
+        if isinstance(key, str) and is_storable(key):
             return True
         self.refuse("invalid_value", path, f"{path} has the key {shown(key)}, which is not text.")
         return False
@@ -134,7 +134,7 @@ class Reader:
         if not isinstance(value, str):
             self.wrong_type(path, value, "text")
             return default
-        if not _is_storable(value):
+        if not is_storable(value):
             self.refuse("invalid_value", path, f"{path} has characters that can not be stored ({shown(value)}).")
             return default
         if len(value) > longest:

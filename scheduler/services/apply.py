@@ -10,13 +10,12 @@ from django.core.exceptions import ObjectDoesNotExist
 from django.db import transaction
 
 from scheduler.admission.defaults import Path, queue_defaults
-from scheduler.admission.manifests import name_of
+from scheduler.admission.manifests import name_of, place_of
 from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.admission.workload_manifests import read_pod
 from scheduler.domain.access import Access, Forbidden, OutOfSight, Permission
 from scheduler.domain.jobs import NotPossible
 from scheduler.domain.lifecycle import NotAllowed
-from scheduler.domain.queues import DEFAULT
 from scheduler.models import Job, Namespace, Node, Pod, PodGroup, PriorityClass, Queue
 from scheduler.selectors import manifests
 from scheduler.selectors.facts import queue_tree
@@ -198,9 +197,7 @@ def _raise_if_any(items: list[Item]) -> None:
 
 
 def _named(manifest: Mapping[str, Any]) -> tuple[str, str]:
-    metadata = manifest.get("metadata")
-    namespace = metadata.get("namespace") if isinstance(metadata, Mapping) else ""
-    return (namespace if isinstance(namespace, str) and namespace else DEFAULT), name_of(manifest)
+    return place_of(manifest)[0], name_of(manifest)
 
 
 def _over(stored: Mapping[str, Any], given: Mapping[str, Any], defaults: Sequence[tuple[Path, object]] = ()) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from scheduler import notify
+from scheduler.admission.manifests import place_of
 from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.admission.workload_manifests import JobManifest, TaskManifest, read_job
 from scheduler.admission.workloads import check_queue_takes_work, job_verdict
@@ -65,7 +66,7 @@ def check_job(manifest: object) -> tuple[JobManifest | None, tuple[Violation, ..
 
 
 def _scene(manifest: object) -> Scene:
-    namespace, queue = _where(manifest)
+    namespace, queue = place_of(manifest)
     return submission_scene({queue}, namespace)
 
 
@@ -75,18 +76,9 @@ def _checked(manifest: object, scene: Scene) -> tuple[JobManifest | None, tuple[
     return reading.value, verdict.violations, verdict.notices
 
 
-def _where(manifest: object) -> tuple[str, str]:
-    """Namespace and queue as far as they can be made out in whatever came."""
-    whole = manifest if isinstance(manifest, Mapping) else {}
-    metadata, spec = whole.get("metadata"), whole.get("spec")
-    namespace = metadata.get("namespace") if isinstance(metadata, Mapping) else None
-    queue = spec.get("queue") if isinstance(spec, Mapping) else None
-    return (namespace if isinstance(namespace, str) and namespace else DEFAULT, queue if isinstance(queue, str) and queue else DEFAULT)
-
-
 def _admitted(manifest: Mapping[str, Any], scene: Scene, by: Actor) -> tuple[JobManifest, tuple[Notice, ...]]:
     job, violations, notices = _checked(manifest, scene)
-    access.require_to_submit(by, job.queue if job else _where(manifest)[1])
+    access.require_to_submit(by, job.queue if job else place_of(manifest)[1])
     if violations or job is None:
         raise Rejected(violations, notices, by_state=all(item.rule_id == "queue_not_open" for item in violations))
     return job, notices

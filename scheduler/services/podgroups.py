@@ -11,7 +11,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from scheduler import notify
-from scheduler.admission.manifests import Reading
+from scheduler.admission.manifests import Reading, place_of
 from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.admission.workload_manifests import PodGroupManifest, PodManifest, read_pod, read_podgroup
 from scheduler.admission.workloads import admit_pod, admit_podgroup_change, podgroup_verdict
@@ -45,15 +45,6 @@ class SavedPodGroup:
 class SavedPod:
     pod: Pod
     notices: tuple[Notice, ...] = ()
-
-
-def place_of(manifest: object) -> tuple[str, str]:
-    """Namespace and queue as far as they can be made out in whatever came."""
-    whole = manifest if isinstance(manifest, Mapping) else {}
-    metadata, spec = whole.get("metadata"), whole.get("spec")
-    namespace = metadata.get("namespace") if isinstance(metadata, Mapping) else None
-    queue = spec.get("queue") if isinstance(spec, Mapping) else None
-    return (namespace if isinstance(namespace, str) and namespace else DEFAULT, queue if isinstance(queue, str) and queue else DEFAULT)
 
 
 def check_podgroup(manifest: object) -> tuple[Reading[PodGroupManifest], tuple[Violation, ...], tuple[Notice, ...]]:
@@ -132,7 +123,7 @@ def update_podgroup(
     """Everything but its queue may change. Raises `PodGroup.DoesNotExist`, `Stale`, `Rejected`."""
     with transaction.atomic():
         share_tree()
-        group = PodGroup.objects.select_for_update().select_related("queue", "job").get(namespace=namespace, name=name)
+        group = PodGroup.objects.select_for_update(of=("self",)).select_related("queue", "job").get(namespace=namespace, name=name)
         access.require_job_command(by, group.queue.name, group.owner)
         check_version(f"The podgroup {group}", group, expected_version)
         before = stored_podgroup(group)
@@ -176,7 +167,7 @@ def delete_podgroup(namespace: str, name: str, *, by: Actor = SYSTEM, expected_v
     with transaction.atomic():
         share_tree()
         alone_with_pods()
-        group = PodGroup.objects.select_for_update().select_related("queue", "job").get(namespace=namespace, name=name)
+        group = PodGroup.objects.select_for_update(of=("self",)).select_related("queue", "job").get(namespace=namespace, name=name)
         access.require_job_command(by, group.queue.name, group.owner)
         check_version(f"The podgroup {group}", group, expected_version)
         _refuse_owned(group, "deleted")

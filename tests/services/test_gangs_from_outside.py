@@ -1,0 +1,42 @@
+"""Podgroups that no job of ours made: changed and taken away, whatever the database."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduler.admission.violations import Rejected
+from scheduler.models import PodGroup
+from scheduler.services.apply import apply_documents
+from scheduler.services.podgroups import delete_podgroup, submit_podgroup, update_podgroup
+
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+
+
+def test_one_is_changed_and_deleted():
+    submit_podgroup({"metadata": {"name": "outside"}, "spec": {"minMember": 1, "queue": "default"}})
+
+    update_podgroup("default", "outside", {"spec": {"minMember": 3}}, merge=True)
+    assert PodGroup.objects.get().min_member == 3
+
+    delete_podgroup("default", "outside")
+    assert not PodGroup.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        *(
+            {"kind": kind, "metadata": {"name": "a\x00b"}, "spec": {}}
+            for kind in ("Queue", "Namespace", "PriorityClass", "Node", "PodGroup")
+        ),
+        {"kind": "Job", "metadata": {"name": "a", "namespace": "\x00"}, "spec": {"tasks": [{"template": {}}]}},
+        {"kind": "Job", "metadata": {"name": "a"}, "spec": {"queue": "\x00", "tasks": [{"template": {}}]}},
+        {"kind": "Pod", "metadata": {"name": "a\ud800"}, "spec": {}},
+    ],
+    ids=lambda manifest: manifest["kind"],
+)
+def test_names_that_no_database_could_be_asked_for_are_refused(manifest: dict[str, Any]):
+    with pytest.raises(Rejected):
+        apply_documents([manifest])
