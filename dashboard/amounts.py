@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from scheduler.domain.resources import is_bytes, units_per_one
 
-_BYTE_UNITS = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
+_BYTE_UNITS = (("Ei", 2**60), ("Pi", 2**50), ("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
 _NAMES = {"cpu": "CPU", "memory": "Memory", "ephemeral-storage": "Scratch disk", "storage": "Storage", "pods": "Pods"}
 _UNITS = {"cpu": "CPU", "pods": "pods"}
 
@@ -47,7 +47,8 @@ def _trimmed(amount: int, per_one: int) -> str:
     if amount % per_one == 0:
         return f"{amount // per_one:,}".replace(",", " ")  # a narrow space groups digits in every language
     value = amount / per_one
-    return f"{value:,.1f}".replace(",", " ") if abs(value) >= 10 else f"{value:.2f}".rstrip("0").rstrip(".")
+    digits = 1 if abs(value) >= 10 else 2 if abs(value) >= 1 else 3  # a thousandth of a CPU is not nothing
+    return f"{value:,.{digits}f}".rstrip("0").rstrip(".").replace(",", " ")
 
 
 def in_page_order(resources: Iterable[str]) -> list[str]:

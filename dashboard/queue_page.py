@@ -13,6 +13,7 @@ from scheduler.selectors.queues import QueueBoard, QueueRow
 Context = dict[str, Any]
 Names = Collection[str] | None  # the queues that the reader may see; None for all
 _OTHERS = "other queues"
+_MOST_COLUMNS = 40  # as many as the style sheet lays out; one by one each can be chosen
 _ALL_SHOWN = 4  # with more resources than these, tables show the first, and a page folds away what its queue has nothing to do with
 
 
@@ -26,7 +27,7 @@ def columns(wanted: str, resources: list[str]) -> tuple[str, ...]:
     chosen = chosen_resource(wanted, resources)
     if chosen:
         return (chosen,)
-    return tuple(resources if wanted == "all" else resources[:_ALL_SHOWN])
+    return tuple(resources[:_MOST_COLUMNS] if wanted == "all" else resources[:_ALL_SHOWN])
 
 
 def resource_lines(board: QueueBoard, row: Mapping[str, Any], chosen: str = "", visible: Names = None) -> Context:

@@ -137,12 +137,19 @@ def _find_what_waits(page: Page) -> None:
 def _take_a_node_out(page: Page) -> None:
     go(page, "Nodes")
     page.get_by_role("link", name="gpu-small-01").click()
+    expect(page.get_by_role("link", name=re.compile("^(Unc|C)ordon…$"))).to_be_visible()
+    if page.get_by_role("link", name="Uncordon…").count():  # a first try of this test has left it so
+        _give_back(page)
     page.get_by_role("link", name="Drain…").click()
     expect(page.locator("#dialog")).to_contain_text("pods evicted")
     page.locator("#dialog").get_by_role("button", name="Drain gpu-small-01").click()
+    _give_back(page)
+
+
+def _give_back(page: Page) -> None:
     page.get_by_role("link", name="Uncordon…").click()
     page.locator("#dialog").get_by_role("button", name="Uncordon gpu-small-01").click()
-    expect(page.get_by_role("link", name="Cordon…")).to_be_visible()
+    expect(page.get_by_role("link", name="Cordon…", exact=True)).to_be_visible()
 
 
 def _change_the_rules(page: Page) -> None:

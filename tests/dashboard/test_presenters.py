@@ -116,6 +116,9 @@ def test_the_sentence_says_all_that_the_bar_shows():
     [
         ("cpu", "180", "180 CPU"),
         ("cpu", "500m", "0.5 CPU"),
+        ("cpu", "1m", "0.001 CPU"),
+        ("cpu", "382999m", "383 CPU"),
+        ("memory", "3Ei", "3 Ei"),
         ("cpu", "12345", "12 345 CPU"),
         ("cpu", "33333m", "33.3 CPU"),
         ("memory", "12Gi", "12 Gi"),

@@ -6,6 +6,7 @@ import csv
 import io
 import re
 import shlex
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -292,6 +293,12 @@ class TestResources:
         assert len(found["idle_lines"]) == 9
         resources = [line["name"] for line in found["resources"]]
         assert (len(columns("", resources)), len(columns("all", resources)), columns("cpu", resources)) == (4, 12, ("cpu",))
+
+    def test_every_number_of_columns_is_laid_out(self):
+        style = Path("static/css/queues.css").read_text()
+        most = len(columns("all", [f"example.com/licence-{number}" for number in range(100)]))
+
+        assert [number for number in range(1, most + 1) if f".resources-{number} {{ --count: {number}; }}" not in style] == []
 
     def test_a_parent_s_deserved_is_divided_with_what_nobody_has(self):
         add_queue("archive", "production", deserved=amounts(0))
