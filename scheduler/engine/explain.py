@@ -186,7 +186,8 @@ def _reclaim_in_progress(session: Session, job: Job) -> Finding | None:
         return None
     victims, left = session.victims_for(job)
     going = f"{victims} {'pod' if victims == 1 else 'pods'} to go" if victims else "the last of the room"
-    message = f"Room is being made: {job.waiting} of its pods have a place and wait for {going}; it is kept for {left} more sessions."
+    wait = "has a place and waits" if job.waiting == 1 else "have a place and wait"
+    message = f"Room is being made: {job.waiting} of its pods {wait} for {going}; it is kept for {left} more sessions."
     return ReasonCode.RECLAIM_IN_PROGRESS, message, {"waiting": job.waiting, "victims": victims, "graceLeft": left}
 
 
