@@ -17,6 +17,7 @@ from dashboard.access import access, page
 from dashboard.job_choice import choices, jobs_named, jobs_of_query, read_query, vocabulary
 from dashboard.job_rows import COLUMNS, DEFAULT_COLUMNS, VERBS, Verb, may_command, present_job
 from dashboard.query import DURATION_FIELDS, NUMBER_FIELDS, STATES, TEXT_FIELDS, Query
+from dashboard.terminal import copies, together
 from dashboard.typed import whole_number
 from dashboard.views.common import actor
 from scheduler.admission.violations import Rejected, in_words
@@ -211,8 +212,19 @@ def bulk(request: HttpRequest) -> HttpResponse:
         "q": given.get("q", ""),
         "most": MOST_JOBS,
         "too_many": len(possible) > MOST_JOBS,
+        "copies": _in_a_terminal(request, verb, [job["key"] for job in possible], given),
     }
     return render(request, "jobs/bulk.html", context)
+
+
+_ASKS_FIRST = ("cancel", "restart")  # the commands that a terminal asks about, unless told not to
+
+
+def _in_a_terminal(request: HttpRequest, verb: Verb, keys: list[str], given: Any) -> dict[str, str]:
+    """A line a job; over HTTP one request, by the same filter or by names."""
+    lines = together(copies(request, ["job", verb.key, key, *(["--yes"] if verb.key in _ASKS_FIRST else [])], "") for key in keys)
+    which: Context = {"query": given.get("q", "")} if given.get("all") == "1" else {"jobs": keys}
+    return {"cli": lines["cli"], "curl": copies(request, [], "bulkruns/", {"action": verb.key, **which, "reason": ""})["curl"]}
 
 
 def _query(request: HttpRequest, given: Any) -> Query:

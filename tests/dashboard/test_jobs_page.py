@@ -157,3 +157,14 @@ def test_what_came_of_an_action_is_found_again_after_it_ended():
     assert "Suspend 2 jobs: 0 done so far." in under_way
     assert "Suspend 2 jobs: done, 1 refused." in done
     assert "2 jobs: done" not in text(signed_in("ruth").get("/jobs/"))
+
+
+def test_a_bulk_command_can_be_copied_for_a_terminal():
+    admin = signed_in("admin")
+
+    named = admin.get("/jobs/-/bulk/", {"action": "cancel", "job": ["default/train-1", "default/label"]}).context["copies"]
+    matching = admin.get("/jobs/-/bulk/", {"action": "suspend", "all": "1", "q": "queue:vision"}).context["copies"]
+
+    assert sorted(named["cli"].splitlines()) == ["vcctl job cancel default/label --yes", "vcctl job cancel default/train-1 --yes"]
+    assert '"jobs": ["default/' in named["curl"]
+    assert '"action": "suspend", "query": "queue:vision"' in matching["curl"]
