@@ -1,4 +1,4 @@
-"""What every request gets: an id in its answer and in the logs, a packed answer, and a strict content security policy."""
+"""What every request gets: an id in its answer and the logs, a packed answer, a strict content security policy, no place in caches."""
 
 from __future__ import annotations
 
@@ -74,4 +74,16 @@ class ContentSecurityPolicyMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
         response.setdefault("Content-Security-Policy", self.POLICY)
+        return response
+
+
+class PrivateAnswersMiddleware:
+    """What one reader sees is for no other's cache, and is asked for again: it may have changed, and so may his rights."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        response.setdefault("Cache-Control", "private, no-cache")
         return response

@@ -67,6 +67,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "dashboard.middleware.ContentSecurityPolicyMiddleware",
+    "dashboard.middleware.PrivateAnswersMiddleware",
     "axes.middleware.AxesMiddleware",
     "dashboard.api.errors.ApiErrorMiddleware",
 ]

@@ -74,6 +74,7 @@ class Endpoint(APIView):
     rules: ClassVar[Mapping[str, rules.Rule]] = {}
     parameters: ClassVar[frozenset[str]] = frozenset()  # query parameters beside those that all have
     writes_are_dry_runnable: ClassVar[bool] = True
+    secrets: ClassVar[tuple[str, ...]] = ()  # what of an answer is given once and kept nowhere, not for a repeated request either
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         method = _method_of_form(request)
@@ -170,7 +171,10 @@ class Endpoint(APIView):
             self._forget_claim()
         else:
             kept = {name: response[name] for name in ("ETag", "Location") if name in response}
-            repeats.keep(*claimed, status=response.status_code, headers=kept, body=response.data)
+            repeats.keep(*claimed, status=response.status_code, headers=kept, body=self._without_secrets(response.data))
+
+    def _without_secrets(self, body: Any) -> Any:
+        return {**body, **{name: "" for name in self.secrets if name in body}} if isinstance(body, Mapping) else body
 
     def _forget_claim(self) -> None:
         claimed = getattr(self, "_claimed", None)

@@ -198,6 +198,7 @@ def grant_object(grant: Grant) -> dict[str, Any]:
 
 class Tokens(Records):
     kind = "token"
+    secrets = ("token",)
     rules: ClassVar[Mapping[str, rules.Rule]] = dict.fromkeys(("list", "retrieve", "create", "destroy"), rules.signed_in)
     forms: ClassVar[Mapping[str, Form]] = {
         "list": Form(shapes.Token, many=True, summary="One's own tokens; for cluster admins everybody's"),

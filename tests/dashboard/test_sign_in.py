@@ -72,3 +72,10 @@ def test_pages_carry_a_policy_that_forbids_inline_script_and_foreign_sources(cli
 
     assert "default-src 'self'" in policy
     assert "unsafe-inline" not in policy
+
+
+@pytest.mark.parametrize("path", ["/queues/", "/", "/account/", "/api/v1/queues/", "/queues/-/names.json", "/queues/no-such/", "/audit/"])
+def test_what_one_reader_sees_is_kept_in_no_cache_for_another(client: Client, reader: Any, path: str):
+    client.force_login(reader)
+
+    assert client.get(path)["Cache-Control"] == "private, no-cache"

@@ -12,7 +12,7 @@ from django.contrib.auth import get_user_model
 from django.db import connection
 
 from dashboard.api import repeats
-from scheduler.models import Job
+from scheduler.models import Job, KeptAnswer
 from scheduler.services import answers
 from tests.dashboard.api.conftest import Caller, job, node, queue
 
@@ -76,6 +76,17 @@ def test_a_uid_tells_nothing_about_a_job_out_of_sight(admin: Caller, caller: Cal
         return ann.post("commands/", {"action": "AbortJob", "target": target}, expect=400)["detail"].replace(name, "…")
 
     assert detail("secret", "wrong") == detail("nothing", "wrong") == detail("secret", str(Job.objects.get().uid))
+
+
+def test_the_secret_of_a_token_is_kept_for_no_repeated_request(admin: Caller):
+    def make() -> Any:
+        return admin.ask("POST", "tokens/", {"name": "ci", "scopes": ["read"]}, expect=201, **{"Idempotency-Key": "once"})
+
+    first, again = make(), make()
+
+    assert first["token"].startswith("fum_")
+    assert again == {**first, "token": ""}
+    assert first["token"] not in str(list(KeptAnswer.objects.values()))
 
 
 @pytest.mark.django_db(transaction=True)
