@@ -350,13 +350,16 @@ class EndpointSet(ViewSetMixin, Endpoint):
         return found
 
     def _searched(self, query: QuerySet[Any]) -> QuerySet[Any]:
-        words = self.request.query_params.get("search", "").split()[:8]
-        for word in words:
-            places = Q()
-            for column in self.search_fields:
-                places |= Q(**{f"{column}__icontains": word})
-            query = query.filter(places)
+        for word in self.request.query_params.get("search", "").split()[:8]:
+            query = query.filter(self.places_of(word))
         return query
+
+    def places_of(self, word: str) -> Q:
+        """Where a word that is searched for may stand."""
+        places = Q()
+        for column in self.search_fields:
+            places |= Q(**{f"{column}__icontains": word})
+        return places
 
     def found(self, **where: str) -> Any:
         """The row that the address names, among those that the caller may see."""

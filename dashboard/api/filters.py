@@ -97,54 +97,53 @@ def _labelled(qs: QuerySet[Any], key: str, text: str) -> list[int]:
     return [pk for pk, labels in qs.order_by().values_list("pk", "labels") if labels.get(key) == text]
 
 
-class QueueFilters(FilterSet):
+class Created(FilterSet):
+    """What has a moment of its creation."""
+
+    older_than = Age(field_name="created_at", lookup_expr="lt")
+    newer_than = Age(field_name="created_at", lookup_expr="gte")
+
+
+class QueueFilters(Created):
     state = Words(field_name="state", lookup_expr="in")
     parent = django_filters.CharFilter(field_name="parent__name")
     queue = Subtree(field_name="name")
     label = Labels(field_name="labels")
-    older_than = Age(field_name="created_at", lookup_expr="lt")
-    newer_than = Age(field_name="created_at", lookup_expr="gte")
     min_allocated = Amounts(field_name="figures__allocated", lookup_expr="gte")
     max_allocated = Amounts(field_name="figures__allocated", lookup_expr="lte")
 
 
-class JobFilters(FilterSet):
+class Gangs(Created):
+    """What jobs and podgroups are found by alike."""
+
     queue = Subtree(field_name="queue__name")
     phase = Words(field_name="phase", lookup_expr="in")
-    reason = Words(field_name="podgroup__reason_code", lookup_expr="in")
     user = Words(field_name="owner", lookup_expr="in")
     namespace = Words(field_name="namespace", lookup_expr="in")
-    priority = Words(field_name="priority_class", lookup_expr="in")
     label = Labels(field_name="labels")
-    older_than = Age(field_name="created_at", lookup_expr="lt")
-    newer_than = Age(field_name="created_at", lookup_expr="gte")
+
+
+class JobFilters(Gangs):
+    reason = Words(field_name="podgroup__reason_code", lookup_expr="in")
+    priority = Words(field_name="priority_class", lookup_expr="in")
     min_request = Amounts(field_name="podgroup__min_resources", lookup_expr="gte")
     max_request = Amounts(field_name="podgroup__min_resources", lookup_expr="lte")
 
 
-class PodGroupFilters(FilterSet):
-    queue = Subtree(field_name="queue__name")
-    phase = Words(field_name="phase", lookup_expr="in")
+class PodGroupFilters(Gangs):
     reason = Words(field_name="reason_code", lookup_expr="in")
-    user = Words(field_name="owner", lookup_expr="in")
-    namespace = Words(field_name="namespace", lookup_expr="in")
     priority = django_filters.NumberFilter(field_name="priority", min_value=-(2**31), max_value=2**31 - 1)
-    label = Labels(field_name="labels")
-    older_than = Age(field_name="created_at", lookup_expr="lt")
-    newer_than = Age(field_name="created_at", lookup_expr="gte")
     min_request = Amounts(field_name="min_resources", lookup_expr="gte")
     max_request = Amounts(field_name="min_resources", lookup_expr="lte")
 
 
-class PodFilters(FilterSet):
+class PodFilters(Created):
     queue = Subtree(field_name="podgroup__queue__name")
     phase = Words(field_name="phase", lookup_expr="in")
     namespace = Words(field_name="namespace", lookup_expr="in")
     node = django_filters.CharFilter(field_name="node__name")
     podgroup = django_filters.CharFilter(field_name="podgroup__name")
     user = Words(field_name="podgroup__owner", lookup_expr="in")
-    older_than = Age(field_name="created_at", lookup_expr="lt")
-    newer_than = Age(field_name="created_at", lookup_expr="gte")
 
 
 class NodeFilters(FilterSet):
@@ -165,13 +164,11 @@ class CommandedQueues(Words):
         return super().filter(qs.filter(target_kind="Queue"), value) if value else qs
 
 
-class CommandFilters(FilterSet):
+class CommandFilters(Created):
     queue = CommandedQueues(field_name="target_name", lookup_expr="in")
     action = Words(field_name="action", lookup_expr="in")
     result = Words(field_name="result", lookup_expr="in")
     user = Words(field_name="actor", lookup_expr="in")
-    older_than = Age(field_name="created_at", lookup_expr="lt")
-    newer_than = Age(field_name="created_at", lookup_expr="gte")
 
 
 class SessionFilters(FilterSet):
@@ -188,13 +185,11 @@ class DecisionFilters(FilterSet):
     session = django_filters.NumberFilter(field_name="session__number", min_value=0, max_value=2**62)
 
 
-class EvictionFilters(FilterSet):
+class EvictionFilters(Created):
     queue = Subtree(field_name="queue_name")
     beneficiary_queue = Subtree(field_name="beneficiary_queue")
     action = Words(field_name="action", lookup_expr="in")
     session = django_filters.NumberFilter(field_name="session_number", min_value=0, max_value=2**62)
-    older_than = Age(field_name="created_at", lookup_expr="lt")
-    newer_than = Age(field_name="created_at", lookup_expr="gte")
 
 
 class EventFilters(FilterSet):

@@ -219,6 +219,18 @@ class Evictions(Records):
         """Who may see the victim's queue; the name of the other side is shown only where that may be seen too."""
         return visible(Eviction.objects.all(), self.access, "queue_name")
 
+    def filtered(self, query: QuerySet[Any]) -> QuerySet[Any]:
+        """By what is shown alone: nobody finds out about the other side by looking for it."""
+        found, seen = super().filtered(query), self.access.visible
+        return found if seen is None or not self.request.query_params.get("beneficiary_queue") else found.filter(beneficiary_queue__in=seen)
+
+    def places_of(self, word: str) -> Q:
+        seen = self.access.visible
+        if seen is None:
+            return super().places_of(word)
+        own = Q(pod_name__icontains=word) | Q(podgroup_name__icontains=word)
+        return own | Q(beneficiary__icontains=word, beneficiary_queue__in=seen)
+
     def present(self, rows: Rows) -> Objects:
         return [self._shown(row) for row in rows]
 

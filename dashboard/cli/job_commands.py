@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from dashboard.cli import output
 from dashboard.cli.asking import DryRun, Reason, Yes, confirm
 from dashboard.cli.client import api, path
-from dashboard.cli.commands import command
+from dashboard.cli.commands import Options, command
 from dashboard.cli.job_read import ENDED, app
 from dashboard.cli.names import JobArgument, JobOption, Namespace, job_name
 from dashboard.cli.problems import Problem
@@ -52,46 +53,42 @@ def _end(where: str, name: str) -> None:
         time.sleep(_LOOK_AGAIN_SECONDS)
 
 
-@command(app, "suspend", "vcctl job suspend train", "vcctl job suspend -N train -n research")
-def suspend_job(
-    name: JobArgument = "", option: JobOption = "", namespace: Namespace = "default", reason: Reason = "", dry_run: DryRun = False
-) -> None:
+_HOW: Options = {
+    "name": (JobArgument, ""),
+    "option": (JobOption, ""),
+    "namespace": (Namespace, "default"),
+    "reason": (Reason, ""),
+    "dry_run": (DryRun, False),
+}
+_ASKED: Options = {**_HOW, "yes": (Yes, False)}
+
+
+def _order(verb: str, *, name: str, option: str, namespace: str, reason: str, dry_run: bool, yes: bool = True) -> None:
+    command_job(*job_name(name, option, namespace, verb), verb, reason, dry_run, yes)
+
+
+@command(app, "suspend", "vcctl job suspend train", "vcctl job suspend -N train -n research", options=_HOW)
+def suspend_job(**given: Any) -> None:
     """Stop a job's pods and keep the job, to be resumed later."""
-    command_job(*job_name(name, option, namespace, "suspend"), "suspend", reason, dry_run, yes=True)
+    _order("suspend", **given)
 
 
-@command(app, "resume", "vcctl job resume train", "vcctl job resume -N train -n research")
-def resume_job(
-    name: JobArgument = "", option: JobOption = "", namespace: Namespace = "default", reason: Reason = "", dry_run: DryRun = False
-) -> None:
+@command(app, "resume", "vcctl job resume train", "vcctl job resume -N train -n research", options=_HOW)
+def resume_job(**given: Any) -> None:
     """Let a suspended job wait for its pods to run again."""
-    command_job(*job_name(name, option, namespace, "resume"), "resume", reason, dry_run, yes=True)
+    _order("resume", **given)
 
 
-@command(app, "restart", "vcctl job restart train", "vcctl job restart research/train --yes")
-def restart_job(
-    name: JobArgument = "",
-    option: JobOption = "",
-    namespace: Namespace = "default",
-    reason: Reason = "",
-    dry_run: DryRun = False,
-    yes: Yes = False,
-) -> None:
+@command(app, "restart", "vcctl job restart train", "vcctl job restart research/train --yes", options=_ASKED)
+def restart_job(**given: Any) -> None:
     """Stop a job's pods and begin it again. Asks first, unless told --yes."""
-    command_job(*job_name(name, option, namespace, "restart"), "restart", reason, dry_run, yes)
+    _order("restart", **given)
 
 
-@command(app, "cancel", "vcctl job cancel train", 'vcctl job cancel train --reason "wrong data" --yes')
-def cancel_job(
-    name: JobArgument = "",
-    option: JobOption = "",
-    namespace: Namespace = "default",
-    reason: Reason = "",
-    dry_run: DryRun = False,
-    yes: Yes = False,
-) -> None:
+@command(app, "cancel", "vcctl job cancel train", 'vcctl job cancel train --reason "wrong data" --yes', options=_ASKED)
+def cancel_job(**given: Any) -> None:
     """End a job for good; it stays in the list. Asks first, unless told --yes."""
-    command_job(*job_name(name, option, namespace, "cancel"), "cancel", reason, dry_run, yes)
+    _order("cancel", **given)
 
 
 @command(app, "delete", "vcctl job delete train", "vcctl job delete -N train -n research --yes")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
 
 from dashboard.cli import amounts, output
 from dashboard.cli.client import api, path
-from dashboard.cli.commands import command, new_app
+from dashboard.cli.commands import Options, command, new_app
 from dashboard.cli.names import QueueArgument, QueueOption, queue_name
 from dashboard.cli.output import Format, Output
 from dashboard.cli.problems import usage
@@ -74,22 +74,32 @@ def list_queues(
     watch(draw, interval) if stay else draw()
 
 
-@command(app, "get", "vcctl queue get team-a", "vcctl queue get -n team-a", "vcctl queue get team-a -o yaml")
-def get_queue(
-    name: QueueArgument = "",
-    option: QueueOption = "",
-    form: Output = Format.TABLE,
-    stay: Watch = False,
-    interval: Interval = DEFAULT_INTERVAL,
+_ONE: Options = {
+    "name": (QueueArgument, ""),
+    "option": (QueueOption, ""),
+    "form": (Output, Format.TABLE),
+    "stay": (Watch, False),
+    "interval": (Interval, DEFAULT_INTERVAL),
+}
+
+
+def _show_one(
+    doing: str, in_words: Callable[[Row, bool], None], *, name: str, option: str, form: Format, stay: bool, interval: float
 ) -> None:
-    """One queue as a row of Volcano's table, or whole with -o json|yaml."""
-    wanted = queue_name(name, option, "get")
+    """`in_words(queue, wide)` prints it where no plain format is asked for."""
+    wanted = queue_name(name, option, doing)
 
     def draw() -> None:
         queue = api().get(path("queues", wanted))
-        output.show_value(queue, form) if form in output.PLAIN_FORMATS else queue_table([queue], form is Format.WIDE).print()
+        output.show_value(queue, form) if form in output.PLAIN_FORMATS else in_words(queue, form is Format.WIDE)
 
     watch(draw, interval) if stay else draw()
+
+
+@command(app, "get", "vcctl queue get team-a", "vcctl queue get -n team-a", "vcctl queue get team-a -o yaml", options=_ONE)
+def get_queue(**given: Any) -> None:
+    """One queue as a row of Volcano's table, or whole with -o json|yaml."""
+    _show_one("get", lambda queue, wide: queue_table([queue], wide).print(), **given)
 
 
 @command(app, "children", "vcctl queue children root", "vcctl queue children research -o name")
@@ -128,22 +138,10 @@ def show_tree(
     watch(draw, interval) if stay else draw()
 
 
-@command(app, "view", "vcctl queue view myqueue", "vcctl queue view myqueue -o yaml", "vcctl queue view myqueue --watch")
-def view_queue(
-    name: QueueArgument = "",
-    option: QueueOption = "",
-    form: Output = Format.TABLE,
-    stay: Watch = False,
-    interval: Interval = DEFAULT_INTERVAL,
-) -> None:
+@command(app, "view", "vcctl queue view myqueue", "vcctl queue view myqueue -o yaml", "vcctl queue view myqueue --watch", options=_ONE)
+def view_queue(**given: Any) -> None:
     """Everything about one queue: where it stands, its settings, its state and who made it so, counts, figures, conditions, last events."""
-    wanted = queue_name(name, option, "view")
-
-    def draw() -> None:
-        queue = api().get(path("queues", wanted))
-        output.show_value(queue, form) if form in output.PLAIN_FORMATS else print_queue(queue)
-
-    watch(draw, interval) if stay else draw()
+    _show_one("view", lambda queue, _wide: print_queue(queue), **given)
 
 
 @command(app, "explain", "vcctl queue explain team-a", "vcctl queue explain root -o json")

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from django.utils import timezone
 
 from scheduler.conf import conf
+from scheduler.models import Eviction
 from scheduler.services import simulation
 from tests.dashboard.api.conftest import Caller, job, node, queue
 from tests.worlds import pass_time, run_session
@@ -243,6 +245,21 @@ def test_orders_are_found_by_queue_and_seen_by_who_sees_what_they_were_for(admin
     admin.delete("jobs/default/train/", expect=200)
     admin.post("jobs/", job("train", "train"), expect=201)
     assert targets(ann) == [("Job", "mine"), ("Queue", "train")]
+
+
+def test_an_eviction_is_not_found_by_what_is_not_shown_of_it(admin: Caller, caller: Callable[..., Caller]):
+    admin.post("queues/", [queue("mine"), queue("hidden")])
+    other = {"beneficiary": "default/secret", "beneficiary_queue": "hidden", "common_ancestor": "root"}
+    own = {"pod_name": "default/train-0", "podgroup_name": "default/train", "queue_name": "mine"}
+    Eviction.objects.create(session_number=1, action="reclaim", created_at=timezone.now(), **own, **other)
+    ann = caller("ann", admin="mine")
+
+    def found(who: Caller, where: str) -> int:
+        return len(who.get(f"evictions/?{where}")["results"])
+
+    assert [found(admin, where) for where in ("search=train", "search=secret", "beneficiary_queue=hidden")] == [1, 1, 1]
+    assert [found(ann, where) for where in ("search=train", "search=secret", "beneficiary_queue=hidden")] == [1, 0, 0]
+    assert ann.get("evictions/")["results"][0]["spec"]["commonAncestor"] == ""
 
 
 def test_accounts_groups_grants_and_tokens(admin: Caller):
