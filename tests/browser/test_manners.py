@@ -40,6 +40,10 @@ PAGES = [
     "/queues/research/delete/",
     "/queues/research/farewell/",
     "/queues/-/commands/?command=suspend&queue=vision&queue=batch",
+    "/api/v1/",
+    "/api/v1/queues/vision/",
+    "/api/v1/queues/vision/close/",
+    "/api/v1/grants/",
     "/components/",
     "/queues/nothing/",
 ]
