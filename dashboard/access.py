@@ -64,6 +64,12 @@ def page(view: View) -> View:
     @login_required
     @wraps(view)
     def guarded(request: HttpRequest, *arguments: Any, **keywords: Any) -> HttpResponseBase:
+        field = _unusable_field(request)
+        if "\x00" in request.path:
+            return render(request, "404.html", {"missing": "Nothing has a name like that."}, status=404)
+        if field is not None:
+            problem = f"The field “{field}” has a character that no text can have. Nothing was changed. Take it out and try again."
+            return render(request, "400.html", {"problem": problem}, status=400)
         try:
             return view(request, *arguments, **keywords)
         except Forbidden as refusal:
@@ -72,6 +78,12 @@ def page(view: View) -> View:
             return no_such_queue(request, hidden.queue)
 
     return guarded
+
+
+def _unusable_field(request: HttpRequest) -> str | None:
+    """The first that holds a NUL, which PostgreSQL takes in no text."""
+    given = ((name, value) for fields in (request.GET, request.POST) for name, values in fields.lists() for value in (name, *values))
+    return next((name.replace("\x00", "?") for name, value in given if "\x00" in value), None)
 
 
 def see(request: HttpRequest, queue: str) -> None:

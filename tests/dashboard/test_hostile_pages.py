@@ -121,3 +121,58 @@ def names_in_the_record(client: Client, since: date) -> list[str]:
 @pytest.mark.parametrize("page", ["-/new/", "vision/edit/", "vision/delete/", "vision/farewell/", "vision/suspend/", "-/commands/"])
 def test_a_page_that_can_be_read_answers_head(admin: Client, page: str):
     assert admin.head(f"/queues/{page}").status_code == admin.get(f"/queues/{page}").status_code
+
+
+NUL = "a\x00b"
+
+
+def looked_for_with_nul(client: Client) -> set[int]:
+    places = ["/jobs/", "/activity/", "/audit/", "/users/", "/queues/", "/nodes/", "/queues/vision/jobs/", "/jobs/default/train-1/"]
+    return {client.get(place, {name: NUL}).status_code for place in places for name in ("q", "name", "queue", "reason", "pods", "after")}
+
+
+def named_with_nul(client: Client) -> set[int]:
+    pages = [
+        "queues/%00/",
+        "queues/%00/edit/",
+        "queues/%00/suspend/",
+        "jobs/%00/%00/",
+        "nodes/%00/",
+        "users/%00/",
+        "queues/%00/history.csv",
+    ]
+    return {client.get(f"/{page}").status_code for page in pages}
+
+
+def sent_with_nul(client: Client) -> set[int]:
+    reasons = [
+        "queues/vision/suspend/",
+        "jobs/default/train-1/suspend/",
+        "nodes/n1/cordon/",
+        "sessions/-/pause/",
+        "queues/vision/farewell/",
+    ]
+    codes = {client.post(f"/{place}", {"reason": NUL}).status_code for place in reasons}
+    return codes | {
+        client.post("/users/-/grant/", {"who": f"user:{NUL}"}).status_code,
+        client.post("/jobs/-/views/", {NUL: "x"}).status_code,
+    }
+
+
+def test_a_character_that_no_text_can_have(admin: Client):
+    assert (looked_for_with_nul(admin), named_with_nul(admin), sent_with_nul(admin)) == ({400}, {404}, {400})
+    assert "The field “q” has a character" in text(admin.get("/jobs/", {"q": NUL}))
+
+
+@pytest.mark.postgres
+def test_a_character_that_no_text_can_have_on_postgresql(admin: Client):
+    assert (looked_for_with_nul(admin), named_with_nul(admin), sent_with_nul(admin)) == ({400}, {404}, {400})
+
+
+def test_more_fields_than_the_server_reads(admin: Client, settings: Any):
+    settings.DATA_UPLOAD_MAX_NUMBER_FIELDS = 3
+
+    answer = admin.post("/queues/-/folded/", {"queue": ["a", "b", "c", "d"]})
+
+    assert answer.status_code == 400
+    assert "That can not be read" in text(answer)
