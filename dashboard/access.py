@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -64,12 +65,9 @@ def page(view: View) -> View:
     @login_required
     @wraps(view)
     def guarded(request: HttpRequest, *arguments: Any, **keywords: Any) -> HttpResponseBase:
-        field = _unusable_field(request)
-        if "\x00" in request.path:
-            return render(request, "404.html", {"missing": "Nothing has a name like that."}, status=404)
-        if field is not None:
-            problem = f"The field “{field}” has a character that no text can have. Nothing was changed. Take it out and try again."
-            return render(request, "400.html", {"problem": problem}, status=400)
+        turned_away = _not_taken(request)
+        if turned_away is not None:
+            return turned_away
         try:
             return view(request, *arguments, **keywords)
         except Forbidden as refusal:
@@ -78,6 +76,21 @@ def page(view: View) -> View:
             return no_such_queue(request, hidden.queue)
 
     return guarded
+
+
+def _not_taken(request: HttpRequest) -> HttpResponse | None:
+    """The answer to what no view has to look at."""
+    if settings.READ_ONLY and request.method == "POST":
+        answer = render(request, "503.html", status=503)
+        answer["Retry-After"] = "60"
+        return answer
+    if "\x00" in request.path:
+        return render(request, "404.html", {"missing": "Nothing has a name like that."}, status=404)
+    field = _unusable_field(request)
+    if field is None:
+        return None
+    problem = f"The field “{field}” has a character that no text can have. Nothing was changed. Take it out and try again."
+    return render(request, "400.html", {"problem": problem}, status=400)
 
 
 def _unusable_field(request: HttpRequest) -> str | None:

@@ -176,3 +176,18 @@ def test_more_fields_than_the_server_reads(admin: Client, settings: Any):
 
     assert answer.status_code == 400
     assert "That can not be read" in text(answer)
+
+
+@pytest.mark.parametrize(
+    "path", ["queues/vision/suspend/", "jobs/default/train-1/cancel/", "policy/", "account/tokens/", "queues/-/folded/", "users/-/grant/"]
+)
+def test_a_read_only_installation_changes_nothing(admin: Client, settings: Any, path: str):
+    settings.READ_ONLY = True
+    before = AuditEntry.objects.count()
+
+    answer = admin.post(f"/{path}", {"reason": "x", "name": "x", "scope": "read", "do": "save", "text": "actions: allocate"})
+
+    assert (answer.status_code, answer["Retry-After"]) == (503, "60")
+    assert "read-only at the moment" in text(answer)
+    assert AuditEntry.objects.count() == before
+    assert admin.get("/queues/vision/").status_code == 200
