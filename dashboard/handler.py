@@ -28,9 +28,12 @@ class ThreadedHandler(ASGIHandler):
 
     def __init__(self) -> None:
         super().__init__()
-        self.load_middleware(is_async=False)
         threads = ThreadPoolExecutor(settings.WEB_THREADS, "web")
         self._respond_in_thread = sync_to_async(self._respond, thread_sensitive=False, executor=threads)
+
+    def load_middleware(self, is_async: bool = False) -> None:  # noqa: ARG002 - Django asks for the asynchronous kind
+        """All of one kind, whatever is asked for: plain functions."""
+        super().load_middleware(is_async=False)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         try:
