@@ -145,7 +145,8 @@ def manifest_from_yaml(text: str) -> tuple[object, str]:
     try:
         documents = [document for document in read_documents(text) if document is not None]
     except DocumentError as problem:
-        return None, f"This can not be read: {problem}."
+        place, is_no_yaml, why = str(problem).partition(": this is not YAML: ")
+        return None, f"This is not YAML in {place}: {why}." if is_no_yaml else f"This can not be read: {problem}."
     if len(documents) != 1:
         return None, f"There are {len(documents)} documents here; this page takes one queue."
     return documents[0], ""

@@ -143,7 +143,7 @@ class TestForm:
     @pytest.mark.parametrize(
         ("text", "words"),
         [
-            ("a: [1", "this is not YAML"),
+            ("a: [1", "This is not YAML in line"),
             ("a: &x [1]\nb: *x", "anchors and aliases"),
             ("a: " + "[" * 1000, "nested more than 40 deep"),
             ("a: 1\n---\nb: 2", "There are 2 documents"),
