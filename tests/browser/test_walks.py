@@ -89,7 +89,7 @@ def _look_at_nodes(page: Page) -> None:
 def _give_rights(page: Page) -> None:
     for name, role, queue in (("ruth", "admin", "research"), ("sam", "submitter", "vision")):
         _make_account(page, name)
-        page.get_by_label("Grant", exact=True).select_option(role)
+        page.get_by_role("radio", name=re.compile(f"^{role}")).check()
         page.get_by_label("On", exact=True).select_option(queue)
         page.get_by_role("button", name="Grant").click()
         expect(page.get_by_text(f"{name} is {role} on {queue} and below.")).to_be_visible()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 
 from scheduler.models import (
@@ -168,3 +170,7 @@ def test_a_bulk_command_can_be_copied_for_a_terminal():
     assert sorted(named["cli"].splitlines()) == ["vcctl job cancel default/label --yes", "vcctl job cancel default/train-1 --yes"]
     assert '"jobs": ["default/' in named["curl"]
     assert '"action": "suspend", "query": "queue:vision"' in matching["curl"]
+    for copied in (named, matching):
+        words = shlex.split(copied["curl"])
+        answer = admin.post("/api/v1/bulkruns/?dry_run=true", words[words.index("-d") + 1], content_type="application/json")
+        assert answer.status_code in (200, 201), answer.content
