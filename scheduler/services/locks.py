@@ -14,8 +14,11 @@ from scheduler.models import Queue
 
 
 def lock_tree() -> None:
-    """For whoever changes the tree or the states in it; held until the transaction ends."""
-    Queue.objects.select_for_update().only("id").get(name=ROOT)
+    """For whoever changes the tree or the states in it; held until the transaction ends.
+
+    Rows that refer to root, such as its figures, can be written meanwhile: a session writes them when it has the pods already.
+    """
+    Queue.objects.select_for_update(no_key=True).only("id").get(name=ROOT)
 
 
 def share_tree() -> None:

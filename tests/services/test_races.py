@@ -11,11 +11,14 @@ from django.db import connection, transaction
 
 from scheduler.admission.violations import Rejected
 from scheduler.domain.lifecycle import QueueCommand
+from scheduler.engine.decisions import QueueFigures
 from scheduler.models import Command, Job, PodGroup, Queue
 from scheduler.services.jobs import submit_job
+from scheduler.services.locks import alone_with_pods, lock_tree
 from scheduler.services.people import delete_user, save_user
 from scheduler.services.queues import StaleVersion, command_queue, create_queue, delete_queue, update_queue
 from scheduler.services.states import refresh_states
+from scheduler.services.writeback import write_figures
 from tests.services.queue_builders import assert_states_are_derived, podgroup, queue, states
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
@@ -261,3 +264,30 @@ def test_the_last_two_admins_can_not_take_each_other_the_office_at_the_same_mome
 
     assert rules(late.error) == ["last_admin"]
     assert django_user_model.objects.get(is_superuser=True, is_active=True).username == "ben"
+
+
+def test_a_session_writes_the_figures_of_root_while_somebody_has_the_tree_and_waits_for_the_pods():
+    alone, go_on, root = threading.Event(), threading.Event(), Queue.objects.get(name="root").pk
+
+    @transaction.atomic
+    def write() -> None:
+        alone_with_pods()
+        alone.set()
+        assert go_on.wait(PATIENCE)
+        write_figures({"root": QueueFigures("root")}, {"root": root}, 1)
+
+    @transaction.atomic
+    def take_both() -> None:
+        lock_tree()
+        alone_with_pods()
+
+    session, other = Runner(write), Runner(take_both)
+    session.start()
+    assert alone.wait(PATIENCE)
+    other.start()
+    _until_it_waits(other)
+    go_on.set()
+    for runner in (session, other):
+        runner.join(PATIENCE)
+
+    assert (session.error, other.error) == (None, None)
