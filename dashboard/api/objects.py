@@ -121,7 +121,8 @@ def queue_export(row: Mapping[str, Any], counts: QueueCounts) -> dict[str, Any]:
     if row["closed_by"]:
         annotations["volcano.sh/closed-by-parent"] = "true"
     metadata: dict[str, Any] = {"name": row["name"], "labels": _value(row["text_labels"]) or {}, "annotations": annotations}
-    return {"apiVersion": SCHEDULING, "kind": "Queue", "metadata": metadata, "spec": spec}
+    exported = {"apiVersion": SCHEDULING, "kind": "Queue", "metadata": metadata, "spec": spec}
+    return {**exported, "status": {"state": row["state"]}} if row["state"] == "Unknown" else exported
 
 
 def queue_tree(rows: Iterable[Mapping[str, Any]], counts: QueueCounts, name: str) -> dict[str, Any] | None:

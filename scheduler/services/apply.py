@@ -241,7 +241,11 @@ def _queue(item: Item, by: Actor) -> Applied:
         row = Queue.objects.select_related("parent").get(pk=made.queue.pk)
         return _created(item, name, manifests.stored_queue(row), made.notices, made.message)
     before = manifests.stored_queue(row)
-    saved = queues.update_queue(name, _over(before, item.manifest, queue_defaults(item.manifest)), by=by)
+    stored = {
+        **before,
+        "spec": {key: value for key, value in before["spec"].items() if key != "state"},
+    }  # a state left out is not asked for
+    saved = queues.update_queue(name, _over(stored, item.manifest, queue_defaults(item.manifest)), by=by)
     row = Queue.objects.select_related("parent").get(name=name)
     return _updated(item, name, before, manifests.stored_queue(row), saved.notices, saved.message)
 

@@ -12,12 +12,12 @@ from django.utils import timezone
 
 from scheduler import notify
 from scheduler.admission.facts import Facts
-from scheduler.admission.manifests import QueueReading, Reading, queue_manifest, read_queue
+from scheduler.admission.manifests import QueueReading, Reading, queue_manifest, read_queue, state_of
 from scheduler.admission.queues import STATE_RULES, check_delete, deletion_order, verdict_on
 from scheduler.admission.violations import Notice, Rejected, Verdict, Violation
 from scheduler.domain.lifecycle import command_for
 from scheduler.domain.plans import listed
-from scheduler.domain.queues import ROOT, QueueSpec, QueueTree
+from scheduler.domain.queues import ROOT, QueueSpec, QueueState, QueueTree
 from scheduler.domain.resources import Resources
 from scheduler.models import Command, Job, PodGroup, Queue
 from scheduler.models.workload import FINISHED_JOB_PHASES
@@ -155,6 +155,9 @@ def update_queue(
 
 
 def _names_state(manifest: object) -> bool:
+    """An Unknown queue that is sent back as it was read says nothing of its state: its wish is only what it was stored with."""
+    if state_of(manifest) == QueueState.UNKNOWN.value:
+        return False
     spec = manifest.get("spec") if isinstance(manifest, Mapping) else None
     return isinstance(spec, Mapping) and bool(spec.get("state"))
 

@@ -231,7 +231,8 @@ def applied_twice(admin: Caller, manifest: dict[str, Any]) -> None:
     assert_nothing_changes(admin, read, manifest)
     if manifest["kind"] != "Pod":
         assert admin.put(address_of(manifest), read)["changed"] is False
-        assert admin.patch(address_of(manifest), {"spec": read["spec"]})["changed"] is False
+        is_unknown = read["status"].get("state") == "Unknown"  # which a wish alone, without that status, ends
+        assert admin.patch(address_of(manifest), {"spec": read["spec"]})["changed"] is is_unknown
 
 
 def twice(admin: Caller, kind: str, examples: int) -> None:
@@ -379,3 +380,16 @@ def test_an_exported_tree_is_applied_with_no_change_and_makes_the_same_tree_else
         admin.post("apply/", exported)
         assert admin.ask("GET", "queues/root/export/", Accept="application/yaml", expect=200) == exported
         transaction.set_rollback(True)
+
+
+def test_a_queue_that_came_as_unknown_stays_so_until_its_state_is_named(admin: Caller):
+    manifest = {**plain("Queue"), "status": {"state": "Unknown"}}
+    admin.post("apply/", manifest)
+    assert_nothing_changes(admin, plain("Queue"), manifest)
+    exported = admin.ask("GET", "queues/fresh/export/", Accept="application/yaml", expect=200)[0]
+    assert_nothing_changes(admin, exported, manifest)
+    assert admin.get("queues/fresh/")["status"]["state"] == "Unknown"
+
+    admin.post("apply/", with_field(plain("Queue"), "spec.state", "Open"))
+
+    assert admin.get("queues/fresh/")["status"]["state"] == "Open"
