@@ -20,6 +20,11 @@ def copies(request: HttpRequest, cli: list[str], path: str, body: Mapping[str, A
     }
 
 
+def copies_of_call(request: HttpRequest, path: str, body: Mapping[str, Any]) -> dict[str, str]:
+    """For what has no command of its own; NAME in the body is for the reader to fill in."""
+    return copies(request, ["api", "post", path, "-d", json.dumps(body)], path, body)
+
+
 def together(orders: Iterable[Mapping[str, str]]) -> dict[str, str]:
     """Several orders, one a line."""
     given = list(orders)

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from dashboard.access import access, page
 from dashboard.context import THEME_COOKIE
+from dashboard.terminal import copies_of_call
 from dashboard.views.common import actor
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.access import Scope
@@ -54,6 +55,7 @@ def _render(request: HttpRequest, *, new: NewToken | None = None, problems: tupl
         "grants": grants_of(request.user),
         "is_cluster_admin": access(request).is_cluster_admin,
         "new": new,
+        "copies": copies_of_call(request, "tokens/", {"name": "NAME", "scopes": ["read"]}),
         "where": where,
         "problems": [violation.message for violation in refusal.violations] if refusal else [],
     }

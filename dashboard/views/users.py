@@ -14,6 +14,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard.access import access, page
+from dashboard.terminal import copies_of_call
 from dashboard.views.common import actor, next_url
 from scheduler.admission.violations import Rejected, in_words
 from scheduler.domain.access import Access, Forbidden, Permission, Role
@@ -82,6 +83,7 @@ def grants(request: HttpRequest) -> HttpResponse:
         "may_grant": mine.may(Permission.ADMINISTER, name),
         "people": list(get_user_model().objects.filter(is_active=True).order_by("username").values_list("username", flat=True)[:500]),
         "groups": list(Group.objects.order_by("name").values_list("name", flat=True)[:500]),
+        "copies": copies_of_call(request, "grants/", {"user": "NAME", "role": next(iter(ROLES)), "queue": name}),
     }
     return render(request, "users/grants.html", context)
 
@@ -133,12 +135,9 @@ def new_user(request: HttpRequest) -> HttpResponse:
         if not problems:
             messages.success(request, f"The account {given['username']} is made. Grant it a role, so that it sees something.")
             return redirect("user", given["username"])
-    return render(
-        request,
-        "users/new.html",
-        {"problems": problems, "given": request.POST, "groups": Group.objects.order_by("name")},
-        status=400 if problems else 200,
-    )
+    context = {"problems": problems, "given": request.POST, "groups": Group.objects.order_by("name")}
+    context["copies"] = copies_of_call(request, "users/", {"username": "NAME"})
+    return render(request, "users/new.html", context, status=400 if problems else 200)
 
 
 def _fields(request: HttpRequest) -> Context:

@@ -100,6 +100,21 @@ def test_what_a_button_does_is_told_for_a_terminal_and_works_there(path: str, cl
     assert answer.status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("path", "call"), [("/users/-/grants/?queue=language", "grants/"), ("/users/-/new/", "users/"), ("/account/", "tokens/")]
+)
+def test_what_has_no_command_is_told_as_a_call(path: str, call: str):
+    client = signed_in("admin")
+    copies = client.get(path).context["copies"]
+    words, same = shlex.split(copies["curl"]), shlex.split(copies["cli"])
+    body = words[words.index("-d") + 1]
+
+    answer = client.post(f"/api/v1/{call}", body.replace("NAME", "sam" if call == "grants/" else "newt"), content_type="application/json")
+
+    assert same == ["vcctl", "api", "post", call, "-d", body]
+    assert answer.status_code == 201, answer.content
+
+
 def test_a_queue_admin_makes_queues_below_his_own_and_learns_of_no_others():
     ruth = signed_in("ruth")
 
