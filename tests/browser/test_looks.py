@@ -83,3 +83,22 @@ def test_the_description_of_the_api_is_dark_where_the_console_is(signed_in: Open
 
     expect(page.locator("html")).to_have_class("dark-mode")
     expect(page.locator(".swagger-ui .info .title")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("state", "words"), [("connecting", "Connecting"), ("reconnecting", "Reconnecting"), ("stale", "Stale since 12:03")]
+)
+def test_the_pill_lies_on_nothing_on_a_phone(signed_in: Opens, state: str, words: str):
+    page = signed_in("/queues/", viewport=PHONE)
+    expect(page.locator("#pill")).to_have_text("Live")
+
+    page.locator("#pill").evaluate(
+        "(pill, [state, words]) => { pill.dataset.state = state; pill.lastChild.textContent = words }", [state, words]
+    )
+    ends, begins = page.evaluate("""() => {
+      const [pill, next] = ["#pill", ".theme-switch, .topbar .menu"].map(of => [...document.querySelectorAll(of)].find(node => node.offsetWidth));
+      return [pill.getBoundingClientRect().right, next.getBoundingClientRect().left];
+    }""")
+
+    assert ends <= begins
+    assert page.locator(".topbar .menu").evaluate(IN_SIGHT)
