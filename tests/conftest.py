@@ -151,3 +151,11 @@ def postgres_database(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="session")
 def browser_type_launch_args(browser_type_launch_args: dict[str, object]) -> dict[str, object]:
     return {**browser_type_launch_args, "executable_path": chromium(), "args": ["--no-sandbox", "--disable-dev-shm-usage"]}
+
+
+@pytest.fixture(autouse=True)
+def _no_cluster_of_another_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A forecast keeps what it read; a test that is rolled back takes that away without a trace in the log of changes."""
+    from scheduler.selectors import trials
+
+    monkeypatch.setattr(trials._of_this_process, "_root", None)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -37,23 +38,34 @@ def at_once(ask: Callable[[int], httpx.Response]) -> list[httpx.Response]:
         return list(threads.map(ask, range(AT_ONCE)))
 
 
+def repeated_at_once(api: httpx.Client, where: str, body: Any) -> list[httpx.Response]:
+    key = str(uuid4())
+    return at_once(lambda _: api.post(where, json=body, headers={"Idempotency-Key": key}))
+
+
 @pytest.mark.parametrize(
     ("where", "body"),
     [
         ("queues/", {"metadata": {"name": "once"}}),
         ("jobs/", {"metadata": {"name": "once"}, "spec": {"tasks": TASKS}}),
-        ("tokens/", {"name": "once", "scopes": ["read"]}),
         ("commands/", {"action": "SuspendQueue", "target": {"kind": "Queue", "name": "default"}}),
         ("queues/", {"metadata": {"name": "root"}}),  # a refusal is repeated too
     ],
 )
 def test_a_request_repeated_at_once_is_carried_out_once(api: httpx.Client, where: str, body: Any):
-    key = f"{where}{body}"[:100]
-
-    answers = at_once(lambda _: api.post(where, json=body, headers={"Idempotency-Key": key}))
+    answers = repeated_at_once(api, where, body)
 
     assert len({(answer.status_code, answer.text) for answer in answers}) == 1
     assert Counter(answer.headers.get("Idempotent-Replayed") for answer in answers) == {"true": AT_ONCE - 1, None: 1}
+
+
+def test_a_token_asked_for_several_times_at_once_is_shown_to_one(api: httpx.Client):
+    answers = repeated_at_once(api, "tokens/", {"name": "once", "scopes": ["read"]})
+
+    bodies = [answer.json() for answer in answers]
+    assert len({body["metadata"]["name"] for body in bodies}) == 1
+    assert [bool(body["token"]) for body in bodies].count(True) == 1
+    assert all(bool(body["token"]) != ("Idempotent-Replayed" in answer.headers) for body, answer in zip(bodies, answers, strict=True))
 
 
 def test_of_several_who_change_what_they_read_one_wins_and_the_others_are_told_by_whom(api: httpx.Client):
