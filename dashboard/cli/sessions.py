@@ -14,17 +14,10 @@ from dashboard.cli.output import Format, Output
 from dashboard.cli.problems import ExitCode, Problem
 from dashboard.cli.tables import Table
 from dashboard.cli.watching import DEFAULT_INTERVAL, Interval, Watch, watch
+from dashboard.session_words import COUNTS, REST_OF_THINKING
 
 app = new_app("Scheduling sessions: when they ran, how long they took, what they decided.")
 Row = Mapping[str, Any]
-_COUNTS = {
-    "binds": "pods placed",
-    "evictions": "pods evicted",
-    "lost": "lost to others",
-    "podgroups": "gangs written",
-    "queues": "queues written",
-    "changedRows": "changes read",
-}
 
 
 def _took(status: Row) -> str:
@@ -33,7 +26,7 @@ def _took(status: Row) -> str:
 
 
 def _counted(counts: Mapping[str, Any]) -> str:
-    said = [f"{count} {_COUNTS.get(name, name)}" for name, count in counts.items() if count and name != "reloaded"]
+    said = [f"{count} {COUNTS.get(name, name)}" for name, count in counts.items() if count and name != "reloaded"]
     if counts.get("reloaded"):
         said.append("everything read anew")
     return ", ".join(said) or "nothing to do"
@@ -96,7 +89,7 @@ def _parts(durations: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
         if part == "think":
             yield from ((f"  {action}", float(took)) for action, took in actions.items())
             if actions:
-                yield "  reasons and figures", max(float(lasted) - sum(actions.values()), 0.0)
+                yield f"  {REST_OF_THINKING}", max(float(lasted) - sum(actions.values()), 0.0)
 
 
 @command(app, "save", "vcctl session save 812 > session-812.json", "python manage.py simulate session-812.json")

@@ -16,7 +16,7 @@ from dashboard.amounts import in_page_order, short_name, shown, with_unit
 from dashboard.job_rows import amounts_text
 from dashboard.terminal import copies
 from dashboard.views.common import actor, wants_fragment
-from scheduler.admission.violations import Rejected
+from scheduler.admission.violations import Rejected, in_words
 from scheduler.domain.access import Forbidden, Permission
 from scheduler.domain.queues import ROOT
 from scheduler.models import Node, Pod
@@ -187,7 +187,7 @@ def command(request: HttpRequest, name: str, verb: str) -> HttpResponse:
     except Node.DoesNotExist:
         return no_such_node(request, name)
     except Rejected as refusal:
-        messages.error(request, str(refusal))
+        messages.error(request, in_words(refusal.violations))
         return redirect("node", name)
     context = {"name": name, "verb": verb, "title": TITLES.get(verb, verb.capitalize()), "tried": tried}
     context["copies"] = copies(request, ["node", verb, name], f"nodes/{quote(name)}/{verb}/", {"reason": ""})

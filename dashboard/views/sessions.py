@@ -11,6 +11,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard.access import access, other_job, page
+from dashboard.session_words import COUNTS, REST_OF_THINKING
 from dashboard.terminal import copies
 from dashboard.typed import whole_number
 from dashboard.views.common import actor, wants_fragment
@@ -24,14 +25,6 @@ from scheduler.services.scheduling import pause_scheduling, resume_scheduling, s
 Context = dict[str, Any]
 ONLY = {"": "All", "decided": "Decided something", "failed": "Failed"}
 PARTS = {"claim": "Claim", "read": "Read", "think": "Think", "write": "Write"}
-COUNTS = {
-    "binds": "pods placed",
-    "evictions": "pods evicted",
-    "lost": "lost to others",
-    "podgroups": "gangs written",
-    "queues": "queues written",
-    "changedRows": "changes read",
-}
 VERBS = {"pause": pause_scheduling, "resume": resume_scheduling}
 
 
@@ -91,7 +84,7 @@ def _all_parts(session: SchedulingSession) -> list[Context]:
             actions = sorted(session.durations.get("actions", {}).items(), key=lambda action: -action[1])
             lines += [{"title": name, "ms": lasted, "within": True} for name, lasted in actions]
             rest = session.durations.get(key, 0.0) - sum(lasted for _, lasted in actions)
-            lines.append({"title": "reasons and figures", "ms": max(rest, 0.0), "within": True})
+            lines.append({"title": REST_OF_THINKING, "ms": max(rest, 0.0), "within": True})
     return lines
 
 

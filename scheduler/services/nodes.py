@@ -16,13 +16,13 @@ from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.domain.access import Permission
 from scheduler.models import Node, Pod
 from scheduler.selectors.manifests import stored_node
-from scheduler.selectors.nodes import GangOnNode, gangs_on
+from scheduler.selectors.nodes import OCCUPYING, GangOnNode, gangs_on
 from scheduler.services import access, audit
 from scheduler.services.actors import SYSTEM, Actor
 from scheduler.services.events import EventNote, record_events
 from scheduler.services.locks import alone_with_pods, lock_tree
 from scheduler.services.merging import merge_patch, readable
-from scheduler.services.pods import ON_A_NODE, send_home
+from scheduler.services.pods import send_home
 from scheduler.services.scheduling import want_session
 from scheduler.services.versions import check_version
 from scheduler.services.warnings import refresh_warnings
@@ -129,7 +129,7 @@ def delete_node(name: str, *, by: Actor = SYSTEM, expected_version: int | None =
 
 
 def _on(node: Node) -> Any:
-    return Pod.objects.filter(node=node, phase__in=(*ON_A_NODE, "Releasing", "Unknown"))
+    return Pod.objects.filter(node=node, phase__in=OCCUPYING)
 
 
 def cordon_node(name: str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool = False) -> NodeCommandResult:

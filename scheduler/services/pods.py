@@ -20,11 +20,11 @@ from scheduler.domain.resources import Resources
 from scheduler.models import Decision, Pod, PodClass, PodGroup, PriorityClass
 from scheduler.models.bulk import as_parameter, execute, fetch, values_table
 from scheduler.models.prepared import Prepared
+from scheduler.selectors.nodes import PLACED
 
 PREEMPTABLE = "volcano.sh/preemptable"
 CRITICAL_CLASSES = frozenset({"system-cluster-critical", "system-node-critical"})
 SYSTEM_NAMESPACES = frozenset({"kube-system"})
-ON_A_NODE = ("Binding", "Bound", "Running")
 _LONGEST_KEPT_TEMPLATE = 8192  # characters
 TASK_STARTS_ANEW = "its task starts anew"
 TAKEN_AWAY = "taken away on request"
@@ -143,7 +143,7 @@ _kept_template = lru_cache(maxsize=1024)(_template)  # programs submit the same 
 def send_home(pods: QuerySet[Pod], reason: str, now: datetime) -> int:
     """Stop these pods: those on a node are told to go, those that wait are made away with at once. How many are still leaving."""
     pods.filter(phase="Pending").delete()
-    placed = list(pods.filter(phase__in=ON_A_NODE).select_related("podgroup__queue", "node"))
+    placed = list(pods.filter(phase__in=PLACED).select_related("podgroup__queue", "node"))
     Pod.objects.filter(pk__in=[pod.pk for pod in placed]).update(phase="Releasing", message=reason[:512])
     Decision.objects.bulk_create((_eviction(pod, now) for pod in placed), batch_size=2000)
     return pods.filter(phase="Releasing").count()

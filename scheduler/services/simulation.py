@@ -36,8 +36,8 @@ def lose_node(name: str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool 
     _set_ready(name, False)
     with simulation(nodes=[name]) as cluster:
         cluster.lose_node(name)
-    lost = Pod.objects.filter(node=node, phase__in=("Bound", "Running")).update(phase="Unknown", message=f"{name} was lost")
-    message = f"{name} does not answer any more; {lost} pods were on it."
+    Pod.objects.filter(node=node, phase__in=("Bound", "Running")).update(phase="Unknown", message=f"{name} was lost")
+    message = f"{name} does not answer any more; {sum(gang.pods for gang in gangs)} pods were on it."
     _tell(name, "NodeLost", message, by, reason)
     transaction.set_rollback(dry_run)
     return NodeCommandResult(node, True, message, gangs)
