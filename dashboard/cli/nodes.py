@@ -98,7 +98,7 @@ def _order_with_care(name: str, verb: str, reason: str, dry_run: bool, yes: bool
     if not dry_run and not yes:
         would = _ask(name, verb, reason, dry_run=True)
         _show_touched(would)
-        confirm(f"{verb.capitalize()} {name}? {would['pods']} pods there are stopped.", yes)
+        confirm(f"{verb.capitalize()} {name}? Pods that stop: {would['pods']}.", yes)
     with output.working(f"Waiting for {name} …"):
         _order(name, verb, reason, dry_run)
 

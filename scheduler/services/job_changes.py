@@ -157,10 +157,7 @@ def _refuse_unfinished(job: Job) -> None:
     if JobPhase(job.phase) not in FINISHED:
         message, fix = f"{job} is {job.phase}; only a job that has ended can be deleted.", "cancel it first"
     elif leaving:
-        message, fix = (
-            f"{job} is {job.phase}, but {counted(leaving, 'pod')} of it are still leaving their nodes.",
-            "wait until they have left",
-        )
+        message, fix = f"{job} is {job.phase}, but has {counted(leaving, 'pod')} on nodes still.", "wait until they have left"
     else:
         return
     raise Rejected([Violation("job_not_finished", job.queue.name, "status.state.phase", message, fix)], by_state=True)

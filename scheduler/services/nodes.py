@@ -14,6 +14,7 @@ from scheduler.admission.cluster_manifests import NodeManifest, read_node
 from scheduler.admission.manifests import Reading
 from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.domain.access import Permission
+from scheduler.domain.plans import counted
 from scheduler.models import Node, Pod
 from scheduler.selectors.manifests import stored_node
 from scheduler.selectors.nodes import OCCUPYING, GangOnNode, gangs_on
@@ -184,5 +185,9 @@ def drain_node(name: str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool
         _note(node, "drain", by, reason, before, {"unschedulable": True, "podsToldToLeave": on_it})
         notify.jobs_changed()
     transaction.set_rollback(dry_run)
-    message = f"{name} is cordoned and {on_it} pods were told to leave." if changed else f"{name} is drained already; nothing was changed."
+    message = (
+        f"{name} is cordoned, with {counted(on_it, 'pod')} told to leave."
+        if changed
+        else f"{name} is drained already; nothing was changed."
+    )
     return NodeCommandResult(node, changed, message, gangs)

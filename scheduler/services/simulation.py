@@ -10,6 +10,7 @@ from scheduler import notify
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.clusters import SIMULATED
 from scheduler.conf import conf
+from scheduler.domain.plans import counted
 from scheduler.models import Node, Pod, SimulatedCluster
 from scheduler.selectors.nodes import gangs_on
 from scheduler.services import access, audit
@@ -37,7 +38,7 @@ def lose_node(name: str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool 
     with simulation(nodes=[name]) as cluster:
         cluster.lose_node(name)
     Pod.objects.filter(node=node, phase__in=("Bound", "Running")).update(phase="Unknown", message=f"{name} was lost")
-    message = f"{name} does not answer any more; {sum(gang.pods for gang in gangs)} pods were on it."
+    message = f"{name} does not answer any more; it had {counted(sum(gang.pods for gang in gangs), 'pod')}."
     _tell(name, "NodeLost", message, by, reason)
     transaction.set_rollback(dry_run)
     return NodeCommandResult(node, True, message, gangs)

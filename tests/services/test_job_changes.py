@@ -99,7 +99,7 @@ def failed_with_pods_leaving() -> Job:
 
 def test_a_job_that_has_failed_is_not_deleted_before_its_pods_have_left_their_nodes():
     failed_with_pods_leaving()
-    with pytest.raises(Rejected, match="still leaving"):
+    with pytest.raises(Rejected, match="has 1 pod on nodes still"):
         delete_job("default", "train")
 
     dispatch()
