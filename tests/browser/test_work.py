@@ -222,7 +222,7 @@ class TestNodes:
         expect(page.locator("#dialog")).to_contain_text("pods evicted")
         page.locator("#dialog").get_by_role("button", name="Drain n1").click()
 
-        expect(page.get_by_text("n1 is cordoned and")).to_be_visible()
+        expect(page.get_by_text("n1 is cordoned, with 8 pods told to leave")).to_be_visible()
         expect(row(watching, "n1")).to_contain_text("Cordoned")
 
     def test_the_heat_map_leads_to_the_node(self, signed_in: Opens):
