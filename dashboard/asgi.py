@@ -10,12 +10,14 @@ from channels.security.websocket import OriginValidator
 from django.conf import settings
 
 from dashboard.handler import http_application
+from scheduler.garbage import set_aside
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
 os.environ["DATABASE_POOLED"] = "1"  # read by the settings, so it comes before them
 
 pages_and_api = http_application()  # loads the apps, so it comes before anything that knows models
 
+import dashboard.urls  # noqa: E402, F401  every page and its view now, not with the first request
 from dashboard.routing import websocket_urlpatterns  # noqa: E402
 
 # The same hosts that may ask for pages, and the same foreign origins that may post to them.
@@ -27,3 +29,5 @@ application = ProtocolTypeRouter(
         "websocket": OriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns)), allowed_origins),
     }
 )
+
+set_aside()

@@ -8,6 +8,7 @@ from typing import Any
 from celery import Celery
 from celery.signals import worker_init, worker_process_init
 
+from scheduler.garbage import set_aside
 from scheduler.supervisor.orphans import die_with_parent
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
@@ -21,6 +22,16 @@ app.autodiscover_tasks()
 def leave_no_orphan(**_: Any) -> None:
     """A pool process goes with its worker, even when that one is killed: another one may hold the lease soon."""
     die_with_parent()
+
+
+@worker_process_init.connect
+def load_what_tasks_need(**_: Any) -> None:
+    """Now, not with the first task."""
+    import scheduler.services.dispatch
+    import scheduler.services.observe
+    import scheduler.services.sessions  # noqa: F401
+
+    set_aside()
 
 
 @worker_init.connect

@@ -22,6 +22,7 @@ from scheduler.domain.snapshot import Queue
 from scheduler.engine import run_session
 from scheduler.engine.decisions import Outcome, QueueFigures
 from scheduler.engine.figures import differing
+from scheduler.garbage import undisturbed
 from scheduler.models import ClusterState
 from scheduler.selectors.snapshots import Refreshed, ResidentSnapshot, SumsDiffer
 from scheduler.services import history, lease
@@ -130,7 +131,8 @@ class SessionRunner:
             return None
         watch.lap("claim")
         try:
-            return self._run(claimed, watch)
+            with undisturbed():
+                return self._run(claimed, watch)
         except lease.LeaseLost:
             logger.warning("session %s lost its lease and wrote nothing", claimed.session.number)
             self.forget()

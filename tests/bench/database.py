@@ -120,10 +120,12 @@ class Bench:
     """One runner that lives through all measurements, as the scheduler's worker does."""
 
     def __init__(self) -> None:
+        from scheduler.garbage import set_aside
         from scheduler.services.sessions import SessionRunner
 
         self.runner = SessionRunner("bench")
         self.turn = 0
+        set_aside()
 
     def cold(self) -> None:
         from scheduler.selectors.snapshots import ResidentSnapshot
