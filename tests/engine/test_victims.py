@@ -67,6 +67,19 @@ def test_a_queue_that_was_spared_on_one_node_may_still_lose_on_another():
     assert waiting(outcome) == {"train-0": "n2"}
 
 
+def test_a_queue_with_just_its_due_of_one_resource_is_spared_there_where_others_can_go():
+    """q1 has two cores too many and exactly its memory: the pod without memory goes, though by rank it would be the last."""
+    lean = job("lean", "q1", min=0, cpu=2, on="n1", priority=1)
+    broad = job("broad", "q1", tasks=2, min=0, cpu=2, memory="4Gi", on="n1")
+    snapshot = cluster(
+        nodes=[node("n1", cpu=6)],
+        queues=[queue("q1", deserved={"cpu": 4, "memory": "8Gi"}), queue("q2", deserved={"cpu": 2, "memory": "8Gi"})],
+        jobs=[lean, broad, job("train", "q2", cpu=2, memory="4Gi")],
+    )
+
+    assert evicted(run(snapshot, CAPACITY)) == ["lean-0"]
+
+
 def test_each_pod_of_a_gang_takes_from_the_queue_that_has_most_by_then():
     """q1 is at four times its deserved and q2 at three; when the first victim is gone both are at three."""
     runs = [job("a", "q1", tasks=4, min=0, cpu=1, on="n1"), job("b", "q2", tasks=3, min=0, cpu=1, on="n1")]

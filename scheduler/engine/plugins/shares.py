@@ -101,9 +101,9 @@ class SharePlugin(Plugin):
         return keeps
 
     def keeps_deserved(self, queues: Rows, kinds: Rows, reclaimer_kind: int) -> Mask:
-        """Taking a pod of the class leaves the queue at or above its deserved, where it is above it now and both pods ask for it."""
+        """Taking a pod of the class leaves the queue at or above its deserved, where it is not below it now and both pods ask for it."""
         request, book, figures = self.session.request, self.session.book, self.figures
         allocated, deserved, freed = book.allocated[queues], figures.deserved[queues], request[kinds]
-        looked_at = (freed > 0) & (request[reclaimer_kind] > 0) & book.dims & figures.owns[queues] & (allocated > deserved)
+        looked_at = (freed > 0) & (request[reclaimer_kind] > 0) & book.dims & figures.owns[queues] & (allocated >= deserved)
         keeps: Mask = ((allocated - freed >= deserved) | ~looked_at).all(axis=1)
         return keeps
