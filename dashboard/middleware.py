@@ -1,7 +1,9 @@
-"""What every request gets: an id in its answer and the logs, a packed answer, a strict content security policy, no place in caches."""
+"""What every request gets: an id in its answer and the logs, a packed answer, a strict content security policy, no place in caches; a page
+for what can not be had just now."""
 
 from __future__ import annotations
 
+import logging
 import re
 import secrets
 import uuid
@@ -10,10 +12,16 @@ from gzip import GzipFile
 from io import BytesIO
 
 import structlog
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
+from django.template.loader import render_to_string
 from django.utils.cache import patch_vary_headers
+
+from scheduler.services.commands import CommandFailed
+
+logger = logging.getLogger(__name__)
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 _ACCEPTS_GZIP = re.compile(r"\bgzip\b")
@@ -87,3 +95,27 @@ class PrivateAnswersMiddleware:
         response = self.get_response(request)
         response.setdefault("Cache-Control", "private, no-cache")
         return response
+
+
+class UnavailableMiddleware:
+    """What the API answers with 503, a page does too: a command that failed here, and a database that does not answer."""
+
+    RETRY_SECONDS = "2"
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        if isinstance(error, CommandFailed):
+            words = str(error)
+        elif isinstance(error, (OperationalError, InterfaceError)):
+            logger.warning("the database did not answer %s: %s", request.path, error)
+            words = "The database does not answer just now."
+        else:
+            return None
+        # Without what pages usually know of the reader: that is in the database.
+        page = render_to_string("unavailable.html", {"words": words, "request": request})
+        return HttpResponse(page, status=503, headers={"Retry-After": self.RETRY_SECONDS})

@@ -69,6 +69,7 @@ MIDDLEWARE = [
     "dashboard.middleware.ContentSecurityPolicyMiddleware",
     "dashboard.middleware.PrivateAnswersMiddleware",
     "axes.middleware.AxesMiddleware",
+    "dashboard.middleware.UnavailableMiddleware",
     "dashboard.api.errors.ApiErrorMiddleware",
 ]
 

@@ -100,8 +100,6 @@ def _carry_out(request: HttpRequest, name: str, order: QueueCommand) -> HttpResp
         return no_such_queue(request, name)
     except NotAllowed as refusal:
         return _show(request, name, order, {"refusal": refusal}, status=409)
-    except CommandFailed as problem:
-        return _show(request, name, order, {"failure": str(problem)}, status=500)
     context: Context = {"done": outcome, "undo": _undo(outcome)}
     if wants_fragment(request):
         return _show(request, name, order, context)
