@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -47,7 +47,8 @@ def nodes(request: HttpRequest) -> HttpResponse:
     resource = request.GET.get("resource", "")
     resource = resource if resource in resources else (resources[0] if resources else "")
     view = request.GET.get("view") if request.GET.get("view") in VIEWS else "table"
-    found = _matching(rows, request)
+    order = request.GET.get("sort", "name")
+    found = in_order(_matching(rows, request), order)
     start = _start(found, request.GET.get("after", ""))
     context = {
         "view": view,
@@ -65,6 +66,8 @@ def nodes(request: HttpRequest) -> HttpResponse:
         "kinds": sorted({row.kind for row in rows if row.kind}),
         "kind": request.GET.get("kind", ""),
         "q": request.GET.get("q", ""),
+        "sort": order,
+        "orders": _orders(resources, order),
     }
     return render(request, "nodes/list.html", context)
 
@@ -74,8 +77,31 @@ def _matching(rows: Sequence[NodeRow], request: HttpRequest) -> list[NodeRow]:
     return [row for row in rows if state in ("", row.state) and kind in ("", row.kind) and text in row.name]
 
 
+def in_order(rows: Sequence[NodeRow], wanted: str) -> list[NodeRow]:
+    """By name, state, pods, or how much of a resource is in use; a minus turns it round. Nodes without it come last either way."""
+    field, descending = wanted.removeprefix("-"), wanted.startswith("-")
+    keys: dict[str, Callable[[NodeRow], Any]] = {
+        "name": lambda row: row.name,
+        "state": lambda row: STATES.index(row.state),
+        "pods": lambda row: row.pods,
+    }
+    if field in keys:
+        return sorted(rows, key=keys[field], reverse=descending)
+    having = [row for row in rows if row.allocatable.get(field)]
+    lacking = [row for row in rows if not row.allocatable.get(field)]
+    return sorted(having, key=lambda row: row.used.amount(field) / row.allocatable[field], reverse=descending) + lacking
+
+
+def _orders(resources: Iterable[str], chosen: str) -> dict[str, str]:
+    """What a phone, whose table has no heads to tap, is offered to sort by; what is chosen is always among it."""
+    most = {f"-{name}": f"most {short_name(name)} in use" for name in resources}
+    offered = {"name": "name", "state": "state", **most, "-pods": "most pods"}
+    return offered if chosen in offered else {**offered, chosen: chosen.removeprefix("-")}
+
+
 def _start(rows: Sequence[NodeRow], after: str) -> int:
-    return next((place for place, row in enumerate(rows) if row.name > after), len(rows)) if after else 0
+    """Behind the node that the page before ended with; from the beginning when that is no longer there."""
+    return next((place + 1 for place, row in enumerate(rows) if row.name == after), 0)
 
 
 def present_node(row: NodeRow, resources: Iterable[str]) -> Context:

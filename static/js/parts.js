@@ -62,7 +62,7 @@ export function morph(old, fresh) {
   for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name) && name !== "open") old.removeAttribute(name);
   const keyed = new Map([...old.children].filter((child) => child.dataset.key).map((child) => [child.dataset.key, child]));
   let place = old.firstChild;
-  for (const wanted of [...fresh.childNodes]) {
+  for (const wanted of "steady" in old.dataset ? asTheyStand(fresh, keyed) : [...fresh.childNodes]) {
     const match = wanted.dataset?.key ? keyed.get(wanted.dataset.key) : sameKind(place, wanted) ? place : null;
     if (!match) {
       old.insertBefore(document.importNode(wanted, true), place);
@@ -79,6 +79,13 @@ export function morph(old, fresh) {
     place.remove();
     place = next;
   }
+}
+
+/** A table that somebody sorted is not turned over below his pointer: rows stay where they are, new ones come last. */
+function asTheyStand(fresh, keyed) {
+  const places = new Map([...keyed.keys()].map((key, place) => [key, place]));
+  const place = (child) => places.get(child.dataset?.key) ?? places.size;
+  return [...fresh.childNodes].sort((one, other) => place(one) - place(other));
 }
 
 function sameKind(one, other) {

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from urllib.parse import urlencode
+
 import pytest
 
+from dashboard.views import nodes
 from scheduler.models import AuditEntry, Node, Pod
 from tests.dashboard.work import signed_in, small_cluster, text
+from tests.worlds import node
 
 pytestmark = [pytest.mark.django_db]
 
@@ -62,3 +67,58 @@ def test_who_does_not_administer_the_cluster_loses_no_machine():
     assert "Lose…" not in text(signed_in("ruth").get("/nodes/n1/"))
     assert signed_in("ruth").post("/nodes/n1/lose/").status_code == 403
     assert not Node.objects.filter(ready=False).exists()
+
+
+def machines() -> None:
+    """Three of different fullness, one of them without CPU."""
+    Node.objects.all().delete()
+    for name, cpu in (("big", "100"), ("small", "4"), ("none", "")):
+        node(name, **({"cpu": cpu} if cpu else {}), memory="8Gi")
+    Node.objects.filter(name="small").update(unschedulable=True)
+
+
+def order(query: str) -> list[str]:
+    return re.findall(r'<tr data-key="([^"]+)"', text(signed_in("admin").get(f"/nodes/?{query}")))
+
+
+@pytest.mark.parametrize(
+    ("sort", "names"),
+    [
+        ("", ["big", "none", "small"]),
+        ("-name", ["small", "none", "big"]),
+        ("state", ["big", "none", "small"]),
+        ("-state", ["small", "big", "none"]),
+        ("-pods", ["small", "big", "none"]),
+        ("cpu", ["big", "small", "none"]),
+        ("-cpu", ["small", "big", "none"]),
+        ("no/such-thing", ["big", "none", "small"]),
+        ("\x01", ["big", "none", "small"]),
+    ],
+)
+def test_the_table_is_sorted_as_its_address_says(sort: str, names: list[str]):
+    machines()
+    pods = list(Pod.objects.order_by("pk")[:3])
+    for pod, name in zip(pods, ("big", "small", "small"), strict=True):
+        Pod.objects.filter(pk=pod.pk).update(node=Node.objects.get(name=name), phase="Running")
+
+    assert order(urlencode({"sort": sort})) == names
+
+
+def test_each_head_sorts_and_sorts_back_and_keeps_the_filter():
+    page = text(signed_in("admin").get("/nodes/?state=Ready&sort=cpu&after=n1"))
+
+    for link in ("?state=Ready&amp;sort=name", "?state=Ready&amp;sort=state", "?state=Ready&amp;sort=-cpu", "?state=Ready&amp;sort=pods"):
+        assert f'href="{link}"' in page
+    assert '<option value="cpu" selected>' in page  # the filter's form sends it again
+
+
+def test_pages_of_a_sorted_table_neither_skip_nor_repeat_a_node(monkeypatch: pytest.MonkeyPatch):
+    machines()
+    monkeypatch.setattr(nodes, "PAGE", 1)
+    seen, after = [], ""
+    for _ in range(3):
+        found = order(urlencode({"sort": "-name", "after": after}))
+        seen, after = [*seen, *found], found[-1]
+
+    assert seen == ["small", "none", "big"]
+    assert "Further" not in text(signed_in("admin").get("/nodes/?sort=-name&after=none"))
