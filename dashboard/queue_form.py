@@ -11,7 +11,7 @@ from django.http import QueryDict
 from dashboard.amounts import in_page_order, short_name
 from dashboard.typed import number_or_text
 from scheduler.admission.facts import Facts
-from scheduler.admission.manifests import SCHEDULING_VERSIONS, read_queue
+from scheduler.admission.manifests import SCHEDULING_VERSIONS, queue_manifest, read_queue
 from scheduler.admission.queues import verdict_on
 from scheduler.admission.violations import Rejected, Verdict, Violation
 from scheduler.domain.queues import ROOT, QueueSpec, QueueTree
@@ -92,16 +92,17 @@ def quota_words(field: str) -> str:
     return f"{_TITLES[quota].lower()} {short_name(field.removeprefix(f'{path}.'))}"
 
 
-def form_from_post(data: QueryDict, name: str = "") -> QueueForm:
+def form_from_post(data: QueryDict, stored: QueueForm) -> QueueForm:
+    """As typed; what has no input, or one that can not be used, is as it is stored. A stored queue keeps its name."""
     return QueueForm(
-        name=name or data.get("name", "").strip(),
-        parent=data.get("parent", "root"),
-        weight=data.get("weight", "1"),
-        priority=data.get("priority", "0"),
+        name=stored.name or data.get("name", "").strip(),
+        parent=data.get("parent", stored.parent),
+        weight=data.get("weight", stored.weight),
+        priority=data.get("priority", stored.priority),
         reclaimable=data.get("reclaimable") == "on",
-        dequeue_strategy=data.get("dequeue_strategy", "traverse"),
-        type=data.get("type", ""),
-        state=data.get("state", "Open"),
+        dequeue_strategy=data.get("dequeue_strategy", stored.dequeue_strategy),
+        type=data.get("type", stored.type),
+        state=data.get("state", stored.state),
         amounts=_posted_amounts(data),
     )
 
@@ -136,6 +137,22 @@ def form_from_manifest(manifest: Mapping[str, Any]) -> QueueForm:
         state=spec["state"],
         amounts=amounts,
     )
+
+
+def form_of_reading(manifest: object, old: QueueSpec | None) -> tuple[QueueForm | None, tuple[Violation, ...]]:
+    """The form that says the same as the manifest, or why there is none: it can not be read, or says what the form has no place for."""
+    reading = read_queue(manifest, old)
+    if reading.violations or reading.value is None:
+        return None, reading.violations
+    whole = queue_manifest(reading.value.spec)
+    form = form_from_manifest(whole)
+    elsewhere = differences(whole, form.manifest(queue_manifest(old) if old else None))
+    return (None, tuple(_no_place(line["field"]) for line in elsewhere)) if elsewhere else (form, ())
+
+
+def _no_place(field: str) -> Violation:
+    message = f"The form has no place for {field}, which is changed here."
+    return Violation("not_in_the_form", "", field, message, "save it as YAML, or leave that field as it is")
 
 
 def manifest_from_yaml(text: str) -> tuple[object, str]:

@@ -14,10 +14,19 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard.access import access, may_create_below, no_such_queue, page, require_edit
 from dashboard.presenters import page_resources
-from dashboard.queue_form import QueueForm, differences, family, form_from_manifest, form_from_post, judge, manifest_from_yaml
+from dashboard.queue_form import (
+    QueueForm,
+    differences,
+    family,
+    form_from_manifest,
+    form_from_post,
+    form_of_reading,
+    judge,
+    manifest_from_yaml,
+)
 from dashboard.terminal import copies_of_manifest
 from dashboard.typed import whole_number
-from dashboard.views.common import actor
+from dashboard.views.common import actor, wants_fragment
 from scheduler.admission.manifests import queue_manifest
 from scheduler.admission.violations import Rejected, Verdict, Violation
 from scheduler.domain.access import Forbidden, Permission
@@ -77,14 +86,15 @@ def _render(request: HttpRequest, name: str, context: Context, status: int = 200
     form: QueueForm = context["form"]
     context |= {
         "name": name,
-        "as_yaml": (request.POST if request.method == "POST" else request.GET).get("as") == "yaml",
+        "as_yaml": context.get("as_yaml", (request.POST if request.method == "POST" else request.GET).get("as") == "yaml"),
         "version": context.get("version") or (stored.resource_version if stored else ""),
         "parents": _possible_parents(request, name, stored.parent.name if stored and stored.parent else ""),
         "lines": form.rows(page_resources(board)),
         "family": _family(request, form, queue_tree()),
         "copies": _in_a_terminal(request, name, context.pop("manifest", None) or form.manifest()),
     }
-    return render(request, "queues/form.html", context, status=status)
+    in_drawer = bool(name) and wants_fragment(request)
+    return render(request, "queues/_drawer.html" if in_drawer else "queues/form.html", context, status=status)
 
 
 def _in_a_terminal(request: HttpRequest, name: str, manifest: object) -> dict[str, str]:
@@ -98,18 +108,20 @@ def _given(request: HttpRequest, name: str) -> tuple[QueueForm, object, str]:
     if request.POST.get("as") == "yaml":
         manifest, problem = manifest_from_yaml(request.POST.get("yaml", ""))
         return QueueForm(name=name), manifest, problem
-    form = form_from_post(request.POST, name)
     base = queue_manifest(tree[name]) if name and name in (tree := queue_tree()) else None
+    form = form_from_post(request.POST, form_from_manifest(base) if base else QueueForm())
     return form, form.manifest(base), ""
 
 
 def _save(request: HttpRequest, name: str) -> HttpResponse:
     form, manifest, problem = _given(request, name)
-    context: Context = {"form": form, "yaml": request.POST.get("yaml", ""), "manifest": manifest}
+    context: Context = {"form": form, "yaml": request.POST.get("yaml", ""), "manifest": manifest, "unsaved": True}
     if "mend" in request.POST:
         return _mend(request, name, form)
+    if "show" in request.POST:
+        return _turn(request, name, form, manifest, problem)
     if problem:
-        return _render(request, name, context | {"verdict": _unreadable(problem)}, 400)
+        return _render(request, name, context | {"verdict": _unreadable(problem), "refused": True}, 400)
     try:
         if name:
             version = request.POST.get("version", "")
@@ -117,15 +129,44 @@ def _save(request: HttpRequest, name: str) -> HttpResponse:
         else:
             saved = create_queue(manifest, by=actor(request))
     except Rejected as refusal:
-        return _render(request, name, context | {"verdict": Verdict(refusal.violations, refusal.notices)}, 409 if refusal.by_state else 400)
+        verdict = Verdict(refusal.violations, refusal.notices)
+        return _render(request, name, context | {"verdict": verdict, "refused": True}, 409 if refusal.by_state else 400)
     except StaleVersion as conflict:
         return _conflict(request, name, context, manifest, conflict)
     except Queue.DoesNotExist:
         return no_such_queue(request, name)
-    messages.success(request, saved.message)
+    messages.success(request, f"Saved {name}. {saved.message}" if name and saved.changed else saved.message)
     for notice in saved.notices:
         messages.warning(request, notice.message)
-    return HttpResponseRedirect(reverse("queue", args=[saved.queue.name]))
+    return _saved(request, saved.queue.name)
+
+
+def _saved(request: HttpRequest, name: str) -> HttpResponse:
+    """A drawer closes, and the page below it says what was done; a page leads to the queue, which says it."""
+    if not wants_fragment(request):
+        return HttpResponseRedirect(reverse("queue", args=[name]))
+    answer = render(request, "parts/messages.html")
+    answer["HX-Trigger"] = "saved"
+    return answer
+
+
+def _turn(request: HttpRequest, name: str, form: QueueForm, manifest: object, problem: str) -> HttpResponse:
+    """What is typed so far, as form or as YAML. Nothing is saved, and nothing is lost: what the form has no place for stays YAML."""
+    tree, facts = admission_scene()
+    old, was_yaml, to_yaml = tree.queues.get(name), request.POST.get("as") == "yaml", request.POST["show"] == "yaml"
+    obstacles = _unreadable(problem).violations if problem else ()
+    if was_yaml and not to_yaml and not problem:
+        turned, obstacles = form_of_reading(manifest, old)
+        form = turned or form
+    context = {
+        "form": form,
+        "yaml": request.POST.get("yaml", "") if was_yaml else _as_yaml(manifest),
+        "manifest": manifest,
+        "as_yaml": to_yaml or bool(obstacles),
+        "verdict": Verdict(obstacles) if obstacles else judge(manifest, tree, facts, name, actor(request)),
+        "unsaved": old is None or not isinstance(manifest, dict) or bool(differences(manifest, queue_manifest(old))),
+    }
+    return _render(request, name, context)
 
 
 def _mend(request: HttpRequest, name: str, form: QueueForm) -> HttpResponse:
@@ -133,9 +174,8 @@ def _mend(request: HttpRequest, name: str, form: QueueForm) -> HttpResponse:
     mended = form.mended(request.POST["mend"])
     tree, facts = admission_scene()
     manifest = mended.manifest(queue_manifest(tree[name]) if name in tree else None)
-    return _render(
-        request, name, {"form": mended, "yaml": "", "manifest": manifest, "verdict": judge(manifest, tree, facts, name, actor(request))}
-    )
+    verdict = judge(manifest, tree, facts, name, actor(request))
+    return _render(request, name, {"form": mended, "yaml": "", "manifest": manifest, "verdict": verdict, "unsaved": True})
 
 
 def _unreadable(problem: str) -> Verdict:

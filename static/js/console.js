@@ -1,7 +1,8 @@
 // What every page starts: the live connection, its pill, and the live parts that this page has.
 
 import "./dialog.js";
-import { watchForm } from "./form.js";
+import { watchDrawer } from "./drawer.js";
+import { guardLeaving, watchForm } from "./form.js";
 import { listenToKeys } from "./keys.js";
 import { live } from "./live.js";
 import { followParts } from "./parts.js";
@@ -28,6 +29,8 @@ keepTimes();
 listenToKeys();
 showFigures();
 watchForm(document.getElementById("queue-form"));
+guardLeaving();
+watchDrawer();
 if (document.getElementById("history")) import("./history.js").then(({ startHistory }) => startHistory());
 
 // On a phone the tabs and the bottom bar are wider than the page: where one is must be in sight.

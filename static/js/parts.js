@@ -5,22 +5,24 @@ import { live } from "./live.js";
 
 const SHORTEST_PAUSE_MS = 1500;
 
+const pageAddress = () => history.state?.page ?? location.href; // a drawer has the address, the page below it is still this one
+
 let timer = 0;
 let fetchedAt = 0;
 let isFetching = false;
 
-function soon() {
+export function refreshSoon() {
   if (timer || document.hidden) return;
   timer = setTimeout(refresh, Math.max(0, fetchedAt + SHORTEST_PAUSE_MS - Date.now()));
 }
 
 async function refresh() {
   timer = 0;
-  if (isFetching) return soon();
+  if (isFetching) return refreshSoon();
   isFetching = true;
   fetchedAt = Date.now();
   try {
-    const answer = await fetch(location.href, { headers: { "X-Live-Part": "1" }, cache: "no-store" });
+    const answer = await fetch(pageAddress(), { headers: { "X-Live-Part": "1" }, cache: "no-store" });
     if (answer.redirected) return;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     if (answer.status === 404) return void gone(page);
@@ -94,6 +96,6 @@ function sameKind(one, other) {
 
 export function followParts() {
   const topics = new Set([...document.querySelectorAll("[data-live-topic]")].flatMap((part) => part.dataset.liveTopic.split(" ")));
-  for (const topic of topics) live.follow(topic, soon);
-  document.addEventListener("visibilitychange", () => document.hidden || soon());
+  for (const topic of topics) live.follow(topic, refreshSoon);
+  document.addEventListener("visibilitychange", () => document.hidden || refreshSoon());
 }

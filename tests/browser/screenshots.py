@@ -32,7 +32,7 @@ KEPT = {
     "queue-light-1440": "queue-page.png",
     "queue-history-dark-1440": "queue-history.png",
     "suspend-dialog-light-1440": "suspend.png",
-    "edit-mistaken-light-1440": "queue-form.png",
+    "edit-drawer-light-1440": "queue-form.png",
     "queues-light-360": "phone.png",
 }
 PAGES = {
@@ -109,6 +109,13 @@ def mistaken_form(page: Page) -> None:
     page.locator("#findings .remedies").wait_for()
 
 
+def drawer(page: Page) -> None:
+    """On a desk; a phone goes to the page."""
+    page.get_by_role("link", name="Edit", exact=True).click()
+    page.get_by_label("Weight").wait_for()
+    mistaken_form(page)
+
+
 def palette(page: Page) -> None:
     page.keyboard.press("Control+k")
     page.keyboard.type("la")
@@ -128,6 +135,7 @@ def selection(page: Page) -> None:
 SCENES: dict[str, tuple[str, Callable[[Page], None]]] = {
     "suspend-dialog": ("/queues/", suspend_dialog),
     "edit-mistaken": ("/queues/vision/edit/", mistaken_form),
+    "edit-drawer": ("/queues/vision/", drawer),
     "palette": ("/", palette),
     "shortcuts": ("/queues/", shortcuts),
     "selection": ("/queues/", selection),

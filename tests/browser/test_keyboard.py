@@ -186,7 +186,7 @@ def test_a_queue_is_made_changed_and_deleted(at_work: Callable[[str], Walker]):
     expect(walker.page.get_by_role("heading", level=1)).to_have_text("by-hand")
     walker.tab_to("Edit")
     walker.press("Enter")
-    expect(walker.page.get_by_role("heading", level=1)).to_have_text("Edit by-hand")
+    expect(walker.page.get_by_role("dialog", name="Edit by-hand")).to_be_visible()
     walker.tab_to("Weight")
     walker.press("Control+a")
     walker.write("7")

@@ -138,7 +138,7 @@ def test_a_conflict_shows_both_versions_and_keeps_what_was_typed(signed_in: Open
 
 def test_a_queue_is_changed_as_yaml_in_the_same_place(signed_in: Opens, act: Acts):
     page = signed_in("/queues/vision/edit/")
-    page.get_by_role("link", name="YAML").click()
+    page.get_by_role("button", name="YAML").click()
     text = page.get_by_label("Queue manifest").input_value()
 
     page.get_by_label("Queue manifest").fill(text.replace("weight: 1", "weight: [1"))

@@ -59,7 +59,7 @@ class TestTheEditor:
     def test_the_parent_goes_along_from_the_form_to_yaml(self):
         ruth = signed_in("ruth")
 
-        assert "?as=yaml&amp;parent=research" in text(ruth.get("/queues/-/new/?parent=research"))
+        assert "parent: research" in text(ruth.post("/queues/-/new/?parent=research", {"parent": "research", "show": "yaml"}))
         assert "parent: research" in text(ruth.get("/queues/-/new/?as=yaml&parent=research"))
 
 

@@ -118,7 +118,7 @@ class TestForm:
     def test_empty_is_unset_and_zero_is_zero(self):
         data = QueryDict("name=a&deserved:cpu=0&deserved:memory=&capability:cpu=&new-resource=example.com/fpga&guarantee:%2B=2")
 
-        spec = form_from_post(data).manifest()["spec"]
+        spec = form_from_post(data, QueueForm()).manifest()["spec"]
 
         assert spec["deserved"] == {"cpu": "0"}
         assert spec["capability"] == {}

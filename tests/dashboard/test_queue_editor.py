@@ -1,0 +1,164 @@
+"""The queue editor: one form as a page and as what goes into a drawer; as inputs and as YAML; what it does not show it leaves alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+from django.contrib.auth import get_user_model
+from django.test import Client
+
+from dashboard.queue_form import form_of_reading
+from scheduler.models import Queue
+from scheduler.selectors.facts import queue_tree
+from tests.dashboard.sample import GPU, add_user, load_tree
+from tests.dashboard.work import text
+
+pytestmark = [pytest.mark.django_db]
+
+DRAWER = {"HX-Request": "true"}
+EDIT = "/queues/vision/edit/"
+
+
+@pytest.fixture(autouse=True)
+def tree() -> None:
+    load_tree()
+
+
+@pytest.fixture
+def admin() -> Client:
+    client = Client()
+    client.force_login(get_user_model().objects.create(username="admin", is_superuser=True))
+    return client
+
+
+def typed(client: Client, name: str = "vision", **changes: str) -> dict[str, Any]:
+    """What the form sends when nothing is typed but the changes."""
+    form = client.get(f"/queues/{name}/edit/").context["form"]
+    amounts = {f"{quota}:{resource}": amount for resource, given in form.amounts.items() for quota, amount in given.items()}
+    fields = {"weight": form.weight, "priority": form.priority, "dequeue_strategy": form.dequeue_strategy, "reclaimable": "on"}
+    parent = {"parent": form.parent} if form.parent else {}
+    return {"version": "1", **fields, **parent, **amounts, **changes}
+
+
+def stored(name: str = "vision") -> Queue:
+    return Queue.objects.get(name=name)
+
+
+class TestTheDrawer:
+    def test_it_gets_the_form_and_nothing_around_it(self, admin: Client):
+        page, part = text(admin.get(EDIT)), text(admin.get(EDIT, headers=DRAWER))
+
+        assert "<html" not in part
+        assert 'id="drawer-title">Edit vision<' in part
+        assert (
+            part[part.index("<form") : part.index("</form>")].count("<input") == page[page.index('id="queue-form"') :].count("<input") - 1
+        )
+        assert 'id="palette-field"' not in part  # the one input more of the page
+
+    def test_what_is_saved_is_told_to_the_page_below(self, admin: Client):
+        answer = admin.post(EDIT, typed(admin, weight="5"), headers=DRAWER)
+
+        assert (answer.status_code, answer["HX-Trigger"]) == (200, "saved")
+        assert "Saved vision. Changed weight from 1 to 5." in text(answer)
+        assert "banner-success" in text(answer)
+        assert stored().weight == 5
+        assert "banner-success" not in text(admin.get("/queues/"))  # told once
+
+    def test_a_page_still_leads_to_the_queue(self, admin: Client):
+        assert admin.post(EDIT, typed(admin, weight="5")).headers["Location"] == "/queues/vision/"
+
+    @pytest.mark.parametrize(
+        ("changes", "status", "words"),
+        [
+            ({"weight": "0"}, 400, "Not saved."),
+            ({"as": "yaml", "yaml": "a: [1"}, 400, "This is not YAML"),
+            ({"version": "77"}, 412, "Changed meanwhile"),
+        ],
+        ids=["refused", "unreadable", "conflict"],
+    )
+    def test_what_is_not_saved_comes_back_as_typed(self, admin: Client, changes: dict[str, str], status: int, words: str):
+        answer = admin.post(EDIT, typed(admin, priority="7", **changes), headers=DRAWER)
+
+        assert answer.status_code == status
+        assert words in text(answer)
+        assert "data-unsaved" in text(answer)
+        assert "HX-Trigger" not in answer
+        assert stored().resource_version == 1
+
+    def test_who_may_not_is_told_so_and_so_is_who_comes_too_late(self, admin: Client):
+        viewer = Client()
+        viewer.force_login(add_user("viewer"))
+
+        assert viewer.get(EDIT, headers=DRAWER).status_code == 403
+        assert admin.post("/queues/gone/edit/", {}, headers=DRAWER).status_code == 404
+
+
+class TestWhatTheFormDoesNotShow:
+    def test_the_type_of_a_queue_outlives_the_form(self, admin: Client):
+        Queue.objects.filter(name="vision").update(type="training", labels={"team": "eyes"})
+
+        admin.post(EDIT, typed(admin, weight="5"))
+
+        assert (stored().type, stored().labels, stored().weight) == ("training", {"team": "eyes"}, 5)
+
+    def test_the_type_is_changed_by_the_form(self, admin: Client):
+        admin.post(EDIT, typed(admin, type="training"))
+
+        assert stored().type == "training"
+
+    def test_root_which_has_no_parent_can_be_changed(self, admin: Client):
+        answer = admin.post("/queues/root/edit/", typed(admin, "root", priority="3"))
+
+        assert answer.status_code == 302
+        assert (stored("root").priority, stored("root").parent) == (3, None)
+
+
+class TestFormAndYaml:
+    def test_what_is_typed_goes_along_to_yaml_and_back(self, admin: Client):
+        there = admin.post(EDIT, typed(admin, weight="9", show="yaml"))
+        manifest = yaml.safe_load(there.context["yaml"])
+        back = admin.post(EDIT, {"as": "yaml", "yaml": there.context["yaml"], "show": "form"})
+
+        assert there.context["as_yaml"] is True
+        assert manifest["spec"]["weight"] == 9
+        assert back.context["as_yaml"] is False
+        assert (back.context["form"].weight, back.context["form"].amounts[GPU]["deserved"]) == ("9", "20")
+        assert stored().resource_version == 1
+
+    def test_a_look_at_the_yaml_is_nothing_to_save(self, admin: Client):
+        assert "data-unsaved" not in text(admin.post(EDIT, typed(admin, show="yaml")))
+        assert "data-unsaved" in text(admin.post(EDIT, typed(admin, weight="9", show="yaml")))
+
+    def test_text_that_can_not_be_read_stays_text(self, admin: Client):
+        answer = admin.post(EDIT, {"as": "yaml", "yaml": "a: [1", "show": "form"})
+
+        assert answer.context["as_yaml"] is True
+        assert answer.context["yaml"] == "a: [1"
+        assert "This is not YAML" in text(answer)
+
+    @pytest.mark.parametrize(
+        ("where", "given"),
+        [
+            ("metadata.labels.team", {"metadata": {"name": "vision", "labels": {"team": "eyes"}}, "spec": {"weight": 2}}),
+            ("spec.state", {"metadata": {"name": "vision"}, "spec": {"weight": 2, "state": "Suspended"}}),
+        ],
+    )
+    def test_what_the_form_has_no_place_for_keeps_it_yaml(self, where: str, given: dict[str, Any]):
+        form, obstacles = form_of_reading(given, queue_tree()["vision"])
+
+        assert form is None
+        assert [obstacle.field for obstacle in obstacles] == [where]
+
+    def test_a_new_queue_turns_too(self, admin: Client):
+        there = admin.post("/queues/-/new/?parent=research", {"name": "fresh", "parent": "research", "weight": "4", "show": "yaml"})
+        back = admin.post("/queues/-/new/", {"as": "yaml", "yaml": there.context["yaml"], "show": "form"})
+
+        assert (back.context["form"].name, back.context["form"].parent, back.context["form"].weight) == ("fresh", "research", "4")
+        assert not Queue.objects.filter(name="fresh").exists()
+
+    @pytest.mark.parametrize("text_", ["", "5", "[]", "spec: 4", "metadata: 3\nspec: {weight: x}", "spec: {parent: {a: b}}"])
+    def test_odd_text_is_answered(self, admin: Client, text_: str):
+        for show in ("form", "yaml"):
+            assert admin.post(EDIT, {"as": "yaml", "yaml": text_, "show": show}).status_code == 200
