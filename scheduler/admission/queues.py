@@ -9,7 +9,7 @@ from scheduler.admission.facts import Facts
 from scheduler.admission.manifests import QueueReading, Reading, read_queue
 from scheduler.admission.quotas import check_quotas, quota_notices
 from scheduler.admission.violations import Notice, Remedy, Verdict, Violation, without_repeats
-from scheduler.domain.lifecycle import command_for, derive, judge
+from scheduler.domain.lifecycle import command_for, judge, standing_of
 from scheduler.domain.plans import counted, listed
 from scheduler.domain.queues import ROOT, QueueSpec, QueueState, QueueTree
 from scheduler.domain.resources import Resources, format_quantity
@@ -186,7 +186,7 @@ def _check_cluster_total(proposed: QueueSpec, facts: Facts) -> Iterator[Violatio
 def _check_state_change(proposed: QueueSpec, old: QueueSpec, tree: QueueTree, facts: Facts) -> Iterator[Violation]:
     """A change of `spec.state` is a command, and refused where the command is."""
     command = command_for(proposed.state, old.state)
-    standings = derive(tree, facts.live_podgroups, facts.unknown)
+    standings = {proposed.name: standing_of(tree, proposed.name, facts.live_podgroups, facts.unknown)}
     judgement = judge(tree, standings, proposed.name, command, live=facts.live_podgroups, unknown=facts.unknown)
     if judgement.refusal:
         yield Violation(judgement.refusal.rule_id, proposed.name, "spec.state", judgement.refusal.message, judgement.refusal.fix)
@@ -206,7 +206,7 @@ def _notices(proposed: QueueSpec, tree: QueueTree, facts: Facts, old: QueueSpec 
 
 
 def _inherited_notices(proposed: QueueSpec, placed: QueueTree, facts: Facts) -> Iterator[Notice]:
-    standing = derive(placed, facts.live_podgroups, facts.unknown)[proposed.name]
+    standing = standing_of(placed, proposed.name, facts.live_podgroups, facts.unknown)
     if standing.closed_by:
         message = f"{proposed.name} is {standing.state} at once, because {standing.closed_by} above it is closed."
         yield Notice("parent_closed", proposed.name, message, "spec.parent")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from scheduler.admission.facts import Facts
 from scheduler.admission.violations import Notice, Remedy, Violation
 from scheduler.domain.queues import ROOT, QueueSpec, QueueTree
-from scheduler.domain.resources import Resources, format_quantity, total
+from scheduler.domain.resources import Resources, Sum, format_quantity
 
 _Amounts = Callable[[QueueSpec], Resources]
 
@@ -35,7 +36,7 @@ def _check_above(proposed: QueueSpec, placed: QueueTree, moves: bool) -> Iterato
         yield from _check_what_moves_along(proposed, placed)
     parent = placed.parent_of(proposed.name)
     if parent in placed and parent != ROOT:
-        yield from _check_sums(placed[parent], placed.children(parent), proposed)
+        yield from _check_sums(placed[parent], placed, proposed)
 
 
 def _check_what_moves_along(proposed: QueueSpec, placed: QueueTree) -> Iterator[Violation]:
@@ -56,10 +57,11 @@ def _check_what_moves_along(proposed: QueueSpec, placed: QueueTree) -> Iterator[
 
 def check_children(proposed: QueueSpec, tree: QueueTree) -> Iterator[Violation]:
     """What the children have together, and what any queue below may reach, against the queue itself."""
-    children = [child for child in tree.children(proposed.name) if child.name != proposed.name]
-    if children:
+    if tree.parent_of(proposed.name) == proposed.name:  # nobody is compared with himself; that he may not be is another rule
+        tree = tree.with_queue(replace(proposed, parent=ROOT))
+    if tree.children(proposed.name):
         yield from _check_capability_below(proposed, tree)
-        yield from _check_sums(proposed, children, proposed)
+        yield from _check_sums(proposed, tree, proposed)
 
 
 def check_capability_above(proposed: QueueSpec, tree: QueueTree) -> Iterator[Violation]:
@@ -105,18 +107,23 @@ def _highest_below(name: str, resource: str, tree: QueueTree) -> tuple[int, str]
     return highest, holder
 
 
-def _check_sums(parent: QueueSpec, children: Iterable[QueueSpec], subject: QueueSpec) -> Iterator[Violation]:
+def _check_sums(parent: QueueSpec, tree: QueueTree, subject: QueueSpec) -> Iterator[Violation]:
     """What the children have together is at most what the parent has; what the parent does not name counts as none."""
     for what, path, rule_id, amounts in _SHARED:
-        shares = {child.name: amounts(child) for child in children}
-        together, has = total(shares.values()), amounts(parent)
+        together, has = _together(tree, parent.name, what), amounts(parent)
         for resource, amount in together.items():
             if amount > has.amount(resource):
+                shares = {child.name: amounts(child) for child in tree.children(parent.name)}
                 message = _overshoot(what, resource, shares, f"{parent.name} has", amount, has.amount(resource))
                 wanted = _sum_remedy(resource, parent, subject, shares, amount - has.amount(resource), amount)
                 fix = _sum_fix(what, resource, parent, subject, shares, amount - has.amount(resource), amount)
                 remedies = (Remedy(f"{path}.{resource}", format_quantity(resource, wanted)),) if wanted is not None else ()
                 yield Violation(rule_id, subject.name, f"{path}.{resource}", message, fix, remedies)
+
+
+def _together(tree: QueueTree, parent: str, what: str) -> Resources:
+    children: Sum = getattr(tree.children_together(parent), what)
+    return children.resources()
 
 
 def _overshoot(what: str, resource: str, shares: Mapping[str, Resources], whose: str, amount: int, limit: int) -> str:
@@ -164,12 +171,19 @@ class _FirstLevel:
     """What the children of root ask for, each and together; they share the cluster itself. Added up once for all of them."""
 
     def __init__(self, tree: QueueTree) -> None:
-        siblings = tree.children(ROOT)
-        self.shares = {what: {queue.name: amounts(queue) for queue in siblings} for what, _, _, amounts in _SHARED}
-        self.together = {what: total(shares.values()) for what, shares in self.shares.items()}
+        self._tree = tree
+        self.together = {what: _together(tree, ROOT, what) for what, _, _, _ in _SHARED}
+        self._said: dict[tuple[str, str], str] = {}
 
     def __contains__(self, name: str) -> bool:
-        return name in self.shares["guarantee"]
+        return self._tree.parent_of(name) == ROOT
+
+    def overshoot(self, what: str, resource: str, amounts: _Amounts, limit: int) -> str:
+        """The same words for all of them, put together once."""
+        if (what, resource) not in self._said:
+            shares = {queue.name: amounts(queue) for queue in self._tree.children(ROOT)}
+            self._said[what, resource] = _overshoot(what, resource, shares, "the cluster has", self.together[what][resource], limit)
+        return self._said[what, resource]
 
 
 def _notices(queue: QueueSpec, cluster: Resources | None, first_level: _FirstLevel) -> Iterator[Notice]:
@@ -199,7 +213,7 @@ def _with_the_others(queue: QueueSpec, cluster: Resources, first_level: _FirstLe
         for resource, amount in amounts(queue).items():
             limit = cluster.amount(resource)
             if amount and amount <= limit < together[resource]:
-                message = _overshoot(what, resource, first_level.shares[what], "the cluster has", together[resource], limit)
+                message = first_level.overshoot(what, resource, amounts, limit)
                 yield Notice(f"{what}_exceeds_left", queue.name, message, f"{path}.{resource}")
 
 
@@ -226,6 +240,5 @@ def _problems(queue: QueueSpec, tree: QueueTree, max_depth: int, in_ring: bool) 
         message = f"{queue.name} is {tree.depth(queue.name)} levels below root; {max_depth} are allowed."
         yield Violation("max_depth_exceeded", queue.name, "spec.parent", message)
     yield from check_capability_above(queue, tree)
-    children = tree.children(queue.name)
-    if children:
-        yield from _check_sums(queue, children, queue)
+    if tree.children(queue.name):
+        yield from _check_sums(queue, tree, queue)

@@ -93,6 +93,11 @@ def derive(tree: QueueTree, live: Mapping[str, int], unknown: Collection[str] = 
     return {name: standings[name] for name in order}
 
 
+def standing_of(tree: QueueTree, name: str, live: Mapping[str, int], unknown: Collection[str] = frozenset()) -> Standing:
+    """What one queue is: as `derive` has it, looking only at the way up and at what is below."""
+    return derive(tree.branch(name), live, unknown)[name]
+
+
 def _parents_first(tree: QueueTree) -> list[str]:
     """Every queue after its parent. A ring of parents, which only broken data has, is entered at its first name."""
     tops = [queue.name for queue in tree if tree.parent_of(queue.name) not in tree]

@@ -93,6 +93,7 @@ class Plan:
 def plan(tree: QueueTree, name: str, command: QueueCommand, *, loads: Mapping[str, Load], unknown: Collection[str] = frozenset()) -> Plan:
     """What the command would do. Raises `NotAllowed`, which names the ancestor to open or resume first."""
     live = {queue: load.live for queue, load in loads.items()}
+    tree = tree.realm(name) if name in tree else tree
     before = derive(tree, live, unknown)
     judgement = judge(tree, before, name, command, live=live, unknown=unknown)
     if judgement.refusal:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
-from scheduler.domain.resources import NOTHING, Resources
+from scheduler.domain.resources import NOTHING, Resources, Sum
 
 ROOT = "root"
 DEFAULT = "default"
@@ -49,16 +50,21 @@ class QueueTree:
     """All queues by name, with their places in the tree. Takes any input: broken trees are found, not assumed away."""
 
     def __init__(self, queues: Iterable[QueueSpec]) -> None:
-        self.queues: dict[str, QueueSpec] = {queue.name: queue for queue in sorted(queues, key=lambda queue: queue.name)}
+        self._by_name: dict[str, QueueSpec] = {queue.name: queue for queue in queues}
+
+    @cached_property
+    def queues(self) -> dict[str, QueueSpec]:
+        """All of them in the order of their names."""
+        return {name: self._by_name[name] for name in sorted(self._by_name)}
 
     def __contains__(self, name: object) -> bool:
-        return name in self.queues
+        return name in self._by_name
 
     def __iter__(self) -> Iterator[QueueSpec]:
         return iter(self.queues.values())
 
     def __getitem__(self, name: str) -> QueueSpec:
-        return self.queues[name]
+        return self._by_name[name]
 
     @cached_property
     def _children(self) -> dict[str, list[QueueSpec]]:
@@ -68,22 +74,33 @@ class QueueTree:
                 children.setdefault(queue.parent or ROOT, []).append(queue)
         return children
 
+    @cached_property
+    def _together(self) -> dict[str, Together]:
+        """What the children of a queue have together, as far as somebody has asked for it."""
+        return {}
+
     def children(self, name: str) -> list[QueueSpec]:
         """Direct children, by name."""
         return self._children.get(name, [])
+
+    def children_together(self, name: str) -> Together:
+        """What the direct children have: added up once, and carried on when one of them is added, changed or taken away."""
+        if name not in self._together:
+            self._together[name] = Together.of(self.children(name))
+        return self._together[name]
 
     def is_leaf(self, name: str) -> bool:
         return not self.children(name)
 
     def parent_of(self, name: str) -> str:
         """The parent's name; "" for root. An empty parent means root."""
-        return "" if name == ROOT else (self.queues[name].parent or ROOT)
+        return "" if name == ROOT else (self._by_name[name].parent or ROOT)
 
     def ancestors(self, name: str) -> list[str]:
         """From the parent up to root. Stops at a queue that does not exist, and where it meets a queue again (a cycle)."""
         path: list[str] = []
         current = self.parent_of(name)
-        while current and current in self.queues and current not in path and current != name:
+        while current and current in self._by_name and current not in path and current != name:
             path.append(current)
             current = self.parent_of(current)
         return path
@@ -127,9 +144,73 @@ class QueueTree:
             settled.update(path)
         return rings
 
+    def branch(self, name: str) -> QueueTree:
+        """The queue, the way up from it, and everything below it."""
+        return QueueTree([*map(self.__getitem__, self.ancestors(name)), self[name], *self.descendants(name)])
+
+    def realm(self, name: str) -> QueueTree:
+        """All queues whose state can have to do with this one's: its branch, and that of the topmost queue above that is to be closed.
+
+        Only a queue that is wanted closed looks at what its children are, so nothing outside can notice what happens inside.
+        """
+        closed = [ancestor for ancestor in self.ancestors(name) if self[ancestor].state is QueueState.CLOSED]
+        return self.branch(closed[-1] if closed else name)
+
     def with_queue(self, queue: QueueSpec) -> QueueTree:
-        """The same tree with this queue added or replaced."""
-        return QueueTree([*(other for other in self if other.name != queue.name), queue])
+        """The same tree with this queue added or replaced. What does not change is shared: many queues are added one by one."""
+        return self._exchanged(self._by_name.get(queue.name), queue)
 
     def without(self, name: str) -> QueueTree:
-        return QueueTree(other for other in self if other.name != name)
+        return self._exchanged(self._by_name.get(name), None)
+
+    def _exchanged(self, old: QueueSpec | None, new: QueueSpec | None) -> QueueTree:
+        for parent in {ROOT, *(queue.parent or ROOT for queue in (old, new) if queue)}:
+            self.children_together(parent)  # from here it is carried on; every tree that follows would have to add it up anew
+        changed = QueueTree(())
+        changed._by_name = dict(self._by_name)
+        changed.__dict__["_children"] = dict(self._children)
+        changed.__dict__["_together"] = dict(self._together)
+        if old is not None:
+            del changed._by_name[old.name]
+            changed._leave(old)
+        if new is not None:
+            changed._by_name[new.name] = new
+            changed._join(new)
+        return changed
+
+    def _leave(self, queue: QueueSpec) -> None:
+        if queue.name == ROOT:
+            return
+        parent = queue.parent or ROOT
+        self._children[parent] = [child for child in self._children[parent] if child.name != queue.name]
+        if parent in self._together:
+            self._together[parent] = self._together[parent].minus(queue)
+
+    def _join(self, queue: QueueSpec) -> None:
+        if queue.name == ROOT:
+            return
+        parent = queue.parent or ROOT
+        siblings = list(self._children.get(parent, ()))
+        siblings.insert(bisect_left(siblings, queue.name, key=lambda sibling: sibling.name), queue)
+        self._children[parent] = siblings
+        if parent in self._together:
+            self._together[parent] = self._together[parent].plus(queue)
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """What some queues have of that which siblings share out among themselves."""
+
+    guarantee: Sum
+    deserved: Sum
+
+    @classmethod
+    def of(cls, queues: Iterable[QueueSpec]) -> Together:
+        some = list(queues)
+        return cls(Sum.of(queue.guarantee for queue in some), Sum.of(queue.deserved for queue in some))
+
+    def plus(self, queue: QueueSpec) -> Together:
+        return Together(self.guarantee.plus(queue.guarantee), self.deserved.plus(queue.deserved))
+
+    def minus(self, queue: QueueSpec) -> Together:
+        return Together(self.guarantee.plus(queue.guarantee, -1), self.deserved.plus(queue.deserved, -1))

@@ -186,9 +186,42 @@ def total(parts: Iterable[Resources]) -> Resources:
     """The sum of all parts."""
     sums: dict[str, int] = {}
     for part in parts:
-        for name, amount in part.items():
+        for name, amount in part._amounts.items():
             sums[name] = sums.get(name, 0) + amount
     return Resources(sums)
+
+
+class Sum:
+    """Amounts added up, from which parts can be taken away again: a resource is in it as long as some part names it, were it with 0."""
+
+    __slots__ = ("_sums",)
+
+    def __init__(self, sums: Mapping[str, tuple[int, int]]) -> None:
+        self._sums = sums  # name -> (amount, number of parts that name it)
+
+    @classmethod
+    def of(cls, parts: Iterable[Resources]) -> Sum:
+        sums: dict[str, tuple[int, int]] = {}
+        for part in parts:
+            _count(sums, part, 1)
+        return cls(sums)
+
+    def plus(self, part: Resources, times: int = 1) -> Sum:
+        """With one part more, or with `times=-1` with one of its parts less."""
+        sums = dict(self._sums)
+        _count(sums, part, times)
+        return Sum(sums)
+
+    def resources(self) -> Resources:
+        return Resources({name: amount for name, (amount, _) in self._sums.items()})
+
+
+def _count(sums: dict[str, tuple[int, int]], part: Resources, times: int) -> None:
+    for name, amount in part._amounts.items():
+        before, parts = sums.get(name, (0, 0))
+        sums[name] = (before + times * amount, parts + times)
+        if not sums[name][1]:
+            del sums[name]
 
 
 NOTHING: Final = Resources()
