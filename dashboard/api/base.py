@@ -382,20 +382,33 @@ class EndpointSet(ViewSetMixin, Endpoint):
 
     def each(self, make: Callable[[Any], Response]) -> Response:
         """One object, or a list of them with a result for each."""
+        items = self.items_of_list()
+        return make(self.request.data) if items is None else self.results(self._tried(item, make) for item in items)
+
+    def items_of_list(self) -> Rows | None:
+        """What stands in the list that was sent, None where it is one object. Raises `Refusal` for too many."""
         body = self.request.data
         if not isinstance(body, list):
-            return make(body)
+            return None
         if len(body) > MOST_ITEMS:
             raise Refusal(f"There are {len(body)} objects in the list; {MOST_ITEMS} at once are the most.", kind="too-many")
-        return Response({"results": [self._item(index, item, make) for index, item in enumerate(body)]})
+        return body
 
-    def _item(self, index: int, item: Any, make: Callable[[Any], Response]) -> dict[str, Any]:
+    def _tried(self, item: Any, make: Callable[[Any], Response]) -> Response | Exception:
         try:
-            response = make(item)
+            return make(item)
         except Exception as error:
-            response = self.handle_exception(error)
+            return error
+
+    def results(self, made: Iterable[Response | Exception]) -> Response:
+        """The answer to a list: what each would have been answered alone."""
+        return Response({"results": [self._result(index, answer) for index, answer in enumerate(made)]})
+
+    def _result(self, index: int, answer: Response | Exception) -> dict[str, Any]:
+        if isinstance(answer, Exception):
+            response = self.handle_exception(answer)
             return {"index": index, "status": response.status_code, "object": None, "problem": response.data}
-        return {"index": index, "status": response.status_code, "object": response.data, "problem": None}
+        return {"index": index, "status": answer.status_code, "object": answer.data, "problem": None}
 
 
 def visible(query: QuerySet[Any], access: Access, column: str = "queue__name") -> QuerySet[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, ClassVar
 
@@ -31,7 +31,7 @@ from scheduler.models.stamps import stamp_of
 from scheduler.selectors.queue_objects import QueueCounts, queue_counts, queue_values, subtree_ids
 from scheduler.services.commands import CommandOutcome
 from scheduler.services.deletions import Farewell, close_then_delete, keep_queue
-from scheduler.services.queues import command_queue, create_queue, delete_queue, update_queue
+from scheduler.services.queues import Saved, command_queue, create_queue, create_queues, delete_queue, update_queue
 
 _STEPS = {"raw": QueueSample.RAW, "minute": QueueSample.MINUTE, "hour": QueueSample.HOUR}
 _MOST_SAMPLES = 5000
@@ -182,12 +182,30 @@ class Queues(EndpointSet):
         return self.answer(queue_object(row, queue_counts()), version=row["resource_version"])
 
     def create(self, request: Request) -> Response:
-        return self.each(self._create)
+        items = self.items_of_list()
+        return self._create(request.data) if items is None else self.results(self._create_all(items))
 
     def _create(self, manifest: Any) -> Response:
         with self.rehearsal():
             made = create_queue(manifest, by=self.actor)
             body, version = self._object(made.queue.name)
+        return self._made(made, body, version)
+
+    def _create_all(self, manifests: Rows) -> Iterator[Response | Exception]:
+        """Each as it is when all of them are done."""
+        with self.rehearsal():
+            results = create_queues(manifests, by=self.actor)
+            counts = queue_counts()
+            names = [result.queue.name for result in results if isinstance(result, Saved)]
+            rows = {row["name"]: row for row in queue_values(Queue.objects.filter(name__in=names))}
+        for result in results:
+            if isinstance(result, Saved):
+                row = rows[result.queue.name]
+                yield self._made(result, queue_object(row, counts), row["resource_version"])
+            else:
+                yield result
+
+    def _made(self, made: Saved, body: dict[str, Any], version: int) -> Response:
         return self.saved(body, made.notices, created=True, version=version, location=f"/api/v1/queues/{made.queue.name}/")
 
     def update(self, request: Request, name: str) -> Response:

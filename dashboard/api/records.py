@@ -32,7 +32,7 @@ from dashboard.exports import all_rows, as_csv, as_json_lines, streamed
 from scheduler.domain.access import Permission
 from scheduler.domain.jobs import JobAction
 from scheduler.models import AuditEntry, Command, Decision, Event, Eviction, Job, SchedulingSession
-from scheduler.services.orders import Ordered, give_order
+from scheduler.services.orders import Ordered, give_order, give_orders
 from scheduler.services.replays import NotKept, scenario_text
 
 
@@ -86,10 +86,13 @@ class Commands(Records):
         return [command_object(row) for row in rows]
 
     def create(self, request: Request) -> Response:
-        return self.each(self._create)
+        items = self.items_of_list()
+        if items is None:
+            return self._answered(give_order(request.data, by=self.actor, dry_run=self.dry_run))
+        ordered = give_orders(items, by=self.actor, dry_run=self.dry_run)
+        return self.results(result if isinstance(result, Exception) else self._answered(result) for result in ordered)
 
-    def _create(self, manifest: Any) -> Response:
-        ordered = give_order(manifest, by=self.actor, dry_run=self.dry_run)
+    def _answered(self, ordered: Ordered) -> Response:
         return self.answer(order_answer(ordered, self.dry_run))
 
 

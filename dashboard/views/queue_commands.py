@@ -18,7 +18,7 @@ from scheduler.domain.access import Permission
 from scheduler.domain.lifecycle import NotAllowed, QueueCommand, command_named
 from scheduler.models import PlannedDeletion, Queue
 from scheduler.selectors.queue_page import command_obstacles
-from scheduler.services.commands import CommandFailed, CommandOutcome, command_queue, plan_command
+from scheduler.services.commands import CommandOutcome, QueueOrder, command_queue, command_queues, plan_command
 
 Context = dict[str, Any]
 
@@ -150,7 +150,9 @@ def bulk(request: HttpRequest) -> HttpResponse:
     for name in names:
         access(request).require(Permission.OPERATE, name, f"{order.verb} it")
     reason = request.POST.get("reason", "")
-    results = [_one(request, name, order, reason, dry_run=request.method != "POST") for name in names]
+    orders = [QueueOrder(name, order, reason) for name in names]
+    outcomes = command_queues(orders, by=actor(request), dry_run=request.method != "POST")
+    results = [_result(name, outcome) for name, outcome in zip(names, outcomes, strict=True)]
     context = {
         "verb": order.verb,
         "title": PROGRESS[order.verb],
@@ -167,16 +169,12 @@ def bulk(request: HttpRequest) -> HttpResponse:
     return render(request, "queues/_bulk.html" if wants_fragment(request) else "queues/bulk.html", context)
 
 
-def _one(request: HttpRequest, name: str, order: QueueCommand, reason: str, *, dry_run: bool) -> Context:
+def _result(name: str, outcome: CommandOutcome | Exception) -> Context:
     result: Context = {"name": name, "changes": False, "users": [], "warnings": [], "queues": []}
-    try:
-        outcome = command_queue(name, order, by=actor(request), reason=reason, dry_run=dry_run)
-    except Queue.DoesNotExist:
+    if isinstance(outcome, Queue.DoesNotExist):
         return result | {"message": f"{name} is no longer there."}
-    except NotAllowed as refusal:
-        return result | {"message": refusal.message}
-    except CommandFailed as problem:
-        return result | {"message": str(problem)}
+    if isinstance(outcome, Exception):
+        return result | {"message": str(outcome)}
     return result | {
         "before": _before(outcome),
         "changes": outcome.changed,

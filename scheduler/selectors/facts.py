@@ -13,7 +13,7 @@ from scheduler.domain.resources import Resources, total
 from scheduler.models import Namespace, Node, Pod, PodGroup, Queue
 from scheduler.models.prepared import Prepared, slot
 from scheduler.models.workload import LIVE_PHASES
-from scheduler.selectors.trees import stored_queues, tree_of
+from scheduler.selectors.trees import StoredQueue, stored_queues, tree_of
 
 ALLOCATED_PHASES = ("Binding", "Bound", "Running")
 
@@ -60,7 +60,11 @@ def cluster_total() -> Resources | None:
 
 def admission_scene() -> tuple[QueueTree, Facts]:
     """The tree, and the facts that go with it, as they are now."""
-    queues = stored_queues()
+    return scene_of(stored_queues())
+
+
+def scene_of(queues: dict[str, StoredQueue]) -> tuple[QueueTree, Facts]:
+    """The same, of queues that have just been read."""
     facts = Facts(
         states={name: queue.standing.state for name, queue in queues.items()},
         live_podgroups=live_podgroups(),

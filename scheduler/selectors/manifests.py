@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler.admission.manifests import queue_manifest
-from scheduler.models import Job, Namespace, Node, Pod, PodGroup, PriorityClass, Queue
-from scheduler.selectors.facts import spec_of
+from scheduler.models import Job, Namespace, Node, Pod, PodGroup, PriorityClass
 
 SCHEDULING, BATCH, PRIORITY = "scheduling.volcano.sh/v1beta1", "batch.volcano.sh/v1alpha1", "scheduling.k8s.io/v1"
 
@@ -15,11 +13,6 @@ def _object(version: str, kind: str, row: Any, spec: dict[str, Any], namespaced:
     metadata = {"name": row.name, **({"namespace": row.namespace} if namespaced else {})}
     metadata |= {"labels": dict(row.labels), "annotations": dict(row.annotations)}
     return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}
-
-
-def stored_queue(queue: Queue) -> dict[str, Any]:
-    """Its parent must have been selected with it."""
-    return queue_manifest(spec_of(queue))
 
 
 def job_spec(job: Job) -> dict[str, Any]:

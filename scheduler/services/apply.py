@@ -10,7 +10,7 @@ from django.core.exceptions import ObjectDoesNotExist
 from django.db import transaction
 
 from scheduler.admission.defaults import Path, queue_defaults
-from scheduler.admission.manifests import name_of, place_of
+from scheduler.admission.manifests import name_of, place_of, queue_manifest
 from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.admission.workload_manifests import read_pod
 from scheduler.domain.access import Access, Forbidden, OutOfSight, Permission
@@ -22,10 +22,20 @@ from scheduler.selectors.facts import queue_tree
 from scheduler.services import access, catalog, job_changes, jobs, nodes, orders, podgroups, queues
 from scheduler.services.access import require_job_command
 from scheduler.services.actors import SYSTEM, Actor
-from scheduler.services.warnings import warnings_once
+from scheduler.services.locks import alone_with_pods, lock_tree
+from scheduler.services.tree_work import TreeWork
+from scheduler.services.warnings import warnings_wait
 
 MOST_OBJECTS: Final = 5000
 _NAMESPACED: Final = ("PodGroup", "Job", "Pod")
+_PRUNED: Final[dict[str, Any]] = {
+    "Queue": Queue,
+    "Job": Job,
+    "PodGroup": PodGroup,
+    "Node": Node,
+    "Namespace": Namespace,
+    "PriorityClass": PriorityClass,
+}
 _ORDER: Final = ("Namespace", "PriorityClass", "Node", "Queue", "PodGroup", "Job", "Pod", "Command")
 
 
@@ -72,11 +82,13 @@ def apply_documents(
     """
     items = _items(documents)
     with transaction.atomic():
-        with warnings_once():
-            _settle(items, by)
+        run = _Run(by, with_pods=_moves_pods(items, prune))
+        with warnings_wait() as asked:
+            _settle(items, run)
             _raise_if_any(items)
             done = [item.done for item in items if item.done is not None]
-            done += _prune(items, prune, by, shown) if prune else []
+            done += _prune(items, prune, run, shown) if prune else []
+        run.finish(warns=bool(asked))
         transaction.set_rollback(dry_run)
     return done
 
@@ -85,10 +97,46 @@ def check_documents(documents: Iterable[object], *, by: Actor = SYSTEM) -> list[
     """The same without writing: each object with what stands against it, the others of the set taken as there."""
     items = _items(documents)
     with transaction.atomic():
-        with warnings_once():
-            _settle(items, by)
+        with warnings_wait():
+            _settle(items, _Run(by, with_pods=_moves_pods(items)))
         transaction.set_rollback(True)
     return items
+
+
+def _moves_pods(items: list[Item], prune: str = "") -> bool:
+    """Whether the tree and the pods may both be needed: they are taken in this order, whatever the order of the documents."""
+    kinds = {item.kind for item in items}
+    return bool(prune) or (kinds != {"Queue"} and bool(kinds & {"Queue", "Node", "Command"}))
+
+
+class _Run:
+    """One file on its way in: who brings it, and the work at the tree, as long as only queues are looked at."""
+
+    def __init__(self, by: Actor, *, with_pods: bool) -> None:
+        self.by = by
+        self._with_pods = with_pods
+        self._work: TreeWork | None = None
+        if with_pods:
+            lock_tree()
+            alone_with_pods()
+
+    @property
+    def work(self) -> TreeWork:
+        if self._work is None:
+            self._work = TreeWork(with_pods=self._with_pods)
+            self._work.expect_many()
+        return self._work
+
+    def put_down(self) -> None:
+        """What was done to queues is written: others are about to read it, or to change what was read."""
+        if self._work is not None:
+            self._work.settle()
+            self._work = None
+
+    def finish(self, *, warns: bool) -> None:
+        if warns:
+            self.work.warns = True
+        self.put_down()
 
 
 def _items(documents: Iterable[object]) -> list[Item]:
@@ -132,24 +180,23 @@ def _kind_of(manifest: object) -> str:
     return kind if isinstance(kind, str) else ""
 
 
-def _settle(items: list[Item], by: Actor) -> None:
+def _settle(items: list[Item], run: _Run) -> None:
     """Again and again while something succeeds: a child may stand before its parent, a quota may need another to change first."""
     waiting = items
     while waiting:
         for item in waiting:
-            _attempt(item, by)
+            _attempt(item, run)
         failed = [item for item in waiting if item.done is None]
         if len(failed) == len(waiting):
             return
         waiting = failed
 
 
-def _attempt(item: Item, by: Actor) -> None:
+def _attempt(item: Item, run: _Run) -> None:
     item.violations, item.by_state, item.forbidden = (), False, None
     try:
-        with transaction.atomic():
-            item.done = _apply_one(item, by)
-            item.notices = item.done.notices
+        item.done = _apply_one(item, run)
+        item.notices = item.done.notices
     except Rejected as refusal:
         item.violations, item.notices, item.by_state = refusal.violations, refusal.notices, refusal.by_state
     except NotAllowed as refusal:
@@ -164,17 +211,20 @@ def _attempt(item: Item, by: Actor) -> None:
         item.violations = (Violation("queue_not_found", item.name, "metadata.name", f"There is no {item.kind} {item.name}.", ""),)
 
 
-def _apply_one(item: Item, by: Actor) -> Applied:
+def _apply_one(item: Item, run: _Run) -> Applied:
     if not isinstance(item.manifest, Mapping):
         raise Rejected([Violation("invalid_value", "", "", "An object with apiVersion, kind and metadata was expected.", "")])
-    handler = _HANDLERS.get(item.kind)
-    if handler is None:
+    if item.kind not in _ORDER:
         message = f"kind is “{item.kind[:40]}”; these are known: {', '.join(_ORDER)}." if item.kind else "kind must be given."
         raise Rejected([Violation("invalid_kind", "", "kind", message, f"write one of {', '.join(_ORDER)}")])
     if item.contradicts is not None:
         message = f"{item.kind} {item.name} stands in this file twice, and document {item.contradicts} says something else of it."
         raise Rejected([Violation("named_twice", "", "metadata.name", message, "leave one of them out")])
-    return handler(item, by)
+    if item.kind in _IN_THE_TREE and not (item.kind == "Command" and orders.is_for_job(item.manifest)):
+        return _IN_THE_TREE[item.kind](item, run)  # decided in memory: what is refused leaves nothing behind
+    run.put_down()
+    with transaction.atomic():
+        return _HANDLERS[item.kind](item, run.by)
 
 
 def _raise_if_any(items: list[Item]) -> None:
@@ -233,21 +283,16 @@ def _created(item: Item, name: str, after: Any, notices: tuple[Notice, ...], mes
     return Applied(item.index, item.kind, name, "created", message or f"{name} is created.", tuple(_difference({}, after)), notices)
 
 
-def _queue(item: Item, by: Actor) -> Applied:
-    name = name_of(item.manifest)
-    row = Queue.objects.select_related("parent").filter(name=name).first()
-    if row is None:
-        made = queues.create_queue(item.manifest, by=by, imported=True)
-        row = Queue.objects.select_related("parent").get(pk=made.queue.pk)
-        return _created(item, name, manifests.stored_queue(row), made.notices, made.message)
-    before = manifests.stored_queue(row)
-    stored = {
-        **before,
-        "spec": {key: value for key, value in before["spec"].items() if key != "state"},
-    }  # a state left out is not asked for
-    saved = queues.update_queue(name, _over(stored, item.manifest, queue_defaults(item.manifest)), by=by)
-    row = Queue.objects.select_related("parent").get(name=name)
-    return _updated(item, name, before, manifests.stored_queue(row), saved.notices, saved.message)
+def _queue(item: Item, run: _Run) -> Applied:
+    name, work = name_of(item.manifest), run.work
+    if name not in work.tree:
+        made = queues.create_in(work, item.manifest, run.by, imported=True)
+        return _created(item, name, queue_manifest(work.tree[name]), made.notices, made.message)
+    before = queue_manifest(work.tree[name])
+    spec: Any = before["spec"]
+    stored = {**before, "spec": {key: value for key, value in spec.items() if key != "state"}}  # a state left out is not asked for
+    saved = queues.update_in(work, name, _over(stored, item.manifest, queue_defaults(item.manifest)), run.by)
+    return _updated(item, name, before, queue_manifest(work.tree[name]), saved.notices, saved.message)
 
 
 def _job(item: Item, by: Actor) -> Applied:
@@ -312,41 +357,57 @@ def _catalog(kind: catalog.Kind) -> Callable[[Item, Actor], Applied]:
     return handle
 
 
-def _command(item: Item, by: Actor) -> Applied:
-    ordered = orders.give_order(item.manifest, by=by)
+def _job_command(item: Item, by: Actor) -> Applied:
+    return _executed(item, orders.give_order(item.manifest, by=by))
+
+
+def _queue_command(item: Item, run: _Run) -> Applied:
+    return _executed(item, orders.give_order_in(run.work, item.manifest, run.by))
+
+
+def _executed(item: Item, ordered: orders.Ordered) -> Applied:
     operation = "executed" if ordered.changed else "unchanged"
     return Applied(
         item.index, item.kind, f"{ordered.order.action} {ordered.order.name}", operation, ordered.message, notices=ordered.notices
     )
 
 
+_IN_THE_TREE: Final[dict[str, Callable[[Item, _Run], Applied]]] = {"Queue": _queue, "Command": _queue_command}
 _HANDLERS: Final[dict[str, Callable[[Item, Actor], Applied]]] = {
-    "Queue": _queue,
     "Job": _job,
     "PodGroup": _podgroup,
     "Pod": _pod,
     "Node": _node,
     "Namespace": _catalog(catalog.NAMESPACES),
     "PriorityClass": _catalog(catalog.PRIORITY_CLASSES),
-    "Command": _command,
+    "Command": _job_command,
 }
 
 
 # Pruning
 
 
-def _prune(items: list[Item], label: str, by: Actor, shown: Iterable[str] | None) -> list[Applied]:
+def _prune(items: list[Item], label: str, run: _Run, shown: Iterable[str] | None) -> list[Applied]:
     """Objects of the file's kinds that wear the label and that the file does not name; queues leaf-first."""
-    doomed = _unnamed(items, label, by)
+    run.put_down()
+    doomed = _unnamed(items, label, run.by)
     if shown is not None and set(shown) != {_told(kind, row) for kind, row in doomed}:
         message = f"What wears {label} has changed since it was shown: {len(doomed)} objects would be deleted now."
         raise Rejected([Violation("tree_changed", "", "prune", message, "look again, and decide anew")], by_state=True)
     for kind, row in doomed:
-        _PRUNERS[kind][1](row, by)
+        _delete(kind, row, run)
     return [
         Applied(-1, kind, _told(kind, row).partition("/")[2], "deleted", f"{row} wore {label} and is not in the file; it was deleted.")
         for kind, row in doomed
     ]
+
+
+def _delete(kind: str, row: Any, run: _Run) -> None:
+    if kind == "Queue":
+        queues.delete_in(run.work, row.name, run.by)
+    else:
+        run.put_down()
+        _PRUNERS[kind](row, run.by)
 
 
 def _unnamed(items: list[Item], label: str, by: Actor) -> list[tuple[str, Any]]:
@@ -357,8 +418,8 @@ def _unnamed(items: list[Item], label: str, by: Actor) -> list[tuple[str, Any]]:
     seen = access.access_for(by)
     return [
         (kind, row)
-        for kind in sorted({item.kind for item in items} & _PRUNERS.keys(), key=_ORDER.index, reverse=True)
-        for row in _wearing(_PRUNERS[kind][0], key, value)
+        for kind in sorted({item.kind for item in items} & _PRUNED.keys(), key=_ORDER.index, reverse=True)
+        for row in _wearing(_PRUNED[kind], key, value)
         if (kind, getattr(row, "namespace", ""), row.name) not in named and _is_in_sight(row, seen)
     ]
 
@@ -386,11 +447,10 @@ def _wearing(model: Any, key: str, value: str) -> list[Any]:
     return sorted(rows, key=lambda row: tree.depth(row.name), reverse=True)
 
 
-_PRUNERS: Final[dict[str, tuple[Any, Callable[[Any, Actor], object]]]] = {
-    "Queue": (Queue, lambda row, by: queues.delete_queue(row.name, by=by)),
-    "Job": (Job, lambda row, by: job_changes.delete_job(row.namespace, row.name, by=by)),
-    "PodGroup": (PodGroup, lambda row, by: podgroups.delete_podgroup(row.namespace, row.name, by=by)),
-    "Node": (Node, lambda row, by: nodes.delete_node(row.name, by=by)),
-    "Namespace": (Namespace, lambda row, by: catalog.delete_entry(catalog.NAMESPACES, row.name, by=by)),
-    "PriorityClass": (PriorityClass, lambda row, by: catalog.delete_entry(catalog.PRIORITY_CLASSES, row.name, by=by)),
+_PRUNERS: Final[dict[str, Callable[[Any, Actor], object]]] = {
+    "Job": lambda row, by: job_changes.delete_job(row.namespace, row.name, by=by),
+    "PodGroup": lambda row, by: podgroups.delete_podgroup(row.namespace, row.name, by=by),
+    "Node": lambda row, by: nodes.delete_node(row.name, by=by),
+    "Namespace": lambda row, by: catalog.delete_entry(catalog.NAMESPACES, row.name, by=by),
+    "PriorityClass": lambda row, by: catalog.delete_entry(catalog.PRIORITY_CLASSES, row.name, by=by),
 }

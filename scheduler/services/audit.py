@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from scheduler.models import AuditEntry
@@ -11,7 +12,14 @@ from scheduler.services.actors import Actor
 _NEW_ENTRY = PreparedInsert(AuditEntry)
 
 
-def record(
+def record(by: Actor, action: str, kind: str, name: str, **more: Any) -> AuditEntry:
+    """Write down one thing that was done; `more` as `entry` has it."""
+    written = entry(by, action, kind, name, **more)
+    write([written])
+    return written
+
+
+def entry(
     by: Actor,
     action: str,
     kind: str,
@@ -24,8 +32,8 @@ def record(
     reason: str = "",
     message: str = "",
 ) -> AuditEntry:
-    """`before` and `after` are what the object looked like, as JSON; None where it was not there."""
-    entry = AuditEntry(
+    """A row for `write`. `before` and `after` are what the object looked like, as JSON; None where it was not there."""
+    return AuditEntry(
         actor=by.name[:150],
         door=by.door.value,
         address=by.address[:64],
@@ -40,5 +48,8 @@ def record(
         reason=reason[:1024],
         message=message,
     )
-    _NEW_ENTRY.insert([entry])
-    return entry
+
+
+def write(entries: Sequence[AuditEntry]) -> None:
+    """In the order in which things were done."""
+    _NEW_ENTRY.insert(entries)

@@ -7,11 +7,11 @@ open. A process that dies between the two leaves an open row; the next order, or
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F
 from django.utils import timezone
 
 from scheduler import notify
@@ -21,14 +21,16 @@ from scheduler.domain.lifecycle import NotAllowed, QueueCommand
 from scheduler.domain.plans import Plan, plan
 from scheduler.models import Command, Queue
 from scheduler.selectors.loads import queue_loads
-from scheduler.services import access, audit
+from scheduler.services import access
 from scheduler.services.actors import SYSTEM, Actor, Door
-from scheduler.services.events import EventNote, record_events
+from scheduler.services.events import EventNote
 from scheduler.services.locks import lock_tree
-from scheduler.services.scheduling import want_session
-from scheduler.services.states import alone_with_states, read_tree, refresh_states
+from scheduler.services.states import read_tree
+from scheduler.services.tree_work import TreeWork
 
 logger = logging.getLogger(__name__)
+
+_Result = tuple[str, str, dict[str, Any]]  # of an order: its result, the message, the effect
 
 
 class CommandFailed(Exception):
@@ -66,7 +68,7 @@ def command_queue(
     Raises `Queue.DoesNotExist`, `Rejected` where the uid is another queue's, and `NotAllowed` where the states do not permit it; a
     refusal stays on record. An order that changes nothing is an answer, not an error.
     """
-    _found(name, target_uid)
+    _check_uid(name, str(_found(name).uid), target_uid)
     access.require(by, Permission.OPERATE, name, f"{command.verb} it")
     if dry_run:
         return plan_command(name, command)
@@ -78,28 +80,100 @@ def write_down(name: str, command: QueueCommand, *, by: Actor, reason: str = "",
     """The order as an open row. The tree is locked meanwhile, so that the rows of a queue are numbered in the order of their commits."""
     with transaction.atomic():
         lock_tree()
-        queue = _found(name, target_uid)
-        return Command.objects.create(
-            action=command.value,
-            target_kind="Queue",
-            target_name=name,
-            target_uid=str(queue.uid),
-            actor=by.name,
-            door=by.door.value,
-            reason=reason[:1024],
-            request_id=by.request_id[:64],
-            address=by.address[:64],
-        )
+        uid = str(_found(name).uid)
+        _check_uid(name, uid, target_uid)
+        row = _order(name, uid, command, by, reason)
+        row.save()
+        return row
 
 
-def _found(name: str, target_uid: str) -> Queue:
-    queue = Queue.objects.only("id", "uid").get(name=name)
-    if target_uid and target_uid != str(queue.uid):
-        message = (
-            f"The uid {target_uid[:64]} is not that of the queue {name}, which has {queue.uid}: it may have been deleted and made anew."
-        )
+def _order(name: str, uid: str, command: QueueCommand, by: Actor, reason: str) -> Command:
+    return Command(
+        action=command.value,
+        target_kind="Queue",
+        target_name=name,
+        target_uid=uid,
+        actor=by.name,
+        door=by.door.value,
+        reason=reason[:1024],
+        request_id=by.request_id[:64],
+        address=by.address[:64],
+    )
+
+
+def _found(name: str) -> Queue:
+    return Queue.objects.only("id", "uid").get(name=name)
+
+
+def _check_uid(name: str, uid: str, target_uid: str) -> None:
+    if target_uid and target_uid != uid:
+        message = f"The uid {target_uid[:64]} is not that of the queue {name}, which has {uid}: it may have been deleted and made anew."
         raise Rejected([Violation("uid_mismatch", name, "target.uid", message, "leave the uid out, or read the queue again")])
-    return queue
+
+
+@dataclass(frozen=True, slots=True)
+class QueueOrder:
+    """One of many orders that are given at once."""
+
+    name: str
+    command: QueueCommand
+    reason: str = ""
+    target_uid: str = ""
+
+
+def command_queues(orders: Sequence[QueueOrder], *, by: Actor = SYSTEM, dry_run: bool = False) -> list[CommandOutcome | Exception]:
+    """Many at once, in their order: what came of each, or what `command_queue` would have raised. All are on record, or none.
+
+    In a dry run each is answered as if it were the only one.
+    """
+    with transaction.atomic():
+        work = TreeWork(only_life=True)
+        work.expect_many()
+        _carry_out_open()
+        results = [_given(work, order, by, dry_run) for order in orders]
+        if not dry_run:
+            work.settle()
+    return results
+
+
+def _given(work: TreeWork, order: QueueOrder, by: Actor, dry_run: bool) -> CommandOutcome | Exception:
+    try:
+        _check_order(work, order, by)
+        if dry_run:
+            return _outcome(_planned_in(work, order.name, order.command))
+        row = order_in(work, order.name, order.command, by=by, reason=order.reason)
+        if row.result == Command.REFUSED:
+            work.keep_order(row)
+            work.note(_refusal_note(row))
+        return _answer(row)
+    except (Queue.DoesNotExist, Rejected, NotAllowed, access.Forbidden, access.OutOfSight, CommandFailed) as refusal:
+        return refusal
+
+
+def give_in(work: TreeWork, order: QueueOrder, by: Actor) -> CommandOutcome:
+    """An order as part of some work at the tree. Raises what `command_queue` raises, and is on record only where it is not refused."""
+    _check_order(work, order, work.seen_by(by))
+    return _answer(order_in(work, order.name, order.command, by=by, reason=order.reason))
+
+
+def _check_order(work: TreeWork, order: QueueOrder, by: Actor) -> None:
+    if order.name not in work.tree:
+        raise Queue.DoesNotExist(f"There is no queue {order.name}.")
+    _check_uid(order.name, work.uid_of(order.name), order.target_uid)
+    access.require(by, Permission.OPERATE, order.name, f"{order.command.verb} it")
+
+
+def order_in(work: TreeWork, name: str, command: QueueCommand, *, by: Actor, reason: str = "") -> Command:
+    """The order's row with its result, to be written, unless it is refused, when the work is settled."""
+    row = _order(name, work.uid_of(name), command, by, reason)
+    row.executed_at = timezone.now()
+    try:  # nothing is done before all of it is planned, so that there is nothing to undo
+        row.result, row.message, row.effect = _attempt(row, work)
+    except Exception as problem:
+        row.result, row.message, row.effect = _failure(row, problem)
+    if row.result != Command.REFUSED:
+        work.keep_order(row)
+    return row
 
 
 def execute(row: Command) -> Command:
@@ -134,41 +208,48 @@ def _carry_out(row: Command) -> None:
     """One order with its result, in a savepoint: what fails leaves nothing behind but the row that says so."""
     try:
         with transaction.atomic():
-            result, message, effect = _attempt(row)
+            work = TreeWork(only_life=True)  # what is planned is what will be written
+            row.result, row.message, row.effect = _attempt(row, work)
+            if row.result == Command.REFUSED:
+                work.note(_refusal_note(row))
+            work.settle()
     except Exception as problem:
-        logger.exception("command %s (%s) failed", row.pk, row)
-        result, effect = Command.FAILED, {}
-        message = f"{row.target_name} could not be changed: an unexpected error ({type(problem).__name__}) was written to the log."
+        row.result, row.message, row.effect = _failure(row, problem)
     Command.objects.filter(pk=row.pk, result=Command.PENDING).update(
-        result=result, message=message, effect=effect, executed_at=timezone.now()
+        result=row.result, message=row.message, effect=row.effect, executed_at=timezone.now()
     )
     notify.queues_changed([row.target_name])
 
 
-def _attempt(row: Command) -> tuple[str, str, dict[str, Any]]:
-    alone_with_states()  # what is planned is what will be written
+def _failure(row: Command, problem: Exception) -> _Result:
+    logger.error("command %s (%s) failed", row.pk or row.uid, row, exc_info=problem)
+    message = f"{row.target_name} could not be changed: an unexpected error ({type(problem).__name__}) was written to the log."
+    return Command.FAILED, message, {}
+
+
+def _attempt(row: Command, work: TreeWork) -> _Result:
     try:
-        _same_queue(row)
-        planned = _planned(row.target_name, QueueCommand(row.action))
+        _same_queue(row, work)
+        planned = _planned_in(work, row.target_name, QueueCommand(row.action))
     except NotAllowed as refusal:
-        note = EventNote("Queue", row.target_name, row.action, refusal.message, queue=row.target_name, warning=True)
-        record_events([note], timezone.now())
         return Command.REFUSED, refusal.message, {"ruleId": refusal.rule_id, "first": refusal.first, "fix": refusal.fix}
     if planned.wish is None:
         return Command.NO_OP, planned.message, _effect(planned)
-    carry_out_plan(planned, row.actor)
-    _audit(row, planned)
+    work.carry_out(planned, row.actor)
+    _audit(row, planned, work)
     return Command.DONE, planned.message, _effect(planned)
 
 
-def _audit(row: Command, planned: Plan) -> None:
+def _refusal_note(row: Command) -> EventNote:
+    return EventNote("Queue", row.target_name, row.action, row.message, queue=row.target_name, warning=True)
+
+
+def _audit(row: Command, planned: Plan, work: TreeWork) -> None:
     turned = planned.state_changes
-    audit.record(
+    work.record(
         Actor(row.actor, Door(row.door), address=row.address, request_id=row.request_id),
         row.action,
-        "Queue",
         row.target_name,
-        queue=row.target_name,
         before={change.name: change.before.state.value for change in turned},
         after={change.name: change.after.state.value for change in turned},
         reason=row.reason,
@@ -176,8 +257,8 @@ def _audit(row: Command, planned: Plan) -> None:
     )
 
 
-def _same_queue(row: Command) -> None:
-    if not Queue.objects.filter(name=row.target_name, uid=row.target_uid).exists():
+def _same_queue(row: Command, work: TreeWork) -> None:
+    if row.target_name not in work.tree or work.uid_of(row.target_name) != row.target_uid:
         message = f"The queue {row.target_name} that this was meant for is no longer there."
         raise NotAllowed(message, rule_id="queue_not_found", queue=row.target_name)
 
@@ -188,22 +269,8 @@ def _planned(name: str, command: QueueCommand) -> Plan:
     return plan(stored.tree, name, command, loads=queue_loads(affected), unknown=stored.unknown)
 
 
-def carry_out_plan(planned: Plan, actor: str) -> None:
-    """Write the new wish, and every state that follows from it."""
-    if planned.wish is None:
-        return
-    Queue.objects.filter(name=planned.queue).update(
-        wish=planned.wish.value,
-        is_unknown=False,
-        resource_version=F("resource_version") + 1,
-        updated_at=timezone.now(),
-        updated_by=actor[:150],
-    )
-    changed = refresh_states(planned.command.value, {planned.queue: planned.message})
-    if planned.queue not in changed:  # only whose wish it is has changed: worth telling all the same
-        note = EventNote("Queue", planned.queue, planned.command.value, planned.message, queue=planned.queue)
-        record_events([note], timezone.now())
-    transaction.on_commit(want_session)
+def _planned_in(work: TreeWork, name: str, command: QueueCommand) -> Plan:
+    return plan(work.tree, name, command, loads=work.loads(name), unknown=work.unknown)
 
 
 def _effect(planned: Plan) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from scheduler.services import access, audit
 from scheduler.services.actors import Actor, Door
 from scheduler.services.commands import CommandOutcome, command_queue
 from scheduler.services.events import EventNote, record_events
-from scheduler.services.locks import lock_tree
+from scheduler.services.locks import alone_with_pods, lock_tree
 from scheduler.services.queues import StaleVersion, delete_queue, refuse_unless_shown
 
 # What passes by itself once a queue is closed; anything else stands against deleting it for good.
@@ -58,7 +58,7 @@ def close_then_delete(
     Raises `Queue.DoesNotExist`, `StaleVersion`, `NotAllowed`, and `Rejected` with what draining does not cure.
     """
     with transaction.atomic():
-        lock_tree()
+        _lock_what_may_go()
         doomed = _doomed(name, by, expected_version)
         refuse_unless_shown(name, doomed, shown)
         closing = command_queue(name, QueueCommand.CLOSE, by=by, reason=reason)
@@ -72,6 +72,12 @@ def close_then_delete(
         is_gone = not Queue.objects.filter(name=name).exists()
         transaction.set_rollback(dry_run)
     return Farewell(tuple(doomed), closing, is_gone, _message(doomed, is_gone=is_gone))
+
+
+def _lock_what_may_go() -> None:
+    """The pods before the states, which closing the queue takes: a session has them in this order too."""
+    lock_tree()
+    alone_with_pods()
 
 
 def _doomed(name: str, by: Actor, expected_version: int | None = None) -> list[str]:
@@ -130,7 +136,7 @@ def carry_out_deletions() -> int:
 
 def _carry_out(queue: int) -> bool:
     with transaction.atomic():
-        lock_tree()
+        _lock_what_may_go()
         planned = PlannedDeletion.objects.select_related("queue", "user").filter(queue=queue).first()
         return planned is not None and _delete(planned)
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import groupby
 
 from scheduler.admission.cluster_manifests import CommandManifest, read_command
 from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.domain.access import Permission
-from scheduler.domain.jobs import ACTION_NAMES, COMMANDS, JobAction
+from scheduler.domain.jobs import ACTION_NAMES, COMMANDS, JobAction, NotPossible
 from scheduler.domain.lifecycle import QueueCommand, command_named
 from scheduler.models import Job, Queue
 from scheduler.services import access
 from scheduler.services.actors import SYSTEM, Actor
-from scheduler.services.commands import CommandOutcome, command_queue
+from scheduler.services.commands import CommandOutcome, QueueOrder, command_queue, command_queues, give_in
 from scheduler.services.jobs import JobCommandResult, command_job
 from scheduler.services.merging import readable
+from scheduler.services.tree_work import TreeWork
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,21 +42,96 @@ class Ordered:
 
 def give_order(manifest: object, *, by: Actor = SYSTEM, dry_run: bool = False) -> Ordered:
     """Raises `Rejected` for an unknown action or target and for a uid that is not the target's, and what the command itself raises."""
+    read = _read(manifest)
+    if read.order.kind == "Job":
+        return read.to_job(_order_job(read.order, by, dry_run))
+    order = _queue_order(read.order)
+    try:
+        return read.to_queue(
+            command_queue(order.name, order.command, by=by, reason=order.reason, target_uid=order.target_uid, dry_run=dry_run)
+        )
+    except (Queue.DoesNotExist, access.OutOfSight):
+        raise Rejected([_no_target("queue", read.order.name)]) from None
+
+
+def give_order_in(work: TreeWork, manifest: object, by: Actor) -> Ordered:
+    """An order to a queue as part of some work at the tree."""
+    read = _read(manifest)
+    try:
+        return read.to_queue(give_in(work, _queue_order(read.order), by))
+    except (Queue.DoesNotExist, access.OutOfSight):
+        raise Rejected([_no_target("queue", read.order.name)]) from None
+
+
+def is_for_job(manifest: object) -> bool:
+    """As far as can be made out in whatever came."""
+    order = read_command(manifest).value
+    return order is not None and order.kind == "Job"
+
+
+def give_orders(manifests: Iterable[object], *, by: Actor = SYSTEM, dry_run: bool = False) -> list[Ordered | Exception]:
+    """Many at once, in their order: what came of each, or what `give_order` would have raised. Those to queues share a look at the tree."""
+    results: list[Ordered | Exception] = []
+    for for_jobs, some in groupby(manifests, is_for_job):
+        give = _to_jobs if for_jobs else _to_queues
+        results += give(list(some), by, dry_run)
+    return results
+
+
+def _to_jobs(manifests: list[object], by: Actor, dry_run: bool) -> list[Ordered | Exception]:
+    return [_alone(manifest, by, dry_run) for manifest in manifests]
+
+
+def _alone(manifest: object, by: Actor, dry_run: bool) -> Ordered | Exception:
+    try:
+        return give_order(manifest, by=by, dry_run=dry_run)
+    except (Rejected, NotPossible, access.Forbidden) as refusal:
+        return refusal
+
+
+def _to_queues(manifests: list[object], by: Actor, dry_run: bool) -> list[Ordered | Exception]:
+    read = [_queue_order_or_refusal(manifest) for manifest in manifests]
+    orders = [pair[1] for pair in read if not isinstance(pair, Rejected)]
+    outcomes = iter(command_queues(orders, by=by, dry_run=dry_run) if orders else ())
+    return [pair if isinstance(pair, Rejected) else _ordered(pair[0], next(outcomes)) for pair in read]
+
+
+def _queue_order_or_refusal(manifest: object) -> tuple[_Read, QueueOrder] | Rejected:
+    try:
+        read = _read(manifest)
+        return read, _queue_order(read.order)
+    except Rejected as refusal:
+        return refusal
+
+
+def _ordered(read: _Read, outcome: CommandOutcome | Exception) -> Ordered | Exception:
+    if isinstance(outcome, (Queue.DoesNotExist, access.OutOfSight)):
+        return Rejected([_no_target("queue", read.order.name)])
+    return outcome if isinstance(outcome, Exception) else read.to_queue(outcome)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    order: CommandManifest
+    notices: tuple[Notice, ...]
+
+    def to_queue(self, outcome: CommandOutcome) -> Ordered:
+        return Ordered(self.order, queue=outcome, notices=self.notices)
+
+    def to_job(self, result: JobCommandResult) -> Ordered:
+        return Ordered(self.order, job=result, notices=self.notices)
+
+
+def _read(manifest: object) -> _Read:
     reading = read_command(manifest)
-    order = readable(reading)
-    if order.kind == "Job":
-        return Ordered(order, job=_order_job(order, by, dry_run), notices=reading.notices)
-    return Ordered(order, queue=_order_queue(order, by, dry_run), notices=reading.notices)
+    return _Read(readable(reading), reading.notices)
 
 
-def _order_queue(order: CommandManifest, by: Actor, dry_run: bool) -> CommandOutcome:
+def _queue_order(order: CommandManifest) -> QueueOrder:
     command = command_named(order.action)
     if command is None:
         raise Rejected([_unknown_action(order, [known.value for known in QueueCommand])])
-    try:
-        return command_queue(order.name, command, by=by, reason=order.reason, target_uid=order.uid, dry_run=dry_run)
-    except (Queue.DoesNotExist, access.OutOfSight):
-        raise Rejected([_no_target("queue", order.name)]) from None
+    return QueueOrder(order.name, command, order.reason, order.uid)
 
 
 def _order_job(order: CommandManifest, by: Actor, dry_run: bool) -> JobCommandResult:

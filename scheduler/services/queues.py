@@ -7,44 +7,37 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F
-from django.utils import timezone
 
-from scheduler import notify
 from scheduler.admission.facts import Facts
 from scheduler.admission.manifests import QueueReading, Reading, queue_manifest, read_queue, state_of
 from scheduler.admission.queues import STATE_RULES, check_delete, deletion_order, verdict_on
 from scheduler.admission.violations import Notice, Rejected, Verdict, Violation
-from scheduler.domain.lifecycle import command_for
+from scheduler.domain.lifecycle import command_for, standing_of
 from scheduler.domain.plans import listed
 from scheduler.domain.queues import ROOT, QueueSpec, QueueState, QueueTree
 from scheduler.domain.resources import Resources
 from scheduler.models import Command, Job, PodGroup, Queue
 from scheduler.models.workload import FINISHED_JOB_PHASES
-from scheduler.selectors.facts import admission_scene, spec_of
-from scheduler.services import access, audit
+from scheduler.selectors.facts import spec_of
+from scheduler.services import access
 from scheduler.services.actors import SYSTEM, Actor
-from scheduler.services.commands import CommandOutcome, command_queue, execute, plan_command, write_down
-from scheduler.services.events import EventNote, record_events
-from scheduler.services.locks import alone_with_pods, lock_tree
-from scheduler.services.scheduling import want_session
-from scheduler.services.states import refresh_states
-from scheduler.services.warnings import refresh_warnings
+from scheduler.services.commands import CommandOutcome, command_queue, order_in, plan_command
+from scheduler.services.events import EventNote
+from scheduler.services.tree_work import PLAIN_FIELDS, TreeWork
 
 __all__ = [
+    "Changed",
     "CommandOutcome",
     "Deleted",
     "Saved",
     "StaleVersion",
     "command_queue",
     "create_queue",
+    "create_queues",
     "delete_queue",
     "plan_command",
     "update_queue",
 ]
-
-# The column of each field of a specification that is stored as it is.
-_PLAIN_FIELDS = ("weight", "capability", "deserved", "guarantee", "reclaimable", "priority", "type", "labels", "annotations")
 
 
 class StaleVersion(Exception):
@@ -72,6 +65,16 @@ class Saved:
 
 
 @dataclass(frozen=True, slots=True)
+class Changed:
+    """What a change came to, as far as it is known before it is written."""
+
+    notices: tuple[Notice, ...]
+    changed: bool
+    message: str
+    command: Command | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Deleted:
     """What went: the queues, children first, and how much finished work with them."""
 
@@ -84,17 +87,43 @@ class Deleted:
 def create_queue(manifest: object, *, by: Actor = SYSTEM, dry_run: bool = False, imported: bool = False) -> Saved:
     """Make a queue from a manifest, with the defaults filled in. Raises `Rejected` with every violation, and writes nothing then."""
     with transaction.atomic():
-        lock_tree()
-        tree, facts = admission_scene()
-        reading = read_queue(manifest, imported=imported)
-        access.require_to_create_queue(by, reading.value.spec.parent if reading.value else ROOT)
-        proposed, notices = _admitted(reading, tree, facts, None)
-        queue = _insert(proposed, by)
-        audit.record(by, "CreateQueue", "Queue", queue.name, queue=queue.name, after=queue_manifest(proposed.spec))
-        _settle(queue, f"{queue.name} was created below {proposed.spec.parent}.", "CreateQueue", by)
-        queue.refresh_from_db()
+        work = TreeWork()
+        made = create_in(work, manifest, by, imported=imported)
+        work.settle()
+        made.queue.refresh_from_db()
         transaction.set_rollback(dry_run)
-    return Saved(queue, notices, message=f"{queue.name} was created below {proposed.spec.parent} and is {queue.state}.")
+    return made
+
+
+def create_queues(manifests: Iterable[object], *, by: Actor = SYSTEM, dry_run: bool = False) -> list[Saved | Exception]:
+    """Many at once, each by itself: made, or why it was not. One that is made counts for those behind it."""
+    with transaction.atomic():
+        work = TreeWork()
+        results = [_made_or_refused(work, manifest, by) for manifest in manifests]
+        work.settle()
+        transaction.set_rollback(dry_run)
+    return results
+
+
+def _made_or_refused(work: TreeWork, manifest: object, by: Actor) -> Saved | Exception:
+    try:
+        return create_in(work, manifest, by)
+    except (Rejected, access.Forbidden, access.OutOfSight) as refusal:
+        return refusal
+
+
+def create_in(work: TreeWork, manifest: object, by: Actor, *, imported: bool = False) -> Saved:
+    """The same as part of some work at the tree: its row is there when that is settled."""
+    reading = read_queue(manifest, imported=imported)
+    access.require_to_create_queue(work.seen_by(by), reading.value.spec.parent if reading.value else ROOT)
+    proposed, notices = _admitted(reading, work.tree, work.facts, None)
+    spec = proposed.spec
+    queue = work.add(proposed, by)
+    work.record(by, "CreateQueue", spec.name, after=queue_manifest(spec))
+    made = f"{spec.name} was created below {spec.parent}"
+    work.note(EventNote("Queue", spec.name, "CreateQueue", f"{by.name}: {made}.", queue=spec.name))
+    state = standing_of(work.tree, spec.name, work.facts.live_podgroups, work.unknown).state
+    return Saved(queue, notices, message=f"{made} and is {state}.")
 
 
 def _admitted(
@@ -112,29 +141,6 @@ def _raise_if_refused(verdict: Verdict) -> None:
         raise Rejected(verdict.violations, verdict.notices, by_state=by_state)
 
 
-def _insert(proposed: QueueReading, by: Actor) -> Queue:
-    spec = proposed.spec
-    return Queue.objects.create(
-        name=spec.name,
-        parent=Queue.objects.get(name=spec.parent),
-        dequeue_strategy=spec.dequeue_strategy.value,
-        wish=spec.state.value,
-        is_unknown=proposed.is_unknown,
-        state_since=timezone.now(),
-        updated_by=by.name[:150],
-        **{name: getattr(spec, name) for name in _PLAIN_FIELDS},
-    )
-
-
-def _settle(queue: Queue, message: str, reason: str, by: Actor) -> None:
-    """What follows from a change of the tree: states, warnings, news, and a session that takes it into account."""
-    refresh_states()
-    refresh_warnings()
-    record_events([EventNote("Queue", queue.name, reason, f"{by.name}: {message}", queue=queue.name)], timezone.now())
-    notify.queues_changed([queue.name])
-    transaction.on_commit(want_session)
-
-
 def update_queue(
     name: str, manifest: object, *, by: Actor = SYSTEM, merge: bool = False, expected_version: int | None = None, dry_run: bool = False
 ) -> Saved:
@@ -144,14 +150,34 @@ def update_queue(
     `expected_version` is not the stored one, and `Rejected` with every violation.
     """
     with transaction.atomic():
-        lock_tree()
+        work = TreeWork()
         queue = Queue.objects.select_related("parent").get(name=name)
         access.require_to_touch_queue(by, name, queue.parent.name if queue.parent else ROOT)
         if expected_version is not None and queue.resource_version != expected_version:
             raise StaleVersion(queue)
-        saved = _change(queue, _merged(queue, manifest) if merge else manifest, by, names_state=_names_state(manifest))
+        stored = _Stored(spec_of(queue), queue.is_unknown, str(queue.uid))
+        wanted = merge_patch(queue_manifest(stored.spec), manifest) if merge else manifest
+        changed = _change(work, stored, wanted, by, names_state=_names_state(manifest))
+        work.settle()
+        queue.refresh_from_db()
         transaction.set_rollback(dry_run)
-    return saved
+    return Saved(queue, changed.notices, changed.changed, changed.message, stored.spec, changed.command)
+
+
+def update_in(work: TreeWork, name: str, manifest: object, by: Actor) -> Changed:
+    """The same as part of some work at the tree, for a queue that is in it, by a manifest that names no uid."""
+    stored = _Stored(work.tree[name], name in work.unknown)
+    access.require_to_touch_queue(work.seen_by(by), name, stored.spec.parent or ROOT)
+    return _change(work, stored, manifest, by, names_state=_names_state(manifest))
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """A queue as a change finds it."""
+
+    spec: QueueSpec
+    is_unknown: bool
+    uid: str = ""
 
 
 def _names_state(manifest: object) -> bool:
@@ -160,10 +186,6 @@ def _names_state(manifest: object) -> bool:
         return False
     spec = manifest.get("spec") if isinstance(manifest, Mapping) else None
     return isinstance(spec, Mapping) and bool(spec.get("state"))
-
-
-def _merged(queue: Queue, patch: object) -> object:
-    return merge_patch(queue_manifest(spec_of(queue)), patch) if isinstance(patch, Mapping) else patch
 
 
 def merge_patch(target: object, patch: object) -> object:
@@ -179,62 +201,51 @@ def merge_patch(target: object, patch: object) -> object:
     return merged
 
 
-def _change(queue: Queue, manifest: object, by: Actor, *, names_state: bool) -> Saved:
-    reading = read_queue(manifest, spec_of(queue))
-    _check_identity(queue, reading)
-    if _asks_for_nothing(queue, reading, names_state):
-        return Saved(queue, reading.notices, False, f"{queue.name} is already as asked; nothing was changed.", spec_of(queue))
-    tree, facts = admission_scene()
-    old = tree[queue.name]
+def _change(work: TreeWork, stored: _Stored, manifest: object, by: Actor, *, names_state: bool) -> Changed:
+    old, name = stored.spec, stored.spec.name
+    reading = read_queue(manifest, old)
+    _check_identity(stored, reading)
+    leaves_unknown = stored.is_unknown and names_state
+    if reading.value is not None and not reading.violations and reading.value.spec == old and not leaves_unknown:
+        return Changed(reading.notices, False, f"{name} is already as asked; nothing was changed.")  # without a look at the tree
     if reading.value is not None and not reading.violations:
-        access.require_queue_change(access.access_for(by), old, reading.value.spec)
-    proposed, notices = _admitted(reading, tree, facts, old)
-    differences = _differences(old, proposed.spec)
-    if differences:
-        _write(queue, proposed.spec, by)
-        audit.record(
-            by,
-            "UpdateQueue",
-            "Queue",
-            queue.name,
-            queue=queue.name,
-            before=queue_manifest(old),
-            after=queue_manifest(replace(proposed.spec, state=old.state)),
-            message=f"Changed {listed(differences)}.",
-        )
-        _settle(queue, f"changed {listed(differences)}.", "UpdateQueue", by)
-    leaves_unknown = queue.is_unknown and names_state
-    command = _command(old, proposed.spec, by) if leaves_unknown or proposed.spec.state is not old.state else None
-    queue.refresh_from_db()
+        access.require_queue_change(access.access_for(work.seen_by(by)), old, reading.value.spec)
+    proposed, notices = _admitted(reading, work.tree, work.facts, old)
+    differences = _respecified(work, old, proposed.spec, by)
+    command = _ordered(work, old, proposed.spec, by) if leaves_unknown or proposed.spec.state is not old.state else None
     changed = bool(differences) or (command is not None and command.result == Command.DONE)
     message = " ".join(filter(None, [f"Changed {listed(differences)}." if differences else "", command.message if command else ""]))
-    return Saved(queue, notices, changed, message or f"{queue.name} is already as asked; nothing was changed.", old, command)
+    return Changed(notices, changed, message or f"{name} is already as asked; nothing was changed.", command)
 
 
-def _asks_for_nothing(queue: Queue, reading: Reading[QueueReading], names_state: bool) -> bool:
-    """Then the rest of the tree need not be looked at: a file of all queues is applied again in no time."""
-    if reading.value is None or reading.violations or (queue.is_unknown and names_state):
-        return False
-    return reading.value.spec == spec_of(queue)
+def _respecified(work: TreeWork, old: QueueSpec, new: QueueSpec, by: Actor) -> list[str]:
+    """What was changed, in words; nothing is done where nothing is."""
+    differences = _differences(old, new)
+    if differences:
+        message = f"changed {listed(differences)}."
+        work.respecify(new, by)
+        manifests = {"before": queue_manifest(old), "after": queue_manifest(replace(new, state=old.state))}
+        work.record(by, "UpdateQueue", old.name, **manifests, message=f"C{message[1:]}")
+        work.note(EventNote("Queue", old.name, "UpdateQueue", f"{by.name}: {message}", queue=old.name))
+    return differences
 
 
-def _check_identity(queue: Queue, reading: Reading[QueueReading]) -> None:
+def _check_identity(stored: _Stored, reading: Reading[QueueReading]) -> None:
     """A manifest for another queue, or for an earlier one of the same name, is a mistake of the caller."""
+    name = stored.spec.name
     if reading.value is None:
         return
-    if reading.value.spec.name != queue.name:
-        message = f"metadata.name is {reading.value.spec.name}, but the queue to change is {queue.name}: a queue can not be renamed."
-        raise Rejected(
-            [Violation("immutable_field_changed", queue.name, "metadata.name", message, f"write {queue.name}"), *reading.violations]
-        )
-    if reading.value.uid and reading.value.uid != str(queue.uid):
-        message = f"metadata.uid is not that of {queue.name}: it may have been deleted and made anew."
-        raise Rejected([Violation("uid_mismatch", queue.name, "metadata.uid", message, "leave the uid out"), *reading.violations])
+    if reading.value.spec.name != name:
+        message = f"metadata.name is {reading.value.spec.name}, but the queue to change is {name}: a queue can not be renamed."
+        raise Rejected([Violation("immutable_field_changed", name, "metadata.name", message, f"write {name}"), *reading.violations])
+    if reading.value.uid and reading.value.uid != stored.uid:
+        message = f"metadata.uid is not that of {name}: it may have been deleted and made anew."
+        raise Rejected([Violation("uid_mismatch", name, "metadata.uid", message, "leave the uid out"), *reading.violations])
 
 
 def _differences(old: QueueSpec, new: QueueSpec) -> list[str]:
     """What changes, in words, but for the state: that is a command."""
-    pairs = [(name, getattr(old, name), getattr(new, name)) for name in (*_PLAIN_FIELDS, "dequeue_strategy", "parent")]
+    pairs = [(name, getattr(old, name), getattr(new, name)) for name in (*PLAIN_FIELDS, "dequeue_strategy", "parent")]
     return [f"{name} from {_said(before)} to {_said(after)}" for name, before, after in pairs if before != after]
 
 
@@ -246,20 +257,9 @@ def _said(value: object) -> str:
     return str(value) if value != "" else "nothing"
 
 
-def _write(queue: Queue, spec: QueueSpec, by: Actor) -> None:
-    Queue.objects.filter(pk=queue.pk).update(
-        parent=Queue.objects.filter(name=spec.parent).first() if spec.parent else None,
-        dequeue_strategy=spec.dequeue_strategy.value,
-        resource_version=F("resource_version") + 1,
-        updated_at=timezone.now(),
-        updated_by=by.name[:150],
-        **{name: getattr(spec, name) for name in _PLAIN_FIELDS},
-    )
-
-
-def _command(old: QueueSpec, new: QueueSpec, by: Actor) -> Command:
+def _ordered(work: TreeWork, old: QueueSpec, new: QueueSpec, by: Actor) -> Command:
     """The order that a change of `spec.state` stands for; admission has seen that it is not refused."""
-    return execute(write_down(new.name, command_for(new.state, old.state), by=by, reason="spec.state was changed"))
+    return order_in(work, new.name, command_for(new.state, old.state), by=by, reason="spec.state was changed")
 
 
 def delete_queue(
@@ -272,20 +272,32 @@ def delete_queue(
     Raises `Queue.DoesNotExist`, `StaleVersion`, and `Rejected` with everything that stands against it, of every queue concerned.
     """
     with transaction.atomic():
-        lock_tree()
+        work = TreeWork(with_pods=True)
         queue = Queue.objects.select_related("parent").get(name=name)
         access.require_to_delete_queue(by, name, queue.parent.name if queue.parent else ROOT)
         if expected_version is not None and queue.resource_version != expected_version:
             raise StaleVersion(queue)
-        tree, facts = admission_scene()
-        doomed = deletion_order(name, tree) if cascade else [name]
-        refuse_unless_shown(name, doomed, shown)
-        verdict = check_delete(name, tree, facts, cascade=cascade)
-        _raise_if_refused(replace(verdict, violations=(*verdict.violations, *_unfinished_jobs(doomed))))
-        deleted = _remove(doomed, by)
-        for gone in doomed:
-            audit.record(by, "DeleteQueue", "Queue", gone, queue=gone, before=queue_manifest(tree[gone]), message=deleted.message)
+        deleted = _delete(work, name, by, cascade=cascade, shown=shown)
+        work.settle()
         transaction.set_rollback(dry_run)
+    return deleted
+
+
+def delete_in(work: TreeWork, name: str, by: Actor) -> Deleted:
+    """The same as part of some work at the tree that was begun `with_pods`."""
+    access.require_to_delete_queue(work.seen_by(by), name, work.tree[name].parent or ROOT)
+    return _delete(work, name, by)
+
+
+def _delete(work: TreeWork, name: str, by: Actor, *, cascade: bool = False, shown: Iterable[str] | None = None) -> Deleted:
+    tree = work.tree
+    doomed = deletion_order(name, tree) if cascade else [name]
+    refuse_unless_shown(name, doomed, shown)
+    verdict = check_delete(name, tree, work.facts, cascade=cascade)
+    _raise_if_refused(replace(verdict, violations=(*verdict.violations, *_unfinished_jobs(doomed))))
+    deleted = _remove(work, doomed, by)
+    for gone in doomed:
+        work.record(by, "DeleteQueue", gone, before=queue_manifest(tree[gone]), message=deleted.message)
     return deleted
 
 
@@ -312,20 +324,23 @@ def _unfinished_jobs(names: list[str]) -> list[Violation]:
     ]
 
 
-def _remove(names: list[str], by: Actor) -> Deleted:
-    alone_with_pods()
+def _remove(work: TreeWork, names: list[str], by: Actor) -> Deleted:
     jobs = Job.objects.filter(queue__name__in=names)
     podgroups = PodGroup.objects.filter(queue__name__in=names)
     counted_podgroups, counted_jobs = podgroups.count(), jobs.count()
     podgroups.delete()
     jobs.delete()
-    for name in names:  # children first: a parent is protected by them
-        Queue.objects.filter(name=name).delete()
-    notes = [EventNote("Queue", name, "DeleteQueue", f"{by.name} deleted {name}.", queue=name) for name in names]
-    record_events(notes, timezone.now())
-    refresh_states()
-    refresh_warnings()
-    notify.queues_changed(names)
-    transaction.on_commit(want_session)
+    for level in _deepest_first(names, work.tree):  # a parent is protected by its children
+        Queue.objects.filter(name__in=level).delete()
+    work.remove(names)
+    for name in names:
+        work.note(EventNote("Queue", name, "DeleteQueue", f"{by.name} deleted {name}.", queue=name))
     message = f"Deleted {listed(names)} with {counted_jobs} finished jobs and {counted_podgroups} Completed podgroups."
     return Deleted(tuple(names), counted_podgroups, counted_jobs, message)
+
+
+def _deepest_first(names: list[str], tree: QueueTree) -> list[list[str]]:
+    levels: dict[int, list[str]] = {}
+    for name in names:
+        levels.setdefault(tree.depth(name), []).append(name)
+    return [levels[depth] for depth in sorted(levels, reverse=True)]

@@ -7,8 +7,8 @@ locks is always: the tree (`services.locks`), then the states, then anything els
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -55,24 +55,30 @@ def alone_with_states() -> None:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_STATES_LOCK])
 
 
-def refresh_states(cause: str = "", told: Mapping[str, str] | None = None) -> list[str]:
-    """Derive every queue's state anew and store what changed, in the current transaction. The names of those that changed.
-
-    `cause` is the reason of the events, the command that led to this; `told` holds the messages that are better than the usual ones.
-    """
+def refresh_states() -> list[str]:
+    """Derive every queue's state anew and store what changed, in the current transaction. The names of those that changed."""
     alone_with_states()
-    stored = read_tree()
+    return list(settle_states(read_tree()))
+
+
+def settle_states(stored: StoredTree, *, silent: Collection[str] = ()) -> dict[str, StoredQueue]:
+    """Store what follows from the wishes of this tree, which nobody else may be changing. The queues that changed, as they are now.
+
+    Of those that are `silent` somebody has told already what became of them, and why.
+    """
     live = _live_where_it_counts(stored)
     standings = derive(stored.tree, live, stored.unknown)
     loads = {name: Load(running=count) for name, count in live.items()}
     changes = [change for change in changes_between(stored.standings, standings, stored.tree, loads) if change.name != ROOT]
-    if changes:
-        now = timezone.now()
-        _store(stored, changes, live, now)
-        _drop_deletions(changes)
-        _tell(changes, cause, told or {}, now)
-        notify.queues_changed(change.name for change in changes)
-    return [change.name for change in changes]
+    if not changes:
+        return {}
+    now = timezone.now()
+    changed = {change.name: _changed(stored, change, live, now) for change in changes}
+    _store(changed, changes, now)
+    drop_deletions(change.name for change in changes if change.after.state not in (QueueState.CLOSING, QueueState.CLOSED))
+    _tell([change for change in changes if change.name not in silent], now)
+    notify.queues_changed(changed)
+    return changed
 
 
 def read_tree() -> StoredTree:
@@ -95,16 +101,20 @@ def _live_where_it_counts(stored: StoredTree) -> dict[str, int]:
     return dict(rows.values_list("queue__name").annotate(number=Count("id")).order_by())
 
 
-def _store(stored: StoredTree, changes: list[Change], live: Mapping[str, int], now: datetime) -> None:
+def _changed(stored: StoredTree, change: Change, live: Mapping[str, int], now: datetime) -> StoredQueue:
+    return replace(stored.queues[change.name], standing=change.after, conditions=_conditions(stored, change, live, now))
+
+
+def _store(changed: Mapping[str, StoredQueue], changes: list[Change], now: datetime) -> None:
     """All rows in one statement. Root is never among them: its row is the lock of others, and its state never changes."""
     rows = [
         {
-            "id": stored.queues[change.name].pk,
+            "id": changed[change.name].pk,
             "state": change.after.state.value,
             "closed_by": change.after.closed_by,
             "suspended_by": change.after.suspended_by,
             "held_by": change.after.held_by,
-            "conditions": json.dumps(_conditions(stored, change, live, now)),
+            "conditions": json.dumps(changed[change.name].conditions),
             "turned": change.changes_state,
         }
         for change in changes
@@ -117,11 +127,11 @@ def _store(stored: StoredTree, changes: list[Change], live: Mapping[str, int], n
     )
 
 
-def _drop_deletions(changes: list[Change]) -> None:
+def drop_deletions(back: Iterable[str]) -> None:
     """A queue that takes jobs again is not to be deleted any more, whatever was planned."""
-    back = [change.name for change in changes if change.after.state not in (QueueState.CLOSING, QueueState.CLOSED)]
-    if back:
-        PlannedDeletion.objects.filter(queue__name__in=back).delete()
+    names = list(back)
+    if names:
+        PlannedDeletion.objects.filter(queue__name__in=names).delete()
 
 
 def _conditions(stored: StoredTree, change: Change, live: Mapping[str, int], now: datetime) -> list[dict[str, Any]]:
@@ -135,11 +145,9 @@ def _conditions(stored: StoredTree, change: Change, live: Mapping[str, int], now
     return kept + (running or [{"type": "Draining", "total": total, "since": now.isoformat()}])
 
 
-def _tell(changes: list[Change], cause: str, told: Mapping[str, str], now: datetime) -> None:
+def _tell(changes: list[Change], now: datetime) -> None:
     notes = [
-        EventNote("Queue", change.name, cause or _reason(change), told.get(change.name, change.sentence), queue=change.name)
-        for change in changes
-        if change.changes_state or change.name in told
+        EventNote("Queue", change.name, _reason(change), change.sentence, queue=change.name) for change in changes if change.changes_state
     ]
     record_events(notes, now)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -14,6 +14,8 @@ from scheduler import notify
 from scheduler.admission.facts import Facts
 from scheduler.admission.quotas import hierarchy_problems, tree_notices
 from scheduler.admission.violations import Notice, Violation
+from scheduler.domain.queues import QueueTree
+from scheduler.domain.resources import Resources
 from scheduler.models.bulk import as_parameter, execute, json_column, values_table
 from scheduler.selectors.facts import cluster_total
 from scheduler.selectors.trees import StoredQueue, stored_queues, tree_of
@@ -26,28 +28,37 @@ _WAITING: ContextVar[list[bool] | None] = ContextVar("warnings that wait for the
 
 
 @contextmanager
-def warnings_once() -> Iterator[None]:
-    """Many changes in one transaction: the warnings are worked out once, at the end, and not where it ends in an exception."""
+def warnings_wait() -> Iterator[list[bool]]:
+    """Many changes in one transaction: whether the warnings have to be worked out, at the end, is what comes to stand in the list."""
     asked: list[bool] = []
     before = _WAITING.set(asked)
     try:
-        yield
+        yield asked
     finally:
         _WAITING.reset(before)
-    if asked:
-        refresh_warnings()
 
 
 def refresh_warnings() -> list[str]:
-    """To be called, in the transaction that did it, when the tree or the nodes changed. The names of the queues told something new."""
-    waiting = _WAITING.get()
-    if waiting is not None:
-        waiting.append(True)
+    """To be called, in the transaction that did it, when the nodes changed. The names of the queues told something new."""
+    if _must_wait():
         return []
     lock_tree()
     queues = stored_queues()
-    tree = tree_of(queues)
-    facts = Facts(total=cluster_total())
+    return settle_warnings(queues, tree_of(queues), cluster_total())
+
+
+def _must_wait() -> bool:
+    waiting = _WAITING.get()
+    if waiting is not None:
+        waiting.append(True)
+    return waiting is not None
+
+
+def settle_warnings(queues: Mapping[str, StoredQueue], tree: QueueTree, total: Resources | None) -> list[str]:
+    """The same of queues that have just been read, or written."""
+    if _must_wait():
+        return []
+    facts = Facts(total=total)
     notices, problems = tree_notices(tree, facts), hierarchy_problems(tree, facts.max_depth)
     rows = [row for queue in queues.values() if (row := _row(queue, notices.get(queue.name, []), problems.get(queue.name, [])))]
     if rows:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from scheduler.admission.violations import Rejected
 from scheduler.domain.lifecycle import NotAllowed, QueueCommand
 from scheduler.models import Command, Event, Queue
-from scheduler.services import commands
+from scheduler.services import tree_work
 from scheduler.services.actors import Actor, Door
 from scheduler.services.commands import CommandFailed, command_queue, execute, execute_pending, plan_command, write_down
-from scheduler.services.states import refresh_states
+from scheduler.services.states import settle_states
 from tests.services.queue_builders import assert_states_are_derived, complete, podgroup, queue, states
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
@@ -145,12 +147,12 @@ def test_an_order_during_which_the_process_dies_is_carried_out_later_and_once(mo
     queue("a")
     podgroup("g", "a")
 
-    def dies(*args: object) -> None:
-        refresh_states(*args)  # type: ignore[arg-type]
+    def dies(*args: Any, **more: Any) -> None:
+        settle_states(*args, **more)
         raise KeyboardInterrupt  # as hard an end as a test can have: nothing catches it
 
     with monkeypatch.context() as patched:
-        patched.setattr(commands, "refresh_states", dies)
+        patched.setattr(tree_work, "settle_states", dies)
         with pytest.raises(KeyboardInterrupt):
             command_queue("a", CLOSE, by=ANN)
     assert (Command.objects.get().result, states("a")) == ("Pending", {"a": "Open"})
@@ -182,11 +184,11 @@ def test_an_order_whose_queue_is_gone_is_refused():
 def test_an_unexpected_error_leaves_the_states_alone_and_is_on_record(monkeypatch: pytest.MonkeyPatch):
     queue("a")
 
-    def broken(*args: object) -> None:
-        refresh_states()
+    def broken(*args: Any, **more: Any) -> None:
+        settle_states(*args, **more)
         raise ZeroDivisionError("secret detail")
 
-    monkeypatch.setattr(commands, "refresh_states", broken)
+    monkeypatch.setattr(tree_work, "settle_states", broken)
     with pytest.raises(CommandFailed, match="could not be changed") as failure:
         command_queue("a", CLOSE)
 

@@ -13,10 +13,13 @@ from scheduler.admission.violations import Rejected
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.engine.decisions import QueueFigures
 from scheduler.models import Command, Job, PodGroup, Queue
+from scheduler.services.actors import Actor
+from scheduler.services.apply import apply_documents
+from scheduler.services.deletions import close_then_delete
 from scheduler.services.jobs import submit_job
 from scheduler.services.locks import alone_with_pods, lock_tree
 from scheduler.services.people import delete_user, save_user
-from scheduler.services.queues import StaleVersion, command_queue, create_queue, delete_queue, update_queue
+from scheduler.services.queues import Saved, StaleVersion, command_queue, create_queue, create_queues, delete_queue, update_queue
 from scheduler.services.states import refresh_states
 from scheduler.services.writeback import write_figures
 from tests.services.queue_builders import assert_states_are_derived, podgroup, queue, states
@@ -291,3 +294,79 @@ def test_a_session_writes_the_figures_of_root_while_somebody_has_the_tree_and_wa
         runner.join(PATIENCE)
 
     assert (session.error, other.error) == (None, None)
+
+
+def test_two_lists_of_the_same_queues_at_the_same_moment_make_each_of_them_once():
+    manifests = [_manifest(f"q{number}") for number in range(20)]
+
+    one, two = crossing(lambda: create_queues(manifests), lambda: create_queues([*reversed(manifests), _manifest("q20")]))
+
+    assert all(isinstance(made, Saved) for made in one.outcome)
+    assert [rules(refused) for refused in two.outcome[:-1]] == [["already_exists"]] * 20
+    assert isinstance(two.outcome[-1], Saved)
+    assert Queue.objects.filter(name__startswith="q").count() == 21
+
+
+def test_two_files_that_change_the_same_queues_in_another_order_do_not_wait_for_each_other_for_ever():
+    names = [queue(f"q{number}").name for number in range(20)]
+
+    def applied(order: list[str], weight: int) -> Callable[[], Any]:
+        return lambda: apply_documents([{"kind": "Queue", **_manifest(name, weight=weight, state="Suspended")} for name in order])
+
+    one, two = crossing(applied(names, 2), applied(names[::-1], 3))
+
+    assert (one.error, two.error) == (None, None)
+    assert set(Queue.objects.filter(name__in=names).values_list("weight", "state")) == {(3, "Suspended")}
+    assert_states_are_derived()
+
+
+@pytest.mark.parametrize("documents", [("Queue", "Job"), ("Job", "Command"), ("Queue", "Command"), ("Queue", "Node")], ids=" and ".join)
+def test_a_file_of_several_kinds_and_a_session_do_not_wait_for_each_other_for_ever(documents: tuple[str, ...]):
+    """A session has the pods before it has the states; so has the file, whatever it begins with."""
+    queue("a")
+    submit("a")
+
+    _beside_a_session(lambda: apply_documents([_DOCUMENTS[kind] for kind in documents]))
+
+
+def test_closing_and_deleting_waits_for_a_session_and_not_both_for_each_other(django_user_model: Any):
+    queue("a")
+    boss = Actor("boss", user=django_user_model.objects.create_superuser("boss"))
+
+    _beside_a_session(lambda: close_then_delete("a", by=boss))
+
+    assert not Queue.objects.filter(name="a").exists()
+
+
+def _beside_a_session(work: Callable[[], Any]) -> None:
+    """The session has the pods when the work begins, and wants the states when the work waits."""
+    has_pods, go_on = threading.Event(), threading.Event()
+
+    def session() -> None:
+        with transaction.atomic():
+            alone_with_pods()
+            has_pods.set()
+            assert go_on.wait(PATIENCE)
+            refresh_states()
+
+    one, two = Runner(session), Runner(work)
+    one.start()
+    assert has_pods.wait(PATIENCE)
+    two.start()
+    _until_it_waits(two)
+    go_on.set()
+    for runner in (one, two):
+        runner.join(PATIENCE)
+        assert (runner.is_alive(), runner.error) == (False, None)
+
+
+def _manifest(name: str, **spec: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+_DOCUMENTS: dict[str, dict[str, Any]] = {
+    "Queue": {"kind": "Queue", **_manifest("b")},
+    "Job": {"kind": "Job", "metadata": {"name": "k"}, "spec": {"queue": "a", "tasks": [{"name": "t", "replicas": 1}]}},
+    "Command": {"kind": "Command", "action": "Suspend", "target": {"kind": "Job", "name": "j"}},
+    "Node": {"kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "1"}}},
+}
