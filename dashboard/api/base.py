@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar
@@ -40,10 +41,12 @@ from dashboard.api.throttling import MinuteThrottle
 from scheduler.domain.access import Access
 from scheduler.selectors.access import access_of
 from scheduler.services.actors import Actor
+from scheduler.services.versions import Expected
 
 _WRITES = ("POST", "PUT", "PATCH", "DELETE")
 _EVERYWHERE = frozenset({"format", "fields"})
 LIST_PARAMETERS = frozenset({"cursor", "page_size", "ordering", "search"})
+_OUR_TAG = re.compile(r'(?:^|,)[ \t]*(?:W/)?"([0-9]{1,18})"[ \t]*(?=,|$)')  # weak where the answer was compressed on its way
 _TRUTHS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False, "": False}
 Rows = list[Any]  # named here: `list` is an action of every collection
 Objects = list[dict[str, Any]]
@@ -229,14 +232,10 @@ class Endpoint(APIView):
         return self.truth("dry_run")
 
     @property
-    def expected_version(self) -> int | None:
-        """The version that If-Match asks for; one that nothing can have where it is no version of ours."""
+    def expected_version(self) -> Expected:
+        """The versions that If-Match names, any of which will do; none where there is no version of ours among them."""
         text = self.request.headers.get("If-Match", "").strip()
-        if not text or text == "*":
-            return None
-        text = text.removeprefix("W/")  # an answer that was compressed on its way has a weak one
-        number = text.strip('"')
-        return int(number) if text == f'"{number}"' and number.isascii() and number.isdigit() and len(number) < 19 else -1
+        return None if text in ("", "*") else frozenset(int(number) for number in _OUR_TAG.findall(text))
 
     @contextmanager
     def rehearsal(self) -> Iterator[None]:

@@ -60,7 +60,7 @@ def command_answer(outcome: CommandOutcome, dry_run: bool) -> dict[str, Any]:
     }
 
 
-_COMMAND = Form(shapes.CommandAnswer, takes=shapes.Reason, errors=(404, 409), optional_body=True)
+_COMMAND = Form(shapes.CommandAnswer, takes=shapes.Reason, errors=(404, 409, 412), optional_body=True)
 _READ = Form(shapes.Queue)
 _DELETE = Form(
     shapes.DeletedQueues,
@@ -279,7 +279,9 @@ class Queues(EndpointSet):
 
     def _command(self, name: str, command: QueueCommand) -> Response:
         self.found()
-        outcome = command_queue(name, command, by=self.actor, reason=self.reason, dry_run=self.dry_run)
+        outcome = command_queue(
+            name, command, by=self.actor, reason=self.reason, dry_run=self.dry_run, expected_version=self.expected_version
+        )
         return self.answer(command_answer(outcome, self.dry_run))
 
     def children(self, request: Request, name: str) -> Response:

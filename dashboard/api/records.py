@@ -31,6 +31,7 @@ from dashboard.api.work import job_command_answer
 from dashboard.exports import all_rows, as_csv, as_json_lines, streamed
 from scheduler.domain.access import Permission
 from scheduler.domain.jobs import JobAction
+from scheduler.domain.resources import Resources
 from scheduler.models import AuditEntry, Command, Decision, Event, Eviction, Job, SchedulingSession
 from scheduler.services.orders import Ordered, give_order, give_orders
 from scheduler.services.replays import NotKept, scenario_text
@@ -251,10 +252,14 @@ class Evictions(Records):
             "reason": row.reason if sees else "",
             "commonAncestor": row.common_ancestor if self.access.may(Permission.VIEW, row.common_ancestor) else "",
             "level": row.level,
-            "before": row.before if sees else {},
-            "after": row.after if sees else {},
+            "before": _standing(row.before) if sees else {},
+            "after": _standing(row.after) if sees else {},
         }
         return record_object("Eviction", str(row.pk), row.created_at, spec, {})
+
+
+def _standing(stored: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, str]]:
+    return {name: Resources(amounts).to_quantities() for name, amounts in stored.items()}
 
 
 class Events(Records):

@@ -41,7 +41,10 @@ def query(name: str, about: str, kind: Any = OpenApiTypes.STR, **more: Any) -> O
 DRY_RUN = query("dry_run", "Check and answer as if it were done, but write nothing.", OpenApiTypes.BOOL)
 FIELDS = query("fields", "Only these parts of each object, such as `metadata.name,status.state`; the others are then left out.")
 IF_MATCH = OpenApiParameter(
-    "If-Match", OpenApiTypes.STR, OpenApiParameter.HEADER, description="The ETag that was read; 412 when it changed since."
+    "If-Match",
+    OpenApiTypes.STR,
+    OpenApiParameter.HEADER,
+    description="The ETag that was read, or several; 412 when it is none of them any more.",
 )
 KEY = OpenApiParameter(
     "Idempotency-Key",
@@ -116,9 +119,12 @@ class EndpointSchema(AutoSchema):
             codes.add(404)
         if self.method != "GET":
             codes |= {409, 413, 415}
-        if self.method in ("PUT", "PATCH", "DELETE"):
+        if self._takes_version():
             codes.add(412)
         return sorted(codes)
+
+    def _takes_version(self) -> bool:
+        return self.method in ("PUT", "PATCH", "DELETE") or 412 in self.form.errors
 
     def _has_path(self) -> bool:
         return "{" in self.path
@@ -136,7 +142,7 @@ class EndpointSchema(AutoSchema):
             parameters.append(FIELDS)
         else:
             parameters += [KEY, *([DRY_RUN] if self._endpoint.writes_are_dry_runnable else [])]
-        if self.method in ("PUT", "PATCH", "DELETE"):
+        if self._takes_version():
             parameters.append(IF_MATCH)
         return parameters
 

@@ -165,7 +165,7 @@ class Start(Endpoint):
 
         tables = (("collections", COLLECTIONS, "-list"), ("singletons", SINGLETONS, ""), ("sets", SETS, ""))
         body = {
-            title: {name: reverse(f"api:{name.replace('/', '-')}{ending}", request=request) for name in table}
+            title: {name: reverse(f"api:{name.replace('/', '-')}{ending}", request=request) + "/" for name in table}
             for title, table, ending in tables
         }
         return self.answer(body)

@@ -62,7 +62,7 @@ def _podgroup_of(job: Job) -> int:
     return int(job.podgroup.pk) if hasattr(job, "podgroup") else 0
 
 
-_JOB_COMMAND = Form(shapes.JobCommandAnswer, takes=shapes.Reason, errors=(404, 409), optional_body=True)
+_JOB_COMMAND = Form(shapes.JobCommandAnswer, takes=shapes.Reason, errors=(404, 409, 412), optional_body=True)
 
 
 class Jobs(EndpointSet):
@@ -151,7 +151,9 @@ class Jobs(EndpointSet):
 
     def _command(self, namespace: str, name: str, action: JobAction) -> Response:
         self.found()
-        result = jobs.command_job(namespace, name, action, by=self.actor, reason=self.reason, dry_run=self.dry_run)
+        result = jobs.command_job(
+            namespace, name, action, by=self.actor, reason=self.reason, dry_run=self.dry_run, expected_version=self.expected_version
+        )
         return self.answer(job_command_answer(result, action, self.dry_run))
 
 

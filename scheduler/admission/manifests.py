@@ -207,15 +207,16 @@ def _read_state(
 ) -> tuple[QueueState, bool, bool]:
     """The wish, whether the request sets it, and whether the queue came stored as Unknown."""
     unchanged = old.state if old else QueueState.OPEN
+    status = reader.mapping(manifest.get("status"), "status")
+    stored = reader.text(status.get("state"), "status.state")
+    if old is not None:
+        _check_known(reader, stored)
     spec = manifest.get("spec")
     asked = spec.get("state") if isinstance(spec, Mapping) else None
     if asked is not None and asked != "":
         wish = reader.choice(asked, "spec.state", [wish.value for wish in WISHES], unchanged.value, "invalid_state")
         return QueueState(wish), True, False
-    status = reader.mapping(manifest.get("status"), "status")
-    stored = reader.text(status.get("state"), "status.state")
     if old is not None:
-        _check_known(reader, stored)
         return unchanged, False, False
     return _wish_at_creation(reader, stored, metadata.annotations, imported)
 

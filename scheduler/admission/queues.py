@@ -258,5 +258,14 @@ def _work_in(name: str, tree: QueueTree, facts: Facts) -> Iterator[Violation]:
 
 PROTECTED = (ROOT, "default")
 STATE_RULES = frozenset(
-    {"parent_not_open", "protected_queue", "queue_not_closed", "has_children", "has_podgroups", "has_allocated_pods", "has_jobs"}
+    {
+        "already_exists",
+        "parent_not_open",
+        "protected_queue",
+        "queue_not_closed",
+        "has_children",
+        "has_podgroups",
+        "has_allocated_pods",
+        "has_jobs",
+    }
 )

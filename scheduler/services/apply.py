@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import transaction
+from django.db.models import QuerySet
 
 from scheduler.admission.defaults import Path, queue_defaults
 from scheduler.admission.manifests import name_of, place_of, queue_manifest
@@ -250,6 +251,12 @@ def _named(manifest: Mapping[str, Any]) -> tuple[str, str]:
     return place_of(manifest)[0], name_of(manifest)
 
 
+def _found(rows: QuerySet[Any], by: Actor) -> Any:
+    """The stored object, or None. One out of sight is not there: whoever may make one of its name finds that taken, and nobody else."""
+    row = rows.first()
+    return row if row is not None and _is_in_sight(row, access.access_for(by)) else None
+
+
 def _over(stored: Mapping[str, Any], given: Mapping[str, Any], defaults: Sequence[tuple[Path, object]] = ()) -> dict[str, Any]:
     """What the file names replaces what is stored, field by field of the spec; what it leaves out stays.
 
@@ -285,7 +292,7 @@ def _created(item: Item, name: str, after: Any, notices: tuple[Notice, ...], mes
 
 def _queue(item: Item, run: _Run) -> Applied:
     name, work = name_of(item.manifest), run.work
-    if name not in work.tree:
+    if name not in work.tree or not access.access_for(work.seen_by(run.by)).may(Permission.VIEW, name):  # as `_found`
         made = queues.create_in(work, item.manifest, run.by, imported=True)
         return _created(item, name, queue_manifest(work.tree[name]), made.notices, made.message)
     before = queue_manifest(work.tree[name])
@@ -297,7 +304,7 @@ def _queue(item: Item, run: _Run) -> Applied:
 
 def _job(item: Item, by: Actor) -> Applied:
     namespace, name = _named(item.manifest)
-    row = Job.objects.select_related("queue").filter(namespace=namespace, name=name).first()
+    row = _found(Job.objects.select_related("queue").filter(namespace=namespace, name=name), by)
     if row is None:
         made = jobs.submit_job(item.manifest, by=by)
         return _created(item, f"{namespace}/{name}", manifests.stored_job(made.job), made.notices)
@@ -308,7 +315,7 @@ def _job(item: Item, by: Actor) -> Applied:
 
 def _podgroup(item: Item, by: Actor) -> Applied:
     namespace, name = _named(item.manifest)
-    row = PodGroup.objects.select_related("queue").filter(namespace=namespace, name=name).first()
+    row = _found(PodGroup.objects.select_related("queue").filter(namespace=namespace, name=name), by)
     if row is None:
         made = podgroups.submit_podgroup(item.manifest, by=by)
         return _created(item, f"{namespace}/{name}", manifests.stored_podgroup(made.podgroup), made.notices)
@@ -322,7 +329,7 @@ def _pod(item: Item, by: Actor) -> Applied:
     if not name:
         message = "metadata.name must be given: a file that is applied again must find what it made."
         raise Rejected([Violation("name_required", "", "metadata.name", message, "write a name instead of generateName")])
-    row = Pod.objects.select_related("podgroup__queue").filter(namespace=namespace, name=name).first()
+    row = _found(Pod.objects.select_related("podgroup__queue").filter(namespace=namespace, name=name), by)
     if row is not None:
         require_job_command(by, row.podgroup.queue.name, row.podgroup.owner)
         message, notices = f"{namespace}/{name} is there; a pod can not be changed.", read_pod(item.manifest).notices
@@ -426,7 +433,8 @@ def _unnamed(items: list[Item], label: str, by: Actor) -> list[tuple[str, Any]]:
 
 def _is_in_sight(row: Any, seen: Access) -> bool:
     """What the caller may not see is not there for him. What belongs to no queue is for those who may delete it, who see everything."""
-    queue = row if isinstance(row, Queue) else getattr(row, "queue", None)
+    gang = row.podgroup if isinstance(row, Pod) else row
+    queue = row if isinstance(row, Queue) else getattr(gang, "queue", None)
     return queue is None or seen.may(Permission.VIEW, queue.name)
 
 

@@ -18,7 +18,7 @@ from scheduler.selectors.manifests import stored_namespace, stored_priority_clas
 from scheduler.services import access, audit
 from scheduler.services.actors import SYSTEM, Actor
 from scheduler.services.merging import merge_patch, readable
-from scheduler.services.versions import check_version
+from scheduler.services.versions import Expected, check_version
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def create_entry(kind: Kind, manifest: object, *, by: Actor = SYSTEM, dry_run: b
 
 
 def update_entry(
-    kind: Kind, name: str, manifest: object, *, by: Actor = SYSTEM, merge: bool = False, expected_version: int | None = None,
+    kind: Kind, name: str, manifest: object, *, by: Actor = SYSTEM, merge: bool = False, expected_version: Expected = None,
     dry_run: bool = False,
 ) -> SavedEntry:  # fmt: skip
     """Raises the model's `DoesNotExist`, `Stale`, `Rejected`."""
@@ -124,7 +124,7 @@ def _one_default(columns: dict[str, Any], row: PriorityClass | None) -> None:
 
 
 @transaction.atomic
-def delete_entry(kind: Kind, name: str, *, by: Actor = SYSTEM, expected_version: int | None = None, dry_run: bool = False) -> None:
+def delete_entry(kind: Kind, name: str, *, by: Actor = SYSTEM, expected_version: Expected = None, dry_run: bool = False) -> None:
     access.require_cluster(by, doing=f"delete a {kind.name}")
     row = kind.model.objects.select_for_update().get(name=name)
     check_version(f"The {kind.name} {name}", row, expected_version)

@@ -27,6 +27,7 @@ from scheduler.services.events import EventNote
 from scheduler.services.locks import lock_tree
 from scheduler.services.states import read_tree
 from scheduler.services.tree_work import TreeWork
+from scheduler.services.versions import Expected, check_queue_version
 
 logger = logging.getLogger(__name__)
 
@@ -61,28 +62,33 @@ def plan_command(name: str, command: QueueCommand) -> CommandOutcome:
 
 
 def command_queue(
-    name: str, command: QueueCommand, *, by: Actor = SYSTEM, reason: str = "", target_uid: str = "", dry_run: bool = False
-) -> CommandOutcome:
+    name: str, command: QueueCommand, *, by: Actor = SYSTEM, reason: str = "", target_uid: str = "", dry_run: bool = False,
+    expected_version: Expected = None,
+) -> CommandOutcome:  # fmt: skip
     """Open, close, suspend or resume a queue, and write down who asked, through which door, why, and what came of it.
 
-    Raises `Queue.DoesNotExist`, `Rejected` where the uid is another queue's, and `NotAllowed` where the states do not permit it; a
-    refusal stays on record. An order that changes nothing is an answer, not an error.
+    Raises `Queue.DoesNotExist`, `Rejected` where the uid is another queue's, `StaleVersion`, and `NotAllowed` where the states do not
+    permit it; a refusal stays on record. An order that changes nothing is an answer, not an error.
     """
     _check_uid(name, str(_found(name).uid), target_uid)
     access.require(by, Permission.OPERATE, name, f"{command.verb} it")
     if dry_run:
+        check_queue_version(_found(name), expected_version)
         return plan_command(name, command)
-    row = write_down(name, command, by=by, reason=reason, target_uid=target_uid)
+    row = write_down(name, command, by=by, reason=reason, target_uid=target_uid, expected_version=expected_version)
     return _answer(execute(row))
 
 
-def write_down(name: str, command: QueueCommand, *, by: Actor, reason: str = "", target_uid: str = "") -> Command:
+def write_down(
+    name: str, command: QueueCommand, *, by: Actor, reason: str = "", target_uid: str = "", expected_version: Expected = None
+) -> Command:
     """The order as an open row. The tree is locked meanwhile, so that the rows of a queue are numbered in the order of their commits."""
     with transaction.atomic():
         lock_tree()
-        uid = str(_found(name).uid)
-        _check_uid(name, uid, target_uid)
-        row = _order(name, uid, command, by, reason)
+        queue = _found(name)
+        _check_uid(name, str(queue.uid), target_uid)
+        check_queue_version(queue, expected_version)
+        row = _order(name, str(queue.uid), command, by, reason)
         row.save()
         return row
 
@@ -102,7 +108,7 @@ def _order(name: str, uid: str, command: QueueCommand, by: Actor, reason: str) -
 
 
 def _found(name: str) -> Queue:
-    return Queue.objects.only("id", "uid").get(name=name)
+    return Queue.objects.only("id", "uid", "name", "resource_version", "updated_by", "updated_at").get(name=name)
 
 
 def _check_uid(name: str, uid: str, target_uid: str) -> None:

@@ -26,7 +26,8 @@ from scheduler.services.actors import Actor, Door
 from scheduler.services.commands import CommandOutcome, command_queue
 from scheduler.services.events import EventNote, record_events
 from scheduler.services.locks import alone_with_pods, lock_tree
-from scheduler.services.queues import StaleVersion, delete_queue, refuse_unless_shown
+from scheduler.services.queues import delete_queue, refuse_unless_shown
+from scheduler.services.versions import Expected, check_queue_version
 
 # What passes by itself once a queue is closed; anything else stands against deleting it for good.
 PASSING = frozenset({"queue_not_closed", "has_podgroups", "has_allocated_pods", "has_jobs"})
@@ -50,7 +51,7 @@ def close_then_delete(
     by: Actor,
     reason: str = "",
     dry_run: bool = False,
-    expected_version: int | None = None,
+    expected_version: Expected = None,
 ) -> Farewell:
     """Close the queue; delete it with all below it now if nothing is left to drain, else when that is done.
 
@@ -80,11 +81,10 @@ def _lock_what_may_go() -> None:
     alone_with_pods()
 
 
-def _doomed(name: str, by: Actor, expected_version: int | None = None) -> list[str]:
+def _doomed(name: str, by: Actor, expected_version: Expected = None) -> list[str]:
     queue = Queue.objects.select_related("parent").get(name=name)
     access.require_to_delete_queue(by, name, queue.parent.name if queue.parent else ROOT)
-    if expected_version is not None and queue.resource_version != expected_version:
-        raise StaleVersion(queue)
+    check_queue_version(queue, expected_version)
     return deletion_order(name, admission_scene()[0])
 
 
@@ -114,7 +114,7 @@ def _message(doomed: list[str], *, is_gone: bool) -> str:
     return f"Deleted {listed(doomed)}." if is_gone else f"{doomed[-1]} is closed, and {listed(doomed)} will be deleted when drained."
 
 
-def keep_queue(name: str, *, by: Actor, dry_run: bool = False, expected_version: int | None = None) -> bool:
+def keep_queue(name: str, *, by: Actor, dry_run: bool = False, expected_version: Expected = None) -> bool:
     """Take the intention back; the queue stays closed. False if there was none. Raises `Queue.DoesNotExist`, `StaleVersion`."""
     with transaction.atomic():
         lock_tree()

@@ -25,7 +25,7 @@ from scheduler.services.merging import merge_patch, readable
 from scheduler.services.podgroups import take_away
 from scheduler.services.pods import Priorities, class_for, minimum_resources, new_pods, template_of
 from scheduler.services.states import refresh_states
-from scheduler.services.versions import check_version
+from scheduler.services.versions import Expected, check_version
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class ChangedJob:
 
 
 def update_job(
-    namespace: str, name: str, manifest: object, *, by: Actor = SYSTEM, merge: bool = False, expected_version: int | None = None,
+    namespace: str, name: str, manifest: object, *, by: Actor = SYSTEM, merge: bool = False, expected_version: Expected = None,
     dry_run: bool = False,
 ) -> ChangedJob:  # fmt: skip
     """Raises `Job.DoesNotExist`, `Stale`, and `Rejected` for whatever may not change (decided 20)."""
@@ -134,7 +134,7 @@ def _scale(job: Job, task: dict[str, Any], before: int) -> None:
         Pod.objects.bulk_create(fresh, batch_size=2000)
 
 
-def delete_job(namespace: str, name: str, *, by: Actor = SYSTEM, expected_version: int | None = None, dry_run: bool = False) -> None:
+def delete_job(namespace: str, name: str, *, by: Actor = SYSTEM, expected_version: Expected = None, dry_run: bool = False) -> None:
     """Forget a job that has ended and whose pods have left their nodes. One that lives is cancelled first."""
     with transaction.atomic():
         share_tree()

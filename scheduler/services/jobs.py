@@ -26,6 +26,7 @@ from scheduler.services.job_pods import create_podgroup, create_pods, first_task
 from scheduler.services.locks import alone_with_pods, share_tree
 from scheduler.services.pods import Priorities
 from scheduler.services.scheduling import want_session
+from scheduler.services.versions import Expected, check_version
 
 __all__ = ["JobCommandResult", "Submitted", "check_job", "command_job", "submit_job", "sync_jobs"]
 
@@ -163,9 +164,10 @@ class JobCommandResult:
 
 
 def command_job(
-    namespace: str, name: str, action: JobAction | str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool = False
-) -> JobCommandResult:
-    """Suspend (AbortJob), resume, restart or cancel (TerminateJob) a job. Raises `Job.DoesNotExist`, `NotPossible` or `Rejected`."""
+    namespace: str, name: str, action: JobAction | str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool = False,
+    expected_version: Expected = None,
+) -> JobCommandResult:  # fmt: skip
+    """Suspend (AbortJob), resume, restart or cancel (TerminateJob) a job. Raises `Job.DoesNotExist`, `NotPossible`, `Stale`, `Rejected`."""
     wanted = action if isinstance(action, JobAction) else ACTION_NAMES.get(action)
     if wanted not in COMMANDS:
         raise NotPossible(f"“{action}” is not a command for a job; give one of {', '.join(sorted(COMMANDS))}")
@@ -174,6 +176,7 @@ def command_job(
         alone_with_pods()
         job = Job.objects.select_for_update(of=("self",)).select_related("queue", "podgroup").get(namespace=namespace, name=name)
         access.require_job_command(by, job.queue.name, job.owner)
+        check_version(f"The job {job}", job, expected_version)
         step = _first_step(job, wanted)
         message = step.message if step else f"{job} is {job.phase} already; nothing was changed."
         row = _command_row(job, wanted, by, reason, message if step is None else f"{job}: {message}.", changed=step is not None)

@@ -25,7 +25,7 @@ from scheduler.services.locks import alone_with_pods, lock_tree
 from scheduler.services.merging import merge_patch, readable
 from scheduler.services.pods import send_home
 from scheduler.services.scheduling import want_session
-from scheduler.services.versions import check_version
+from scheduler.services.versions import Expected, check_version
 from scheduler.services.warnings import refresh_warnings
 
 
@@ -70,7 +70,7 @@ def create_node(manifest: object, *, by: Actor = SYSTEM, dry_run: bool = False) 
 
 
 def update_node(
-    name: str, manifest: object, *, by: Actor = SYSTEM, merge: bool = False, expected_version: int | None = None, dry_run: bool = False
+    name: str, manifest: object, *, by: Actor = SYSTEM, merge: bool = False, expected_version: Expected = None, dry_run: bool = False
 ) -> SavedNode:
     """Raises `Node.DoesNotExist`, `Stale`, `Rejected`."""
     access.require_cluster(by, doing="change nodes")
@@ -112,7 +112,7 @@ def _settle(node: Node, by: Actor, reason: str, verb: str) -> None:
 
 
 @transaction.atomic
-def delete_node(name: str, *, by: Actor = SYSTEM, expected_version: int | None = None, dry_run: bool = False) -> None:
+def delete_node(name: str, *, by: Actor = SYSTEM, expected_version: Expected = None, dry_run: bool = False) -> None:
     """Only when no pod is on it: drain it first."""
     access.require_cluster(by, doing="take nodes away")
     lock_tree()

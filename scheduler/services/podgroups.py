@@ -27,7 +27,7 @@ from scheduler.services.merging import merge_patch, readable
 from scheduler.services.pods import TAKEN_AWAY, Priorities, class_for, new_pods, send_home
 from scheduler.services.scheduling import want_session
 from scheduler.services.states import refresh_states
-from scheduler.services.versions import check_version
+from scheduler.services.versions import Expected, check_version
 
 DELETED_MARK = "fumarole.io/deleted"
 BARE_POD_MARK = "fumarole.io/bare-pod"  # a gang that was made for a single pod, and goes with it
@@ -117,7 +117,7 @@ def _settle(group: PodGroup) -> None:
 
 
 def update_podgroup(
-    namespace: str, name: str, manifest: object, *, by: Actor = SYSTEM, merge: bool = False, expected_version: int | None = None,
+    namespace: str, name: str, manifest: object, *, by: Actor = SYSTEM, merge: bool = False, expected_version: Expected = None,
     dry_run: bool = False,
 ) -> SavedPodGroup:  # fmt: skip
     """Everything but its queue may change. Raises `PodGroup.DoesNotExist`, `Stale`, `Rejected`."""
@@ -162,7 +162,7 @@ def _refuse_owned(group: PodGroup, done: str) -> None:
         raise Rejected([Violation("owned_by_job", group.queue.name, "metadata.name", message, "use the job instead")], by_state=True)
 
 
-def delete_podgroup(namespace: str, name: str, *, by: Actor = SYSTEM, expected_version: int | None = None, dry_run: bool = False) -> str:
+def delete_podgroup(namespace: str, name: str, *, by: Actor = SYSTEM, expected_version: Expected = None, dry_run: bool = False) -> str:
     """Take a gang away with its pods. Pods on nodes leave first; until then the gang stays. What happened, in words."""
     with transaction.atomic():
         share_tree()

@@ -15,7 +15,7 @@ from scheduler.scenarios.policies import PolicyError, PolicyReading, default_pol
 from scheduler.services import access, audit
 from scheduler.services.actors import SYSTEM, Actor
 from scheduler.services.scheduling import want_session
-from scheduler.services.versions import Stale
+from scheduler.services.versions import Expected, Stale, is_expected
 
 DEFAULT_VERSION = 0
 """The version of an installation whose policy was never written."""
@@ -64,7 +64,7 @@ class SavedPolicy:
 
 
 def replace_policy(
-    text: str, *, by: Actor = SYSTEM, reason: str = "", expected_version: int | None = None, dry_run: bool = False
+    text: str, *, by: Actor = SYSTEM, reason: str = "", expected_version: Expected = None, dry_run: bool = False
 ) -> SavedPolicy:
     """Put another policy in force, from the next session on; every earlier one is kept. Raises `Rejected`, `Stale`."""
     access.require_cluster(by, doing="replace the policy")
@@ -89,8 +89,8 @@ def replace_policy(
     return SavedPolicy(state, version, notices, changed)
 
 
-def _check_version(state: ClusterState, expected: int | None) -> None:
+def _check_version(state: ClusterState, expected: Expected) -> None:
     current = state.policy_id or DEFAULT_VERSION
-    if expected is not None and expected != current:
+    if not is_expected(current, expected):
         author = state.policy.author if state.policy else ""
         raise Stale("The policy", state, current, author, place=("Policy", "", "policy"))

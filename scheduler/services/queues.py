@@ -24,6 +24,7 @@ from scheduler.services.actors import SYSTEM, Actor
 from scheduler.services.commands import CommandOutcome, command_queue, order_in, plan_command
 from scheduler.services.events import EventNote
 from scheduler.services.tree_work import PLAIN_FIELDS, TreeWork
+from scheduler.services.versions import Expected, StaleVersion, check_queue_version
 
 __all__ = [
     "Changed",
@@ -38,18 +39,6 @@ __all__ = [
     "plan_command",
     "update_queue",
 ]
-
-
-class StaleVersion(Exception):
-    """Somebody else changed the queue since the caller read it."""
-
-    def __init__(self, queue: Queue) -> None:
-        self.queue = queue
-        who = f" by {queue.updated_by}" if queue.updated_by else ""
-        super().__init__(
-            f"{queue.name} was changed{who} at {queue.updated_at:%H:%M:%S} and is now at version {queue.resource_version}: "
-            "read it again and repeat the change."
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +131,7 @@ def _raise_if_refused(verdict: Verdict) -> None:
 
 
 def update_queue(
-    name: str, manifest: object, *, by: Actor = SYSTEM, merge: bool = False, expected_version: int | None = None, dry_run: bool = False
+    name: str, manifest: object, *, by: Actor = SYSTEM, merge: bool = False, expected_version: Expected = None, dry_run: bool = False
 ) -> Saved:
     """Change a queue to what the manifest says; with `merge` the manifest is a patch, and what it leaves out stays (RFC 7386).
 
@@ -153,8 +142,7 @@ def update_queue(
         work = TreeWork()
         queue = Queue.objects.select_related("parent").get(name=name)
         access.require_to_touch_queue(by, name, queue.parent.name if queue.parent else ROOT)
-        if expected_version is not None and queue.resource_version != expected_version:
-            raise StaleVersion(queue)
+        check_queue_version(queue, expected_version)
         stored = _Stored(spec_of(queue), queue.is_unknown, str(queue.uid))
         wanted = merge_patch(queue_manifest(stored.spec), manifest) if merge else manifest
         changed = _change(work, stored, wanted, by, names_state=_names_state(manifest))
@@ -263,7 +251,7 @@ def _ordered(work: TreeWork, old: QueueSpec, new: QueueSpec, by: Actor) -> Comma
 
 
 def delete_queue(
-    name: str, *, cascade: bool = False, by: Actor = SYSTEM, dry_run: bool = False, expected_version: int | None = None,
+    name: str, *, cascade: bool = False, by: Actor = SYSTEM, dry_run: bool = False, expected_version: Expected = None,
     shown: Iterable[str] | None = None,
 ) -> Deleted:  # fmt: skip
     """Delete a Closed queue with its finished work; with `cascade` everything below it too, children first, all or nothing.
@@ -275,8 +263,7 @@ def delete_queue(
         work = TreeWork(with_pods=True)
         queue = Queue.objects.select_related("parent").get(name=name)
         access.require_to_delete_queue(by, name, queue.parent.name if queue.parent else ROOT)
-        if expected_version is not None and queue.resource_version != expected_version:
-            raise StaleVersion(queue)
+        check_queue_version(queue, expected_version)
         deleted = _delete(work, name, by, cascade=cascade, shown=shown)
         work.settle()
         transaction.set_rollback(dry_run)

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from scheduler.models import Queue
+
+Expected = int | frozenset[int] | None
+"""The version that the caller has read, or any of several; None where whatever is there will do."""
+
 
 class Stale(Exception):
     """The object was changed since the caller read it. `current` is it as it is now, `place` its kind, namespace and name in the record."""
@@ -15,6 +20,27 @@ class Stale(Exception):
         super().__init__(f"{what} was changed{who} and is now at version {version}: read it again and repeat the change.")
 
 
-def check_version(what: str, row: Any, expected: int | None) -> None:
-    if expected is not None and row.resource_version != expected:
+class StaleVersion(Exception):
+    """Somebody else changed the queue since the caller read it."""
+
+    def __init__(self, queue: Queue) -> None:
+        self.queue = queue
+        who = f" by {queue.updated_by}" if queue.updated_by else ""
+        super().__init__(
+            f"{queue.name} was changed{who} at {queue.updated_at:%H:%M:%S} and is now at version {queue.resource_version}: "
+            "read it again and repeat the change."
+        )
+
+
+def is_expected(version: int, expected: Expected) -> bool:
+    return expected is None or version == expected or (isinstance(expected, frozenset) and version in expected)
+
+
+def check_version(what: str, row: Any, expected: Expected) -> None:
+    if not is_expected(row.resource_version, expected):
         raise Stale(what, row, row.resource_version)
+
+
+def check_queue_version(queue: Queue, expected: Expected) -> None:
+    if not is_expected(queue.resource_version, expected):
+        raise StaleVersion(queue)

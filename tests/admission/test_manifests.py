@@ -103,7 +103,8 @@ def test_on_update_a_status_is_ignored_but_not_when_it_is_no_state_at_all():
     old = QueueSpec("a")
 
     assert rules({"metadata": {"name": "a"}, "status": {"state": "Closing"}}, old=old) == []
-    assert rules({"metadata": {"name": "a"}, "status": {"state": "wrong"}}, old=old) == ["invalid_state"]
+    for spec in ({}, {"state": "Open"}):
+        assert rules({"metadata": {"name": "a"}, "spec": spec, "status": {"state": "wrong"}}, old=old) == ["invalid_state"]
 
 
 @pytest.mark.parametrize(("weight", "refused"), [(0, True), (1, False), (65535, False), (65536, True)])

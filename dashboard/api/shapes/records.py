@@ -5,7 +5,7 @@ from __future__ import annotations
 from rest_framework import serializers as s
 
 from dashboard.api.shapes.cluster import Empty
-from dashboard.api.shapes.parts import GivenNamespacedMetadata, choice, maybe_moment, moment, object_shape, shape, text
+from dashboard.api.shapes.parts import GivenNamespacedMetadata, amounts, choice, maybe_moment, moment, object_shape, shape, text
 
 Target = shape("Target", kind=choice(("Queue", "Job")), name=s.CharField(), namespace=text(required=False), uid=text(required=False))
 CommandSpec = shape("CommandSpec", action=s.CharField(), target=Target(), reason=text())
@@ -91,11 +91,11 @@ Decision = object_shape(
     )(),
     shape("DecisionStatus", claimedAt=maybe_moment(), doneAt=maybe_moment(), attempts=s.IntegerField(), error=text())(),
 )
-Standing = shape(
+Standing = shape(  # of the victim's queue
     "Standing",
-    allocated=s.DictField(child=s.IntegerField(), required=False, help_text="of the victim's queue, in base units"),
-    deserved=s.DictField(child=s.IntegerField(), required=False),
-    guarantee=s.DictField(child=s.IntegerField(), required=False),
+    allocated=amounts(required=False),
+    deserved=amounts(required=False),
+    guarantee=amounts(required=False),
 )
 Eviction = object_shape(
     "Eviction",

@@ -37,6 +37,40 @@ def test_a_412_tells_what_was_changed_and_by_whom(admin: Caller):
     assert (of_policy["by"], of_policy["what"][0]["action"]) == ("boss", "ReplacePolicy")
 
 
+GOOD_TAGS = ("*", '"2"', 'W/"2"', '"9", W/"2"', '"2" , "9"', '"a,b","2"')
+BAD_TAGS = ('"1", "9"', '"2', "2", 'x"2"', ", ,", f'"{"9" * 40}"')
+
+
+def test_any_of_the_versions_that_if_match_names_will_do(admin: Caller):
+    admin.post("queues/", queue("a"), expect=201)
+    admin.patch("queues/a/", {"spec": {"weight": 5}})
+
+    for tags in GOOD_TAGS:
+        admin.patch("queues/a/?dry_run=true", {"spec": {"weight": 6}}, **{"If-Match": tags})
+    for tags in BAD_TAGS:
+        admin.patch("queues/a/?dry_run=true", {"spec": {"weight": 6}}, expect=412, **{"If-Match": tags})
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "queues/a/suspend/"),
+        ("POST", "queues/a/close/?dry_run=true"),
+        ("DELETE", "queues/a/?close_first=true"),
+        ("POST", "jobs/default/train/suspend/"),
+    ],
+)
+def test_commands_and_deletions_look_at_the_version_too(admin: Caller, method: str, path: str):
+    admin.post("queues/", queue("a"), expect=201)
+    admin.post("jobs/", job("train", "default"), expect=201)
+
+    admin.ask(method, path, expect=412, **{"If-Match": '"7", "8"'})
+    assert admin.get("queues/a/")["status"]["state"] == "Open"
+    assert admin.get("jobs/default/train/")["status"]["state"]["phase"] == "Pending"
+
+    admin.ask(method, path, expect=200, **{"If-Match": '"7", W/"1"'})
+
+
 @pytest.mark.parametrize(
     ("path", "parameter"),
     [

@@ -110,6 +110,7 @@ def test_nodes_are_added_cordoned_drained_and_taken_away(admin: Caller):
 
     shown = admin.get("nodes/n1/")["status"]
     assert (shown["allocated"]["cpu"], shown["idle"]["cpu"], shown["pods"]) == ("1", "7", 1)
+    assert (shown["allocated"]["pods"], shown["idle"]["pods"]) == ("1", "109")
     assert admin.post("nodes/n1/cordon/")["changed"] is True
     assert admin.post("nodes/n1/cordon/")["changed"] is False
     assert admin.get("nodes/?unschedulable=true")["results"][0]["spec"]["unschedulable"] is True
@@ -260,6 +261,26 @@ def test_an_eviction_is_not_found_by_what_is_not_shown_of_it(admin: Caller, call
     assert [found(admin, where) for where in ("search=train", "search=secret", "beneficiary_queue=hidden")] == [1, 1, 1]
     assert [found(ann, where) for where in ("search=train", "search=secret", "beneficiary_queue=hidden")] == [1, 0, 0]
     assert ann.get("evictions/")["results"][0]["spec"]["commonAncestor"] == ""
+
+
+def test_an_evictions_figures_are_quantities(admin: Caller):
+    queues = {"queue_name": "default", "common_ancestor": "root"}
+    figures = {"allocated": {"cpu": 1500, "memory": 2**30}, "deserved": {"cpu": 1000}, "guarantee": {}}
+    Eviction.objects.create(
+        session_number=1, action="reclaim", created_at=timezone.now(), before=figures, after={"allocated": {"cpu": 0}}, **queues
+    )
+
+    shown = admin.get("evictions/")["results"][0]["spec"]
+
+    assert shown["before"] == {"allocated": {"cpu": "1500m", "memory": "1Gi"}, "deserved": {"cpu": "1"}, "guarantee": {}}
+    assert shown["after"] == {"allocated": {"cpu": "0"}}
+
+
+def test_the_addresses_of_collections_are_the_canonical_ones(admin: Caller):
+    for table in admin.get("/api/v1/").values():
+        for address in table.values():
+            assert address.endswith("/")
+            admin.ask("OPTIONS", address, expect=204)
 
 
 def test_accounts_groups_grants_and_tokens(admin: Caller):

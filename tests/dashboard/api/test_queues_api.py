@@ -58,7 +58,7 @@ def test_a_dry_run_answers_the_same_and_writes_nothing(admin: Caller):
 
 
 def test_a_name_that_is_taken_is_refused(admin: Caller):
-    answer = admin.post("queues/", queue("default"), expect=400)
+    answer = admin.post("queues/", queue("default"), expect=409)
 
     assert answer["violations"][0]["ruleId"] == "already_exists"
 
@@ -266,7 +266,7 @@ def test_what_is_exported_is_applied_with_no_change(admin: Caller):
 def test_many_are_created_at_once_with_a_result_for_each(admin: Caller):
     answer = admin.post("queues/", [queue("a"), queue("b", "a"), queue("Bad"), queue("a")])
 
-    assert [(item["index"], item["status"]) for item in answer["results"]] == [(0, 201), (1, 201), (2, 400), (3, 400)]
+    assert [(item["index"], item["status"]) for item in answer["results"]] == [(0, 201), (1, 201), (2, 400), (3, 409)]
     assert answer["results"][2]["problem"]["violations"][0]["ruleId"] == "invalid_name"
 
 
@@ -280,8 +280,8 @@ def test_the_same_request_with_the_same_key_is_carried_out_once(admin: Caller):
     other = admin.post("queues/", queue("b"), expect=409, **key)
     assert "another request" in other["detail"]
     admin.get("queues/b/", expect=404)
-    refused = admin.post("queues/", queue("root"), expect=400, **{"Idempotency-Key": "two"})
-    assert admin.post("queues/", queue("root"), expect=400, **{"Idempotency-Key": "two"}) == refused
+    refused = admin.post("queues/", queue("root"), expect=409, **{"Idempotency-Key": "two"})
+    assert admin.post("queues/", queue("root"), expect=409, **{"Idempotency-Key": "two"}) == refused
     assert (admin.last["Idempotent-Replayed"], admin.last["Content-Type"]) == ("true", "application/problem+json")
 
 
@@ -303,6 +303,10 @@ def test_the_state_in_a_manifest(admin: Caller):
     assert admin.get("queues/a/")["status"]["state"] == "Closed"  # the status of an update is not looked at
     refused = admin.put("queues/a/", {**queue("a"), "status": {"state": "Ajar"}}, expect=400)
     assert refused["violations"][0]["ruleId"] == "invalid_state"
+    admin.patch("queues/a/", {"status": {"state": "Closing"}})
+    for body in ({"status": {"state": "Ajar"}}, {"spec": {"state": "Open"}, "status": {"state": "Ajar"}}):
+        assert admin.patch("queues/a/", body, expect=400)["violations"][0]["ruleId"] == "invalid_state"
+    assert admin.get("queues/a/")["status"]["state"] == "Closed"
 
 
 def test_the_number_of_queries_does_not_grow_with_the_number_of_queues(admin: Caller, django_assert_max_num_queries: Any):

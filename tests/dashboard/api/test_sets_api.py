@@ -10,7 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from scheduler.models import AuditEntry, Queue
-from tests.dashboard.api.conftest import Caller, node, queue
+from tests.dashboard.api.conftest import Caller, job, node, queue
 
 pytestmark = pytest.mark.django_db
 
@@ -206,3 +206,34 @@ def test_warnings_of_a_tree_are_right_after_a_file(admin: Caller):
     one_by_one = admin.post("queues/", queue("c", deserved={"cpu": "3"}), expect=201)
     assert warned
     assert {warning["code"] for warning in one_by_one["status"]["warnings"]} <= {*warned}
+
+
+QUEUE_NAME = "scheduling.volcano.sh/queue-name"
+
+
+def _of_each_kind(in_queue: str) -> dict[str, dict[str, Any]]:
+    pod = {"metadata": {"name": "secret", "annotations": {QUEUE_NAME: in_queue}}, "spec": {"containers": [{"name": "main"}]}}
+    return {
+        "queues": {"kind": "Queue", **queue("secret", in_queue)},
+        "jobs": {"kind": "Job", **job("secret", in_queue)},
+        "podgroups": {"kind": "PodGroup", "metadata": {"name": "secret"}, "spec": {"queue": in_queue, "minMember": 1}},
+        "pods": {"kind": "Pod", **pod},
+    }
+
+
+@pytest.mark.parametrize("kind", ["queues", "jobs", "podgroups", "pods"])
+def test_applying_tells_no_more_of_what_is_out_of_sight_than_making_it(admin: Caller, caller: Callable[..., Caller], kind: str):
+    """Asked for where one may not make it, the answer is the same whether there is one; elsewhere the name is taken, and no more is said."""
+    admin.post("queues/", [queue("theirs"), queue("ours")])
+    theirs, ours = _of_each_kind("theirs")[kind], _of_each_kind("ours")[kind]
+    ann = caller("ann", admin="ours")
+
+    def answers() -> list[Any]:
+        return [ann.ask("POST", f"{door}/", theirs) for door in ("apply", "validate")]
+
+    before = answers()
+    admin.post(f"{kind}/", theirs, expect=201)
+
+    assert answers() == before
+    assert "already" in ann.post("apply/", ours, expect=409)["detail"]
+    assert "theirs" not in ann.last.content.decode()
