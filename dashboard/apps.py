@@ -1,4 +1,4 @@
-"""The web as a Django app; it loads the Celery app, so that tasks called from here find their broker."""
+"""The web as a Django app; it loads the Celery app, so that tasks called from here find their broker, and tells of changed rights."""
 
 from django.apps import AppConfig
 
@@ -7,4 +7,6 @@ class DashboardConfig(AppConfig):
     name = "dashboard"
 
     def ready(self) -> None:
-        from dashboard import celery  # noqa: F401
+        from dashboard import access_news, celery  # noqa: F401
+
+        access_news.listen()

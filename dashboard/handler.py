@@ -36,12 +36,13 @@ class ThreadedHandler(ASGIHandler):
         super().load_middleware(is_async=False)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        limited = _Limited(receive)
         try:
-            body = await self.read_body(receive)
+            body = await self.read_body(limited)
         except RequestAborted:
             return
         with body:
-            response = await self._respond_in_thread(scope, body)
+            response = await self._respond_in_thread(limited.told(scope), body)
             if isinstance(response, StreamingHttpResponse):
                 await self._stream(response, receive, send)
             else:
@@ -73,6 +74,31 @@ class ThreadedHandler(ASGIHandler):
             with contextlib.suppress(asyncio.CancelledError):
                 await sending
             await sync_to_async(response.close)()
+
+
+class _Limited:
+    """Reads of a body no more than is taken, and one message beyond: nobody fills the disk of this machine by sending without end.
+
+    A view learns of it as of any other body that is too large: by its length, which a sender in pieces does not tell.
+    """
+
+    def __init__(self, receive: Any) -> None:
+        self._receive, self._read = receive, 0
+
+    @property
+    def _is_too_much(self) -> bool:
+        return self._read > int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
+
+    async def __call__(self) -> Any:
+        message = await self._receive()
+        self._read += len(message.get("body", b""))
+        return {**message, "more_body": False} if self._is_too_much else message
+
+    def told(self, scope: Any) -> Any:
+        if not self._is_too_much:
+            return scope
+        others = [(name, value) for name, value in scope["headers"] if name.lower() != b"content-length"]
+        return {**scope, "headers": [*others, (b"content-length", str(self._read).encode())]}
 
 
 def _whole(response: StreamingHttpResponse) -> HttpResponse:

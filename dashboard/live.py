@@ -22,8 +22,9 @@ from django.contrib.auth import get_user_model
 from django.db import connections
 from redis.exceptions import RedisError
 
-from dashboard.topics import Sight, as_seen, may_follow, read_topics, sessions_still_valid, sight_of, topics_touched
+from dashboard.topics import Sight, as_seen, may_follow, read_topics, sessions_still_valid, topics_touched
 from scheduler.notify import NEWS_GROUP
+from scheduler.selectors.access import sights_of
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +57,8 @@ NOTHING: Sight = frozenset()  # what an account sees that is gone
 HEARTBEAT_SECONDS = 5.0
 SWEEP_SECONDS = 5.0  # look again even without news: what was missed while Redis was away is found here
 COALESCE_SECONDS = 0.05  # news that comes close together is read once
-SESSION_CHECK_SECONDS = 30.0
+ACCESS_CHECK_SECONDS = 10.0  # look again who may see what even without news of it
+ACCESS_PAUSE_SECONDS = 0.5  # a storm of such news is looked into this often
 SIGNED_OUT, TOO_MUCH = 4401, 1008
 MOST_NOTICES = 256  # more than these are waiting only for who asks and asks and does not read the answers
 
@@ -220,6 +222,7 @@ class Hub:
         self.topics: dict[str, Topic] = {}
         self._dirty: set[str] = set()
         self._wake = asyncio.Event()
+        self._access_changed = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._thread = ThreadPoolExecutor(1, "live")  # readings follow one another and keep one database connection
         self._in_order = False  # whether the last reading succeeded: only then is a heartbeat the truth
@@ -234,7 +237,7 @@ class Hub:
     def join(self, client: Client) -> None:
         self.clients.add(client)
         if not self._tasks:
-            self._tasks = [asyncio.create_task(_lasting(work)) for work in (self._hear, self._read, self._beat, self._check_sessions)]
+            self._tasks = [asyncio.create_task(_lasting(work)) for work in (self._hear, self._read, self._beat, self._check_access)]
 
     def leave(self, client: Client) -> None:
         self.clients.discard(client)
@@ -290,6 +293,8 @@ class Hub:
         try:
             while True:
                 message = await layer.receive(channel)
+                if "access" in message["changed"]:
+                    self._access_changed.set()
                 self._mark(topics_touched(message["changed"], self.topics))
         finally:
             with contextlib.suppress(Exception):  # Redis may be away: then there is nothing to leave
@@ -351,21 +356,29 @@ class Hub:
                     client.notice('{"type":"heartbeat"}')
             await asyncio.sleep(HEARTBEAT_SECONDS)
 
-    async def _check_sessions(self) -> None:
+    async def _check_access(self) -> None:
         """Close the sockets of people who signed out or were switched off, and follow what they may see."""
         while True:
-            await asyncio.sleep(SESSION_CHECK_SECONDS)
-            clients = list(self.clients)
-            try:
-                valid, sights = await self._in_thread(_look_again, clients)
-            except Exception as problem:
-                logger.warning("Sessions of open pages could not be checked: %s", problem)
-                continue
-            for client in clients:
-                if client.session_key and client.session_key not in valid:
-                    client.close(SIGNED_OUT)
-                elif client.sight != sights.get(client.user.pk, NOTHING):
-                    self._see_anew(client, sights.get(client.user.pk, NOTHING))
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(ACCESS_CHECK_SECONDS):
+                    await self._access_changed.wait()
+            self._access_changed.clear()  # before looking: what changes meanwhile is looked at again
+            await self._look_at_access()
+            await asyncio.sleep(ACCESS_PAUSE_SECONDS)
+
+    async def _look_at_access(self) -> None:
+        clients = list(self.clients)
+        try:
+            valid, sights = await self._in_thread(_look_again, clients)
+        except Exception as problem:
+            logger.warning("Sessions of open pages could not be checked: %s", problem)
+            return
+        for client in clients:
+            sight = sights.get(client.user.pk, NOTHING)
+            if client.session_key and client.session_key not in valid:
+                client.close(SIGNED_OUT)
+            elif client.sight != sight:
+                self._see_anew(client, sight)
 
     def _see_anew(self, client: Client, sight: Sight) -> None:
         client.sight = sight
@@ -381,4 +394,4 @@ def _look_again(clients: list[Client]) -> tuple[set[str], dict[Any, Sight]]:
     """Which sessions are still good, and what each user may see now."""
     users = get_user_model().objects.in_bulk({client.user.pk for client in clients})  # anew: roles are not all that may have changed
     keys = {client.session_key for client in clients if client.session_key}
-    return sessions_still_valid(keys), {pk: sight_of(user) for pk, user in users.items()}
+    return sessions_still_valid(keys), sights_of(users.values())

@@ -10,6 +10,8 @@ from dashboard import health, metrics, sign_in
 from dashboard.api import docs, webhooks
 from dashboard.views import components, overview, queue, queue_commands, queue_deletion, queue_edit, queues
 
+handler400 = "dashboard.api.docs.bad_request"
+
 urlpatterns = [
     path("", overview.overview, name="overview"),
     path("queues/", queues.queues, name="queues"),

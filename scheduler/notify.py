@@ -46,6 +46,11 @@ def cluster_changed() -> None:
     _announce(cluster=[EVERYTHING])
 
 
+def access_changed() -> None:
+    """Somebody may see more or less than before, or is signed out: grants, groups, accounts, sessions, or the tree that grants count in."""
+    _announce(access=[EVERYTHING])
+
+
 def session_finished(
     queues: Iterable[str] = (EVERYTHING,), jobs: Iterable[str] = (EVERYTHING,), nodes: Iterable[str] = (EVERYTHING,)
 ) -> None:

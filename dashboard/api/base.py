@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Q, QuerySet
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django_filters import FilterSet
 from rest_framework.exceptions import AuthenticationFailed, MethodNotAllowed, NotAuthenticated
@@ -99,6 +99,14 @@ class Endpoint(APIView):
             self.check_throttles(request)
             raise
 
+    def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:
+        try:
+            return super().perform_content_negotiation(request, force)
+        except Http404:
+            known = ", ".join(renderer.format for renderer in self.get_renderers())
+            message = f"There is no format {request.query_params.get('format', '')[:40]} here."
+            raise bad_parameter("format", message, f"one of {known}") from None
+
     def get_exception_handler(self) -> Any:
         return exception_handler
 
@@ -134,6 +142,9 @@ class Endpoint(APIView):
     def _begin_write(self, request: Request) -> None:
         if settings.READ_ONLY:
             raise Refusal("This installation is read-only at the moment.", code=503, kind="read-only")
+        packed = request.headers.get("Content-Encoding", "").strip().lower()
+        if packed not in ("", "identity"):
+            raise Refusal(f"A body that is packed ({packed[:40]}) is not read; send it as it is.", code=415, kind="unsupported-encoding")
         request._request.body  # noqa: B018 - read now: what is too large is refused before anything else is done
         key = request.headers.get("Idempotency-Key", "")
         if key and not self.dry_run:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.core.exceptions import RequestDataTooBig
+from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect
+from django.urls import reverse
+from django.views import defaults
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework.renderers import TemplateHTMLRenderer
 from rest_framework.request import Request
@@ -54,6 +57,18 @@ class Docs(SpectacularSwaggerSplitView):
 
 def elsewhere(request: HttpRequest, rest: str) -> HttpResponse:
     """Whatever is asked of /api/ beside the version that there is."""
+    if f"/api/{rest}/" in (reverse("api:start"), reverse("api-schema"), reverse("api-docs")):
+        return HttpResponsePermanentRedirect(f"/api/{rest}/")
     return problem_response(
         404, f"There is nothing at /api/{rest[:80]}. The API is at /api/v1/, its description at /api/docs/.", "not-found"
     )
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """What Django refuses before any view has seen it: a name that is not this server's, too many fields, too long a body."""
+    code = 413 if isinstance(exception, RequestDataTooBig) else 400
+    if request.path.startswith(("/api/", "/admission/")):
+        return problem_response(code, "The request can not be used: its Host header, its length or its form is not one that is taken.")
+    page = defaults.bad_request(request, exception)  # without what pages say about their reader: who that is was not looked up
+    page.status_code = code
+    return page

@@ -87,7 +87,8 @@ class Reader:
         self.notices.append(Notice(code, self.queue, message, path))
 
     def wrong_type(self, path: str, value: object, wanted: str) -> None:
-        self.refuse("invalid_value", path, f"{path} must be {wanted}, not {_kind_of(value)} ({shown(value)}).", f"write {wanted}")
+        given = "nothing" if value is None else f"{_kind_of(value)} ({shown(value)})"
+        self.refuse("invalid_value", path, f"{path or 'The body'} must be {wanted}, not {given}.", f"write {wanted}")
 
     def mapping(self, value: object, path: str) -> Mapping[str, object]:
         """An object; empty where it is left out or is something else."""
@@ -213,7 +214,7 @@ class Reader:
     def _amounts(self, given: Mapping[str, object], path: str) -> Iterator[tuple[str, int]]:
         for resource, quantity in given.items():
             if not is_qualified(resource):
-                self.refuse("invalid_resource_name", path, f"{path} names {shown(resource)}, which is not a resource name.")
+                self.refuse("invalid_resource_name", path, f"{path} names “{shown(resource)}”, which is not a resource name.")
                 continue
             try:
                 yield resource, parse_quantity(resource, quantity)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -51,10 +51,34 @@ def token_with_user(digest: str) -> ApiToken | None:
     return token
 
 
+def sights_of(users: Iterable[Any]) -> dict[Any, frozenset[str] | None]:
+    """By key: the names of the queues that each of them may see, None for all. As `access_of`, in three queries for all together."""
+    asked = {user.pk: user for user in users if user.is_active}
+    held = _roles_of([pk for pk, user in asked.items() if not user.is_superuser])
+    parents = queue_parents() if held else {}
+    seen = {roles: Access(_permissions(roles), parents).visible for roles in {*held.values(), frozenset[tuple[str, str]]()}}
+    return {pk: None if user.is_superuser else seen[held.get(pk, frozenset())] for pk, user in asked.items()}
+
+
+def _roles_of(users: Sequence[Any]) -> dict[Any, frozenset[tuple[str, str]]]:
+    """By user: the queues and roles that he has, himself or through a group."""
+    grants = Grant.objects.order_by()
+    own = grants.filter(user__in=users).values_list("user", "queue__name", "role")
+    through_groups = grants.filter(group__user__in=users).values_list("group__user", "queue__name", "role")
+    found: dict[Any, set[tuple[str, str]]] = {}
+    for pk, queue, role in (*own, *through_groups):
+        found.setdefault(pk, set()).add((queue, role))
+    return {pk: frozenset(roles) for pk, roles in found.items()}
+
+
 def _granted(user: Any) -> dict[str, frozenset[Permission]]:
-    rows = _GRANTED.rows(user=user.pk)
+    return _permissions(_GRANTED.rows(user=user.pk))
+
+
+def _permissions(roles: Iterable[tuple[str, str]]) -> dict[str, frozenset[Permission]]:
+    """By queue, from the roles that are held there."""
     granted: dict[str, frozenset[Permission]] = {}
-    for queue, role in rows:
+    for queue, role in roles:
         granted[queue] = granted.get(queue, frozenset()) | ROLE_PERMISSIONS[Role(role)]
     return granted
 

@@ -230,6 +230,8 @@ class TreeWork:
             settle_warnings(self._image.queues, self.tree, self.facts.total)
         record_events(self._notes, now)
         notify.queues_changed({*moved, *(row.target_name for row in self._orders), *(note.name for note in self._notes)})
+        if self._new or self._respecified:
+            notify.access_changed()  # grants count for what is below: another tree is another sight
         if moved:
             transaction.on_commit(want_session)
 

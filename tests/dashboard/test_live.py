@@ -21,6 +21,10 @@ from dashboard.asgi import application
 from dashboard.topics import read_topics
 from scheduler import notify
 from scheduler.models import Grant, PodGroup, Queue, QueueFigures
+from scheduler.services.access import grant_role, revoke_grant
+from scheduler.services.actors import SYSTEM
+from scheduler.services.people import save_group, save_user
+from scheduler.services.queues import create_queue, update_queue
 from tests.dashboard.conftest import RedisServer
 from tests.dashboard.sample import GPU, add_gang, add_queue, add_user, amounts, load_tree
 
@@ -271,13 +275,95 @@ async def test_who_sees_one_branch_is_told_at_once_of_any_change_there_and_of_no
 
 
 async def test_a_grant_that_is_taken_away_closes_the_topic(cookie: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(live, "SESSION_CHECK_SECONDS", 0.1)
+    monkeypatch.setattr(live, "ACCESS_CHECK_SECONDS", 0.1)
     async with page(cookie, "queue:vision") as opened:
         await next_of(opened, "snapshot")
         await Grant.objects.all().adelete()
         refusal = await next_of(opened, "refused")
 
     assert refusal["topic"] == "queue:vision"
+
+
+@pytest.fixture
+def only_by_news(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is found by looking again now and then."""
+    monkeypatch.setattr(live, "ACCESS_CHECK_SECONDS", 3600.0)
+    monkeypatch.setattr(live, "ACCESS_PAUSE_SECONDS", 0.0)
+
+
+def narrow_cookie() -> str:
+    return cookie_of(add_user("narrow", queue="research"))
+
+
+@pytest.mark.usefixtures("only_by_news")
+async def test_a_grant_that_is_revoked_closes_the_topic_at_once_and_a_new_one_shows_what_it_gives(cookie: str):
+    narrow = await sync_to_async(narrow_cookie)()
+    async with page(narrow, "queues", "queue:vision") as opened:
+        first = {message["topic"]: message for message in [await next_of(opened, "snapshot") for _ in range(2)]}
+        grant = await Grant.objects.aget(user__username="narrow")
+        await sync_to_async(revoke_grant)(grant, by=SYSTEM)
+        told = [await next_of(opened, "refused", "snapshot") for _ in range(2)]
+        await sync_to_async(grant_role)(user="narrow", role="viewer", queue="serving", by=SYSTEM)
+        after = await next_of(opened, "snapshot")
+
+    assert len(first["queues"]["rows"]) == 3
+    assert sorted((message["type"], message["topic"]) for message in told) == [("refused", "queue:vision"), ("snapshot", "queues")]
+    assert [message["rows"] for message in told if message["type"] == "snapshot"] == [[]]
+    assert [row["key"] for row in after["rows"]] == ["serving"]
+
+
+@pytest.mark.usefixtures("only_by_news")
+async def test_who_leaves_a_group_loses_what_it_gave(cookie: str):
+    def prepared() -> str:
+        save_group({"name": "crew", "members": [add_user("member", role="").username]})
+        grant_role(group="crew", role="viewer", queue="serving", by=SYSTEM)
+        return cookie_of(get_user_model().objects.get(username="member"))
+
+    member = await sync_to_async(prepared)()
+    async with page(member, "queues") as opened:
+        before = await next_of(opened, "snapshot")
+        await sync_to_async(save_group)({"members": []}, name="crew")
+        after = await next_of(opened, "snapshot")
+
+    assert [[row["key"] for row in message["rows"]] for message in (before, after)] == [["serving"], []]
+
+
+@pytest.mark.usefixtures("only_by_news")
+async def test_a_queue_that_is_made_in_sight_is_seen_and_one_that_moves_out_of_it_is_not(cookie: str):
+    narrow = await sync_to_async(narrow_cookie)()
+    async with page(narrow, "queues") as opened:
+        await next_of(opened, "snapshot")
+        await sync_to_async(create_queue)({"metadata": {"name": "speech"}, "spec": {"parent": "research"}})
+        await until(opened, lambda message: row_of(message, "speech"))
+        await sync_to_async(update_queue)("speech", {"spec": {"parent": "root"}}, merge=True)
+        after = await until(opened, lambda message: message["type"] == "snapshot" and not row_of(message, "speech"))
+
+    assert {row["key"] for row in after["rows"]} == {"research", "vision", "language"}
+
+
+@pytest.mark.usefixtures("only_by_news")
+@pytest.mark.parametrize("change", [{"isActive": False}, {"password": "quite another one"}], ids=["switched off", "new password"])
+async def test_an_account_that_is_changed_so_is_shown_out_at_once(cookie: str, change: dict[str, Any]):
+    narrow = await sync_to_async(narrow_cookie)()
+    async with page(narrow, "queues") as opened:
+        await next_of(opened, "snapshot")
+        await sync_to_async(save_user)(change, username="narrow")
+
+        assert await close_code(opened) == 4401
+
+
+@pytest.mark.usefixtures("only_by_news")
+async def test_signing_out_in_another_tab_closes_the_socket_at_once(cookie: str):
+    def sign_out() -> None:
+        browser = Browser()
+        browser.cookies["sessionid"] = cookie
+        browser.post("/accounts/logout/")
+
+    async with page(cookie, "queues") as opened:
+        await next_of(opened, "snapshot")
+        await sync_to_async(sign_out)()
+
+        assert await close_code(opened) == 4401
 
 
 async def close_code(opened: WebsocketCommunicator) -> int:
@@ -287,7 +373,7 @@ async def close_code(opened: WebsocketCommunicator) -> int:
 
 
 async def test_signing_out_closes_the_socket(cookie: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(live, "SESSION_CHECK_SECONDS", 0.1)
+    monkeypatch.setattr(live, "ACCESS_CHECK_SECONDS", 0.1)
     async with page(cookie, "queues") as opened:
         await next_of(opened, "snapshot")
         await Session.objects.all().adelete()
@@ -302,7 +388,7 @@ def new_password() -> None:
 
 
 async def test_another_password_closes_the_sockets_of_browsers_that_had_the_old_one(cookie: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(live, "SESSION_CHECK_SECONDS", 0.1)
+    monkeypatch.setattr(live, "ACCESS_CHECK_SECONDS", 0.1)
     async with page(cookie, "queues") as opened:
         await next_of(opened, "snapshot")
         await sync_to_async(new_password)()
@@ -311,7 +397,7 @@ async def test_another_password_closes_the_sockets_of_browsers_that_had_the_old_
 
 
 async def test_who_is_no_longer_cluster_admin_sees_what_his_roles_show_from_then_on(cookie: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(live, "SESSION_CHECK_SECONDS", 0.1)
+    monkeypatch.setattr(live, "ACCESS_CHECK_SECONDS", 0.1)
     users = get_user_model().objects.filter(username="narrow")
     narrow = await sync_to_async(lambda: cookie_of(add_user("narrow", queue="research")))()
     await users.aupdate(is_superuser=True)

@@ -310,3 +310,44 @@ def test_the_description_takes_no_tricks(db: None, parameters: dict[str, str]):
 
     assert answer.status_code in (200, 404)
     assert "X-Evil" not in answer
+
+
+def test_a_packed_body_is_refused_as_what_it_is(admin: Caller):
+    answer = admin.post("queues/", queue("a"), expect=415, **{"Content-Encoding": "gzip"})
+
+    assert "packed (gzip)" in answer["detail"]
+    admin.post("queues/", queue("a"), expect=201, **{"Content-Encoding": "identity"})
+
+
+def test_a_format_that_is_not_known_is_a_bad_parameter(admin: Caller):
+    (violation,) = admin.get("queues/?format=xml", expect=400)["violations"]
+
+    assert (violation["field"], violation["fix"]) == ("format", "one of json, yaml, api")
+
+
+@pytest.mark.parametrize("body", [None, 5, "x"])
+def test_a_body_that_is_no_object_is_told_so_in_a_sentence(admin: Caller, body: Any):
+    answer = admin.ask("POST", "queues/", text=json.dumps(body), expect=400)
+
+    assert answer["detail"].startswith("The body must be an object with metadata and spec, not ")
+    assert "None" not in answer["detail"]
+
+
+def test_a_page_refuses_what_is_too_large_with_413(settings: Any):
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1000
+
+    assert Client().post("/accounts/login/", {"username": "x" * 2000}, content_type="application/x-www-form-urlencoded").status_code == 413
+
+
+def test_a_host_that_is_not_ours_is_refused_in_the_form_of_the_door():
+    api, page = (Client().get(path, headers={"Host": "evil.example"}) for path in ("/api/v1/queues/", "/queues/"))
+
+    assert (api.status_code, api["Content-Type"]) == (400, "application/problem+json")
+    assert (page.status_code, page["Content-Type"]) == (400, "text/html; charset=utf-8")
+
+
+@pytest.mark.parametrize("address", ["/api/v1", "/api/docs", "/api/schema"])
+def test_an_address_without_its_slash_leads_to_the_one_with_it(address: str):
+    answer = Client().get(address)
+
+    assert (answer.status_code, answer["Location"]) == (301, f"{address}/")

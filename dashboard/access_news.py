@@ -1,0 +1,36 @@
+"""Whose rights changed is told to open pages at once.
+
+Heard from the tables and not said by the services: Django writes some of them itself (signing out, `manage.py changepassword`), and a
+grant also goes with its queue or its group.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
+from django.contrib.sessions.models import Session
+from django.db.models.signals import m2m_changed, post_delete, post_save
+from django.utils import timezone
+
+from scheduler import notify
+from scheduler.models import Grant
+
+
+def listen() -> None:
+    for model in (get_user_model(), Group, Grant):
+        post_save.connect(_tell, sender=model)
+        post_delete.connect(_tell, sender=model)
+    post_delete.connect(_tell_of_sign_out, sender=Session)
+    m2m_changed.connect(_tell, sender=get_user_model().groups.through)
+
+
+def _tell(**_signal: Any) -> None:
+    notify.access_changed()
+
+
+def _tell_of_sign_out(instance: Session, **_signal: Any) -> None:
+    """Sessions that have run out are swept away by the thousand, and are no news."""
+    if instance.expire_date > timezone.now():
+        notify.access_changed()
