@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from scheduler.admission.facts import Facts
+from scheduler.domain.jobs import DEFAULT_MAX_RETRY
 from scheduler.domain.queues import DEFAULT, ROOT
 
 HIERARCHY = "volcano.sh/hierarchy"
@@ -14,7 +15,6 @@ HIERARCHY_WEIGHTS = "volcano.sh/hierarchy-weights"
 Path = tuple[str | int, ...]
 Defaults = list[tuple[Path, object]]
 
-_MAX_RETRY = 3
 _SCHEDULER = "volcano"
 
 
@@ -87,7 +87,7 @@ def job_defaults(manifest: object, facts: Facts) -> Defaults:
     if _is_blank(spec.get("schedulerName")):
         defaults.append((("spec", "schedulerName"), _SCHEDULER))
     if spec.get("maxRetry") is None:
-        defaults.append((("spec", "maxRetry"), _MAX_RETRY))
+        defaults.append((("spec", "maxRetry"), DEFAULT_MAX_RETRY))
     return defaults + _task_defaults(spec.get("tasks")) + _gang_default(spec)
 
 
@@ -104,7 +104,7 @@ def _task_defaults(tasks: object) -> Defaults:
         if task.get("minAvailable") is None:
             defaults.append(((*here, "minAvailable"), _task_gang(task)))
         if task.get("maxRetry") is None:
-            defaults.append(((*here, "maxRetry"), _MAX_RETRY))
+            defaults.append(((*here, "maxRetry"), DEFAULT_MAX_RETRY))
     return defaults
 
 

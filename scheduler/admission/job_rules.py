@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from scheduler.admission.violations import Violation
+from scheduler.admission.waiting_times import check_waiting_time
 from scheduler.admission.workload_manifests import MOST_REPLICAS, JobManifest, TaskManifest
-from scheduler.domain.durations import seconds_in
 from scheduler.domain.jobs import needed_tasks, read_policies, waits_for_itself
 from scheduler.domain.plans import counted
 
-SLA_ANNOTATION = "sla-waiting-time"
 _LONGEST_POD_NAME = 253
-_LONGEST_WAIT = 2**31 - 1
 
 
 def check_job_itself(job: JobManifest) -> Iterator[Violation]:
@@ -20,7 +18,7 @@ def check_job_itself(job: JobManifest) -> Iterator[Violation]:
     yield from check_size(job)
     yield from _check_policies(job)
     yield from _check_dependencies(job)
-    yield from _check_waiting_time(job)
+    yield from check_waiting_time(job.metadata.annotations, job.queue)
 
 
 def check_size(job: JobManifest) -> Iterator[Violation]:
@@ -67,11 +65,3 @@ def _check_dependencies(job: JobManifest) -> Iterator[Violation]:
     if len(waiting) > 1:
         message = f"{counted(len(waiting), 'task')} wait for each other and none could ever begin: {', '.join(waiting[:5])}."
         yield Violation("invalid_dependency", job.queue, "spec.tasks", message, "let one of them begin by itself")
-
-
-def _check_waiting_time(job: JobManifest) -> Iterator[Violation]:
-    text = job.metadata.annotations.get(SLA_ANNOTATION, "")
-    seconds = seconds_in(text)
-    if text and (seconds is None or seconds > _LONGEST_WAIT):
-        message = f"{SLA_ANNOTATION} is {text[:40]}; it must be a length of time such as 90s, 3m or 1h30m."
-        yield Violation("invalid_value", job.queue, f"metadata.annotations[{SLA_ANNOTATION}]", message, "write 30m")

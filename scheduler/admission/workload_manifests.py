@@ -22,6 +22,7 @@ from scheduler.admission.manifests import (
 )
 from scheduler.admission.pod_templates import PodTemplate, read_template
 from scheduler.admission.shapes import Reader, is_label, shown
+from scheduler.domain.jobs import DEFAULT_MAX_RETRY
 from scheduler.domain.resources import Resources
 
 GROUP_ANNOTATIONS = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
@@ -73,7 +74,7 @@ class TaskManifest:
     name: str
     replicas: int
     min_available: int
-    max_retry: int
+    max_retry: int  # -1: without a limit of its own
     template: PodTemplate
     policies: list[object] = field(default_factory=list)
     depends_on: Mapping[str, object] = field(default_factory=dict)
@@ -87,7 +88,7 @@ class JobManifest:
     queue: str
     min_available: int
     tasks: tuple[TaskManifest, ...]
-    max_retry: int = 3
+    max_retry: int = DEFAULT_MAX_RETRY
     min_success: int | None = None
     ttl_seconds_after_finished: int | None = None
     priority_class: str = ""
@@ -163,7 +164,7 @@ def _read_job_spec(reader: Reader, spec: Mapping[str, object], metadata: Metadat
         queue=reader.text(spec.get("queue"), "spec.queue"),
         min_available=reader.number(spec.get("minAvailable"), "spec.minAvailable", 0),
         tasks=tuple(_read_tasks(reader, spec.get("tasks"))),
-        max_retry=reader.number(spec.get("maxRetry"), "spec.maxRetry", 3),
+        max_retry=reader.number(spec.get("maxRetry"), "spec.maxRetry", DEFAULT_MAX_RETRY),
         min_success=_optional_number(reader, spec, "minSuccess", least=1),
         ttl_seconds_after_finished=_optional_number(reader, spec, "ttlSecondsAfterFinished"),
         priority_class=reader.name(spec.get("priorityClassName"), "spec.priorityClassName", required=False),
@@ -209,7 +210,7 @@ def _read_task(reader: Reader, value: object, path: str) -> TaskManifest:
         name=_task_name(reader, task.get("name"), f"{path}.name"),
         replicas=replicas,
         min_available=reader.number(task.get("minAvailable"), f"{path}.minAvailable", replicas, most=MOST_REPLICAS),
-        max_retry=reader.number(task.get("maxRetry"), f"{path}.maxRetry", 3),
+        max_retry=reader.number(task.get("maxRetry"), f"{path}.maxRetry", DEFAULT_MAX_RETRY, least=-1),
         template=read_template(reader, task.get("template"), f"{path}.template"),
         policies=_policies(reader, task.get("policies"), f"{path}.policies"),
         depends_on=_known_mapping(reader, task.get("dependsOn"), known_fields.DEPENDS_ON, f"{path}.dependsOn"),

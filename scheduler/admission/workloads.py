@@ -10,6 +10,7 @@ from scheduler.admission.job_changes import check_job_change, stays_in_queue
 from scheduler.admission.job_rules import check_job_itself, check_size
 from scheduler.admission.manifests import Reading
 from scheduler.admission.violations import Verdict, Violation, without_repeats
+from scheduler.admission.waiting_times import check_waiting_time
 from scheduler.admission.workload_manifests import (
     JobManifest,
     PodGroupManifest,
@@ -71,13 +72,15 @@ def job_verdict(reading: Reading[JobManifest], tree: QueueTree, facts: Facts) ->
 
 def admit_job_change(manifest: object, old_manifest: object, facts: Facts) -> Verdict:
     """A job that is to be changed; `old_manifest` is it as stored. A flaw that it had before does not keep it from being changed."""
-    reading = read_job(manifest, facts)
-    known = set(read_job(old_manifest, facts).violations)
+    reading, old = read_job(manifest, facts), read_job(old_manifest, facts)
+    known = set(old.violations)
     shape = Verdict(tuple(violation for violation in reading.violations if violation not in known), reading.notices)
     if reading.value is None or not isinstance(manifest, Mapping) or not isinstance(old_manifest, Mapping):
         return shape
     changes = check_job_change(reading.value, manifest, old_manifest, facts)
-    return shape + Verdict(without_repeats([*changes, *check_size(reading.value)]))
+    before = old.value.metadata.annotations if old.value else {}
+    waiting = check_waiting_time(reading.value.metadata.annotations, reading.value.queue, before)
+    return shape + Verdict(without_repeats([*changes, *check_size(reading.value), *waiting]))
 
 
 def admit_podgroup(manifest: object, tree: QueueTree, facts: Facts, *, again: bool = False) -> Verdict:
@@ -89,7 +92,8 @@ def podgroup_verdict(reading: Reading[PodGroupManifest], tree: QueueTree, facts:
     shape = Verdict(reading.violations, reading.notices)
     if reading.value is None:
         return shape
-    return shape + Verdict(tuple(_check_named_queue(reading.value.queue, tree, facts, again=again)))
+    waiting = check_waiting_time(reading.value.metadata.annotations, reading.value.queue)
+    return shape + Verdict((*_check_named_queue(reading.value.queue, tree, facts, again=again), *waiting))
 
 
 def _check_named_queue(queue: str, tree: QueueTree, facts: Facts, *, field: str = "spec.queue", again: bool = False) -> Iterator[Violation]:
@@ -104,6 +108,8 @@ def admit_podgroup_change(manifest: object, old_manifest: object, facts: Facts) 
     shape = Verdict(reading.violations, reading.notices)
     if reading.value is None or old.value is None or not isinstance(manifest, Mapping) or not isinstance(old_manifest, Mapping):
         return shape
+    before = old.value.metadata.annotations
+    shape += Verdict(tuple(check_waiting_time(reading.value.metadata.annotations, reading.value.queue, before)))
     if stays_in_queue(manifest, old_manifest, facts):
         return shape
     message = f"spec.queue of {reading.value.metadata.name} can not be changed from {old.value.queue} to {reading.value.queue}."
@@ -133,6 +139,7 @@ def _check_bare_pod(pod: PodManifest, tree: QueueTree, facts: Facts) -> Iterator
         return
     queue = pod.queue or facts.queue_of_namespace(pod.metadata.namespace) or DEFAULT
     yield from _check_named_queue(queue, tree, facts, field=f"metadata.annotations[{QUEUE_ANNOTATION}]")
+    yield from check_waiting_time(pod.metadata.annotations, queue)
 
 
 def _check_budgets(pod: PodManifest) -> Iterator[Violation]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -19,6 +19,9 @@ class JobPhase(StrEnum):
     TERMINATED = "Terminated"
     FAILED = "Failed"
 
+
+DEFAULT_MAX_RETRY = 3
+"""Of a job, and written into every task that gives none."""
 
 FINISHED = frozenset({JobPhase.ABORTED, JobPhase.COMPLETED, JobPhase.TERMINATED, JobPhase.FAILED})
 
@@ -45,6 +48,15 @@ class JobEvent(StrEnum):
 
 Happening = tuple[JobEvent, str, int | None]
 """What happened, in which task, with which exit code."""
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What befell a job: happenings, and tasks that may have ended by them, in one way or the other."""
+
+    happenings: Sequence[Happening] = ()
+    tasks: frozenset[str] = frozenset()
+
 
 EVENT_NAMES = {**{event.value: event for event in JobEvent}, "JobUnknown": JobEvent.JOB_UNKNOWN}
 ACTION_NAMES = {
@@ -93,6 +105,12 @@ class TaskCount:
     succeeded: int = 0
     failed: int = 0
     created: bool = True
+    retries: int = 0  # how often it was started anew since the job's pods were made
+    max_retry: int | None = None  # how often it may be; None: as often as the job
+
+    @property
+    def is_used_up(self) -> bool:
+        return self.max_retry is not None and self.retries >= self.max_retry
 
     @property
     def finished(self) -> int:
@@ -114,10 +132,18 @@ class JobFacts:
     tasks: tuple[TaskCount, ...]
     min_success: int | None = None
     retry_count: int = 0
-    max_retry: int = 3
+    max_retry: int = DEFAULT_MAX_RETRY
 
     def total(self, attribute: str) -> int:
         return sum(getattr(task, attribute) for task in self.tasks)
+
+    def task(self, name: str) -> TaskCount | None:
+        return next((task for task in self.tasks if task.name == name), None)
+
+    def retrying(self, name: str) -> JobFacts:
+        """The same once more, after this task was started anew."""
+        tasks = tuple(replace(task, retries=task.retries + (task.name == name)) for task in self.tasks)
+        return replace(self, retry_count=self.retry_count + 1, tasks=tasks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +155,7 @@ class Step:
     stop_pods: bool = False
     new_pods: bool = False
     retries: int = 0  # how many retries this step uses up
+    forgives: bool = False  # earlier retries count no more
     again: str = ""  # only this task starts anew; the job goes on
     only_failed: bool = False  # and of it only the pods that failed
 
@@ -158,7 +185,7 @@ def command(facts: JobFacts, action: JobAction) -> Step | None:
     if facts.phase is JobPhase.ABORTED and action is JobAction.RESTART:
         raise NotPossible("it is suspended; resume it instead")
     assert going is not None
-    return Step(going, _COMMANDED[action], stop_pods=True)
+    return Step(going, _COMMANDED[action], stop_pods=True, forgives=action is JobAction.RESTART)
 
 
 _COMMANDED = {
@@ -192,30 +219,52 @@ def react(facts: JobFacts, action: JobAction, task: str = "") -> Step | None:
 def _retry(facts: JobFacts, action: JobAction, task: str) -> Step:
     if facts.retry_count >= facts.max_retry:
         return Step(JobPhase.FAILED, f"failed after {facts.retry_count} of {facts.max_retry} retries", stop_pods=True)
-    told = f"retry {facts.retry_count + 1} of {facts.max_retry}"
-    if action is JobAction.RESTART or not task:  # what befell the whole job is no one task's
-        return Step(JobPhase.RESTARTING, told, stop_pods=True, retries=1)
-    return Step(facts.phase, f"task {task}: {told}", retries=1, again=task, only_failed=action is JobAction.RESTART_POD)
+    part = facts.task(task)
+    if action is JobAction.RESTART or part is None:  # what befell the whole job is no one task's
+        return Step(JobPhase.RESTARTING, f"retry {facts.retry_count + 1} of {facts.max_retry}", stop_pods=True, retries=1)
+    number, most = (facts.retry_count, facts.max_retry) if part.max_retry is None else (part.retries, part.max_retry)
+    told = f"task {task}: retry {number + 1} of {most}"
+    return Step(facts.phase, told, retries=1, again=task, only_failed=action is JobAction.RESTART_POD)
 
 
-def follow_policies(
-    facts: JobFacts, events: Iterable[Happening], tasks: Mapping[str, Sequence[LifePolicy]], job: Sequence[LifePolicy]
-) -> list[Step]:
-    """The steps that a job's policies ask for after these happenings: parts of it that start anew, or one step for the whole job."""
+_OF_A_PART = (JobAction.RESTART_TASK, JobAction.RESTART_POD)
+
+
+def follow_policies(facts: JobFacts, news: News, tasks: Mapping[str, Sequence[LifePolicy]], job: Sequence[LifePolicy]) -> list[Step]:
+    """The steps that a job's policies ask for after this: parts of it that start anew, or one step for the whole job."""
     steps: dict[str, Step] = {}
-    for event, task, exit_code in events:
-        step = react(facts, action_for(event, exit_code, tasks.get(task, ()), job), task)
+    for event, task, exit_code in (*news.happenings, *_ends_of_tasks(facts, news.tasks)):
+        if task in steps and event in (JobEvent.TASK_COMPLETED, JobEvent.TASK_FAILED):  # it starts anew: it has not ended
+            continue
+        action = _answer(facts, (event, task, exit_code), tasks.get(task, ()), job)
+        if task in steps and action in _OF_A_PART:  # several pods of a task that fail together are one retry
+            steps[task] = replace(steps[task], only_failed=steps[task].only_failed and action is JobAction.RESTART_POD)
+            continue
+        step = react(facts, action, task)
         if step and not step.again:
             return [step]
-        if step and step.again not in steps:
-            steps[step.again] = step
-            facts = replace(facts, retry_count=facts.retry_count + step.retries)
+        if step:
+            steps[task] = step
+            facts = facts.retrying(task)
     return list(steps.values())
 
 
-def task_happenings(facts: JobFacts) -> list[Happening]:
-    """What follows from the counts alone: tasks all of whose pods have succeeded, or have failed."""
-    made = [task for task in facts.tasks if task.created and task.replicas > 0]
+def _answer(facts: JobFacts, happening: Happening, own: Sequence[LifePolicy], job: Sequence[LifePolicy]) -> JobAction:
+    """What the policies want; a task that was started anew as often as it may be has failed instead, and goes on as it is."""
+    event, task, exit_code = happening
+    action = action_for(event, exit_code, own, job)
+    if action is JobAction.RESTART_POD and event is JobEvent.TASK_COMPLETED:  # none of its pods failed
+        return JobAction.SYNC
+    part = facts.task(task)
+    if action not in _OF_A_PART or part is None or not part.is_used_up:
+        return action
+    action = action_for(JobEvent.TASK_FAILED, None, own, job)
+    return JobAction.SYNC if action in _OF_A_PART else action
+
+
+def _ends_of_tasks(facts: JobFacts, names: Collection[str]) -> list[Happening]:
+    """What follows from the counts alone: those of these tasks all of whose pods have succeeded, or have failed."""
+    made = [task for task in facts.tasks if task.created and task.replicas > 0 and task.name in names]
     completed: list[Happening] = [(JobEvent.TASK_COMPLETED, task.name, None) for task in made if task.succeeded >= task.replicas]
     return [*completed, *((JobEvent.TASK_FAILED, task.name, None) for task in made if task.failed >= task.replicas)]
 

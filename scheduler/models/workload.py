@@ -73,6 +73,7 @@ class Job(Named):
     phase_since = models.DateTimeField(null=True, blank=True)
     message = models.CharField(max_length=1024, blank=True, default="")
     retry_count = models.PositiveIntegerField(default=0)
+    task_retries = models.JSONField(default=dict, blank=True)  # by task: how often it alone was started anew since its pods were made
     version = models.PositiveIntegerField(default=0)  # grows with each restart; pods of an older version are leftovers
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)

@@ -11,19 +11,20 @@ from scheduler import notify
 from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.admission.workload_manifests import JobManifest, read_job
 from scheduler.admission.workloads import admit_job_change
-from scheduler.domain.jobs import FINISHED, JobPhase
+from scheduler.domain.jobs import FINISHED, JobPhase, News
 from scheduler.domain.plans import counted
-from scheduler.models import Job, Pod, PodGroup
+from scheduler.models import Job, Pod
 from scheduler.selectors.facts import submission_scene
 from scheduler.selectors.manifests import stored_job
 from scheduler.selectors.nodes import OCCUPYING
 from scheduler.services import access, audit
 from scheduler.services.actors import SYSTEM, Actor
+from scheduler.services.job_pods import update_podgroup_of
 from scheduler.services.jobs import sync_jobs
 from scheduler.services.locks import alone_with_pods, share_tree
 from scheduler.services.merging import merge_patch, readable
 from scheduler.services.podgroups import take_away
-from scheduler.services.pods import Priorities, class_for, minimum_resources, new_pods, template_of
+from scheduler.services.pods import Priorities, class_for, new_pods, template_of
 from scheduler.services.states import refresh_states
 from scheduler.services.versions import Expected, check_version
 
@@ -48,6 +49,7 @@ def update_job(
         check_version(f"The job {job}", job, expected_version)
         before = stored_job(job)
         wanted, notices = _admitted(job, merge_patch(before, manifest) if merge else manifest, before)
+        old_tasks = job.tasks
         changed = _apply(job, wanted)
         if changed:
             audit.record(
@@ -60,10 +62,15 @@ def update_job(
                 before=_short(before),
                 after=_short(stored_job(job)),
             )
-            sync_jobs([job.pk])
+            sync_jobs([job.pk], {job.pk: News(tasks=_shrunk(old_tasks, job.tasks))})
             job.refresh_from_db()
         transaction.set_rollback(dry_run)
     return ChangedJob(job, notices, changed)
+
+
+def _shrunk(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> frozenset[str]:
+    """Tasks that have fewer pods now: what is left of them may be done already."""
+    return frozenset(new["name"] for old, new in zip(before, after, strict=True) if new["replicas"] < old["replicas"])
 
 
 def _admitted(job: Job, manifest: object, before: dict[str, Any]) -> tuple[JobManifest, tuple[Notice, ...]]:
@@ -100,22 +107,11 @@ def _apply(job: Job, wanted: JobManifest) -> bool:
         setattr(job, column, value)
     job.resource_version += 1
     job.save(update_fields=[*values, "resource_version"])
-    _resize_gang(job)
+    update_podgroup_of(job)
     if JobPhase(job.phase) in (JobPhase.PENDING, JobPhase.RUNNING):
         for old, new in zip(old_tasks, tasks, strict=True):
             _scale(job, new, old["replicas"])
     return True
-
-
-def _resize_gang(job: Job) -> None:
-    rows = [(template_of(task["template"]).requests, task["minAvailable"], task["replicas"]) for task in job.tasks]
-    PodGroup.objects.filter(job=job).update(
-        min_member=job.min_available,
-        min_task_member={task["name"]: task["minAvailable"] for task in job.tasks},
-        min_resources=minimum_resources(rows, job.min_available),
-        priority_class=job.priority_class,
-        priority=Priorities.load().of(job.priority_class).value,
-    )
 
 
 def _scale(job: Job, task: dict[str, Any], before: int) -> None:

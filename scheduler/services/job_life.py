@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -12,11 +13,12 @@ from django.utils import timezone
 
 from scheduler import notify
 from scheduler.domain.jobs import (
+    DEFAULT_MAX_RETRY,
     FINISHED,
-    Happening,
     JobEvent,
     JobFacts,
     JobPhase,
+    News,
     Step,
     TaskCount,
     follow_policies,
@@ -24,10 +26,9 @@ from scheduler.domain.jobs import (
     read_policies,
     ready_tasks,
     settle,
-    task_happenings,
 )
 from scheduler.models import Job, Pod, PodGroup
-from scheduler.models.bulk import as_parameter, execute, values_table
+from scheduler.models.bulk import as_parameter, execute, json_column, values_table
 from scheduler.services.events import EventNote, record_events
 from scheduler.services.job_pods import create_pods, first_tasks
 from scheduler.services.locks import alone_with_pods
@@ -39,18 +40,18 @@ MOST_ROUNDS = 4
 """Stopping may be over at once, and so may what follows it; no chain of steps is longer."""
 
 
-def sync_jobs(ids: Iterable[int], happenings: Mapping[int, Sequence[Happening]] | None = None) -> None:
-    """Bring these jobs in line with their pods. `happenings` are those of each job, for its policies."""
+def sync_jobs(ids: Iterable[int], news: Mapping[int, News] | None = None) -> None:
+    """Bring these jobs in line with their pods. `news` are those of each job, for its policies."""
     with transaction.atomic():
         alone_with_pods()
         jobs = list(Job.objects.select_for_update(of=("self",)).filter(pk__in=list(ids)).select_related("queue", "podgroup").order_by("pk"))
         if not jobs:
             return
         now = timezone.now()
-        if happenings:
+        if news:
             facts = facts_of(jobs)
-            told = [job for job in jobs if job.pk in happenings]
-            take_steps([(job, step) for job in told for step in _by_policy(job, facts[job.pk], happenings[job.pk])], now)
+            told = [job for job in jobs if job.pk in news]
+            take_steps([(job, step) for job in told for step in _by_policy(job, facts[job.pk], news[job.pk])], now)
         settle_jobs(jobs, now)
         announce(jobs)
 
@@ -59,7 +60,7 @@ def tell_jobs_of_unknown(podgroups: Iterable[int]) -> None:
     """Gangs that lost members while others run on: what their jobs' policies make of it."""
     jobs = list(Job.objects.filter(podgroup__in=list(podgroups)).values_list("pk", flat=True))
     if jobs:
-        sync_jobs(jobs, {pk: [(JobEvent.JOB_UNKNOWN, "", None)] for pk in jobs})
+        sync_jobs(jobs, {pk: News([(JobEvent.JOB_UNKNOWN, "", None)]) for pk in jobs})
 
 
 def announce(jobs: Iterable[Job]) -> None:
@@ -67,10 +68,10 @@ def announce(jobs: Iterable[Job]) -> None:
     notify.jobs_changed(str(job) for job in jobs)
 
 
-def _by_policy(job: Job, facts: JobFacts, events: Sequence[Happening]) -> list[Step]:
+def _by_policy(job: Job, facts: JobFacts, news: News) -> list[Step]:
     own = read_policies(job.policies, "").policies
     by_task = {task["name"]: read_policies(task.get("policies") or [], "").policies for task in job.tasks}
-    return follow_policies(facts, [*events, *task_happenings(facts)], by_task, own)
+    return follow_policies(facts, news, by_task, own)
 
 
 # How many pods of each task have come how far
@@ -103,16 +104,23 @@ def _facts(job: Job, counted: Mapping[str, Mapping[str, int]]) -> JobFacts:
     return JobFacts(
         phase=JobPhase(job.phase),
         min_available=job.min_available,
-        tasks=tuple(_task_count(task, counted.get(task["name"])) for task in job.tasks),
+        tasks=tuple(_task_count(task, counted.get(task["name"]), job.task_retries.get(task["name"], 0)) for task in job.tasks),
         min_success=job.min_success,
         retry_count=job.retry_count,
         max_retry=job.max_retry,
     )
 
 
-def _task_count(task: Mapping[str, Any], counted: Mapping[str, int] | None) -> TaskCount:
+_NO_LIMIT_OF_ITS_OWN = (-1, DEFAULT_MAX_RETRY)
+"""The default is written into every task that says nothing, by Volcano's webhook too: then the job's limit is meant."""
+
+
+def _task_count(task: Mapping[str, Any], counted: Mapping[str, int] | None, retries: int) -> TaskCount:
     created = counted is not None or task["replicas"] == 0
-    return TaskCount(task["name"], task["replicas"], task["minAvailable"], created=created, **(counted or {}))
+    most = None if task["maxRetry"] in _NO_LIMIT_OF_ITS_OWN else task["maxRetry"]
+    return TaskCount(
+        task["name"], task["replicas"], task["minAvailable"], created=created, retries=retries, max_retry=most, **(counted or {})
+    )
 
 
 # Steps
@@ -222,12 +230,21 @@ def _change(job: Job, step: Step, now: datetime) -> None:
     if job.phase != step.phase.value:
         job.phase, job.phase_since = step.phase.value, now
     job.message = step.message[:1024]
-    job.retry_count += step.retries
+    _count_retries(job, step)
     job.version += step.new_pods
     job.resource_version += 1
     if step.phase is JobPhase.RUNNING and job.started_at is None:
         job.started_at = now
     job.finished_at = now if step.phase in FINISHED else None
+
+
+def _count_retries(job: Job, step: Step) -> None:
+    """Those of a task are of its pods: when all are made anew it begins again."""
+    job.retry_count = 0 if step.forgives else job.retry_count + step.retries
+    if step.forgives or step.new_pods:
+        job.task_retries = {}
+    elif step.again:
+        job.task_retries = {**job.task_retries, step.again: job.task_retries.get(step.again, 0) + step.retries}
 
 
 _COLUMNS = {
@@ -236,6 +253,7 @@ _COLUMNS = {
     "phase_since": "timestamptz",
     "message": "text",
     "retry_count": "integer",
+    "task_retries": "text",
     "resource_version": "bigint",
     "version": "integer",
     "started_at": "timestamptz",
@@ -244,9 +262,16 @@ _COLUMNS = {
 
 
 def _save(jobs: Sequence[Job]) -> None:
-    changed = ", ".join(f"{name} = d.{name}" for name in _COLUMNS if name != "id")
-    rows = [{name: getattr(job, name) for name in _COLUMNS} for job in {job.pk: job for job in jobs}.values()]
+    changed = ", ".join(f"{name} = {_stored(name)}" for name in _COLUMNS if name != "id")
+    rows = [
+        {name: getattr(job, name) for name in _COLUMNS} | {"task_retries": json.dumps(job.task_retries)}
+        for job in {job.pk: job for job in jobs}.values()
+    ]
     execute(f"UPDATE scheduler_job SET {changed} FROM {values_table('d', _COLUMNS)} WHERE scheduler_job.id = d.id", [as_parameter(rows)])
+
+
+def _stored(column: str) -> str:
+    return json_column(f"d.{column}") if column == "task_retries" else f"d.{column}"
 
 
 def _note(job: Job, step: Step) -> EventNote:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from scheduler.admission.job_rules import SLA_ANNOTATION
-from scheduler.domain.durations import seconds_in
+from django.db.models import F
+
+from scheduler.admission.waiting_times import waiting_time
 from scheduler.domain.jobs import needed_tasks
 from scheduler.domain.resources import Resources
 from scheduler.models import Job, Pod, PodGroup
@@ -32,28 +32,35 @@ def create_podgroup(job: Job, priorities: Priorities) -> PodGroup:
         queue=job.queue,
         job=job,
         owner=job.owner,
-        min_member=job.min_available,
-        min_task_member={task["name"]: task["minAvailable"] for task in job.tasks},
-        min_resources=_minimum(job),
-        priority_class=job.priority_class,
-        priority=priorities.of(job.priority_class).value,
-        labels=job.labels,
-        sla_waiting_seconds=_waiting_time(job.annotations),
         network_topology=job.extra.get("networkTopology") or {},
+        **_follows_the_job(job, priorities),
     )
     _NEW_PODGROUP.insert([group])
     return group
 
 
+def update_podgroup_of(job: Job) -> None:
+    """After the job was changed."""
+    PodGroup.objects.filter(job=job).update(**_follows_the_job(job, Priorities.load()), resource_version=F("resource_version") + 1)
+
+
+def _follows_the_job(job: Job, priorities: Priorities) -> dict[str, Any]:
+    """What of a podgroup is its job's, and changes with it."""
+    return {
+        "min_member": job.min_available,
+        "min_task_member": {task["name"]: task["minAvailable"] for task in job.tasks},
+        "min_resources": _minimum(job),
+        "priority_class": job.priority_class,
+        "priority": priorities.of(job.priority_class).value,
+        "labels": job.labels,
+        "annotations": job.annotations,
+        "sla_waiting_seconds": waiting_time(job.annotations),
+    }
+
+
 def _minimum(job: Job) -> Resources:
     rows = [(template_of(task["template"]).requests, task["minAvailable"], task["replicas"]) for task in job.tasks]
     return minimum_resources(rows, job.min_available)
-
-
-def _waiting_time(annotations: Mapping[str, str]) -> int | None:
-    """As admission took it; a part of a second counts as a whole one."""
-    seconds = seconds_in(annotations.get(SLA_ANNOTATION, ""))
-    return None if seconds is None else math.ceil(seconds)
 
 
 def create_pods(tasks: Iterable[tuple[Job, Sequence[Task]]], priorities: Priorities | None = None) -> int:

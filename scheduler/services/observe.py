@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from scheduler import notify
 from scheduler.clusters.base import PodReport, Reported
-from scheduler.domain.jobs import JobEvent
+from scheduler.domain.jobs import Happening, JobEvent, News
 from scheduler.models import Pod, PodGroup
 from scheduler.models.bulk import as_parameter, fetch, values_table
 from scheduler.services.clusters import cluster_in_use, cluster_transaction
@@ -117,25 +117,33 @@ def _remove_empty_podgroups(ids: set[int]) -> bool:
     return removed > 0
 
 
+_EVENTS = {Reported.FAILED: JobEvent.POD_FAILED, Reported.GONE: JobEvent.POD_EVICTED}
+
+
 def _tell_jobs(reports: Iterable[PodReport], parting: Parting, moved: set[int]) -> None:
     pod_ids = moved | parting.back
     owners = {pk: (job_id, task) for pk, job_id, task in Pod.objects.filter(pk__in=pod_ids).values_list("pk", "podgroup__job_id", "task")}
-    happenings: dict[int, list[tuple[JobEvent, str, int | None]]] = {}
+    told: dict[int, list[tuple[str, PodReport]]] = {}
     for report in reports:
         job_id, task = owners.get(report.pod_id, (None, ""))
-        if job_id is None:
-            continue
-        events = happenings.setdefault(job_id, [])
-        if report.phase is Reported.FAILED:
-            events.append((JobEvent.POD_FAILED, task, report.exit_code))
-        elif report.phase is Reported.GONE:
-            events.append((JobEvent.POD_EVICTED, task, None))
-    jobs = {*happenings, *parting.jobs, *(job_id for job_id, _ in owners.values() if job_id is not None)}
+        if job_id is not None:
+            told.setdefault(job_id, []).append((task, report))
+    jobs = {*told, *parting.jobs, *(job_id for job_id, _ in owners.values() if job_id is not None)}
     if jobs:
-        sync_jobs(jobs, happenings)
+        sync_jobs(jobs, {job_id: _news(of_job) for job_id, of_job in told.items()})
     if pod_ids:
         want_session()
         notify.jobs_changed(_podgroup_keys(pod_ids))
+
+
+def _news(told: Sequence[tuple[str, PodReport]]) -> News:
+    """Of one job: its tasks, each with what was reported of a pod of it."""
+    events: list[Happening] = [
+        (_EVENTS[report.phase], task, report.exit_code if report.phase is Reported.FAILED else None)
+        for task, report in told
+        if report.phase in _EVENTS
+    ]
+    return News(events, frozenset(task for task, _ in told))
 
 
 def _podgroup_keys(pod_ids: set[int]) -> list[str]:

@@ -13,6 +13,7 @@ from django.utils import timezone
 from scheduler import notify
 from scheduler.admission.manifests import Reading, place_of
 from scheduler.admission.violations import Notice, Rejected, Violation
+from scheduler.admission.waiting_times import waiting_time
 from scheduler.admission.workload_manifests import PodGroupManifest, PodManifest, read_pod, read_podgroup
 from scheduler.admission.workloads import admit_pod, admit_podgroup_change, podgroup_verdict
 from scheduler.domain.access import Permission
@@ -108,6 +109,7 @@ def _columns(value: PodGroupManifest) -> dict[str, Any]:
         "priority_class": value.priority_class,
         "priority": Priorities.load().of(value.priority_class).value,
         "network_topology": dict(value.network_topology),
+        "sla_waiting_seconds": waiting_time(value.metadata.annotations),
     }
 
 

@@ -99,6 +99,15 @@ def test_a_waiting_time_must_be_a_length_of_time(text: str):
     assert broken(asked) == {("invalid_value", "metadata.annotations[sla-waiting-time]")}
 
 
+def test_nor_can_it_be_changed_to_anything_else():
+    stored, asked = job(), job()
+    stored["metadata"]["annotations"] = {"sla-waiting-time": "stored before there was a rule"}
+    asked["metadata"]["annotations"] = {"sla-waiting-time": "soon"}
+
+    assert [found.rule_id for found in admit_job_change(asked, stored, Facts()).violations] == ["invalid_value"]
+    assert not admit_job_change(stored, stored, Facts()).violations
+
+
 def test_a_namespace_is_a_single_label():
     asked = job()
     asked["metadata"]["namespace"] = "n" * 64

@@ -38,7 +38,7 @@ GivenTask = shape(
     name=s.CharField(required=False),
     replicas=s.IntegerField(required=False, min_value=0, max_value=100_000),
     minAvailable=s.IntegerField(required=False, min_value=0),
-    maxRetry=s.IntegerField(required=False, min_value=0),
+    maxRetry=s.IntegerField(required=False, min_value=-1, help_text="-1: without a limit of its own"),
     template=s.DictField(required=False, help_text="a Kubernetes pod template"),
     policies=LifePolicy(many=True, required=False),
     dependsOn=s.DictField(required=False),
