@@ -66,6 +66,7 @@ class KeptAnswer(models.Model):
     status = models.PositiveSmallIntegerField(null=True, blank=True)  # None while the first one is still being worked on
     headers = models.JSONField(default=dict)
     body = models.JSONField(null=True, default=None)
+    worker = models.CharField(max_length=128, blank=True, default="")  # the process that carries it out
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
 
     class Meta:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import socket
+import subprocess
 import threading
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
 from django.db import connection
+from django.utils import timezone
 
 from dashboard.api import repeats
 from scheduler.models import Job, KeptAnswer
@@ -139,3 +143,46 @@ def test_a_repeat_that_comes_while_the_first_is_worked_on_waits_for_its_answer()
     thread.join()
 
     assert (again.status, again.body) == (201, {"done": True})
+
+
+def still_worked_on(age: timedelta, worker: str = "") -> Any:
+    """Somebody's claim that has no answer yet, so old, of this process or of another."""
+    user = get_user_model().objects.create_user("ann")
+    assert answers.claim(user, "k", "digest") is None
+    claims = KeptAnswer.objects.filter(key="k")
+    claims.update(created_at=timezone.now() - age)
+    if worker:
+        claims.update(worker=worker)
+    return user
+
+
+@pytest.mark.parametrize("worker", ["", "another-machine:7:abcd"])
+def test_a_request_that_is_merely_slow_is_not_carried_out_twice(worker: str):
+    user = still_worked_on(timedelta(minutes=30), worker)
+
+    with pytest.raises(answers.Busy):
+        answers.claim(user, "k", "digest")
+
+
+def dead_process() -> str:
+    child = subprocess.Popen(["/bin/true"])
+    child.wait()
+    return f"{socket.gethostname()}:{child.pid}:abcd"
+
+
+@pytest.mark.parametrize(("age", "worker"), [(timedelta(), dead_process), (timedelta(hours=2), lambda: "another-machine:7:abcd")])
+def test_one_whose_process_died_is_carried_out_by_the_next(age: timedelta, worker: Callable[[], str]):
+    user = still_worked_on(age, worker())
+
+    assert answers.claim(user, "k", "digest") is None
+    with pytest.raises(answers.Busy):
+        answers.claim(user, "k", "digest")
+
+
+def test_what_was_overtaken_changes_no_answer_of_another():
+    user = still_worked_on(timedelta(), "another-machine:7:abcd")
+
+    answers.keep(user, "k", status=201, headers={}, body={})
+    answers.forget(user, "k")
+
+    assert KeptAnswer.objects.get(key="k").status is None
