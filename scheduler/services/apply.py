@@ -115,7 +115,6 @@ class _Run:
 
     def __init__(self, by: Actor, *, with_pods: bool) -> None:
         self.by = by
-        self._with_pods = with_pods
         self._work: TreeWork | None = None
         if with_pods:
             lock_tree()
@@ -124,7 +123,7 @@ class _Run:
     @property
     def work(self) -> TreeWork:
         if self._work is None:
-            self._work = TreeWork(with_pods=self._with_pods)
+            self._work = TreeWork(with_pods=True)
             self._work.expect_many()
         return self._work
 

@@ -24,7 +24,7 @@ from scheduler.selectors.loads import queue_loads
 from scheduler.services import access
 from scheduler.services.actors import SYSTEM, Actor, Door
 from scheduler.services.events import EventNote
-from scheduler.services.locks import lock_tree
+from scheduler.services.locks import alone_with_pods, lock_tree
 from scheduler.services.states import read_tree
 from scheduler.services.tree_work import TreeWork
 from scheduler.services.versions import Expected, check_queue_version
@@ -133,7 +133,7 @@ def command_queues(orders: Sequence[QueueOrder], *, by: Actor = SYSTEM, dry_run:
     In a dry run each is answered as if it were the only one.
     """
     with transaction.atomic():
-        work = TreeWork(only_life=True)
+        work = TreeWork(only_life=True, with_pods=True)
         work.expect_many()
         _carry_out_open()
         results = [_given(work, order, by, dry_run) for order in orders]
@@ -186,6 +186,7 @@ def execute(row: Command) -> Command:
     """Carry out this order, and before it every earlier open one for the same queue. The row with its result."""
     with transaction.atomic():
         lock_tree()
+        alone_with_pods()
         _carry_out_open(target_name=row.target_name, up_to=row.pk)
     row.refresh_from_db()
     return row
@@ -197,6 +198,7 @@ def execute_pending() -> int:
         return 0
     with transaction.atomic():
         lock_tree()
+        alone_with_pods()
         return _carry_out_open()
 
 
@@ -214,7 +216,7 @@ def _carry_out(row: Command) -> None:
     """One order with its result, in a savepoint: what fails leaves nothing behind but the row that says so."""
     try:
         with transaction.atomic():
-            work = TreeWork(only_life=True)  # what is planned is what will be written
+            work = TreeWork(only_life=True, with_pods=True)  # what is planned is what will be written
             row.result, row.message, row.effect = _attempt(row, work)
             if row.result == Command.REFUSED:
                 work.note(_refusal_note(row))

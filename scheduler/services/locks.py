@@ -1,7 +1,9 @@
 """Who waits for whom: queue commands take the tree for themselves, submissions share it.
 
 So a submission sees a queue either before a close or after it, never in between. Whoever changes many pods at once does it alone: two that
-change the same rows in another order would wait for each other for ever. The order of locks is: tree, pods, jobs, states, anything else.
+change the same rows in another order would wait for each other for ever. And so does whoever forbids that pods are placed (a node is
+cordoned, a queue suspended, scheduling paused): a session that has looked whether it may place them commits before, and none does after.
+The order of locks is: tree, pods, jobs, states, anything else.
 On SQLite every writing transaction is alone anyway.
 """
 
@@ -32,7 +34,8 @@ _PODS_LOCK = 7_320_002  # any number that nothing else locks
 
 
 def alone_with_pods() -> None:
-    """For whoever moves pods from phase to phase (write-back, reports of the cluster, commands); held until the transaction ends."""
+    """For whoever moves pods from phase to phase (write-back, reports of the cluster, commands), and for whoever changes where they may go;
+    held until the transaction ends."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_PODS_LOCK])

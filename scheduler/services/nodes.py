@@ -76,6 +76,7 @@ def update_node(
     access.require_cluster(by, doing="change nodes")
     with transaction.atomic():
         lock_tree()
+        alone_with_pods()
         node = Node.objects.select_for_update().get(name=name)
         check_version(f"The node {name}", node, expected_version)
         before = stored_node(node)
@@ -145,6 +146,7 @@ def uncordon_node(name: str, *, by: Actor = SYSTEM, reason: str = "", dry_run: b
 @transaction.atomic
 def _set_schedulable(name: str, verb: str, unschedulable: bool, by: Actor, reason: str, dry_run: bool) -> NodeCommandResult:
     access.require_cluster(by, Permission.OPERATE, f"{verb} nodes")
+    alone_with_pods()
     node = Node.objects.select_for_update().get(name=name)
     changed = node.unschedulable is not unschedulable
     if changed:

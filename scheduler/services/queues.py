@@ -139,7 +139,7 @@ def update_queue(
     `expected_version` is not the stored one, and `Rejected` with every violation.
     """
     with transaction.atomic():
-        work = TreeWork()
+        work = TreeWork(with_pods=True)
         queue = Queue.objects.select_related("parent").get(name=name)
         access.require_to_touch_queue(by, name, queue.parent.name if queue.parent else ROOT)
         check_queue_version(queue, expected_version)

@@ -18,6 +18,7 @@ from scheduler.outages import Outage
 from scheduler.services import access, audit
 from scheduler.services.actors import SYSTEM, Actor
 from scheduler.services.events import EventNote, record_events
+from scheduler.services.locks import alone_with_pods
 
 logger = logging.getLogger(__name__)
 
@@ -57,6 +58,7 @@ def _ask() -> None:
 def pause_scheduling(*, by: Actor = SYSTEM, reason: str = "") -> bool:
     """No session decides anything until it is resumed. False if it was paused already."""
     access.require_cluster(by, Permission.OPERATE, "pause scheduling")
+    alone_with_pods()
     now = timezone.now()
     running = ClusterState.objects.filter(pk=1, paused=False)
     if not running.update(paused=True, paused_by=by.name, paused_at=now, pause_reason=reason):

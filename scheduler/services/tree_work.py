@@ -74,7 +74,8 @@ class _Image:
 class TreeWork:
     """To be made inside of a transaction, which has the tree to itself from then on. Nothing is written before `settle`.
 
-    `only_life` reads no more than wishes and states need: enough for commands. `with_pods` is for whoever deletes work, too.
+    `only_life` reads no more than wishes and states need: enough for commands. `with_pods` is for whoever deletes work, or may
+    forbid that it is placed.
     """
 
     def __init__(self, *, only_life: bool = False, with_pods: bool = False) -> None:

@@ -1,8 +1,8 @@
 """A session's outcome into the database: one transaction, a fixed number of statements, however many decisions there are.
 
 Every statement checks each row as it is now: a pod that is no longer Pending, a queue that was closed or suspended, a node that was lost
-since the snapshot are left alone. A gang that loses one member in this way loses all of this session's placements; the next session tries
-again.
+since the snapshot are left alone, and all are once scheduling is paused. A gang that loses one member in this way loses all of this
+session's placements; the next session tries again.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from scheduler.selectors.snapshots import ResidentSnapshot
 from scheduler.services.events import EventNote, record_events
 
 _SCHEDULED_STATES = "('Open', 'Closing')"
+_NOT_PAUSED = "NOT EXISTS (SELECT 1 FROM scheduler_clusterstate c WHERE c.paused)"
 
 
 @dataclass(slots=True)
@@ -98,7 +99,7 @@ def _startable(resident: ResidentSnapshot, outcome: Outcome) -> set[str]:
     by_id = {resident.group_ids[row]: groups.key[row] for row in rows}
     sql = (
         "SELECT g.id FROM scheduler_podgroup g JOIN scheduler_queue q ON q.id = g.queue_id "
-        f"WHERE {one_of_ids('g.id')} AND g.phase <> 'Completed' AND q.held_by = '' AND q.state IN {_SCHEDULED_STATES}"
+        f"WHERE {one_of_ids('g.id')} AND g.phase <> 'Completed' AND q.held_by = '' AND q.state IN {_SCHEDULED_STATES} AND {_NOT_PAUSED}"
     )
     return {by_id[pk] for (pk,) in fetch(sql, [ids_parameter(by_id)])}
 
@@ -128,7 +129,8 @@ def _write_evictions(resident: ResidentSnapshot, outcome: Outcome, written: Writ
     held = {queue.name for queue in resident.snapshot.queues if queue.is_held}
     sql = (
         f"UPDATE scheduler_pod SET phase = 'Releasing' FROM {values_table('d', {'id': 'bigint', 'was_held': 'boolean'})} "
-        "WHERE scheduler_pod.id = d.id AND scheduler_pod.phase IN ('Binding', 'Bound', 'Running') AND (d.was_held OR EXISTS "
+        f"WHERE {_NOT_PAUSED} AND scheduler_pod.id = d.id AND scheduler_pod.phase IN ('Binding', 'Bound', 'Running') "
+        "AND (d.was_held OR EXISTS "
         "(SELECT 1 FROM scheduler_podgroup g JOIN scheduler_queue q ON q.id = g.queue_id "
         "WHERE g.id = scheduler_pod.podgroup_id AND q.held_by = '')) RETURNING scheduler_pod.id"
     )

@@ -12,17 +12,22 @@ from django.db import connection, transaction
 from scheduler.admission.violations import Rejected
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.engine.decisions import QueueFigures
-from scheduler.models import Command, Job, PodGroup, Queue
+from scheduler.models import Command, Job, Pod, PodGroup, Queue
 from scheduler.services.actors import Actor
 from scheduler.services.apply import apply_documents
 from scheduler.services.deletions import close_then_delete
 from scheduler.services.jobs import submit_job
 from scheduler.services.locks import alone_with_pods, lock_tree
+from scheduler.services.nodes import cordon_node, drain_node, update_node
 from scheduler.services.people import delete_user, save_user
 from scheduler.services.queues import Saved, StaleVersion, command_queue, create_queue, create_queues, delete_queue, update_queue
+from scheduler.services.scheduling import pause_scheduling
+from scheduler.services.sessions import SessionRunner
+from scheduler.services.simulation import lose_node
 from scheduler.services.states import refresh_states
 from scheduler.services.writeback import write_figures
 from tests.services.queue_builders import assert_states_are_derived, podgroup, queue, states
+from tests.worlds import node
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 
@@ -244,6 +249,47 @@ def test_a_submit_at_the_moment_of_a_first_child_is_refused():
     _, late = crossing(lambda: queue("c", "a"), lambda: submit("a"))
 
     assert rules(late.error) == ["queue_not_leaf"]
+
+
+FORBIDDING: dict[str, Callable[[], Any]] = {
+    "cordon": lambda: cordon_node("n1"),
+    "change of the node": lambda: update_node("n1", {"spec": {"unschedulable": True}}, merge=True),
+    "drain": lambda: drain_node("n1"),
+    "loss": lambda: lose_node("n1"),
+    "suspend": lambda: command_queue("a", SUSPEND),
+    "change of the queue": lambda: update_queue("a", {"spec": {"state": "Suspended"}}, merge=True),
+    "pause": pause_scheduling,
+}
+
+
+def one_pod_waits() -> None:
+    queue("a")
+    node("n1", cpu="8")
+    submit("a")
+
+
+def waiting() -> int:
+    return Pod.objects.filter(phase="Pending").count()
+
+
+@pytest.mark.parametrize("forbid", FORBIDDING.values(), ids=FORBIDDING)
+def test_nothing_is_placed_after_it_was_forbidden_by_a_session_that_had_begun_before(forbid: Callable[[], Any]):
+    one_pod_waits()
+
+    _, session = crossing(forbid, lambda: SessionRunner("slow").run())
+
+    assert session.error is None
+    assert waiting() == 1
+
+
+@pytest.mark.parametrize("forbid", FORBIDDING.values(), ids=FORBIDDING)
+def test_who_forbids_it_at_the_moment_it_is_written_sees_what_was_placed(forbid: Callable[[], Any]):
+    one_pod_waits()
+
+    _, late = crossing(lambda: SessionRunner("quick").run(), lambda: (forbid(), waiting()))
+
+    assert late.error is None
+    assert late.outcome[1] == 0
 
 
 def test_two_moves_that_would_make_a_ring_together_do_not():
