@@ -1,4 +1,4 @@
-"""/healthz: the process answers. /readyz: it can do its work, or which part can not."""
+"""/healthz: the process answers. /readyz: it can do its work, or which part can not; what fails beside sessions is only told."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from scheduler.selectors.cluster import session_clock
+from scheduler.selectors.cluster import failing_parts, session_clock
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +38,17 @@ def healthz(_request: HttpRequest) -> HttpResponse:
 def readyz(_request: HttpRequest) -> HttpResponse:
     checks = {name: outcome(check) for name, check in CHECKS.items()}
     ready = all(outcome["ok"] for outcome in checks.values())
-    return JsonResponse({"status": OK if ready else "not ready", "checks": checks}, status=200 if ready else 503)
+    failing = _failing_parts() if ready else {}
+    status = "not ready" if not ready else "impaired" if failing else OK
+    return JsonResponse({"status": status, "checks": {**checks, **failing}}, status=200 if ready else 503)
+
+
+def _failing_parts() -> dict[str, dict[str, object]]:
+    """Sessions go on, so it stays ready; but somebody should look."""
+    return {
+        name: {"ok": False, "message": f"Fails since {since:%Y-%m-%d %H:%M:%S} UTC. The log of the worker says why."}
+        for name, since in failing_parts().items()
+    }
 
 
 def outcome(check: Callable[[], str]) -> dict[str, object]:

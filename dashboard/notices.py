@@ -1,4 +1,4 @@
-"""What everybody should know whatever page is open: scheduling is paused, sessions do not come, the tree is not valid."""
+"""What everybody should know whatever page is open: scheduling is paused, sessions do not come, the worker fails, the tree is not valid."""
 
 from __future__ import annotations
 
@@ -18,7 +18,13 @@ _NOT_VALID = "The queue tree is not valid"
 
 def site_notices(facts: ClusterFacts | None = None) -> list[Notice]:
     facts = facts or cluster_facts()
-    found = [_paused(facts), _late(facts), _invalid(facts), *({"level": "warning", "text": text} for text in facts.warnings)]
+    found = [
+        _paused(facts),
+        _late(facts),
+        _failing(facts),
+        _invalid(facts),
+        *({"level": "warning", "text": text} for text in facts.warnings),
+    ]
     return [notice for notice in found if notice]
 
 
@@ -56,6 +62,14 @@ def _late(facts: ClusterFacts) -> Notice | None:
         "url": "/readyz",
         "link": "What is wrong",
     }
+
+
+def _failing(facts: ClusterFacts) -> Notice | None:
+    """Sessions go on, but what they decide, or what is asked for, may not be done."""
+    if not facts.failing:
+        return None
+    text = f"The worker fails at {', '.join(facts.failing)}, and tries again at each tick. Its log says why."
+    return {"level": "error", "text": text, "url": "/readyz", "link": "What is wrong"}
 
 
 def _invalid(facts: ClusterFacts) -> Notice | None:

@@ -24,17 +24,15 @@ def carry_out() -> None:
 
 @shared_task(name="scheduler.tasks.watch_cluster")
 def watch_cluster() -> None:
-    """What happened on the cluster, and whatever somebody who died left undone: decisions, orders to queues; deletions that are due."""
-    from scheduler.services import bulk_jobs
-    from scheduler.services.commands import execute_pending
-    from scheduler.services.deletions import carry_out_deletions
-    from scheduler.services.dispatch import dispatch
-    from scheduler.services.observe import observe
+    """What happened on the cluster, and whatever somebody who died left undone: decisions, orders, deletions, commands for many jobs."""
+    from scheduler.services.watching import watch
 
-    dispatch()
-    observe()
-    execute_pending()
-    carry_out_deletions()
+    watch(also={"beginning commands for many jobs": _begin_bulk_runs})
+
+
+def _begin_bulk_runs() -> None:
+    from scheduler.services import bulk_jobs
+
     if bulk_jobs.has_waiting_runs():
         carry_out_bulk_runs.apply_async(expires=5)
 

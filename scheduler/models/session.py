@@ -130,6 +130,7 @@ class ClusterState(models.Model):
     total = ResourcesField()
     allocated = ResourcesField()
     warnings = models.JSONField(default=list, blank=True)
+    failing = models.JSONField(default=dict, blank=True)  # by part of what is looked after at each tick: the problem, and since when
 
     class Meta:
         constraints = [models.CheckConstraint(condition=Q(id=1), name="one_cluster_state")]

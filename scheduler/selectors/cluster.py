@@ -17,6 +17,12 @@ class SessionClock:
     paused: bool
 
 
+def failing_parts() -> dict[str, datetime]:
+    """What of the work beside sessions fails at every tick, and since when."""
+    failing = ClusterState.objects.values_list("failing", flat=True).first() or {}
+    return {name: datetime.fromisoformat(entry["since"]) for name, entry in sorted(failing.items())}
+
+
 def cluster_name() -> str:
     return ClusterState.objects.values_list("name", flat=True).first() or "unnamed"
 
@@ -40,6 +46,7 @@ class ClusterFacts:
     period_seconds: float = 1.0
     warnings: tuple[str, ...] = ()
     invalid: tuple[tuple[str, str], ...] = ()
+    failing: tuple[str, ...] = ()
 
 
 def cluster_facts() -> ClusterFacts:
@@ -56,6 +63,7 @@ def cluster_facts() -> ClusterFacts:
         period_seconds=state.period_seconds,
         warnings=tuple(str(warning) for warning in state.warnings),
         invalid=tuple(_invalid_queues()),
+        failing=tuple(sorted(state.failing)),
     )
 
 

@@ -47,13 +47,22 @@ class TestReady:
         answer = client.get("/readyz")
 
         assert answer.status_code == 503
-        assert "12 s ago" in answer.json()["checks"]["sessions"]["message"]
+        assert "The last session ended" in answer.json()["checks"]["sessions"]["message"]
 
     def test_a_longer_period_allows_an_older_session(self, client: Client):
         session_ended_ago(12)
         ClusterState.objects.update(period_seconds=5.0)
 
         assert client.get("/readyz").status_code == 200
+
+    def test_what_fails_beside_sessions_is_told_and_the_site_stays_ready(self, client: Client):
+        ClusterState.objects.update(failing={"observing the cluster": {"problem": "ValueError", "since": "2026-01-02T03:04:05+00:00"}})
+
+        answer = client.get("/readyz")
+
+        assert (answer.status_code, answer.json()["status"]) == (200, "impaired")
+        told = answer.json()["checks"]["observing the cluster"]
+        assert told == {"ok": False, "message": "Fails since 2026-01-02 03:04:05 UTC. The log of the worker says why."}
 
     def test_paused_counts_as_ready(self, client: Client):
         session_ended_ago(3600)
