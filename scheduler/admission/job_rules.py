@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from scheduler.admission.shapes import shown
 from scheduler.admission.violations import Violation
 from scheduler.admission.waiting_times import check_waiting_time
 from scheduler.admission.workload_manifests import MOST_REPLICAS, JobManifest, TaskManifest
-from scheduler.domain.jobs import needed_tasks, read_policies, waits_for_itself
+from scheduler.domain.jobs import ITERATIONS, needed_tasks, read_policies, waits_for_itself
 from scheduler.domain.plans import counted
 
 _LONGEST_POD_NAME = 253
@@ -57,6 +58,10 @@ def _check_dependencies(job: JobManifest) -> Iterator[Violation]:
     needed = {task.name: needed_tasks({"dependsOn": task.depends_on}) for task in job.tasks}
     for index, task in enumerate(job.tasks):
         field = f"spec.tasks[{index}].dependsOn"
+        iteration = task.depends_on.get("iteration")
+        if iteration not in (None, "", *ITERATIONS):
+            message = f"{field}.iteration is {shown(iteration)}; it must be one of {', '.join(ITERATIONS)}."
+            yield Violation("invalid_dependency", job.queue, f"{field}.iteration", message, "leave it out: then all are waited for")
         for name in needed[task.name]:
             if name not in needed or name == task.name:
                 message = f"Task {task.name} can not depend on {name[:63]}."

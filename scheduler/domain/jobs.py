@@ -126,10 +126,23 @@ class TaskCount:
 
 
 @dataclass(frozen=True, slots=True)
+class Dependency:
+    """The tasks that must be under way before one may begin: all of them, or any."""
+
+    names: tuple[str, ...] = ()
+    any_will_do: bool = False
+
+    def is_met(self, under_way: Collection[str]) -> bool:
+        met = [name in under_way for name in self.names]
+        return not met or (any(met) if self.any_will_do else all(met))
+
+
+@dataclass(frozen=True, slots=True)
 class JobFacts:
     phase: JobPhase
     min_available: int
     tasks: tuple[TaskCount, ...]
+    dependencies: Mapping[str, Dependency] = field(default_factory=dict)  # by task
     min_success: int | None = None
     retry_count: int = 0
     max_retry: int = DEFAULT_MAX_RETRY
@@ -291,9 +304,20 @@ def _settle_running(facts: JobFacts) -> Step | None:
     succeeded = facts.total("succeeded")
     if facts.min_success is not None and succeeded >= facts.min_success:
         return Step(JobPhase.COMPLETING if facts.total("alive") else JobPhase.COMPLETED, f"{succeeded} pods succeeded", stop_pods=True)
+    if not facts.total("alive") and any(not task.created for task in facts.tasks):
+        return _settle_waiting(facts)
     if facts.total("finished") < facts.total("replicas") or not facts.total("replicas"):
         return None
     return Step(JobPhase.COMPLETED) if _is_success(facts, succeeded) else Step(JobPhase.FAILED, _shortfall(facts, succeeded))
+
+
+def _settle_waiting(facts: JobFacts) -> Step | None:
+    """Everything that began is over: either more can begin now, or it never can."""
+    if ready_tasks(facts):
+        return None
+    waiting = next(task.name for task in facts.tasks if not task.created)
+    needed = ", ".join(facts.dependencies[waiting].names)
+    return Step(JobPhase.FAILED, f"task {waiting} can not begin: too few pods of {needed} succeeded")
 
 
 def _is_success(facts: JobFacts, succeeded: int) -> bool:
@@ -324,6 +348,16 @@ def needed_tasks(task: Mapping[str, object]) -> list[str]:
     return [str(name) for name in names] if isinstance(names, list) else [str(names)] if names else []
 
 
+ITERATIONS = ("all", "any")
+"""How many of the tasks that are named must be under way; all, where nothing is said."""
+
+
+def dependency_of(task: Mapping[str, object]) -> Dependency:
+    depends_on = task.get("dependsOn")
+    iteration = depends_on.get("iteration") if isinstance(depends_on, Mapping) else None
+    return Dependency(tuple(needed_tasks(task)), iteration == "any")
+
+
 def waits_for_itself(dependencies: Mapping[str, Iterable[str]]) -> list[str]:
     """Tasks that could never begin, because each of them waits, by whatever way, for another of them."""
     waiting = {name: set(needed) & dependencies.keys() for name, needed in dependencies.items()}
@@ -333,13 +367,11 @@ def waits_for_itself(dependencies: Mapping[str, Iterable[str]]) -> list[str]:
     return sorted(waiting)
 
 
-def ready_tasks(dependencies: Mapping[str, Iterable[str]], tasks: Mapping[str, TaskCount]) -> list[str]:
+def ready_tasks(facts: JobFacts) -> list[str]:
     """Tasks not yet created whose every dependency runs with its minimum, or has finished."""
-    return [
-        name
-        for name, task in tasks.items()
-        if not task.created and all(_is_under_way(tasks[needed]) for needed in dependencies.get(name, ()) if needed in tasks)
-    ]
+    under_way = {task.name for task in facts.tasks if _is_under_way(task)}
+    waiting = [task.name for task in facts.tasks if not task.created]
+    return [name for name in waiting if facts.dependencies.get(name, Dependency()).is_met(under_way)]
 
 
 def _is_under_way(task: TaskCount) -> bool:

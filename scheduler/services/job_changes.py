@@ -119,7 +119,7 @@ def _scale(job: Job, task: dict[str, Any], before: int) -> None:
     pods = Pod.objects.filter(podgroup__job=job, task=task["name"])
     if task["replicas"] < before:
         take_away(pods.filter(index__gte=task["replicas"]))
-    elif task["replicas"] > before and (pods.exists() or before == 0):  # a task that still waits for another has no pods yet
+    elif task["replicas"] > before and pods.exists():  # one that has none begins when those it depends on are under way, or at once
         pods.filter(index__lt=task["replicas"]).update(unwanted=False)  # those that are still leaving come back when they have left
         template = template_of(task["template"])
         own_class = template.priority_class or job.priority_class

@@ -21,8 +21,8 @@ from scheduler.domain.jobs import (
     News,
     Step,
     TaskCount,
+    dependency_of,
     follow_policies,
-    needed_tasks,
     read_policies,
     ready_tasks,
     settle,
@@ -105,6 +105,7 @@ def _facts(job: Job, counted: Mapping[str, Mapping[str, int]]) -> JobFacts:
         phase=JobPhase(job.phase),
         min_available=job.min_available,
         tasks=tuple(_task_count(task, counted.get(task["name"]), job.task_retries.get(task["name"], 0)) for task in job.tasks),
+        dependencies={task["name"]: dependency_of(task) for task in job.tasks},
         min_success=job.min_success,
         retry_count=job.retry_count,
         max_retry=job.max_retry,
@@ -164,8 +165,7 @@ def _make_pods(wanted: Sequence[tuple[Job, Sequence[Mapping[str, Any]]]]) -> lis
 
 
 def _ready(job: Job, facts: JobFacts) -> list[Mapping[str, Any]]:
-    needed = {task["name"]: needed_tasks(task) for task in job.tasks}
-    ready = set(ready_tasks(needed, {task.name: task for task in facts.tasks}))
+    ready = set(ready_tasks(facts))
     return [task for task in job.tasks if task["name"] in ready]
 
 

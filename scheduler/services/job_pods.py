@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import F
 
 from scheduler.admission.waiting_times import waiting_time
-from scheduler.domain.jobs import needed_tasks
+from scheduler.domain.jobs import dependency_of
 from scheduler.domain.resources import Resources
 from scheduler.models import Job, Pod, PodGroup
 from scheduler.models.prepared import PreparedInsert
@@ -21,8 +21,9 @@ _NEW_PODS = PreparedInsert(Pod)
 
 
 def first_tasks(job: Job) -> list[Task]:
-    """Those that wait for no other."""
-    return [task for task in job.tasks if not needed_tasks(task)]
+    """Those that wait for no other, or only for others that have no pods at all."""
+    empty = {task["name"] for task in job.tasks if not task["replicas"]}
+    return [task for task in job.tasks if dependency_of(task).is_met(empty)]
 
 
 def create_podgroup(job: Job, priorities: Priorities) -> PodGroup:
@@ -45,11 +46,14 @@ def update_podgroup_of(job: Job) -> None:
 
 
 def _follows_the_job(job: Job, priorities: Priorities) -> dict[str, Any]:
-    """What of a podgroup is its job's, and changes with it."""
+    """What of a podgroup is its job's, and changes with it. The gang is made of the tasks that begin at once: it could never be whole if it
+    had to wait for those that wait for it."""
+    gang = first_tasks(job)
+    least = min(job.min_available, sum(task["replicas"] for task in gang))
     return {
-        "min_member": job.min_available,
-        "min_task_member": {task["name"]: task["minAvailable"] for task in job.tasks},
-        "min_resources": _minimum(job),
+        "min_member": least,
+        "min_task_member": {task["name"]: task["minAvailable"] for task in gang},
+        "min_resources": _minimum(gang, least),
         "priority_class": job.priority_class,
         "priority": priorities.of(job.priority_class).value,
         "labels": job.labels,
@@ -58,9 +62,9 @@ def _follows_the_job(job: Job, priorities: Priorities) -> dict[str, Any]:
     }
 
 
-def _minimum(job: Job) -> Resources:
-    rows = [(template_of(task["template"]).requests, task["minAvailable"], task["replicas"]) for task in job.tasks]
-    return minimum_resources(rows, job.min_available)
+def _minimum(gang: Sequence[Task], least: int) -> Resources:
+    rows = [(template_of(task["template"]).requests, task["minAvailable"], task["replicas"]) for task in gang]
+    return minimum_resources(rows, least)
 
 
 def create_pods(tasks: Iterable[tuple[Job, Sequence[Task]]], priorities: Priorities | None = None) -> int:

@@ -21,6 +21,7 @@ from scheduler.domain.resources import Resources
 from scheduler.domain.workloads import Phase, PodStatus
 from scheduler.engine.decisions import Bind, Condition, Event, Evict, Outcome, PhaseChange, QueueFigures, Reason, Said
 from scheduler.models.bulk import as_parameter, columns_table, execute, fetch, json_column, values_table
+from scheduler.models.workload import FINISHED_JOB_PHASES
 from scheduler.selectors.rows import ids_parameter, one_of_ids
 from scheduler.selectors.snapshots import ResidentSnapshot
 from scheduler.services.events import EventNote, record_events
@@ -185,8 +186,15 @@ def _write_podgroups(resident: ResidentSnapshot, outcome: Outcome, number: int, 
     taken = {pk for (pk,) in fetch(_group_statement(), [number, now, now, now, as_parameter(rows.values())])}
     keys = resident.snapshot.groups.key
     written.podgroups = {keys[row] for row in rows if rows[row]["id"] in taken}
-    written.completed = any(row.get("phase") == Phase.COMPLETED.label for row in rows.values())
+    written.completed = any(row.get("phase") == Phase.COMPLETED.label and row["id"] in taken for row in rows.values())
     written.unknown = [row["id"] for row in rows.values() if row.get("phase") == Phase.UNKNOWN.label and row["id"] in taken]
+
+
+_HAS_A_LIVE_JOB = (
+    "EXISTS (SELECT 1 FROM scheduler_job j WHERE j.id = scheduler_podgroup.job_id "
+    f"AND j.phase NOT IN ({', '.join(repr(phase) for phase in FINISHED_JOB_PHASES)}))"
+)
+"""Its job says when it is completed: tasks that wait for others have no pods yet."""
 
 
 def _group_statement() -> str:
@@ -210,7 +218,8 @@ def _group_statement() -> str:
         "WHEN d.starving_since < 0 THEN NULL ELSE d.starving_since END, "
         f"{first_time('enqueued_at', 'Inqueue')}, {first_time('started_at', 'Running')}, {first_time('finished_at', 'Completed')} "
         f"FROM {values_table('d', _GROUP_COLUMNS)} "
-        "WHERE scheduler_podgroup.id = d.id AND scheduler_podgroup.phase = d.old_phase RETURNING scheduler_podgroup.id"
+        "WHERE scheduler_podgroup.id = d.id AND scheduler_podgroup.phase = d.old_phase "
+        f"AND (d.phase IS NULL OR d.phase <> '{Phase.COMPLETED.label}' OR NOT {_HAS_A_LIVE_JOB}) RETURNING scheduler_podgroup.id"
     )
 
 
@@ -226,8 +235,9 @@ def _group_rows(
         return rows[number]
 
     for change in outcome.phase_changes:
-        if not _has_more_to_run(resident, change):
-            row(change.row)["phase"] = change.new.label
+        phase = _new_phase(resident, change)
+        if phase is not change.old:
+            row(change.row)["phase"] = phase.label
     for condition in outcome.conditions:
         row(condition.row)["conditions"] = json.dumps([_condition(condition, now, number)])
     told = _pod_conditions(resident, outcome, now)
@@ -248,10 +258,12 @@ def _pod_conditions(resident: ResidentSnapshot, outcome: Outcome, now: datetime)
     return {group: packed(of_pods, now.isoformat()) for group, of_pods in told.items()}
 
 
-def _has_more_to_run(resident: ResidentSnapshot, change: PhaseChange) -> bool:
-    """A gang whose first members are done while others still wait is not completed: it would never be looked at again."""
-    pending = resident.snapshot.aggregates.group_counts[change.row, PodStatus.PENDING]
-    return change.new is Phase.COMPLETED and bool(pending)
+def _new_phase(resident: ResidentSnapshot, change: PhaseChange) -> Phase:
+    """A gang whose first members are done while others wait, run, or leave to come back is not completed: nobody would look at it again."""
+    of_group = resident.snapshot.aggregates.group_counts[change.row]
+    ended = of_group[PodStatus.SUCCEEDED] + of_group[PodStatus.FAILED]
+    more_to_run = of_group[PodStatus.PENDING :].sum() > ended
+    return Phase.RUNNING if change.new is Phase.COMPLETED and more_to_run else change.new
 
 
 def _condition(condition: Condition, now: datetime, number: int) -> dict[str, Any]:

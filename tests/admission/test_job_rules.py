@@ -173,3 +173,12 @@ def test_what_is_kept_as_it_came_must_be_fit_to_be_kept(part: object):
         "spec.plugins",
         "spec.tasks[0].template.spec.containers[0]",
     }
+
+
+def test_how_many_are_waited_for_is_all_or_any():
+    tasks = [task("a"), task("b"), task("c", "a", "b")]
+    tasks[2]["dependsOn"]["iteration"] = "some"
+
+    assert broken(job(tasks=tasks)) == {("invalid_dependency", "spec.tasks[2].dependsOn.iteration")}
+    tasks[2]["dependsOn"]["iteration"] = "any"
+    assert broken(job(tasks=tasks)) == set()

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from scheduler.domain.jobs import (
+    Dependency,
     JobAction,
     JobEvent,
     JobFacts,
@@ -159,11 +160,16 @@ def test_a_job_fails_when_its_retries_are_used_up():
 
 
 def test_a_task_waits_until_the_one_it_depends_on_runs():
-    waiting = {"master": TaskCount("master", 1, 1, pending=1), "worker": TaskCount("worker", 4, 4, created=False)}
-    running = {**waiting, "master": TaskCount("master", 1, 1, running=1)}
+    def job_with(**master: int) -> JobFacts:
+        tasks = (TaskCount("master", 1, 1, **master), TaskCount("worker", 4, 4, created=False))
+        return JobFacts(JobPhase.PENDING, 5, tasks, {"worker": Dependency(("master",))})
 
-    assert ready_tasks({"worker": ["master"]}, waiting) == []
-    assert ready_tasks({"worker": ["master"]}, running) == ["worker"]
+    assert ready_tasks(job_with(pending=1)) == []
+    assert ready_tasks(job_with(running=1)) == ready_tasks(job_with(succeeded=1)) == ["worker"]
+    assert settle(job_with(succeeded=1)) is None
+    failed = settle(job_with(failed=1))
+    assert failed
+    assert (failed.phase, failed.message) == (JobPhase.FAILED, "task worker can not begin: too few pods of master succeeded")
 
 
 def test_policies_that_can_not_be_meant_are_told_with_their_place():
