@@ -11,6 +11,7 @@ from django.urls import reverse
 from dashboard.amounts import in_page_order, with_unit
 from scheduler.domain.access import Access, Permission
 from scheduler.domain.jobs import JobAction, JobFacts, JobPhase, NotPossible, command
+from scheduler.domain.plans import counted
 from scheduler.domain.resources import Resources
 from scheduler.selectors.jobs import JobRow
 
@@ -147,8 +148,10 @@ def gang_figures(placed: int, needed: int) -> str:
 
 
 def gang_words(placed: int, needed: int, whole: int, phase: str) -> str:
-    elastic = f", {whole - needed} more are elastic" if whole > needed else ""
-    return f"{placed} of {whole} pods have a place; {needed} are needed to start{elastic}. {phase_words(phase)}."
+    more = whole - needed
+    elastic = f", {more} more {'is' if more == 1 else 'are'} elastic" if more > 0 else ""
+    are = "is" if needed == 1 else "are"
+    return f"{placed} of {counted(whole, 'pod has', 'pods have')} a place; {needed} {are} needed to start{elastic}. {phase_words(phase)}."
 
 
 _CELL_ORDER = ("Running", "Bound", "Binding", "Releasing", "Succeeded", "Failed", "Unknown", "Pending")

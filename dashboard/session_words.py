@@ -12,5 +12,14 @@ COUNTS: Final = {
     "queues": "queues written",
     "changedRows": "changes read",
 }
+_ONE: Final = {"pods": "pod", "gangs": "gang", "queues": "queue", "changes": "change"}
+
+
+def told(name: str, count: int) -> str:
+    """ "1 pod placed", "3 pods placed"; of a count that nobody has words for, its name."""
+    first, _, rest = COUNTS.get(name, name).partition(" ")
+    return f"{count} {_ONE.get(first, first) if count == 1 else first} {rest}".rstrip()
+
+
 REST_OF_THINKING: Final = "reasons and figures"
 """What the actions leave of it: the reasons of whoever waits, and the figures of queues."""

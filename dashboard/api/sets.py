@@ -15,6 +15,7 @@ from dashboard.api.authentication import actor_of
 from dashboard.api.base import Endpoint
 from dashboard.api.errors import Refusal, notice_json, violation_json
 from dashboard.api.schema import Form, query
+from scheduler.domain.plans import counted
 from scheduler.services.actors import Actor, Door
 from scheduler.services.apply import Applied, Item, apply_documents, check_documents
 from scheduler.services.demo import load_sample_tree
@@ -87,7 +88,9 @@ class Apply(Endpoint):
         changed = sum(item.changed for item in done)
         would = "would be" if self.dry_run else "were"
         message = (
-            f"{changed} of {len(done)} objects {would} changed." if changed else "Everything is as the file says; nothing was changed."
+            f"{changed} of {counted(len(done), 'object')} {would} changed."
+            if changed
+            else "Everything is as the file says; nothing was changed."
         )
         return self.answer({"changed": bool(changed), "dryRun": self.dry_run, "message": message, "results": results})
 

@@ -75,7 +75,7 @@ def _told(result: Row) -> str:
 
 def _send(documents: Sequence[tuple[str, Any]], dry_run: bool, prune: str, seen: Sequence[str] | None = None) -> Any:
     text, more = json.dumps([found for _, found in documents]), {} if seen is None else {"shown": ",".join(seen) or ","}
-    with _places_in_words([place for place, _ in documents]), output.working(f"Sending {len(documents)} objects …"):
+    with _places_in_words([place for place, _ in documents]), output.working(f"Sending {output.counted(len(documents), 'object')} …"):
         return api().post_text("apply/", text, "application/json", dry_run, prune=prune, **more)
 
 

@@ -132,7 +132,7 @@ def _facts(job: Row) -> Iterable[tuple[str, object]]:
     yield "Created", f"{output.clock(metadata['creationTimestamp'])} ({output.age(metadata['creationTimestamp'])} ago)"
     since = f" since {output.clock(state['since'])}" if state.get("since") else ""
     yield "Phase", f"{state['phase']}{since}{'. ' + state['message'] if state.get('message') else ''}"
-    yield "Needs at once", f"{spec.get('minAvailable', 0)} pods"
+    yield "Needs at once", output.counted(spec.get("minAvailable", 0), "pod")
     yield "Pods", ", ".join(f"{status[kind]} {kind}" for kind in ("pending", "running", "succeeded", "failed", "unknown"))
     yield "Retries", f"{status['retryCount']} of {spec.get('maxRetry', 0)}"
     reason = (status.get("podgroup") or {}).get("reason")

@@ -61,6 +61,11 @@ def harmless(text: str) -> str:
     return text.translate(_OBEYED)
 
 
+def counted(number: int, one: str) -> str:
+    """ "1 gang", "3 gangs"."""
+    return f"{number} {one}{'' if number == 1 else 's'}"
+
+
 def line(text: str = "") -> None:
     typer.echo(harmless(text))
 

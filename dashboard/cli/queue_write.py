@@ -185,7 +185,7 @@ def _close_first(where: str, how: dict[str, Any], dry_run: bool, yes: bool) -> N
         return
     gangs = would["closing"]["podgroups"]
     if would["planned"]:
-        names, load = ", ".join(would["planned"]), f"{gangs['running']} gangs running, {gangs['waiting']} waiting"
+        names, load = ", ".join(would["planned"]), f"{output.counted(gangs['running'], 'gang')} running, {gangs['waiting']} waiting"
         confirm(f"Close, and delete when drained, {names} ({load})?", yes)
     else:
         confirm(f"Delete {', '.join(would['deleted'])} now, there is nothing to drain? This can not be undone.", yes)
@@ -201,5 +201,5 @@ def keep_queue(name: QueueArgument = "", option: QueueOption = "", dry_run: DryR
 
 def _gone(answer: Mapping[str, Any]) -> str:
     names, jobs, gangs = answer["deleted"], answer["jobs"], answer["podgroups"]
-    with_them = f" with {jobs} finished jobs and {gangs} finished gangs" if jobs or gangs else ""
+    with_them = f" with {output.counted(jobs, 'finished job')} and {output.counted(gangs, 'finished gang')}" if jobs or gangs else ""
     return f"{'the queue' if len(names) == 1 else f'{len(names)} queues:'} {', '.join(names)}{with_them}"

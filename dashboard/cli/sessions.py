@@ -14,7 +14,7 @@ from dashboard.cli.output import Format, Output
 from dashboard.cli.problems import ExitCode, Problem
 from dashboard.cli.tables import Table
 from dashboard.cli.watching import DEFAULT_INTERVAL, Interval, Watch, watch
-from dashboard.session_words import COUNTS, REST_OF_THINKING
+from dashboard.session_words import REST_OF_THINKING, told
 
 app = new_app("Scheduling sessions: when they ran, how long they took, what they decided.")
 Row = Mapping[str, Any]
@@ -26,7 +26,7 @@ def _took(status: Row) -> str:
 
 
 def _counted(counts: Mapping[str, Any]) -> str:
-    said = [f"{count} {COUNTS.get(name, name)}" for name, count in counts.items() if count and name != "reloaded"]
+    said = [told(name, count) for name, count in counts.items() if count and name != "reloaded"]
     if counts.get("reloaded"):
         said.append("everything read anew")
     return ", ".join(said) or "nothing to do"

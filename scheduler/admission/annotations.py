@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from scheduler.admission.defaults import HIERARCHY, HIERARCHY_WEIGHTS
 from scheduler.admission.violations import Violation
+from scheduler.domain.plans import counted
 from scheduler.domain.queues import QueueSpec, QueueTree
 
 _FIELD = "metadata.annotations"
@@ -32,8 +33,8 @@ def _check_both_there(name: str, path: str, weights: str) -> Iterator[Violation]
 def _check_lengths(name: str, path: str, weights: str) -> Iterator[Violation]:
     parts, numbers = len(path.split("/")), len(weights.split("/"))
     if parts != numbers:
-        message = f"{HIERARCHY} {path} has {parts} parts, {HIERARCHY_WEIGHTS} {weights} has {numbers}; they must have as many."
-        yield Violation("hierarchy_weights_length_mismatch", name, _FIELD, message, f"give {parts} weights")
+        message = f"{HIERARCHY} {path} has {counted(parts, 'part')}, {HIERARCHY_WEIGHTS} {weights} has {numbers}; they must have as many."
+        yield Violation("hierarchy_weights_length_mismatch", name, _FIELD, message, f"give {counted(parts, 'weight')}")
 
 
 def _check_weights(name: str, weights: str) -> Iterator[Violation]:

@@ -9,6 +9,7 @@ from scheduler.admission.facts import Facts
 from scheduler.admission.shapes import shown
 from scheduler.admission.violations import Violation
 from scheduler.admission.workload_manifests import JOB_FIELDS, TASK_FIELDS, UNUSED_JOB_FIELDS, UNUSED_TASK_FIELDS, JobManifest
+from scheduler.domain.plans import counted
 from scheduler.domain.queues import DEFAULT
 from scheduler.domain.resources import QuantityError, parse_quantity
 
@@ -84,7 +85,9 @@ def _amount(resource: object, value: object) -> object:
 def _check_tasks(job: JobManifest, before: object, after: object) -> Iterator[Violation]:
     old_tasks, new_tasks = _tasks(before), _tasks(after)
     if len(old_tasks) != len(new_tasks):
-        message = f"{job.metadata.name} has {len(old_tasks)} tasks and would have {len(new_tasks)}: tasks can not be added or removed."
+        message = (
+            f"{job.metadata.name} has {counted(len(old_tasks), 'task')} and would have {len(new_tasks)}: tasks can not be added or removed."
+        )
         yield Violation("tasks_added_or_removed", job.queue, "spec.tasks", message, "change the replicas of a task, or submit another job")
         return
     for index, (old_task, new_task) in enumerate(zip(old_tasks, new_tasks, strict=True)):

@@ -25,7 +25,8 @@ def check_job_itself(job: JobManifest) -> Iterator[Violation]:
 def check_size(job: JobManifest) -> Iterator[Violation]:
     """No more is waited for than there will ever be, and no more is there than can be kept."""
     if job.tasks and job.min_available > job.replicas:
-        message = f"minAvailable {job.min_available} of {job.metadata.name} is more than the {job.replicas} replicas of its tasks together."
+        replicas = counted(job.replicas, "replica")
+        message = f"minAvailable {job.min_available} of {job.metadata.name} is more than the {replicas} of its tasks together."
         fix = f"lower minAvailable to {job.replicas}, or add replicas"
         yield Violation("min_available_exceeds_replicas", job.queue, "spec.minAvailable", message, fix)
     if job.replicas > MOST_REPLICAS:
@@ -37,7 +38,7 @@ def check_size(job: JobManifest) -> Iterator[Violation]:
 
 def _check_task_size(job: JobManifest, task: TaskManifest, path: str) -> Iterator[Violation]:
     if task.min_available > task.replicas:
-        message = f"minAvailable {task.min_available} of task {task.name} is more than its {task.replicas} replicas."
+        message = f"minAvailable {task.min_available} of task {task.name} is more than its {counted(task.replicas, 'replica')}."
         fix = f"lower it to {task.replicas}, or add replicas"
         yield Violation("min_available_exceeds_replicas", job.queue, f"{path}.minAvailable", message, fix)
     longest = len(f"{job.metadata.name}-{task.name}-{task.replicas}")

@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from scheduler.domain.plans import counted
+
 
 class JobPhase(StrEnum):
     PENDING = "Pending"
@@ -231,7 +233,7 @@ def react(facts: JobFacts, action: JobAction, task: str = "") -> Step | None:
 
 def _retry(facts: JobFacts, action: JobAction, task: str) -> Step:
     if facts.retry_count >= facts.max_retry:
-        return Step(JobPhase.FAILED, f"failed after {facts.retry_count} of {facts.max_retry} retries", stop_pods=True)
+        return Step(JobPhase.FAILED, f"failed after {facts.retry_count} of {counted(facts.max_retry, 'retry', 'retries')}", stop_pods=True)
     part = facts.task(task)
     if action is JobAction.RESTART or part is None:  # what befell the whole job is no one task's
         return Step(JobPhase.RESTARTING, f"retry {facts.retry_count + 1} of {facts.max_retry}", stop_pods=True, retries=1)
@@ -303,7 +305,9 @@ def _settle_stopping(facts: JobFacts) -> Step | None:
 def _settle_running(facts: JobFacts) -> Step | None:
     succeeded = facts.total("succeeded")
     if facts.min_success is not None and succeeded >= facts.min_success:
-        return Step(JobPhase.COMPLETING if facts.total("alive") else JobPhase.COMPLETED, f"{succeeded} pods succeeded", stop_pods=True)
+        return Step(
+            JobPhase.COMPLETING if facts.total("alive") else JobPhase.COMPLETED, f"{counted(succeeded, 'pod')} succeeded", stop_pods=True
+        )
     if not facts.total("alive") and any(not task.created for task in facts.tasks):
         return _settle_waiting(facts)
     if facts.total("finished") < facts.total("replicas") or not facts.total("replicas"):
@@ -337,8 +341,8 @@ def _shortfall(facts: JobFacts, succeeded: int) -> str:
     short = _short_tasks(facts)
     if short:
         task = short[0]
-        return f"task {task.name}: {task.succeeded} pods succeeded, {task.min_available} needed"
-    return f"{succeeded} pods succeeded, {facts.min_success or facts.min_available} needed"
+        return f"task {task.name}: {counted(task.succeeded, 'pod')} succeeded, {task.min_available} needed"
+    return f"{counted(succeeded, 'pod')} succeeded, {facts.min_success or facts.min_available} needed"
 
 
 def needed_tasks(task: Mapping[str, object]) -> list[str]:

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from scheduler.domain.nodes import Amounts
+from scheduler.domain.plans import counted
 from scheduler.domain.queues import QueueState
 from scheduler.domain.resources import format_quantity
 from scheduler.engine.decisions import Check, Reason, ReasonCode
@@ -99,7 +100,7 @@ def _not_enough_tasks(session: Session, job: Job) -> Finding | None:
     if refusal is None:
         return None
     there = job.ready + job.waiting + job.pending
-    message = f"Has {there} of the {job.min_member} pods that its gang needs ({refusal.message})."
+    message = f"Has {there} of the {counted(job.min_member, 'pod')} that its gang needs ({refusal.message})."
     return refusal.code, message, {"pods": there, "minMember": job.min_member, "detail": refusal.message}
 
 

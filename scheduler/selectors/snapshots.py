@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from scheduler.domain.nodes import Node, NodeTable
+from scheduler.domain.plans import counted
 from scheduler.domain.snapshot import ClockedSnapshot, Queue, group_table, resource_names
 from scheduler.domain.tables import LOST_NODE, NO_NODE, ClassTable, GroupTable, PodTable
 from scheduler.domain.workloads import PodClass, PodGroup
@@ -351,7 +352,9 @@ class SumsDiffer(Exception):
 
     def __init__(self, differences: Mapping[str, Any]) -> None:
         self.differences = differences
-        super().__init__(f"resident sums differ from the database in {len(differences)} queues: {', '.join(sorted(differences)[:5])}")
+        super().__init__(
+            f"resident sums differ from the database in {counted(len(differences), 'queue')}: {', '.join(sorted(differences)[:5])}"
+        )
 
 
 def _replace(kept: dict[int, Any], ids: Iterable[int], found: Mapping[int, Any]) -> None:

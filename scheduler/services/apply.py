@@ -17,6 +17,7 @@ from scheduler.admission.workload_manifests import read_pod
 from scheduler.domain.access import Access, Forbidden, OutOfSight, Permission
 from scheduler.domain.jobs import NotPossible
 from scheduler.domain.lifecycle import NotAllowed
+from scheduler.domain.plans import counted
 from scheduler.models import Job, Namespace, Node, Pod, PodGroup, PriorityClass, Queue
 from scheduler.selectors import manifests
 from scheduler.selectors.facts import queue_tree
@@ -398,7 +399,7 @@ def _prune(items: list[Item], label: str, run: _Run, shown: Iterable[str] | None
     run.put_down()
     doomed = _unnamed(items, label, run.by)
     if shown is not None and set(shown) != {_told(kind, row) for kind, row in doomed}:
-        message = f"What wears {label} has changed since it was shown: {len(doomed)} objects would be deleted now."
+        message = f"What wears {label} has changed since it was shown: {counted(len(doomed), 'object')} would be deleted now."
         raise Rejected([Violation("tree_changed", "", "prune", message, "look again, and decide anew")], by_state=True)
     for kind, row in doomed:
         _delete(kind, row, run)

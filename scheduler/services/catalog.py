@@ -12,6 +12,7 @@ from django.db.models import F
 from scheduler.admission.cluster_manifests import read_namespace, read_priority_class, with_spec
 from scheduler.admission.manifests import Reading
 from scheduler.admission.violations import Notice, Rejected, Violation
+from scheduler.domain.plans import counted
 from scheduler.domain.queues import DEFAULT
 from scheduler.models import Job, Namespace, PodGroup, PriorityClass
 from scheduler.selectors.manifests import stored_namespace, stored_priority_class
@@ -61,12 +62,12 @@ def _namespace_in_use(namespace: Namespace) -> str:
         return "The namespace default can not be deleted."
     jobs = Job.objects.filter(namespace=namespace.name).count()
     groups = PodGroup.objects.filter(namespace=namespace.name).count()
-    return f"The namespace {namespace.name} holds {jobs} jobs and {groups} podgroups." if jobs or groups else ""
+    return f"The namespace {namespace.name} holds {counted(jobs, 'job')} and {counted(groups, 'podgroup')}." if jobs or groups else ""
 
 
 def _class_in_use(row: PriorityClass) -> str:
     groups = PodGroup.objects.filter(priority_class=row.name).exclude(phase="Completed").count()
-    return f"The priority class {row.name} is used by {groups} podgroups." if groups else ""
+    return f"The priority class {row.name} is used by {counted(groups, 'podgroup')}." if groups else ""
 
 
 NAMESPACES: Final = Kind("Namespace", Namespace, read_namespace, _metadata, stored_namespace, _namespace_in_use)

@@ -122,7 +122,7 @@ def delete_node(name: str, *, by: Actor = SYSTEM, expected_version: Expected = N
     check_version(f"The node {name}", node, expected_version)
     pods = _on(node).count()
     if pods:
-        message = f"{name} still has {pods} pods on it."
+        message = f"{name} still has {counted(pods, 'pod')} on it."
         raise Rejected([Violation("node_has_pods", "", "metadata.name", message, "drain it, and wait until they are gone")], by_state=True)
     audit.record(by, "DeleteNode", "Node", name, before=stored_node(node))
     node.delete()

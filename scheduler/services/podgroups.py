@@ -17,6 +17,7 @@ from scheduler.admission.waiting_times import waiting_time
 from scheduler.admission.workload_manifests import PodGroupManifest, PodManifest, read_pod, read_podgroup
 from scheduler.admission.workloads import admit_pod, admit_podgroup_change, podgroup_verdict
 from scheduler.domain.access import Permission
+from scheduler.domain.plans import counted
 from scheduler.domain.queues import DEFAULT
 from scheduler.models import Namespace, Pod, PodGroup, Queue
 from scheduler.selectors.facts import submission_scene
@@ -178,7 +179,11 @@ def delete_podgroup(namespace: str, name: str, *, by: Actor = SYSTEM, expected_v
         _remove_when_empty(group)
         _settle(group)
         transaction.set_rollback(dry_run)
-    return f"{namespace}/{name} was deleted." if not leaving else f"{leaving} pods of {namespace}/{name} were told to leave."
+    return (
+        f"{namespace}/{name} was deleted."
+        if not leaving
+        else f"{counted(leaving, 'pod')} of {namespace}/{name} {'was' if leaving == 1 else 'were'} told to leave."
+    )
 
 
 def _remove_when_empty(group: PodGroup) -> None:

@@ -13,7 +13,7 @@ from scheduler.admission.manifests import QueueReading, Reading, queue_manifest,
 from scheduler.admission.queues import STATE_RULES, check_delete, deletion_order, verdict_on
 from scheduler.admission.violations import Notice, Rejected, Verdict, Violation
 from scheduler.domain.lifecycle import command_for, standing_of
-from scheduler.domain.plans import listed
+from scheduler.domain.plans import counted, listed
 from scheduler.domain.queues import ROOT, QueueSpec, QueueState, QueueTree
 from scheduler.domain.resources import Resources
 from scheduler.models import Command, Job, PodGroup, Queue
@@ -307,7 +307,8 @@ def _unfinished_jobs(names: list[str]) -> list[Violation]:
     for queue in unfinished.values_list("queue__name", flat=True):
         counts[queue] = counts.get(queue, 0) + 1
     return [
-        Violation("has_jobs", name, "status", f"{name} has {number} unfinished jobs.", "let them finish") for name, number in counts.items()
+        Violation("has_jobs", name, "status", f"{name} has {counted(number, 'unfinished job')}.", "let them finish")
+        for name, number in counts.items()
     ]
 
 
@@ -322,7 +323,9 @@ def _remove(work: TreeWork, names: list[str], by: Actor) -> Deleted:
     work.remove(names)
     for name in names:
         work.note(EventNote("Queue", name, "DeleteQueue", f"{by.name} deleted {name}.", queue=name))
-    message = f"Deleted {listed(names)} with {counted_jobs} finished jobs and {counted_podgroups} Completed podgroups."
+    message = (
+        f"Deleted {listed(names)} with {counted(counted_jobs, 'finished job')} and {counted(counted_podgroups, 'Completed podgroup')}."
+    )
     return Deleted(tuple(names), counted_podgroups, counted_jobs, message)
 
 

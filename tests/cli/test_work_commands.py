@@ -123,7 +123,7 @@ def test_sessions(vcctl: Type):
 
     seen = vcctl(f"vcctl session view {number}").out
     assert "train-task-0" in seen
-    assert "1 pods placed" in seen
+    assert "1 pod placed" in seen
     assert "changedRows" not in seen
     assert vcctl("vcctl session view 999999").code == 3
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from scheduler.domain.plans import counted
 from scheduler.engine.decisions import ReasonCode
 from scheduler.engine.job import Job, Role
 from scheduler.engine.plugin import Key, Plugin, Vote
@@ -23,11 +24,11 @@ class Gang(Plugin):
                 if there < role.minimum:
                     name = self.session.snapshot.classes.roles[number] if number >= 0 else ""
                     return Refusal(
-                        ReasonCode.NOT_ENOUGH_TASKS, f"NotEnoughPodsOfTask: {there} of {role.minimum} pods of task {name or '-'}"
+                        ReasonCode.NOT_ENOUGH_TASKS, f"NotEnoughPodsOfTask: {there} of {counted(role.minimum, 'pod')} of task {name or '-'}"
                     )
         there = job.ready + job.waiting + job.pending
         if there < job.min_member:
-            return Refusal(ReasonCode.NOT_ENOUGH_TASKS, f"NotEnoughTasks: {there} of {job.min_member} pods")
+            return Refusal(ReasonCode.NOT_ENOUGH_TASKS, f"NotEnoughTasks: {there} of {counted(job.min_member, 'pod')}")
         return None
 
     def job_ready(self, job: Job) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from scheduler.domain.mixes import MIXES, Target
+from scheduler.domain.plans import counted
 from scheduler.domain.traces import TraceError, TraceJob, read_trace
 from scheduler.services.simulation import set_speed
 from scheduler.services.workload import (
@@ -99,20 +100,20 @@ class Command(BaseCommand):
         count = _positive("count", options["count"]) or 1
         targets = _targets(options["queues"]) or leaf_targets()
         submitted = submit_numbers(options["mix"], range(count), seed=options["seed"], targets=targets)
-        self.stdout.write(f"{submitted} of {count} jobs were submitted.")
+        self.stdout.write(f"{submitted} of {counted(count, 'job was', 'jobs were')} submitted.")
 
     def _replay(self, path: str, faster: float) -> None:
         jobs, submitted, refused = _read(path), 0, 0
         if faster <= 0:
             raise ValueError(f"--faster is {faster:g}; it must be more than 0.")
-        self.stdout.write(f"{len(jobs)} jobs over {jobs[-1].at / faster:.0f} s; Ctrl-C stops.")
+        self.stdout.write(f"{counted(len(jobs), 'job')} over {jobs[-1].at / faster:.0f} s; Ctrl-C stops.")
         try:
             for submitted, refused in submit_trace(jobs, faster=faster, name=_name(path)):
                 if (submitted + refused) % 100 == 0:
                     self.stdout.write(f"{submitted} submitted, {refused} refused")
         except KeyboardInterrupt:
             self.stdout.write("Stopped.")
-        self.stdout.write(f"{submitted} jobs were submitted, {refused} refused.")
+        self.stdout.write(f"{counted(submitted, 'job was', 'jobs were')} submitted, {refused} refused.")
 
 
 def _positive(name: str, number: Any) -> Any:
