@@ -1,0 +1,120 @@
+"""Whoever walks by keys sees where he is: every kind of control on every page shows the focus, with contrast, light and dark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+Opens = Callable[..., Page]
+LEAST_CONTRAST = 3  # of a ring against what is around it, by WCAG's 1.4.11
+PAGES = [
+    "/",
+    "/queues/",
+    "/queues/?view=table",
+    "/queues/?view=map",
+    "/queues/vision/",
+    "/queues/vision/history/",
+    "/queues/vision/edit/",
+    "/queues/-/new/?as=yaml",
+    "/jobs/",
+    "/jobs/-/new/",
+    "/nodes/",
+    "/sessions/",
+    "/activity/",
+    "/audit/",
+    "/policy/",
+    "/account/",
+    "/users/",
+    "/users/-/grants/?queue=vision",
+]
+# One of each kind gets the focus; the answer is those whose ring is missing or too faint, with what was found of it.
+UNSEEN = """(least) => {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const rgba = (colour) => {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    return [...canvas.getImageData(0, 0, 1, 1).data];
+  };
+  const over = ([r, g, b, a], [r0, g0, b0]) => [[r, r0], [g, g0], [b, b0]].map(([top, below]) => (top * a + below * (255 - a)) / 255);
+  const ground = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const colour = rgba(getComputedStyle(at).backgroundColor);
+      if (colour[3] === 255) return colour;
+    }
+    return [255, 255, 255, 255];
+  };
+  const light = (rgb) => rgb.slice(0, 3).map((part) => part / 255).map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, part, at) => sum + part * [0.2126, 0.7152, 0.0722][at], 0);
+  const contrast = (one, other) => {
+    const [dark, bright] = [light(one), light(other)].sort((a, b) => a - b);
+    return (bright + 0.05) / (dark + 0.05);
+  };
+  const rings = (element) => {
+    const style = getComputedStyle(element);
+    const found = [];
+    if (style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2) found.push(style.outlineColor);
+    if (element.matches(".search") && style.boxShadow !== "none") found.push(style.borderTopColor);
+    if (element.matches(".cell") && parseFloat(style.strokeWidth) >= 2) found.push(style.stroke);
+    return found.map((colour) => contrast(over(rgba(colour), ground(element.parentElement)), ground(element.parentElement)));
+  };
+  const kinds = new Map();
+  for (const element of document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex='0']")) {
+    const box = element.getBoundingClientRect();
+    const hidden = !box.width || !box.height || element.disabled || element.tabIndex < 0 || getComputedStyle(element).visibility === "hidden";
+    const kind = [element.tagName, element.type ?? "", element.getAttribute("class") ?? "", element.parentElement.tagName].join(" ");
+    if (!hidden && !kinds.has(kind)) kinds.set(kind, element);
+  }
+  const unseen = [];
+  for (const [kind, element] of kinds) {
+    element.focus();
+    if (document.activeElement !== element) continue;
+    const best = Math.max(0, ...[element, element.closest(".search"), element.querySelector(".cell")].filter(Boolean).flatMap(rings));
+    if (best < least) unseen.push(`${kind}: ${best.toFixed(2)}`);
+  }
+  return { unseen, looked: kinds.size };
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_kind_of_control_shows_that_it_has_the_focus(signed_in: Opens, scheme: str):
+    page = signed_in("/components/", color_scheme=scheme, reduced_motion="reduce", viewport={"width": 1440, "height": 900})
+    found: dict[str, list[str]] = {}
+    for path in PAGES:
+        page.goto(path)
+        expect(page.locator("#pill")).to_have_text("Live")
+        page.keyboard.press("Tab")  # from here on the browser takes the reader for one who uses keys
+        answer: dict[str, Any] = page.evaluate(UNSEEN, LEAST_CONTRAST)
+        assert answer["looked"] > 5, path
+        if answer["unseen"]:
+            found[path] = answer["unseen"]
+
+    assert found == {}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_so_do_those_of_drawers_and_dialogs(signed_in: Opens, scheme: str):
+    page = signed_in("/queues/vision/", color_scheme=scheme, reduced_motion="reduce", viewport={"width": 1440, "height": 900})
+    for link, there in (("Edit", "#drawer #weight"), ("Suspend…", "#dialog #reason"), ("More actions", "#dialog .action")):
+        page.get_by_role("link", name=link, exact=True).click()
+        expect(page.locator(there).first).to_be_visible()
+        page.keyboard.press("Tab")
+        assert page.evaluate(UNSEEN, LEAST_CONTRAST)["unseen"] == [], link
+        page.keyboard.press("Escape")
+        expect(page.locator(there).first).to_be_hidden()
+
+
+def test_a_date_shows_it_in_each_of_its_parts(signed_in: Opens):
+    page = signed_in("/audit/", reduced_motion="reduce")
+    page.locator('input[type="date"], input[type="datetime-local"]').first.focus()
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Tab")
+    for _ in range(3):
+        shown = page.evaluate("getComputedStyle(document.activeElement).outlineStyle + ' ' + document.activeElement.type")
+        assert shown.startswith("solid date")
+        page.keyboard.press("Tab")
