@@ -9,10 +9,10 @@ from typing import Any
 from dashboard.amounts import in_page_order, with_unit
 from dashboard.typed import number_or_text
 from scheduler.domain.access import Access, Permission
-from scheduler.selectors.queues import QueueBoard, QueueRow
+from scheduler.selectors.queues import PHASES, QueueBoard, QueueRow
 
 GPU_NAMES = ("nvidia.com/gpu", "amd.com/gpu")
-_TAKES_JOBS = ("Open", "Suspended")
+TAKES_JOBS = ("Open", "Suspended")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +124,7 @@ class Choice:
     state: str
     path: str
     free: dict[str, int] | None
+    waiting: int
 
     @property
     def words(self) -> str:
@@ -132,12 +133,20 @@ class Choice:
         amounts = [with_unit(name, self.free[name]) for name in in_page_order(self.free)]
         return "free: " + (" · ".join(amounts) or "no limit known")
 
+    @property
+    def line(self) -> str:
+        return f"{self.waiting} waiting" if self.waiting else "nobody waits"
+
 
 def queue_choices(board: QueueBoard, access: Access) -> list[Choice]:
     """Leaf queues that are open or suspended and that the user may submit to."""
     rows = {row.name: row for row in board.rows}
-    chosen = [row for row in board.rows if row.is_leaf and row.state in _TAKES_JOBS and access.may(Permission.SUBMIT, row.name)]
-    return [Choice(row.name, row.state, " / ".join(_way(row, rows)), _free(row, rows, board)) for row in chosen]
+    chosen = [row for row in board.rows if row.is_leaf and row.state in TAKES_JOBS and access.may(Permission.SUBMIT, row.name)]
+    return [Choice(row.name, row.state, " / ".join(_way(row, rows)), _free(row, rows, board), _waiting(row)) for row in chosen]
+
+
+def _waiting(row: QueueRow) -> int:
+    return sum(number for phase, number in zip(PHASES, row.own, strict=True) if phase in ("Pending", "Inqueue"))
 
 
 def _way(row: QueueRow, rows: Mapping[str, QueueRow]) -> list[str]:

@@ -110,7 +110,7 @@ def usual_words(standing: Standing) -> str:
 
 # The checks
 
-_CHECK_NAMES = {
+CHECK_NAMES = {
     "capability": "limit",
     "deserved": "deserved share",
     "overcommit": "line of the queue",
@@ -127,7 +127,7 @@ def _check(check: Mapping[str, Any]) -> Context:
 
     return {
         "passed": check["passed"],
-        "what": _CHECK_NAMES.get(check["name"], check["name"]),
+        "what": CHECK_NAMES.get(check["name"], check["name"]),
         "level": check["level"],
         "resource": resource,
         "need": amount("need"),

@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from dashboard.access import access, other_job, page
-from dashboard.amounts import short_name
+from dashboard.amounts import short_name, shown
 from dashboard.gaps import starved
 from dashboard.health import CHECKS, outcome
 from dashboard.presenters import CLUSTER, Limit, Quota, page_resources, present_queues, present_quota
@@ -21,6 +21,7 @@ from scheduler.selectors.queue_page import waiting_by_reason
 from scheduler.selectors.queues import QueueBoard, queue_rows
 
 _STARVED_SHOWN = 8
+_HOLDERS_SHOWN = 5
 
 
 @require_safe
@@ -36,7 +37,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "checks": {name: outcome(check) for name, check in CHECKS.items()},
         "state": questions.cluster_state(),
         "nodes": questions.node_counts(),
-        "bars": cluster_bars(board),
+        "bars": [{**bar, "holders": holders(board.visible_to(seen), bar["name"])} for bar in cluster_bars(board)],
         "starved": starved(board.visible_to(seen))[:_STARVED_SHOWN],
         "waits": questions.longest_waits(seen),
         "waiting": questions.waiting_count(seen),
@@ -72,6 +73,18 @@ def cluster_bars(board: QueueBoard) -> list[dict[str, Any]]:
         )
         bars.append({"name": resource, "title": short_name(resource), **present_quota(quota)})
     return bars
+
+
+def holders(board: QueueBoard, resource: str) -> dict[str, Any]:
+    """Who has it: the leaf queues with the most of it, and how much the others that the reader may see have together."""
+    held = [(row.figures.allocated.amount(resource), row.name) for row in board.rows if row.is_leaf and row.figures]
+    most = sorted(((amount, name) for amount, name in held if amount), key=lambda entry: (-entry[0], entry[1]))
+    rest = most[_HOLDERS_SHOWN:]
+    return {
+        "first": [{"name": name, "amount": shown(resource, amount)} for amount, name in most[:_HOLDERS_SHOWN]],
+        "others": len(rest),
+        "rest": shown(resource, sum(amount for amount, _ in rest)),
+    }
 
 
 def spark(sessions: list[Any]) -> list[dict[str, Any]]:

@@ -19,6 +19,7 @@ from dashboard.amounts import short_name
 from dashboard.charts import HISTORY_COLUMNS, chart, table
 from dashboard.exports import as_csv, streamed
 from dashboard.fragments import Manner, blank_queue_row, queue_table_rows
+from dashboard.job_form import TAKES_JOBS
 from dashboard.presenters import page_resources, present_queues
 from dashboard.queue_page import chosen_resource, columns, division, idle_words, resource_lines
 from scheduler.admission.manifests import queue_manifest
@@ -101,6 +102,7 @@ def _header(request: HttpRequest, board: QueueBoard, rows: Mapping[str, Context]
         "may_edit": may_edit(request, name),
         "may_create": may_create_below(request, name),
         "may_submit": access(request).may(Permission.SUBMIT, name),
+        "takes_jobs": rows[name]["leaf"] and rows[name]["state"] in TAKES_JOBS,
         "whom": whom_to_ask(name),
         "is_cluster_admin": access(request).is_cluster_admin,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
@@ -14,13 +15,14 @@ from dashboard.access import access, page
 from dashboard.amounts import with_unit
 from dashboard.job_form import JobForm, form_from_manifest, form_from_post, next_name, queue_choices
 from dashboard.job_rows import amounts_text
+from dashboard.reason_card import CHECK_NAMES, usual_words
 from dashboard.terminal import copies_of_manifest
 from dashboard.views.common import actor
 from scheduler.admission.violations import Rejected
 from scheduler.domain.access import Permission
 from scheduler.models import Job, PriorityClass
 from scheduler.scenarios.documents import POLICY_LIMIT, DocumentError, read_document
-from scheduler.selectors.job_page import gang_named
+from scheduler.selectors.job_page import gang_named, standing_at_the_end
 from scheduler.selectors.manifests import stored_job
 from scheduler.selectors.queues import queue_rows
 from scheduler.services.forecast import Forecast, Prospect, forecast_job
@@ -81,7 +83,8 @@ def _posted(request: HttpRequest, choices: list[Any]) -> HttpResponse:
         except Rejected as refusal:
             verdict = Forecast(Prospect.REFUSED, "It can not be submitted as it is.", violations=refusal.violations)
             return _render(request, choices, form, text, as_yaml, verdict=verdict)
-    return _render(request, choices, form, text, as_yaml, verdict=forecast_job(manifest, by=actor(request)))
+    verdict = forecast_job(manifest, by=actor(request))
+    return _render(request, choices, form, text, as_yaml, verdict=verdict, line=_line_words(verdict, manifest))
 
 
 def _manifest(as_yaml: bool, form: JobForm, text: str) -> tuple[Any, str]:
@@ -110,7 +113,15 @@ def _submit(request: HttpRequest, manifest: Any) -> HttpResponse:
 
 
 def _render(
-    request: HttpRequest, choices: list[Any], form: JobForm, text: str, as_yaml: bool, *, verdict: Forecast | None = None, problem: str = ""
+    request: HttpRequest,
+    choices: list[Any],
+    form: JobForm,
+    text: str,
+    as_yaml: bool,
+    *,
+    verdict: Forecast | None = None,
+    line: str = "",
+    problem: str = "",
 ) -> HttpResponse:
     context: Context = {
         "choices": choices,
@@ -120,6 +131,7 @@ def _render(
         "problem": problem,
         "verdict": verdict,
         "failing": [_check(check) for check in verdict.checks if not check.passed] if verdict else [],
+        "line": line,
         "passing": sum(1 for check in verdict.checks if check.passed) if verdict else 0,
         "verdict_title": _TITLES[verdict.prospect] if verdict else "",
         "request_words": amounts_text(verdict.request) if verdict else "",
@@ -141,7 +153,26 @@ _TITLES = {
 
 def _check(check: Any) -> Context:
     figures = {"need": check.need, "free": max(0, check.free), "limit": check.limit}
-    return {"name": check.name, "level": check.level, **{name: with_unit(check.resource, amount) for name, amount in figures.items()}}
+    return {"where": _where(check), **{name: with_unit(check.resource, amount) for name, amount in figures.items()}}
+
+
+def _where(check: Any) -> str:
+    """ "limit of vision", "largest free node n1", "the whole cluster"."""
+    if check.name == "cluster":
+        return "the whole cluster"
+    between = " " if check.name == "node" else " of "
+    return f"{CHECK_NAMES.get(check.name, check.name)}{between}{check.level}"
+
+
+def _line_words(verdict: Forecast, manifest: Mapping[str, Any]) -> str:
+    """For a job that would wait: who waits there already, and how long those did that have started."""
+    if verdict.prospect not in (Prospect.WAITS, Prospect.MAKES_ROOM):
+        return ""
+    queue = str(manifest["spec"].get("queue") or "default")
+    standing = standing_at_the_end(queue)
+    if standing is None:
+        return ""
+    return f"{standing.waiting or 'Nobody'} {'wait' if standing.waiting > 1 else 'waits'} in {queue} now; {usual_words(standing)}."
 
 
 def _is_about_the_queue(verdict: Forecast | None) -> bool:

@@ -206,7 +206,8 @@ class Board:
         return int(self._copies.sum())
 
     def roomiest(self) -> int:
-        """The suitable node that comes closest to holding a pod of the class; the first by name among equals; -1 without any."""
+        """The suitable node that comes closest to holding a pod of the class; -1 without any. Among equals one that could hold it if it
+        were empty, then the first by name."""
         now = len(self.floor.touched)
         if self._roomiest[0] != now:
             self._roomiest = (now, self._find_roomiest())
@@ -219,7 +220,8 @@ class Board:
         free, covered = self.floor.free(nodes), np.full(len(nodes), np.inf)
         for dim in np.flatnonzero(self.request > 0):
             covered = np.minimum(covered, free[dim] / self.request[dim])
-        return int(nodes[covered.argmax()])
+        closest = nodes[covered == covered.max()]
+        return int(closest[fits(self.floor.allocatable[:, closest], self.request).argmax()])
 
 
 class Front:

@@ -107,7 +107,7 @@ def _node_checks(session: Session, kind: int) -> Iterator[Check]:
 
 
 def roomiest_node(session: Session, kind: int) -> int:
-    """The suitable node that comes closest to holding a pod of this class; the first by name among equals; -1 without any."""
+    """The suitable node that comes closest to holding a pod of this class; -1 without any."""
     return session.board(kind).roomiest()
 
 

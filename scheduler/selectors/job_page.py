@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import Count, Max, Q, QuerySet
 
 from scheduler.domain.resources import Resources
-from scheduler.models import ClusterState, Event, Eviction, Pod, PodGroup
+from scheduler.models import ClusterState, Event, Eviction, Pod, PodGroup, Queue
 from scheduler.selectors.jobs import WAITING
 
 PODS_A_PAGE = 200
@@ -71,14 +71,27 @@ def standing_of(gang: PodGroup) -> Standing:
     before = Q(priority__gt=gang.priority) | Q(priority=gang.priority, created_at__lt=gang.created_at)
     ahead = waiting.filter(before).exclude(pk=gang.pk)
     names = [f"{namespace}/{name}" for namespace, name in ahead.order_by("-priority", "created_at").values_list("namespace", "name")[:5]]
+    return Standing(ahead.count() + 1, waiting.count(), tuple(names), *usual_wait(gang.queue_id))
+
+
+def standing_at_the_end(queue: str) -> Standing | None:
+    """Where a job that is submitted to the queue now would stand; None where there is no such queue."""
+    key = Queue.objects.filter(name=queue).values_list("pk", flat=True).first()
+    if key is None:
+        return None
+    waiting = PodGroup.objects.filter(queue=key, phase__in=WAITING).count()
+    return Standing(waiting + 1, waiting, (), *usual_wait(key))
+
+
+def usual_wait(queue: int) -> tuple[tuple[float, float, float] | None, int]:
+    """How long those that started last in the queue had waited, in quarters, and how many they were."""
     newest = PodGroup.objects.aggregate(newest=Max("pk"))["newest"] or 0
-    started = PodGroup.objects.filter(queue=gang.queue_id, started_at__isnull=False, pk__gt=newest - _LOOKED_AT).order_by("-pk")
+    started = PodGroup.objects.filter(queue=queue, started_at__isnull=False, pk__gt=newest - _LOOKED_AT).order_by("-pk")
     waits = [(at - since).total_seconds() for since, at in started.values_list("created_at", "started_at")[:_STARTS_FOR_AN_ESTIMATE] if at]
-    usual = None
-    if len(waits) >= FEWEST_STARTS:
-        first, median, third = quantiles(waits, n=4)
-        usual = (max(0.0, first), median, third)
-    return Standing(ahead.count() + 1, waiting.count(), tuple(names), usual, len(waits))
+    if len(waits) < FEWEST_STARTS:
+        return None, len(waits)
+    first, median, third = quantiles(waits, n=4)
+    return (max(0.0, first), median, third), len(waits)
 
 
 def events_of(gang: PodGroup) -> QuerySet[Event]:

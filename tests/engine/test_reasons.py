@@ -145,6 +145,14 @@ def test_a_pod_larger_than_any_node_names_the_largest_free_one():
     assert (found.code, found.figures["largest"], found.figures["free"]) == (ReasonCode.NO_NODE_FITS, "n2", {"cpu": 6000})
 
 
+def test_where_all_are_full_the_node_that_is_named_could_hold_the_pod_if_it_were_empty():
+    nodes = [node("a-without-gpu", cpu=8), node("b-with-gpu", cpu=8, gpu=4)]
+
+    found = explained(nodes=nodes, queues=[queue("default")], jobs=[job("old", cpu=1, gpu=4, on="b-with-gpu"), job("new", cpu=1, gpu=2)])
+
+    assert {check.level for check in found.checks if check.name == "node"} == {"b-with-gpu"}
+
+
 def test_a_selector_that_no_node_matches():
     work = job("new", cpu=1, pod={"constraint": Constraint(node_selector=(("zone", "x"),))})
 
