@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -37,7 +38,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "checks": {name: outcome(check) for name, check in CHECKS.items()},
         "state": questions.cluster_state(),
         "nodes": questions.node_counts(),
-        "bars": [{**bar, "holders": holders(board.visible_to(seen), bar["name"])} for bar in cluster_bars(board)],
+        "bars": [{**bar, "holders": holders(board, bar["name"], seen)} for bar in cluster_bars(board)],
         "starved": starved(board.visible_to(seen))[:_STARVED_SHOWN],
         "waits": questions.longest_waits(seen),
         "waiting": questions.waiting_count(seen),
@@ -75,15 +76,17 @@ def cluster_bars(board: QueueBoard) -> list[dict[str, Any]]:
     return bars
 
 
-def holders(board: QueueBoard, resource: str) -> dict[str, Any]:
-    """Who has it: the leaf queues with the most of it, and how much the others that the reader may see have together."""
+def holders(board: QueueBoard, resource: str, visible: Collection[str] | None = None) -> dict[str, Any]:
+    """Who has it: the leaf queues with the most of it by name, the others in sum, and apart from them those that the reader may not see."""
     held = [(row.figures.allocated.amount(resource), row.name) for row in board.rows if row.is_leaf and row.figures]
-    most = sorted(((amount, name) for amount, name in held if amount), key=lambda entry: (-entry[0], entry[1]))
-    rest = most[_HOLDERS_SHOWN:]
+    seen = [entry for entry in held if visible is None or entry[1] in visible]
+    most = sorted((entry for entry in seen if entry[0]), key=lambda entry: (-entry[0], entry[1]))
+    rest, unseen = most[_HOLDERS_SHOWN:], sum(amount for amount, _ in held) - sum(amount for amount, _ in seen)
     return {
         "first": [{"name": name, "amount": shown(resource, amount)} for amount, name in most[:_HOLDERS_SHOWN]],
         "others": len(rest),
         "rest": shown(resource, sum(amount for amount, _ in rest)),
+        "unseen": shown(resource, unseen) if unseen else "",
     }
 
 

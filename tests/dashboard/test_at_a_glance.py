@@ -39,12 +39,15 @@ class TestWhoHasIt:
     def test_nobody_is_named_whom_the_reader_may_not_see(self):
         load_tree()
 
-        assert [entry["name"] for entry in holders(queue_rows().visible_to({"vision"}), GPU)["first"]] == ["vision"]
+        found = holders(queue_rows(), GPU, {"vision"})
+
+        assert [entry["name"] for entry in found["first"]] == ["vision"]
+        assert found["unseen"] == "39"
 
     def test_what_nobody_has_is_not_said_to_be_held(self):
         load_tree()
 
-        assert holders(queue_rows(), "example.com/none") == {"first": [], "others": 0, "rest": "0"}
+        assert holders(queue_rows(), "example.com/none") == {"first": [], "others": 0, "rest": "0", "unseen": ""}
 
 
 class TestFromTheQueueToAJob:
