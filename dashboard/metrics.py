@@ -20,7 +20,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from dashboard.access import is_from_this_machine
 from scheduler.domain.resources import Resources, units_per_one
 from scheduler.models import ClusterState, PodGroup, Queue, SchedulingSession
-from scheduler.selectors.queue_objects import PHASES, queue_counts
+from scheduler.selectors.queue_objects import PHASES, tree_counts
 
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -98,7 +98,7 @@ class Collector:
         yield from (share, overused, weight)
 
     def _gangs(self) -> Iterator[Any]:
-        counts = queue_counts()
+        counts = tree_counts()
         for index, phase in enumerate(PHASES):
             name = f"volcano_queue_pod_group_{phase.lower()}_count"
             gauge = GaugeMetricFamily(name, f"Podgroups of a queue that are {phase}", labels=["queue_name"])

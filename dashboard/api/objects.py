@@ -66,19 +66,19 @@ def queue_object(row: Mapping[str, Any], counts: QueueCounts) -> dict[str, Any]:
             "labels": _value(row["text_labels"]),
             "annotations": _value(row["text_annotations"]),
         },
-        "spec": _queue_spec(row, counts),
+        "spec": _queue_spec(row),
         "status": _queue_status(row, counts),
     }
 
 
-def _queue_spec(row: Mapping[str, Any], counts: QueueCounts) -> dict[str, Any]:
+def _queue_spec(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "weight": row["weight"],
         "capability": _quantities(row["text_capability"]),
         "deserved": _quantities(row["text_deserved"]),
         "guarantee": {"resource": _quantities(row["text_guarantee"])},
         "reclaimable": row["reclaimable"],
-        "parent": counts.names.get(row["parent_id"], ""),
+        "parent": row["parent__name"] or "",
         "priority": row["priority"],
         "dequeueStrategy": row["dequeue_strategy"],
         "state": row["wish"],
@@ -114,9 +114,9 @@ def _warning(warning: Any) -> dict[str, str]:
     return {"code": str(warning.get("code", "warning")), "message": str(warning.get("message", ""))}
 
 
-def queue_export(row: Mapping[str, Any], counts: QueueCounts) -> dict[str, Any]:
+def queue_export(row: Mapping[str, Any]) -> dict[str, Any]:
     """Without what the server fills in: applied again, it changes nothing."""
-    spec = {key: value for key, value in _queue_spec(row, counts).items() if value not in ({}, "", {"resource": {}})}
+    spec = {key: value for key, value in _queue_spec(row).items() if value not in ({}, "", {"resource": {}})}
     annotations = dict(_value(row["text_annotations"]) or {})
     if row["closed_by"]:
         annotations["volcano.sh/closed-by-parent"] = "true"

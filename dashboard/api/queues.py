@@ -28,7 +28,7 @@ from scheduler.domain.lifecycle import QueueCommand
 from scheduler.domain.resources import Resources
 from scheduler.models import PlannedDeletion, Queue, QueueFigures, QueueSample
 from scheduler.models.stamps import stamp_of
-from scheduler.selectors.queue_objects import QueueCounts, queue_counts, queue_values, subtree_ids
+from scheduler.selectors.queue_objects import QueueCounts, queue_counts, queue_values, subtree_ids, tree_counts
 from scheduler.services.commands import CommandOutcome
 from scheduler.services.deletions import Farewell, close_then_delete, keep_queue
 from scheduler.services.queues import Saved, command_queue, create_queue, create_queues, delete_queue, update_queue
@@ -298,7 +298,7 @@ class Queues(EndpointSet):
     def _subtree(self, name: str) -> tuple[Rows, QueueCounts]:
         """Parents before their children. The root of what one may see is the queue itself: all below it may be seen too."""
         self.found()
-        counts = queue_counts()
+        counts = tree_counts()
         ids = subtree_ids(name, counts)
         rows = {row["id"]: row for row in queue_values(Queue.objects.filter(pk__in=ids))}
         return [rows[queue_id] for queue_id in ids if queue_id in rows], counts
@@ -322,8 +322,7 @@ class Queues(EndpointSet):
         return int(text)
 
     def export(self, request: Request, name: str) -> Response:
-        rows, counts = self._subtree(name)
-        documents = [queue_export(row, counts) for row in rows]
+        documents = [queue_export(row) for row in self._subtree(name)[0]]
         if getattr(request.accepted_renderer, "format", "") == "yaml":
             return Response(Documents(documents))
         return Response({"apiVersion": "v1", "kind": "List", "items": documents})
