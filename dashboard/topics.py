@@ -50,7 +50,11 @@ def sight_of(user: Any) -> Sight:
 def may_follow(sight: Sight, topic: str) -> bool:
     """Whether who sees these queues may follow the topic. Where a topic has rows of many queues, the rows are filtered instead."""
     kind, name = split(topic)
-    return bool(_TOPIC.fullmatch(topic)) and (kind != "queue" or sight is None or name in sight)
+    if not _TOPIC.fullmatch(topic):
+        return False
+    if sight is None or kind not in ("queue", "nodes"):
+        return True
+    return name in sight if kind == "queue" else bool(sight)  # machines belong to no queue: whoever sees any queue sees them
 
 
 def as_seen(sight: Sight, topic: str, key: str, row: str) -> str | None:

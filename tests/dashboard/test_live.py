@@ -240,6 +240,14 @@ async def test_who_may_see_one_branch_hears_of_that_branch_only(cookie: str):
     assert [row["key"] for row in delta["rows"]] == ["vision"]
 
 
+async def test_who_has_no_role_is_told_nothing_of_machines(cookie: str):
+    nobody = await sync_to_async(lambda: cookie_of(add_user("nobody", role="")))()
+    async with page(nobody, "nodes", "queues") as opened:
+        told = {message["topic"]: message for message in [await next_of(opened, "snapshot", "refused") for _ in range(2)]}
+
+    assert (told["nodes"]["type"], told["queues"]["rows"]) == ("refused", [])
+
+
 async def test_jobs_of_queues_out_of_sight_are_not_named_when_they_come_or_go(cookie: str):
     def come_and_go() -> None:
         with transaction.atomic():
