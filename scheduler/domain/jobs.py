@@ -310,9 +310,25 @@ def _settle_running(facts: JobFacts) -> Step | None:
         )
     if not facts.total("alive") and any(not task.created for task in facts.tasks):
         return _settle_waiting(facts)
+    if _has_lost_its_gang(facts):
+        message = f"{counted(facts.total('failed'), 'pod')} failed: with those that are left the gang can not be whole again"
+        return Step(JobPhase.FAILED, message, stop_pods=True)
     if facts.total("finished") < facts.total("replicas") or not facts.total("replicas"):
         return None
     return Step(JobPhase.COMPLETED) if _is_success(facts, succeeded) else Step(JobPhase.FAILED, _shortfall(facts, succeeded))
+
+
+def _has_lost_its_gang(facts: JobFacts) -> bool:
+    """Whether pods wait that no session will ever place: none runs any more, and what is left is less than must be there together."""
+    if not facts.total("failed") or facts.total("alive") > facts.total("pending") or not facts.total("pending"):
+        return False
+    empty = {task.name for task in facts.tasks if not task.replicas}
+    gang = [task for task in facts.tasks if facts.dependencies.get(task.name, Dependency()).is_met(empty)]
+    least = min(facts.min_available, sum(task.replicas for task in gang))
+    if facts.total("pending") + facts.total("succeeded") < least:
+        return True
+    roles_count = sum(task.min_available for task in gang) <= least
+    return roles_count and any(task.pending + task.succeeded < task.min_available for task in gang)
 
 
 def _settle_waiting(facts: JobFacts) -> Step | None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from scheduler.domain.jobs import (
@@ -37,6 +39,10 @@ def job(phase: str = "Running", *, least: int = 2, **counts: int) -> JobFacts:
         (job(succeeded=2, failed=1), "Completed"),
         (job(succeeded=1, failed=2), "Failed"),
         (job("Pending", succeeded=3), "Completed"),
+        (job(failed=2, pending=1), "Failed"),
+        (job(failed=1, succeeded=1, pending=1), None),
+        (job(failed=2, running=1), None),
+        (job(failed=1, leaving=1, pending=1), None),
         (job("Aborting", leaving=1), None),
         (job("Aborting"), "Aborted"),
         (job("Terminating"), "Terminated"),
@@ -49,6 +55,18 @@ def test_a_job_settles_by_its_pods(facts: JobFacts, phase: str | None):
     step = settle(facts)
 
     assert (step.phase.value if step else None) == phase
+
+
+def test_a_gang_of_which_too_few_are_left_is_not_waited_for():
+    """Of four the gang needs three, two of them of one task: one of that task is left."""
+    tasks = (TaskCount("a", 2, 2, failed=1, pending=1), TaskCount("b", 2, 0, succeeded=1, pending=1))
+    facts = JobFacts(JobPhase.RUNNING, 3, tasks)
+
+    step = settle(facts)
+    assert step
+    assert (step.phase, step.stop_pods) == (JobPhase.FAILED, True)
+    assert step.message == "1 pod failed: with those that are left the gang can not be whole again"
+    assert settle(replace(facts, min_available=1)) is None  # then the tasks' own minimums do not count
 
 
 def test_enough_successes_complete_a_job_before_its_last_pod():
