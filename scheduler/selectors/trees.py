@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from django.db.models import TextField
+from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
 
 from scheduler.domain.lifecycle import Standing
 from scheduler.domain.queues import DequeueStrategy, QueueSpec, QueueState, QueueTree
 from scheduler.domain.resources import NOTHING, Resources
 from scheduler.models import Queue
+from scheduler.models.prepared import Prepared
 
 _LIFE = ("id", "name", "parent_id", "wish", "state", "closed_by", "suspended_by", "held_by", "is_unknown", "state_since")
 _REST = ("weight", "reclaimable", "priority", "dequeue_strategy", "type")
@@ -41,51 +43,65 @@ class StoredQueue:
 
 def stored_queues(*, only_life: bool = False) -> dict[str, StoredQueue]:
     """Every queue by name, in one query; with `only_life` their specifications hold name, parent and wish, and nothing else."""
-    texts = {f"{name}_text": Cast(name, TextField()) for name in (_LIFE_TEXTS if only_life else _LIFE_TEXTS + _REST_TEXTS)}
-    columns = _LIFE if only_life else _LIFE + _REST
-    rows = list(Queue.objects.order_by("name").annotate(**texts).values_list(*columns, *texts, named=True))
-    names = {row.id: row.name for row in rows}
-    specified = _only_life if only_life else _specified
-    return {row.name: _stored(row, specified(row, names.get(row.parent_id, ""))) for row in rows}
+    rows = [(row[: len(_LIFE)], row[len(_LIFE) :]) for row in (_LIVES if only_life else _WHOLE).rows()]
+    names = {life[0]: life[1] for life, _ in rows}
+    return {life[1]: _stored(life, rest, names.get(life[2], "")) for life, rest in rows}
+
+
+def _columns(plain: tuple[str, ...], texts: tuple[str, ...]) -> QuerySet[Any, Any]:
+    cast = {f"{name}_text": Cast(name, TextField()) for name in texts}
+    return Queue.objects.order_by("name").annotate(**cast).values_list(*plain, *cast)
+
+
+_LIVES = Prepared(lambda: _columns(_LIFE, _LIFE_TEXTS))
+_WHOLE = Prepared(lambda: _columns(_LIFE + _REST, _LIFE_TEXTS + _REST_TEXTS))
 
 
 def tree_of(queues: dict[str, StoredQueue]) -> QueueTree:
     return QueueTree(queue.spec for queue in queues.values())
 
 
-def _stored(row: Any, spec: QueueSpec) -> StoredQueue:
-    return StoredQueue(
-        pk=row.id,
-        parent_pk=row.parent_id,
-        spec=spec,
-        standing=Standing(QueueState(row.state), row.closed_by, row.suspended_by, row.held_by),
-        is_unknown=row.is_unknown,
-        state_since=row.state_since,
-        conditions=value_in(row.conditions_text),
-        warnings=value_in(row.warnings_text),
-    )
+def _parted(rest: Sequence[Any]) -> tuple[Sequence[Any], str, str, Sequence[str]]:
+    """Plain columns of the specification, conditions and warnings, and its texts; of a life alone there are only the two in the middle."""
+    first = len(_REST) if len(rest) > len(_LIFE_TEXTS) else 0
+    return rest[:first], rest[first], rest[first + 1], rest[first + 2 :]
 
 
-def _only_life(row: Any, parent: str) -> QueueSpec:
-    return QueueSpec(row.name, parent=parent, state=QueueState(row.wish))
+def _stored(life: Sequence[Any], rest: Sequence[Any], parent: str) -> StoredQueue:
+    key, name, parent_key, wish, state, closed_by, suspended_by, held_by, is_unknown, since = life
+    plain, conditions, warnings, texts = _parted(rest)
+    spec = _specified(name, parent, _STATES[wish], plain, texts) if plain else QueueSpec(name, parent=parent, state=_STATES[wish])
+    standing = _standing(state, closed_by, suspended_by, held_by)
+    return StoredQueue(key, parent_key, spec, standing, is_unknown, since, value_in(conditions), value_in(warnings))
 
 
-def _specified(row: Any, parent: str) -> QueueSpec:
+def _specified(name: str, parent: str, wish: QueueState, plain: Sequence[Any], texts: Sequence[str]) -> QueueSpec:
+    weight, reclaimable, priority, strategy, kind = plain
+    capability, deserved, guarantee, labels, annotations = texts
     return QueueSpec(
-        name=row.name,
+        name=name,
         parent=parent,
-        weight=row.weight,
-        capability=amounts_in(row.capability_text),
-        deserved=amounts_in(row.deserved_text),
-        guarantee=amounts_in(row.guarantee_text),
-        reclaimable=row.reclaimable,
-        priority=row.priority,
-        dequeue_strategy=DequeueStrategy(row.dequeue_strategy),
-        state=QueueState(row.wish),
-        type=row.type,
-        labels=value_in(row.labels_text),
-        annotations=value_in(row.annotations_text),
+        weight=weight,
+        capability=amounts_in(capability),
+        deserved=amounts_in(deserved),
+        guarantee=amounts_in(guarantee),
+        reclaimable=reclaimable,
+        priority=priority,
+        dequeue_strategy=_STRATEGIES[strategy],
+        state=wish,
+        type=kind,
+        labels=value_in(labels),
+        annotations=value_in(annotations),
     )
+
+
+_STATES = {state.value: state for state in QueueState}
+_STRATEGIES = {strategy.value: strategy for strategy in DequeueStrategy}
+
+
+@lru_cache(maxsize=4_096)
+def _standing(state: str, closed_by: str, suspended_by: str, held_by: str) -> Standing:
+    return Standing(_STATES[state], closed_by, suspended_by, held_by)
 
 
 @lru_cache(maxsize=16_384)
