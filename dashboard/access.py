@@ -19,6 +19,9 @@ from scheduler.domain.queues import ROOT
 from scheduler.models import AuditEntry
 from scheduler.selectors.access import access_of, queue_parents, whom_to_ask
 
+LONGEST_PARAMETER = 8000
+"""Characters of one value in an address; SQLite gives up on what is much longer."""
+
 View = Callable[..., HttpResponseBase]
 
 
@@ -86,11 +89,17 @@ def _not_taken(request: HttpRequest) -> HttpResponse | None:
         return answer
     if "\x00" in request.path:
         return render(request, "404.html", {"missing": "Nothing has a name like that."}, status=404)
+    problem = _problem_of_fields(request)
+    return render(request, "400.html", {"problem": problem}, status=400) if problem else None
+
+
+def _problem_of_fields(request: HttpRequest) -> str:
     field = _unusable_field(request)
-    if field is None:
-        return None
-    problem = f"The field “{field}” has a character that no text can have. Nothing was changed. Take it out and try again."
-    return render(request, "400.html", {"problem": problem}, status=400)
+    if field is not None:
+        return f"The field “{field}” has a character that no text can have. Nothing was changed. Take it out and try again."
+    if any(len(value) > LONGEST_PARAMETER for values in request.GET.lists() for value in values[1]):
+        return f"What is looked for is longer than {LONGEST_PARAMETER:,} characters, more than any database compares. Shorten it."
+    return ""
 
 
 def _unusable_field(request: HttpRequest) -> str | None:

@@ -20,6 +20,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 from rest_framework.viewsets import ViewSetMixin
 
+from dashboard.access import LONGEST_PARAMETER
 from dashboard.api import repeats, rules
 from dashboard.api.authentication import BearerAuthentication, SessionAuthentication, actor_of
 from dashboard.api.browsable import FORM_PARAMETER, BrowsableRenderer
@@ -229,6 +230,8 @@ class Endpoint(APIView):
                 raise bad_parameter(name[:80], f"There is no parameter {name[:80]} here.", fix)
             if any("\x00" in value for value in values):
                 raise bad_parameter(name, f"{name} has a character that can not be used.")
+            if name != "shown" and any(len(value) > LONGEST_PARAMETER for value in values):
+                raise bad_parameter(name, f"{name} is longer than {LONGEST_PARAMETER:,} characters.", "shorten it")
 
     def truth(self, name: str, default: bool = False) -> bool:
         text = self.request.query_params.get(name)

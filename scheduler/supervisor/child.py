@@ -33,6 +33,7 @@ class Child:
             env=dict(environment),
             cwd=folder,
             process_group=0,
+            umask=0o077,  # the database holds sessions and digests: nobody else on this machine is to read what is written
             preexec_fn=partial(die_with_parent, os.getpid()),  # noqa: PLW1509 - the supervisor has one thread
         )
         os.set_blocking(self.output, False)

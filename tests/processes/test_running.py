@@ -43,6 +43,13 @@ def test_the_address_of_its_redis_is_readable_by_its_owner_only(site: Running):
     assert (site.var / "redis" / "redis.conf").stat().st_mode & 0o777 == 0o600
 
 
+def test_the_database_is_readable_by_its_owner_only(site: Running):
+    databases = list(site.var.glob("fumarole.sqlite3*"))
+
+    assert databases
+    assert {file.stat().st_mode & 0o777 for file in databases} == {0o600}
+
+
 @pytest.mark.parametrize("name", ["redis", "scheduler", "web", "beat", "worker"])
 def test_what_is_killed_comes_back_and_sessions_go_on(site: Running, name: str):
     site.kill(name)

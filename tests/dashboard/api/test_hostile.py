@@ -351,3 +351,21 @@ def test_an_address_without_its_slash_leads_to_the_one_with_it(address: str):
     answer = Client().get(address)
 
     assert (answer.status_code, answer["Location"]) == (301, f"{address}/")
+
+
+@pytest.mark.parametrize("path", ["queues/?search=", "jobs/?user=", "audit/?search=", "jobs/?queue=", "apply/?prune="])
+def test_a_parameter_too_long_to_be_compared_is_refused_by_name(admin: Caller, path: str):
+    method = "POST" if path.startswith("apply") else "GET"
+    answer = admin.ask(method, path + "a" * 60_000, expect=400)
+
+    assert answer["violations"][0]["field"] == path.partition("?")[2].rstrip("=")
+
+
+@pytest.mark.parametrize("path", ["/jobs/?q=", "/queues/?q=", "/nodes/?q=", "/audit/?q="])
+def test_a_page_that_is_asked_for_too_long_a_word_says_so(admin: Caller, path: str):
+    browser = Client()
+    browser.force_login(admin.user)
+
+    answer = browser.get(path + "a" * 60_000)
+
+    assert (answer.status_code, "longer than 8,000 characters" in answer.content.decode()) == (400, True)
