@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
 from dashboard.access import access, may_edit, may_operate, no_such_queue, page, see
+from dashboard.job_form import TAKES_JOBS
 from dashboard.terminal import copies, together
 from dashboard.views.common import actor, next_url, wants_fragment
 from scheduler.domain.access import Permission
@@ -36,7 +37,8 @@ PROGRESS = {"open": "Open", "close": "Close", "suspend": "Suspend", "resume": "R
 def actions(request: HttpRequest, name: str) -> HttpResponse:
     """All that can be done to a queue now; what can not says why."""
     see(request, name)
-    if not Queue.objects.filter(name=name).exists():
+    queue = Queue.objects.filter(name=name).first()
+    if queue is None:
         return no_such_queue(request, name)
     obstacles = {command.verb: why for command, why in command_obstacles(name).items()}
     context = {
@@ -54,6 +56,7 @@ def actions(request: HttpRequest, name: str) -> HttpResponse:
         ],
         "may_operate": may_operate(request, name),
         "may_edit": may_edit(request, name),
+        "may_submit": access(request).may(Permission.SUBMIT, name) and queue.state in TAKES_JOBS and not queue.children.exists(),
     }
     return render(request, "queues/_actions.html" if wants_fragment(request) else "queues/actions.html", context)
 

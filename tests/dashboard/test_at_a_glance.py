@@ -52,26 +52,29 @@ class TestWhoHasIt:
 
 class TestFromTheQueueToAJob:
     @pytest.mark.parametrize(
-        ("name", "queue", "offered"),
+        ("name", "page", "offered"),
         [
-            ("sam", "vision", True),
-            ("admin", "vision", True),
-            ("vera", "vision", False),  # a viewer
-            ("admin", "research", False),  # not a leaf
+            ("sam", "vision/", True),
+            ("sam", "vision/actions/", True),
+            ("admin", "vision/actions/", True),  # whose page is full of buttons has it in the menu
+            ("vera", "vision/", False),  # a viewer
+            ("vera", "vision/actions/", False),
+            ("admin", "research/actions/", False),  # not a leaf
         ],
     )
-    def test_who_may_submit_to_it_is_offered_to(self, name: str, queue: str, offered: bool):
+    def test_who_may_submit_to_it_is_offered_to(self, name: str, page: str, offered: bool):
         small_cluster()
 
-        page = text(signed_in(name).get(f"/queues/{queue}/"))
+        answer = text(signed_in(name).get(f"/queues/{page}"))
 
-        assert (f'href="/jobs/-/new/?queue={queue}"' in page) is offered
+        assert (f'href="/jobs/-/new/?queue={page.partition("/")[0]}"' in answer) is offered
 
     def test_a_closed_queue_offers_nothing(self):
         small_cluster()
         Queue.objects.filter(name="vision").update(state="Closed", wish="Closed")
 
-        assert 'href="/jobs/-/new/?queue=vision"' not in text(signed_in("sam").get("/queues/vision/"))
+        for page in ("vision/", "vision/actions/"):
+            assert 'href="/jobs/-/new/?queue=vision"' not in text(signed_in("sam").get(f"/queues/{page}"))
 
 
 class TestTheLine:
