@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from scheduler.models import ClusterState, Queue
+from scheduler.models import ClusterState, Queue, SchedulingSession
 
 
 @dataclass(frozen=True, slots=True)
 class SessionClock:
-    """When the last session ended, and how often one should. `last_at` is None before the first."""
+    """When the last session was that did its work, and how often one should be. `last_at` is None before the first."""
 
     last_at: datetime | None
     period_seconds: float
     paused: bool
+    failing: bool = False
 
 
 def failing_parts() -> dict[str, datetime]:
@@ -30,7 +31,13 @@ def cluster_name() -> str:
 def session_clock() -> SessionClock | None:
     """None when the database has not been prepared yet."""
     row = ClusterState.objects.values_list("last_session_at", "period_seconds", "paused").first()
-    return SessionClock(*row) if row else None
+    if row is None:
+        return None
+    ended = SchedulingSession.objects.exclude(state=SchedulingSession.RUNNING).order_by("-number")
+    if ended.values_list("state", flat=True).first() != SchedulingSession.FAILED:
+        return SessionClock(*row)
+    last_good = ended.filter(state=SchedulingSession.DONE).values_list("finished_at", flat=True).first()
+    return SessionClock(last_good, *row[1:], failing=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from scheduler.models import ClusterState
+from scheduler.models import ClusterState, SchedulingSession
 from scheduler.services.setup import ensure_builtin_objects
 from tests.dashboard.conftest import RedisServer, free_port
 
@@ -48,6 +48,26 @@ class TestReady:
 
         assert answer.status_code == 503
         assert "The last session ended" in answer.json()["checks"]["sessions"]["message"]
+
+    @pytest.mark.parametrize("did_its_work_ago", [12, None])
+    def test_not_ready_when_sessions_are_begun_but_fail(self, client: Client, did_its_work_ago: float | None):
+        now = timezone.now()
+        if did_its_work_ago:
+            ended = now - timedelta(seconds=did_its_work_ago)
+            SchedulingSession.objects.create(number=1, state="Done", started_at=ended, finished_at=ended)
+        SchedulingSession.objects.create(number=2, state="Failed", started_at=now, finished_at=now)
+
+        answer = client.get("/readyz")
+
+        assert answer.status_code == 503
+        assert "Since then they fail" in answer.json()["checks"]["sessions"]["message"]
+
+    def test_one_failed_session_is_forgiven(self, client: Client):
+        now = timezone.now()
+        SchedulingSession.objects.create(number=1, state="Done", started_at=now, finished_at=now)
+        SchedulingSession.objects.create(number=2, state="Failed", started_at=now, finished_at=now)
+
+        assert client.get("/readyz").status_code == 200
 
     def test_a_longer_period_allows_an_older_session(self, client: Client):
         session_ended_ago(12)
