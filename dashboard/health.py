@@ -21,7 +21,7 @@ READY_WITHIN_PERIODS = 10
 _REDIS_SECONDS = 2.0
 
 OK = "ok"
-_THEY_FAIL = "Since then they fail. The page of sessions and the log of the scheduler worker say why."
+_TOLD = "The page of sessions and the log of the scheduler worker say why."
 
 
 class NotReadyError(Exception):
@@ -81,14 +81,11 @@ def check_sessions() -> str:
     if clock.paused:
         return "paused"
     if clock.last_at is None:
-        raise NotReadyError(
-            "No session has done its work yet. " + _THEY_FAIL
-            if clock.failing
-            else "No session has run yet. Are the scheduler worker and beat running?"
-        )
+        never = "No session has run yet. Are the scheduler worker and beat running?"
+        raise NotReadyError(f"Every session so far has failed. {_TOLD}" if clock.failing else never)
     age = (timezone.now() - clock.last_at).total_seconds()
     if age > READY_WITHIN_PERIODS * clock.period_seconds:
-        why = _THEY_FAIL if clock.failing else "Is the scheduler worker running?"
+        why = f"Since then they fail. {_TOLD}" if clock.failing else "Is the scheduler worker running?"
         raise NotReadyError(f"The last session ended {age:.0f} s ago; one should run every {clock.period_seconds:g} s. {why}")
     return f"last session {max(0.0, age):.1f} s ago"
 
