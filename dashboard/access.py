@@ -19,8 +19,8 @@ from scheduler.domain.queues import ROOT
 from scheduler.models import AuditEntry
 from scheduler.selectors.access import access_of, queue_parents, whom_to_ask
 
-LONGEST_PARAMETER = 8000
-"""Characters of one value in an address; SQLite gives up on what is much longer."""
+LONGEST_PARAMETER = 12_000
+"""Characters of one value in an address: SQLite gives up on patterns beyond 50,000 bytes, and a character may have four."""
 
 View = Callable[..., HttpResponseBase]
 

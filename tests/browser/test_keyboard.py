@@ -91,6 +91,7 @@ def test_signing_in_and_finding_a_queue(walker: Walker):
     walker.write(PASSWORD)
     walker.press("Enter")
     expect(walker.page.get_by_role("heading", level=1)).to_have_text("Overview")
+    expect(walker.page.locator("#pill")).to_have_attribute("data-state", "live")
     walker.press("Tab")
     assert walker.here() == "Skip to content"
     walker.press("?")

@@ -8,7 +8,7 @@ from django.test import Client
 
 from dashboard.views import nodes
 from scheduler.models import Queue
-from scheduler.services import commands
+from scheduler.services.tree_work import TreeWork
 from tests.dashboard.work import signed_in, small_cluster, text
 
 pytestmark = [pytest.mark.django_db]
@@ -27,7 +27,7 @@ def commands_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_args: object) -> None:
         raise ZeroDivisionError("secret detail")
 
-    monkeypatch.setattr(commands, "refresh_states", broken)
+    monkeypatch.setattr(TreeWork, "settle", broken)
 
 
 def leaf() -> str:

@@ -368,4 +368,4 @@ def test_a_page_that_is_asked_for_too_long_a_word_says_so(admin: Caller, path: s
 
     answer = browser.get(path + "a" * 60_000)
 
-    assert (answer.status_code, "longer than 8,000 characters" in answer.content.decode()) == (400, True)
+    assert (answer.status_code, "longer than 12,000 characters" in answer.content.decode()) == (400, True)
