@@ -241,6 +241,8 @@ class TreeWork:
         queues, waiting = self._image.queues if self._new else {}, dict(self._new)
         while waiting:
             ready = [row for name, row in waiting.items() if self.tree[name].parent in queues]
+            if not ready:  # the rules let no queue in without its parent: rather break than turn in circles with the tree locked
+                raise LookupError(f"the parents of {', '.join(waiting)} are not there")
             for row in ready:
                 row.parent_id = queues[self.tree[row.name].parent].pk
             _NEW_QUEUE.insert(ready)

@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import include, path
 
 from dashboard.handler import http_application
+from scheduler.garbage import set_aside
 
 
 def empty(_request: HttpRequest) -> HttpResponse:
@@ -26,3 +27,4 @@ settings.API_RATE_PER_MINUTE = 0
 settings.CELERY_BROKER_URL = "memory://"
 application = http_application()
 urlpatterns = [path("bench/empty/", empty), path("", include("dashboard.urls"))]  # after the apps are loaded
+set_aside()  # as the real one does
