@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 from scheduler.admission.manifests import Reading
 from scheduler.admission.violations import Rejected, Violation
-from scheduler.services.queues import merge_patch
-
-__all__ = ["merge_patch", "readable"]
 
 T = TypeVar("T")
+
+
+def merge_patch(target: object, patch: object) -> object:
+    """JSON merge patch: null removes, objects are merged, everything else replaces."""
+    if not isinstance(patch, Mapping):
+        return patch
+    merged: dict[str, Any] = dict(target) if isinstance(target, Mapping) else {}
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = merge_patch(merged.get(key), value)
+    return merged
 
 
 def readable(reading: Reading[T], name: str = "", namespace: str = "") -> T:

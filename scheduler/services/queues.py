@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from django.db import transaction
 
@@ -23,6 +22,7 @@ from scheduler.services import access
 from scheduler.services.actors import SYSTEM, Actor
 from scheduler.services.commands import CommandOutcome, command_queue, order_in, plan_command
 from scheduler.services.events import EventNote
+from scheduler.services.merging import merge_patch
 from scheduler.services.tree_work import PLAIN_FIELDS, TreeWork
 from scheduler.services.versions import Expected, StaleVersion, check_queue_version
 
@@ -174,19 +174,6 @@ def _names_state(manifest: object) -> bool:
         return False
     spec = manifest.get("spec") if isinstance(manifest, Mapping) else None
     return isinstance(spec, Mapping) and bool(spec.get("state"))
-
-
-def merge_patch(target: object, patch: object) -> object:
-    """JSON merge patch: null removes, objects are merged, everything else replaces."""
-    if not isinstance(patch, Mapping):
-        return patch
-    merged: dict[str, Any] = dict(target) if isinstance(target, Mapping) else {}
-    for key, value in patch.items():
-        if value is None:
-            merged.pop(key, None)
-        else:
-            merged[key] = merge_patch(merged.get(key), value)
-    return merged
 
 
 def _change(work: TreeWork, stored: _Stored, manifest: object, by: Actor, *, names_state: bool) -> Changed:

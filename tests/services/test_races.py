@@ -316,30 +316,14 @@ def test_the_last_two_admins_can_not_take_each_other_the_office_at_the_same_mome
 
 
 def test_a_session_writes_the_figures_of_root_while_somebody_has_the_tree_and_waits_for_the_pods():
-    alone, go_on, root = threading.Event(), threading.Event(), Queue.objects.get(name="root").pk
-
-    @transaction.atomic
-    def write() -> None:
-        alone_with_pods()
-        alone.set()
-        assert go_on.wait(PATIENCE)
-        write_figures({"root": QueueFigures("root")}, {"root": root}, 1)
+    root = Queue.objects.get(name="root").pk
 
     @transaction.atomic
     def take_both() -> None:
         lock_tree()
         alone_with_pods()
 
-    session, other = Runner(write), Runner(take_both)
-    session.start()
-    assert alone.wait(PATIENCE)
-    other.start()
-    _until_it_waits(other)
-    go_on.set()
-    for runner in (session, other):
-        runner.join(PATIENCE)
-
-    assert (session.error, other.error) == (None, None)
+    _beside_a_session(take_both, then=lambda: write_figures({"root": QueueFigures("root")}, {"root": root}, 1))
 
 
 def test_two_lists_of_the_same_queues_at_the_same_moment_make_each_of_them_once():
@@ -384,8 +368,8 @@ def test_closing_and_deleting_waits_for_a_session_and_not_both_for_each_other(dj
     assert not Queue.objects.filter(name="a").exists()
 
 
-def _beside_a_session(work: Callable[[], Any]) -> None:
-    """The session has the pods when the work begins, and wants the states when the work waits."""
+def _beside_a_session(work: Callable[[], Any], then: Callable[[], Any] = refresh_states) -> None:
+    """The session has the pods when the work begins, and goes on, to the states or what is said, when the work waits."""
     has_pods, go_on = threading.Event(), threading.Event()
 
     def session() -> None:
@@ -393,7 +377,7 @@ def _beside_a_session(work: Callable[[], Any]) -> None:
             alone_with_pods()
             has_pods.set()
             assert go_on.wait(PATIENCE)
-            refresh_states()
+            then()
 
     one, two = Runner(session), Runner(work)
     one.start()
