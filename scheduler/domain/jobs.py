@@ -322,8 +322,8 @@ def _has_lost_its_gang(facts: JobFacts) -> bool:
     """Whether pods wait that no session will ever place: none runs any more, and what is left is less than must be there together."""
     if not facts.total("failed") or facts.total("alive") > facts.total("pending") or not facts.total("pending"):
         return False
-    empty = {task.name for task in facts.tasks if not task.replicas}
-    gang = [task for task in facts.tasks if facts.dependencies.get(task.name, Dependency()).is_met(empty)]
+    first = first_to_begin({task.name: task.replicas for task in facts.tasks}, facts.dependencies)
+    gang = [task for task in facts.tasks if task.name in first]
     least = min(facts.min_available, sum(task.replicas for task in gang))
     if facts.total("pending") + facts.total("succeeded") < least:
         return True
@@ -385,6 +385,12 @@ def waits_for_itself(dependencies: Mapping[str, Iterable[str]]) -> list[str]:
         for name in free:
             del waiting[name]
     return sorted(waiting)
+
+
+def first_to_begin(replicas: Mapping[str, int], dependencies: Mapping[str, Dependency]) -> list[str]:
+    """Tasks that wait for no other, or only for others that have no pods at all: the gang."""
+    empty = {name for name, count in replicas.items() if not count}
+    return [name for name in replicas if dependencies.get(name, Dependency()).is_met(empty)]
 
 
 def ready_tasks(facts: JobFacts) -> list[str]:

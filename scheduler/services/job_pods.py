@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import F
 
 from scheduler.admission.waiting_times import waiting_time
-from scheduler.domain.jobs import dependency_of
+from scheduler.domain.jobs import dependency_of, first_to_begin
 from scheduler.domain.resources import Resources
 from scheduler.models import Job, Pod, PodGroup
 from scheduler.models.prepared import PreparedInsert
@@ -21,9 +21,11 @@ _NEW_PODS = PreparedInsert(Pod)
 
 
 def first_tasks(job: Job) -> list[Task]:
-    """Those that wait for no other, or only for others that have no pods at all."""
-    empty = {task["name"] for task in job.tasks if not task["replicas"]}
-    return [task for task in job.tasks if dependency_of(task).is_met(empty)]
+    """The gang."""
+    first = first_to_begin(
+        {task["name"]: task["replicas"] for task in job.tasks}, {task["name"]: dependency_of(task) for task in job.tasks}
+    )
+    return [task for task in job.tasks if task["name"] in first]
 
 
 def create_podgroup(job: Job, priorities: Priorities) -> PodGroup:
