@@ -146,7 +146,7 @@ def _quota(row: QueueRow, resource: str, limit: Limit, lent: int) -> Quota:
         allocated=allocated,
         deserved=deserved,
         guarantee=row.guarantee.get(resource),
-        pending=max(0, now.request.amount(resource) - now.allocated.amount(resource)) if now else None,
+        pending=now.pending(resource) if now else None,
         limit=limit,
         lent=lent,
     )

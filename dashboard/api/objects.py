@@ -99,6 +99,7 @@ def _queue_status(row: Mapping[str, Any], counts: QueueCounts) -> dict[str, Any]
         "deserved": _quantities(row["now_deserved"]),
         "nominalShare": _quantities(row["now_nominal_share"]),
         "request": _quantities(row["now_request"]),
+        "held": _quantities(row["now_held"]),
         "realCapability": None if limit in (None, "null") else _quantities(limit),
         "share": row["figures__share"] or 0.0,
         "overused": bool(row["figures__overused"]),

@@ -103,6 +103,8 @@ def _resources(queue: Row) -> None:
         "Limit": status["realCapability"] or {},
         "Requested": status["request"],
     }
+    if status.get("held"):  # what waits in suspended queues is not part of the request
+        figures["Held"] = status["held"]
     names = amounts.in_order({name for figure in figures.values() for name in figure})
     rows: list[Sequence[object]] = [[name, *(figure.get(name, "-") for figure in figures.values())] for name in names]
     if rows:

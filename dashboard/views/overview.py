@@ -69,7 +69,7 @@ def cluster_bars(board: QueueBoard) -> list[dict[str, Any]]:
             allocated=figures.allocated.amount(resource) if figures else None,
             deserved=None,
             guarantee=None,
-            pending=max(0, figures.request.amount(resource) - figures.allocated.amount(resource)) if figures else None,
+            pending=figures.pending(resource) if figures else None,
             limit=Limit(board.total.get(resource), CLUSTER),
         )
         bars.append({"name": resource, "title": short_name(resource), **present_quota(quota)})

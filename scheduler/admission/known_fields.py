@@ -42,6 +42,7 @@ QUEUE_STATUS: Final = (
     "deserved",
     "nominalShare",
     "request",
+    "held",
     "realCapability",
     "share",
     "overused",

@@ -15,7 +15,10 @@ from scheduler.engine.specs import QueueSpecs
 
 
 class QueueBook:
-    """`allocated`, `request`, `inqueue` and `elastic`, queues by resources. `dims` marks the resources that queues are about."""
+    """`allocated`, `request`, `held`, `inqueue` and `elastic`, queues by resources. `dims` marks the resources that queues are about.
+
+    `request` is what has a place and what may get one; what waits in suspended queues is `held`: nobody could use a share parked there.
+    """
 
     def __init__(self, snapshot: Snapshot, forest: Forest, specs: QueueSpecs) -> None:
         self.forest = forest
@@ -28,7 +31,10 @@ class QueueBook:
         self.jobs = np.bincount(groups.queue[known], minlength=len(forest))
         allocated = sums.group_allocated
         self.allocated = self._by_queue(snapshot, allocated, known)
-        self.request = self._by_queue(snapshot, allocated + _live_pending(snapshot, specs), known)
+        pending = sums.group_pending
+        is_held = specs.held[groups.queue][:, None]
+        self.request = self._by_queue(snapshot, allocated + np.where(is_held, 0, pending), known)
+        self.held = self._by_queue(snapshot, np.where(is_held, pending, 0), known)
         self.inqueue = self._by_queue(snapshot, job_inqueue(snapshot), known)
         self.elastic = self._by_queue(snapshot, job_elastic(snapshot), known)
 
@@ -60,12 +66,6 @@ class QueueBook:
 
     def enqueue(self, queue: int, amount: Amounts) -> None:
         self.inqueue[self.forest.path(queue)] += amount
-
-
-def _live_pending(snapshot: Snapshot, specs: QueueSpecs) -> Amounts:
-    """What pending pods ask for, without those of held queues: nobody could use a share parked there."""
-    live: Amounts = np.where(specs.held[snapshot.groups.queue][:, None], 0, snapshot.aggregates.group_pending)
-    return live
 
 
 def job_inqueue(snapshot: Snapshot) -> Amounts:

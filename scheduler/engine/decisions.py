@@ -157,7 +157,10 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class QueueFigures:
-    """What one queue may have and has, at the end of the session; `warnings` are for its operator."""
+    """What one queue may have and has, at the end of the session; `warnings` are for its operator.
+
+    `held` is what waits in suspended queues. It is asked for too, but is no part of `request`, which shares are made of.
+    """
 
     name: str
     deserved: Resources = NOTHING
@@ -168,6 +171,7 @@ class QueueFigures:
     guarantee: Resources = NOTHING
     inqueue: Resources = NOTHING
     elastic: Resources = NOTHING
+    held: Resources = NOTHING
     share: float = 0.0
     overused: bool = False
     warnings: tuple[str, ...] = ()

@@ -30,7 +30,7 @@ class Figures(Mapping[str, QueueFigures]):
     def __init__(self, session: Session) -> None:
         book = session.book
         self._session, self._rows = session, session.forest.rows
-        self._used = [matrix.tolist() for matrix in (book.allocated, book.request, book.inqueue, book.elastic)]
+        self._used = [matrix.tolist() for matrix in (book.allocated, book.request, book.inqueue, book.elastic, book.held)]
         self._made: dict[str, QueueFigures] = {}
         self._warnings = {row: tuple(found) for row, found in session.queue_warnings.items()}
 
@@ -66,11 +66,11 @@ class Figures(Mapping[str, QueueFigures]):
 
     def _make(self, name: str, row: int) -> QueueFigures:
         session, quotas = self._session, self._session.quotas
-        allocated, request, inqueue, elastic = (
+        allocated, request, inqueue, elastic, held = (
             _named(session, matrix[row], zeros) for matrix, zeros in zip(self._used, _ZEROS, strict=True)
         )
         if quotas is None:
-            return QueueFigures(name, allocated=allocated, request=request, inqueue=inqueue, elastic=elastic)
+            return QueueFigures(name, allocated=allocated, request=request, inqueue=inqueue, elastic=elastic, held=held)
         return QueueFigures(
             name,
             deserved=amounts(session, quotas.deserved[row], zeros=True),
@@ -81,6 +81,7 @@ class Figures(Mapping[str, QueueFigures]):
             guarantee=amounts(session, quotas.guarantee[row]),
             inqueue=inqueue,
             elastic=elastic,
+            held=held,
             share=quotas.share_of(row, self._used[0][row]),
             overused=self._is_overused(quotas, row),
             warnings=self._warnings.get(row, ()),
@@ -100,5 +101,5 @@ def differing(now: Mapping[str, QueueFigures], before: Mapping[str, QueueFigures
     return [name for name in now if before.get(name) != now[name]]
 
 
-_ZEROS = (True, True, False, False)
-"""Whether allocated, request, inqueue and elastic name resources of which there is nothing."""
+_ZEROS = (True, True, False, False, False)
+"""Whether allocated, request, inqueue, elastic and held name resources of which there is nothing."""

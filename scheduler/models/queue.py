@@ -86,6 +86,7 @@ class QueueFigures(models.Model):
     request = ResourcesField()
     inqueue = ResourcesField()
     elastic = ResourcesField()
+    held = ResourcesField()  # what waits in suspended queues: no part of request
     real_capability = ResourcesField(null=True, default=None)
     share = models.FloatField(default=0.0)
     overused = models.BooleanField(default=False)

@@ -203,18 +203,19 @@ def _allocated() -> dict[int, Resources]:
 
 def _session_figures() -> dict[int, dict[str, Any]]:
     """What the last session found, as the API writes it."""
-    texts = {f"{name}_text": Cast(name, TextField()) for name in ("deserved", "nominal_share", "request", "real_capability")}
+    texts = {f"{name}_text": Cast(name, TextField()) for name in ("deserved", "nominal_share", "request", "held", "real_capability")}
     rows = QueueFigures.objects.annotate(**texts).values_list("queue_id", "share", "overused", *texts)
     return {
         queue: {
             "deserved": _quantities(deserved),
             "nominalShare": _quantities(nominal),
             "request": _quantities(request),
+            "held": _quantities(held),
             "realCapability": None if limit in (None, "null") else _quantities(limit),
             "share": share,
             "overused": overused,
         }
-        for queue, share, overused, deserved, nominal, request, limit in rows
+        for queue, share, overused, deserved, nominal, request, held, limit in rows
     }
 
 

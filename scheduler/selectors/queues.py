@@ -34,7 +34,7 @@ _PLAIN = (
     "planned_deletion",
 )
 _SPEC_AMOUNTS = ("capability", "deserved", "guarantee")
-_FIGURES = ("allocated", "deserved", "request", "real_capability")
+_FIGURES = ("allocated", "deserved", "request", "held", "real_capability")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,12 @@ class QueueFiguresRow:
     allocated: Resources
     deserved: Resources
     request: Resources
+    held: Resources
     real_capability: Resources | None
+
+    def pending(self, resource: str) -> int:
+        """What is asked for and has no place, in suspended queues too."""
+        return max(0, self.request.amount(resource) - self.allocated.amount(resource)) + self.held.amount(resource)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,5 +208,6 @@ def _figures(queue: dict[str, Any]) -> QueueFiguresRow | None:
         allocated=_amounts(queue["now_allocated"]),
         deserved=_amounts(queue["now_deserved"]),
         request=_amounts(queue["now_request"]),
+        held=_amounts(queue["now_held"]),
         real_capability=None if limit in (None, "null") else _amounts(limit),
     )

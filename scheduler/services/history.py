@@ -33,7 +33,7 @@ def _packed(figures: QueueFigures, queue: Queue) -> dict[str, object]:
         "allocated": figures.allocated,
         "deserved": figures.deserved,
         "guarantee": queue.spec.guarantee,
-        "pending": (figures.request - figures.allocated).clamped_at_zero(),
+        "pending": (figures.request - figures.allocated).clamped_at_zero() + figures.held,
     }
     packed = {name: {resource: amount for resource, amount in given.items() if amount} for name, given in amounts.items()}
     return {

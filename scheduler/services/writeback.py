@@ -428,7 +428,7 @@ def _queue_name(resident: ResidentSnapshot, group_row: int) -> str:
 
 # Queues
 
-_FIGURE_COLUMNS = ("allocated", "deserved", "nominal_share", "request", "inqueue", "elastic", "real_capability")
+_FIGURE_COLUMNS = ("allocated", "deserved", "nominal_share", "request", "inqueue", "elastic", "held", "real_capability")
 
 
 def write_figures(figures: Mapping[str, QueueFigures], queue_ids: Mapping[str, int], number: int) -> None:

@@ -105,7 +105,7 @@ def test_the_manifest_has_what_the_contract_names():
 
     assert set(status) == {
         "state", "closedBy", "suspendedBy", "pending", "inqueue", "running", "unknown", "completed", "subtree", "jobs", "allocated", "deserved",
-        "nominalShare", "request", "realCapability", "share", "overused", "reservation", "conditions", "warnings",
+        "nominalShare", "request", "held", "realCapability", "share", "overused", "reservation", "conditions", "warnings",
     }  # fmt: skip
     assert (status["deserved"], status["share"], status["realCapability"]) == ({"cpu": "2"}, 0.5, None)
 

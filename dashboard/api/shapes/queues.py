@@ -66,6 +66,7 @@ QueueStatus = shape(
     deserved=amounts(),
     nominalShare=amounts(),
     request=amounts(),
+    held=amounts(),
     realCapability=amounts(allow_null=True),
     share=s.FloatField(),
     overused=s.BooleanField(),
