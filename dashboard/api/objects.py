@@ -235,7 +235,7 @@ def pod_object(pod: Pod) -> dict[str, Any]:
 def node_object(node: Node, allocated: Resources, pods: int) -> dict[str, Any]:
     if "pods" in node.allocatable:
         allocated = Resources({**allocated, "pods": pods})
-    idle = Resources({name: amount - allocated.amount(name) for name, amount in node.allocatable.items()})
+    idle = Resources({name: amount - allocated.amount(name) if node.ready else 0 for name, amount in node.allocatable.items()})
     status = {
         "allocatable": node.allocatable.to_quantities(),
         "allocated": allocated.to_quantities(),

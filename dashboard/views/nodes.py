@@ -120,22 +120,34 @@ def _bar(row: NodeRow, resource: str) -> Context:
     if not has:
         return {"title": short_name(resource), "none": True}
     words = f"{shown(resource, used)} of {with_unit(resource, has)}"
+    free = _free_words(row, resource)
     return {
         "title": short_name(resource),
         "resource": resource,
         "width": min(1000, used * 1000 // has),
         "words": words,
-        "free": with_unit(resource, max(0, has - used)),
-        "label": f"{short_name(resource)}: {words} in use, {shown(resource, max(0, has - used))} free.",
+        "free": free,
+        "label": f"{short_name(resource)}: {words} in use, {free}.",
     }
+
+
+def _free_words(row: NodeRow, resource: str) -> str:
+    if not row.ready:
+        return "nothing free while it is not ready"
+    words = f"{with_unit(resource, row.free(resource))} free"
+    return f"{words} once it is uncordoned" if row.unschedulable and row.free(resource) else words
 
 
 def heat_cell(row: NodeRow, resource: str) -> Context:
     has, used = row.allocatable.get(resource), row.used.amount(resource)
     heat = "none" if not has else str(min(10, -(-used * 10 // has)))
-    words = f"{shown(resource, used)} of {with_unit(resource, has)} in use" if has else f"has no {short_name(resource)}"
+    words = f"{shown(resource, used)} of {with_unit(resource, has)} in use, {_free_words(row, resource)}" if has else _lacks(resource)
     figures = f"{shown(resource, used)}/{shown(resource, has)}" if has else "–"
     return {"name": row.name, "state": row.state, "heat": heat, "words": words, "figures": figures, "takes_pods": row.takes_pods}
+
+
+def _lacks(resource: str) -> str:
+    return f"has no {short_name(resource)}"
 
 
 def _lie(lie: Fragmentation) -> Context:

@@ -38,6 +38,9 @@ class NodeRow:
         return "Not ready" if not self.ready else "Cordoned" if self.unschedulable else "Ready"
 
     def free(self, resource: str) -> int:
+        """Nothing on a node that does not answer: no pod could be started there."""
+        if not self.ready:
+            return 0
         return max(0, self.allocatable.amount(resource) - self.used.amount(resource))
 
 

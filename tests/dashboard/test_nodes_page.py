@@ -9,6 +9,7 @@ import pytest
 
 from dashboard.views import nodes
 from scheduler.models import AuditEntry, Node, Pod
+from scheduler.selectors.nodes import node_rows
 from tests.dashboard.work import signed_in, small_cluster, text
 from tests.worlds import node
 
@@ -61,6 +62,26 @@ def test_a_simulated_machine_is_lost_and_brought_back():
     back = text(client.post(f"/nodes/{name}/return/", follow=True))
     assert "Lose…" in back
     assert Node.objects.get(name=name).ready is True
+
+
+def test_a_lost_machine_has_nothing_free():
+    node("spare", cpu="8", memory="8Gi")
+    client = signed_in("admin")
+    client.post("/nodes/spare/lose/")
+
+    assert "nothing free while it is not ready" in text(client.get("/nodes/spare/"))
+    assert "CPU free" not in text(client.get("/nodes/spare/"))
+    assert "spare: 0 of 8 CPU in use, nothing free while it is not ready" in text(client.get("/nodes/?view=map&resource=cpu"))
+    assert client.get("/api/v1/nodes/spare/").json()["status"]["idle"]["cpu"] == "0"
+    assert all(row.free("cpu") == 0 for row in node_rows(["spare"]))
+
+
+def test_what_is_free_on_a_cordoned_machine_is_not_for_now():
+    node("spare", cpu="8", memory="8Gi")
+    client = signed_in("admin")
+    client.post("/nodes/spare/cordon/")
+
+    assert "CPU free once it is uncordoned" in text(client.get("/nodes/spare/"))
 
 
 def test_who_does_not_administer_the_cluster_loses_no_machine():
