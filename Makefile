@@ -9,51 +9,66 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PYTEST := $(PY) -m pytest
 
+# Named after what is to be installed: nothing is installed twice, and other requirements are noticed whatever the dates of the files.
+sum_of = $(firstword $(shell cat $(1) requirements/redis-server.txt deploy/install | cksum))
+RUN_STAMP := $(VENV)/run-$(call sum_of,requirements.txt).stamp
+DEV_STAMP := $(VENV)/dev-$(call sum_of,requirements-dev.txt).stamp
+# Known holes change by the day: the same requirements are looked up once a day.
+AUDIT_STAMP := $(VENV)/audit-$(call sum_of,requirements.txt)-$(shell date +%F).stamp
+
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long check bench screenshots clean
+.PHONY: help run test test-long check bench screenshots requirements clean
 
 help:
 	@echo "make run          start everything (PORT=8000, DEMO=0 for an empty cluster); Ctrl-C stops it"
 	@echo "make test         all tests but the long ones"
 	@echo "make test-long    the long forms of the tests"
-	@echo "make check        format, lint, types, imports, migrations"
+	@echo "make check        format, lint, types, imports, unsafe code, known holes, migrations"
 	@echo "make bench        how fast the engine, the data path, the API and the pages are"
 	@echo "make screenshots  pictures of the pages, for the documentation"
+	@echo "make requirements pin what requirements/*.in ask for, with all it needs, by hash"
 	@echo "make clean        remove what can be made again; var/ stays"
 
 # exec: signals reach the supervisor itself, not a shell around it.
-run: $(VENV)/run.stamp
+run: $(RUN_STAMP)
 	@exec $(PY) manage.py up
 
-test: $(VENV)/dev.stamp
+test: $(DEV_STAMP)
 	$(PYTEST) -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
 
-test-long: $(VENV)/dev.stamp
+test-long: $(DEV_STAMP)
 	$(PYTEST) --long -m long
 
-check: $(VENV)/dev.stamp
+check: $(DEV_STAMP) $(AUDIT_STAMP)
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	SECRET_KEY=check $(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
+	$(VENV)/bin/bandit --quiet --configfile pyproject.toml --recursive scheduler dashboard manage.py
 	SECRET_KEY=check DATABASE_URL=sqlite://:memory: $(PY) manage.py makemigrations --check --dry-run
 
-bench: $(VENV)/dev.stamp
+bench: $(DEV_STAMP)
 	$(PY) -m tests.bench
 	$(PYTEST) tests/bench -q -s
 
-screenshots: $(VENV)/dev.stamp
+screenshots: $(DEV_STAMP)
 	$(PY) -m tests.browser.screenshots
+
+requirements: $(DEV_STAMP)
+	requirements/compile
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache staticfiles test-results build *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# A stamp is newer than the requirements it stands for: nothing is installed twice.
-$(VENV)/run.stamp: requirements.txt deploy/install
+$(RUN_STAMP):
 	@deploy/install $(VENV) requirements.txt
-	@touch $@
+	@rm -f $(VENV)/*.stamp && touch $@
 
-$(VENV)/dev.stamp: requirements-dev.txt requirements.txt deploy/install
+$(DEV_STAMP):
 	@deploy/install $(VENV) requirements-dev.txt
-	@touch $@ $(VENV)/run.stamp
+	@rm -f $(VENV)/*.stamp && touch $@ $(RUN_STAMP)
+
+$(AUDIT_STAMP): $(DEV_STAMP)
+	$(PY) requirements/audit.py requirements.txt
+	@rm -f $(VENV)/audit-*.stamp && touch $@

