@@ -1,4 +1,4 @@
-# `make run` brings up everything on this machine; `make help` lists the rest. Needs Python 3.11 or newer and nothing else.
+# `make run` brings up everything on this machine; `make help` lists the rest. Needs Python 3.11 or newer; see README.md for systems other than Linux on x86_64.
 
 PORT ?= 8000
 DEMO ?= 1
