@@ -16,7 +16,7 @@ from django.urls import reverse
 
 from scheduler.domain.access import Access, Forbidden, OutOfSight, Permission
 from scheduler.domain.queues import ROOT
-from scheduler.models import AuditEntry
+from scheduler.models import AuditEntry, PodGroup
 from scheduler.selectors.access import access_of, queue_parents, whom_to_ask
 
 LONGEST_PARAMETER = 12_000
@@ -123,8 +123,14 @@ def other_job(request: HttpRequest, key: str, queue: str) -> dict[str, str] | No
 
 
 def no_such_queue(request: HttpRequest, name: str) -> HttpResponse:
-    """Gone, never there or not for this reader's eyes: only who sees everything is told which."""
+    """Gone, never there or not for this reader's eyes: only who may read its records is told which."""
     mine = access(request)
-    deletion = AuditEntry.objects.filter(action="DeleteQueue", name=name).first() if mine.sees_everything else None
-    context = {"queue_name": name, "deletion": deletion, "may_audit": mine.may(Permission.ADMINISTER, ROOT)}
+    reads_records = mine.may(Permission.VIEW, name) or mine.sees_everything
+    deletion = AuditEntry.objects.filter(action="DeleteQueue", name=name).first() if reads_records else None
+    context = {
+        "queue_name": name,
+        "deletion": deletion,
+        "may_audit": mine.may(Permission.ADMINISTER, name) or mine.is_cluster_admin,
+        "has_jobs": deletion is not None and PodGroup.objects.filter(queue__name=name).exists(),
+    }
     return render(request, "404.html", context, status=404)

@@ -15,7 +15,7 @@ from django_filters import FilterSet
 
 from dashboard.api.errors import bad_parameter
 from scheduler.domain.resources import QuantityError, parse_quantity
-from scheduler.selectors.queue_objects import subtree_names
+from scheduler.selectors.queue_objects import names_in_records
 
 _AGE = re.compile(r"(\d{1,9})([smhd])", re.ASCII)
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -26,10 +26,10 @@ class Words(django_filters.BaseInFilter, django_filters.CharFilter):
 
 
 class Subtree(django_filters.CharFilter):
-    """A queue and everything below it."""
+    """A queue and everything below it, deleted queues included."""
 
     def filter(self, qs: QuerySet[Any], value: str) -> QuerySet[Any]:
-        return qs.filter(**{f"{self.field_name}__in": subtree_names(value)}) if value else qs
+        return qs.filter(**{f"{self.field_name}__in": names_in_records(value)}) if value else qs
 
 
 class Age(django_filters.CharFilter):

@@ -29,6 +29,7 @@ from scheduler.domain.resources import Resources
 from scheduler.models import PlannedDeletion, Queue, QueueFigures, QueueSample
 from scheduler.models.stamps import stamp_of
 from scheduler.selectors.queue_objects import QueueCounts, queue_counts, queue_values, subtree_ids, tree_counts
+from scheduler.services.aftermath import Aftermath
 from scheduler.services.commands import CommandOutcome
 from scheduler.services.deletions import Farewell, close_then_delete, keep_queue
 from scheduler.services.queues import Saved, command_queue, create_queue, create_queues, delete_queue, update_queue
@@ -235,8 +236,7 @@ class Queues(EndpointSet):
             expected_version=self.expected_version,
             shown=self._shown,
         )
-        body = {"deleted": list(gone.queues), "podgroups": gone.podgroups, "jobs": gone.jobs, "message": gone.message}
-        return self.answer({**body, "dryRun": self.dry_run})
+        return self.answer({"deleted": list(gone.queues), **_aftermath(gone.aftermath), "message": gone.message, "dryRun": self.dry_run})
 
     @property
     def _shown(self) -> Names | None:
@@ -334,9 +334,19 @@ def _farewell_answer(farewell: Farewell, dry_run: bool) -> dict[str, Any]:
     return {
         "planned": [] if farewell.is_gone else names,
         "deleted": names if farewell.is_gone else [],
+        **_aftermath(farewell.aftermath),
         "message": farewell.message,
         "dryRun": dry_run,
         "closing": command_answer(farewell.closing, dry_run),
+    }
+
+
+def _aftermath(aftermath: Aftermath) -> dict[str, int]:
+    return {
+        "podgroups": aftermath.podgroups,
+        "jobs": aftermath.jobs,
+        "suspendedJobs": aftermath.suspended_jobs,
+        "grants": aftermath.grants,
     }
 
 

@@ -159,7 +159,7 @@ def delete_queue(
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> None:
-    """Remove a queue that is Closed, with its finished jobs. Asks first, unless told --yes."""
+    """Remove a queue that is Closed. The records of its jobs stay. Asks first, unless told --yes."""
     wanted = queue_name(name, option, "delete")
     where, cascading = path("queues", wanted), "true" if cascade else ""
     if close_first:
@@ -169,9 +169,9 @@ def delete_queue(
         raise usage("A --reason goes with --close-first only.")
     would = api().delete(where, dry_run=True, cascade=cascading)
     if dry_run:
-        output.line(f"{_gone(would)} would be deleted (dry run)")
+        output.line(f"{_gone(would)} would be deleted (dry run).{_aftermath(would)}")
         return
-    confirm(f"Delete {_gone(would)}? This can not be undone.", yes)
+    confirm(f"Delete {_gone(would)}?{_aftermath(would)} This cannot be undone.", yes)
     done = api().delete(where, cascade=cascading, shown=",".join(would["deleted"]))
     for gone in done["deleted"]:
         output.line(f"queue/{gone} deleted")
@@ -186,9 +186,10 @@ def _close_first(where: str, how: dict[str, Any], dry_run: bool, yes: bool) -> N
     gangs = would["closing"]["podgroups"]
     if would["planned"]:
         names, load = ", ".join(would["planned"]), f"{output.counted(gangs['running'], 'gang')} running, {gangs['waiting']} waiting"
-        confirm(f"Close, and delete when drained, {names} ({load})?", yes)
+        confirm(f"Close, and delete when drained, {names} ({load})?{_aftermath(would)}", yes)
     else:
-        confirm(f"Delete {', '.join(would['deleted'])} now, there is nothing to drain? This can not be undone.", yes)
+        names = ", ".join(would["deleted"])
+        confirm(f"Delete {names} now, there is nothing to drain?{_aftermath(would)} This cannot be undone.", yes)
     output.line(api().delete(where, **how, shown=",".join(would["planned"] or would["deleted"]))["message"])
 
 
@@ -200,6 +201,18 @@ def keep_queue(name: QueueArgument = "", option: QueueOption = "", dry_run: DryR
 
 
 def _gone(answer: Mapping[str, Any]) -> str:
-    names, jobs, gangs = answer["deleted"], answer["jobs"], answer["podgroups"]
-    with_them = f" with {output.counted(jobs, 'finished job')} and {output.counted(gangs, 'finished gang')}" if jobs or gangs else ""
-    return f"{'the queue' if len(names) == 1 else f'{len(names)} queues:'} {', '.join(names)}{with_them}"
+    names = answer["deleted"]
+    return f"{'the queue' if len(names) == 1 else f'{len(names)} queues:'} {', '.join(names)}"
+
+
+def _aftermath(answer: Mapping[str, Any]) -> str:
+    """What happens to what belongs to the queues, in sentences; nothing of what there is none of."""
+    jobs, suspended, grants = answer.get("jobs", 0), answer.get("suspendedJobs", 0), answer.get("grants", 0)
+    told = []
+    if jobs:
+        told.append(f"{output.counted(jobs, 'job record')} {'stays' if jobs == 1 else 'stay'}.")
+    if suspended:
+        told.append(f"{output.counted(suspended, 'suspended job')} cannot be resumed any more.")
+    if grants:
+        told.append(f"{output.counted(grants, 'role')} granted there {'goes' if grants == 1 else 'go'} too.")
+    return "".join(f" {sentence}" for sentence in told)

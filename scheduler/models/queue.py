@@ -12,11 +12,22 @@ from scheduler.models.fields import Named, ResourcesField, one_of
 _WISHES = (QueueState.OPEN, QueueState.CLOSED, QueueState.SUSPENDED)
 
 
+class ExistingQueues(models.Manager["Queue"]):
+    """Queues that were not deleted: all that the tree, the rules and the sessions know of."""
+
+    def get_queryset(self) -> models.QuerySet[Queue]:
+        return super().get_queryset().filter(deleted_at=None)
+
+
 class Queue(Named):
     """`wish` is what its owner asked for; `state`, `closed_by` and `suspended_by` follow from the tree (domain.lifecycle) and are
-    stored in the same transaction for filters and for others to read."""
+    stored in the same transaction for filters and for others to read.
 
-    name = models.CharField(max_length=253, unique=True)
+    The row of a deleted queue stays, without its roles and figures: the records of its jobs refer to it, and its place in the tree
+    says who may read them. Its name is free for another queue.
+    """
+
+    name = models.CharField(max_length=253)
     parent = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="children")
     weight = models.PositiveIntegerField(default=1)
     capability = ResourcesField()
@@ -38,10 +49,16 @@ class Queue(Named):
     warnings = models.JSONField(default=list, blank=True)
     updated_at = models.DateTimeField(auto_now=True)
     updated_by = models.CharField(max_length=150, blank=True, default="")
+    deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    objects = ExistingQueues()
+    with_deleted = models.Manager["Queue"]()
 
     class Meta:
         ordering = ("name",)
+        indexes = [models.Index(fields=["name"])]
         constraints = [
+            models.UniqueConstraint(fields=["name"], condition=Q(deleted_at=None), name="queue_name_is_unique"),
             models.CheckConstraint(
                 condition=Q(name=ROOT, parent__isnull=True) | (~Q(name=ROOT) & Q(parent__isnull=False)),
                 name="queue_only_root_has_no_parent",

@@ -13,7 +13,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 WATCHED: Final = {
     "queue": (
         "name parent_id weight capability deserved guarantee reclaimable priority dequeue_strategy wish state closed_by "
-        "suspended_by held_by"
+        "suspended_by held_by deleted_at"
     ),
     "podgroup": (
         "namespace name queue_id min_member min_task_member min_resources priority phase sla_waiting_seconds starving_since created_at"

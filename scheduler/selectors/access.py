@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.db import DEFAULT_DB_ALIAS
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
 
 from scheduler.domain.access import EVERYTHING, ROLE_PERMISSIONS, Access, Permission, Role, scope_permissions
 from scheduler.models import ApiToken, Grant, Queue
@@ -24,7 +24,7 @@ def access_of(user: Any, scopes: Collection[str] | None = None) -> Access:
     if user.is_superuser:
         return Access(everything=True, limit=limit)
     granted = _granted(user)
-    return Access(granted, queue_parents() if granted else {}, limit)
+    return Access(granted, places_of_queues() if granted else {}, limit)
 
 
 def _token_columns() -> tuple[list[str], list[str]]:
@@ -55,7 +55,7 @@ def sights_of(users: Iterable[Any]) -> dict[Any, frozenset[str] | None]:
     """By key: the names of the queues that each of them may see, None for all. As `access_of`, in three queries for all together."""
     asked = {user.pk: user for user in users if user.is_active}
     held = _roles_of([pk for pk, user in asked.items() if not user.is_superuser])
-    parents = queue_parents() if held else {}
+    parents = places_of_queues() if held else {}
     seen = {roles: Access(_permissions(roles), parents).visible for roles in {*held.values(), frozenset[tuple[str, str]]()}}
     return {pk: None if user.is_superuser else seen[held.get(pk, frozenset())] for pk, user in asked.items()}
 
@@ -90,11 +90,25 @@ def _grants_of_user() -> QuerySet[Any, Any]:
 
 _GRANTED = Prepared(_grants_of_user)
 _TREE = Prepared(lambda: Queue.objects.order_by().values_list("id", "name", "parent_id"))
+_TREE_WITH_DELETED = Prepared(
+    lambda: Queue.with_deleted.order_by(F("deleted_at").asc(nulls_last=True)).values_list("id", "name", "parent_id")
+)
 
 
 def queue_parents() -> dict[str, str]:
     """The parent's name of every queue, "" for root."""
-    rows = _TREE.rows()
+    return _parents(_TREE.rows())
+
+
+def places_of_queues() -> dict[str, str]:
+    """The same with deleted queues, where they were at last: whoever has a role above them may read their records.
+
+    A queue that exists counts before a deleted one of the same name, and the one deleted last before others.
+    """
+    return _parents(_TREE_WITH_DELETED.rows())
+
+
+def _parents(rows: Sequence[tuple[Any, ...]]) -> dict[str, str]:
     names = {row[0]: row[1] for row in rows}
     return {name: names.get(parent, "") for _, name, parent in rows}
 

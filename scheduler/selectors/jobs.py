@@ -82,8 +82,8 @@ def jobs_matching(conditions: Iterable[Condition], visible: Collection[str] | No
 
 
 def _queue_ids(names: Collection[str]) -> list[int]:
-    """By number and not by a join: so the index on queue and phase is used."""
-    return list(Queue.objects.filter(name__in=names).order_by().values_list("pk", flat=True))
+    """By number and not by a join: so the index on queue and phase is used. Jobs of deleted queues are found too."""
+    return list(Queue.with_deleted.filter(name__in=names).order_by().values_list("pk", flat=True))
 
 
 _FEW = 1000

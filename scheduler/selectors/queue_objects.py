@@ -43,7 +43,7 @@ _NO_GANGS = (0,) * len(PHASES)
 _NO_JOBS = (0,) * len(JOB_COUNTS)
 
 
-_TREE = Prepared(lambda: Queue.objects.order_by().values_list("id", "name", "parent_id"))
+_TREE_WITH_DELETED = Prepared(lambda: Queue.with_deleted.order_by().values_list("id", "name", "parent_id"))
 
 
 def queue_values(queues: QuerySet[Queue] | None = None) -> QuerySet[Any, dict[str, Any]]:
@@ -84,7 +84,7 @@ WITH RECURSIVE gangs AS (
   SELECT queue_id, CASE WHEN job_id IS NULL THEN 1 ELSE 0 END AS has_no_job, phase, count(*) AS number
   FROM scheduler_podgroup GROUP BY 1, 2, 3
 ), with_gangs AS (
-  SELECT id, parent_id FROM scheduler_queue WHERE id IN (SELECT queue_id FROM gangs)
+  SELECT id, parent_id FROM scheduler_queue WHERE deleted_at IS NULL AND id IN (SELECT queue_id FROM gangs)
   UNION
   SELECT above.id, above.parent_id FROM scheduler_queue above JOIN with_gangs ON above.id = with_gangs.parent_id
 )
@@ -94,7 +94,7 @@ SELECT 'gang', queue_id, has_no_job, phase, number FROM gangs
 UNION ALL
 SELECT 'job', queue_id, 0, phase, count(*) FROM scheduler_job GROUP BY 2, 4
 """
-_OF_THE_TREE = _COUNTED.format(queues="SELECT 'queue', id, parent_id, name, 0 FROM scheduler_queue")
+_OF_THE_TREE = _COUNTED.format(queues="SELECT 'queue', id, parent_id, name, 0 FROM scheduler_queue WHERE deleted_at IS NULL")
 _OF_THOSE_WITH_GANGS = _COUNTED.format(queues="SELECT 'queue', id, parent_id, '', 0 FROM with_gangs")
 
 
@@ -170,7 +170,19 @@ def subtree_ids(name: str, counts: QueueCounts) -> list[int]:
     return found
 
 
-def subtree_names(name: str) -> list[str]:
-    rows = _TREE.rows()
-    counts = QueueCounts({row[0]: row[1] for row in rows}, {row[0]: row[2] for row in rows})
-    return [counts.names[queue_id] for queue_id in subtree_ids(name, counts)]
+def names_in_records(name: str) -> list[str]:
+    """The queue and everything below it, deleted queues included: what records of them are found by.
+
+    A name that no queue has is looked for all the same: its records may have outlived it.
+    """
+    rows = _TREE_WITH_DELETED.rows()
+    children: dict[int | None, list[int]] = {}
+    for queue_id, _, parent in rows:
+        children.setdefault(parent, []).append(queue_id)
+    found = {queue_id for queue_id, known, _ in rows if known == name}
+    waiting = list(found)
+    while waiting:
+        below = [child for child in children.get(waiting.pop(), []) if child not in found]
+        found.update(below)
+        waiting.extend(below)
+    return sorted({name, *(known for queue_id, known, _ in rows if queue_id in found)})

@@ -365,7 +365,7 @@ def _replace(kept: dict[int, Any], ids: Iterable[int], found: Mapping[int, Any])
 
 
 def _queue_rows(ids: Iterable[int] | None = None) -> list[tuple[Any, ...]]:
-    sql = f"SELECT {QUEUE_COLUMNS} FROM scheduler_queue q LEFT JOIN scheduler_queue p ON p.id = q.parent_id"
+    sql = f"SELECT {QUEUE_COLUMNS} FROM scheduler_queue q LEFT JOIN scheduler_queue p ON p.id = q.parent_id WHERE q.deleted_at IS NULL"
     if ids is None:
         return fetch(sql)
-    return fetch(f"{sql} WHERE {one_of_ids('q.id')}", [ids_parameter(ids)])
+    return fetch(f"{sql} AND {one_of_ids('q.id')}", [ids_parameter(ids)])

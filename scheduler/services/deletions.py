@@ -23,6 +23,7 @@ from scheduler.models import PlannedDeletion, Queue
 from scheduler.selectors.facts import admission_scene
 from scheduler.services import access, audit
 from scheduler.services.actors import Actor, Door
+from scheduler.services.aftermath import Aftermath, aftermath_of
 from scheduler.services.commands import CommandOutcome, command_queue
 from scheduler.services.events import EventNote, record_events
 from scheduler.services.locks import alone_with_pods, lock_tree
@@ -39,6 +40,7 @@ class Farewell:
 
     queues: tuple[str, ...]
     closing: CommandOutcome
+    aftermath: Aftermath
     is_gone: bool
     message: str
 
@@ -62,6 +64,7 @@ def close_then_delete(
         _lock_what_may_go()
         doomed = _doomed(name, by, expected_version)
         refuse_unless_shown(name, doomed, shown)
+        aftermath = aftermath_of(doomed)
         closing = command_queue(name, QueueCommand.CLOSE, by=by, reason=reason)
         blockers = _blockers(name, cascade)
         lasting = [blocker for blocker in blockers if blocker.rule_id not in PASSING]
@@ -72,7 +75,7 @@ def close_then_delete(
             _delete(PlannedDeletion.objects.get(queue__name=name))
         is_gone = not Queue.objects.filter(name=name).exists()
         transaction.set_rollback(dry_run)
-    return Farewell(tuple(doomed), closing, is_gone, _message(doomed, is_gone=is_gone))
+    return Farewell(tuple(doomed), closing, aftermath, is_gone, _message(doomed, is_gone=is_gone))
 
 
 def _lock_what_may_go() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from django.db import transaction
+from django.utils import timezone
 
 from scheduler.admission.facts import Facts
 from scheduler.admission.manifests import QueueReading, Reading, queue_manifest, read_queue, state_of
@@ -15,11 +16,12 @@ from scheduler.domain.lifecycle import command_for, standing_of
 from scheduler.domain.plans import counted, listed
 from scheduler.domain.queues import ROOT, QueueSpec, QueueState, QueueTree
 from scheduler.domain.resources import Resources
-from scheduler.models import Command, Job, PodGroup, Queue
+from scheduler.models import Command, Grant, Job, PlannedDeletion, Queue, QueueFigures
 from scheduler.models.workload import FINISHED_JOB_PHASES
 from scheduler.selectors.facts import spec_of
 from scheduler.services import access
 from scheduler.services.actors import SYSTEM, Actor
+from scheduler.services.aftermath import Aftermath, aftermath_of
 from scheduler.services.commands import CommandOutcome, command_queue, order_in, plan_command
 from scheduler.services.events import EventNote
 from scheduler.services.merging import merge_patch
@@ -65,11 +67,10 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """What went: the queues, children first, and how much finished work with them."""
+    """What went: the queues, children first; and what that leaves of their work."""
 
     queues: tuple[str, ...]
-    podgroups: int = 0
-    jobs: int = 0
+    aftermath: Aftermath
     message: str = ""
 
 
@@ -241,7 +242,7 @@ def delete_queue(
     name: str, *, cascade: bool = False, by: Actor = SYSTEM, dry_run: bool = False, expected_version: Expected = None,
     shown: Iterable[str] | None = None,
 ) -> Deleted:  # fmt: skip
-    """Delete a Closed queue with its finished work; with `cascade` everything below it too, children first, all or nothing.
+    """Delete a Closed queue; the records of its work stay. With `cascade` everything below it goes too, children first, all or nothing.
 
     `shown` are the queues that the caller was shown beforehand: where it would be others now, nothing is deleted.
     Raises `Queue.DoesNotExist`, `StaleVersion`, and `Rejected` with everything that stands against it, of every queue concerned.
@@ -286,7 +287,7 @@ def refuse_unless_shown(name: str, doomed: list[str], shown: Iterable[str] | Non
 def _unfinished_jobs(names: list[str]) -> list[Violation]:
     """Jobs that could still come back: none, where every podgroup is Completed, but a job is never lost by a mistake elsewhere."""
     unfinished = (
-        Job.objects.filter(queue__name__in=names)
+        Job.objects.filter(queue__name__in=names, queue__deleted_at=None)
         .exclude(phase__in=FINISHED_JOB_PHASES)
         .exclude(podgroup__phase__in=("Pending", "Inqueue", "Running", "Unknown"))
     )
@@ -300,24 +301,13 @@ def _unfinished_jobs(names: list[str]) -> list[Violation]:
 
 
 def _remove(work: TreeWork, names: list[str], by: Actor) -> Deleted:
-    jobs = Job.objects.filter(queue__name__in=names)
-    podgroups = PodGroup.objects.filter(queue__name__in=names)
-    counted_podgroups, counted_jobs = podgroups.count(), jobs.count()
-    podgroups.delete()
-    jobs.delete()
-    for level in _deepest_first(names, work.tree):  # a parent is protected by its children
-        Queue.objects.filter(name__in=level).delete()
+    """Their rows stay, marked as deleted, for the records that refer to them; roles and figures go."""
+    aftermath = aftermath_of(names)
+    of_them = {"queue__name__in": names, "queue__deleted_at": None}
+    for gone in (Grant, QueueFigures, PlannedDeletion):
+        gone.objects.filter(**of_them).delete()
+    Queue.objects.filter(name__in=names).update(deleted_at=timezone.now(), updated_by=by.name[:150])
     work.remove(names)
     for name in names:
         work.note(EventNote("Queue", name, "DeleteQueue", f"{by.name} deleted {name}.", queue=name))
-    message = (
-        f"Deleted {listed(names)} with {counted(counted_jobs, 'finished job')} and {counted(counted_podgroups, 'Completed podgroup')}."
-    )
-    return Deleted(tuple(names), counted_podgroups, counted_jobs, message)
-
-
-def _deepest_first(names: list[str], tree: QueueTree) -> list[list[str]]:
-    levels: dict[int, list[str]] = {}
-    for name in names:
-        levels.setdefault(tree.depth(name), []).append(name)
-    return [levels[depth] for depth in sorted(levels, reverse=True)]
+    return Deleted(tuple(names), aftermath, f"Deleted {listed(names)}. {aftermath.sentence}".rstrip())

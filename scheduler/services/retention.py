@@ -26,6 +26,7 @@ from scheduler.models import (
     Pod,
     PodClass,
     PodGroup,
+    Queue,
     QueueSample,
     SchedulingSession,
 )
@@ -47,6 +48,7 @@ KEPT: Final[dict[str, tuple[Any, str, timedelta]]] = {
     "events": (Event, "last_at", timedelta(days=7)),
     "commands": (Command, "created_at", timedelta(days=365)),
     "bulk_runs": (BulkRun, "created_at", timedelta(days=30)),
+    "deleted_queues": (Queue, "deleted_at", timedelta(days=365)),
 }
 """Table, the moment that counts, and for how long; settings.SCHEDULER["keep_hours"] may say otherwise for each."""
 
@@ -85,7 +87,7 @@ def kept_for(table: str) -> timedelta:
 
 def _past_their_time(now: datetime) -> Iterable[Any]:
     for table, (model, column, _) in KEPT.items():
-        if model is Decision:
+        if model in (Decision, Queue):  # with ways of their own
             continue
         rows = model.objects.filter(**{f"{column}__lt": now - kept_for(table)})
         yield rows.exclude(Exists(_still_to_do())) if model is SchedulingSession else rows
@@ -99,6 +101,13 @@ def _past_their_time(now: datetime) -> Iterable[Any]:
     yield ended.filter(finished_at__lt=ExpressionWrapper(Value(now) - to_live, DateTimeField()))
     yield ended.filter(ttl_seconds_after_finished=None, finished_at__lt=now - JOBS_KEPT)
     yield PodGroup.objects.filter(job=None, phase="Completed", finished_at__lt=now - timedelta(days=1))
+    yield _forgotten_queues(now)
+
+
+def _forgotten_queues(now: datetime) -> QuerySet[Queue]:
+    """Deleted so long ago that no record of a job, and no other queue, refers to them any more."""
+    deleted = Queue.with_deleted.filter(deleted_at__lt=now - kept_for("deleted_queues"))
+    return deleted.filter(jobs=None, podgroups=None).exclude(Exists(Queue.with_deleted.filter(parent=OuterRef("pk"))))
 
 
 def _on_nodes() -> QuerySet[Pod]:
@@ -120,7 +129,7 @@ def _prune(rows: Any, until: float) -> None:
                 alone_with_pods()  # nobody brings one back to life between being chosen and being deleted
             ids = _oldest(rows, step)
             if ids:
-                rows.model.objects.filter(pk__in=ids).delete()
+                rows.model._base_manager.filter(pk__in=ids).delete()
         if len(ids) < step:
             return
 

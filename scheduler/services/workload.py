@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count
+from django.db.models import Count, Exists, OuterRef
 
 from scheduler.admission.violations import Rejected
 from scheduler.domain.jobs import JobAction, NotPossible
@@ -178,7 +178,8 @@ def _targets(stream: dict[str, Any]) -> list[Target]:
 
 def leaf_targets() -> list[Target]:
     """Every leaf queue, for a stream that names none."""
-    names = Queue.objects.filter(children=None).exclude(name="root").order_by("name").values_list("name", flat=True)
+    below = Queue.objects.filter(parent=OuterRef("pk"))
+    names = Queue.objects.filter(~Exists(below)).exclude(name="root").order_by("name").values_list("name", flat=True)
     return [Target(name) for name in names]
 
 

@@ -442,7 +442,7 @@ def write_figures(figures: Mapping[str, QueueFigures], queue_ids: Mapping[str, i
     updates = ", ".join(f"{name} = excluded.{name}" for name in (*columns, "session") if name != "queue_id")
     execute(
         f"INSERT INTO scheduler_queuefigures ({', '.join(columns)}, session) "
-        f"SELECT {values}, %s FROM {values_table('d', columns)} JOIN scheduler_queue q ON q.id = d.queue_id WHERE true "
+        f"SELECT {values}, %s FROM {values_table('d', columns)} JOIN scheduler_queue q ON q.id = d.queue_id WHERE q.deleted_at IS NULL "
         f"{_keep_queues()} ON CONFLICT (queue_id) DO UPDATE SET {updates}",
         [number, as_parameter(rows)],
     )

@@ -46,7 +46,7 @@ def test_a_dry_run_changes_nothing(vcctl: Type):
     assert vcctl("vcctl queue update q --weight 9 --dry-run").code == 0
     assert "(dry run)" in vcctl("vcctl queue close q --dry-run").out
     vcctl("vcctl queue close q")
-    assert vcctl("vcctl queue delete q --dry-run").out == "the queue q would be deleted (dry run)\n"
+    assert vcctl("vcctl queue delete q --dry-run").out == "the queue q would be deleted (dry run).\n"
 
     assert vcctl("vcctl queue get q").rows == [["q", "1", "Closed", "root", "0", "0", "0", "0", "0"]]
     assert vcctl("vcctl queue get other").code == 3
@@ -85,7 +85,7 @@ def test_delete_asks_and_takes_no_for_an_answer(vcctl: Type):
     silence = vcctl("vcctl queue delete q")
     yes = vcctl("vcctl queue delete q", stdin="y\n")
 
-    assert (no.code, no.err) == (1, "Delete the queue q? This can not be undone. [y/N] Nothing was changed.\n")
+    assert (no.code, no.err) == (1, "Delete the queue q? This cannot be undone. [y/N] Nothing was changed.\n")
     assert silence.code == 2
     assert "--yes" in silence.err
     assert (yes.code, yes.out) == (0, "queue/q deleted\n")

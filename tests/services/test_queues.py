@@ -192,7 +192,7 @@ def test_a_busy_queue_gets_no_children():
 # Deleting
 
 
-def test_with_a_queue_goes_its_finished_work_and_its_name_stays_in_the_events():
+def test_when_a_queue_is_deleted_the_records_of_its_work_and_its_name_in_the_events_stay():
     queue("a")
     job("done", "a", "Completed", "Completed")
     podgroup("old", "a", "Completed")
@@ -200,10 +200,10 @@ def test_with_a_queue_goes_its_finished_work_and_its_name_stays_in_the_events():
 
     deleted = delete_queue("a", by=ANN)
 
-    assert (deleted.queues, deleted.jobs, deleted.podgroups) == (("a",), 1, 2)
+    assert (deleted.queues, deleted.aftermath.jobs, deleted.aftermath.podgroups) == (("a",), 1, 2)
     assert not Queue.objects.filter(name="a").exists()
-    assert not Job.objects.exists()
-    assert not PodGroup.objects.exists()
+    assert Job.objects.get().queue.name == "a"
+    assert PodGroup.objects.filter(queue__name="a").count() == 2
     assert Event.objects.get(name="a", reason="DeleteQueue").message == "ann deleted a."
     assert Command.objects.filter(target_name="a").exists()
 

@@ -106,11 +106,16 @@ QueueTree = shape(
     children=_Children(child=s.DictField()),
 )
 FlatTree = shape("FlatTree", results=Queue(many=True))
+_AFTERMATH = {
+    "podgroups": s.IntegerField(help_text="records of podgroups that stay"),
+    "jobs": s.IntegerField(help_text="records of jobs that stay, to be found by the queue's name"),
+    "suspendedJobs": s.IntegerField(help_text="of these, suspended jobs, which cannot be resumed any more"),
+    "grants": s.IntegerField(help_text="roles granted on the queues, which go with them"),
+}
 DeletedQueues = shape(
     "DeletedQueues",
     deleted=s.ListField(child=s.CharField()),
-    podgroups=s.IntegerField(),
-    jobs=s.IntegerField(),
+    **_AFTERMATH,
     message=s.CharField(),
     dryRun=s.BooleanField(),
 )
@@ -132,6 +137,7 @@ Farewell = shape(
     "Farewell",
     planned=s.ListField(child=s.CharField()),
     deleted=s.ListField(child=s.CharField()),
+    **_AFTERMATH,
     message=s.CharField(),
     dryRun=s.BooleanField(),
     closing=CommandAnswer(),

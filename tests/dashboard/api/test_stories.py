@@ -47,7 +47,7 @@ def test_a_queues_life_from_creation_to_deletion(admin: Caller):
     gone = admin.delete("queues/q1/")
     assert (gone["deleted"], gone["jobs"]) == (["q1"], 1)
     admin.get("queues/q1/", expect=404)
-    admin.get("jobs/default/first/", expect=404)
+    assert admin.get("jobs/default/first/")["spec"]["queue"] == "q1"
     assert admin.get("audit/?name=q1&action=DeleteQueue")["results"][0]["spec"]["before"]["metadata"]["name"] == "q1"
 
 

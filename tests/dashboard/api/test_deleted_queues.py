@@ -1,0 +1,164 @@
+"""A queue that was deleted: the records of its work stay, under its name, for whoever might read them before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from scheduler.models import Grant, Job, PodGroup, Queue
+from scheduler.selectors.snapshots import ResidentSnapshot
+from scheduler.services.retention import tidy_up
+from tests.dashboard.api.conftest import Caller, job, queue
+
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+
+
+@pytest.fixture(autouse=True)
+def drained(admin: Caller) -> None:
+    """team, and below it ml with a finished job and a suspended one, closed."""
+    admin.post("queues/", queue("team"), expect=201)
+    admin.post("queues/", queue("ml", "team"), expect=201)
+    for name, command, phase in (("done", "cancel", "Terminated"), ("later", "suspend", "Aborted")):
+        admin.post("jobs/", job(name, "ml"), expect=201)
+        admin.post(f"jobs/default/{name}/{command}/")
+        Job.objects.filter(name=name).update(phase=phase, finished_at=timezone.now())
+    PodGroup.objects.update(phase="Completed")
+    admin.post("queues/team/close/", {"reason": "the team has moved"})
+
+
+def _names(listed: dict[str, list[dict[str, dict[str, str]]]]) -> set[str]:
+    return {row["metadata"]["name"] for row in listed["results"]}
+
+
+def test_the_records_of_its_jobs_stay_and_are_found_by_its_name(admin: Caller):
+    gone = admin.delete("queues/ml/")
+
+    assert (gone["deleted"], gone["jobs"], gone["suspendedJobs"]) == (["ml"], 2, 1)
+    assert "2 job records stay" in gone["message"]
+    assert _names(admin.get("jobs/?queue=ml")) == {"done", "later"}
+    assert admin.get("jobs/default/done/")["spec"]["queue"] == "ml"
+    assert _names(admin.get("podgroups/?queue=team")) == {"done", "later"}
+    assert admin.get("pods/?queue=ml")["results"] is not None
+    assert admin.get("queues/ml/", expect=404)["status"] == 404
+    assert "ml" not in _names(admin.get("queues/"))
+
+
+@pytest.mark.parametrize("asked", ["ml", "team"])
+def test_its_events_and_its_audit_log_are_found_by_its_name_and_by_the_queue_above(admin: Caller, asked: str):
+    admin.delete("queues/ml/")
+
+    events = {row["spec"]["reason"] for row in admin.get(f"events/?queue={asked}")["results"] if row["spec"]["queue"] == "ml"}
+    deeds = {row["spec"]["action"] for row in admin.get(f"audit/?queue={asked}")["results"] if row["spec"]["queue"] == "ml"}
+
+    assert "DeleteQueue" in events
+    assert {"CreateQueue", "DeleteQueue"} <= deeds
+
+
+def test_records_of_a_queue_deleted_with_the_one_above_it_are_found_by_either_name(admin: Caller):
+    admin.delete("queues/team/?cascade=true")
+
+    assert _names(admin.get("jobs/?queue=team")) == {"done", "later"}
+    assert any(row["spec"]["action"] == "DeleteQueue" for row in admin.get("audit/?queue=ml")["results"])
+
+
+def test_an_admin_of_the_queue_above_still_reads_them_and_a_stranger_does_not(admin: Caller, caller: Callable[..., Caller]):
+    lead, stranger = caller("lead", admin="team"), caller("eve", viewer="default")
+    admin.delete("queues/ml/")
+
+    assert _names(lead.get("jobs/?queue=ml")) == {"done", "later"}
+    assert any(row["spec"]["action"] == "DeleteQueue" for row in lead.get("audit/?queue=ml")["results"])
+    assert _names(stranger.get("jobs/")) == set()
+    stranger.get("jobs/default/done/", expect=404)
+    assert stranger.get("events/?queue=ml")["results"] == []
+
+
+def test_its_roles_go_and_do_not_come_back_with_a_queue_of_the_same_name(admin: Caller, caller: Callable[..., Caller]):
+    ann = caller("ann", submitter="ml")
+
+    gone = admin.delete("queues/ml/")
+    admin.post("queues/team/open/")
+    admin.post("queues/", queue("ml", "team"), expect=201)
+
+    assert gone["grants"] == 1
+    assert not Grant.objects.filter(queue__name="ml").exists()
+    ann.post("jobs/", job("mine", "ml"), expect=403)
+    assert _names(admin.get("queues/?queue=team")) == {"team", "ml"}
+
+
+def test_its_name_is_free_and_the_new_queue_counts_only_its_own_work(admin: Caller):
+    admin.delete("queues/ml/")
+    admin.post("queues/team/open/")
+
+    admin.post("queues/", queue("ml", "team"), expect=201)
+    admin.post("jobs/", job("new", "ml"), expect=201)
+
+    assert admin.get("queues/ml/")["status"]["completed"] == 0
+    assert admin.get("queues/ml/")["status"]["pending"] == 1
+    assert admin.get("queues/team/")["status"]["subtree"]["completed"] == 0
+    admin.post("queues/ml/close/")
+    assert admin.delete("queues/ml/", expect=409)["violations"]
+
+
+def test_a_suspended_job_of_it_cannot_be_resumed_and_is_told_why(admin: Caller):
+    admin.delete("queues/ml/")
+
+    refused = admin.ask("POST", "jobs/default/later/resume/")
+
+    assert admin.last.status_code in (409, 422)
+    assert "ml" in refused["detail"]
+    assert Job.objects.get(name="later").phase == "Aborted"
+
+
+def test_sessions_no_longer_know_the_queue(admin: Caller):
+    resident = ResidentSnapshot()
+    resident.refresh()
+
+    admin.delete("queues/ml/")
+    resident.refresh(check_sums=True)
+
+    assert "ml" not in {known.name for known in resident.snapshot.queues}
+    fresh = ResidentSnapshot()
+    fresh.refresh()
+    assert "ml" not in {known.name for known in fresh.snapshot.queues}
+
+
+def test_a_deleted_queue_is_forgotten_with_its_last_record(admin: Caller):
+    admin.delete("queues/ml/")
+    tidy_up()
+    long_ago = timezone.now() - timedelta(days=400)
+    assert Queue.with_deleted.filter(name="ml").exists()
+
+    Queue.with_deleted.filter(name="ml").update(deleted_at=long_ago)
+    tidy_up()
+    assert Queue.with_deleted.filter(name="ml").exists()  # records refer to it
+
+    Job.objects.update(finished_at=long_ago, phase="Completed")
+    tidy_up()
+    tidy_up()
+    assert not Queue.with_deleted.filter(name="ml").exists()
+    assert set(Queue.objects.values_list("name", flat=True)) == {"root", "default", "team"}
+
+
+def test_the_dialog_says_what_goes_and_what_stays(admin: Caller):
+    pages = Client()
+    pages.force_login(admin.user)
+    Grant.objects.create(user=admin.user, role="viewer", queue=Queue.objects.get(name="ml"))
+
+    asked = pages.get("/queues/ml/delete/").content.decode()
+    farewell = pages.get("/queues/ml/farewell/").content.decode()
+    pages.post("/queues/ml/delete/", {"queue": "ml"})
+    gone = pages.get("/queues/ml/")
+
+    for page in (asked, farewell):
+        assert "2 job records" in page
+        assert "1 role granted on it" in page
+        assert "1 suspended job cannot be resumed" in page
+    assert gone.status_code == 404
+    assert "was deleted by boss" in gone.content.decode()
+    assert "/jobs/?q=queue%3Aml" in gone.content.decode()
+    assert "default/done" in pages.get("/jobs/?q=queue:ml").content.decode()
+    assert "(deleted)" in pages.get("/jobs/default/done/").content.decode()
