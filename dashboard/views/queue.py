@@ -142,9 +142,27 @@ def _children(scene: Scene) -> Context:
 def _history(scene: Scene) -> Context:
     period = scene.request.GET.get("period") if scene.request.GET.get("period") in SPANS else "1h"
     resources = page_resources(scene.board)
-    chosen = chosen_resource(scene.request.GET.get("resource", ""), resources)
-    drawn = chosen or (resources or [""])[0]
-    return {"period": period, "periods": list(SPANS), "chart_resource": drawn, "chart_title": short_name(drawn)}
+    drawn = chosen_resource(scene.request.GET.get("resource", ""), resources) or _worth_drawing(scene, resources, period)
+    return {
+        "period": period,
+        "periods": list(SPANS),
+        "chart_resource": drawn,
+        "chart_title": short_name(drawn),
+        "chart_resources": [{"name": name, "title": short_name(name)} for name in resources],
+    }
+
+
+def _worth_drawing(scene: Scene, resources: list[str], period: str) -> str:
+    """The first resource that the queue uses or waits for now; else one that it had in this period, or that its quotas name."""
+    row = next(row for row in scene.board.rows if row.name == scene.name)
+    series = queue_history(scene.name, period).series
+    questions: list[Callable[[str], object]] = [
+        lambda name: row.figures and (row.figures.allocated.amount(name) or row.figures.pending(name)),
+        lambda name: any(amount for line in ("allocated", "pending") for amount in series.get(name, {}).get(line, ())),
+        lambda name: any(name in amounts for amounts in (row.deserved, row.guarantee, row.capability)),
+        lambda name: True,
+    ]
+    return next((name for question in questions for name in resources if question(name)), "")
 
 
 def _activity(scene: Scene) -> Context:

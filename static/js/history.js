@@ -1,4 +1,5 @@
-// A queue's history as lines: allocated, deserved, guarantee, limit; pending as an area; states as a band; edits as markers.
+// A queue's history as lines: allocated, deserved, guarantee, limit; pending as an area on a scale of its own, since it can be many times the limit;
+// states as a band; edits as markers.
 
 import uPlot from "../vendor/uplot/uPlot.esm.js";
 
@@ -14,7 +15,7 @@ const LINES = [
   ["deserved", "Deserved", "--bar-tick", { width: 1.5, dash: [6, 3] }],
   ["guarantee", "Guarantee", "--good", { width: 1.5, dash: [2, 3] }],
   ["capability", "Limit", "--bad", { width: 1.5 }],
-  ["pending", "Pending", "--bar-ask", { width: 1, fill: true }],
+  ["pending", "Pending", "--bar-ask", { width: 1, fill: true, scale: "pending" }],
 ];
 
 const COLOURS = { Open: "--open", Closing: "--closing", Closed: "--closed", Suspended: "--suspended", Unknown: "--unknown" };
@@ -66,27 +67,45 @@ function line(ctx, x1, y1, x2, y2) {
   ctx.stroke();
 }
 
+/** Both scales have their zero at the same height, above the band. */
+const fromZero = (_, __, most) => [-(most * STRIP || STRIP), most * 1.1 || 1];
+
+/** The right side is pending's; without any there is nothing to read off it. */
+const rightAxis = (data) => ({
+  ...axis(),
+  scale: "pending",
+  side: 1,
+  size: 64,
+  grid: { show: false },
+  label: `pending ${data.unit}`,
+  labelSize: 18,
+  values: (_, amounts) => amounts.map((number) => (number < 0 ? "" : number.toLocaleString([]))),
+  show: data.pending.some(Boolean),
+});
+
 function draw(data) {
   const span = data.end - data.start;
   const options = {
     width: holder.clientWidth - 24,
     height: 320,
-    scales: { x: { min: data.start, max: data.end }, y: { range: (_, __, most) => [-(most * STRIP || STRIP), most * 1.1 || 1] } },
-    axes: [{ ...axis(), values: (_, times) => times.map((at) => moment(at, span)) }, { ...axis(), size: 64, label: data.unit, labelSize: 18 }],
-    series: [{ label: "At", value: (_, at) => (at == null ? "–" : moment(at, span)) }, ...LINES.map((line) => series(line, data.unit))],
+    scales: { x: { min: data.start, max: data.end }, y: { range: fromZero }, pending: { range: fromZero } },
+    axes: [{ ...axis(), values: (_, times) => times.map((at) => moment(at, span)) }, { ...axis(), size: 64, label: data.unit, labelSize: 18 }, rightAxis(data)],
+    series: [{ label: "At", value: (_, at) => (at == null ? "–" : moment(at, span)) }, ...LINES.map((line) => series(line, data))],
     hooks: { draw: [bands(data.states), markers(data.markers)], setLegend: [newestInLegend] },
   };
   holder.replaceChildren();
   const plot = new uPlot(options, [data.times, ...LINES.map(([key]) => data[key])], holder);
   newestInLegend(plot);
+  holder.plot = plot; // for whoever looks at the figures behind the picture
   holder.append(strip(data.states), keys(data));
   return plot;
 }
 
-function series([key, label, name, { width, dash, fill }], unit) {
+function series([key, label, name, { width, dash, fill, scale = "y" }], data) {
   const stroke = colour(name);
   const area = fill ? `color-mix(in srgb, ${stroke} ${key === "pending" ? 18 : 12}%, transparent)` : undefined;
-  return { label, stroke, width, dash, fill: area, points: { show: false }, value: (_, number) => amount(number, unit) };
+  const words = key === "pending" && data.pending.some(Boolean) ? `${label} (right)` : label;
+  return { label: words, scale, stroke, width, dash, fill: area, points: { show: false }, value: (_, number) => amount(number, data.unit) };
 }
 
 /** Which states the strip below the lines shows. */

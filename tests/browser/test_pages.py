@@ -187,6 +187,24 @@ class TestQueuePage:
         expect(page.locator("#history canvas")).to_be_visible()
         expect(page.locator("#history")).to_contain_text("Allocated")
 
+    def test_what_is_pending_has_a_scale_of_its_own(self, signed_in: Opens, act: Acts):
+        """Many times what the queue has, it would press all other lines to the floor."""
+
+        def sample() -> None:
+            now = timezone.now()
+            for minute in range(10):
+                data = {"allocated": {GPU: 8000}, "deserved": {GPU: 20_000}, "pending": {GPU: 900_000}, "state": "Open"}
+                QueueSample.objects.create(queue_name="vision", seconds=0, at=now - timedelta(minutes=minute), data=data)
+
+        act(sample)
+        page = signed_in("/queues/vision/history/")
+
+        expect(page.locator("#history .u-legend")).to_contain_text("Pending (right)")
+        scales = page.locator("#history").evaluate("({ plot }) => ['y', 'pending'].map((name) => plot.scales[name].max)")
+        assert scales == [pytest.approx(22), pytest.approx(990)]
+        zeros = page.locator("#history").evaluate("({ plot }) => ['y', 'pending'].map((name) => plot.valToPos(0, name))")
+        assert zeros[0] == pytest.approx(zeros[1], abs=1)
+
     def test_without_history_it_says_when_there_will_be_some(self, signed_in: Opens):
         page = signed_in("/queues/vision/history/")
 

@@ -21,7 +21,7 @@ from dashboard.queue_page import columns, division, resource_lines
 from scheduler.admission.manifests import queue_manifest
 from scheduler.admission.quotas import hierarchy_problems
 from scheduler.domain.resources import Resources
-from scheduler.models import ClusterState, Queue, QueueSample
+from scheduler.models import ClusterState, Queue, QueueFigures, QueueSample
 from scheduler.selectors.facts import admission_scene, queue_tree
 from scheduler.selectors.personal import preference_of
 from scheduler.selectors.queues import queue_rows
@@ -128,6 +128,39 @@ class TestCopies:
         assert farewell["cli"] == "vcctl queue delete vision --close-first"
         assert shlex.split(farewell["curl"])[-1].endswith("/api/v1/queues/vision/?close_first=true")
         assert several["cli"].splitlines() == ["vcctl queue suspend language", "vcctl queue suspend vision"]
+
+
+class TestHistoryOpensOnWhatTheQueueUses:
+    @staticmethod
+    def drawn(client: Client, query: str = "") -> str:
+        return str(client.get(f"/queues/vision/history/{query}").context["chart_resource"])
+
+    def test_something_that_it_has_now(self, admin: Client):
+        set_figures("vision", amounts(0, 3), amounts(0, 3), amounts(0, 3))
+
+        assert self.drawn(admin) == "cpu"
+
+    def test_something_that_it_waits_for(self, admin: Client):
+        set_figures("vision", amounts(0, 0), amounts(0, 3), amounts(0, 0, "3Gi"))
+
+        assert self.drawn(admin) == "memory"
+
+    def test_something_that_it_had_in_the_period(self, admin: Client):
+        set_figures("vision", amounts(0, 0), amounts(0, 0), amounts(0, 0))
+        data = {"state": "Open", "allocated": {"memory": 5}}
+        QueueSample.objects.create(queue_name="vision", at=timezone.now(), seconds=QueueSample.RAW, data=data)
+
+        assert self.drawn(admin) == "memory"
+
+    def test_something_that_its_quotas_name(self, admin: Client):
+        QueueFigures.objects.all().delete()
+        Queue.objects.filter(name="vision").update(deserved=amounts(cpu=3), guarantee=amounts(), capability=amounts())
+
+        assert self.drawn(admin) == "cpu"
+
+    def test_or_on_the_one_that_is_asked_for(self, admin: Client):
+        assert self.drawn(admin, "?resource=memory") == "memory"
+        assert self.drawn(admin, "?resource=gpu") == GPU
 
 
 class TestHistoryAsTable:
