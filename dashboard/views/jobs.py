@@ -48,6 +48,7 @@ def jobs(request: HttpRequest) -> HttpResponse:
         "rows": selectable,
         "may_any": any(row["may"] for row in selectable),
         "count": _count_words(count_up_to(found)),
+        "matching": _count_words(count_up_to(found.exclude(job=None))),  # a gang without a job takes no commands
         "columns": [(key, COLUMNS[key]) for key in columns],
         "choices": [(key, title, key in columns) for key, title in COLUMNS.items() if key != "name"],
         "older_url": _url(request, before=rows.older) if rows.older else "",
@@ -197,11 +198,14 @@ def bulk(request: HttpRequest) -> HttpResponse:
     chosen = choices(rows, verb, access(request), request.user.get_username())
     sorted_out = [{**present_job(choice.row), "obstacle": choice.obstacle} for choice in chosen]
     possible = [job for job in sorted_out if not job["obstacle"]]
-    if request.method == "POST" and possible:
-        return _begin(request, verb, possible)
+    if request.method == "POST":
+        agreed = [job for job in possible if job["key"] in _agreed(request)]
+        if agreed:
+            return _begin(request, verb, agreed, later=len(possible) - len(agreed))
     context = {
         "verb": verb,
         "jobs": sorted_out[:_CONFIRMED_AT_MOST],
+        "agreed": " ".join(job["key"] for job in possible),
         "unlisted": max(0, len(sorted_out) - _CONFIRMED_AT_MOST),
         "chosen": len(sorted_out),
         "possible": len(possible),
@@ -237,13 +241,21 @@ def _chosen(request: HttpRequest, given: Any) -> tuple[JobRow, ...]:
     return jobs_named([key.partition("/")[::2] for key in given.getlist("job")], access(request))
 
 
-def _begin(request: HttpRequest, verb: Verb, possible: list[Context]) -> HttpResponse:
-    keys = [(job["namespace"], job["name"]) for job in possible]
+def _agreed(request: HttpRequest) -> set[str]:
+    """The jobs that the question was about. What has come to match since nobody has agreed to: it is left alone."""
+    return set(request.POST.getlist("job")) if request.POST.get("all") != "1" else set(request.POST.get("agreed", "").split())
+
+
+def _begin(request: HttpRequest, verb: Verb, agreed: list[Context], later: int) -> HttpResponse:
+    keys = [(job["namespace"], job["name"]) for job in agreed]
     try:
         run = start_bulk_run(verb.action, keys, by=actor(request), reason=request.POST.get("reason", ""), query=request.POST.get("q", ""))
     except Rejected as refusal:
         messages.error(request, in_words(refusal.violations))
         return redirect("jobs")
+    if later:
+        came = "1 job has" if later == 1 else f"{later} jobs have"
+        messages.info(request, f"{came} come to match since you were asked, and {'is' if later == 1 else 'are'} left alone.")
     return redirect("bulk-run", uid=run.uid)
 
 

@@ -140,7 +140,8 @@ def _children(scene: Scene) -> Context:
 
 
 def _history(scene: Scene) -> Context:
-    period = scene.request.GET.get("period") if scene.request.GET.get("period") in SPANS else "1h"
+    period = scene.request.GET.get("period", "")
+    period = period if period in SPANS else "1h"
     resources = page_resources(scene.board)
     drawn = chosen_resource(scene.request.GET.get("resource", ""), resources) or _worth_drawing(scene, resources, period)
     return {
@@ -156,13 +157,15 @@ def _worth_drawing(scene: Scene, resources: list[str], period: str) -> str:
     """The first resource that the queue uses or waits for now; else one that it had in this period, or that its quotas name."""
     row = next(row for row in scene.board.rows if row.name == scene.name)
     series = queue_history(scene.name, period).series
-    questions: list[Callable[[str], object]] = [
-        lambda name: row.figures and (row.figures.allocated.amount(name) or row.figures.pending(name)),
-        lambda name: any(amount for line in ("allocated", "pending") for amount in series.get(name, {}).get(line, ())),
-        lambda name: any(name in amounts for amounts in (row.deserved, row.guarantee, row.capability)),
-        lambda name: True,
-    ]
-    return next((name for question in questions for name in resources if question(name)), "")
+    now = row.figures
+    in_use = [name for name in resources if now and (now.allocated.amount(name) or now.pending(name))]
+    in_period = [name for name in resources if _had_any(series.get(name, {}))]
+    in_quotas = [name for name in resources if any(name in quota for quota in (row.deserved, row.guarantee, row.capability))]
+    return next(iter([*in_use, *in_period, *in_quotas, *resources]), "")
+
+
+def _had_any(series: Mapping[str, list[int | None]]) -> bool:
+    return any(series.get("allocated", ())) or any(series.get("pending", ()))
 
 
 def _activity(scene: Scene) -> Context:

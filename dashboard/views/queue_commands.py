@@ -17,7 +17,9 @@ from dashboard.terminal import copies, together
 from dashboard.views.common import actor, next_url, wants_fragment
 from scheduler.domain.access import Permission
 from scheduler.domain.lifecycle import NotAllowed, QueueCommand, command_named
+from scheduler.domain.plans import NO_LOAD, Load
 from scheduler.models import PlannedDeletion, Queue
+from scheduler.selectors.loads import queue_loads
 from scheduler.selectors.queue_page import command_obstacles
 from scheduler.services.commands import CommandOutcome, QueueOrder, command_queue, command_queues, plan_command
 
@@ -164,12 +166,20 @@ def bulk(request: HttpRequest) -> HttpResponse:
         "results": results,
         "able": sum(result["changes"] for result in results),
         "users": sorted({user for result in results for user in result["users"]}),
+        "load": _load(results) if request.method != "POST" else None,
         "done": request.method == "POST",
         "next": next_url(request, reverse("queues")),
         "undo": _undo_of_several(results, order) if request.method == "POST" else None,
         "copies": together(_in_a_terminal(request, name, order.verb) for name in names),
     }
     return render(request, "queues/_bulk.html" if wants_fragment(request) else "queues/bulk.html", context)
+
+
+def _load(results: list[Context]) -> Load:
+    """What is in all the queues that would change, each counted once: a queue may change with its parent and by itself."""
+    felt = {change["name"] for result in results if result["changes"] for change in result["queues"]}
+    loads = queue_loads(felt)
+    return sum((loads.get(name, NO_LOAD) for name in felt), NO_LOAD)
 
 
 def _result(name: str, outcome: CommandOutcome | Exception) -> Context:
@@ -186,4 +196,5 @@ def _result(name: str, outcome: CommandOutcome | Exception) -> Context:
         "warnings": outcome.warnings,
         "queues": outcome.queues,
         "podgroups": outcome.podgroups,
+        "pods": outcome.pods,
     }

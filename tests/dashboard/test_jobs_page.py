@@ -6,12 +6,9 @@ import shlex
 
 import pytest
 
-from scheduler.models import (
-    BulkRun,
-    Job,
-    SavedView,
-)
+from scheduler.models import BulkRun, Job, PodGroup, SavedView
 from scheduler.services.bulk_jobs import carry_out_bulk_runs
+from tests.dashboard.sample import add_gang
 from tests.dashboard.work import job_names, signed_in, small_cluster, submitted, text
 
 pytestmark = [pytest.mark.django_db]
@@ -145,6 +142,37 @@ def test_an_action_on_all_that_match_a_mistyped_filter_is_not_begun():
 
     assert "Nothing was done, because the filter has a mistake." in text(answer)
     assert not BulkRun.objects.exists()
+
+
+def test_an_action_on_all_that_match_is_for_those_that_were_asked_about():
+    """Between the question and the answer one job comes to match, and one ends."""
+    client = signed_in("admin")
+    asked = client.get("/jobs/-/bulk/", {"action": "suspend", "all": "1", "q": ""})
+    submitted("late", "vision", "sam")
+    Job.objects.filter(name="label").update(phase="Completed")
+    PodGroup.objects.filter(name="label").update(phase="Completed")
+
+    shown = {"action": "suspend", "all": "1", "q": "", "agreed": asked.context["agreed"]}
+    answer = client.post("/jobs/-/bulk/", shown, follow=True)
+
+    assert asked.context["possible"] == 4
+    assert sorted(BulkRun.objects.get().items.values_list("name", flat=True)) == ["nightly", "train-1", "train-2"]
+    assert "1 job has come to match since you were asked, and is left alone." in text(answer)
+
+
+def test_an_action_on_all_that_match_is_not_begun_without_the_question():
+    answer = signed_in("admin").post("/jobs/-/bulk/", {"action": "cancel", "all": "1", "q": ""})
+
+    assert "Cancel 4 of 4 jobs?" in text(answer)
+    assert not BulkRun.objects.exists()
+
+
+def test_gangs_without_a_job_are_not_counted_among_those_that_an_action_is_for():
+    add_gang("vision", "from-outside", phase="Running")
+
+    page = signed_in("admin").get("/jobs/")
+
+    assert (page.context["count"], page.context["matching"]) == ("5 jobs", "4 jobs")
 
 
 def test_what_came_of_an_action_is_found_again_after_it_ended():

@@ -27,7 +27,9 @@ from scheduler.selectors.personal import preference_of
 from scheduler.selectors.queues import queue_rows
 from scheduler.services.demo import QUEUES
 from scheduler.services.setup import ensure_builtin_objects
+from tests.dashboard import work
 from tests.dashboard.sample import GPU, add_queue, add_user, amounts, load_tree, set_figures
+from tests.dashboard.work import small_cluster
 
 
 @pytest.fixture
@@ -128,6 +130,32 @@ class TestCopies:
         assert farewell["cli"] == "vcctl queue delete vision --close-first"
         assert shlex.split(farewell["curl"])[-1].endswith("/api/v1/queues/vision/?close_first=true")
         assert several["cli"].splitlines() == ["vcctl queue suspend language", "vcctl queue suspend vision"]
+
+
+class TestSeveralAtOnce:
+    @pytest.fixture(autouse=True)
+    def at_work(self, db: None) -> None:
+        small_cluster()
+
+    def test_what_is_in_them_is_told_before_anything_is_done(self):
+        """train-1 (4 pods) and label (2) run, train-2 (20) waits; vision is chosen and closes with research too, and counts once."""
+        page = work.signed_in("admin").get("/queues/-/commands/?command=close&queue=research&queue=vision")
+
+        load = page.context["load"]
+        assert (load.running, load.waiting, load.pods_running, load.pods_waiting) == (2, 1, 6, 20)
+        assert load.users == {"sam", "lena"}
+        said = re.sub(r"<[^>]+>|\s+", " ", page.content.decode())
+        assert re.search(r"gangs running +2 +gangs waiting +1 +pods running +6 +pods waiting +20 ", said)
+        assert "1 gang running, 1 waiting; 4 pods running, 20 waiting" in said
+        assert set(Queue.objects.values_list("state", flat=True)) == {"Open"}
+
+    def test_a_queue_that_does_not_change_counts_for_nothing(self):
+        client = work.signed_in("admin")
+        client.post("/queues/batch/close/")
+
+        load = client.get("/queues/-/commands/?command=close&queue=batch&queue=language").context["load"]
+
+        assert (load.running, load.pods_running) == (1, 2)
 
 
 class TestHistoryOpensOnWhatTheQueueUses:
