@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -50,16 +49,6 @@ def require_edit(request: HttpRequest, queue: str, doing: str) -> None:
 
 def may_create_below(request: HttpRequest, queue: str) -> bool:
     return access(request).may(Permission.ADMINISTER, queue)
-
-
-def is_from_this_machine(request: HttpRequest) -> bool:
-    """A proxy on this machine speaks for others, so what it passes on is not from here."""
-    if "X-Forwarded-For" in request.headers or "Forwarded" in request.headers:
-        return False
-    try:
-        return ipaddress.ip_address(request.META.get("REMOTE_ADDR", "")).is_loopback
-    except ValueError:
-        return False
 
 
 def page(view: View) -> View:

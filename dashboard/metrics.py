@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from dashboard.access import is_from_this_machine
+from dashboard.proxies import is_from_this_machine
 from scheduler.domain.resources import Resources, units_per_one
 from scheduler.models import ClusterState, PodGroup, Queue, SchedulingSession
 from scheduler.selectors.queue_objects import PHASES, tree_counts

@@ -6,6 +6,7 @@ on this machine. Without it SECRET_KEY is required and cookies are secure.
 
 from __future__ import annotations
 
+import ipaddress
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "dashboard.proxies.TrustedProxyMiddleware",
     "dashboard.middleware.RequestIdMiddleware",
     "dashboard.metrics.HttpFiguresMiddleware",
     "dashboard.api.cors.CorsMiddleware",
@@ -173,7 +175,11 @@ LOGOUT_REDIRECT_URL = "login"
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-AXES_HANDLER = "axes.handlers.database.AxesDatabaseHandler"
+AXES_HANDLER = "dashboard.lockout.LockoutHandler"
+AXES_CLIENT_IP_CALLABLE = "dashboard.lockout.address_of"
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # who tries on while locked does not make it longer
+SIGN_IN_ADDRESS_LIMIT = 50  # wrong passwords from one address, whoever they were for
+SIGN_IN_USER_LIMIT = 50  # wrong passwords for one account, wherever they came from
 AXES_LOCKOUT_CALLABLE = "dashboard.sign_in.locked_out"
 
 LANGUAGE_CODE = "en"
@@ -199,8 +205,34 @@ SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 SECURE_SSL_REDIRECT = env.bool("SECURE_SSL_REDIRECT", default=False)
 SECURE_HSTS_SECONDS = env.int("SECURE_HSTS_SECONDS", default=0 if EMBEDDED or DEBUG else 3600)
-if env.bool("BEHIND_PROXY", default=False):
-    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+
+
+def trusted_proxies() -> list[str]:
+    """Addresses and networks of proxies whose forwarding headers are believed (see dashboard/proxies.py).
+
+    BEHIND_PROXY, the setting before this one, is short for a proxy on this machine.
+    """
+    this_machine = ["127.0.0.1", "::1"] if env.bool("BEHIND_PROXY", default=False) else []
+    given = [entry.strip() for entry in env.list("TRUSTED_PROXIES", default=this_machine) if entry.strip()]
+    for entry in given:
+        require_network(entry)
+    return given
+
+
+def require_network(entry: str) -> None:
+    if entry == "unix":  # a proxy that connects by a Unix socket
+        return
+    try:
+        ipaddress.ip_network(entry)
+    except ValueError as error:
+        raise ImproperlyConfigured(
+            f"TRUSTED_PROXIES: “{entry}” is neither an address nor a network ({error}). "
+            "Give the addresses that your proxies connect from, such as 127.0.0.1,10.0.0.0/24."
+        ) from None
+
+
+TRUSTED_PROXIES = trusted_proxies()
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")  # the middleware removes it where no trusted proxy has set it
 WEB_THREADS = env.int("WEB_THREADS", default=16)  # requests that a web process works on at once; each has a database connection meanwhile
 DATA_UPLOAD_MAX_MEMORY_SIZE = env.int("MAX_BODY_BYTES", default=10 * 1024 * 1024)
 

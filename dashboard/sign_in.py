@@ -5,12 +5,14 @@ from __future__ import annotations
 from datetime import timedelta
 
 from axes.helpers import get_cool_off
+from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
 from dashboard.forms import SignInForm
+from dashboard.lockout import remember_browser
 from scheduler.domain.access import Permission
 from scheduler.selectors.access import access_of
 
@@ -18,6 +20,11 @@ from scheduler.selectors.access import access_of
 class SignIn(LoginView):
     authentication_form = SignInForm
     redirect_authenticated_user = True
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        answer = super().form_valid(form)
+        remember_browser(self.request, answer, form.get_user().get_username())
+        return answer
 
     def get_redirect_url(self) -> str:  # type: ignore[override]  # the stubs know of a request that Django does not pass
         """Whoever opened the bare address asked for no page in particular."""

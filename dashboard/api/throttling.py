@@ -15,6 +15,8 @@ from redis.exceptions import RedisError
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
+from dashboard.proxies import neighbourhood
+
 logger = logging.getLogger(__name__)
 
 _WINDOW = 60
@@ -42,7 +44,7 @@ class MinuteThrottle(BaseThrottle):
         return count <= limit
 
     def _who(self, request: Request) -> str:
-        return f"user-{request.user.pk}" if request.user.is_authenticated else f"address-{self.get_ident(request)}"
+        return f"user-{request.user.pk}" if request.user.is_authenticated else f"address-{neighbourhood(self.get_ident(request))}"
 
     def wait(self) -> float | None:
         return self._wait

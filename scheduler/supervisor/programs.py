@@ -49,7 +49,10 @@ def web_program(installation: Installation) -> Program:
     protocol = ("--loop", "uvloop", "--http", "httptools", "--ws", "websockets-sansio")
     # Compression costs more than it saves with a thousand open pages; open sockets must not hold up a stop.
     options = ("--ws-per-message-deflate", "false", "--timeout-graceful-shutdown", "2", "--no-access-log", "--lifespan", "off")
-    return Program("web", (sys.executable, "-m", "uvicorn", "dashboard.asgi:application", *listen, *protocol, *options), Stage.WEB)
+    # Which proxies are believed is the setting TRUSTED_PROXIES; uvicorn would believe everything on this machine.
+    proxies = ("--no-proxy-headers",)
+    command = (sys.executable, "-m", "uvicorn", "dashboard.asgi:application", *listen, *protocol, *options, *proxies)
+    return Program("web", command, Stage.WEB)
 
 
 def scheduler_program() -> Program:

@@ -36,7 +36,7 @@ def port() -> int:
 
 @pytest.fixture
 def environment(tmp_path: Path, port: int, postgres_database: str, external_redis: str) -> dict[str, str]:
-    settings = {"SECRET_KEY": "k" * 50, "ALLOWED_HOSTS": SITE, "CSRF_TRUSTED_ORIGINS": f"https://{SITE}", "BEHIND_PROXY": "1"}
+    settings = {"SECRET_KEY": "k" * 50, "ALLOWED_HOSTS": SITE, "CSRF_TRUSTED_ORIGINS": f"https://{SITE}", "TRUSTED_PROXIES": "127.0.0.1"}
     return clean_environment(tmp_path / "var", port, DATABASE_URL=postgres_database, REDIS_URL=external_redis, **settings)
 
 
