@@ -14,7 +14,7 @@ from dashboard.cli.output import Format, Output
 from dashboard.cli.problems import ExitCode, Problem
 from dashboard.cli.tables import Table
 from dashboard.cli.watching import DEFAULT_INTERVAL, Interval, Watch, watch
-from dashboard.session_words import REST_OF_THINKING, told
+from dashboard.cli.session_words import REST_OF_THINKING, told
 
 app = new_app("Scheduling sessions: when they ran, how long they took, what they decided.")
 Row = Mapping[str, Any]

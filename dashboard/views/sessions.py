@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard.access import access, other_job, page
-from dashboard.session_words import COUNTS, REST_OF_THINKING
+from dashboard.cli.session_words import COUNTS, REST_OF_THINKING
 from dashboard.terminal import copies
 from dashboard.typed import whole_number
 from dashboard.views.common import actor, wants_fragment

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, distribution
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from requirements import audit
+from tests.deploy.installed import applies, needed
 
 BASE = Path(__file__).resolve().parent.parent.parent
 WANTED = {"requirements.txt": "run.in", "requirements-dev.txt": "dev.in", "requirements/redis-server.txt": "redis-server.in"}
@@ -74,36 +74,10 @@ def test_newer_pythons_get_the_same_redis_server():
 def test_whatever_is_needed_by_what_is_needed_is_pinned_as_it_is_installed(compiled: str):
     pins = _pins(compiled)
 
-    for name in _needed(_wanted(WANTED[compiled])):
+    for name in needed(_wanted(WANTED[compiled])):
         assert name in pins, f"{name} is needed and not pinned: run make requirements"
-        here = [pin for pin in pins[name] if _applies(pin)]
+        here = [pin for pin in pins[name] if applies(pin)]
         assert [str(pin.specifier) for pin in here] == [f"=={distribution(name).version}"], name
-
-
-def _needed(wanted: list[Requirement]) -> Iterator[str]:
-    """Every package that the wanted ones need on this Python, themselves first, read from what is installed."""
-    waiting = list(wanted)
-    seen: set[tuple[str, str]] = set()
-    while waiting:
-        requirement = waiting.pop()
-        name = canonicalize_name(requirement.name)
-        for extra in ("", *requirement.extras):
-            if (name, extra) in seen or not _applies(requirement):
-                continue
-            seen.add((name, extra))
-            yield name
-            waiting += [needed for needed in _requirements_of(name) if _applies(needed, extra)]
-
-
-def _applies(requirement: Requirement, extra: str = "") -> bool:
-    return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
-
-
-def _requirements_of(name: str) -> list[Requirement]:
-    try:
-        return [Requirement(text) for text in distribution(name).requires or ()]
-    except PackageNotFoundError:  # pragma: no cover - the assertion on its version says so
-        return []
 
 
 def _let_pip_audit_say(says: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

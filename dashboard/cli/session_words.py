@@ -1,4 +1,4 @@
-"""What a session did and took, in the words of the page and of the command line. Knows no Django."""
+"""What a session did and took, in the words of the command line and of the page. Here, because vcctl is installed alone too."""
 
 from __future__ import annotations
 
