@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.cli import session_words
-from dashboard.cli import output
+from dashboard.cli import output, session_words
 from dashboard.job_rows import gang_words
 from scheduler.domain.jobs import JobAction, JobFacts, JobPhase, TaskCount, react, settle
 
