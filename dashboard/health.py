@@ -86,7 +86,7 @@ def check_sessions() -> str:
     age = (timezone.now() - clock.last_at).total_seconds()
     if age > READY_WITHIN_PERIODS * clock.period_seconds:
         why = f"Since then they fail. {_TOLD}" if clock.failing else "Is the scheduler worker running?"
-        raise NotReadyError(f"The last session ended {age:.0f} s ago; one should run every {clock.period_seconds:g} s. {why}")
+        raise NotReadyError(f"No scheduling for {age:.0f} s (normally every {clock.period_seconds:g} s). {why}")
     return f"last session {max(0.0, age):.1f} s ago"
 
 

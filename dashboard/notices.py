@@ -11,7 +11,7 @@ from django.utils import timezone
 from scheduler.selectors.cluster import ClusterFacts, cluster_facts
 
 Notice = dict[str, str]
-"""`at` is a moment that the text ends with; the page shows it in the reader's zone. `queue` is the one that the text is about."""
+"""`at` is when it began: the page counts how long ago that is, between `text` and `after`. `queue` is the one that the text is about."""
 _LATE_PERIODS = 10
 _NOT_VALID = "The queue tree is not valid"
 
@@ -36,7 +36,7 @@ def notices_for(seen: Collection[str] | None, notices: Iterable[Notice]) -> list
 def _for_some(seen: Collection[str], notice: Notice) -> Notice:
     if notice["queue"] in seen:
         return {**notice, "text": f"{_NOT_VALID}: {notice['message']}"}
-    return {"level": notice["level"], "text": f"{_NOT_VALID}. An admin of the cluster has to mend it."}
+    return {"level": notice["level"], "text": f"{_NOT_VALID}. An admin of the cluster has to fix it."}
 
 
 def _paused(facts: ClusterFacts) -> Notice | None:
@@ -57,8 +57,9 @@ def _late(facts: ClusterFacts) -> Notice | None:
         return None
     return {
         "level": "error",
-        "text": "Is the scheduler worker running? No scheduling session since",
+        "text": "No scheduling for",
         "at": facts.last_session_at.astimezone(UTC).isoformat(),
+        "after": f"(normally every {facts.period_seconds:g} s). Is the scheduler worker running?",
         "url": "/readyz",
         "link": "What is wrong",
     }

@@ -236,14 +236,14 @@ def bar_text(quota: Quota) -> str:
     if quota.allocated is None:
         return "not evaluated yet"
     if quota.limit.amount is None:
-        return f"{with_unit(quota.resource, quota.allocated)}, no limit"
+        return f"{with_unit(quota.resource, quota.allocated)}, no capability set"
     return f"{shown(quota.resource, quota.allocated)} of {with_unit(quota.resource, quota.limit.amount)}"
 
 
 def bar_note(quota: Quota) -> str:
     """What is remarkable about it, in a word or two."""
     if quota.over_limit:
-        return f"{shown(quota.resource, quota.over_limit)} over the limit"
+        return f"{shown(quota.resource, quota.over_limit)} over its capability"
     if quota.borrowed:
         return f"{shown(quota.resource, quota.borrowed)} borrowed"
     return f"{shown(quota.resource, quota.lent)} lent" if quota.lent else ""
@@ -264,15 +264,15 @@ def bar_sentence(quota: Quota) -> str:
 
 def _limit_words(quota: Quota) -> str:
     if quota.limit.amount is None:
-        return "limit none"
-    words = f"limit {shown(quota.resource, quota.limit.amount)}"
+        return "capability none"
+    words = f"capability {shown(quota.resource, quota.limit.amount)}"
     if not quota.limit.source:
         return words
     return f"{words}: all that the cluster has" if quota.limit.source == CLUSTER else f"{words} inherited from {quota.limit.source}"
 
 
 def bar_geometry(quota: Quota) -> list[int]:
-    """Start and width of: asked for, allocated, borrowed, lent, over the limit, the guarantee's tick, the deserved tick."""
+    """Start and width of: asked for, allocated, borrowed, lent, over the capability, the guarantee's tick, the deserved tick."""
     scale = _scale(quota)
     allocated = scale(quota.allocated)
     deserved = scale(quota.deserved)

@@ -16,7 +16,7 @@ from scheduler.domain.resources import parse_quantity
 
 STATES = {
     "waiting": "waiting for a place",
-    "pending": "waiting, not yet let into the queue's line",
+    "pending": "waiting, not admitted to the queue yet",
     "inqueue": "in the line, waiting for a place",
     "running": "its gang runs",
     "unknown": "some of its pods run, the rest does not fit",

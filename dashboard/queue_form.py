@@ -1,4 +1,4 @@
-"""The queue form and the manifest it stands for: empty is unset, 0 is zero, and no limit is an empty limit."""
+"""The queue form and the manifest it stands for: empty is unset, 0 is zero, and an empty capability is that of the queue above."""
 
 from __future__ import annotations
 
@@ -21,7 +21,16 @@ from scheduler.services.access import Forbidden, access_for, require_queue_chang
 from scheduler.services.actors import SYSTEM, Actor
 
 QUOTAS = {"guarantee": "spec.guarantee.resource", "deserved": "spec.deserved", "capability": "spec.capability"}
-_TITLES = {"guarantee": "Guarantee", "deserved": "Deserved", "capability": "Limit"}
+_TITLES = {"guarantee": "Guarantee", "deserved": "Deserved", "capability": "Capability"}
+_LABELS = {
+    "metadata.name": "Name",
+    "spec.parent": "Parent",
+    "spec.weight": "Weight",
+    "spec.priority": "Priority",
+    "spec.dequeueStrategy": "When the first job does not fit",
+    "spec.state": "Begins as",
+    "spec.type": "Type",
+} | {path: _TITLES[quota] for quota, path in QUOTAS.items()}
 _WHEN_EMPTY = {"guarantee": "unset", "deserved": "unset", "capability": "inherited"}
 _MOST_RESOURCES = 40
 _MOST_YAML = 200_000
@@ -90,6 +99,26 @@ def quota_words(field: str) -> str:
     """ "spec.guarantee.resource.cpu" -> "guarantee CPU": an input of the form by its place in the manifest."""
     quota, path = next((quota, path) for quota, path in QUOTAS.items() if field.startswith(f"{path}."))
     return f"{_TITLES[quota].lower()} {short_name(field.removeprefix(f'{path}.'))}"
+
+
+def in_form_words(verdict: Verdict) -> Verdict:
+    """The same, with each input named by its label and not by its place in the manifest."""
+    return replace(verdict, violations=tuple(_in_form_words(violation) for violation in verdict.violations))
+
+
+def _in_form_words(violation: Violation) -> Violation:
+    label = _label(violation.field)
+    if not label or not violation.message.startswith(violation.field):
+        return violation
+    return replace(violation, message=label + violation.message.removeprefix(violation.field))
+
+
+def _label(field: str) -> str:
+    if field in _LABELS:
+        return _LABELS[field]
+    is_quota = any(field.startswith(f"{path}.") for path in QUOTAS.values())
+    words = quota_words(field) if is_quota else ""
+    return words[:1].upper() + words[1:]
 
 
 def form_from_post(data: QueryDict, stored: QueueForm) -> QueueForm:

@@ -25,10 +25,10 @@ _HELP: Mapping[str, str] = {
     "QueueNotLeaf": "Clone it into one of the queues below.",
     "QueueClosed": "An admin of {level} has to open it, or clone the job into another queue.",
     "QueueSuspended": "It starts after an admin of {level} has resumed it; until then it keeps its place in the line.",
-    "HierarchyInvalid": "An admin has to mend the tree of queues.",
+    "HierarchyInvalid": "An admin has to fix the tree of queues.",
     "NotPermitted": "Ask an admin of its queue.",
     "NotEnoughTasks": "It starts when it has as many pods as its gang needs.",
-    "ExceedsCapability": "Ask for {limit} in all at most, or ask an admin of {level} for a higher limit.",
+    "ExceedsCapability": "Ask for {limit} in all at most, or ask an admin of {level} for a higher capability.",
     "ExceedsCluster": "Ask for {limit} in all at most: the cluster has no more.",
     "NoNodeFits": "Ask for smaller pods, or for other nodes than it does.",
     "WaitingForQuota": "It starts when {short} more come free in {level}, as jobs there end.",
@@ -111,7 +111,6 @@ def usual_words(standing: Standing) -> str:
 # The checks
 
 CHECK_NAMES = {
-    "capability": "limit",
     "deserved": "deserved share",
     "overcommit": "line of the queue",
     "cluster": "cluster",

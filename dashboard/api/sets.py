@@ -34,7 +34,7 @@ class Validate(Endpoint):
     writes_are_dry_runnable = False
     rules: ClassVar[Mapping[str, rules.Rule]] = {"post": rules.MEMBER}
     forms: ClassVar[Mapping[str, Form]] = {
-        "post": Form(shapes.Validated, shapes.AnyManifest, several=True, summary="What stands against these objects")
+        "post": Form(shapes.Validated, shapes.AnyManifest, several=True, summary="Which rules these objects break")
     }
 
     def post(self, request: Request) -> Response:

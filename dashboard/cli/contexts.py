@@ -51,7 +51,7 @@ def read_contexts() -> Contexts:
         return Contexts()
     except (OSError, ValueError) as error:
         raise Problem(
-            f"The contexts file {path} can not be read ({error}). Mend or remove it, or name another one in VCCTL_CONFIG."
+            f"The contexts file {path} can not be read ({error}). Fix or remove it, or name another one in VCCTL_CONFIG."
         ) from None
     try:
         return Contexts(str(content.get("current", "")), {name: Context(**entry) for name, entry in content.get("contexts", {}).items()})

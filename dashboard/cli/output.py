@@ -150,9 +150,9 @@ def age(text: str | None, now: datetime | None = None) -> str:
 
 
 def clock(text: str | None) -> str:
-    """A moment in the user's own time zone."""
+    """A moment in the user's own time zone, which is named."""
     then = moment(text)
-    return then.astimezone().strftime("%Y-%m-%d %H:%M:%S") if then else "-"
+    return then.astimezone().strftime("%Y-%m-%d %H:%M:%S %Z") if then else "-"
 
 
 def takes_boxes() -> bool:

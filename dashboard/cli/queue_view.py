@@ -100,7 +100,7 @@ def _resources(queue: Row) -> None:
         "Deserved": status["deserved"],
         "Guarantee": spec["guarantee"]["resource"],
         "Capability": spec["capability"],
-        "Limit": status["realCapability"] or {},
+        "Real capability": status["realCapability"] or {},
         "Requested": status["request"],
     }
     if status.get("held"):  # what waits in suspended queues is not part of the request

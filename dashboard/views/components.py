@@ -27,10 +27,10 @@ EXAMPLES = {
     "Within what it deserves, with a guarantee": _quota(10, 16, Limit(32, ""), guarantee=8),
     "Borrowing, and asking for more": _quota(22, 16, Limit(32, ""), pending=6),
     "Lending: a sibling uses the rest": _quota(6, 16, Limit(32, ""), lent=10),
-    "Limit inherited from above": _quota(10, 16, Limit(64, "team-a")),
-    "Over its limit": _quota(36, 16, Limit(32, "")),
+    "Capability inherited from above": _quota(10, 16, Limit(64, "team-a")),
+    "Over its capability": _quota(36, 16, Limit(32, "")),
     "Nothing deserved, limited by the cluster": _quota(4, None, Limit(64, CLUSTER)),
-    "No limit known": _quota(9, 6, Limit(None, "")),
+    "No capability known": _quota(9, 6, Limit(None, "")),
     "Not evaluated yet": _quota(None, None, Limit(32, "")),
 }
 

@@ -84,9 +84,9 @@ def _save(request: HttpRequest, text: str) -> HttpResponse:
     expected = whole_number(request.POST.get("version", ""))
     saved = replace_policy(text, by=actor(request), reason=request.POST.get("reason", ""), expected_version=expected)
     if saved.changed:
-        messages.success(request, f"Policy {saved.version.pk} is in force from the next session on.")
+        messages.success(request, f"Policy {saved.version.pk} applied. The next session follows it.")
     else:
-        messages.info(request, "Nothing was changed: this policy is in force already.")
+        messages.info(request, "Nothing was changed: this policy is applied already.")
     for notice in saved.notices:
         messages.warning(request, f"{notice.field}: {notice.message}" if notice.field else notice.message)
     return redirect("policy")

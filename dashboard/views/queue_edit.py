@@ -21,6 +21,7 @@ from dashboard.queue_form import (
     form_from_manifest,
     form_from_post,
     form_of_reading,
+    in_form_words,
     judge,
     manifest_from_yaml,
 )
@@ -93,6 +94,8 @@ def _render(request: HttpRequest, name: str, context: Context, status: int = 200
         "family": _family(request, form, queue_tree()),
         "copies": _in_a_terminal(request, name, context.pop("manifest", None) or form.manifest()),
     }
+    if "verdict" in context and not context["as_yaml"]:
+        context["verdict"] = in_form_words(context["verdict"])
     in_drawer = bool(name) and wants_fragment(request)
     return render(request, "queues/_drawer.html" if in_drawer else "queues/form.html", context, status=status)
 
@@ -214,11 +217,12 @@ def check(request: HttpRequest) -> HttpResponse:
     verdict = _unreadable(problem) if problem else judge(manifest, tree, facts, name, actor(request))
     if not name and not form.name and request.POST.get("as") != "yaml":
         verdict = Verdict(tuple(violation for violation in verdict.violations if violation.field != "metadata.name"), verdict.notices)
+    as_yaml = request.POST.get("as") == "yaml"
     context = {
-        "verdict": verdict,
+        "verdict": verdict if as_yaml else in_form_words(verdict),
         "family": _family(request, form, tree),
         "live": True,
-        "as_yaml": request.POST.get("as") == "yaml",
+        "as_yaml": as_yaml,
         "copies": _in_a_terminal(request, name, manifest if manifest is not None else form.manifest()),
     }
     return render(request, "queues/_findings.html", context)

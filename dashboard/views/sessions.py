@@ -16,6 +16,7 @@ from dashboard.terminal import copies
 from dashboard.typed import whole_number
 from dashboard.views.common import actor, wants_fragment
 from scheduler.domain.access import Forbidden, Permission
+from scheduler.domain.plans import counted
 from scheduler.domain.queues import ROOT
 from scheduler.models import ClusterState, Eviction, SchedulingSession
 from scheduler.selectors.events import decisions_of, durations, kept_sessions, page_by_number, session_numbered, sessions_for, victims_of
@@ -179,7 +180,7 @@ def settings(request: HttpRequest) -> HttpResponse:
     try:
         if "keep" in request.POST:
             keep_next_sessions(int(request.POST["keep"]), by=actor(request))
-            messages.success(request, f"The next {request.POST['keep']} sessions will be kept.")
+            messages.success(request, f"The next {counted(int(request.POST['keep']), 'session')} will be kept.")
         else:
             set_period(float(request.POST.get("period", "")), by=actor(request))
             messages.success(request, f"Sessions run every {float(request.POST['period']):g} s from now on.")

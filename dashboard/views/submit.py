@@ -157,7 +157,7 @@ def _check(check: Any) -> Context:
 
 
 def _where(check: Any) -> str:
-    """ "limit of vision", "largest free node n1", "the whole cluster"."""
+    """ "capability of vision", "largest free node n1", "the whole cluster"."""
     if check.name == "cluster":
         return "the whole cluster"
     between = " " if check.name == "node" else " of "

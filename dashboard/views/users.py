@@ -133,7 +133,7 @@ def new_user(request: HttpRequest) -> HttpResponse:
         given = {"username": request.POST.get("username", "").strip(), "password": request.POST.get("password", ""), **_fields(request)}
         problems = _tried(lambda: save_user(given, by=actor(request)))
         if not problems:
-            messages.success(request, f"The account {given['username']} is made. Grant it a role, so that it sees something.")
+            messages.success(request, f"Account {given['username']} created. Grant it a role so that it can see queues.")
             return redirect("user", given["username"])
     context = {"problems": problems, "given": request.POST, "groups": Group.objects.order_by("name")}
     context["copies"] = copies_of_call(request, "users/", {"username": "NAME"})

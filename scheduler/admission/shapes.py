@@ -87,8 +87,7 @@ class Reader:
         self.notices.append(Notice(code, self.queue, message, path))
 
     def wrong_type(self, path: str, value: object, wanted: str) -> None:
-        given = "nothing" if value is None else f"{_kind_of(value)} ({shown(value)})"
-        self.refuse("invalid_value", path, f"{path or 'The body'} must be {wanted}, not {given}.", f"write {wanted}")
+        self.refuse("invalid_value", path, f"{path or 'The body'} must be {wanted}, not {_said_of(value)}.", f"write {wanted}")
 
     def mapping(self, value: object, path: str) -> Mapping[str, object]:
         """An object; empty where it is left out or is something else."""
@@ -157,8 +156,11 @@ class Reader:
         """A whole number in a range; the default where it is left out or wrong."""
         if value is None:
             return default
+        if isinstance(value, str) and not value.strip():
+            self.refuse("invalid_value", path, f"{path} is empty. Enter {least} to {most}.")
+            return default
         if isinstance(value, bool) or not isinstance(value, int):
-            self.wrong_type(path, value, "a whole number")
+            self.wrong_type(path, value, f"a whole number from {least} to {most}")
             return default
         if not least <= value <= most:
             self.refuse(rule_id, path, f"{path} is {value}; it must be from {least} to {most}.", f"write a number from {least} to {most}")
@@ -243,6 +245,14 @@ class Reader:
         for key in unused:
             if given.get(key) is not None:
                 self.note("unused_field", f"{path}.{key}", f"{path}.{key} is known but not used here and was ignored")
+
+
+def _said_of(value: object) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, str) and not value.strip():
+        return "empty text"
+    return f"{_kind_of(value)} ({shown(value)})"
 
 
 def _kind_of(value: object) -> str:

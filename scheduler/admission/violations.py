@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """One value of the queue itself that would mend it; any one of several is enough."""
+    """One value of the queue itself that would fix it; any one of several is enough."""
 
     field: str
     value: str

@@ -105,7 +105,7 @@ def _not_enough_tasks(session: Session, job: Job) -> Finding | None:
 
 
 def _exceeds_capability(session: Session, job: Job) -> Finding | None:
-    """No matter what else runs, some level's limit is too small."""
+    """No matter what else runs, some level's capability is too small."""
     quotas = session.quotas
     if quotas is None:
         return None
@@ -188,7 +188,8 @@ def _reclaim_in_progress(session: Session, job: Job) -> Finding | None:
     victims, left = session.victims_for(job)
     going = f"{victims} {'pod' if victims == 1 else 'pods'} to go" if victims else "the last of the room"
     wait = "has a place and waits" if job.waiting == 1 else "have a place and wait"
-    message = f"Room is being made: {job.waiting} of its pods {wait} for {going}; it is kept for {left} more sessions."
+    kept = counted(left, "more session")
+    message = f"Room is being made: {job.waiting} of its pods {wait} for {going}; it is kept for {kept}."
     return ReasonCode.RECLAIM_IN_PROGRESS, message, {"waiting": job.waiting, "victims": victims, "graceLeft": left}
 
 
@@ -201,24 +202,31 @@ def _refused_at_the_door(session: Session, job: Job) -> Finding | None:
     return _short_finding(code, refusal.shortfalls[0], refusal.code is ReasonCode.CLUSTER_BUSY)
 
 
-def _short_finding(code: ReasonCode, short: Shortfall, is_cluster: bool) -> Finding:
+def _short_finding(code: ReasonCode, short: Shortfall, is_cluster: bool, quota: str = "capability") -> Finding:
     """What is lent out and may come back counts as free: it was counted so when the job was turned away."""
     amount = partial(format_quantity, short.resource)
     figures = _figures(short.resource, short.level, short.need, short.limit, short.used - short.lent, short.lent)
     free = max(0, short.limit - short.used + short.lent)
     lent = f", {amount(short.lent)} of them lent out or elastic" if short.lent else ""
-    has = (
-        f"the cluster has {amount(free)} left to promise ({amount(short.limit)} free with what overcommit adds, "
-        f"{amount(short.used)} promised to jobs let in before)"
-        if is_cluster
-        else f"{short.level} has {amount(free)} free under its limit of {amount(short.limit)} ({amount(short.used)} in use or let in{lent})"
-    )
+    if is_cluster:
+        has = (
+            f"the cluster has {amount(free)} still reservable ({amount(short.limit)} free with what overcommit adds, "
+            f"{amount(short.used)} reserved for jobs admitted before)"
+        )
+    else:
+        has = (
+            f"{short.level} has {amount(free)} free under its {quota} of {amount(short.limit)} "
+            f"({amount(short.used)} in use or admitted{lent})"
+        )
     return code, f"Needs {quantity(short.resource, short.need)} at once; {has}. {amount(short.need - free)} short.", figures
 
 
 def _waiting_for_quota(session: Session, job: Job) -> Finding | None:
-    """Allocate found the queue, or one above it, at its limit."""
+    """Allocate found the queue, or one above it, at its capability."""
     return _quota_finding(session, job, ReasonCode.WAITING_FOR_QUOTA) if job.failed == "quota" else None
+
+
+_QUOTA_WORDS = {"deserved": "deserved share"}
 
 
 def _quota_finding(session: Session, job: Job, code: ReasonCode) -> Finding | None:
@@ -227,7 +235,8 @@ def _quota_finding(session: Session, job: Job, code: ReasonCode) -> Finding | No
     check = next((check for check in failed if not _is_cluster(session, check.level)), None)
     if check is None:
         return None
-    return _short_finding(code, Shortfall(check.resource, check.level, check.need, check.limit, check.used), is_cluster=False)
+    short = Shortfall(check.resource, check.level, check.need, check.limit, check.used)
+    return _short_finding(code, short, is_cluster=False, quota=_QUOTA_WORDS.get(check.name, check.name))
 
 
 def _is_cluster(session: Session, level: str) -> bool:

@@ -76,7 +76,7 @@ class Job:
 
     @property
     def is_waiting_outside(self) -> bool:
-        """Not let in by enqueue yet."""
+        """Not admitted by enqueue yet."""
         return self.phase is Phase.PENDING
 
     def count(self, role: int, ready: int = 0, waiting: int = 0, pending: int = 0) -> None:

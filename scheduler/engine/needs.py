@@ -26,7 +26,7 @@ def missing_pods(session: Session, job: Job) -> list[int]:
 
 
 def needed(session: Session, job: Job) -> Amounts:
-    """What the rest of the gang asks for at once: minResources for a job that is not let in yet, else the pods themselves."""
+    """What the rest of the gang asks for at once: minResources for a job that is not admitted yet, else the pods themselves."""
     groups = session.snapshot.groups
     pods = missing_pods(session, job)
     by_minimum = groups.has_min_resources[job.row] and (job.is_waiting_outside or not pods)

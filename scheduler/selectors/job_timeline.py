@@ -48,7 +48,7 @@ class Timeline:
 
 
 def timeline_of(gang: PodGroup) -> Timeline:
-    """Oldest first: submitted, let in, started, evictions, new places, commands, the end."""
+    """Oldest first: submitted, admitted, started, evictions, new places, commands, the end."""
     steps = sorted(chain(_life(gang), _again(gang), _commands(gang), _losses(gang), _restarts(gang)), key=lambda step: step.at)
     said = list(_said(gang))
     spans = [_span(gang, steps, number, said) for number in range(1, len(steps))]
@@ -59,7 +59,7 @@ def _life(gang: PodGroup) -> list[Step]:
     job = gang.job
     return [
         Step(gang.created_at, "Submitted", f"by {gang.owner}" if gang.owner else ""),
-        *_if_at(gang.enqueued_at, "Let into the queue's line"),
+        *_if_at(gang.enqueued_at, "Admitted to the queue"),
         *_if_at(gang.started_at, "Started", f"with at least {gang.min_member} {_pods(gang.min_member)}"),
         *_if_at(
             job.finished_at if job else gang.finished_at,
@@ -172,8 +172,8 @@ def _members(gang: PodGroup) -> int:
 _WORDS = (
     ("quota insufficient", "quota"),
     ("Room is being made", "others making room"),
-    ("under its limit", "quota"),
-    ("left to promise", "a full cluster"),
+    ("free under its", "quota"),
+    ("still reservable", "a full cluster"),
     ("overused", "a full cluster"),
     ("nodes are unavailable", "a full cluster"),
     ("is suspended", "a suspended queue"),

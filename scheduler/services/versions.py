@@ -27,7 +27,7 @@ class StaleVersion(Exception):
         self.queue = queue
         who = f" by {queue.updated_by}" if queue.updated_by else ""
         super().__init__(
-            f"{queue.name} was changed{who} at {queue.updated_at:%H:%M:%S} and is now at version {queue.resource_version}: "
+            f"{queue.name} was changed{who} at {queue.updated_at:%H:%M:%S} UTC and is now at version {queue.resource_version}: "
             "read it again and repeat the change."
         )
 

@@ -23,7 +23,7 @@ function show(first) {
 }
 
 function failed({ title, words }) {
-  body.replaceChildren(element("h2", title, { id: "dialog-title" }), element("p", words), closing("Close", "btn btn-primary"));
+  body.replaceChildren(element("h2", title, { id: "dialog-title" }), element("p", words), closing("OK", "btn btn-primary"));
   show(body.querySelector("button"));
 }
 

@@ -1,10 +1,10 @@
-// A queue's history as lines: allocated, deserved, guarantee, limit; pending as an area on a scale of its own, since it can be many times the limit;
+// A queue's history as lines: allocated, deserved, guarantee, capability; pending as an area on a scale of its own, since it can be many times the capability;
 // states as a band; edits as markers.
 
 import uPlot from "../vendor/uplot/uPlot.esm.js";
 
 import { axis, clock, colour, newestInLegend } from "./charts.js";
-import { CLOCK } from "./times.js";
+import { CLOCK, momentWords } from "./times.js";
 
 const holder = document.getElementById("history");
 const BAND = 10;
@@ -14,7 +14,7 @@ const LINES = [
   ["allocated", "Allocated", "--bar-use", { width: 2, fill: true }],
   ["deserved", "Deserved", "--bar-tick", { width: 1.5, dash: [6, 3] }],
   ["guarantee", "Guarantee", "--good", { width: 1.5, dash: [2, 3] }],
-  ["capability", "Limit", "--bad", { width: 1.5 }],
+  ["capability", "Capability", "--bad", { width: 1.5 }],
   ["pending", "Pending", "--bar-ask", { width: 1, fill: true, scale: "pending" }],
 ];
 
@@ -125,7 +125,7 @@ function keys(data) {
   list.className = "marks";
   for (const { at, actor, action, message } of data.markers.slice(-8).reverse()) {
     const item = document.createElement("li");
-    item.textContent = `${new Date(at * 1000).toLocaleTimeString([], CLOCK)} ${action} by ${actor || "the system"}: ${message}`;
+    item.textContent = `${momentWords(new Date(at * 1000))} ${action} by ${actor || "the system"}: ${message}`;
     list.append(item);
   }
   return list;

@@ -22,7 +22,7 @@ function tellSession({ lastSession, lastSessionAt }) {
 }
 
 function show(place, row) {
-  const words = row.notices.map(({ level, text, at, url, link }) => [level, text, at, url, link]);
+  const words = row.notices.map(({ level, text, at, after, url, link }) => [level, text, at, after, url, link]);
   const key = JSON.stringify(words);
   if (place.dataset.shown !== key) {
     place.dataset.shown = key;
@@ -42,18 +42,18 @@ function markIcon(isMarked) {
   if (icon.getAttribute("href") !== wanted) icon.setAttribute("href", wanted);
 }
 
-function banner([level, text, at, url, link]) {
+function banner([level, text, at, after, url, link]) {
   const made = document.createElement("p");
   made.className = `banner banner-${level}`;
   made.setAttribute("role", "status");
   made.textContent = `${text} `;
-  if (at) made.append(moment(at), ". ");
+  if (at) made.append(since(at), ` ${after} `);
   if (url) made.append(Object.assign(document.createElement("a"), { href: url, textContent: link }));
   return made;
 }
 
-function moment(at) {
+function since(at) {
   const made = Object.assign(document.createElement("time"), { dateTime: at });
-  made.dataset.moment = "";
+  made.dataset.since = "";
   return made;
 }

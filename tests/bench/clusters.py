@@ -139,7 +139,7 @@ def busy(size: Size, kind: str) -> Cluster:
 
 
 def _admitted(size: Size) -> Cluster:
-    """Everything that waits is already let in."""
+    """Everything that waits is already admitted."""
     cluster = roomy(size)
     groups = tuple(replace(group, phase=Phase.INQUEUE) if group.phase is Phase.PENDING else group for group in cluster.podgroups)
     return replace(cluster, podgroups=groups)
@@ -166,7 +166,7 @@ def _rush(size: Size) -> Cluster:
 def _gangs(
     name: str, count: int, members: int, leaves: list[str], *, priority: int = 0, cores: int = 3
 ) -> tuple[list[PodGroup], list[Pod]]:
-    """Gangs that are let in, leaf after leaf, each of one of 35 shapes: up to 7 x `cores` and 5 GiB a pod."""
+    """Gangs that are admitted, leaf after leaf, each of one of 35 shapes: up to 7 x `cores` and 5 GiB a pod."""
     groups = [
         PodGroup(
             f"{name}-{number:05}",

@@ -53,7 +53,7 @@ def test_the_change_window_of_a_safe_edit(signed_in: Opens, act: Acts):
     dialog(admin).get_by_label("Reason").fill("quota change")
     dialog(admin).get_by_role("button", name="Suspend research").click()
     expect(dialog(admin).get_by_role("heading", name="Done")).to_be_visible()
-    dialog(admin).get_by_role("link", name="Close").click()
+    dialog(admin).get_by_role("link", name="Done").click()
 
     for name in ("research", "vision", "language"):
         expect(badge(watcher, name)).to_have_text("Suspended")
@@ -85,7 +85,7 @@ def test_close_drain_delete(signed_in: Opens, act: Acts):
     admin.get_by_role("link", name="Close…").click()
     dialog(admin).get_by_role("button", name="Close vision").click()
     expect(dialog(admin).get_by_role("heading", name="Done")).to_be_visible()
-    dialog(admin).get_by_role("link", name="Close", exact=True).click()
+    dialog(admin).get_by_role("link", name="Done", exact=True).click()
     expect(badge(watcher, "vision")).to_have_text("Closing")
     expect(note(watcher, "vision")).to_have_text("2 of 2 gangs left")
     expect(admin.get_by_text("2 of 2 gangs left")).to_be_visible()
@@ -173,7 +173,7 @@ def test_an_undo_is_offered_and_works(signed_in: Opens):
     dialog(page).get_by_role("link", name="Undo").click()
     dialog(page).get_by_role("button", name="Resume vision").click()
     expect(dialog(page).get_by_role("heading", name="Done")).to_be_visible()
-    dialog(page).get_by_role("link", name="Close", exact=True).click()
+    dialog(page).get_by_role("link", name="Done", exact=True).click()
 
     expect(page.locator(".queue-head .state")).to_have_text("Open")
 

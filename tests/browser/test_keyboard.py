@@ -138,7 +138,7 @@ def test_a_queue_is_closed_with_a_reason_and_opened_again(at_work: Callable[[str
         walker.write("by hand")
         walker.press("Enter")
         expect(walker.page.locator("#dialog-title")).to_have_text("Done")
-        assert walker.here() == "Close"
+        assert walker.here() == "Done"
         walker.press("Enter")
         expect(walker.page.locator("#dialog")).to_be_hidden()
         expect(walker.page.locator("#queue-head .state")).to_have_text(re.compile(after))

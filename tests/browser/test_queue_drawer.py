@@ -177,7 +177,7 @@ def test_the_rules_speak_in_it_at_the_input_and_above_the_buttons(editing: Opens
     page.get_by_label("Deserved of GPU").fill("26")
 
     expect(page.locator("tr.breach")).to_contain_text("6 too many")
-    expect(page.locator("#stands")).to_have_text("1 thing to mend")
+    expect(page.locator("#stands")).to_have_text("1 rule broken")
     page.locator("#stands").click()
     expect(page.locator("#findings")).to_be_focused()
     page.get_by_role("button", name="Save").click()
@@ -185,7 +185,7 @@ def test_the_rules_speak_in_it_at_the_input_and_above_the_buttons(editing: Opens
     expect(drawer(page).get_by_role("alert")).to_be_focused()
     expect(page.get_by_label("Deserved of GPU")).to_have_value("26")
     page.get_by_role("button", name="Set deserved GPU to 20").click()
-    expect(page.get_by_text("Nothing stands against it.")).to_be_visible()
+    expect(page.get_by_text("No rule is broken.")).to_be_visible()
     expect(page.locator("#stands")).to_be_hidden()
     page.get_by_role("button", name="Save").click()
 

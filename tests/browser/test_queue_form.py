@@ -33,8 +33,8 @@ def test_a_queue_is_created_by_form_and_appears_for_the_others(signed_in: Opens,
 
     admin.get_by_label("Name").fill("nightly")
     admin.get_by_label("Weight").fill("5")
-    admin.get_by_label("Limit of GPU").fill("4")
-    expect(admin.get_by_text("Nothing stands against it.")).to_be_visible()
+    admin.get_by_label("Capability of GPU").fill("4")
+    expect(admin.get_by_text("No rule is broken.")).to_be_visible()
     admin.get_by_role("button", name="Create queue").click()
 
     admin.wait_for_url("**/queues/nightly/")
@@ -53,7 +53,7 @@ def test_while_typing_the_rules_name_the_siblings_and_mark_the_input(signed_in: 
     expect(page.locator("#findings")).to_contain_text("language 20")
     expect(page.get_by_label("Deserved of GPU")).to_have_attribute("aria-invalid", "true")
     page.get_by_label("Deserved of GPU").fill("20")
-    expect(page.get_by_text("Nothing stands against it.")).to_be_visible()
+    expect(page.get_by_text("No rule is broken.")).to_be_visible()
     expect(page.get_by_label("Deserved of GPU")).to_have_attribute("aria-invalid", "false")
 
 
@@ -64,7 +64,7 @@ def test_one_click_takes_the_rules_advice(signed_in: Opens):
     page.get_by_role("button", name="Set deserved GPU to 20").click()
 
     expect(page.get_by_label("Deserved of GPU")).to_have_value("20")
-    expect(page.get_by_text("Nothing stands against it.")).to_be_visible()
+    expect(page.get_by_text("No rule is broken.")).to_be_visible()
 
 
 def test_what_is_typed_can_be_copied_for_a_terminal(signed_in: Opens):
@@ -92,7 +92,7 @@ def test_an_empty_cluster_says_what_to_do_and_takes_the_sample(signed_in: Opens,
 def test_a_quantity_that_can_not_be_read_is_said_with_its_fix(signed_in: Opens):
     page = signed_in("/queues/vision/edit/")
 
-    page.get_by_label("Limit of CPU").fill("2c")
+    page.get_by_label("Capability of CPU").fill("2c")
 
     expect(page.locator("#findings")).to_contain_text("write 2 or 2000m")
 
@@ -100,7 +100,7 @@ def test_a_quantity_that_can_not_be_read_is_said_with_its_fix(signed_in: Opens):
 def test_unset_and_zero_are_told_apart(signed_in: Opens, act: Acts):
     page = signed_in("/queues/vision/edit/")
     page.get_by_label("Deserved of GPU").fill("0")
-    page.get_by_label("Limit of CPU").fill("")
+    page.get_by_label("Capability of CPU").fill("")
     page.get_by_role("button", name="Save").click()
 
     page.wait_for_url("**/queues/vision/")
@@ -144,7 +144,7 @@ def test_a_queue_is_changed_as_yaml_in_the_same_place(signed_in: Opens, act: Act
     page.get_by_label("Queue manifest").fill(text.replace("weight: 1", "weight: [1"))
     expect(page.locator("#findings")).to_contain_text("This is not YAML")
     page.get_by_label("Queue manifest").fill(text.replace("weight: 1", "weight: 12"))
-    expect(page.get_by_text("Nothing stands against it.")).to_be_visible()
+    expect(page.get_by_text("No rule is broken.")).to_be_visible()
     page.get_by_role("button", name="Save").click()
 
     page.wait_for_url("**/queues/vision/")

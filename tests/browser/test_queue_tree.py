@@ -187,7 +187,7 @@ def test_the_bars_figures_are_a_table_under_the_pointer(signed_in: Opens):
         ["allocated", "30 of 64 GPU"],
         ["deserved", "20"],
         ["guarantee", "8"],
-        ["limit", "64: all that the cluster has"],
+        ["capability", "64: all that the cluster has"],
         ["pending", "20"],
     ]
     expect(page.locator(".tip")).to_contain_text("10 borrowed")

@@ -164,7 +164,7 @@ def _change_the_rules(page: Page) -> None:
     page.get_by_role("button", name="Check").click()
     expect(page.locator("#verdict")).to_contain_text("It can be used")
     picture(page, "policy")
-    page.get_by_role("button", name="Put in force").click()
+    page.get_by_role("button", name="Apply policy").click()
     page.locator(".history-list").get_by_role("link").last.click()
     page.get_by_role("button", name="Go back to this policy").click()
     expect(page.locator("#text")).to_have_value(text)

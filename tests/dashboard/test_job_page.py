@@ -33,7 +33,7 @@ def test_the_card_says_where_it_stands_and_what_would_help():
 
     assert page.context["reason"]["place"] == "1st of 1 in research/vision"
     assert page.context["reason"]["usual"] == "no estimate: fewer than 5 starts"
-    assert page.context["reason"]["help"] == "Ask for 12 CPU in all at most, or ask an admin of vision for a higher limit."
+    assert page.context["reason"]["help"] == "Ask for 12 CPU in all at most, or ask an admin of vision for a higher capability."
     assert "Can not start as it is" in text(page)
 
 

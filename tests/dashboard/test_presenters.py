@@ -75,7 +75,7 @@ def test_above_the_limit_the_bar_is_capped_and_says_so():
 
     assert span(quota, OVER)[1] > 0
     assert sum(span(quota, USE)) <= 1000
-    assert bar_note(quota) == "8 over the limit"
+    assert bar_note(quota) == "8 over its capability"
 
 
 def test_ticks_stand_at_guarantee_and_deserved_and_are_absent_where_unset():
@@ -91,7 +91,7 @@ def test_without_a_limit_the_end_stays_open():
     quota = gpus(allocated=9, deserved=9, limit=None)
 
     assert span(quota, USE)[1] == 900
-    assert bar_text(quota) == "9 GPU, no limit"
+    assert bar_text(quota) == "9 GPU, no capability set"
 
 
 def test_unknown_is_not_zero():
@@ -104,10 +104,10 @@ def test_unknown_is_not_zero():
 
 def test_the_sentence_says_all_that_the_bar_shows():
     assert bar_sentence(gpus(22, 16, 32, 4, 8)) == (
-        "GPU: allocated 22 of 32 GPU, deserved 16, guarantee 8, limit 32, pending 4, 6 borrowed."
+        "GPU: allocated 22 of 32 GPU, deserved 16, guarantee 8, capability 32, pending 4, 6 borrowed."
     )
-    assert "limit 32 inherited from team-a" in bar_sentence(gpus(8, source="team-a"))
-    assert "limit none" in bar_sentence(gpus(limit=None))
+    assert "capability 32 inherited from team-a" in bar_sentence(gpus(8, source="team-a"))
+    assert "capability none" in bar_sentence(gpus(limit=None))
     assert "deserved unset" in bar_sentence(gpus(deserved=None))
 
 

@@ -6,6 +6,7 @@ import csv
 import io
 import re
 import shlex
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ class TestRemedies:
         ],
         ids=[
             "too much for the parent",
-            "deserved above the limit",
+            "deserved above the capability",
             "negative",
             "less than its children",
             "guarantee",
@@ -100,7 +101,22 @@ class TestRemedies:
 
     def test_fields_are_named_as_the_form_names_them(self):
         assert quota_words("spec.guarantee.resource.nvidia.com/gpu") == "guarantee GPU"
-        assert quota_words("spec.capability.cpu") == "limit CPU"
+        assert quota_words("spec.capability.cpu") == "capability CPU"
+
+    @pytest.mark.parametrize(
+        ("typed", "words"),
+        [
+            ({"weight": ""}, "Weight is empty. Enter 1 to 65535."),
+            ({"weight": "many"}, "Weight must be a whole number from 1 to 65535, not text (many)."),
+            ({"priority": ""}, "Priority is empty. Enter 0 to 2147483647."),
+            ({"deserved:cpu": "2c"}, "Deserved CPU: 2c is not a quantity; write 2 or 2000m."),
+        ],
+    )
+    def test_what_is_wrong_is_said_in_the_words_of_the_form(self, admin: Client, typed: dict[str, str], words: str):
+        data = {"name": "new", "parent": "research", "weight": "1", "priority": "0", **typed}
+
+        assert words in unescape(admin.post("/queues/-/check/", data).content.decode())
+        assert words in unescape(admin.post("/queues/-/new/", data).content.decode())
 
 
 class TestCopies:

@@ -44,6 +44,6 @@ def test_every_reason_says_what_would_help_with_and_without_figures(code: Reason
 def test_help_has_figures_with_their_unit():
     figures = {"resource": "nvidia.com/gpu", "level": "vision", "limit": 20_000, "short": 4_000}
 
-    assert help_words("ExceedsCapability", figures) == "Ask for 20 GPU in all at most, or ask an admin of vision for a higher limit."
+    assert help_words("ExceedsCapability", figures) == "Ask for 20 GPU in all at most, or ask an admin of vision for a higher capability."
     assert help_words("AwaitingEvaluation", {"leaving": 3}) == "It waits for a place anew when its old pods have stopped."
     assert help_words("WaitingForQuota", figures) == "It starts when 4 GPU more come free in vision, as jobs there end."

@@ -172,7 +172,7 @@ def test_waiting_for_quota_at_the_door_names_level_need_and_shortage():
 
     found = reason(outcome, "new")
     assert found.code is ReasonCode.WAITING_FOR_QUOTA
-    assert found.message == "Needs 4 nvidia.com/gpu at once; team has 3 free under its limit of 8 (5 in use or let in). 1 short."
+    assert found.message == "Needs 4 nvidia.com/gpu at once; team has 3 free under its capability of 8 (5 in use or admitted). 1 short."
     assert (found.figures["level"], found.figures["need"], found.figures["free"], found.figures["short"]) == ("team", 4000, 3000, 1000)
     assert "queue resource quota insufficient: insufficient nvidia.com/gpu" in [event.message for event in outcome.events]
 
@@ -233,7 +233,7 @@ def test_a_cluster_that_takes_in_no_more_jobs():
     outcome = run(cluster(nodes=[node("n1")], queues=[queue("default")], jobs=jobs), policy("enqueue", BASIC, ["overcommit"]))
 
     found = reason(outcome, "new")
-    words = "Needs 2 cpu at once; the cluster has 1600m left to promise (1600m free with what overcommit adds, 0 promised to jobs let in before). 400m short."
+    words = "Needs 2 cpu at once; the cluster has 1600m still reservable (1600m free with what overcommit adds, 0 reserved for jobs admitted before). 400m short."
     assert (found.code, found.message) == (ReasonCode.CLUSTER_BUSY, words)
     assert [event.message for event in outcome.events if event.kind == "Normal"] == ["resource in cluster is overused: overused cpu"]
 

@@ -1,4 +1,4 @@
-"""Allocate: give idle room to jobs that are let in, best queue and best job first, all of a gang or none of it."""
+"""Allocate: give idle room to jobs that are admitted, best queue and best job first, all of a gang or none of it."""
 
 from __future__ import annotations
 

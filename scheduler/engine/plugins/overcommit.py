@@ -1,4 +1,4 @@
-"""Overcommit: not many more jobs are let in than the cluster could run, but a queue's own share is always open to it."""
+"""Overcommit: not many more jobs are admitted than the cluster could run, but a queue's own share is always open to it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Overcommit(Plugin):
         return self._refusal(needed, short)
 
     def _within_own_share(self, job: Job, needed: Amounts) -> bool:
-        """Seed 004: inside its guarantee a queue is always let in; with reclaim at hand also inside its deserved."""
+        """Seed 004: inside its guarantee a queue is always admitted; with reclaim at hand also inside its deserved."""
         quotas, book = self.session.quotas, self.session.book
         if quotas is None:
             return False

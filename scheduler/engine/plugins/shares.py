@@ -32,7 +32,7 @@ class SharePlugin(Plugin):
         return (-self.session.forest.queues[queue].spec.priority, self.figures.share(queue))
 
     def job_enqueueable(self, job: Job) -> Vote | Refusal:
-        """minResources must fit below realCapability, at every level, beside what is used and what is already let in."""
+        """minResources must fit below realCapability, at every level, beside what is used and what is already admitted."""
         groups = self.session.snapshot.groups
         if not groups.has_min_resources[job.row]:
             return Vote.PERMIT

@@ -1,4 +1,4 @@
-"""Service levels: a job that has waited longer than promised is let in, and the nearest deadline goes first."""
+"""Service levels: a job that has waited longer than promised is admitted, and the nearest deadline goes first."""
 
 from __future__ import annotations
 

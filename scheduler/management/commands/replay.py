@@ -50,7 +50,7 @@ class Command(BaseCommand):
 
     def _list(self) -> None:
         for row in kept_sessions():
-            self.stdout.write(f"{row.session_number:>8}  {row.created_at:%Y-%m-%d %H:%M:%S}  {len(row.content):>9,} bytes")
+            self.stdout.write(f"{row.session_number:>8}  {row.created_at:%Y-%m-%d %H:%M:%S} UTC  {len(row.content):>9,} bytes")
 
     def _save(self, number: int, path: str) -> None:
         try:
