@@ -75,7 +75,7 @@ class TestNotices:
         (not_mine,) = notices_for({"language"}, site_notices(BROKEN))
 
         assert mine["text"] == "The queue tree is not valid: batch deserves more than root has"
-        assert not_mine == {"level": "error", "text": "The queue tree is not valid. An admin of the cluster has to mend it."}
+        assert not_mine == {"level": "error", "text": "The queue tree is not valid. An admin of the cluster has to fix it."}
 
     def test_an_open_page_is_told_the_same(self):
         row = encode({"key": "cluster", "notices": site_notices(BROKEN)})
