@@ -159,6 +159,14 @@ SCHEDULER = {
     "tick_seconds": 0.5,
     "lease_seconds": env.float("SCHEDULER_LEASE_SECONDS", default=30.0),
     "demo": env.bool("DEMO", default=True),
+    # The most that may wait, and the most pods of one job; 0 lifts a limit.
+    "limits": {
+        "pods_per_job": env.int("MAX_PODS_PER_JOB", default=100_000),
+        "jobs_per_queue": env.int("MAX_WAITING_JOBS_PER_QUEUE", default=10_000),
+        "pods_per_queue": env.int("MAX_WAITING_PODS_PER_QUEUE", default=100_000),
+        "jobs_per_user": env.int("MAX_WAITING_JOBS_PER_USER", default=10_000),
+        "pods_per_user": env.int("MAX_WAITING_PODS_PER_USER", default=100_000),
+    },
     # How long each table keeps its rows, for example KEEP_HOURS="decisions=2;sessions=24" (see services/retention.py).
     "keep_hours": env("KEEP_HOURS", cast={"value": float}, default={}),
 }

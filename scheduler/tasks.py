@@ -27,7 +27,7 @@ def watch_cluster() -> None:
     """What happened on the cluster, and whatever somebody who died left undone: decisions, orders, deletions, commands for many jobs."""
     from scheduler.services.watching import watch
 
-    watch(also={"beginning commands for many jobs": _begin_bulk_runs})
+    watch(also={"beginning commands for many jobs": _begin_bulk_runs, "making pods of large jobs": _begin_pods})
 
 
 def _begin_bulk_runs() -> None:
@@ -43,6 +43,21 @@ def carry_out_bulk_runs() -> None:
     from scheduler.services import bulk_jobs
 
     bulk_jobs.carry_out_bulk_runs()
+
+
+def _begin_pods() -> None:
+    from scheduler.services import pod_steps
+
+    if pod_steps.has_unmade_pods():
+        create_pods.apply_async(expires=5)
+
+
+@shared_task(name="scheduler.tasks.create_pods")
+def create_pods() -> None:
+    """Pods of large jobs, a few at a time."""
+    from scheduler.services.pod_steps import create_pods_in_steps
+
+    create_pods_in_steps()
 
 
 @shared_task(name="scheduler.tasks.generate_work")

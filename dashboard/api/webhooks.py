@@ -16,6 +16,8 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
 from dashboard.proxies import is_from_this_machine
+from dashboard.access import is_from_this_machine
+from scheduler.admission.backlogs import FORBIDDEN_BY_STATE
 from scheduler.admission.defaults import json_patch
 from scheduler.admission.manifests import JOB_VERSIONS, POD_VERSIONS, SCHEDULING_VERSIONS
 from scheduler.admission.queues import STATE_RULES
@@ -34,7 +36,7 @@ _KINDS = {
     "jobs": ("Job", JOB_VERSIONS),
     "pods": ("Pod", POD_VERSIONS),
 }
-_BY_STATE = STATE_RULES | {"queue_not_open"}
+_BY_STATE = STATE_RULES | FORBIDDEN_BY_STATE
 _LONGEST_UID = 1024
 
 
@@ -137,6 +139,7 @@ def read_review(body: object, kind: str) -> Review:
             new=_embedded(request, "object", needed=operation in ("CREATE", "UPDATE")),
             old=_embedded(request, "oldObject", needed=False),
             namespace=_text(request, "namespace", required=False),
+            user=_user(request),
         ),
     )
 
@@ -154,6 +157,13 @@ def _text(request: Mapping[str, Any], key: str, *, required: bool = True) -> str
     if not isinstance(value, str) or (required and not value) or len(value) > _LONGEST_UID:
         raise MalformedReview(f"request.{key} is missing or not a text.")
     return value
+
+
+def _user(request: Mapping[str, Any]) -> str:
+    """Who asks; "" where nobody is named."""
+    given = request.get("userInfo")
+    name = given.get("username") if isinstance(given, Mapping) else None
+    return name if isinstance(name, str) and name.isprintable() else ""
 
 
 def _embedded(request: Mapping[str, Any], key: str, *, needed: bool) -> object:

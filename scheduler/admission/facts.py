@@ -12,9 +12,29 @@ QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
 
 
 @dataclass(frozen=True, slots=True)
+class Backlog:
+    """What waits: jobs (and podgroups from outside) that have not started, and pods that have no place."""
+
+    jobs: int = 0
+    pods: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkLimits:
+    """The most that may wait, and the most pods of one job; 0 is no limit."""
+
+    pods_per_job: int = 100_000
+    jobs_per_queue: int = 10_000
+    pods_per_queue: int = 100_000
+    jobs_per_user: int = 10_000
+    pods_per_user: int = 100_000
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """The cluster as admission sees it.
 
+    `user` is who submits, "" where nobody is named; what waits of theirs is `user_backlog`.
     `states` are the derived ones; a queue without one is not taken for Open. `total` is None while no node is known.
     `namespaces` holds the annotations of each namespace.
     """
@@ -28,6 +48,10 @@ class Facts:
     max_depth: int = 5
     protects_root: bool = True
     scheduler_names: frozenset[str] = frozenset({"volcano", "fumarole"})
+    limits: WorkLimits = WorkLimits()
+    queue_backlogs: Mapping[str, Backlog] = field(default_factory=dict)
+    user: str = ""
+    user_backlog: Backlog = Backlog()
 
     def queue_of_namespace(self, namespace: str) -> str:
         """The queue that a namespace's podgroups go to when they name none, "" where the namespace says nothing."""

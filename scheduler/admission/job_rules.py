@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from scheduler.admission.shapes import shown
 from scheduler.admission.violations import Violation
 from scheduler.admission.waiting_times import check_waiting_time
-from scheduler.admission.workload_manifests import MOST_REPLICAS, JobManifest, TaskManifest
+from scheduler.admission.workload_manifests import JobManifest, TaskManifest
 from scheduler.domain.jobs import ITERATIONS, needed_tasks, read_policies, waits_for_itself
 from scheduler.domain.plans import counted
 
@@ -23,15 +23,12 @@ def check_job_itself(job: JobManifest) -> Iterator[Violation]:
 
 
 def check_size(job: JobManifest) -> Iterator[Violation]:
-    """No more is waited for than there will ever be, and no more is there than can be kept."""
+    """No more is waited for than there will ever be."""
     if job.tasks and job.min_available > job.replicas:
         replicas = counted(job.replicas, "replica")
         message = f"minAvailable {job.min_available} of {job.metadata.name} is more than the {replicas} of its tasks together."
         fix = f"lower minAvailable to {job.replicas}, or add replicas"
         yield Violation("min_available_exceeds_replicas", job.queue, "spec.minAvailable", message, fix)
-    if job.replicas > MOST_REPLICAS:
-        message = f"{job.metadata.name} has {job.replicas} replicas in all its tasks together; {MOST_REPLICAS} are allowed."
-        yield Violation("number_out_of_range", job.queue, "spec.tasks", message, "make several jobs of it")
     for index, task in enumerate(job.tasks):
         yield from _check_task_size(job, task, f"spec.tasks[{index}]")
 

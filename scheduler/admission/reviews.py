@@ -17,13 +17,14 @@ from scheduler.domain.queues import QueueTree
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked. `name` is the one in the request, which a DELETE has instead of an object."""
+    """What is asked, and by whom. `name` is the one in the request, which a DELETE has instead of an object."""
 
     operation: str
     name: str = ""
     new: object = None
     old: object = None
     namespace: str = ""
+    user: str = ""
 
     def completed(self) -> Request:
         """What stands in the request but not yet in the object: its namespace, and a name that is only begun (generateName)."""

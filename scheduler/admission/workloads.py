@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
+from scheduler.admission.backlogs import check_backlogs, check_room
 from scheduler.admission.facts import QUEUE_ANNOTATION, Facts
 from scheduler.admission.job_changes import check_job_change, stays_in_queue
 from scheduler.admission.job_rules import check_job_itself, check_size
@@ -66,8 +67,13 @@ def job_verdict(reading: Reading[JobManifest], tree: QueueTree, facts: Facts) ->
     shape = Verdict(reading.violations, reading.notices)
     if reading.value is None:
         return shape
-    rules = without_repeats([*check_queue_takes_work(reading.value.queue, tree, facts), *check_job_itself(reading.value)])
-    return shape + Verdict(rules)
+    job = reading.value
+    rules = [
+        *check_queue_takes_work(job.queue, tree, facts),
+        *check_job_itself(job),
+        *check_room(job.metadata.name, job.queue, facts, jobs=1, pods=job.replicas, more=job.replicas),
+    ]
+    return shape + Verdict(without_repeats(rules))
 
 
 def admit_job_change(manifest: object, old_manifest: object, facts: Facts) -> Verdict:
@@ -80,7 +86,15 @@ def admit_job_change(manifest: object, old_manifest: object, facts: Facts) -> Ve
     changes = check_job_change(reading.value, manifest, old_manifest, facts)
     before = old.value.metadata.annotations if old.value else {}
     waiting = check_waiting_time(reading.value.metadata.annotations, reading.value.queue, before)
-    return shape + Verdict(without_repeats([*changes, *check_size(reading.value), *waiting]))
+    growth = _check_growth(reading.value, old.value, facts)
+    return shape + Verdict(without_repeats([*changes, *check_size(reading.value), *growth, *waiting]))
+
+
+def _check_growth(job: JobManifest, before: JobManifest | None, facts: Facts) -> Iterator[Violation]:
+    """A job that gets more pods is asked like a new one; one that was too large before may become smaller."""
+    more = job.replicas - (before.replicas if before else 0)
+    if more > 0:
+        yield from check_room(job.metadata.name, job.queue, facts, jobs=0, pods=job.replicas, more=more, field="spec.tasks")
 
 
 def admit_podgroup(manifest: object, tree: QueueTree, facts: Facts, *, again: bool = False) -> Verdict:
@@ -92,8 +106,13 @@ def podgroup_verdict(reading: Reading[PodGroupManifest], tree: QueueTree, facts:
     shape = Verdict(reading.violations, reading.notices)
     if reading.value is None:
         return shape
-    waiting = check_waiting_time(reading.value.metadata.annotations, reading.value.queue)
-    return shape + Verdict((*_check_named_queue(reading.value.queue, tree, facts, again=again), *waiting))
+    queue = reading.value.queue
+    rules = [
+        *_check_named_queue(queue, tree, facts, again=again),
+        *check_waiting_time(reading.value.metadata.annotations, queue),
+        *check_backlogs(queue, facts, jobs=1, pods=0),
+    ]
+    return shape + Verdict(tuple(rules))
 
 
 def _check_named_queue(queue: str, tree: QueueTree, facts: Facts, *, field: str = "spec.queue", again: bool = False) -> Iterator[Violation]:
@@ -138,8 +157,10 @@ def _check_bare_pod(pod: PodManifest, tree: QueueTree, facts: Facts) -> Iterator
     if pod.podgroup:
         return
     queue = pod.queue or facts.queue_of_namespace(pod.metadata.namespace) or DEFAULT
-    yield from _check_named_queue(queue, tree, facts, field=f"metadata.annotations[{QUEUE_ANNOTATION}]")
+    field = f"metadata.annotations[{QUEUE_ANNOTATION}]"
+    yield from _check_named_queue(queue, tree, facts, field=field)
     yield from check_waiting_time(pod.metadata.annotations, queue)
+    yield from check_backlogs(queue, facts, jobs=1, pods=1, field=field)
 
 
 def _check_budgets(pod: PodManifest) -> Iterator[Violation]:

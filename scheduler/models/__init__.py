@@ -11,7 +11,7 @@ from scheduler.models.queue import PlannedDeletion, Queue, QueueFigures
 from scheduler.models.record import Command, Event
 from scheduler.models.session import ClusterState, Decision, Eviction, Lease, PolicyVersion, SchedulingSession
 from scheduler.models.simulation import SimulatedCluster, SimulatedPod
-from scheduler.models.workload import Job, Namespace, Pod, PodClass, PodGroup, PriorityClass
+from scheduler.models.workload import Job, Namespace, Pod, PodClass, PodGroup, PriorityClass, UnmadePods
 
 __all__ = [
     "ApiToken",
@@ -47,4 +47,5 @@ __all__ = [
     "SchedulingSession",
     "SimulatedCluster",
     "SimulatedPod",
+    "UnmadePods",
 ]

@@ -97,7 +97,7 @@ class PodGroup(Named):
     name = models.CharField(max_length=253)
     queue = models.ForeignKey(Queue, on_delete=models.PROTECT, related_name="podgroups")
     job = models.OneToOneField(Job, null=True, blank=True, on_delete=models.CASCADE, related_name="podgroup")
-    owner = models.CharField(max_length=150, blank=True, default="", db_index=True)
+    owner = models.CharField(max_length=150, blank=True, default="")
     min_member = models.PositiveIntegerField(default=1)
     min_task_member = models.JSONField(default=dict, blank=True)
     min_resources = ResourcesField(null=True, default=None)
@@ -105,6 +105,7 @@ class PodGroup(Named):
     priority = models.IntegerField(default=0)  # resolved from the class when it was submitted
     sla_waiting_seconds = models.PositiveIntegerField(null=True, blank=True)
     network_topology = models.JSONField(default=dict, blank=True)
+    size = models.PositiveIntegerField(default=0)  # at least as many pods as it has or will have: see selectors/backlogs.py
 
     phase = models.CharField(max_length=16, choices=_pairs(PODGROUP_PHASES), default="Pending")
     conditions = models.JSONField(default=list, blank=True)
@@ -125,7 +126,12 @@ class PodGroup(Named):
             models.UniqueConstraint(fields=["namespace", "name"], name="podgroup_name_is_unique_in_its_namespace"),
             models.CheckConstraint(condition=Q(phase__in=PODGROUP_PHASES), name="podgroup_phase_is_known"),
         ]
-        indexes = [models.Index(fields=["queue", "phase"]), models.Index(fields=["phase"])]
+        indexes = [
+            # With the size, so that a submit adds up what waits without reading the rows.
+            models.Index(fields=["queue", "phase", "size"], name="podgroup_backlog_of_queue"),
+            models.Index(fields=["owner", "phase", "size"], name="podgroup_backlog_of_owner"),
+            models.Index(fields=["phase"]),
+        ]
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
@@ -191,3 +197,19 @@ class Pod(models.Model):
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+
+class UnmadePods(models.Model):
+    """Pods of one task that are still to be made: a large job's come a few at a time, so that nobody waits for all of them."""
+
+    podgroup = models.ForeignKey(PodGroup, on_delete=models.CASCADE, related_name="unmade_pods")
+    task = models.CharField(max_length=63, blank=True, default="")
+    next_index = models.PositiveIntegerField(default=0)
+    end_index = models.PositiveIntegerField()  # the first that is not to be made any more
+
+    class Meta:
+        ordering = ("id",)
+        constraints = [models.UniqueConstraint(fields=["podgroup", "task"], name="unmade_pods_once_a_task")]
+
+    def __str__(self) -> str:
+        return f"{self.podgroup_id} {self.task} {self.next_index}..{self.end_index}"

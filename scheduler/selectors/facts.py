@@ -7,12 +7,14 @@ from typing import Any, NamedTuple
 from django.db import DEFAULT_DB_ALIAS
 from django.db.models import Count, Exists, OuterRef, QuerySet
 
-from scheduler.admission.facts import QUEUE_ANNOTATION, Facts
+from scheduler.admission.facts import QUEUE_ANNOTATION, Facts, WorkLimits
+from scheduler.conf import conf
 from scheduler.domain.queues import DequeueStrategy, QueueSpec, QueueState, QueueTree
 from scheduler.domain.resources import Resources, total
 from scheduler.models import Namespace, Node, Pod, PodGroup, Queue
 from scheduler.models.prepared import Prepared, slot
 from scheduler.models.workload import LIVE_PHASES
+from scheduler.selectors.backlogs import with_bounds
 from scheduler.selectors.trees import StoredQueue, stored_queues, tree_of
 
 ALLOCATED_PHASES = ("Binding", "Bound", "Running")
@@ -94,8 +96,11 @@ _CHILDREN = Prepared(lambda: Queue.objects.filter(parent__name=slot("parent")).o
 _NAMESPACE = Prepared(lambda: Namespace.objects.filter(name=slot("name")).order_by().values_list("name", "annotations"))
 
 
-def submission_scene(queue_names: set[str], namespace: str) -> Scene:
-    """Of the queues named, and of the one that the namespace names: of children no more than that they are there."""
+def submission_scene(queue_names: set[str], namespace: str, user: str = "") -> Scene:
+    """Of the queues named, and of the one that the namespace names: of children no more than that they are there.
+
+    `user` is whose work it will be. What waits is given as an upper bound (`selectors.backlogs`).
+    """
     namespaces = dict(_NAMESPACE.rows(name=namespace))
     names = queue_names | {str(annotations[QUEUE_ANNOTATION]) for annotations in namespaces.values() if annotations.get(QUEUE_ANNOTATION)}
     rows = [row for name in sorted(names) for row in _QUEUE.rows(name=name)]
@@ -103,5 +108,6 @@ def submission_scene(queue_names: set[str], namespace: str) -> Scene:
     for _, parent, _, _, has_children in rows:
         if has_children:
             specs = {name: QueueSpec(name=name, parent=parent) for (name,) in _CHILDREN.rows(parent=parent)} | specs
-    facts = Facts(states={name: QueueState(state) for _, name, _, state, _ in rows}, namespaces=namespaces)
+    states = {name: QueueState(state) for _, name, _, state, _ in rows}
+    facts = with_bounds(Facts(states=states, namespaces=namespaces, limits=WorkLimits(**conf().limits)), states, user)
     return Scene(QueueTree(specs.values()), facts, {row[1]: Queue.from_db(DEFAULT_DB_ALIAS, ["id", "name"], row[:2]) for row in rows})

@@ -19,13 +19,16 @@ PhaseCounts = dict[str, int]
 
 
 def pods_by_phase(podgroups: Collection[int]) -> dict[int, PhaseCounts]:
-    """How many pods of each of these podgroups are in which phase; podgroups without pods are left out."""
+    """How many pods of each of these podgroups are in which phase; podgroups without pods are left out. Those not made yet are Pending."""
     if not podgroups:
         return {}
     counts: dict[int, PhaseCounts] = {}
-    sql = f"SELECT podgroup_id, phase, count(*) FROM scheduler_pod WHERE {one_of_ids('podgroup_id')} GROUP BY podgroup_id, phase"
-    for podgroup, phase, number in fetch(sql, [ids_parameter(podgroups)]):
-        counts.setdefault(podgroup, {})[phase] = number
+    chosen = one_of_ids("podgroup_id")
+    made = f"SELECT podgroup_id, phase, count(*) FROM scheduler_pod WHERE {chosen} GROUP BY podgroup_id, phase"
+    unmade = f"SELECT podgroup_id, 'Pending', end_index - next_index FROM scheduler_unmadepods WHERE {chosen}"
+    for podgroup, phase, number in fetch(f"{made} UNION ALL {unmade}", [ids_parameter(podgroups)] * 2):
+        own = counts.setdefault(podgroup, {})
+        own[phase] = own.get(phase, 0) + number
     return counts
 
 

@@ -9,13 +9,14 @@ from scheduler.admission.facts import QUEUE_ANNOTATION, Facts
 from scheduler.admission.reviews import Request, review, review_defaults
 from scheduler.admission.violations import Verdict
 from scheduler.domain.queues import DEFAULT, QueueTree
+from scheduler.selectors.backlogs import judged
 from scheduler.selectors.facts import admission_scene, submission_scene
 
 
 def review_now(kind: str, request: Request) -> Verdict:
     """May this happen? `kind` is queues, jobs, podgroups or pods."""
     tree, facts = _scene(kind, request)
-    return review(kind, request, tree, facts)
+    return judged(lambda known: review(kind, request, tree, known), facts)
 
 
 def defaults_now(kind: str, request: Request) -> tuple[Verdict, Defaults]:
@@ -31,7 +32,7 @@ def _scene(kind: str, request: Request) -> tuple[QueueTree, Facts]:
     metadata, spec = _part(whole, "metadata"), _part(whole, "spec")
     marks = [_part(metadata, part).get(QUEUE_ANNOTATION) for part in ("annotations", "labels")]
     names = {_text(name) for name in (spec.get("queue"), *marks, DEFAULT)}
-    scene = submission_scene(names - {""}, _text(metadata.get("namespace")))
+    scene = submission_scene(names - {""}, _text(metadata.get("namespace")), request.user)
     return scene.tree, scene.facts
 
 

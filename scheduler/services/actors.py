@@ -35,3 +35,8 @@ class Actor:
 
 
 SYSTEM = Actor()
+
+
+def submitter(by: Actor) -> str:
+    """Whose work it will be, for the limits of each user; the system itself has none."""
+    return "" if by.user is None and by.name == SYSTEM.name else by.name

@@ -20,7 +20,7 @@ from scheduler.models import ClusterState, Job
 from scheduler.selectors.rows import constraint_of
 from scheduler.selectors.trials import cluster_now
 from scheduler.services.access import require_to_submit
-from scheduler.services.actors import Actor
+from scheduler.services.actors import Actor, submitter
 from scheduler.services.jobs import check_job
 from scheduler.services.pods import CRITICAL_CLASSES, PREEMPTABLE, SYSTEM_NAMESPACES, Priorities, minimum_resources
 from scheduler.services.policies import policy_in_force
@@ -69,7 +69,7 @@ class Forecast:
 
 def forecast_job(manifest: object, *, by: Actor) -> Forecast:
     """Starts now, waits because, can never run because; or refused, with every rule that is broken. Writes nothing."""
-    job, violations, notices = check_job(manifest)
+    job, violations, notices = check_job(manifest, submitter(by))
     if job is not None:
         require_to_submit(by, job.queue)
         violations += tuple(_name_taken(job))

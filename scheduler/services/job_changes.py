@@ -8,23 +8,24 @@ from typing import Any
 from django.db import transaction
 
 from scheduler import notify
+from scheduler.admission.backlogs import is_forbidden_by_state
 from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.admission.workload_manifests import JobManifest, read_job
 from scheduler.admission.workloads import admit_job_change
 from scheduler.domain.jobs import FINISHED, JobPhase, News
 from scheduler.domain.plans import counted
-from scheduler.models import Job, Pod
+from scheduler.models import Job, Pod, UnmadePods
+from scheduler.selectors.backlogs import judged
 from scheduler.selectors.facts import submission_scene
 from scheduler.selectors.manifests import stored_job
 from scheduler.selectors.nodes import OCCUPYING
 from scheduler.services import access, audit
 from scheduler.services.actors import SYSTEM, Actor
-from scheduler.services.job_pods import update_podgroup_of
+from scheduler.services.job_pods import create_some, note_unmade, update_podgroup_of
 from scheduler.services.jobs import sync_jobs
 from scheduler.services.locks import alone_with_pods, share_tree
 from scheduler.services.merging import merge_patch, readable
 from scheduler.services.podgroups import take_away
-from scheduler.services.pods import Priorities, class_for, new_pods, template_of
 from scheduler.services.states import refresh_states
 from scheduler.services.versions import Expected, check_version
 
@@ -74,10 +75,10 @@ def _shrunk(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> frozen
 
 
 def _admitted(job: Job, manifest: object, before: dict[str, Any]) -> tuple[JobManifest, tuple[Notice, ...]]:
-    facts = submission_scene({job.queue.name}, job.namespace).facts
-    verdict = admit_job_change(manifest, before, facts)
+    facts = submission_scene({job.queue.name}, job.namespace, job.owner).facts
+    verdict = judged(lambda known: admit_job_change(manifest, before, known), facts)
     if verdict.violations:
-        raise Rejected(verdict.violations, verdict.notices)
+        raise Rejected(verdict.violations, verdict.notices, by_state=is_forbidden_by_state(verdict.violations))
     return readable(read_job(manifest, facts), job.name, job.namespace), verdict.notices
 
 
@@ -117,17 +118,17 @@ def _apply(job: Job, wanted: JobManifest) -> bool:
 def _scale(job: Job, task: dict[str, Any], before: int) -> None:
     """The last pods of a task go first; new ones are numbered on."""
     pods = Pod.objects.filter(podgroup__job=job, task=task["name"])
+    unmade = UnmadePods.objects.filter(podgroup__job=job, task=task["name"])
     if task["replicas"] < before:
+        unmade.filter(next_index__gte=task["replicas"]).delete()
+        unmade.update(end_index=task["replicas"])
         take_away(pods.filter(index__gte=task["replicas"]))
-    elif task["replicas"] > before and pods.exists():  # one that has none begins when those it depends on are under way, or at once
+    elif task["replicas"] > before:
         pods.filter(index__lt=task["replicas"]).update(unwanted=False)  # those that are still leaving come back when they have left
-        template = template_of(task["template"])
-        own_class = template.priority_class or job.priority_class
-        pod_class = class_for(template, Priorities.load().of(own_class), namespace=job.namespace, priority_class=own_class)
-        names = [f"{job.name}-{task['name']}-{index}" for index in range(task["replicas"])]
-        taken = set(pods.values_list("name", flat=True))
-        fresh = [pod for pod in new_pods(job.podgroup, pod_class, template, task["name"], names, job.version) if pod.name not in taken]
-        Pod.objects.bulk_create(fresh, batch_size=2000)
+        has_begun = pods.exists()  # one that has not begins when those it depends on are under way, or at once
+        if not unmade.update(end_index=task["replicas"]) and has_begun:
+            note_unmade([UnmadePods(podgroup=job.podgroup, task=task["name"], next_index=before, end_index=task["replicas"])])
+            create_some(job, unmade.get())
 
 
 def delete_job(namespace: str, name: str, *, by: Actor = SYSTEM, expected_version: Expected = None, dry_run: bool = False) -> None:

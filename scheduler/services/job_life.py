@@ -27,7 +27,7 @@ from scheduler.domain.jobs import (
     ready_tasks,
     settle,
 )
-from scheduler.models import Job, Pod, PodGroup
+from scheduler.models import Job, Pod, PodGroup, UnmadePods
 from scheduler.models.bulk import as_parameter, execute, json_column, values_table
 from scheduler.services.events import EventNote, record_events
 from scheduler.services.job_pods import create_pods, first_tasks
@@ -89,7 +89,7 @@ _COUNTED_AS = {
 
 
 def facts_of(jobs: Sequence[Job]) -> dict[int, JobFacts]:
-    """A pod that nobody wants any more still has its name and its place until it has left."""
+    """A pod that nobody wants any more still has its name and its place until it has left; one that is still to be made waits."""
     counted: dict[int, dict[str, dict[str, int]]] = {}
     pods = Pod.objects.filter(podgroup__job__in=[job.pk for job in jobs]).order_by()
     rows = pods.values_list("podgroup__job", "task", "phase", "unwanted").annotate(number=Count("pk"))
@@ -97,6 +97,10 @@ def facts_of(jobs: Sequence[Job]) -> dict[int, JobFacts]:
         sums = counted.setdefault(job_id, {}).setdefault(task, {})
         counted_as = "leaving" if unwanted else _COUNTED_AS[phase]
         sums[counted_as] = sums.get(counted_as, 0) + number
+    unmade = UnmadePods.objects.filter(podgroup__job__in=[job.pk for job in jobs]).order_by()
+    for job_id, task, first, end in unmade.values_list("podgroup__job", "task", "next_index", "end_index"):
+        sums = counted.setdefault(job_id, {}).setdefault(task, {})
+        sums["pending"] = sums.get("pending", 0) + end - first
     return {job.pk: _facts(job, counted.get(job.pk, {})) for job in jobs}
 
 
@@ -146,10 +150,10 @@ def settle_jobs(jobs: Sequence[Job], now: datetime) -> None:
 def _start_ready_tasks(jobs: Sequence[tuple[Job, JobFacts]], now: datetime) -> None:
     waiting = [(job, facts) for job, facts in jobs if facts.phase in (JobPhase.PENDING, JobPhase.RUNNING)]
     stuck = _make_pods([(job, _ready(job, facts)) for job, facts in waiting if not all(task.created for task in facts.tasks)])
-    take_steps([(job, _NAMES_TAKEN) for job in stuck], now)
+    take_steps([(job, NAMES_TAKEN) for job in stuck], now)
 
 
-_NAMES_TAKEN = Step(JobPhase.FAILED, "pods of another have the names that its pods would get", stop_pods=True)
+NAMES_TAKEN = Step(JobPhase.FAILED, "pods of another have the names that its pods would get", stop_pods=True)
 
 
 def _make_pods(wanted: Sequence[tuple[Job, Sequence[Mapping[str, Any]]]]) -> list[Job]:
@@ -195,16 +199,18 @@ def take_steps(steps: Sequence[tuple[Job, Step]], now: datetime) -> None:
     begun = [job for job, step in steps if step.new_pods]
     stuck = _make_pods([(job, first_tasks(job)) for job in begun])
     for job in stuck:
-        _change(job, _NAMES_TAKEN, now)
+        _change(job, NAMES_TAKEN, now)
     if begun:
         PodGroup.objects.filter(job__in=[job.pk for job in begun]).update(
             phase="Pending", finished_at=None, started_at=None, enqueued_at=None, starving_since=None, conditions=[], pod_conditions=[]
         )
     _save([job for job, _ in steps])
-    record_events([_note(job, _NAMES_TAKEN if job in stuck else step) for job, step in steps], now)
+    record_events([_note(job, NAMES_TAKEN if job in stuck else step) for job, step in steps], now)
 
 
 def _stop_pods(steps: Sequence[tuple[Job, Step]], now: datetime) -> None:
+    if steps:
+        UnmadePods.objects.filter(podgroup__job__in=[job.pk for job, _ in steps]).delete()
     for message in sorted({step.message for _, step in steps}):
         jobs = [job.pk for job, step in steps if step.message == message]
         send_home(Pod.objects.filter(podgroup__job__in=jobs), message, now)

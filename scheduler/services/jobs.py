@@ -10,21 +10,24 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from scheduler import notify
+from scheduler.admission.backlogs import check_backlogs, is_forbidden_by_state
+from scheduler.admission.facts import Facts
 from scheduler.admission.manifests import place_of
-from scheduler.admission.violations import Notice, Rejected, Violation
+from scheduler.admission.violations import Notice, Rejected, Verdict, Violation
 from scheduler.admission.workload_manifests import JobManifest, TaskManifest, read_job
 from scheduler.admission.workloads import check_queue_takes_work, job_verdict
 from scheduler.domain.jobs import ACTION_NAMES, COMMANDS, FINISHED, JobAction, NotPossible, Step, command
-from scheduler.domain.queues import DEFAULT
-from scheduler.models import Command, Job, Namespace, Queue
+from scheduler.domain.queues import DEFAULT, QueueTree
+from scheduler.models import Command, Job, Namespace, PodGroup, Queue
 from scheduler.models.prepared import PreparedInsert
+from scheduler.selectors.backlogs import comes_near_a_limit, judged
 from scheduler.selectors.facts import Scene, submission_scene
 from scheduler.services import access, audit
-from scheduler.services.actors import SYSTEM, Actor
+from scheduler.services.actors import SYSTEM, Actor, submitter
 from scheduler.services.job_life import announce, facts_of, settle_jobs, sync_jobs, take_steps
-from scheduler.services.job_pods import create_podgroup, create_pods, first_tasks
-from scheduler.services.locks import alone_with_pods, share_tree
-from scheduler.services.pods import Priorities
+from scheduler.services.job_pods import AT_ONCE, create_podgroup, create_pods, first_tasks, podgroup_of
+from scheduler.services.locks import alone_at_the_limit, alone_with_pods, share_tree
+from scheduler.services.pods import Priorities, are_taken
 from scheduler.services.scheduling import want_session
 from scheduler.services.versions import Expected, check_version
 
@@ -42,18 +45,44 @@ class Submitted:
 
 def submit_job(manifest: Mapping[str, Any], *, by: Actor = SYSTEM, dry_run: bool = False) -> Submitted:
     """Admit a job and make its podgroup and pods. Raises `Rejected` with every violation, and writes nothing then."""
+    if dry_run:
+        return _rehearse(manifest, by)
     with transaction.atomic():
         share_tree()
-        scene = _scene(manifest)
+        scene = _scene(manifest, submitter(by))
+        if comes_near_a_limit(scene.facts):
+            alone_at_the_limit()
+            scene = _scene(manifest, submitter(by))
         reading, notices = _admitted(manifest, scene, by)
         job, pods = _create(reading, scene, by)
         audit.record(by, "SubmitJob", "Job", job.name, namespace=job.namespace, queue=job.queue.name, after=_summary(job))
-        if dry_run:
-            transaction.set_rollback(True)
-        else:
-            want_session()
-            notify.jobs_changed([str(job)], queues=[job.queue.name])
+        want_session()
+        notify.jobs_changed([str(job)], queues=[job.queue.name])
     return Submitted(job, notices, pods)
+
+
+def _rehearse(manifest: Mapping[str, Any], by: Actor) -> Submitted:
+    """The same answer without a transaction: whoever only asks writes nothing, and nobody has to wait for them."""
+    scene = _scene(manifest, submitter(by))
+    reading, notices = _admitted(manifest, scene, by)
+    job = _new_job(reading, scene.queues[reading.queue], by)
+    job.created_at = timezone.now()
+    taken = _taken_name(job, reading)
+    if taken is not None:
+        raise Rejected([taken], by_state=True)
+    job.podgroup = podgroup_of(job, Priorities.load())
+    return Submitted(job, notices, sum(task["replicas"] for task in first_tasks(job)))
+
+
+def _taken_name(job: Job, manifest: JobManifest) -> Violation | None:
+    """The name that the database would refuse. Of very many pods only the first are looked for."""
+    if Job.objects.filter(namespace=job.namespace, name=job.name).exists():
+        return _exists(job.namespace, manifest)
+    names = [f"{job.name}-{task['name']}-{index}" for task in first_tasks(job) for index in range(min(task["replicas"], AT_ONCE))]
+    groups = PodGroup.objects.filter(namespace=job.namespace, name=job.name)
+    if groups.exists() or are_taken(job.namespace, names[:AT_ONCE]):
+        return _names_taken(job.namespace, manifest)
+    return None
 
 
 def _summary(job: Job) -> dict[str, Any]:
@@ -61,19 +90,19 @@ def _summary(job: Job) -> dict[str, Any]:
     return {"queue": job.queue.name, "minAvailable": job.min_available, "replicas": {task["name"]: task["replicas"] for task in job.tasks}}
 
 
-def check_job(manifest: object) -> tuple[JobManifest | None, tuple[Violation, ...], tuple[Notice, ...]]:
-    """Every rule that this job would break, without making it."""
-    return _checked(manifest, _scene(manifest))
+def check_job(manifest: object, user: str) -> tuple[JobManifest | None, tuple[Violation, ...], tuple[Notice, ...]]:
+    """Every rule that this job would break if this user submitted it, without making it."""
+    return _checked(manifest, _scene(manifest, user))
 
 
-def _scene(manifest: object) -> Scene:
+def _scene(manifest: object, user: str) -> Scene:
     namespace, queue = place_of(manifest)
-    return submission_scene({queue}, namespace)
+    return submission_scene({queue}, namespace, user)
 
 
 def _checked(manifest: object, scene: Scene) -> tuple[JobManifest | None, tuple[Violation, ...], tuple[Notice, ...]]:
     reading = read_job(manifest, scene.facts)
-    verdict = job_verdict(reading, scene.tree, scene.facts)
+    verdict = judged(lambda facts: job_verdict(reading, scene.tree, facts), scene.facts)
     return reading.value, verdict.violations, verdict.notices
 
 
@@ -81,7 +110,7 @@ def _admitted(manifest: Mapping[str, Any], scene: Scene, by: Actor) -> tuple[Job
     job, violations, notices = _checked(manifest, scene)
     access.require_to_submit(by, job.queue if job else place_of(manifest)[1])
     if violations or job is None:
-        raise Rejected(violations, notices, by_state=all(item.rule_id == "queue_not_open" for item in violations))
+        raise Rejected(violations, notices, by_state=is_forbidden_by_state(violations))
     return job, notices
 
 
@@ -207,12 +236,20 @@ def command_job(
 def _first_step(job: Job, action: JobAction) -> Step | None:
     step = command(facts_of([job])[job.pk], action)
     if step and action in (JobAction.RESUME, JobAction.RESTART):
-        tree, facts, _ = submission_scene({job.queue.name}, job.namespace)
-        # A job that never left its queue may go on in it while it drains; one that had ended is admitted anew.
-        violations = tuple(check_queue_takes_work(job.queue.name, tree, facts, again=job.phase not in FINISHED))
-        if violations:
-            raise Rejected(violations, by_state=True)
+        scene = submission_scene({job.queue.name}, job.namespace, job.owner)
+        verdict = judged(lambda facts: _may_go_on(job, scene.tree, facts), scene.facts)
+        if verdict.violations:
+            raise Rejected(verdict.violations, by_state=True)
     return step
+
+
+def _may_go_on(job: Job, tree: QueueTree, facts: Facts) -> Verdict:
+    """A job that never left its queue may go on in it while it drains; one that had ended is admitted anew."""
+    has_ended = job.phase in FINISHED
+    rules = list(check_queue_takes_work(job.queue.name, tree, facts, again=not has_ended))
+    if has_ended:
+        rules += check_backlogs(job.queue.name, facts, jobs=1, pods=sum(task["replicas"] for task in job.tasks))
+    return Verdict(tuple(rules))
 
 
 def _command_row(job: Job, action: JobAction, by: Actor, reason: str, message: str, *, changed: bool) -> Command:

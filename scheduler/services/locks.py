@@ -3,7 +3,7 @@
 So a submission sees a queue either before a close or after it, never in between. Whoever changes many pods at once does it alone: two that
 change the same rows in another order would wait for each other for ever. And so does whoever forbids that pods are placed (a node is
 cordoned, a queue suspended, scheduling paused): a session that has looked whether it may place them commits before, and none does after.
-The order of locks is: tree, pods, jobs, states, anything else.
+The order of locks is: tree, pods, limits, jobs, states, anything else.
 On SQLite every writing transaction is alone anyway.
 """
 
@@ -39,3 +39,13 @@ def alone_with_pods() -> None:
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_PODS_LOCK])
+
+
+_LIMITS_LOCK = 7_320_003
+
+
+def alone_at_the_limit() -> None:
+    """For whoever submits where a limit on what may wait is near; held until the transaction ends."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LIMITS_LOCK])

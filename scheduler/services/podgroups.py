@@ -11,8 +11,9 @@ from django.db.models import F
 from django.utils import timezone
 
 from scheduler import notify
+from scheduler.admission.backlogs import check_backlogs, is_forbidden_by_state
 from scheduler.admission.manifests import Reading, place_of
-from scheduler.admission.violations import Notice, Rejected, Violation
+from scheduler.admission.violations import Notice, Rejected, Verdict, Violation
 from scheduler.admission.waiting_times import waiting_time
 from scheduler.admission.workload_manifests import PodGroupManifest, PodManifest, read_pod, read_podgroup
 from scheduler.admission.workloads import admit_pod, admit_podgroup_change, podgroup_verdict
@@ -20,10 +21,11 @@ from scheduler.domain.access import Permission
 from scheduler.domain.plans import counted
 from scheduler.domain.queues import DEFAULT
 from scheduler.models import Namespace, Pod, PodGroup, Queue
+from scheduler.selectors.backlogs import judged
 from scheduler.selectors.facts import submission_scene
 from scheduler.selectors.manifests import stored_podgroup
 from scheduler.services import access, audit
-from scheduler.services.actors import SYSTEM, Actor
+from scheduler.services.actors import SYSTEM, Actor, submitter
 from scheduler.services.locks import alone_with_pods, share_tree
 from scheduler.services.merging import merge_patch, readable
 from scheduler.services.pods import TAKEN_AWAY, Priorities, class_for, new_pods, send_home
@@ -49,11 +51,11 @@ class SavedPod:
     notices: tuple[Notice, ...] = ()
 
 
-def check_podgroup(manifest: object) -> tuple[Reading[PodGroupManifest], tuple[Violation, ...], tuple[Notice, ...]]:
+def check_podgroup(manifest: object, user: str) -> tuple[Reading[PodGroupManifest], tuple[Violation, ...], tuple[Notice, ...]]:
     namespace, queue = place_of(manifest)
-    tree, facts, _ = submission_scene({queue, DEFAULT}, namespace)
-    reading = read_podgroup(manifest, facts)
-    verdict = podgroup_verdict(reading, tree, facts)
+    scene = submission_scene({queue, DEFAULT}, namespace, user)
+    reading = read_podgroup(manifest, scene.facts)
+    verdict = judged(lambda facts: podgroup_verdict(reading, scene.tree, facts), scene.facts)
     return reading, verdict.violations, verdict.notices
 
 
@@ -61,7 +63,7 @@ def submit_podgroup(manifest: object, *, by: Actor = SYSTEM, dry_run: bool = Fal
     """A gang without a job of ours. Raises `Rejected` with every violation, and writes nothing then."""
     with transaction.atomic():
         share_tree()
-        reading, violations, notices = check_podgroup(manifest)
+        reading, violations, notices = check_podgroup(manifest, submitter(by))
         access.require_to_submit(by, reading.value.queue if reading.value else place_of(manifest)[1])
         _refuse(violations, notices)
         assert reading.value is not None
@@ -77,7 +79,7 @@ def submit_podgroup(manifest: object, *, by: Actor = SYSTEM, dry_run: bool = Fal
 def _refuse(violations: Iterable[Violation], notices: Iterable[Notice]) -> None:
     violations = tuple(violations)
     if violations:
-        raise Rejected(violations, notices, by_state=all(item.rule_id == "queue_not_open" for item in violations))
+        raise Rejected(violations, notices, by_state=is_forbidden_by_state(violations))
 
 
 def _create_group(value: PodGroupManifest, by: Actor) -> PodGroup:
@@ -229,11 +231,13 @@ def _ours(manifest: object) -> object:
 def _group_for(value: PodManifest, manifest: object, by: Actor) -> tuple[PodGroup, tuple[Notice, ...]]:
     namespace = value.metadata.namespace or DEFAULT
     if value.podgroup:
-        return _named_group(namespace, value.podgroup, by), ()
-    tree, facts, _ = submission_scene({value.queue or DEFAULT}, namespace)
-    queue = value.queue or facts.queue_of_namespace(namespace) or DEFAULT
+        group = _named_group(namespace, value.podgroup, by)
+        _refuse_one_too_many(group)
+        return group, ()
+    scene = submission_scene({value.queue or DEFAULT}, namespace, submitter(by))
+    queue = value.queue or scene.facts.queue_of_namespace(namespace) or DEFAULT
     access.require_to_submit(by, queue)
-    verdict = admit_pod(_ours(manifest), tree, facts)
+    verdict = judged(lambda facts: admit_pod(_ours(manifest), scene.tree, facts), scene.facts)
     _refuse(verdict.violations, ())
     marked = replace(value.metadata, annotations={**value.metadata.annotations, BARE_POD_MARK: "true"})
     own = PodGroupManifest(metadata=marked, queue=queue, min_member=1, priority_class=value.template.priority_class)
@@ -256,14 +260,21 @@ def _named_group(namespace: str, name: str, by: Actor) -> PodGroup:
     return group
 
 
+def _refuse_one_too_many(group: PodGroup) -> None:
+    queue = group.queue.name
+    facts = submission_scene({queue}, group.namespace, group.owner).facts
+    verdict = judged(lambda known: Verdict(tuple(check_backlogs(queue, known, jobs=0, pods=1))), facts)
+    _refuse(verdict.violations, ())
+
+
 def _create_pod(value: PodManifest, group: PodGroup) -> Pod:
     template = value.template
     own_class = template.priority_class or group.priority_class
     priority = Priorities.load().of(own_class)
     pod_class = class_for(template, priority, namespace=group.namespace, priority_class=own_class)
     task = template.annotations.get("volcano.sh/task-spec") or template.labels.get("volcano.sh/task-spec") or ""
-    pod = new_pods(group, pod_class, template, task[:63], [value.metadata.name])[0]
-    pod.index = group.pods.count()
+    pod = new_pods(group, pod_class, template, task[:63], {group.pods.count(): value.metadata.name})[0]
+    PodGroup.objects.filter(pk=group.pk).update(size=F("size") + 1)
     try:
         with transaction.atomic():
             pod.save(force_insert=True)

@@ -13,13 +13,14 @@ from typing import Any
 
 from django.db import connection
 from django.db.models import QuerySet
+from django.utils import timezone
 
 from scheduler.admission.pod_templates import PodTemplate, read_template
 from scheduler.admission.shapes import Reader
 from scheduler.domain.resources import Resources
 from scheduler.models import Decision, Pod, PodClass, PodGroup, PriorityClass
-from scheduler.models.bulk import as_parameter, execute, fetch, values_table
-from scheduler.models.prepared import Prepared
+from scheduler.models.bulk import as_parameter, columns_table, execute, fetch, values_table
+from scheduler.models.prepared import Prepared, PreparedInsert
 from scheduler.selectors.nodes import PLACED
 
 PREEMPTABLE = "volcano.sh/preemptable"
@@ -108,9 +109,9 @@ def _class_ids(digests: Iterable[str]) -> dict[str, int]:
 
 
 def new_pods(
-    podgroup: PodGroup, pod_class: PodClass, template: PodTemplate, task: str, names: Iterable[str], version: int = 0
+    podgroup: PodGroup, pod_class: PodClass, template: PodTemplate, task: str, names: Mapping[int, str], version: int = 0
 ) -> list[Pod]:
-    """Rows not yet saved, one a name."""
+    """Rows not yet saved, one a name; `names` are by the pod's number."""
     return [
         Pod(
             namespace=podgroup.namespace,
@@ -123,8 +124,46 @@ def new_pods(
             run_seconds=template.run_seconds,
             planned_exit_code=template.exit_code,
         )
-        for index, name in enumerate(names)
+        for index, name in names.items()
     ]
+
+
+_FEW_PODS = PreparedInsert(Pod)
+_GIVEN = {
+    "uid": "uuid",
+    "namespace": "text",
+    "name": "text",
+    "podgroup_id": "bigint",
+    "pod_class_id": "bigint",
+    "task": "text",
+    "index": "integer",
+    "job_version": "integer",
+    "run_seconds": "double precision",
+    "planned_exit_code": "integer",
+}
+
+
+def insert_pods(pods: Sequence[Pod]) -> None:
+    """New pods as `new_pods` makes them, in one statement. Raises `IntegrityError` where a name is taken."""
+    if len(pods) <= PreparedInsert.MOST_ROWS:
+        _FEW_PODS.insert(pods)
+        return
+    columns = [[getattr(pod, name) for pod in pods] for name in _GIVEN]
+    columns[0] = [_stored_uid(pod.uid) for pod in pods]
+    table, parameters = columns_table("d", _GIVEN, columns)
+    names = ", ".join(f'"{name}"' for name in _GIVEN)
+    execute(
+        f"INSERT INTO scheduler_pod ({names}, phase, borrowed, message, unwanted, created_at) "
+        f"SELECT {names}, 'Pending', false, '', false, %s FROM {table}",
+        [timezone.now(), *parameters],
+    )
+
+
+def are_taken(namespace: str, names: Iterable[str]) -> bool:
+    """Whether any pod of this namespace has one of these names."""
+    table = values_table("d", {"name": "text"})
+    sql = f"SELECT 1 FROM {table} JOIN scheduler_pod p ON p.namespace = %s AND p.name = d.name LIMIT 1"
+    return bool(fetch(sql, [as_parameter({"name": name} for name in names), namespace]))
 
 
 def template_of(stored: Mapping[str, Any]) -> PodTemplate:

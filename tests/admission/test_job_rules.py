@@ -123,7 +123,7 @@ def test_the_names_of_its_pods_must_fit():
 def test_all_tasks_together_have_a_limit():
     many = [task(f"t{number}", replicas=60_000, minAvailable=1) for number in range(2)]
 
-    assert broken(job(tasks=many)) == {("number_out_of_range", "spec.tasks")}
+    assert broken(job(tasks=many)) == {("too_many_pods_in_job", "spec.tasks")}
 
 
 def test_a_job_can_not_grow_past_the_limit_either():
@@ -132,7 +132,7 @@ def test_a_job_can_not_grow_past_the_limit_either():
 
     violations = admit_job_change(after, before, FACTS).violations
 
-    assert [violation.rule_id for violation in violations] == ["number_out_of_range"]
+    assert [violation.rule_id for violation in violations] == ["too_many_pods_in_job"]
 
 
 @pytest.mark.parametrize(

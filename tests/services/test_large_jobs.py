@@ -1,0 +1,207 @@
+"""Jobs of very many pods: asking costs nobody anything, submitting is a few rows, and the pods come in steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from scheduler.admission.violations import Rejected
+from scheduler.models import AuditEntry, Job, Namespace, Pod, PodGroup, UnmadePods
+from scheduler.selectors.gangs import pods_by_phase
+from scheduler.services import job_pods
+from scheduler.services.job_changes import update_job
+from scheduler.services.jobs import command_job, submit_job
+from scheduler.services.pod_steps import create_next_pods, create_pods_in_steps
+from tests.worlds import job, manifest, node, pass_time, phases, run_session
+
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+
+
+@pytest.fixture
+def ten_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job_pods, "AT_ONCE", 10)
+
+
+def steps(most: int = 100) -> int:
+    """Take steps until all is made, or so many; the largest number of pods that one of them made."""
+    largest = 0
+    for _ in range(most):
+        row = UnmadePods.objects.values_list("pk", flat=True).first()
+        if row is None:
+            break
+        before = Pod.objects.count()
+        create_next_pods(row)
+        largest = max(largest, Pod.objects.count() - before)
+    return largest
+
+
+def test_a_dry_run_asks_the_database_and_neither_writes_nor_locks():
+    with CaptureQueriesContext(connection) as asked:
+        made = submit_job({**manifest("huge", replicas=99_999)}, dry_run=True)
+
+    assert made.pods == 99_999
+    assert {query["sql"].split()[0] for query in asked.captured_queries} == {"SELECT"}
+    assert not any(" FOR " in query["sql"] for query in asked.captured_queries)
+    assert not Job.objects.exists()
+
+
+@pytest.mark.parametrize("field", ["job", "podgroup", "pod"])
+def test_a_dry_run_finds_that_a_name_is_taken(field: str):
+    there = job("there", replicas=1)
+    names = {"job": Job.objects, "podgroup": PodGroup.objects, "pod": Pod.objects}
+    names[field].update(name="train-worker-0" if field == "pod" else "train")
+
+    with pytest.raises(Rejected) as refusal:
+        submit_job(manifest("train"), dry_run=True)
+
+    assert [violation.rule_id for violation in refusal.value.violations] == ["already_exists"]
+    assert Job.objects.count() == 1
+    assert there.podgroup.pods.count() == 1
+
+
+def test_a_submit_of_a_hundred_thousand_pods_writes_a_few_rows():
+    Namespace.objects.get_or_create(name="default")
+
+    with CaptureQueriesContext(connection) as asked:
+        made = submit_job(manifest("huge", replicas=100_000))
+
+    assert made.pods == 100_000
+    assert len(asked.captured_queries) < 20
+    assert max(len(query["sql"]) for query in asked.captured_queries) < 20_000
+    assert Pod.objects.count() == 0
+    assert AuditEntry.objects.filter(action="SubmitJob").count() == 1
+    assert pods_by_phase([made.job.podgroup.pk]) == {made.job.podgroup.pk: {"Pending": 100_000}}
+
+
+@pytest.mark.usefixtures("ten_at_once")
+def test_pods_are_made_in_bounded_steps_and_look_like_any_others():
+    large = job("large", replicas=35)
+    small = job("small", replicas=3)
+
+    assert small.podgroup.pods.count() == 3
+    assert steps() == 10
+    assert sorted(large.podgroup.pods.values_list("index", flat=True)) == list(range(35))
+    assert large.podgroup.pods.get(index=34).name == "large-worker-34"
+    own = [field.name for field in Pod._meta.fields if field.name not in ("id", "uid", "name", "podgroup", "index", "created_at")]
+    assert len(set(Pod.objects.values_list(*own))) == 1
+    assert len(set(Pod.objects.values_list("uid", flat=True))) == 38
+
+
+def test_many_rows_in_one_statement_are_stored_like_a_few():
+    few, many = job("few", replicas=3), job("many", replicas=40)
+    own = [field.name for field in Pod._meta.fields if field.name not in ("id", "uid", "name", "podgroup", "index", "created_at")]
+
+    assert len(set(Pod.objects.filter(podgroup__in=(few.podgroup, many.podgroup)).values_list(*own))) == 1
+    assert many.podgroup.pods.latest("created_at").created_at >= few.podgroup.pods.latest("created_at").created_at
+
+
+@pytest.mark.usefixtures("ten_at_once")
+def test_an_elastic_job_begins_before_all_its_pods_are_made_and_ends_only_with_the_last():
+    node("n1", cpu="64")
+    elastic = job("elastic", replicas=30, least=1, seconds=5)
+    steps(1)
+
+    run_session()
+    pass_time(30)
+
+    assert phases(elastic) == ["Succeeded"] * 10
+    elastic.refresh_from_db()
+    assert elastic.phase == "Running"
+    steps()
+    run_session()
+    pass_time(30)
+    elastic.refresh_from_db()
+    assert (elastic.phase, phases(elastic)) == ("Completed", ["Succeeded"] * 30)
+
+
+@pytest.mark.usefixtures("ten_at_once")
+def test_a_gang_starts_when_its_last_pod_has_been_made():
+    node("n1", cpu="64")
+    gang = job("gang", replicas=25)
+    steps(2)
+
+    run_session()
+    assert phases(gang) == ["Pending"] * 20
+    steps()
+    run_session()
+
+    assert "Pending" not in phases(gang)
+
+
+@pytest.mark.usefixtures("ten_at_once")
+def test_a_job_that_is_cancelled_midway_gets_no_more_pods():
+    large = job("large", replicas=35)
+    steps(1)
+
+    command_job("default", "large", "Cancel")
+
+    large.refresh_from_db()
+    assert (large.phase, Pod.objects.count(), UnmadePods.objects.count()) == ("Terminated", 0, 0)
+
+
+@pytest.mark.usefixtures("ten_at_once")
+def test_a_restart_of_a_large_job_makes_its_pods_in_steps_too():
+    large = job("large", replicas=35)
+    steps(2)
+
+    command_job("default", "large", "Restart")
+
+    assert Pod.objects.count() == 0
+    assert steps() == 10
+    assert Pod.objects.filter(podgroup=large.podgroup).count() == 35
+
+
+@pytest.mark.usefixtures("ten_at_once")
+@pytest.mark.parametrize(("replicas", "after_a_step"), [(5, 5), (15, 15), (60, 20)])
+def test_a_large_job_can_be_scaled_while_its_pods_are_made(replicas: int, after_a_step: int):
+    large = job("large", replicas=35, least=1)
+    steps(1)
+
+    update_job("default", "large", {"spec": {"tasks": [{**large.tasks[0], "replicas": replicas}]}}, merge=True)
+    steps(1)
+    assert Pod.objects.count() == after_a_step
+    steps()
+
+    assert sorted(Pod.objects.values_list("index", flat=True)) == list(range(replicas))
+    assert PodGroup.objects.get().size == replicas
+
+
+@pytest.mark.usefixtures("ten_at_once")
+def test_a_small_job_that_grows_large_gets_the_rest_in_steps():
+    small = job("small", replicas=2, least=1)
+
+    update_job("default", "small", {"spec": {"tasks": [{**small.tasks[0], "replicas": 40}]}}, merge=True)
+
+    assert Pod.objects.count() == 12
+    assert steps() == 10
+    assert Pod.objects.count() == 40
+
+
+@pytest.mark.usefixtures("ten_at_once")
+def test_a_job_whose_names_were_taken_meanwhile_fails_and_says_so():
+    large = job("large", replicas=35)
+    other = job("other", replicas=1)
+    Pod.objects.filter(podgroup=other.podgroup).update(name="large-worker-12")
+
+    steps()
+
+    large.refresh_from_db()
+    assert large.phase == "Failed"
+    assert "names" in large.message
+    assert not UnmadePods.objects.exists()
+
+
+@pytest.mark.usefixtures("ten_at_once")
+def test_a_worker_makes_the_pods_of_all_jobs(monkeypatch: pytest.MonkeyPatch):
+    asked: list[Any] = []
+    monkeypatch.setattr("scheduler.services.pod_steps.time.sleep", asked.append)
+    job("one", replicas=35)
+    job("two", replicas=25)
+
+    create_pods_in_steps()
+
+    assert Pod.objects.count() == 60
+    assert len(asked) == 7  # after every step there is a pause for the others
