@@ -18,7 +18,7 @@ def count_pods(apps, schema_editor):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('scheduler', '0014_failing_parts'),
+        ('scheduler', '0016_deleted_queues'),
     ]
 
     operations = [
