@@ -6,9 +6,8 @@ import os
 from typing import Any
 
 from celery import Celery
-from celery.signals import worker_init, worker_process_init
+from celery.signals import worker_init, worker_process_init, worker_ready
 
-from scheduler.garbage import set_aside
 from scheduler.supervisor.orphans import die_with_parent
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
@@ -18,37 +17,38 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 
 
-@worker_process_init.connect
-def leave_no_orphan(**_: Any) -> None:
-    """A pool process goes with its worker, even when that one is killed: another one may hold the lease soon."""
-    die_with_parent()
-
-
-@worker_process_init.connect
-def load_what_tasks_need(**_: Any) -> None:
-    """Now, not with the first task."""
-    import scheduler.services.dispatch
-    import scheduler.services.observe
-    import scheduler.services.sessions  # noqa: F401
-
-    set_aside()
-
-
 @worker_init.connect
-def log_in_sentences(**_: Any) -> None:
-    """Before the pool's processes are made, which then do it too."""
-    from dashboard.worker_log import speak_plainly
+def prepare_worker(**_: Any) -> None:
+    """Before the pool is forked, so that its processes, and those that replace them, begin with everything loaded."""
+    from dashboard import worker_life
 
-    speak_plainly()
+    worker_life.prepare()
+
+
+@worker_process_init.connect
+def prepare_pool_process(**_: Any) -> None:
+    """A pool process goes with its worker, even when that one is killed: another one may hold the lease soon."""
+    from dashboard import worker_life
+
+    die_with_parent()
+    worker_life.begin_pool_process()
+
+
+@worker_ready.connect
+def watch_over_itself(**_: Any) -> None:
+    from dashboard import worker_life
+
+    worker_life.watch_over_itself(app)
 
 
 TICK_SECONDS = 0.5
 """The base that beat ticks at; the stored period says how many ticks make a session."""
+TICK_LASTS_SECONDS = 10.0
 
 
 def _every(seconds: float, task: str) -> dict[str, object]:
-    # A tick that could not be taken in time is dropped, not queued up.
-    return {"task": f"scheduler.tasks.{task}", "schedule": seconds, "options": {"expires": seconds}}
+    # A tick that nobody took in time is dropped. On a busy machine it may well be on its way for some seconds.
+    return {"task": f"scheduler.tasks.{task}", "schedule": seconds, "options": {"expires": max(seconds, TICK_LASTS_SECONDS)}}
 
 
 app.conf.beat_schedule = {

@@ -25,7 +25,7 @@ import httpx
 BASE = Path(__file__).resolve().parent.parent
 PATIENCE_SECONDS = 150.0  # only how long a broken test may take, not a measurement
 logging.getLogger("httpx").setLevel(logging.WARNING)  # polling would fill the report of a failure
-_MARKS = {"redis": "redis-server", "web": "uvicorn", "scheduler": "scheduler@%h", "worker": "default@%h", "beat": "--schedule"}
+_MARKS = {"redis": "redis-server", "web": "uvicorn", "scheduler": "scheduler@%h", "worker": "default@%h", "beat": " beat "}
 
 
 class Running:
@@ -130,6 +130,10 @@ class Running:
     def processes(self) -> set[int]:
         """All below the supervisor, the pools of the workers too."""
         return descendants_of(self.process.pid)
+
+    def pool_of(self, name: str) -> list[int]:
+        """The pids of the processes that a worker has made."""
+        return children_of(self.children().get(name, 0))
 
     def kill(self, name: str) -> None:
         """kill -9, and wait until another process has its place."""

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from scheduler.supervisor.orphans import die_with_parent
 from scheduler.supervisor.programs import Program
+from scheduler.supervisor.pulse import PULSE_FILE_VARIABLE
 
 LAST_LINES = 20
 _CHUNK = 65536
@@ -30,7 +31,7 @@ class Child:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=dict(environment),
+            env=_with_pulse(environment, program),
             cwd=folder,
             process_group=0,
             umask=0o077,  # the database holds sessions and digests: nobody else on this machine is to read what is written
@@ -85,6 +86,11 @@ class Child:
         lines = [line.decode(errors="replace").rstrip() for line in raw]
         self.last_lines.extend(lines)
         return lines
+
+
+def _with_pulse(environment: Mapping[str, str], program: Program) -> dict[str, str]:
+    own = {PULSE_FILE_VARIABLE: str(program.pulse)} if program.pulse else {}
+    return {**environment, **own}
 
 
 def how_it_ended(code: int) -> str:

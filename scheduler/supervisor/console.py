@@ -29,6 +29,11 @@ class Console:
     def say(self, text: str) -> None:
         self.line(OWN_NAME, text)
 
+    def alarm(self, text: str) -> None:
+        """Something that somebody should see to: in red, every line of it."""
+        for line in text.splitlines():
+            self.say(f"\x1b[1;31m{line}\x1b[0m" if self._coloured else line)
+
     def _prefix(self, name: str) -> str:
         prefix = f"{name:<{_WIDTH}} |"
         return f"\x1b[{_COLOURS.get(name, '37')}m{prefix}\x1b[0m" if self._coloured else prefix

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scheduler.supervisor.problems import StartError
+from scheduler.supervisor.runtime import embedded_redis_url
 
 BASE = Path(__file__).resolve().parent.parent.parent
 HOST = "127.0.0.1"
@@ -33,6 +34,10 @@ class Installation:
         """What its processes get: the embedded settings, the same folder wherever they run, output at once, no warnings of Python."""
         own = {"FUMAROLE_EMBEDDED": "1", "FUMAROLE_VAR": str(self.var), "PYTHONUNBUFFERED": "1"}
         return {**_DEFAULTS, **os.environ, **own}
+
+    def redis_url(self) -> str:
+        """Of the server in use: the one that the environment names, or the one of this run."""
+        return os.environ.get("REDIS_URL") or embedded_redis_url(self.var)
 
 
 def installation_from(environment: Mapping[str, str]) -> Installation:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
 from scheduler.supervisor.installation import HOST, Installation
-from scheduler.supervisor.redis_server import OwnRedis
+from scheduler.supervisor.redis_server import OwnRedis, work_waits
 
 
 class Stage(IntEnum):
@@ -28,6 +29,8 @@ class Program:
     stage: Stage
     stop_seconds: float = 5.0  # from the request to stop until it is killed
     is_quiet: bool = False  # its output is shown only when it dies
+    pulse: Path | None = None  # the file it counts in while it works (see pulse.py)
+    work_waits: Callable[[], bool] = lambda: True  # whether it has a reason to count
 
 
 # uvicorn passes the signal on to itself when it has shut down in good order, so it ends by SIGTERM.
@@ -55,21 +58,26 @@ def web_program(installation: Installation) -> Program:
     return Program("web", command, Stage.WEB)
 
 
-def scheduler_program() -> Program:
+def scheduler_program(installation: Installation) -> Program:
     """Sessions run one after the other in a process of their own, which keeps the snapshot between them."""
-    return Program("scheduler", _worker("scheduler", concurrency=1), Stage.WORKER)
+    return _worker_program(installation, "scheduler", queue="scheduler", concurrency=1)
 
 
-def worker_program() -> Program:
-    return Program("worker", _worker("default", concurrency=2), Stage.WORKER)
+def worker_program(installation: Installation) -> Program:
+    return _worker_program(installation, "worker", queue="default", concurrency=2)
 
 
-def beat_program(var: Path) -> Program:
-    files = ("--schedule", str(var / "beat-schedule"), "--pidfile", "")
-    return Program("beat", (*_CELERY, "beat", "--loglevel", "warning", *files), Stage.BEAT)
+def beat_program() -> Program:
+    return Program("beat", (*_CELERY, "beat", "--loglevel", "warning", "--pidfile", ""), Stage.BEAT)
 
 
-def _worker(queue: str, *, concurrency: int) -> tuple[str, ...]:
+def _worker_program(installation: Installation, name: str, *, queue: str, concurrency: int) -> Program:
     pool = ("-Q", queue, "-n", f"{queue}@%h", "-P", "prefork", "-c", str(concurrency))
     alone = ("--without-gossip", "--without-mingle")  # the workers need to know nothing of each other, and start sooner
-    return (*_CELERY, "worker", *pool, *alone, "--loglevel", "warning")
+    return Program(
+        name,
+        (*_CELERY, "worker", *pool, *alone, "--loglevel", "warning"),
+        Stage.WORKER,
+        pulse=installation.var / f"{name}-pulse",
+        work_waits=lambda: work_waits(installation.redis_url(), queue),
+    )

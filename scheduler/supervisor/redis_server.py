@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from scheduler.supervisor.installation import HOST
 from scheduler.supervisor.problems import StartError
@@ -62,9 +64,23 @@ def answers(url: str) -> bool:
     return True
 
 
+def work_waits(url: str, queue: str) -> bool:
+    """Whether tasks lie in this queue. False where Redis does not answer: no worker can be blamed for that."""
+    try:
+        with _client(url, seconds=1.0) as client:
+            return bool(client.llen(queue))
+    except (redis.RedisError, OSError, ValueError):
+        return False
+
+
 def _ping(url: str) -> None:
-    with redis.Redis.from_url(url, socket_connect_timeout=_ANSWER_SECONDS, socket_timeout=_ANSWER_SECONDS) as client:
+    with _client(url) as client:
         client.ping()
+
+
+def _client(url: str, seconds: float = _ANSWER_SECONDS) -> redis.Redis:
+    """One that asks once: by default it would try again for many seconds."""
+    return redis.Redis.from_url(url, socket_connect_timeout=seconds, socket_timeout=seconds, retry=Retry(NoBackoff(), 0))
 
 
 def without_password(url: str) -> str:

@@ -1,4 +1,7 @@
-"""Keeps the processes running: passes on what they say, starts again what dies, gives up on what keeps dying."""
+"""Keeps the processes running: passes on what they say, starts again what dies or hangs.
+
+One that keeps dying is left alone for a while, loudly; the others go on without it.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from scheduler.supervisor.child import Child, how_it_ended
 from scheduler.supervisor.console import Console
 from scheduler.supervisor.problems import StartError
 from scheduler.supervisor.programs import CLEAN_EXITS, Program
+from scheduler.supervisor.pulse import LOOK_SECONDS, PulseWatch, new_pulse
 
 _STEP_SECONDS = 0.1
 
@@ -23,16 +27,11 @@ class RestartPolicy:
 
     delays: tuple[float, ...] = (0.2, 1.0, 2.0, 4.0)
     steady_after: float = 20.0  # seconds; one that has lived so long starts with a clean slate
+    rest: float = 60.0  # seconds that one is left alone which died too often
 
 
 class KeepsDyingError(StartError):
-    """A process died as often as the policy allows; carries its last lines."""
-
-    def __init__(self, child: Child, deaths: int, code: int) -> None:
-        said = "\n".join(f"    {line}" for line in child.last_lines) or "    (nothing)"
-        super().__init__(
-            f"{child.program.name} died {deaths} times in a row, the last time with {how_it_ended(code)}. Its last lines:\n{said}"
-        )
+    """A process died as often as the policy allows, and nothing can begin without it; carries its last lines."""
 
 
 @dataclass
@@ -44,6 +43,9 @@ class _Slot:
     started_at: float = 0.0
     start_again_at: float = 0.0
     deaths: int = field(default=0)
+    watch: PulseWatch | None = None
+    look_again_at: float = 0.0
+    last_words: str = ""  # of one that died too often, and is left alone
 
 
 class Supervisor:
@@ -86,17 +88,23 @@ class Supervisor:
         child.close()
         return child
 
-    def watch(self, until: Callable[[], bool], seconds: float | None = None) -> bool:
+    def watch(self, until: Callable[[], bool], seconds: float | None = None, *, needs: str = "") -> bool:
         """Keep all running until the condition holds; False when the time is over or a stop was asked for before that.
 
-        Raises `KeepsDyingError` when a process can not be kept alive.
+        Raises `KeepsDyingError` when the process that it needs cannot be kept alive.
         """
         deadline = None if seconds is None else time.monotonic() + seconds
         while not until():
             if self.must_stop or (deadline is not None and time.monotonic() > deadline):
                 return False
             self._step()
+            self._insist_on(needs)
         return True
+
+    def _insist_on(self, name: str) -> None:
+        for slot in self._slots:
+            if slot.program.name == name and slot.last_words:
+                raise KeepsDyingError(slot.last_words)
 
     def stop(self) -> None:
         """Stop stage by stage, the highest first; what does not go in its time is killed."""
@@ -110,6 +118,8 @@ class Supervisor:
         return [line for slot in self._slots if slot.program.name == name and slot.child for line in slot.child.last_lines]
 
     def _start(self, slot: _Slot) -> None:
+        if slot.program.pulse:
+            slot.watch = PulseWatch(new_pulse(slot.program.pulse), slot.program.work_waits)
         slot.child = Child(slot.program, self._environment, self._folder)
         slot.started_at = time.monotonic()
         self._selector.register(slot.child.output, selectors.EVENT_READ, slot)
@@ -136,6 +146,16 @@ class Supervisor:
         code = slot.child.exit_code()
         if code is not None:
             self._plan_next_life(slot, self._bury(slot), code)
+        elif self._hangs(slot):
+            self._console.say(f"{slot.program.name} does nothing although work waits for it; ending it")
+            slot.child.signal(signal.SIGKILL)
+
+    def _hangs(self, slot: _Slot) -> bool:
+        now = time.monotonic()
+        if slot.watch is None or now < slot.look_again_at:
+            return False
+        slot.look_again_at = now + LOOK_SECONDS
+        return slot.watch.has_stopped()
 
     def _bury(self, slot: _Slot) -> Child:
         child, slot.child = slot.child, None
@@ -148,10 +168,20 @@ class Supervisor:
         now = time.monotonic()
         slot.deaths = 1 if now - slot.started_at >= self._policy.steady_after else slot.deaths + 1
         if slot.deaths > len(self._policy.delays):
-            raise KeepsDyingError(child, slot.deaths, code)
+            slot.start_again_at = now + self._policy.rest
+            self._leave_alone(slot, child, code)
+            return
+        slot.last_words = ""
         delay = self._policy.delays[slot.deaths - 1]
         slot.start_again_at = now + delay
         self._console.say(f"{slot.program.name} ended ({how_it_ended(code)}); starting it again in {delay:g} s")
+
+    def _leave_alone(self, slot: _Slot, child: Child, code: int) -> None:
+        name = slot.program.name
+        said = "\n".join(f"    {line}" for line in child.last_lines) or "    (nothing)"
+        slot.last_words = f"{name} died {slot.deaths} times in a row, the last time with {how_it_ended(code)}. Its last lines:\n{said}"
+        self._console.alarm(slot.last_words)
+        self._console.alarm(f"Everything else goes on without {name}; it is tried again every {self._policy.rest:g} s.")
 
     def _stop_all(self, slots: list[_Slot]) -> None:
         for slot in slots:

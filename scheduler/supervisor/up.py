@@ -69,7 +69,7 @@ def _start_redis(installation: Installation, supervisor: Supervisor) -> None:
     if own is None:
         return
     supervisor.start(programs.redis_program(own))
-    if not supervisor.watch(lambda: answers(own.url), _REDIS_SECONDS) and not supervisor.must_stop:
+    if not supervisor.watch(lambda: answers(own.url), _REDIS_SECONDS, needs="redis") and not supervisor.must_stop:
         said = "\n".join(supervisor.last_lines("redis"))
         raise StartError(
             f"The Redis server {own.binary} was started and does not answer after {_REDIS_SECONDS:g} s. Its last lines:\n{said}"
@@ -86,14 +86,14 @@ def _prepare(supervisor: Supervisor) -> None:
 def _lasting_programs(installation: Installation) -> list[programs.Program]:
     return [
         programs.web_program(installation),
-        programs.scheduler_program(),
-        programs.worker_program(),
-        programs.beat_program(installation.var),
+        programs.scheduler_program(installation),
+        programs.worker_program(installation),
+        programs.beat_program(),
     ]
 
 
 def _wait_for_web(installation: Installation, supervisor: Supervisor) -> bool:
-    if supervisor.watch(lambda: _web_answers(installation.port), _WEB_SECONDS):
+    if supervisor.watch(lambda: _web_answers(installation.port), _WEB_SECONDS, needs="web"):
         return True
     if not supervisor.must_stop:
         said = "\n".join(supervisor.last_lines("web"))

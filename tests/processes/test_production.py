@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -15,7 +17,8 @@ import httpx
 import psycopg
 import pytest
 
-from tests.running import BASE, PATIENCE_SECONDS, clean_environment, random_port
+from dashboard.worker_life import STOPPED_WORKING
+from tests.running import BASE, PATIENCE_SECONDS, children_of, clean_environment, random_port
 
 pytestmark = pytest.mark.processes
 SITE = "queues.example.com"
@@ -41,8 +44,8 @@ def environment(tmp_path: Path, port: int, postgres_database: str, external_redi
 
 
 @pytest.fixture
-def processes(tmp_path: Path, port: int, environment: dict[str, str]) -> Iterator[list[subprocess.Popen[bytes]]]:
-    here = {".venv/bin/python": sys.executable, "8000": str(port), "/tmp/fumarole-beat": str(tmp_path / "beat")}
+def processes(port: int, environment: dict[str, str]) -> Iterator[list[subprocess.Popen[bytes]]]:
+    here = {".venv/bin/python": sys.executable, "8000": str(port)}
     prepare, web, *others = (
         [here.get(word, word) for word in command] for command in commands_of("The database")[:1] + commands_of("The processes")
     )
@@ -80,6 +83,15 @@ def test_the_documented_processes_make_a_site_that_is_ready_and_stop_in_good_ord
     for process in reversed(processes):
         process.terminate()
         assert process.wait(PATIENCE_SECONDS) in (0, -15)
+
+
+def test_a_worker_that_hangs_ends_to_be_started_again(port: int, processes: list[subprocess.Popen[bytes]]):
+    wait_until_ready(port)
+    scheduler = processes[1]
+
+    os.kill(children_of(scheduler.pid)[0], signal.SIGSTOP)
+
+    assert scheduler.wait(PATIENCE_SECONDS) == STOPPED_WORKING
 
 
 def connections_to(database: str) -> int:

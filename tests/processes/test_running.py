@@ -58,6 +58,32 @@ def test_what_is_killed_comes_back_and_sessions_go_on(site: Running, name: str):
     assert f"{name} ended (killed by SIGKILL); starting it again" in site.output()
 
 
+def test_a_pool_process_that_is_killed_on_a_busy_machine_comes_back(site: Running):
+    """The next one gets no time at all for a while: longer than Celery usually waits before it replaces it by another."""
+    before = site.pool_of("scheduler")
+    os.kill(before[0], signal.SIGKILL)
+    site.wait(lambda: len(site.pool_of("scheduler")) == 1 and site.pool_of("scheduler") != before, "another pool process")
+    late = site.pool_of("scheduler")
+
+    os.kill(late[0], signal.SIGSTOP)
+    time.sleep(6)
+    os.kill(late[0], signal.SIGCONT)
+
+    site.wait_until_sessions_run()
+    assert site.pool_of("scheduler") == late
+
+
+def test_a_worker_that_hangs_is_ended_and_sessions_go_on(site: Running):
+    os.kill(site.pool_of("scheduler")[0], signal.SIGSTOP)
+
+    site.wait_for_line("scheduler does nothing although work waits for it; ending it")
+    site.wait_until_sessions_run()
+
+
+def test_beat_keeps_nothing_between_its_lives(site: Running):
+    assert not list(site.var.glob("*beat*"))
+
+
 def test_a_second_supervisor_refuses_and_names_the_first(site: Running):
     second = Running(site.var)
     second.start()

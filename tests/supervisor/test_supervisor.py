@@ -5,16 +5,19 @@ from __future__ import annotations
 import io
 import os
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from scheduler.supervisor.console import Console
 from scheduler.supervisor.programs import Program, Stage
+from scheduler.supervisor.pulse import Heart, Pulse
 from scheduler.supervisor.supervisor import KeepsDyingError, RestartPolicy, Supervisor
-from tests.running import children_of, is_running
+from tests.running import BASE, children_of, is_running
 
 PATIENCE = 30.0
 QUICK = RestartPolicy(delays=(0.0, 0.05, 0.1), steady_after=60)
@@ -27,7 +30,7 @@ class Desk:
         self.stream = io.StringIO()
         self.supervisor = Supervisor(Console(self.stream), dict(os.environ), folder, policy)
 
-    def start(self, name: str, script: str, stage: Stage = Stage.WEB, **more: float) -> None:
+    def start(self, name: str, script: str, stage: Stage = Stage.WEB, **more: Any) -> None:
         self.supervisor.start(Program(name, ("/bin/sh", "-c", script), stage, **more))
 
     def written(self) -> list[str]:
@@ -69,12 +72,32 @@ def test_what_dies_is_started_again_and_that_is_said(desk: Desk, tmp_path: Path)
     ]
 
 
-def test_what_keeps_dying_ends_it_all_with_its_last_lines(desk: Desk):
+def test_what_keeps_dying_is_left_alone_loudly_and_the_others_go_on(desk: Desk):
+    desk.start("web", "echo up; trap 'echo bye; exit 0' TERM; while :; do sleep 0.05; done")
+    desk.start("beat", "echo the disk is full; exit 7", Stage.BEAT)
+
+    desk.watch_for("fumarole  | beat died 4 times in a row, the last time with exit code 7. Its last lines:")
+    desk.watch_for("fumarole  |     the disk is full")
+    desk.watch_for("fumarole  | Everything else goes on without beat; it is tried again every 60 s.")
+    assert not desk.supervisor.watch(lambda: False, 0.3)
+    assert desk.written().count("beat      | the disk is full") == 4
+    assert "web       | bye" not in desk.written()
+
+
+def test_what_was_left_alone_is_tried_again_and_may_live(tmp_path: Path):
+    desk = Desk(tmp_path, RestartPolicy(delays=(0.0,), steady_after=60, rest=0.1))
+    desk.start("beat", "echo life >> lives; [ $(wc -l < lives) -ge 4 ] && echo well && sleep 60; exit 1", Stage.BEAT)
+
+    desk.watch_for("beat      | well")
+    desk.supervisor.stop()
+
+
+def test_nothing_begins_without_what_it_needs(desk: Desk):
     desk.start("beat", "sleep 60", Stage.BEAT)
     desk.start("web", "echo the disk is full; exit 7")
 
     with pytest.raises(KeepsDyingError) as caught:
-        desk.supervisor.watch(lambda: False, PATIENCE)
+        desk.supervisor.watch(lambda: False, PATIENCE, needs="web")
 
     assert str(caught.value) == "web died 4 times in a row, the last time with exit code 7. Its last lines:\n    the disk is full"
 
@@ -94,7 +117,7 @@ def test_a_quiet_process_is_heard_when_it_keeps_dying(tmp_path: Path):
     desk.supervisor.start(Program("redis", ("/bin/sh", "-c", "echo can not open the file; exit 1"), Stage.REDIS, is_quiet=True))
 
     with pytest.raises(KeepsDyingError, match="can not open the file"):
-        desk.supervisor.watch(lambda: False, PATIENCE)
+        desk.supervisor.watch(lambda: False, PATIENCE, needs="redis")
     assert not [line for line in desk.written() if line.startswith("redis ")]
 
 
@@ -172,3 +195,53 @@ def _wait_until(condition) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def beats(path: Path, seconds: float) -> str:
+    """A process that gives a sign of life every tenth of a second for so long, and then hangs."""
+    work = "from scheduler.supervisor.pulse import *; from time import *; p = pulse_of_this_worker(); end = monotonic() + {seconds}\n"
+    loop = "while monotonic() < end: p.beat(); sleep(0.1)\n"
+    path.write_text(work.format(seconds=seconds) + loop + "sleep(600)")
+    return f"echo life; PYTHONPATH={BASE} exec {sys.executable} {path}"
+
+
+@pytest.fixture
+def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scheduler.supervisor.supervisor.LOOK_SECONDS", 0.2)
+    monkeypatch.setattr("scheduler.supervisor.pulse.PATIENT_LOOKS", 3)
+
+
+@pytest.mark.usefixtures("quick_looks")
+def test_a_worker_that_hangs_while_work_waits_is_ended_and_started_again(desk: Desk, tmp_path: Path):
+    desk.start("worker", beats(tmp_path / "work.py", 0.5), Stage.WORKER, pulse=tmp_path / "pulse", work_waits=lambda: True)
+
+    desk.watch_for("fumarole  | worker does nothing although work waits for it; ending it")
+    desk.watch_for("fumarole  | worker ended (killed by SIGKILL); starting it again in 0 s")
+    assert desk.supervisor.watch(lambda: desk.written().count("worker    | life") == 2, PATIENCE)
+
+
+@pytest.mark.usefixtures("quick_looks")
+@pytest.mark.parametrize(("seconds", "waits"), [(600, True), (0.5, False)], ids=["one that works", "one without work"])
+def test_a_worker_is_left_in_peace(desk: Desk, tmp_path: Path, seconds: float, waits: bool):
+    desk.start("worker", beats(tmp_path / "work.py", seconds), Stage.WORKER, pulse=tmp_path / "pulse", work_waits=lambda: waits)
+    pulse = Pulse(tmp_path / "pulse")
+    assert desk.supervisor.watch(lambda: pulse.count > 1, PATIENCE)
+
+    desk.supervisor.watch(lambda: False, 2.5)
+
+    assert desk.written() == ["worker    | life"]
+
+
+def test_a_long_task_has_a_pulse_until_it_is_too_long(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("scheduler.supervisor.pulse.LOOK_SECONDS", 0.01)
+    pulse = Pulse()
+    heart = Heart(pulse, longest=0.05)
+
+    heart.begin()
+
+    _wait_until(lambda: pulse.count == 6)  # one for the beginning, five while it was not too long
+    time.sleep(0.05)
+    assert pulse.count == 6
+    heart.end()
+    heart.begin()
+    _wait_until(lambda: pulse.count >= 12)

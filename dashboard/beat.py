@@ -1,0 +1,49 @@
+"""The clock of beat: it remembers nothing across starts, and does not go by the time of day, which somebody may set."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Any
+
+from celery.beat import ScheduleEntry, Scheduler, SchedulingError
+
+from scheduler.outages import Outage, in_a_line
+
+logger = logging.getLogger(__name__)
+
+
+class SteadyScheduler(Scheduler):
+    """Every entry at its own interval, from the moment that beat starts."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self._due_at: dict[str, float] = {}
+        self._broker_away = Outage(logger, "Redis answers again; ticks are sent.")
+        super().__init__(*arguments, **options)
+
+    def install_default_entries(self, _data: Any) -> None:
+        """None: there are no stored results to clean up."""
+
+    def tick(self, *_: Any, **__: Any) -> float:
+        """Send what is due, and say for how many seconds nothing is."""
+        for name, entry in self.schedule.items():
+            self._send_if_due(name, entry)
+        return max(0.0, min(self._due_at.values()) - time.monotonic())
+
+    def _send_if_due(self, name: str, entry: ScheduleEntry) -> None:
+        now = time.monotonic()
+        due_at = self._due_at.get(name, now)
+        if due_at > now:
+            return
+        interval = float(self.app.conf.beat_schedule[name]["schedule"])
+        self.apply_entry(entry, producer=self.producer)
+        # At a fixed base, and what was missed is not made up for.
+        self._due_at[name] = due_at + interval if due_at + interval > now else now + interval
+
+    def apply_entry(self, entry: ScheduleEntry, producer: Any = None) -> None:
+        try:
+            self.apply_async(entry, producer=producer, advance=False)
+        except SchedulingError as problem:
+            self._broker_away.noticed("Ticks cannot be sent: %s. Each one is tried again when it is next due.", in_a_line(problem))
+        else:
+            self._broker_away.over()

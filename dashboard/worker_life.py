@@ -1,0 +1,69 @@
+"""The life of a worker: what it loads before its pool is forked, its pulse, and its end when nothing comes of its work."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+from typing import Final
+
+import billiard
+from celery import Celery
+from celery.signals import task_postrun, task_prerun
+from django.conf import settings
+from django.db import connections
+from django.utils.module_loading import import_string
+
+from dashboard.worker_log import speak_plainly
+from scheduler.garbage import set_aside
+from scheduler.supervisor.pulse import PULSE_FILE_VARIABLE, Heart, Pulse, pulse_of_this_worker, watch_beside
+from scheduler.supervisor.redis_server import work_waits
+
+logger = logging.getLogger(__name__)
+
+STOPPED_WORKING: Final = 70  # EX_SOFTWARE
+_pulse: Pulse | None = None
+
+
+def prepare() -> None:
+    """In the worker, before the pool is forked."""
+    global _pulse
+    _pulse = pulse_of_this_worker()
+    speak_plainly()
+    _load_what_tasks_need()
+    set_aside()
+
+
+def _load_what_tasks_need() -> None:
+    """A pool process that had to load it would be late on a busy machine, and Celery would replace it by one that is late too."""
+    import scheduler.services.bulk_jobs
+    import scheduler.services.retention
+    import scheduler.services.sessions
+    import scheduler.services.watching
+    import scheduler.services.workload  # noqa: F401
+
+    connections["default"]  # its driver; nothing is connected yet
+    import_string(str(settings.CHANNEL_LAYERS["default"]["BACKEND"]))
+
+
+def begin_pool_process() -> None:
+    """In each process of the pool, after the fork."""
+    heart = Heart(_pulse or pulse_of_this_worker())
+    task_prerun.connect(lambda **_: heart.begin(), weak=False)
+    task_postrun.connect(lambda **_: heart.end(), weak=False)
+
+
+def watch_over_itself(app: Celery) -> None:
+    """Where no supervisor does it: whoever starts services again when they end then has a reason to."""
+    if _pulse is None or os.environ.get(PULSE_FILE_VARIABLE):
+        return
+    queues = tuple(app.amqp.queues.consume_from)
+    watch_beside(_pulse, lambda: any(work_waits(settings.REDIS_URL, queue) for queue in queues), _end)
+
+
+def _end() -> None:
+    logger.critical("This worker does nothing although work waits for it. It ends, to be started again.")
+    for process in billiard.active_children():
+        if process.pid:
+            os.kill(process.pid, signal.SIGKILL)
+    os._exit(STOPPED_WORKING)

@@ -1,0 +1,119 @@
+"""What keeps ticks coming: beat's clock, and workers whose pool processes start with everything loaded."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from celery import Celery
+
+from dashboard.beat import SteadyScheduler
+from dashboard.celery import app
+from tests.running import BASE
+
+
+class Recorder(SteadyScheduler):
+    """Notes what would be sent."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self.sent: list[str] = []
+        super().__init__(*arguments, **options)
+
+    def apply_async(self, entry: Any, producer: Any = None, advance: bool = True, **_: Any) -> None:
+        self.sent.append(entry.name)
+
+
+class Clocks:
+    """The time of day, and the clock that nobody can set."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, celery: Celery) -> None:
+        self.steady = 1000.0
+        self.ahead = timedelta()
+        now = celery.now
+        monkeypatch.setattr("time.monotonic", lambda: self.steady)
+        monkeypatch.setattr(celery, "now", lambda: now() + self.ahead)
+
+
+@pytest.fixture
+def celery() -> Celery:
+    celery = Celery("test", broker="memory://", set_as_current=False)
+    celery.conf.beat_schedule = {
+        "often": {"task": "often", "schedule": 1.0},
+        "rarely": {"task": "rarely", "schedule": 60.0},
+    }
+    return celery
+
+
+def test_ticks_go_on_when_the_clock_is_put_back(celery: Celery, monkeypatch: pytest.MonkeyPatch):
+    clocks = Clocks(monkeypatch, celery)
+    beat = Recorder(celery)
+    beat.tick()
+    assert sorted(beat.sent) == ["often", "rarely"]
+
+    clocks.ahead = timedelta(hours=-5)
+    for _ in range(60):
+        clocks.steady += 1
+        beat.tick()
+
+    assert beat.sent.count("often") == 61
+    assert beat.sent.count("rarely") == 2
+
+
+def test_ticks_that_were_missed_are_not_made_up_for(celery: Celery, monkeypatch: pytest.MonkeyPatch):
+    clocks = Clocks(monkeypatch, celery)
+    beat = Recorder(celery)
+    beat.tick()
+
+    clocks.steady += 30.5
+    beat.tick()
+    beat.tick()
+
+    assert beat.sent.count("often") == 2
+    assert beat.tick() == 1.0
+
+
+def test_a_broker_that_is_away_is_told_once_and_beat_goes_on(celery: Celery, monkeypatch: pytest.MonkeyPatch, caplog: Any):
+    clocks = Clocks(monkeypatch, celery)
+    beat = SteadyScheduler(celery)
+    monkeypatch.setattr(beat, "send_task", lambda *_, **__: 1 / 0)
+
+    for _ in range(3):
+        beat.tick()
+        clocks.steady += 1
+
+    assert len(caplog.messages) == 1
+    assert "Ticks cannot be sent" in caplog.text
+    assert "Traceback" not in caplog.text
+
+
+def test_beat_goes_by_its_own_clock():
+    assert app.conf.beat_scheduler == "dashboard.beat:SteadyScheduler"
+
+
+def test_a_pool_process_has_time_to_start_on_a_busy_machine():
+    assert app.conf.worker_proc_alive_timeout >= 30
+
+
+def test_everything_that_tasks_load_is_loaded_before_the_pool_is_forked():
+    tree = ast.parse((BASE / "scheduler" / "tasks.py").read_text())
+    inside = [node for function in tree.body if isinstance(function, ast.FunctionDef) for node in ast.walk(function)]
+    loads = {_module(node) for node in inside if isinstance(node, ast.ImportFrom)}
+    assert "scheduler.services.sessions" in loads
+
+    script = (
+        "import sys; from dashboard.celery import app, prepare_worker; "
+        "app.loader.init_worker(); prepare_worker(); print('\\n'.join(sys.modules))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", script], cwd=BASE, check=True, capture_output=True, text=True).stdout.split()
+
+    assert loads <= set(loaded)
+    assert {"django.db.backends.sqlite3.base", "channels_redis.pubsub"} <= set(loaded)
+
+
+def _module(node: ast.ImportFrom) -> str:
+    """`from scheduler.services import bulk_jobs` loads that module too."""
+    return f"{node.module}.{node.names[0].name}" if node.module == "scheduler.services" else str(node.module)
