@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import redis
 from django.conf import settings
@@ -18,6 +19,7 @@ from scheduler.selectors.cluster import failing_parts, session_clock
 logger = logging.getLogger(__name__)
 
 READY_WITHIN_PERIODS = 10
+FUTURE_SECONDS = 10.0  # clocks of two machines may differ a little
 _REDIS_SECONDS = 2.0
 
 OK = "ok"
@@ -84,10 +86,20 @@ def check_sessions() -> str:
         never = "No session has run yet. Are the scheduler worker and beat running?"
         raise NotReadyError(f"Every session so far has failed. {_TOLD}" if clock.failing else never)
     age = (timezone.now() - clock.last_at).total_seconds()
+    if age < -FUTURE_SECONDS:
+        raise NotReadyError(future_words(clock.last_at))
     if age > READY_WITHIN_PERIODS * clock.period_seconds:
         why = f"Since then they fail. {_TOLD}" if clock.failing else "Is the scheduler worker running?"
         raise NotReadyError(f"No scheduling for {age:.0f} s (normally every {clock.period_seconds:g} s). {why}")
     return f"last session {max(0.0, age):.1f} s ago"
+
+
+def future_words(stamp: datetime) -> str:
+    ahead = (stamp - timezone.now()).total_seconds()
+    return (
+        f"The last session is stamped {stamp.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC, {ahead:.0f} s in the future, and none has run since. "
+        "Was the clock put back, or is the clock of another machine wrong?"
+    )
 
 
 CHECKS: dict[str, Callable[[], str]] = {"database": check_database, "redis": check_redis, "sessions": check_sessions}

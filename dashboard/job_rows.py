@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from dashboard.amounts import in_page_order, with_unit
 from scheduler.domain.access import Access, Permission
+from scheduler.domain.durations import seconds_between
 from scheduler.domain.jobs import JobAction, JobFacts, JobPhase, NotPossible, command
 from scheduler.domain.plans import counted
 from scheduler.domain.resources import Resources
@@ -139,7 +140,7 @@ def _reason(row: JobRow, placed: int) -> dict[str, str]:
 def _waited(row: JobRow) -> float | None:
     """Seconds from submission to start, or to the end of one that never started; None while it waits."""
     until = row.started_at or row.finished_at
-    return (until - row.created_at).total_seconds() if until else None
+    return seconds_between(row.created_at, until) if until else None
 
 
 def gang_figures(placed: int, needed: int) -> str:

@@ -18,6 +18,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from dashboard.proxies import is_from_this_machine
+from scheduler.domain.durations import seconds_between
 from scheduler.domain.resources import Resources, units_per_one
 from scheduler.models import ClusterState, PodGroup, Queue, SchedulingSession
 from scheduler.selectors.queue_objects import PHASES, tree_counts
@@ -178,7 +179,7 @@ def _durations(session: SchedulingSession) -> Iterator[Any]:
             part.add_metric([name], float(value))
     if session.finished_at:
         whole = GaugeMetricFamily("volcano_e2e_scheduling_latency_milliseconds", "How long the last session took")
-        whole.add_metric([], (session.finished_at - session.started_at).total_seconds() * 1000)
+        whole.add_metric([], seconds_between(session.started_at, session.finished_at) * 1000)
         yield whole
     yield from (action, part)
 

@@ -8,6 +8,7 @@ from datetime import UTC
 from django.urls import reverse
 from django.utils import timezone
 
+from dashboard.health import FUTURE_SECONDS, future_words
 from scheduler.selectors.cluster import ClusterFacts, cluster_facts
 
 Notice = dict[str, str]
@@ -52,8 +53,10 @@ def _late(facts: ClusterFacts) -> Notice | None:
     """Unlike a lost connection this is the scheduler's silence: the page is up to date, and nothing is being decided."""
     if facts.paused or facts.last_session_at is None:
         return None
-    late = (timezone.now() - facts.last_session_at).total_seconds() > _LATE_PERIODS * facts.period_seconds
-    if not late:
+    age = (timezone.now() - facts.last_session_at).total_seconds()
+    if age < -FUTURE_SECONDS:
+        return {"level": "error", "text": future_words(facts.last_session_at), "url": "/readyz", "link": "What is wrong"}
+    if age <= _LATE_PERIODS * facts.period_seconds:
         return None
     return {
         "level": "error",

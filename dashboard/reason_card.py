@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from dashboard.amounts import with_unit
 from dashboard.templatetags.times import in_words
+from scheduler.domain.durations import seconds_between
 from scheduler.models import PodGroup
 from scheduler.selectors.job_page import FEWEST_STARTS, Standing, evaluation_of, standing_of, waiting_since
 from scheduler.services.forecast import NEVER
@@ -81,7 +82,7 @@ def _place(gang: PodGroup, standing: Standing, may_see: MaySee) -> Context:
     is_shown = parent is not None and parent.parent_id is not None and may_see(parent.name)
     name = f"{parent.name}/{gang.queue.name}" if parent is not None and is_shown else gang.queue.name
     since = waiting_since(gang)
-    waited = (timezone.now() - since).total_seconds()
+    waited = seconds_between(since, timezone.now())
     return {
         "since": since,
         "place": f"{ordinal(standing.position)} of {standing.waiting} in {name}",

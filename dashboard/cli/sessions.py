@@ -22,7 +22,7 @@ Row = Mapping[str, Any]
 
 def _took(status: Row) -> str:
     start, end = output.moment(status["startedAt"]), output.moment(status["finishedAt"])
-    return f"{(end - start).total_seconds() * 1000:.0f} ms" if start and end else "-"
+    return f"{max(0.0, (end - start).total_seconds()) * 1000:.0f} ms" if start and end else "-"
 
 
 def _counted(counts: Mapping[str, Any]) -> str:

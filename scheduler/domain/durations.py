@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from typing import Final
 
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _NUMBER = r"(\d{1,18}(?:\.\d{0,9})?|\.\d{1,9})"
 _PLAIN = re.compile(_NUMBER, re.ASCII)
 _PART = re.compile(f"{_NUMBER}(ms|s|m|h)", re.ASCII)
+
+
+def seconds_between(begin: datetime, end: datetime) -> float:
+    """Never negative: where the clock was put back in between, nobody knows how long it was."""
+    return max(0.0, (end - begin).total_seconds())
 
 
 def seconds_in(text: str) -> float | None:

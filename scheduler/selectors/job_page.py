@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db.models import Count, Max, Q, QuerySet
 
+from scheduler.domain.durations import seconds_between
 from scheduler.domain.resources import Resources
 from scheduler.models import ClusterState, Event, Eviction, Pod, PodGroup, Queue
 from scheduler.selectors.jobs import WAITING
@@ -87,7 +88,7 @@ def usual_wait(queue: int) -> tuple[tuple[float, float, float] | None, int]:
     """How long those that started last in the queue had waited, in quarters, and how many they were."""
     newest = PodGroup.objects.aggregate(newest=Max("pk"))["newest"] or 0
     started = PodGroup.objects.filter(queue=queue, started_at__isnull=False, pk__gt=newest - _LOOKED_AT).order_by("-pk")
-    waits = [(at - since).total_seconds() for since, at in started.values_list("created_at", "started_at")[:_STARTS_FOR_AN_ESTIMATE] if at]
+    waits = [seconds_between(since, at) for since, at in started.values_list("created_at", "started_at")[:_STARTS_FOR_AN_ESTIMATE] if at]
     if len(waits) < FEWEST_STARTS:
         return None, len(waits)
     first, median, third = quantiles(waits, n=4)

@@ -10,6 +10,7 @@ from itertools import chain
 from django.db.models import Count, Min, QuerySet
 from django.utils import timezone
 
+from scheduler.domain.durations import seconds_between
 from scheduler.models import Command, Decision, Event, PodGroup
 from scheduler.selectors.job_page import evictions_of
 from scheduler.selectors.jobs import WAITING
@@ -149,7 +150,7 @@ def _told(gang: PodGroup, kind: str, reason: str) -> QuerySet[Event]:
 def _span(gang: PodGroup, steps: Sequence[Step], number: int, said: Sequence[Event]) -> Span:
     """Before the start it waited; and after evictions until new places, if it lost more than it can do without."""
     begin, end = steps[number - 1].at, steps[number].at
-    seconds = (end - begin).total_seconds()
+    seconds = seconds_between(begin, end)
     if gang.started_at is None or end <= gang.started_at or _had_too_few(gang, steps, number):
         return Span(seconds, True, _waited_for(begin, end, said) if seconds >= 1 else "")
     return Span(seconds)
@@ -201,4 +202,4 @@ def _now(gang: PodGroup, last: Step) -> Span | None:
         return None
     is_waiting = gang.phase in WAITING
     code = (gang.reason_code or "AwaitingEvaluation") if is_waiting else ""
-    return Span((timezone.now() - last.at).total_seconds(), is_waiting, code)
+    return Span(seconds_between(last.at, timezone.now()), is_waiting, code)

@@ -11,6 +11,7 @@ from typing import Any
 from django.db.models import Case, Count, IntegerField, Min, Value, When
 from django.utils import timezone
 
+from scheduler.domain.durations import seconds_between
 from scheduler.domain.lifecycle import QueueCommand, derive, obstacles
 from scheduler.domain.resources import NOTHING, Resources
 from scheduler.models import Command, Event, Pod, PodGroup, Queue
@@ -151,7 +152,7 @@ def waits(queues: Collection[str]) -> Waits:
     gangs = PodGroup.objects.filter(queue__name__in=queues)
     oldest = gangs.filter(phase__in=WAITING).aggregate(oldest=Min("created_at"))["oldest"]
     starts = gangs.filter(started_at__gte=since).order_by("-started_at").values_list("created_at", "started_at")[:_STARTS_FOR_A_MEDIAN]
-    seconds = [(started - created).total_seconds() for created, started in starts if started]
+    seconds = [seconds_between(created, started) for created, started in starts if started]
     finished = gangs.filter(phase="Completed", finished_at__gte=since).count()
     return Waits(oldest, median(seconds) if len(seconds) >= _FEWEST_STARTS else None, len(seconds), finished)
 

@@ -80,8 +80,10 @@ def has_waiting_runs() -> bool:
 
 
 def _free_runs() -> QuerySet[BulkRun]:
-    abandoned = timezone.now() - _ABANDONED
-    return BulkRun.objects.exclude(state=BulkRun.DONE).filter(Q(claimed_at=None) | Q(claimed_at__lt=abandoned))
+    now = timezone.now()
+    # A claim of the future was made before the clock was put back: nobody knows how old it is.
+    abandoned = Q(claimed_at__lt=now - _ABANDONED) | Q(claimed_at__gt=now + _ABANDONED)
+    return BulkRun.objects.exclude(state=BulkRun.DONE).filter(Q(claimed_at=None) | abandoned)
 
 
 def _claim() -> BulkRun | None:

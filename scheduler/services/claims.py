@@ -66,10 +66,12 @@ class Claims:
 def _count_on(now: datetime) -> tuple[Any, ...]:
     """The number of this session, and the settings that it goes by: one statement, so that nobody comes in between."""
     sql = (
-        "UPDATE scheduler_clusterstate SET last_session = last_session + 1, last_session_at = %s WHERE id = 1 RETURNING last_session, "
+        "UPDATE scheduler_clusterstate SET last_session = last_session + 1, last_session_at = %s, "
+        # A wish from before the clock was put back is served by this session, not by every one until that time comes again.
+        "session_wanted_at = CASE WHEN session_wanted_at > %s THEN NULL ELSE session_wanted_at END WHERE id = 1 RETURNING last_session, "
         "paused, policy_id, (SELECT v.text FROM scheduler_policyversion v WHERE v.id = scheduler_clusterstate.policy_id), keep_sessions"
     )
-    return fetch(sql, [now])[0]
+    return fetch(sql, [now, now])[0]
 
 
 def _close_orphans(now: datetime) -> None:

@@ -41,7 +41,10 @@ def dispatch_batch() -> int:
 @transaction.atomic
 def _claim() -> list[Decision]:
     now = timezone.now()
-    claimable = Q(claimed_at=None) | Q(claimed_at__lt=now - timedelta(seconds=CLAIM_SECONDS))
+    patience = timedelta(seconds=CLAIM_SECONDS)
+    # A claim of the future was made before the clock was put back: nobody knows how old it is.
+    left_behind = Q(claimed_at__lt=now - patience) | Q(claimed_at__gt=now + patience)
+    claimable = Q(claimed_at=None) | left_behind
     found = Decision.objects.filter(claimable, done_at=None).order_by("id").values_list("pk", flat=True)[:BATCH]
     claimed = list(found.select_for_update(skip_locked=True))
     if not claimed:

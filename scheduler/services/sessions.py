@@ -130,12 +130,13 @@ class SessionRunner:
         if claimed is None:
             return None
         watch.lap("claim")
+        if claimed.held.taken_over:
+            self.forget()  # somebody else may have written and said what this one does not know of
         try:
-            with undisturbed():
-                return self._run(claimed, watch)
+            with undisturbed(), lease.Keeper(claimed.held, conf().lease_seconds) as keeper:
+                return self._run(claimed, watch, keeper)
         except lease.LeaseLost:
             logger.warning("session %s lost its lease and wrote nothing", claimed.session.number)
-            self.forget()
             return None
         except Exception as error:
             self.forget()
@@ -148,16 +149,16 @@ class SessionRunner:
         self.resident.position = None
         self._figures, self._seen, self._standing = {}, {}, None
 
-    def _run(self, claimed: Claimed, watch: Stopwatch) -> SessionResult:
+    def _run(self, claimed: Claimed, watch: Stopwatch, keeper: lease.Keeper) -> SessionResult:
         refreshed = self._refresh()
         watch.lap("read")
-        self._stay_alone(claimed, watch)
+        keeper.check()
         snapshot, session = self.resident.snapshot, claimed.session
         snapshot.session, snapshot.paused, snapshot.taken_at = session.number, claimed.paused, round(session.started_at.timestamp(), 3)
         standing = self._standing if self._still_stands(claimed, refreshed) else None
         outcome = standing.outcome if standing else self._think(claimed, watch)
         watch.lap("think")
-        self._stay_alone(claimed, watch)
+        keeper.check()
         written = self._close_only(claimed, refreshed, watch) if standing else self._write(claimed, outcome, refreshed, watch)
         keep_session(self.resident, policy_of(claimed.policy_text), session.number, session.started_at, outcome, wanted=claimed.keep)
         if not standing:
@@ -187,11 +188,6 @@ class SessionRunner:
             snapshot.paused = True  # since this session began: what it decided is not done, and everybody is told why
             outcome = run_session(snapshot, policy)
         return outcome
-
-    def _stay_alone(self, claimed: Claimed, watch: Stopwatch) -> None:
-        """A session that takes long renews its lease on the way; one that was stopped for too long finds that it can not."""
-        if watch.total > conf().lease_seconds * 1000 / 4:
-            lease.renew(claimed.held, conf().lease_seconds)
 
     def _refresh(self) -> Refreshed:
         self._sessions += 1

@@ -49,6 +49,24 @@ class TestReady:
         assert answer.status_code == 503
         assert "No scheduling for 12 s (normally every 1 s)." in answer.json()["checks"]["sessions"]["message"]
 
+    def test_a_session_of_the_future_is_named(self, client: Client):
+        session_ended_ago(-3600)
+
+        answer = client.get("/readyz")
+
+        assert answer.status_code == 503
+        message = answer.json()["checks"]["sessions"]["message"]
+        assert "s in the future, and none has run since. Was the clock put back" in message
+        assert "s ago" not in message
+
+    def test_clocks_that_differ_a_little_make_no_negative_age(self, client: Client):
+        session_ended_ago(-3)
+
+        answer = client.get("/readyz")
+
+        assert answer.status_code == 200
+        assert answer.json()["checks"]["sessions"]["message"] == "last session 0.0 s ago"
+
     @pytest.mark.parametrize(("did_its_work_ago", "words"), [(12, "Since then they fail"), (None, "Every session so far has failed")])
     def test_not_ready_when_sessions_are_begun_but_fail(self, client: Client, did_its_work_ago: float | None, words: str):
         now = timezone.now()

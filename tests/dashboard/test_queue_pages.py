@@ -214,6 +214,11 @@ class TestNotices:
         assert (notice["text"], notice["at"]) == ("No scheduling for", last.isoformat())
         assert notice["after"] == "(normally every 1 s). Is the scheduler worker running?"
 
+    def test_a_session_of_the_future_is_told(self):
+        (notice,) = site_notices(ClusterFacts(last_session_at=timezone.now() + timedelta(hours=5)))
+
+        assert "s in the future, and none has run since. Was the clock put back" in notice["text"]
+
     def test_how_long_it_is_silent_counts_on_with_the_exact_moment_on_hover(self, admin: Client):
         last = timezone.now() - timedelta(hours=1)
         ClusterState.objects.update(last_session_at=last)

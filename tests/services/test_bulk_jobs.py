@@ -92,6 +92,13 @@ def test_nothing_chosen_and_too_many_are_refused(monkeypatch: pytest.MonkeyPatch
         start_bulk_run(JobAction.ABORT, [("default", "a"), ("default", "b")], by=person("sam"))
 
 
+def test_a_run_that_was_claimed_before_the_clock_was_put_back_is_taken_over():
+    run = start_bulk_run(JobAction.ABORT, [("default", "train-1")], by=person("sam"))
+    BulkRun.objects.filter(pk=run.pk).update(claimed_at=timezone.now() + timedelta(hours=5))
+
+    assert has_waiting_runs()
+
+
 def test_a_run_whose_worker_is_slow_is_not_taken_over(monkeypatch: pytest.MonkeyPatch):
     run = start_bulk_run(JobAction.ABORT, [("default", "train-1"), ("default", "train-2")], by=person("sam"))
     taken_over = []

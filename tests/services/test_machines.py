@@ -154,7 +154,8 @@ class StubbornCluster:
         return answers
 
 
-def test_an_eviction_that_the_cluster_refuses_is_asked_for_again(monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("away", [timedelta(minutes=-1), timedelta(hours=5)], ids=["long ago", "before the clock was put back"])
+def test_an_eviction_that_the_cluster_refuses_is_asked_for_again(monkeypatch: pytest.MonkeyPatch, away: timedelta):
     elsewhere = replace(conf(), cluster=f"{__name__}.{StubbornCluster.__name__}")
     monkeypatch.setattr(clusters, "conf", lambda: elsewhere)
     StubbornCluster.asked.clear()
@@ -167,7 +168,7 @@ def test_an_eviction_that_the_cluster_refuses_is_asked_for_again(monkeypatch: py
     eviction = Decision.objects.get(kind="Evict")
     assert (eviction.error, eviction.done_at) == ("not now", None)
 
-    Decision.objects.update(claimed_at=timezone.now() - timedelta(minutes=1))
+    Decision.objects.update(claimed_at=timezone.now() + away)
     dispatch()
     eviction.refresh_from_db()
     assert eviction.done_at is not None

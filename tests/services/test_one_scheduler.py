@@ -6,12 +6,16 @@ import os
 import socket
 import subprocess
 import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.utils import timezone
 
+from scheduler.conf import conf
 from scheduler.models import (
     ClusterState,
     Decision,
@@ -55,14 +59,14 @@ def test_a_worker_of_this_machine_that_is_no_more_is_not_waited_for():
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     host = socket.gethostname()
-    assert lease.acquire(f"{host}:{gone.pid}:abc", 1000)
+    assert lease.acquire(f"{host}:{gone.pid}:abc", 200)
 
     assert SessionRunner("next").run()
 
 
 @pytest.mark.parametrize("holder", ["{host}:{pid}:abc", "elsewhere:999999999:abc", "{host}:x:abc", "nobody"])
 def test_a_worker_that_lives_or_that_nothing_is_known_of_is_waited_for(holder: str):
-    assert lease.acquire(holder.format(host=socket.gethostname(), pid=os.getpid()), 1000)
+    assert lease.acquire(holder.format(host=socket.gethostname(), pid=os.getpid()), 200)
 
     assert SessionRunner("next").run() is None
 
@@ -82,13 +86,82 @@ def test_a_worker_that_slept_past_its_lease_can_not_write(meanwhile: Any):
     assert not Decision.objects.exists()
 
 
-def test_even_if_nobody_took_over(meanwhile: Any):
+def test_a_worker_that_slept_past_its_lease_goes_on_if_nobody_took_it(meanwhile: Any):
     node("n1", cpu="8")
     made = job("train")
     meanwhile(lambda: Lease.objects.update(expires_at=timezone.now() - timedelta(seconds=1)))
+    runner = SessionRunner("slow")
 
-    assert SessionRunner("slow").run() is None
-    assert phases(made) == ["Pending"]
+    assert runner.run()
+    Lease.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    second = runner.run()
+
+    assert phases(made) == ["Binding"]
+    assert second
+    assert not second.refreshed.reloaded
+    assert Lease.objects.get().token == 1
+    assert set(SchedulingSession.objects.values_list("state", flat=True)) == {"Done"}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_session_that_takes_longer_than_its_lease_keeps_it(meanwhile: Any, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("scheduler.services.sessions.conf", lambda: replace(conf(), lease_seconds=0.8))
+    monkeypatch.setattr("scheduler.services.claims.conf", lambda: replace(conf(), lease_seconds=0.8))
+    node("n1", cpu="8")
+    made = job("train")
+    others: list[object] = []
+
+    def think_for_two_leases() -> None:
+        first, deadline = Lease.objects.get().expires_at, time.monotonic() + 10
+        while Lease.objects.get().expires_at < first + timedelta(seconds=1.6) and time.monotonic() < deadline:
+            others.append(lease.acquire("other", 0.8))
+            time.sleep(0.05)
+
+    meanwhile(think_for_two_leases)
+
+    assert SessionRunner("slow").run()
+    assert phases(made) == ["Binding"]
+    assert set(others) == {None}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_session_whose_lease_was_taken_does_not_go_on_thinking(monkeypatch: pytest.MonkeyPatch):
+    held = lease.acquire("slow", 0.2)
+    assert held
+
+    with lease.Keeper(held, 0.2) as keeper:
+        keeper.check()
+        Lease.objects.update(holder="other", token=7)
+        with pytest.raises(lease.LeaseLost):
+            until(keeper.check)
+
+    assert Lease.objects.get().holder == "other"
+
+
+def until(check: Callable[[], None]) -> None:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        check()
+        time.sleep(0.02)
+
+
+def test_what_another_worker_said_meanwhile_is_not_taken_for_what_this_one_said():
+    first, second = SessionRunner("first"), SessionRunner("second")
+    first.run()
+    first.run()
+    for runner in (second, first):
+        Lease.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+        result = runner.run()
+
+        assert result
+        assert result.refreshed.reloaded
+
+
+def test_a_lease_from_before_the_clock_was_put_back_is_not_waited_for():
+    assert lease.acquire("elsewhere:1:abc", 30)
+    Lease.objects.update(expires_at=timezone.now() + timedelta(hours=5))
+
+    assert SessionRunner("next").run()
 
 
 def test_a_worker_of_the_same_name_goes_on_after_a_crash():

@@ -89,3 +89,11 @@ def test_a_clock_that_was_put_back_does_not_keep_sessions_waiting():
 
     assert is_due(state(), now)
     assert pause_before(state(), now) < 1
+
+
+def test_a_wish_from_before_the_clock_was_put_back_makes_one_session_and_not_one_at_each_tick():
+    ClusterState.objects.update(session_wanted_at=timezone.now() + timedelta(hours=5))
+
+    SessionRunner("test").run()
+
+    assert not is_due(state(), timezone.now())
