@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, ClassVar
 
 from django.conf import settings
@@ -57,13 +58,6 @@ MOST_ITEMS = 1000
 """Objects in one bulk request."""
 
 
-class Repeated(Exception):
-    """This very request was answered before; `answer` is the row."""
-
-    def __init__(self, answer: Any) -> None:
-        self.answer = answer
-
-
 class Endpoint(APIView):
     """`rules` says for each action who may even try; an action without one is refused (and a test fails)."""
 
@@ -78,6 +72,8 @@ class Endpoint(APIView):
     rules: ClassVar[Mapping[str, rules.Rule]] = {}
     parameters: ClassVar[frozenset[str]] = frozenset()  # query parameters beside those that all have
     writes_are_dry_runnable: ClassVar[bool] = True
+    takes_lists_in_steps: ClassVar[bool] = False  # the objects of a list are made one by one (`each`), not all in one transaction
+    keyed: repeats.Keyed | None = None
     secrets: ClassVar[tuple[str, ...]] = ()  # what of an answer is given once and kept nowhere, not for a repeated request either
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
@@ -86,7 +82,20 @@ class Endpoint(APIView):
         if method:
             request.method = method
             request.META.setdefault("HTTP_X_CSRFTOKEN", request.POST.get("csrfmiddlewaretoken", ""))  # Django looks there for these
-        return super().dispatch(request, *args, **kwargs)
+        return self._dispatched(request, *args, **kwargs)
+
+    def _dispatched(self, given: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """As Django REST framework does it, but for writes that are to be carried out once."""
+        self.args, self.kwargs = args, kwargs
+        request = self.request = self.initialize_request(given, *args, **kwargs)
+        self.headers = self.default_response_headers
+        try:
+            self.initial(request, *args, **kwargs)
+            response = self._carried_out(request, *args, **kwargs)
+        except Exception as error:
+            response = self.handle_exception(error)
+        self.response = self.finalize_response(request, response, *args, **kwargs)
+        return self.response
 
     def options(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Response:
         """What can be asked here stands in `Allow`; what that means, in the schema."""
@@ -147,54 +156,38 @@ class Endpoint(APIView):
         if packed not in ("", "identity"):
             raise Refusal(f"A body that is packed ({packed[:40]}) is not read; send it as it is.", code=415, kind="unsupported-encoding")
         request._request.body  # noqa: B018 - read now: what is too large is refused before anything else is done
+
+    def _carried_out(self, request: Request, *args: Any, **kwargs: Any) -> Any:
+        handler = getattr(self, (request.method or "").lower(), self.http_method_not_allowed)
+        self.keyed = self._keyed(request)
+        if self.keyed is None:
+            return handler(request, *args, **kwargs)
+        if self.takes_lists_in_steps and isinstance(request.data, list):
+            self.keyed.begin_list()
+            return handler(request, *args, **kwargs)
+        return self.keyed.once(lambda: self._with_refusals(partial(handler, request, *args, **kwargs)))
+
+    def _keyed(self, request: Request) -> repeats.Keyed | None:
         key = request.headers.get("Idempotency-Key", "")
-        if key and not self.dry_run:
-            self._claim(request, key)
+        if not key or request.method not in _WRITES or self.dry_run:
+            return None
+        body = request._request.body
+        return repeats.keyed(request.user, key, request.method, request.get_full_path(), body, self.secrets)
 
-    def _claim(self, request: Request, key: str) -> None:
-        if len(key) > 128 or not key.isprintable():
-            raise bad_parameter("Idempotency-Key", "An Idempotency-Key has at most 128 printable characters.")
-        digest = repeats.digest_of(request.method or "", request.get_full_path(), request._request.body)
-        answered = repeats.claim(request.user, key, digest)
-        if answered is not None:
-            raise Repeated(answered)
-        self._claimed = (request.user, key)
-
-    def handle_exception(self, exc: Exception) -> Response:
-        if isinstance(exc, Repeated):
-            return _again(exc.answer)
+    def _with_refusals(self, carry_out: Callable[[], Response]) -> Response:
+        """A refusal is an answer like any other."""
         try:
-            return super().handle_exception(exc)
-        except Exception:
-            self._forget_claim()
-            raise
+            return carry_out()
+        except Exception as error:
+            return self.handle_exception(error)
 
     def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
         response = super().finalize_response(request, response, *args, **kwargs)
-        self._keep_answer(response)
         if getattr(response, "exception", False) and getattr(response, "accepted_renderer", None) is not None:
             _as_problem(response)
         for name, value in getattr(request, "rate_headers", {}).items():
             response[name] = value
         return response
-
-    def _keep_answer(self, response: Response) -> None:
-        claimed = getattr(self, "_claimed", None)
-        if claimed is None:
-            return
-        if response.status_code >= 500:
-            self._forget_claim()
-        else:
-            kept = {name: response[name] for name in ("ETag", "Location") if name in response}
-            repeats.keep(*claimed, status=response.status_code, headers=kept, body=self._without_secrets(response.data))
-
-    def _without_secrets(self, body: Any) -> Any:
-        return {**body, **{name: "" for name in self.secrets if name in body}} if isinstance(body, Mapping) else body
-
-    def _forget_claim(self) -> None:
-        claimed = getattr(self, "_claimed", None)
-        if claimed is not None:
-            repeats.forget(*claimed)
 
     # Who asks
 
@@ -396,7 +389,9 @@ class EndpointSet(ViewSetMixin, Endpoint):
     def each(self, make: Callable[[Any], Response]) -> Response:
         """One object, or a list of them with a result for each."""
         items = self.items_of_list()
-        return make(self.request.data) if items is None else self.results(self._tried(item, make) for item in items)
+        if items is None:
+            return make(self.request.data)
+        return self.results(self._tried(index, item, make) for index, item in enumerate(items))
 
     def items_of_list(self) -> Rows | None:
         """What stands in the list that was sent, None where it is one object. Raises `Refusal` for too many."""
@@ -407,9 +402,11 @@ class EndpointSet(ViewSetMixin, Endpoint):
             raise Refusal(f"There are {len(body)} objects in the list; {MOST_ITEMS} at once are the most.", kind="too-many")
         return body
 
-    def _tried(self, item: Any, make: Callable[[Any], Response]) -> Response | Exception:
+    def _tried(self, index: int, item: Any, make: Callable[[Any], Response]) -> Response | Exception:
         try:
-            return make(item)
+            if self.keyed is None:
+                return make(item)
+            return self.keyed.item(index, item).once(lambda: self._with_refusals(partial(make, item)))
         except Exception as error:
             return error
 
@@ -421,6 +418,8 @@ class EndpointSet(ViewSetMixin, Endpoint):
         if isinstance(answer, Exception):
             response = self.handle_exception(answer)
             return {"index": index, "status": response.status_code, "object": None, "problem": response.data}
+        if answer.status_code >= 400:
+            return {"index": index, "status": answer.status_code, "object": None, "problem": answer.data}
         return {"index": index, "status": answer.status_code, "object": answer.data, "problem": None}
 
 
@@ -454,13 +453,6 @@ def _take_parameters_of_form(request: HttpRequest) -> None:
         asked.update(given)
         request.GET = asked  # type: ignore[assignment]
         request.META["QUERY_STRING"] = asked.urlencode()  # the page says what was asked
-
-
-def _again(answer: Any) -> Response:
-    """The very answer that was given before; a refusal is a problem this time too."""
-    response = Response(answer.body, status=answer.status, headers={**answer.headers, "Idempotent-Replayed": "true"})
-    response.exception = answer.status >= 400
-    return response
 
 
 def _as_problem(response: Response) -> None:

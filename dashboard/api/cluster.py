@@ -43,6 +43,7 @@ def allocated_on(ids: list[int]) -> dict[int, tuple[Resources, int]]:
 
 class Nodes(EndpointSet):
     kind = "node"
+    takes_lists_in_steps = True
     filter_class = NodeFilters
     search_fields = ("name", "kind")
     orderings: ClassVar[Mapping[str, str]] = {"name": "name", "created": "created_at"}
@@ -131,6 +132,7 @@ class _Catalog(EndpointSet):
     """Namespaces and priority classes, which are kept alike."""
 
     entries: ClassVar[catalog.Kind]
+    takes_lists_in_steps = True
     filter_class = NameFilters
     search_fields = ("name",)
     orderings: ClassVar[Mapping[str, str]] = {"name": "name", "created": "created_at"}

@@ -67,6 +67,7 @@ _JOB_COMMAND = Form(shapes.JobCommandAnswer, takes=shapes.Reason, errors=(404, 4
 
 class Jobs(EndpointSet):
     kind = "job"
+    takes_lists_in_steps = True
     lookups = _NAMESPACED
     filter_class = JobFilters
     search_fields = ("name", "owner", "queue__name")
@@ -170,6 +171,7 @@ def job_command_answer(result: jobs.JobCommandResult, action: JobAction, dry_run
 
 class PodGroups(EndpointSet):
     kind = "podgroup"
+    takes_lists_in_steps = True
     lookups = _NAMESPACED
     filter_class = PodGroupFilters
     search_fields = ("name", "owner", "queue__name")
@@ -291,6 +293,7 @@ def explanation(gang: Mapping[str, Any]) -> dict[str, Any]:
 
 class Pods(EndpointSet):
     kind = "pod"
+    takes_lists_in_steps = True
     lookups = _NAMESPACED
     filter_class = PodFilters
     search_fields = ("name", "podgroup__name")

@@ -63,10 +63,9 @@ class KeptAnswer(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     key = models.CharField(max_length=128)
     digest = models.CharField(max_length=64)  # of method, address and body
-    status = models.PositiveSmallIntegerField(null=True, blank=True)  # None while the first one is still being worked on
+    status = models.PositiveSmallIntegerField(null=True, blank=True)  # None for a list, whose items have answers of their own
     headers = models.JSONField(default=dict)
     body = models.JSONField(null=True, default=None)
-    worker = models.CharField(max_length=128, blank=True, default="")  # the process that carries it out
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
 
     class Meta:

@@ -17,7 +17,7 @@ from scheduler.models.workload import LIVE_PHASES
 
 _LIVE = ", ".join(f"'{phase}'" for phase in LIVE_PHASES)
 _WAITS = "g.phase IN ('Pending', 'Inqueue')"
-_OF_QUEUE = "g.queue_id = (SELECT id FROM scheduler_queue WHERE name = %s)"
+_OF_QUEUE = "g.queue_id = (SELECT id FROM scheduler_queue WHERE name = %s AND deleted_at IS NULL)"
 _OF_USER = "g.owner = %s"
 
 

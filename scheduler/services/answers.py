@@ -1,22 +1,25 @@
-"""Answers kept for repeated requests: claimed before the work, filled in after it, forgotten after a day."""
+"""Answers kept for repeated requests. The claim, the deed and its answer are one transaction: all of it is there, or nothing.
+
+So a request that failed, or whose process died, leaves no claim behind, and one that was answered was carried out once.
+"""
 
 from __future__ import annotations
 
 import json
-import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, OperationalError, connection, transaction
 from django.utils import timezone
 
 from scheduler.models import KeptAnswer
-from scheduler.services import lease
 
 KEPT_FOR = timedelta(hours=24)
-_SLOWEST = timedelta(hours=1)
-"""No request takes so long: a claim without an answer is that of a process that died where nobody here can see it."""
+PATIENCE = timedelta(seconds=5)
+"""A repeat that comes while the first is still being worked on waits so long for its answer."""
 
 
 class OtherRequest(Exception):
@@ -28,58 +31,74 @@ class Busy(Exception):
 
 
 def claim(user: Any, key: str, digest: str) -> KeptAnswer | None:
-    """None when this request is the first and to be carried out. One that is merely slow is never overtaken."""
-    if _claimed(user, key, digest):
+    """None when this request is the first and to be carried out, in this transaction. Raises `OtherRequest`, `Busy`."""
+    assert connection.in_atomic_block
+    kept = _kept(user, key)
+    if kept is None and _is_claimed_now(user, key, digest):
         return None
-    kept = KeptAnswer.objects.filter(user=user, key=key).first()
-    if kept is not None and not _is_over(kept):
-        return _answered(kept, digest)
-    if kept is not None:
-        KeptAnswer.objects.filter(pk=kept.pk, status=kept.status).delete()
-    if not _claimed(user, key, digest):  # another repeat was faster
+    kept = kept or _kept(user, key)
+    if kept is None:  # another was faster, and undone
         raise Busy
-    return None
+    return _same(kept, digest)
 
 
-def _claimed(user: Any, key: str, digest: str) -> bool:
+def note(user: Any, key: str, digest: str) -> None:
+    """Say what this key is used for, where the parts of a request are claimed one by one. Raises `OtherRequest`."""
+    with transaction.atomic():
+        kept = claim(user, key, digest)
+        if kept is not None and kept.status is not None:
+            raise OtherRequest
+
+
+def _kept(user: Any, key: str) -> KeptAnswer | None:
+    kept = KeptAnswer.objects.filter(user=user, key=key).first()
+    if kept is not None and timezone.now() - kept.created_at > KEPT_FOR:
+        kept.delete()
+        return None
+    return kept
+
+
+def _is_claimed_now(user: Any, key: str, digest: str) -> bool:
+    """PostgreSQL lets a second one wait here until the first has ended, in one way or the other; SQLite before it begins."""
     try:
-        with transaction.atomic():
-            KeptAnswer.objects.create(user=user, key=key, digest=digest, worker=_this_process())
+        with transaction.atomic(), _patience():
+            KeptAnswer.objects.create(user=user, key=key, digest=digest)
     except IntegrityError:
         return False
+    except OperationalError as problem:
+        if getattr(problem.__cause__, "sqlstate", "") == _LOCK_NOT_AVAILABLE:
+            raise Busy from problem
+        raise
     return True
 
 
-_names: dict[int, str] = {}
+_LOCK_NOT_AVAILABLE = "55P03"
 
 
-def _this_process() -> str:
-    """One that was forked from another has a name of its own."""
-    return _names.setdefault(os.getpid(), lease.name_of_this_process())
+@contextmanager
+def _patience() -> Iterator[None]:
+    """Undone with the savepoint where the wait was in vain, and by hand where it was not."""
+    if connection.vendor != "postgresql":
+        yield
+        return
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_setting('lock_timeout')")
+        (usual,) = cursor.fetchone()
+        cursor.execute("SELECT set_config('lock_timeout', %s, true)", [f"{int(PATIENCE.total_seconds() * 1000)}ms"])
+        yield
+        cursor.execute("SELECT set_config('lock_timeout', %s, true)", [usual])
 
 
-def _is_over(kept: KeptAnswer) -> bool:
-    """Its time is up; or nobody is left who would answer it."""
-    age = timezone.now() - kept.created_at
-    return age > KEPT_FOR or (kept.status is None and (age > _SLOWEST or lease.is_known_dead(kept.worker)))
-
-
-def _answered(kept: KeptAnswer, digest: str) -> KeptAnswer:
+def _same(kept: KeptAnswer, digest: str) -> KeptAnswer:
     if kept.digest != digest:
         raise OtherRequest
-    if kept.status is None:
-        raise Busy
     return kept
 
 
 def keep(user: Any, key: str, *, status: int, headers: dict[str, str], body: Any) -> None:
+    """The answer to what was claimed, in the same transaction."""
     plain = json.loads(json.dumps(body, cls=DjangoJSONEncoder))
-    mine = KeptAnswer.objects.filter(user=user, key=key, worker=_this_process())
-    mine.update(status=status, headers=headers, body=plain)
-
-
-def forget(user: Any, key: str) -> None:
-    KeptAnswer.objects.filter(user=user, key=key, status=None, worker=_this_process()).delete()
+    KeptAnswer.objects.filter(user=user, key=key).update(status=status, headers=headers, body=plain)
 
 
 def prune() -> None:

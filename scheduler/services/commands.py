@@ -1,7 +1,7 @@
 """Orders to queues, kept as rows: written down first, then carried out exactly once, in order, with the result on the row.
 
-An order is written in one transaction and carried out in the next, together with every earlier one for the same queue that is still
-open. A process that dies between the two leaves an open row; the next order, or `execute_pending`, takes it up.
+An order is written and carried out in one transaction, together with every earlier one for the same queue that is still open: whoever is
+told that it failed need not fear that it is carried out later. Rows that another version left open are taken up by `execute_pending`.
 """
 
 from __future__ import annotations
@@ -75,8 +75,10 @@ def command_queue(
     if dry_run:
         check_queue_version(_found(name), expected_version)
         return plan_command(name, command)
-    row = write_down(name, command, by=by, reason=reason, target_uid=target_uid, expected_version=expected_version)
-    return _answer(execute(row))
+    with transaction.atomic():  # one: an order that could not be carried out, and was answered so, is not carried out later
+        row = write_down(name, command, by=by, reason=reason, target_uid=target_uid, expected_version=expected_version)
+        row = execute(row)
+    return _answer(row)
 
 
 def write_down(

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.db import OperationalError
 
 from scheduler.admission.violations import Rejected
 from scheduler.domain.lifecycle import NotAllowed, QueueCommand
 from scheduler.models import Command, Event, Queue
-from scheduler.services import tree_work
+from scheduler.services import commands, tree_work
 from scheduler.services.actors import Actor, Door
 from scheduler.services.commands import CommandFailed, command_queue, execute, execute_pending, plan_command, write_down
 from scheduler.services.states import settle_states
@@ -143,7 +144,7 @@ def test_what_a_dead_process_left_open_is_taken_up_once():
     assert states("a") == {"a": "Closed"}
 
 
-def test_an_order_during_which_the_process_dies_is_carried_out_later_and_once(monkeypatch: pytest.MonkeyPatch):
+def test_an_order_during_which_the_process_dies_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch):
     queue("a")
     podgroup("g", "a")
 
@@ -155,10 +156,25 @@ def test_an_order_during_which_the_process_dies_is_carried_out_later_and_once(mo
         patched.setattr(tree_work, "settle_states", dies)
         with pytest.raises(KeyboardInterrupt):
             command_queue("a", CLOSE, by=ANN)
-    assert (Command.objects.get().result, states("a")) == ("Pending", {"a": "Open"})
+    assert (Command.objects.count(), states("a")) == (0, {"a": "Open"})
 
-    assert execute_pending() == 1
-    assert (Command.objects.get().result, states("a")) == ("Done", {"a": "Closing"})
+    assert execute_pending() == 0
+    assert states("a") == {"a": "Open"}
+
+
+def test_an_order_that_was_answered_with_a_lost_database_is_not_carried_out_later(monkeypatch: pytest.MonkeyPatch):
+    queue("a")
+
+    def lost(*_args: Any, **_more: Any) -> None:
+        raise OperationalError("the connection is closed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(commands, "_carry_out_open", lost)
+        with pytest.raises(OperationalError):
+            command_queue("a", CLOSE, by=ANN)
+
+    assert execute_pending() == 0
+    assert states("a") == {"a": "Open"}
 
 
 def test_an_order_is_carried_out_once_however_often_it_is_tried():

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import socket
-import subprocess
 import threading
-import time
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth import get_user_model
-from django.db import connection
-from django.utils import timezone
+from django.db import connection, transaction
 
-from dashboard.api import repeats
 from scheduler.models import Job, KeptAnswer
 from scheduler.services import answers
 from tests.dashboard.api.conftest import Caller, job, node, queue
@@ -127,62 +121,26 @@ def test_the_secret_of_a_token_is_kept_for_no_repeated_request(admin: Caller):
     assert first["token"] not in str(list(KeptAnswer.objects.values()))
 
 
+@pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
-def test_a_repeat_that_comes_while_the_first_is_worked_on_waits_for_its_answer():
-    user = get_user_model().objects.create_user("ann")
-    assert repeats.claim(user, "k", "digest") is None
+def test_a_repeat_waits_a_while_for_the_first_and_is_then_told(admin: Caller, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(answers, "PATIENCE", timedelta(milliseconds=200))
+    claimed, over = threading.Event(), threading.Event()
 
-    def first_one_ends() -> None:
-        time.sleep(0.2)
-        answers.keep(user, "k", status=201, headers={}, body={"done": True})
+    def first() -> None:
+        with transaction.atomic():
+            answers.claim(admin.user, "once", "digest")
+            claimed.set()
+            over.wait(30)
+            transaction.set_rollback(True)
         connection.close()
 
-    thread = threading.Thread(target=first_one_ends)
+    thread = threading.Thread(target=first)
     thread.start()
-    again = repeats.claim(user, "k", "digest")
+    claimed.wait(30)
+    busy = admin.post("jobs/", job("train", "default"), expect=409, **{"Idempotency-Key": "once"})
+    over.set()
     thread.join()
 
-    assert (again.status, again.body) == (201, {"done": True})
-
-
-def still_worked_on(age: timedelta, worker: str = "") -> Any:
-    """Somebody's claim that has no answer yet, so old, of this process or of another."""
-    user = get_user_model().objects.create_user("ann")
-    assert answers.claim(user, "k", "digest") is None
-    claims = KeptAnswer.objects.filter(key="k")
-    claims.update(created_at=timezone.now() - age)
-    if worker:
-        claims.update(worker=worker)
-    return user
-
-
-@pytest.mark.parametrize("worker", ["", "another-machine:7:abcd"])
-def test_a_request_that_is_merely_slow_is_not_carried_out_twice(worker: str):
-    user = still_worked_on(timedelta(minutes=30), worker)
-
-    with pytest.raises(answers.Busy):
-        answers.claim(user, "k", "digest")
-
-
-def dead_process() -> str:
-    child = subprocess.Popen(["/bin/true"])
-    child.wait()
-    return f"{socket.gethostname()}:{child.pid}:abcd"
-
-
-@pytest.mark.parametrize(("age", "worker"), [(timedelta(), dead_process), (timedelta(hours=2), lambda: "another-machine:7:abcd")])
-def test_one_whose_process_died_is_carried_out_by_the_next(age: timedelta, worker: Callable[[], str]):
-    user = still_worked_on(age, worker())
-
-    assert answers.claim(user, "k", "digest") is None
-    with pytest.raises(answers.Busy):
-        answers.claim(user, "k", "digest")
-
-
-def test_what_was_overtaken_changes_no_answer_of_another():
-    user = still_worked_on(timedelta(), "another-machine:7:abcd")
-
-    answers.keep(user, "k", status=201, headers={}, body={})
-    answers.forget(user, "k")
-
-    assert KeptAnswer.objects.get(key="k").status is None
+    assert busy["type"].endswith("key-busy")
+    admin.post("jobs/", job("train", "default"), expect=201, **{"Idempotency-Key": "once"})
