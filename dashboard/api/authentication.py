@@ -41,7 +41,7 @@ class SessionAuthentication(authentication.SessionAuthentication):
         return 'Bearer realm="Fumarole"'
 
 
-def actor_of(request: Any, door: Door | None = None, access: Access | None = None) -> Actor:
+def actor_of(request: Any, door: Door | None = None, access: Access | None = None, reason: str = "") -> Actor:
     """Who asks, for services: the account, the token's scopes, the address, the request's id, and what he may where that is known."""
     token = getattr(request, "auth", None)
     scopes = frozenset(token.scopes) if token is not None else None
@@ -53,6 +53,7 @@ def actor_of(request: Any, door: Door | None = None, access: Access | None = Non
         request_id=getattr(request, "request_id", "") or getattr(getattr(request, "_request", None), "request_id", ""),
         scopes=scopes,
         access=access,
+        reason=reason,
     )
 
 

@@ -193,7 +193,7 @@ class Endpoint(APIView):
 
     @property
     def actor(self) -> Actor:
-        return actor_of(self.request, access=self.access)
+        return actor_of(self.request, access=self.access, reason=self.stated_reason)
 
     @property
     def access(self) -> Access:
@@ -210,8 +210,8 @@ class Endpoint(APIView):
     @property
     def known_parameters(self) -> frozenset[str]:
         known = _EVERYWHERE | self.parameters
-        if self.request.method in _WRITES and self.writes_are_dry_runnable:
-            known |= {"dry_run"}
+        if self.request.method in _WRITES:
+            known |= {"reason", "dry_run"} if self.writes_are_dry_runnable else {"reason"}
         return known
 
     def _check_parameters(self, request: Request) -> None:
@@ -268,17 +268,22 @@ class Endpoint(APIView):
         return Response(chosen(body, read_fields(self.request)), status=status, headers=headers)
 
     @property
+    def stated_reason(self) -> str:
+        """Why, as a parameter of any write: it stands in the audit log."""
+        return checked_reason(self.request.query_params.get("reason", "")) if self.request.method in _WRITES else ""
+
+    @property
     def reason(self) -> str:
-        """The reason that goes with a command."""
+        """The reason that goes with a command: in its body, or as a parameter like that of any write."""
         body = self.request.data
         if body in ({}, [], None, ""):
-            return ""
+            return self.stated_reason
         if not isinstance(body, Mapping):
             raise Refusal('The body of a command is an object such as {"reason": "maintenance"}.', kind="invalid-request")
         unknown = sorted(set(body) - {"reason"})
         if unknown:
             raise bad_parameter(str(unknown[0])[:80], f"A command has no {str(unknown[0])[:80]}; it takes a reason.", "leave it out")
-        return checked_reason(body.get("reason") or "")
+        return checked_reason(body.get("reason") or "") or self.stated_reason
 
 
 def checked_reason(reason: Any) -> str:

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api import rules, shapes
-from dashboard.api.base import EndpointSet, Names, Objects, Rows, checked_reason, visible
+from dashboard.api.base import EndpointSet, Names, Objects, Rows, visible
 from dashboard.api.errors import bad_parameter
 from dashboard.api.fields import chosen, read_fields
 from dashboard.api.filters import QueueFilters
@@ -72,7 +72,6 @@ _DELETE = Form(
         query("cascade", "Delete everything below it too, children first.", OpenApiTypes.BOOL),
         query("close_first", "Close it, and delete it when what is in it has ended: 202 while that takes.", OpenApiTypes.BOOL),
         query("shown", "The queues that a dry run said would go, joined by commas: 409 where it would be others by now."),
-        query("reason", "With close_first: why; kept with the plan and in the record."),
     ),
 )
 
@@ -147,7 +146,7 @@ class Queues(EndpointSet):
     @property
     def known_parameters(self) -> frozenset[str]:
         extra = {
-            "destroy": {"cascade", "close_first", "reason", "shown"},
+            "destroy": {"cascade", "close_first", "shown"},
             "tree": {"flat"},
             "history": {"step", "limit"},
             "children": {"cursor", "page_size", "ordering"},
@@ -226,8 +225,6 @@ class Queues(EndpointSet):
         self.found()
         if self.truth("close_first"):
             return self._say_farewell(name)
-        if "reason" in request.query_params:
-            raise bad_parameter("reason", "A reason goes with close_first only.", "leave it out, or add close_first=true")
         gone = delete_queue(
             name,
             cascade=self.truth("cascade"),
@@ -249,7 +246,7 @@ class Queues(EndpointSet):
             shown=self._shown,
             cascade=self.truth("cascade"),
             by=self.actor,
-            reason=checked_reason(self.request.query_params.get("reason", "")),
+            reason=self.stated_reason,
             dry_run=self.dry_run,
             expected_version=self.expected_version,
         )

@@ -340,7 +340,8 @@ class Audit(Records):
 
 
 AUDIT_COLUMNS = (
-    "at", "actor", "door", "address", "requestId", "action", "kind", "namespace", "name", "queue", "reason", "message", "before", "after",
+    "at", "actor", "door", "address", "requestId", "deeds", "action", "kind", "namespace", "name", "queue", "follows", "reason", "message",
+    "before", "after",
 )  # fmt: skip
 
 
@@ -351,11 +352,13 @@ def audit_object(row: AuditEntry) -> dict[str, Any]:
         "door": row.door,
         "address": row.address,
         "requestId": row.request_id,
+        "deeds": row.deeds,
         "action": row.action,
         "kind": row.kind,
         "namespace": row.namespace,
         "name": row.name,
         "queue": row.queue_name,
+        "follows": row.follows,
         "reason": row.reason,
         "message": row.message,
         "before": row.before,

@@ -38,6 +38,7 @@ def query(name: str, about: str, kind: Any = OpenApiTypes.STR, **more: Any) -> O
     return OpenApiParameter(name, kind, OpenApiParameter.QUERY, description=about, **more)
 
 
+REASON = query("reason", "Why, at most 1,024 characters: it stands in the audit log.")
 DRY_RUN = query("dry_run", "Check and answer as if it were done, but write nothing.", OpenApiTypes.BOOL)
 FIELDS = query("fields", "Only these parts of each object, such as `metadata.name,status.state`; the others are then left out.")
 IF_MATCH = OpenApiParameter(
@@ -141,7 +142,7 @@ class EndpointSchema(AutoSchema):
         if self.method == "GET":
             parameters.append(FIELDS)
         else:
-            parameters += [KEY, *([DRY_RUN] if self._endpoint.writes_are_dry_runnable else [])]
+            parameters += [KEY, REASON, *([DRY_RUN] if self._endpoint.writes_are_dry_runnable else [])]
         if self._takes_version():
             parameters.append(IF_MATCH)
         return parameters

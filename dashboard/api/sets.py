@@ -78,7 +78,7 @@ class Apply(Endpoint):
 
     @property
     def actor(self) -> Actor:
-        return actor_of(self.request, Door.MANIFEST, self.access)
+        return actor_of(self.request, Door.MANIFEST, self.access, self.stated_reason)
 
     def post(self, request: Request) -> Response:
         prune, shown = request.query_params.get("prune", ""), request.query_params.get("shown")

@@ -32,11 +32,12 @@ _CODES: Final[Mapping[int, ExitCode]] = {
 transport: Any = None  # what carries requests; the network, unless a test has the server in its own process
 options = ConnectionOptions()  # of the command that runs; set before it begins
 _api: Api | None = None
+_reason = ""  # why, where the command that runs writes; goes with each of its writes
 
 
-def use(given: ConnectionOptions) -> None:
-    global options, _api
-    options, _api = given, None
+def use(given: ConnectionOptions, reason: str = "") -> None:
+    global options, _api, _reason
+    options, _api, _reason = given, None, reason
 
 
 def api() -> Api:
@@ -124,6 +125,8 @@ class Api:
 
     def send(self, method: str, where: str, parameters: Mapping[str, Any] | None = None, **more: Any) -> httpx.Response:
         given = {name: value for name, value in (parameters or {}).items() if value not in (None, "")}
+        if _reason and method != "GET":
+            given["reason"] = _reason
         if given:
             more["params"] = given
         response = self.once(method, where, **more)

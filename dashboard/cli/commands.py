@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from dashboard.cli import client
+from dashboard.cli.asking import Reason
 from dashboard.cli.target import ConnectionOptions
 
 _PANEL = "Connection"
@@ -41,6 +42,7 @@ _CONNECTION: Options = {
     "timeout": (Timeout, 30.0),
 }
 CONNECTION_OPTIONS = tuple(_CONNECTION)
+_WHY: Options = {"reason": (Reason, "")}  # of every command that writes, unless it has one of its own
 
 
 _of_program = ConnectionOptions()
@@ -85,18 +87,21 @@ def command(
 def _connected(function: Callable[..., None], shared: Options) -> Callable[..., None]:
     """The same function with the shared options behind its own, and behind those the connection's."""
 
+    signature = inspect.signature(function, eval_str=True)
+    taken = {*signature.parameters, *shared}
+    why = _WHY if "dry_run" in taken and "reason" not in taken else {}
+
     @functools.wraps(function)
     def run(**given: Any) -> None:
         own = {name: given.pop(name) for name in _CONNECTION}
         said = {name: value for name, value in own.items() if value != _CONNECTION[name][1]}
-        client.use(replace(_of_program, **said))
+        client.use(replace(_of_program, **said), given.pop("reason") if why else "")
         function(**given)
 
-    signature = inspect.signature(function, eval_str=True)
     own = [parameter for parameter in signature.parameters.values() if parameter.kind is not inspect.Parameter.VAR_KEYWORD]
     more = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-        for name, (annotation, default) in {**shared, **_CONNECTION}.items()
+        for name, (annotation, default) in {**shared, **why, **_CONNECTION}.items()
     ]
     parameters = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
     run.__signature__ = signature.replace(parameters=[*parameters, *more])  # type: ignore[attr-defined]

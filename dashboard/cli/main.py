@@ -42,6 +42,7 @@ COMMANDS: Final = {
     "export": "files",
     "pause": "cluster",
     "unpause": "cluster",
+    "audit": "audit",
     "api": "raw",
     "login": "accounts",
     "whoami": "accounts",

@@ -165,14 +165,12 @@ def delete_queue(
     if close_first:
         _close_first(where, {"close_first": "true", "cascade": cascading, "reason": reason}, dry_run, yes)
         return
-    if reason:
-        raise usage("A --reason goes with --close-first only.")
     would = api().delete(where, dry_run=True, cascade=cascading)
     if dry_run:
         output.line(f"{_gone(would)} would be deleted (dry run).{_aftermath(would)}")
         return
     confirm(f"Delete {_gone(would)}?{_aftermath(would)} This cannot be undone.", yes)
-    done = api().delete(where, cascade=cascading, shown=",".join(would["deleted"]))
+    done = api().delete(where, cascade=cascading, reason=reason, shown=",".join(would["deleted"]))
     for gone in done["deleted"]:
         output.line(f"queue/{gone} deleted")
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from datetime import datetime, time
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
@@ -12,23 +11,37 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
-from django.utils.dateparse import parse_date
 from django.views.decorators.http import require_safe
 
 from dashboard.access import access, page
 from dashboard.differences import differences, line_differences
 from dashboard.exports import all_rows, as_csv, as_json_list, streamed
-from dashboard.typed import whole_number
+from dashboard.known_words import problems_with, stored_word
+from dashboard.typed import moment_of, whole_number
 from scheduler.domain.access import Forbidden, Permission
+from scheduler.domain.deeds import ACTIONS, KINDS, Deeds, known_actions
 from scheduler.domain.queues import ROOT
 from scheduler.models import AuditEntry
-from scheduler.selectors.events import EVENT_KINDS, audit_for, event_page, events_for, only_changes, page_by_number
+from scheduler.selectors.events import (
+    EVENT_KINDS,
+    EVERYTHING,
+    Span,
+    audit_for,
+    deeds_alone,
+    event_page,
+    events_for,
+    only_changes,
+    page_by_number,
+)
 from scheduler.selectors.personal import preference_of
+from scheduler.services.actors import Door
 
 Context = dict[str, Any]
-_EVENT_FILTERS = ("kind", "type", "queue", "reason", "q")
-_FIRST_YEAR = 1970
-_AUDIT_FILTERS = ("actor", "action", "kind", "queue", "name", "door", "request", "since", "q")
+_EVENT_FILTERS = ("kind", "type", "queue", "reason", "from", "until", "q")
+_TYPES = ("normal", "warning")
+_AUDIT_FILTERS = ("deeds", "actor", "action", "kind", "queue", "name", "door", "request", "since", "from", "until", "q")
+_DEEDS = {"admin": "Admins’ deeds", "work": "Submits and jobs", "own": "Own settings", "all": "Everything"}
+_AUDIT_WORDS = {"deeds": tuple(_DEEDS), "action": known_actions(), "kind": KINDS, "door": tuple(door.value for door in Door)}
 
 
 def _given(request: HttpRequest, names: Iterable[str]) -> dict[str, str]:
@@ -39,17 +52,36 @@ def _given(request: HttpRequest, names: Iterable[str]) -> dict[str, str]:
 @page
 def activity(request: HttpRequest) -> HttpResponse:
     filters = _given(request, _EVENT_FILTERS)
-    feed = event_page(events_for(access(request).visible, filters), request.GET.get("before", ""))
+    span, problems = _span(request, filters)
+    problems += problems_with(filters, {"kind": (EVERYTHING, *EVENT_KINDS), "type": _TYPES})
+    found = events_for(access(request).visible, _stored(filters, {"kind": (EVERYTHING, *EVENT_KINDS), "type": _TYPES}), span)
+    feed = event_page(found.none() if problems else found, request.GET.get("before", ""))
     context = {
         "events": [{"row": event} for event in feed.rows],
         "filters": filters,
+        "problems": problems,
         "kinds": EVENT_KINDS,
         "only_changes": only_changes(filters),
         "older": urlencode({**filters, "before": feed.older}) if feed.older else "",
         "is_first": not request.GET.get("before"),
         "may_audit": _audited(request) != frozenset(),
     }
-    return render(request, "activity/list.html", context)
+    return render(request, "activity/list.html", context, status=400 if problems else 200)
+
+
+def _stored(filters: dict[str, str], known: Mapping[str, Iterable[str]]) -> dict[str, str]:
+    """The filters with those of a fixed set as they are stored; others are left as they are."""
+    words = {name: stored_word(filters[name], choices) or filters[name] for name, choices in known.items() if name in filters}
+    return {**filters, **words}
+
+
+def _span(request: HttpRequest, filters: dict[str, str]) -> tuple[Span, list[str]]:
+    """From the morning of one day to the evening of another, where the reader is; and what is wrong with what was typed."""
+    zone = ZoneInfo(preference_of(request.user).time_zone or "UTC")
+    moments = {name: moment_of(filters[name], zone, end_of_day=name == "until") for name in ("from", "until") if name in filters}
+    wrong = [name for name, moment in moments.items() if moment is None]
+    span = Span(moments.get("from"), moments.get("until"))
+    return span, [f"“{filters.pop(name)[:40]}” is not a date: write it as 2026-01-31." for name in wrong]
 
 
 # The audit log
@@ -71,36 +103,34 @@ def _require_audited(request: HttpRequest) -> Collection[str] | None:
 @require_safe
 @page
 def audit(request: HttpRequest) -> HttpResponseBase:
+    """Admins' deeds at first; submits and people's own settings are a click away. What is asked for by name is found among all."""
     queues = _require_audited(request)
     filters = _given(request, _AUDIT_FILTERS)
-    since, problem = _morning(request, filters.get("since", "")), ""
-    if filters.get("since") and since is None:
-        problem = f"“{filters.pop('since')}” is not a date: write it as 2026-01-31."
-    found = audit_for(queues, filters, since)
-    if request.GET.get("format") in ("csv", "json"):
+    if "since" in filters:  # as older addresses have it
+        filters.setdefault("from", filters.pop("since"))
+    span, problems = _span(request, filters)
+    problems += problems_with(filters, _AUDIT_WORDS)
+    deeds = filters.get("deeds") or ("all" if filters.keys() & {"action", "kind", "name", "request"} else Deeds.ADMIN.value)
+    asked = _stored(filters, _AUDIT_WORDS) | {"deeds": "" if deeds == "all" else deeds}
+    found = audit_for(queues, asked, span)
+    if request.GET.get("format") in ("csv", "json") and not problems:
         return _export(request, found, request.GET["format"])
     before = request.GET.get("before", "")
-    feed = page_by_number(found, whole_number(before))
+    feed = page_by_number(found.none() if problems else deeds_alone(found, queues, asked), whole_number(before))
+    others = {name: value for name, value in filters.items() if name != "deeds"}
     context = {
         "entries": [_entry(entry) for entry in feed.rows],
         "filters": filters,
-        "problem": problem,
-        "query": urlencode(filters),
+        "problems": problems,
+        "deeds": deeds,
+        "tabs": [{"key": key, "title": title, "query": urlencode({**others, "deeds": key})} for key, title in _DEEDS.items()],
+        "actions": ACTIONS,
+        "query": urlencode({**others, "deeds": deeds}),
         "older": urlencode({**filters, "before": feed.older}) if feed.older else "",
         "is_first": not before,
         "limited": queues is not None,
     }
-    return render(request, "audit/list.html", context)
-
-
-def _morning(request: HttpRequest, text: str) -> datetime | None:
-    """When that day began where the reader is; None where the text is no date, or one that nothing can be older than."""
-    try:
-        day = parse_date(text)
-    except ValueError:
-        return None
-    zone = ZoneInfo(preference_of(request.user).time_zone or "UTC")
-    return datetime.combine(day, time.min, zone) if day is not None and day.year >= _FIRST_YEAR else None
+    return render(request, "audit/list.html", context, status=400 if problems else 200)
 
 
 def _entry(entry: AuditEntry) -> Context:
@@ -129,7 +159,10 @@ def _text(value: Any) -> str | None:
     return value["policy"] if isinstance(value, dict) and isinstance(value.get("policy"), str) else None
 
 
-_COLUMNS = ("id", "at", "actor", "door", "address", "request_id", "action", "kind", "namespace", "name", "queue_name", "reason", "message")
+_COLUMNS = (
+    "id", "at", "actor", "door", "address", "request_id", "deeds", "action", "kind", "namespace", "name", "queue_name", "follows",
+    "reason", "message",
+)  # fmt: skip
 
 
 def _plain(entry: AuditEntry) -> Context:

@@ -15,6 +15,7 @@ def actor(request: HttpRequest) -> Actor:
         user=request.user,
         address=request.META.get("REMOTE_ADDR", ""),
         request_id=getattr(request, "request_id", ""),
+        reason=request.POST.get("reason", "").strip()[:1024],
     )
 
 

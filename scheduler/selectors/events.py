@@ -10,10 +10,15 @@ from typing import Any
 from django.db.models import Q, QuerySet, Value
 from django.db.models.functions import Concat
 
+from scheduler.engine.actions import ACTIONS
 from scheduler.models import AuditEntry, Decision, Event, Eviction, SavedScenario, SchedulingSession
+from scheduler.selectors.queue_objects import names_in_records
 
 PAGE = 50
 EVENT_KINDS = ("Queue", "Job", "PodGroup", "Pod", "Node", "Cluster")
+PLACING_ACTIONS = (*ACTIONS, "stop")
+"""What a decision can come from: an action of a session, or somebody who stops a job."""
+EVICTING_ACTIONS = ("preempt", "reclaim", "shed")
 EVERYTHING = "all"  # as a kind: pods too
 WAITING_REASONS = ("Unschedulable", "FailedScheduling")  # said anew in each session of all that waits: a feed of changes leaves them out
 _OF_NO_QUEUE = ("Node", "Cluster")
@@ -28,10 +33,18 @@ class Feed:
     older: str
 
 
+@dataclass(frozen=True, slots=True)
+class Span:
+    """From a moment on, and up to another one; None where it is open."""
+
+    start: datetime | None = None
+    end: datetime | None = None
+
+
 # Events
 
 
-def events_for(visible: Collection[str] | None, filters: Mapping[str, str]) -> QuerySet[Event]:
+def events_for(visible: Collection[str] | None, filters: Mapping[str, str], span: Span | None = None) -> QuerySet[Event]:
     """Events of the queues in sight, and of what belongs to no queue."""
     found = Event.objects.order_by("-last_at", "-pk").alias(kind_walked=Concat("kind", Value("")))
     if visible is not None:
@@ -42,11 +55,13 @@ def events_for(visible: Collection[str] | None, filters: Mapping[str, str]) -> Q
     plain = {
         "kind_walked" if kind in _CHATTY else "kind": kind,
         "reason": filters.get("reason", ""),
-        "queue_name": filters.get("queue", ""),
     }
     found = found.filter(**{name: value for name, value in plain.items() if value})
-    if filters.get("type") == "warning":
-        found = found.filter(type=Event.WARNING)
+    if filters.get("queue"):
+        found = found.filter(queue_name__in=names_in_records(filters["queue"]))
+    if filters.get("type"):
+        found = found.filter(type=filters["type"].capitalize())
+    found = _within(found, span or Span(), "last_at")
     if filters.get("q"):
         found = found.filter(Q(name__contains=filters["q"]) | Q(message__contains=filters["q"]))
     return found
@@ -79,25 +94,44 @@ def _mark(text: str) -> tuple[datetime, int] | None:
 # The audit log
 
 
-def audit_for(queues: Collection[str] | None, filters: Mapping[str, str], since: datetime | None = None) -> QuerySet[AuditEntry]:
+def audit_for(queues: Collection[str] | None, filters: Mapping[str, str], span: Span | None = None) -> QuerySet[AuditEntry]:
     """`queues` are those whose record may be read, None for everything."""
     found = AuditEntry.objects.order_by("-pk")
     if queues is not None:
         found = found.filter(queue_name__in=queues)
     columns = {
+        "deeds": "deeds",
         "actor": "actor",
         "action": "action",
         "kind": "kind",
-        "queue": "queue_name",
         "name": "name",
         "door": "door",
         "request": "request_id",
     }
     found = found.filter(**{column: filters[name] for name, column in columns.items() if filters.get(name)})
-    if since is not None:
-        found = found.filter(at__gte=since)
+    if filters.get("queue"):
+        found = found.filter(queue_name__in=names_in_records(filters["queue"]))
+    found = _within(found, span or Span(), "at")
     if filters.get("q"):
         found = found.filter(Q(name__contains=filters["q"]) | Q(reason__contains=filters["q"]) | Q(message__contains=filters["q"]))
+    return found
+
+
+def deeds_alone(found: QuerySet[AuditEntry], queues: Collection[str] | None, filters: Mapping[str, str]) -> QuerySet[AuditEntry]:
+    """Without what only followed from a deed that is in the list too: closing a team is one line, not one for each queue below it."""
+    if any(filters.get(name) for name in ("name", "q", "request")):
+        return found
+    if not filters.get("queue"):
+        return found.filter(follows="") if queues is None else found.exclude(follows__in=queues)
+    listed = set(names_in_records(filters["queue"]))
+    return found.exclude(follows__in=listed if queues is None else listed & set(queues))
+
+
+def _within(found: QuerySet[Any], span: Span, column: str) -> QuerySet[Any]:
+    if span.start is not None:
+        found = found.filter(**{f"{column}__gte": span.start})
+    if span.end is not None:
+        found = found.filter(**{f"{column}__lt": span.end})
     return found
 
 

@@ -22,7 +22,8 @@ class Door(StrEnum):
 class Actor:
     """`user` is the account's row, None for the system itself. `scopes` are those of the token that was used, None for a person.
 
-    `access` is what this caller may do, where the one who built the actor has just read it; None where nobody has.
+    `access` is what this caller may do, where the one who built the actor has just read it; None where nobody has. `reason` is why, in the
+    caller's own words: it stands in the audit log with whatever is done.
     """
 
     name: str = "system"
@@ -32,6 +33,7 @@ class Actor:
     request_id: str = ""
     scopes: frozenset[str] | None = None
     access: Access | None = None
+    reason: str = ""
 
 
 SYSTEM = Actor()

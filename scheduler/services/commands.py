@@ -256,7 +256,7 @@ def _refusal_note(row: Command) -> EventNote:
 
 def _audit(row: Command, planned: Plan, work: TreeWork) -> None:
     turned = planned.state_changes
-    work.record(
+    deed = work.record(
         Actor(row.actor, Door(row.door), address=row.address, request_id=row.request_id),
         row.action,
         row.target_name,
@@ -265,6 +265,7 @@ def _audit(row: Command, planned: Plan, work: TreeWork) -> None:
         reason=row.reason,
         message=planned.message,
     )
+    work.record_consequences(deed, [change for change in turned if change.name != row.target_name])
 
 
 def _same_queue(row: Command, work: TreeWork) -> None:

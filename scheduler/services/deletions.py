@@ -163,7 +163,7 @@ def _delete(planned: PlannedDeletion) -> bool:
 
 
 def _asker(planned: PlannedDeletion) -> Actor:
-    return Actor(planned.actor, Door(planned.door), planned.user, planned.address, planned.request_id)
+    return Actor(planned.actor, Door(planned.door), planned.user, planned.address, planned.request_id, reason=planned.reason)
 
 
 def _drop(planned: PlannedDeletion, name: str, message: str) -> bool:

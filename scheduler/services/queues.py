@@ -235,7 +235,7 @@ def _said(value: object) -> str:
 
 def _ordered(work: TreeWork, old: QueueSpec, new: QueueSpec, by: Actor) -> Command:
     """The order that a change of `spec.state` stands for; admission has seen that it is not refused."""
-    return order_in(work, new.name, command_for(new.state, old.state), by=by, reason="spec.state was changed")
+    return order_in(work, new.name, command_for(new.state, old.state), by=by, reason=by.reason or "spec.state was changed")
 
 
 def delete_queue(
@@ -272,7 +272,8 @@ def _delete(work: TreeWork, name: str, by: Actor, *, cascade: bool = False, show
     _raise_if_refused(replace(verdict, violations=(*verdict.violations, *_unfinished_jobs(doomed))))
     deleted = _remove(work, doomed, by)
     for gone in doomed:
-        work.record(by, "DeleteQueue", gone, before=queue_manifest(tree[gone]), message=deleted.message)
+        follows = name if gone != name else ""
+        work.record(by, "DeleteQueue", gone, before=queue_manifest(tree[gone]), message=deleted.message, follows=follows)
     return deleted
 
 

@@ -48,6 +48,14 @@ class StoredTree:
     unknown: frozenset[str]
 
 
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The queues that changed, as they are now; and how they came to it."""
+
+    queues: Mapping[str, StoredQueue]
+    changes: tuple[Change, ...]
+
+
 def alone_with_states() -> None:
     """One transaction at a time derives states; held until it ends. So nobody derives from what another is just changing."""
     if connection.vendor == "postgresql":
@@ -58,11 +66,11 @@ def alone_with_states() -> None:
 def refresh_states() -> list[str]:
     """Derive every queue's state anew and store what changed, in the current transaction. The names of those that changed."""
     alone_with_states()
-    return list(settle_states(read_tree()))
+    return list(settle_states(read_tree()).queues)
 
 
-def settle_states(stored: StoredTree, *, silent: Collection[str] = ()) -> dict[str, StoredQueue]:
-    """Store what follows from the wishes of this tree, which nobody else may be changing. The queues that changed, as they are now.
+def settle_states(stored: StoredTree, *, silent: Collection[str] = ()) -> Settled:
+    """Store what follows from the wishes of this tree, which nobody else may be changing.
 
     Of those that are `silent` somebody has told already what became of them, and why.
     """
@@ -71,14 +79,14 @@ def settle_states(stored: StoredTree, *, silent: Collection[str] = ()) -> dict[s
     loads = {name: Load(running=count) for name, count in live.items()}
     changes = [change for change in changes_between(stored.standings, standings, stored.tree, loads) if change.name != ROOT]
     if not changes:
-        return {}
+        return Settled({}, ())
     now = timezone.now()
     changed = {change.name: _changed(stored, change, live, now) for change in changes}
     _store(changed, changes, now)
     drop_deletions(change.name for change in changes if change.after.state not in (QueueState.CLOSING, QueueState.CLOSED))
     _tell([change for change in changes if change.name not in silent], now)
     notify.queues_changed(changed)
-    return changed
+    return Settled(changed, tuple(changes))
 
 
 def read_tree() -> StoredTree:

@@ -21,7 +21,7 @@ from scheduler import notify
 from scheduler.admission.facts import Facts
 from scheduler.admission.manifests import QueueReading
 from scheduler.domain.lifecycle import Standing
-from scheduler.domain.plans import Load, Plan
+from scheduler.domain.plans import Change, Load, Plan
 from scheduler.domain.queues import QueueSpec, QueueState, QueueTree
 from scheduler.domain.resources import Resources
 from scheduler.models import AuditEntry, Command, Queue
@@ -208,8 +208,16 @@ class TreeWork:
     def note(self, note: EventNote) -> None:
         self._notes.append(note)
 
-    def record(self, by: Actor, action: str, name: str, **more: Any) -> None:
-        self._entries.append(audit.entry(by, action, "Queue", name, queue=name, **more))
+    def record(self, by: Actor, action: str, name: str, **more: Any) -> AuditEntry:
+        entry = audit.entry(by, action, "Queue", name, queue=name, **more)
+        self._entries.append(entry)
+        return entry
+
+    def record_consequences(self, deed: AuditEntry, changes: Iterable[Change]) -> None:
+        """What became of other queues by this deed: whoever looks for one of them finds who did it, and why."""
+        for change in changes:
+            states = {"before": change.before.state, "after": change.after.state}
+            self._entries.append(audit.consequence(deed, change.name, **states, message=change.sentence))
 
     def keep_order(self, row: Command) -> None:
         self._orders.append(row)
@@ -222,11 +230,13 @@ class TreeWork:
         moved = {*self._new, *self._versions, *self._gone}
         self._insert()
         self._update(now)
-        audit.write(self._entries)
         _NEW_COMMAND.insert(self._orders)
         if moved:
             drop_deletions(self._reopened)
-            self._image.queues.update(settle_states(self._stored(), silent=self._told))
+            settled = settle_states(self._stored(), silent=self._told)
+            self._record_moves(settled.changes)
+            self._image.queues.update(settled.queues)
+        audit.write(self._entries)
         if self.warns:
             settle_warnings(self._image.queues, self.tree, self.facts.total)
         record_events(self._notes, now)
@@ -235,6 +245,14 @@ class TreeWork:
             notify.access_changed()  # grants count for what is below: another tree is another sight
         if moved:
             transaction.on_commit(want_session)
+
+    def _record_moves(self, changes: Iterable[Change]) -> None:
+        """A queue that was moved, below a closed one for instance, takes along the states of those below it."""
+        moves = {entry.name: entry for entry in self._entries if entry.action == "UpdateQueue"}
+        for change in changes:
+            deed = next((moves[name] for name in self.tree.ancestors(change.name) if name in moves), None)
+            if deed is not None and change.name not in self._told and change.changes_state:
+                self.record_consequences(deed, [change])
 
     def _insert(self) -> None:
         """Parents before their children, a level at a time: a row names its parent by its key."""

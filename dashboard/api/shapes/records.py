@@ -6,6 +6,7 @@ from rest_framework import serializers as s
 
 from dashboard.api.shapes.cluster import Empty
 from dashboard.api.shapes.parts import GivenNamespacedMetadata, amounts, choice, maybe_moment, moment, object_shape, shape, text
+from scheduler.domain.deeds import Deeds
 
 Target = shape("Target", kind=choice(("Queue", "Job")), name=s.CharField(), namespace=text(required=False), uid=text(required=False))
 CommandSpec = shape("CommandSpec", action=s.CharField(), target=Target(), reason=text())
@@ -143,11 +144,13 @@ AuditRecord = object_shape(
         door=s.CharField(),
         address=text(),
         requestId=text(),
+        deeds=choice(Deeds),
         action=s.CharField(),
         kind=s.CharField(),
         namespace=text(),
         name=text(),
         queue=text(),
+        follows=text(help_text="the queue that it was done to, where this one only followed"),
         reason=text(),
         message=text(),
         before=s.DictField(allow_null=True),

@@ -1,0 +1,56 @@
+"""What is written down in the audit log, by the names it has there: the list to choose from, and what is an admin's deed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final
+
+
+class Deeds(StrEnum):
+    """Whose business it is: the cluster's, somebody's jobs, or one's own settings."""
+
+    ADMIN = "admin"
+    WORK = "work"
+    OWN = "own"
+
+
+ACTIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    "Queues": (
+        "OpenQueue", "CloseQueue", "SuspendQueue", "ResumeQueue", "CreateQueue", "UpdateQueue", "DeleteQueue", "PlanDeletion", "KeepQueue",
+    ),
+    "Scheduling": ("PauseScheduling", "ResumeScheduling", "ReplacePolicy", "UpdateCluster", "KeepSessions"),
+    "Nodes": (
+        "CordonNode", "UncordonNode", "DrainNode", "CreateNode", "UpdateNode", "DeleteNode", "NodeLost", "NodeReady",
+    ),
+    "People and roles": (
+        "CreateGrant", "DeleteGrant", "CreateUser", "UpdateUser", "DeleteUser", "CreateGroup", "UpdateGroup", "DeleteGroup",
+        "CreateToken", "RevokeToken",
+    ),
+    "Namespaces and priorities": (
+        "CreateNamespace", "UpdateNamespace", "DeleteNamespace", "CreatePriorityClass", "UpdatePriorityClass", "DeletePriorityClass",
+    ),
+    "Jobs": (
+        "SubmitJob", "UpdateJob", "DeleteJob", "AbortJob", "ResumeJob", "RestartJob", "RestartTask", "RestartPod", "TerminateJob",
+        "CompleteJob", "SyncJob", "CreatePodGroup", "UpdatePodGroup", "DeletePodGroup", "CreatePod", "DeletePod",
+    ),
+    "Own settings": ("ChangePreferences", "ChangePassword", "SaveView", "DeleteView"),
+}  # fmt: skip
+"""Every action, by subject, in the order in which a list offers them."""
+
+KINDS: Final = (
+    "Queue", "Cluster", "Policy", "Node", "Grant", "User", "Group", "Token", "Namespace", "PriorityClass", "Job", "PodGroup", "Pod", "View",
+)  # fmt: skip
+"""What a deed can be done to."""
+
+WORK_KINDS: Final = ("Job", "PodGroup", "Pod")
+
+
+def deeds_of(action: str, kind: str) -> Deeds:
+    if kind in WORK_KINDS:
+        return Deeds.WORK
+    return Deeds.OWN if action in ACTIONS["Own settings"] else Deeds.ADMIN
+
+
+def known_actions() -> tuple[str, ...]:
+    return tuple(action for actions in ACTIONS.values() for action in actions)
