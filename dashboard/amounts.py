@@ -51,6 +51,15 @@ def _trimmed(amount: int, per_one: int) -> str:
     return f"{value:,.{digits}f}".rstrip("0").rstrip(".").replace(",", " ")
 
 
+_GROUPED = re.compile(r"(?<=\d)\s(?=\d{3}(?!\d))")
+_BEFORE_UNIT = re.compile(r"(?<=\d)\s+(?=[A-Za-z]{1,2}$)")
+
+
+def as_typed(text: str) -> str:
+    """A figure as pages show it, "1 600" or "12.5 Gi", as the quantity it stands for; anything else as it is, for the rules to judge."""
+    return _BEFORE_UNIT.sub("", _GROUPED.sub("", text.strip()))
+
+
 def in_page_order(resources: Iterable[str]) -> list[str]:
     """Accelerators first, then cpu, memory, and at last what else vendors count; pods are counted elsewhere on the page."""
     return sorted(set(resources) - {"pods"}, key=lambda name: (_rank(name), name))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from dashboard.amounts import in_page_order, with_unit
+from dashboard.amounts import as_typed, in_page_order, with_unit
 from dashboard.typed import number_or_text
 from scheduler.domain.access import Access, Permission
 from scheduler.selectors.queues import PHASES, QueueBoard, QueueRow
@@ -35,7 +35,7 @@ class JobForm:
 
     def manifest(self) -> dict[str, Any]:
         amounts = {"cpu": self.cpu, "memory": self.memory, self.gpu_name: self.gpu}
-        requests = {name: text.strip() for name, text in amounts.items() if text.strip()}
+        requests = {name: as_typed(text) for name, text in amounts.items() if text.strip()}
         container: dict[str, Any] = {"name": self.task or "worker", "image": self.image}
         if self.command.strip():
             container["command"] = ["sh", "-c", self.command]
@@ -131,7 +131,7 @@ class Choice:
         if self.free is None:
             return "free: not evaluated yet"
         amounts = [with_unit(name, self.free[name]) for name in in_page_order(self.free)]
-        return "free: " + (" · ".join(amounts) or "no limit known")
+        return "free: " + (" · ".join(amounts) or "no capability known")
 
     @property
     def line(self) -> str:

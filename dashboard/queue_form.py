@@ -8,12 +8,12 @@ from typing import Any
 
 from django.http import QueryDict
 
-from dashboard.amounts import in_page_order, short_name
+from dashboard.amounts import as_typed, in_page_order, short_name
 from dashboard.typed import number_or_text
 from scheduler.admission.facts import Facts
 from scheduler.admission.manifests import SCHEDULING_VERSIONS, queue_manifest, read_queue
 from scheduler.admission.queues import verdict_on
-from scheduler.admission.violations import Rejected, Verdict, Violation
+from scheduler.admission.violations import Notice, Rejected, Verdict, Violation
 from scheduler.domain.queues import ROOT, QueueSpec, QueueTree
 from scheduler.domain.resources import Resources, format_quantity
 from scheduler.scenarios.documents import DocumentError, read_documents
@@ -32,6 +32,8 @@ _LABELS = {
     "spec.type": "Type",
 } | {path: _TITLES[quota] for quota, path in QUOTAS.items()}
 _WHEN_EMPTY = {"guarantee": "unset", "deserved": "unset", "capability": "inherited"}
+PODS = "pods"  # no line of its own, unless the queue has a quota of it
+NEW_RESOURCE = "new-resource"  # the input for a resource's name in the last line
 _MOST_RESOURCES = 40
 _MOST_YAML = 200_000
 
@@ -49,11 +51,18 @@ class QueueForm:
     type: str = ""
     state: str = "Open"
     amounts: dict[str, dict[str, str]] = field(default_factory=dict)  # resource -> quota -> text
+    unnamed: dict[str, str] = field(default_factory=dict)  # quota -> text, typed in the last line without a resource's name
+    doubled: tuple[str, ...] = ()  # resources that the last line names although they have a line of their own, with another amount
 
     def rows(self, known: Iterable[str]) -> list[dict[str, Any]]:
         """One line of the table per resource, with its three inputs."""
-        resources = in_page_order({*known, *self.amounts})
+        counted_elsewhere = [PODS] if PODS in self.amounts else []
+        resources = [*in_page_order({*known, *self.amounts}), *counted_elsewhere]
         return [{"resource": name, "title": short_name(name), "cells": [self._cell(name, quota) for quota in QUOTAS]} for name in resources]
+
+    def last_line(self) -> list[dict[str, str]]:
+        """The inputs for a resource that is yet to be named, with what was typed there without a name."""
+        return [{"input": f"{quota}:+", "label": _TITLES[quota], "value": self.unnamed.get(quota, "")} for quota in QUOTAS]
 
     def _cell(self, resource: str, quota: str) -> dict[str, str]:
         return {
@@ -64,6 +73,19 @@ class QueueForm:
             "empty": _WHEN_EMPTY[quota],
             "value": self.amounts.get(resource, {}).get(quota, ""),
         }
+
+    def problems(self) -> tuple[Violation, ...]:
+        """What is typed that no manifest can say: it is refused, not left out without a word."""
+        unnamed = (self._unnamed(quota, text) for quota, text in self.unnamed.items() if text)
+        return (*unnamed, *(self._doubled(resource) for resource in self.doubled))
+
+    def _unnamed(self, quota: str, text: str) -> Violation:
+        message = f"{_TITLES[quota]} {text[:40]} has no resource: the name beside it is empty."
+        return Violation("resource_name_missing", self.name, NEW_RESOURCE, message, "name the resource, or clear the amount")
+
+    def _doubled(self, resource: str) -> Violation:
+        message = f"{resource} is typed twice, with different amounts."
+        return Violation("resource_named_twice", self.name, NEW_RESOURCE, message, "clear the last line, and change the resource's own")
 
     def manifest(self, base: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """As the API would be sent it. `base` is the stored manifest: what the form does not show stays."""
@@ -103,14 +125,16 @@ def quota_words(field: str) -> str:
 
 def in_form_words(verdict: Verdict) -> Verdict:
     """The same, with each input named by its label and not by its place in the manifest."""
-    return replace(verdict, violations=tuple(_in_form_words(violation) for violation in verdict.violations))
+    violations = tuple(replace(item, message=_in_form_words(item)) for item in verdict.violations)
+    notices = tuple(replace(item, message=_in_form_words(item)) for item in verdict.notices)
+    return Verdict(violations, notices)
 
 
-def _in_form_words(violation: Violation) -> Violation:
-    label = _label(violation.field)
-    if not label or not violation.message.startswith(violation.field):
-        return violation
-    return replace(violation, message=label + violation.message.removeprefix(violation.field))
+def _in_form_words(item: Violation | Notice) -> str:
+    label = _label(item.field)
+    if not label or not item.message.startswith(item.field):
+        return item.message
+    return label + item.message.removeprefix(item.field)
 
 
 def _label(field: str) -> str:
@@ -126,26 +150,43 @@ def form_from_post(data: QueryDict, stored: QueueForm) -> QueueForm:
     return QueueForm(
         name=stored.name or data.get("name", "").strip(),
         parent=data.get("parent", stored.parent),
-        weight=data.get("weight", stored.weight),
-        priority=data.get("priority", stored.priority),
+        weight=as_typed(data.get("weight", stored.weight)),
+        priority=as_typed(data.get("priority", stored.priority)),
         reclaimable=data.get("reclaimable") == "on",
         dequeue_strategy=data.get("dequeue_strategy", stored.dequeue_strategy),
         type=data.get("type", stored.type),
         state=data.get("state", stored.state),
-        amounts=_posted_amounts(data),
+        **_posted_amounts(data),
     )
 
 
-def _posted_amounts(data: QueryDict) -> dict[str, dict[str, str]]:
+def _posted_amounts(data: QueryDict) -> dict[str, Any]:
     """Inputs are named "deserved:cpu"; "deserved:+" belongs to the resource that is typed in the last line."""
     amounts: dict[str, dict[str, str]] = {}
-    added = str(data.get("new-resource", "")).strip()
+    last_line: dict[str, str] = {}
     for key in list(data)[: 3 * _MOST_RESOURCES + 40]:
-        quota, _, place = key.partition(":")
-        resource = added if place == "+" else place
-        if quota in QUOTAS and resource:
-            amounts.setdefault(resource, {})[quota] = str(data[key]).strip()
-    return amounts
+        quota, _, resource = key.partition(":")
+        if quota not in QUOTAS or not resource:
+            continue
+        text = as_typed(str(data[key]))
+        if resource == "+":
+            last_line[quota] = text
+        else:
+            amounts.setdefault(resource, {})[quota] = text
+    added = str(data.get(NEW_RESOURCE, "")).strip()
+    if not added:
+        return {"amounts": amounts, "unnamed": last_line}
+    return {"amounts": amounts, "doubled": _add_line(amounts, added, last_line)}
+
+
+def _add_line(amounts: dict[str, dict[str, str]], resource: str, texts: dict[str, str]) -> tuple[str, ...]:
+    """The last line, among the others. The resource's name if it has a line already that says something else."""
+    own = amounts.setdefault(resource, {})
+    for quota, text in texts.items():
+        if text and own.get(quota, "") not in ("", text):
+            return (resource,)
+        own[quota] = text or own.get(quota, "")
+    return ()
 
 
 def form_from_manifest(manifest: Mapping[str, Any]) -> QueueForm:
@@ -218,11 +259,15 @@ def _not_permitted(wanted: QueueSpec | None, old: QueueSpec | None, by: Actor) -
     return None
 
 
-def family(form: QueueForm, tree: QueueTree) -> list[dict[str, Any]]:
-    """Per resource, what the parent has and how its children divide it with this queue among them; for the panel beside the form."""
+def family(form: QueueForm, tree: QueueTree, total: Resources | None = None) -> list[dict[str, Any]]:
+    """Per resource, what the parent has and how its children divide it with this queue among them; for the panel beside the form.
+
+    Root sets nothing itself: its children divide the cluster, of which `total` is known.
+    """
     if form.parent not in tree:
         return []
     parent = tree[form.parent]
+    is_root = form.parent == ROOT and total is not None
     lines = []
     for resource in in_page_order(form.amounts):
         for quota in ("deserved", "guarantee"):
@@ -230,7 +275,9 @@ def family(form: QueueForm, tree: QueueTree) -> list[dict[str, Any]]:
             if mine is None:
                 continue
             others = {child.name: getattr(child, quota).amount(resource) for child in tree.children(form.parent) if child.name != form.name}
-            lines.append(_line(resource, quota, parent.name, getattr(parent, quota), others, mine))
+            whose = "the cluster" if is_root else parent.name
+            has = total if is_root and total is not None else getattr(parent, quota)
+            lines.append(_line(resource, quota, whose, has, others, mine))
     return lines
 
 

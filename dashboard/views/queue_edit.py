@@ -33,7 +33,7 @@ from scheduler.admission.violations import Rejected, Verdict, Violation
 from scheduler.domain.access import Forbidden, Permission
 from scheduler.domain.queues import ROOT, QueueTree
 from scheduler.models import Queue
-from scheduler.selectors.facts import admission_scene, queue_tree
+from scheduler.selectors.facts import admission_scene, cluster_total, queue_tree
 from scheduler.selectors.queues import queue_rows
 from scheduler.services.queues import StaleVersion, create_queue, update_queue
 
@@ -74,7 +74,7 @@ def _possible_parents(request: HttpRequest, name: str = "", now: str = "") -> li
 
 def _family(request: HttpRequest, form: QueueForm, tree: QueueTree) -> list[Context]:
     """The siblings' figures, for who may see where they hang."""
-    return family(form, tree) if access(request).may(Permission.VIEW, form.parent or ROOT) else []
+    return family(form, tree, cluster_total()) if access(request).may(Permission.VIEW, form.parent or ROOT) else []
 
 
 def _as_yaml(manifest: object) -> str:
@@ -91,6 +91,7 @@ def _render(request: HttpRequest, name: str, context: Context, status: int = 200
         "version": context.get("version") or (stored.resource_version if stored else ""),
         "parents": _possible_parents(request, name, stored.parent.name if stored and stored.parent else ""),
         "lines": form.rows(page_resources(board)),
+        "last_line": form.last_line(),
         "family": _family(request, form, queue_tree()),
         "copies": _in_a_terminal(request, name, context.pop("manifest", None) or form.manifest()),
     }
@@ -125,6 +126,8 @@ def _save(request: HttpRequest, name: str) -> HttpResponse:
         return _turn(request, name, form, manifest, problem)
     if problem:
         return _render(request, name, context | {"verdict": _unreadable(problem), "refused": True}, 400)
+    if form.problems():
+        return _render(request, name, context | {"verdict": _judged(request, name, form, manifest), "refused": True}, 400)
     try:
         if name:
             version = request.POST.get("version", "")
@@ -144,6 +147,11 @@ def _save(request: HttpRequest, name: str) -> HttpResponse:
     return _saved(request, saved.queue.name)
 
 
+def _judged(request: HttpRequest, name: str, form: QueueForm, manifest: object) -> Verdict:
+    tree, facts = admission_scene()
+    return Verdict(form.problems()) + judge(manifest, tree, facts, name if name in tree else "", actor(request))
+
+
 def _saved(request: HttpRequest, name: str) -> HttpResponse:
     """A drawer closes, and the page below it says what was done; a page leads to the queue, which says it."""
     if not wants_fragment(request):
@@ -157,7 +165,7 @@ def _turn(request: HttpRequest, name: str, form: QueueForm, manifest: object, pr
     """What is typed so far, as form or as YAML. Nothing is saved, and nothing is lost: what the form has no place for stays YAML."""
     tree, facts = admission_scene()
     old, was_yaml, to_yaml = tree.queues.get(name), request.POST.get("as") == "yaml", request.POST["show"] == "yaml"
-    obstacles = _unreadable(problem).violations if problem else ()
+    obstacles = _unreadable(problem).violations if problem else form.problems()
     if was_yaml and not to_yaml and not problem:
         turned, obstacles = form_of_reading(manifest, old)
         form = turned or form
@@ -165,7 +173,7 @@ def _turn(request: HttpRequest, name: str, form: QueueForm, manifest: object, pr
         "form": form,
         "yaml": request.POST.get("yaml", "") if was_yaml else _as_yaml(manifest),
         "manifest": manifest,
-        "as_yaml": to_yaml or bool(obstacles),
+        "as_yaml": was_yaml if obstacles else to_yaml,
         "verdict": Verdict(obstacles) if obstacles else judge(manifest, tree, facts, name, actor(request)),
         "unsaved": old is None or not isinstance(manifest, dict) or bool(differences(manifest, queue_manifest(old))),
     }
@@ -177,7 +185,7 @@ def _mend(request: HttpRequest, name: str, form: QueueForm) -> HttpResponse:
     mended = form.mended(request.POST["mend"])
     tree, facts = admission_scene()
     manifest = mended.manifest(queue_manifest(tree[name]) if name in tree else None)
-    verdict = judge(manifest, tree, facts, name, actor(request))
+    verdict = Verdict(mended.problems()) + judge(manifest, tree, facts, name, actor(request))
     return _render(request, name, {"form": mended, "yaml": "", "manifest": manifest, "verdict": verdict, "unsaved": True})
 
 
@@ -214,7 +222,7 @@ def check(request: HttpRequest) -> HttpResponse:
     elif not access(request).may_anywhere(Permission.ADMINISTER):
         raise Forbidden(Permission.ADMINISTER, ROOT, "create queues")
     form, manifest, problem = _given(request, name)
-    verdict = _unreadable(problem) if problem else judge(manifest, tree, facts, name, actor(request))
+    verdict = _unreadable(problem) if problem else Verdict(form.problems()) + judge(manifest, tree, facts, name, actor(request))
     if not name and not form.name and request.POST.get("as") != "yaml":
         verdict = Verdict(tuple(violation for violation in verdict.violations if violation.field != "metadata.name"), verdict.notices)
     as_yaml = request.POST.get("as") == "yaml"

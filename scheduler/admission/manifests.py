@@ -147,6 +147,8 @@ def read_queue(
     check_status(reader, whole, known_fields.QUEUE_STATUS)
     metadata = read_metadata(reader, whole)
     spec = _read_spec(reader, _spec_with_defaults(whole, old), metadata, old)
+    if old is None:
+        _tell_of_weight(reader, whole, spec)
     carried = whole if old is None or state_of(whole) != stored_state else {**whole, "status": None}
     wish, sets_state, is_unknown = _read_state(reader, carried, metadata, old, imported)
     value = QueueReading(replace(spec, state=wish), sets_state, is_unknown, metadata.uid, metadata.resource_version)
@@ -163,6 +165,14 @@ def _spec_with_defaults(manifest: Mapping[str, object], old: QueueSpec | None) -
     if old is not None:  # an update is not defaulted: a weight of 0 is then a mistake, not something left out
         return manifest.get("spec")
     return with_defaults(manifest, queue_defaults(manifest)).get("spec")
+
+
+def _tell_of_weight(reader: Reader, manifest: Mapping[str, object], spec: QueueSpec) -> None:
+    """A new queue's weight of 0 counts as left out, as in Volcano; who wrote it may have meant something else."""
+    given = manifest.get("spec")
+    weight = given.get("weight") if isinstance(given, Mapping) else None
+    if type(weight) is int and weight == 0 and spec.weight != 0:
+        reader.note("weight_defaulted", "spec.weight", f"spec.weight is 0, which counts as not set: the weight will be {spec.weight}.")
 
 
 def _read_spec(reader: Reader, raw: object, metadata: Metadata, old: QueueSpec | None) -> QueueSpec:

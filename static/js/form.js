@@ -43,6 +43,18 @@ function inRow(said) {
   return row;
 }
 
+/** From the first key to the answer the last verdict is about something else than what is typed. */
+function tellChecking(form) {
+  const say = (words) => {
+    const said = element("span", words);
+    said.dataset.verdict = "checking";
+    form.querySelector("#verdict-line").replaceChildren(said);
+  };
+  for (const begin of ["input", "htmx:beforeRequest"]) form.addEventListener(begin, () => say("Checking…"));
+  for (const failure of ["htmx:responseError", "htmx:sendError", "htmx:timeout"])
+    form.addEventListener(failure, () => say("Could not be checked just now. Saving checks it again."));
+}
+
 function takeAdvice(form, event) {
   const button = event.target.closest('button[name="mend"]');
   const at = button?.value.lastIndexOf("=");
@@ -68,6 +80,7 @@ export function watchForm(form) {
   findings.addEventListener("click", (event) => takeAdvice(form, event));
   form.parentElement.addEventListener("click", (event) => showFindings(event, findings));
   form.addEventListener("htmx:afterSwap", (event) => event.target === findings && mark(form, findings));
+  tellChecking(form);
   mark(form, findings);
 }
 

@@ -177,8 +177,8 @@ def test_the_rules_speak_in_it_at_the_input_and_above_the_buttons(editing: Opens
     page.get_by_label("Deserved of GPU").fill("26")
 
     expect(page.locator("tr.breach")).to_contain_text("6 too many")
-    expect(page.locator("#stands")).to_have_text("1 rule broken")
-    page.locator("#stands").click()
+    expect(page.locator("#verdict-line")).to_contain_text("Cannot be saved, 1 rule broken: The children's deserved")
+    page.locator("#verdict-line").get_by_role("link", name="Show").click()
     expect(page.locator("#findings")).to_be_focused()
     page.get_by_role("button", name="Save").click()
     expect(drawer(page).get_by_role("alert")).to_contain_text("Not saved.")
@@ -186,7 +186,7 @@ def test_the_rules_speak_in_it_at_the_input_and_above_the_buttons(editing: Opens
     expect(page.get_by_label("Deserved of GPU")).to_have_value("26")
     page.get_by_role("button", name="Set deserved GPU to 20").click()
     expect(page.get_by_text("No rule is broken.")).to_be_visible()
-    expect(page.locator("#stands")).to_be_hidden()
+    expect(page.locator("#verdict-line").get_by_role("link")).to_have_count(0)
     page.get_by_role("button", name="Save").click()
 
     is_closed(page)
@@ -303,7 +303,7 @@ def test_on_a_phone_it_is_a_page(signed_in: Opens, path: str):
     said = page.locator("tr.breach")
     expect(said).to_contain_text("6 too many")
     expect(said).to_be_in_viewport()
-    expect(page.locator("#stands")).to_be_in_viewport()
+    expect(page.locator("#verdict-line")).to_be_in_viewport()
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("alert")).to_contain_text("Not saved.")
     expect(page.get_by_role("alert")).to_be_in_viewport()

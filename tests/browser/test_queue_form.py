@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
-from scheduler.models import PodGroup, Queue
+from scheduler.models import Node, PodGroup, Queue
 from scheduler.services.queues import update_queue
 from scheduler.services.warnings import refresh_warnings
-from tests.dashboard.sample import GPU
+from tests.dashboard.sample import GPU, amounts
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -55,6 +55,35 @@ def test_while_typing_the_rules_name_the_siblings_and_mark_the_input(signed_in: 
     page.get_by_label("Deserved of GPU").fill("20")
     expect(page.get_by_text("No rule is broken.")).to_be_visible()
     expect(page.get_by_label("Deserved of GPU")).to_have_attribute("aria-invalid", "false")
+
+
+def test_verdict_and_warnings_are_one_line_beside_the_button_which_says_when_it_is_being_checked(signed_in: Opens, act: Acts):
+    act(Node.objects.create, name="n1", allocatable=amounts(64, 1024, "4Ti"))
+    page = signed_in("/queues/-/new/?parent=root")
+    page.get_by_label("Name").fill("greedy")
+    verdict = page.locator("#verdict-line")
+    expect(verdict).to_have_text("No rule is broken.")
+    held: list[Route] = []
+    page.route("**/queues/-/check/", lambda route: held.append(route))
+
+    page.get_by_label("Deserved of GPU").fill("64")
+    expect(verdict).to_have_text("Checking…")
+    page.wait_for_timeout(600)
+    expect(verdict).to_have_text("Checking…")
+    held[-1].continue_()
+
+    expect(verdict).to_contain_text("Can be saved, 1 warning: The children's deserved nvidia.com/gpu is")
+    expect(verdict).to_contain_text("too many")
+    expect(page.get_by_text("No rule is broken.")).to_have_count(0)
+
+
+def test_a_check_that_fails_is_not_taken_for_a_good_one(signed_in: Opens):
+    page = signed_in("/queues/-/new/?parent=root")
+    page.route("**/queues/-/check/", lambda route: route.abort())
+
+    page.get_by_label("Name").fill("greedy")
+
+    expect(page.locator("#verdict-line")).to_have_text("Could not be checked just now. Saving checks it again.")
 
 
 def test_one_click_takes_the_rules_advice(signed_in: Opens):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import unescape
 from typing import Any
 
 import pytest
@@ -9,10 +10,12 @@ import yaml
 from django.contrib.auth import get_user_model
 from django.test import Client
 
+from dashboard.amounts import as_typed, shown
 from dashboard.queue_form import form_of_reading
-from scheduler.models import Queue
+from scheduler.models import Node, Queue
 from scheduler.selectors.facts import queue_tree
-from tests.dashboard.sample import GPU, add_user, load_tree
+from scheduler.services.queues import update_queue
+from tests.dashboard.sample import GPU, add_user, amounts, load_tree
 from tests.dashboard.work import text
 
 pytestmark = [pytest.mark.django_db]
@@ -162,3 +165,104 @@ class TestFormAndYaml:
     def test_odd_text_is_answered(self, admin: Client, text_: str):
         for show in ("form", "yaml"):
             assert admin.post(EDIT, {"as": "yaml", "yaml": text_, "show": show}).status_code == 200
+
+
+def check(client: Client, **fields: str) -> str:
+    """What the check of a new queue says, as a reader reads it."""
+    data = {"name": "new", "parent": "root", "weight": "1", "priority": "0", **fields}
+    return " ".join(unescape(text(client.post("/queues/-/check/", data))).split())
+
+
+class TestTheVerdict:
+    @pytest.fixture(autouse=True)
+    def cluster(self) -> None:
+        Node.objects.create(name="n1", allocatable=amounts(64, 1024, "4Ti"))
+
+    def test_what_the_cluster_cannot_give_is_told_in_the_same_line_as_the_verdict(self, admin: Client):
+        said = check(admin, **{f"deserved:{GPU}": "64"})
+
+        assert "Can be saved, 1 warning:</strong> The children's deserved nvidia.com/gpu is" in said
+        assert "No rule is broken" not in said
+
+    def test_the_children_of_root_are_shown_against_the_cluster(self, admin: Client):
+        answer = admin.post("/queues/-/check/", {"name": "new", "parent": "root", f"deserved:{GPU}": "64"})
+
+        (line,) = answer.context["family"]
+        assert (line["parent"], line["has"]) == ("the cluster", "64")
+        assert line["over"]
+
+    def test_nothing_to_say_is_said(self, admin: Client):
+        assert "No rule is broken." in check(admin)
+
+    def test_a_weight_of_0_is_told_to_count_as_1(self, admin: Client):
+        assert "Can be saved, 1 warning:</strong> Weight is 0, which counts as not set: the weight will be 1." in check(admin, weight="0")
+
+    def test_a_page_that_is_not_saved_says_it_beside_its_button(self, admin: Client):
+        foot = text(admin.post(EDIT, typed(admin, weight=""))).partition("form-foot")[2]
+
+        assert "Cannot be saved, 1 rule broken:" in foot
+        assert "Weight is empty. Enter 1 to 65535." in foot
+
+
+class TestTheLastLine:
+    def test_an_amount_without_a_resource_is_refused_and_kept(self, admin: Client):
+        answer = admin.post(EDIT, typed(admin, **{"deserved:+": "4", "weight": "9"}))
+
+        assert answer.status_code == 400
+        assert "Deserved 4 has no resource: the name beside it is empty." in text(answer)
+        assert 'name="deserved:+" value="4"' in text(answer)
+        assert stored().weight == 1
+
+    def test_it_does_not_vanish_on_the_way_to_yaml(self, admin: Client):
+        page = text(admin.post(EDIT, typed(admin, **{"deserved:+": "4", "show": "yaml"})))
+
+        assert "Deserved 4 has no resource" in page
+        assert 'name="deserved:+" value="4"' in page
+
+    def test_it_does_not_empty_the_line_of_a_resource_that_has_one(self, admin: Client):
+        before = stored().deserved["cpu"]
+
+        answer = admin.post(EDIT, typed(admin, **{"new-resource": "cpu", "guarantee:+": "1", "deserved:+": ""}))
+
+        assert answer.status_code == 302
+        assert (stored().deserved["cpu"], stored().guarantee["cpu"]) == (before, 1000)
+
+    def test_nor_says_it_something_else_than_that_line(self, admin: Client):
+        answer = admin.post(EDIT, typed(admin, **{"new-resource": "cpu", "deserved:+": "7"}))
+
+        assert "cpu is typed twice, with different amounts." in text(answer)
+
+    def test_a_quota_of_pods_stays(self, admin: Client):
+        update_queue("vision", {"spec": {"capability": {"pods": "100"}}}, merge=True)
+
+        admin.post(EDIT, typed(admin, version="2", weight="3"))
+
+        assert (stored().weight, stored().capability["pods"]) == (3, 100)
+
+
+@pytest.mark.parametrize(
+    ("pasted", "read"),
+    [
+        ("1 600", "1600"),
+        ("1\u202f600", "1600"),
+        ("1\u00a0600\u00a0000", "1600000"),
+        ("12.5 Gi", "12.5Gi"),
+        (" 4 ", "4"),
+        ("1 60", "1 60"),
+        ("1 6000", "1 6000"),
+        ("2 of 4", "2 of 4"),
+    ],
+)
+def test_a_figure_is_read_as_the_page_shows_it(pasted: str, read: str):
+    assert as_typed(pasted) == read
+
+
+def test_what_a_page_shows_can_be_pasted_into_the_form(admin: Client):
+    amount = 1_600_000
+
+    answer = admin.post(
+        "/queues/-/new/", {"name": "new", "parent": "root", "weight": "1 600", "priority": "0", "capability:cpu": shown("cpu", amount)}
+    )
+
+    assert answer.status_code == 302
+    assert (stored("new").weight, stored("new").capability["cpu"]) == (1600, amount)
