@@ -64,7 +64,11 @@ def test_verdict_and_warnings_are_one_line_beside_the_button_which_says_when_it_
     verdict = page.locator("#verdict-line")
     expect(verdict).to_have_text("No rule is broken.")
     held: list[Route] = []
-    page.route("**/queues/-/check/", lambda route: held.append(route))
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/queues/-/check/", hold)
 
     page.get_by_label("Deserved of GPU").fill("64")
     expect(verdict).to_have_text("Checking…")
