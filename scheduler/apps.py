@@ -16,9 +16,11 @@ def _ensure_builtin_objects(using: str, **_signal: Any) -> None:
     from django.db import connections
 
     from scheduler.models.triggers import ensure_triggers
+    from scheduler.services.change_log import ensure_own_change_log
     from scheduler.services.setup import ensure_builtin_objects
 
     if "scheduler_savedscenario" not in connections[using].introspection.table_names():
         return  # migrated backwards: the tables are gone
     ensure_triggers(connections[using])
     ensure_builtin_objects(using)
+    ensure_own_change_log()

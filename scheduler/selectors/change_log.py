@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -37,49 +37,99 @@ def _reading_only() -> Iterator[None]:
         sqlite.transaction_mode = usual
 
 
-class _Words(NamedTuple):
-    """How a database says where its log stands, what a reader has not seen, and many numbers as one value."""
+class Position(NamedTuple):
+    """How far a reader has come, in which log."""
 
+    log: str
+    number: int
+
+
+class LogState(NamedTuple):
+    """Where the log stands, and where it begins."""
+
+    log: str
+    here: int
+    begins_at: int
+    is_named: bool  # its entries are known to belong to it (services/change_log.py)
+
+    def lost(self, position: Position | None) -> bool:
+        """What came after `position` was pruned, an older state of the database was put back, or it is another log."""
+        return position is None or position.log != self.log or not self.begins_at <= position.number <= self.here
+
+
+class _Words(NamedTuple):
+    """How a database says which log it has and where that stands, what a reader has not seen, and many numbers as one value."""
+
+    log: str
     here: str
     unseen: str
     together: str
 
 
 _WORDS = {
-    "postgresql": _Words("pg_snapshot_xmin(pg_current_snapshot())::text::bigint", '"transaction" >= %s', "array_agg(row_id)"),
+    "postgresql": _Words(
+        # The table has another number after it was restored, even in the same cluster.
+        "(SELECT system_identifier || '/' || 'scheduler_change'::regclass::oid FROM pg_control_system())",
+        "pg_snapshot_xmin(pg_current_snapshot())::text::bigint",
+        '"transaction" >= %s',
+        "array_agg(row_id)",
+    ),
     "sqlite": _Words(
-        "(SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'scheduler_change')", "id > %s", "json_group_array(row_id)"
+        "'sqlite'",
+        "(SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'scheduler_change')",
+        "id > %s",
+        "json_group_array(row_id)",
     ),
 }
-_HORIZON = "(SELECT coalesce(max(position), 0) FROM scheduler_changehorizon)"
+_HORIZON = "SELECT coalesce(max({column}), {default}) FROM scheduler_changehorizon"
 
 
-def untouched_since(position: int | None) -> int | None:
-    """Where the log stands now, if nothing was written to it since `position`; None if something was, or if that can not be told.
+def untouched_since(position: Position | None) -> Position | None:
+    """Where the log stands now, if nothing was written to it since `position`; None if something was, or if that cannot be told.
 
     One statement sees one state of the database, so this needs no transaction around it.
     """
     if position is None:
         return None
-    words = _WORDS[connection.vendor]
-    sql = f"SELECT {words.here}, {_HORIZON}, EXISTS (SELECT 1 FROM scheduler_change WHERE {words.unseen})"
-    here, horizon, touched = fetch(sql, [position])[0]
-    return None if touched or _is_lost(position, here, horizon) else int(here)
+    *columns, touched = fetch(
+        f"SELECT {_state_columns()}, EXISTS (SELECT 1 FROM scheduler_change WHERE {_words().unseen})", [position.number]
+    )[0]
+    state = _state(columns)
+    if touched or state.lost(position):
+        return None
+    return Position(state.log, state.here)
 
 
-def changes_since(position: int | None) -> tuple[int, dict[str, set[int]] | None]:
+def changes_since(position: Position | None) -> tuple[Position | None, dict[str, set[int]] | None]:
     """Where the log stands, and the ids that changed by kind; None for those when everything must be read.
 
+    There is no position in a log whose entries may be of another one: everything is read until it has begun anew.
     To be called with the reading of those rows inside `one_state_of_the_database`.
     """
-    words = _WORDS[connection.vendor]
-    here, horizon = fetch(f"SELECT {words.here}, {_HORIZON}")[0]
-    if position is None or _is_lost(position, here, horizon):
+    state = log_state()
+    here = Position(state.log, state.here) if state.is_named else None
+    if position is None or here is None or state.lost(position):
         return here, None
-    found = fetch(f"SELECT kind, {words.together} FROM scheduler_change WHERE {words.unseen} GROUP BY kind", [position])
+    words = _words()
+    found = fetch(f"SELECT kind, {words.together} FROM scheduler_change WHERE {words.unseen} GROUP BY kind", [position.number])
     return here, {kind: set(json.loads(ids) if isinstance(ids, str) else ids) for kind, ids in found}
 
 
-def _is_lost(position: int, here: int, horizon: int) -> bool:
-    """What came after `position` was pruned, or an older state of the database was put back."""
-    return position < horizon or here < position
+def log_state() -> LogState:
+    return _state(fetch(f"SELECT {_state_columns()}")[0])
+
+
+def _state_columns() -> str:
+    words = _words()
+    begins_at = _HORIZON.format(column="position", default="0")
+    named = _HORIZON.format(column="log", default="''")
+    return f"{words.log}, {words.here}, ({begins_at}), ({named})"
+
+
+def _state(columns: Sequence[Any]) -> LogState:
+    log, here, begins_at, named = columns
+    return LogState(log, int(here), int(begins_at), log == named)
+
+
+def _words() -> _Words:
+    return _WORDS[connection.vendor]

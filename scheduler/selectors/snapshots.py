@@ -19,7 +19,7 @@ from scheduler.domain.snapshot import ClockedSnapshot, Queue, group_table, resou
 from scheduler.domain.tables import LOST_NODE, NO_NODE, ClassTable, GroupTable, PodTable
 from scheduler.domain.workloads import PodClass, PodGroup
 from scheduler.models.bulk import fetch
-from scheduler.selectors.change_log import changes_since, one_state_of_the_database, untouched_since
+from scheduler.selectors.change_log import Position, changes_since, one_state_of_the_database, untouched_since
 from scheduler.selectors.rows import (
     CLASS_COLUMNS,
     NODE_COLUMNS,
@@ -60,7 +60,7 @@ class ResidentSnapshot:
     """`snapshot` is what the engine is given; `pod_ids` and `group_ids` translate its rows back to primary keys."""
 
     def __init__(self) -> None:
-        self.position: int | None = None
+        self.position: Position | None = None
         self._forget()
 
     def _forget(self) -> None:

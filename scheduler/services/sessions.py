@@ -26,6 +26,7 @@ from scheduler.garbage import undisturbed
 from scheduler.models import ClusterState
 from scheduler.selectors.snapshots import Refreshed, ResidentSnapshot, SumsDiffer
 from scheduler.services import history, lease
+from scheduler.services.change_log import ensure_own_change_log
 from scheduler.services.claims import Claimed, Claims, fail
 from scheduler.services.events import EventNote, record_events
 from scheduler.services.job_life import tell_jobs_of_unknown
@@ -191,6 +192,8 @@ class SessionRunner:
 
     def _refresh(self) -> Refreshed:
         self._sessions += 1
+        if self.resident.position is None:
+            ensure_own_change_log()
         check = self._sessions % conf().check_sums_every == 0
         try:
             return self.resident.refresh(check_sums=check)

@@ -252,7 +252,7 @@ def test_a_reader_that_stopped_before_the_horizon_reads_everything_anew():
     job("train")
     resident = ResidentSnapshot()
     resident.refresh()
-    execute("INSERT INTO scheduler_changehorizon (id, position) VALUES (1, %s)", [2**40])
+    execute("UPDATE scheduler_changehorizon SET position = %s", [2**40])
 
     assert resident.refresh().reloaded
 
@@ -290,3 +290,42 @@ def test_classes_that_no_pod_has_any_more_do_not_pile_up(monkeypatch: pytest.Mon
 
     assert len(resident.classes) < 10
     assert_as_good_as_new(resident)
+
+
+def restore_into_another_cluster() -> None:
+    """As a dump leaves it: the entries and the horizon have the numbers of the cluster that it was taken from."""
+    execute("UPDATE scheduler_changehorizon SET log = '7000000000000000001/16500', position = %s", [2**50])
+    execute('UPDATE scheduler_change SET "transaction" = %s', [2**50])
+
+
+@pytest.mark.both_databases
+@pytest.mark.django_db
+def test_a_database_that_was_restored_elsewhere_is_read_once():
+    node("n1", cpu="1")
+    job("train", replicas=2)
+    restore_into_another_cluster()
+    runner = SessionRunner("test")
+
+    found = [runner.run() for _ in range(4)]
+
+    assert [session.refreshed.reloaded for session in found if session] == [True, False, False, False]
+    assert found[-1].refreshed.changed == 0
+    job("late")
+    assert runner.run().refreshed.changed > 0
+    assert_as_good_as_new(runner.resident)
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db
+def test_a_worker_that_meets_another_cluster_behind_the_same_address_reads_everything():
+    job("train", replicas=2)
+    runner = SessionRunner("test")
+    runner.run()
+    execute("UPDATE scheduler_changehorizon SET log = '7000000000000000001/16500'")
+    runner.resident.position = runner.resident.position._replace(log="7000000000000000001/16500")
+
+    found = [runner.run() for _ in range(4)]
+
+    assert found[0].refreshed.reloaded
+    assert not found[-1].refreshed.reloaded
+    assert found[-1].refreshed.changed == 0

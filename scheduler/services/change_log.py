@@ -1,0 +1,24 @@
+"""The beginning of the log of changed rows (models/change.py): a new database, or one that was restored elsewhere."""
+
+from __future__ import annotations
+
+import logging
+
+from django.db import transaction
+
+from scheduler.models import Change, ChangeHorizon
+from scheduler.selectors.change_log import log_state
+
+logger = logging.getLogger(__name__)
+
+
+def ensure_own_change_log() -> None:
+    """Where the entries belong to another log, begin a new one. Whoever has read so far then reads everything once."""
+    if log_state().is_named:
+        return
+    with transaction.atomic():
+        state = log_state()
+        removed, _ = Change.objects.all().delete()
+        ChangeHorizon.objects.update_or_create(id=1, defaults={"position": state.here, "log": state.log})
+    if removed:
+        logger.warning("The log of changed rows came from another database; it begins anew, and everything is read once.")
