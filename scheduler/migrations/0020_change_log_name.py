@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('scheduler', '0017_pods_in_steps'),
+        ('scheduler', '0019_audit_of_cascades'),
     ]
 
     operations = [
