@@ -11,8 +11,8 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
-from django.urls import reverse
 
+from dashboard.sight import Sight
 from scheduler.domain.access import Access, Forbidden, OutOfSight, Permission
 from scheduler.domain.queues import ROOT
 from scheduler.models import AuditEntry, PodGroup
@@ -102,13 +102,9 @@ def see(request: HttpRequest, queue: str) -> None:
     access(request).require(Permission.VIEW, queue)
 
 
-def other_job(request: HttpRequest, key: str, queue: str) -> dict[str, str] | None:
-    """Somebody else's job, "namespace/name", as far as the reader may know of it; None where there is none."""
-    if not key:
-        return None
-    namespace, _, name = key.partition("/")
-    seen = bool(name) and access(request).may(Permission.VIEW, queue)
-    return {"key": key, "url": reverse("job", args=[namespace, name]), "queue": queue} if seen else {"key": "", "url": "", "queue": ""}
+def sight(request: HttpRequest) -> Sight:
+    """What the reader may be told of others' work."""
+    return Sight(access(request).visible)
 
 
 def no_such_queue(request: HttpRequest, name: str) -> HttpResponse:

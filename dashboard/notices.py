@@ -13,6 +13,8 @@ from scheduler.selectors.cluster import ClusterFacts, cluster_facts
 
 Notice = dict[str, str]
 """`at` is when it began: the page counts how long ago that is, between `text` and `after`. `queue` is the one that the text is about."""
+WHOLE_CLUSTER = "the whole cluster"
+"""What a notice that can name any queue is `about`: it is only for those who see all of them."""
 _LATE_PERIODS = 10
 _NOT_VALID = "The queue tree is not valid"
 
@@ -24,14 +26,17 @@ def site_notices(facts: ClusterFacts | None = None) -> list[Notice]:
         _late(facts),
         _failing(facts),
         _invalid(facts),
-        *({"level": "warning", "text": text} for text in facts.warnings),
+        *({"level": "warning", "text": text, "about": WHOLE_CLUSTER} for text in facts.warnings),
     ]
     return [notice for notice in found if notice]
 
 
 def notices_for(seen: Collection[str] | None, notices: Iterable[Notice]) -> list[Notice]:
     """As who sees these queues may read them, None for all: nobody learns of others, nor how many there are."""
-    return [notice if seen is None or "queue" not in notice else _for_some(seen, notice) for notice in notices]
+    if seen is None:
+        return list(notices)
+    told = [notice for notice in notices if notice.get("about") != WHOLE_CLUSTER]
+    return [_for_some(seen, notice) if "queue" in notice else notice for notice in told]
 
 
 def _for_some(seen: Collection[str], notice: Notice) -> Notice:

@@ -8,11 +8,11 @@ from typing import Any
 from dashboard.amounts import short_name, shown, with_unit
 from dashboard.loans import Loan, ledger
 from dashboard.presenters import page_resources
+from dashboard.sight import Sight
 from scheduler.selectors.queues import QueueBoard, QueueRow
 
 Context = dict[str, Any]
 Names = Collection[str] | None  # the queues that the reader may see; None for all
-_OTHERS = "other queues"
 _MOST_COLUMNS = 40  # as many as the style sheet lays out; one by one each can be chosen
 _ALL_SHOWN = 4  # with more resources than these, tables show the first, and a page folds away what its queue has nothing to do with
 
@@ -56,18 +56,12 @@ def _is_idle(line: Mapping[str, Any]) -> bool:
 
 def _loan_words(resource: str, row: Mapping[str, Any], loans: Iterable[Loan], visible: Names) -> str:
     """ "lending 76 to batch (52), archive (24)"; "borrowing 18 from team-a": what is no sibling's is the parent's."""
-    lent = _named([(loan.borrower, loan.amount) for loan in loans if loan.lender == row["name"]], visible)
-    borrowed = _named([(loan.lender or row["parent"], loan.amount) for loan in loans if loan.borrower == row["name"]], visible)
+    seen = Sight(visible)
+    lent = seen.shares((loan.borrower, loan.amount) for loan in loans if loan.lender == row["name"])
+    borrowed = seen.shares((loan.lender or row["parent"], loan.amount) for loan in loans if loan.borrower == row["name"])
     if lent:
         return f"lending {_with_parts(resource, 'to', lent)}"
     return f"borrowing {_with_parts(resource, 'from', borrowed)}" if borrowed else ""
-
-
-def _named(parts: list[tuple[str, int]], visible: Names) -> list[tuple[str, int]]:
-    """Queues that the reader may not know of are others, all in one."""
-    seen = [part for part in parts if visible is None or part[0] in visible]
-    hidden = sum(amount for name, amount in parts if visible is not None and name not in visible)
-    return [*seen, *([(_OTHERS, hidden)] if hidden else [])]
 
 
 def _with_parts(resource: str, word: str, parts: list[tuple[str, int]]) -> str:
@@ -85,7 +79,7 @@ def idle_words(board: QueueBoard, queue: str, visible: Names = None) -> str:
         return ""
     loans = [loan for (parent, _), found in ledger(board, page_resources(board)).items() if parent == row.parent for loan in found]
     lent = [(loan.borrower, loan.amount) for loan in loans if loan.lender == queue]
-    borrowers = sorted({name for name, _ in _named(lent, visible)})
+    borrowers = sorted({name for name, _ in Sight(visible).shares(lent)})
     where = f", lent to {', '.join(borrowers)} meanwhile" if borrowers else ", ready for it"
     return f"It deserves {', '.join(deserved)}{where}."
 

@@ -16,6 +16,7 @@ from dashboard.api.filters import NameFilters, NodeFilters
 from dashboard.api.objects import namespace_object, node_object, priority_class_object, record_object, stamp
 from dashboard.api.records import Records
 from dashboard.api.schema import Form
+from dashboard.sight import Sight
 from scheduler.admission.violations import Notice, Rejected
 from scheduler.domain.resources import NOTHING, Resources
 from scheduler.models import ClusterState, Namespace, Node, Pod, PolicyVersion, PriorityClass
@@ -201,7 +202,7 @@ class Namespaces(_Catalog):
     forms: ClassVar[Mapping[str, Form]] = _catalog_forms(shapes.Namespace, shapes.NamespaceManifest)
 
     def shown(self, row: Namespace) -> dict[str, Any]:
-        return namespace_object(row)
+        return namespace_object(row, Sight(self.access.visible))
 
 
 class PriorityClasses(_Catalog):
@@ -305,7 +306,9 @@ class PolicyValidate(Endpoint):
         return self.answer({"valid": True, "violations": [], "warnings": [notice_json(notice) for notice in notices]})
 
 
-def cluster_object(state: ClusterState) -> dict[str, Any]:
+def cluster_object(state: ClusterState, sight: Sight) -> dict[str, Any]:
+    """Its warnings can name any queue, so they are for those who see all."""
+    warnings = state.warnings if sight.is_whole else []
     status = {
         "paused": state.paused,
         "pausedBy": state.paused_by,
@@ -316,7 +319,7 @@ def cluster_object(state: ClusterState) -> dict[str, Any]:
         "total": state.total.to_quantities(),
         "allocated": state.allocated.to_quantities(),
         "nodes": Node.objects.count(),
-        "warnings": [warning if isinstance(warning, dict) else {"message": str(warning)} for warning in state.warnings],
+        "warnings": [warning if isinstance(warning, dict) else {"message": str(warning)} for warning in warnings],
     }
     return record_object("Cluster", state.name, None, _cluster_spec(state), status)
 
@@ -334,7 +337,7 @@ class Cluster(Endpoint):
     }
 
     def get(self, request: Request) -> Response:
-        return self.answer(cluster_object(ClusterState.objects.get(pk=1)))
+        return self.answer(cluster_object(ClusterState.objects.get(pk=1), Sight(self.access.visible)))
 
     def patch(self, request: Request) -> Response:
         given = _settings_of(request.data)
@@ -343,7 +346,7 @@ class Cluster(Endpoint):
             for field, value in given.items():
                 if value != before[field]:  # what was read can be sent back
                     self._set(field, value)
-            body = cluster_object(ClusterState.objects.get(pk=1))
+            body = cluster_object(ClusterState.objects.get(pk=1), Sight(self.access.visible))
         return self.saved(body, (), changed=before != body["spec"])
 
     def _set(self, field: str, value: float) -> None:

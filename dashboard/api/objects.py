@@ -8,6 +8,8 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
+from dashboard.sight import Sight
+from scheduler.admission.facts import QUEUE_ANNOTATION
 from scheduler.domain.resources import NOTHING, Resources
 from scheduler.models import Job, Namespace, Node, Pod, PodGroup, PriorityClass
 from scheduler.selectors.manifests import (
@@ -246,9 +248,13 @@ def node_object(node: Node, allocated: Resources, pods: int) -> dict[str, Any]:
     return _object("v1", "Node", metadata(node), node_spec(node), status)
 
 
-def namespace_object(namespace: Namespace) -> dict[str, Any]:
-    queue = namespace.annotations.get("scheduling.volcano.sh/queue-name", "")
-    return _object("v1", "Namespace", metadata(namespace), {}, {"phase": "Active", "queue": queue})
+def namespace_object(namespace: Namespace, sight: Sight) -> dict[str, Any]:
+    """Namespaces are everybody's; the queue that one names is only told to who may see it."""
+    queue = namespace.annotations.get(QUEUE_ANNOTATION, "")
+    meta = metadata(namespace)
+    if not sight.sees(queue):
+        meta["annotations"] = {key: value for key, value in meta["annotations"].items() if key != QUEUE_ANNOTATION}
+    return _object("v1", "Namespace", meta, {}, {"phase": "Active", "queue": sight.queue(queue)})
 
 
 def priority_class_object(row: PriorityClass) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from dashboard.api.queues import command_answer
 from dashboard.api.schema import Form
 from dashboard.api.work import job_command_answer
 from dashboard.exports import all_rows, as_csv, as_json_lines, streamed
+from dashboard.sight import Sight
 from scheduler.domain.access import Permission
 from scheduler.domain.jobs import JobAction
 from scheduler.domain.resources import Resources
@@ -168,17 +169,17 @@ class Sessions(Records):
         return self.answer(json.loads(text))
 
     def present(self, rows: Rows) -> Objects:
-        return [session_object(row) for row in rows]
+        return [session_object(row, Sight(self.access.visible)) for row in rows]
 
 
-def session_object(row: SchedulingSession) -> dict[str, Any]:
+def session_object(row: SchedulingSession, sight: Sight) -> dict[str, Any]:
     status = {
         "state": row.state,
         "startedAt": stamp(row.started_at),
         "finishedAt": stamp(row.finished_at),
         "durations": row.durations,
         "counts": row.counts,
-        "message": row.message,
+        "message": sight.of_the_cluster(row.message),
         "trigger": row.trigger,
         "worker": row.worker,
         "policy": row.policy_id,
@@ -239,21 +240,21 @@ class Evictions(Records):
         return [self._shown(row) for row in rows]
 
     def _shown(self, row: Eviction) -> dict[str, Any]:
-        sees = self.access.may(Permission.VIEW, row.beneficiary_queue) if row.beneficiary_queue else True
+        seen = Sight(self.access.visible).eviction(row)
         spec = {
             "session": row.session_number,
-            "pod": row.pod_name,
-            "podgroup": row.podgroup_name,
-            "queue": row.queue_name,
-            "node": row.node_name,
-            "beneficiary": row.beneficiary if sees else "",
-            "beneficiaryQueue": row.beneficiary_queue if sees else "",
+            "pod": seen.pod,
+            "podgroup": seen.podgroup,
+            "queue": seen.queue,
+            "node": seen.node,
+            "beneficiary": seen.beneficiary,
+            "beneficiaryQueue": seen.beneficiary_queue,
             "action": row.action,
-            "reason": row.reason if sees else "",
-            "commonAncestor": row.common_ancestor if self.access.may(Permission.VIEW, row.common_ancestor) else "",
+            "reason": seen.reason,
+            "commonAncestor": seen.level,
             "level": row.level,
-            "before": _standing(row.before) if sees else {},
-            "after": _standing(row.after) if sees else {},
+            "before": _standing(seen.before),
+            "after": _standing(seen.after),
         }
         return record_object("Eviction", str(row.pk), row.created_at, spec, {})
 

@@ -17,7 +17,8 @@ from dashboard.api.filters import JobFilters, PodFilters, PodGroupFilters
 from dashboard.api.objects import job_object, pod_object, podgroup_object, stamp
 from dashboard.api.schema import Form
 from dashboard.api.shelf import Shelf
-from scheduler.domain.access import Access, Permission
+from dashboard.sight import Sight
+from scheduler.domain.access import Permission
 from scheduler.domain.jobs import JobAction
 from scheduler.models import Job, Pod, PodGroup
 from scheduler.models.stamps import stamp_of
@@ -241,7 +242,7 @@ class PodGroups(EndpointSet):
         gang = gang_named(namespace, name)
         if gang is None:
             raise self.nothing_found()
-        return self.answer(timeline_answer(gang, self.access))
+        return self.answer(timeline_answer(gang, Sight(self.access.visible)))
 
 
 _NOT_WAITING = {
@@ -251,7 +252,7 @@ _NOT_WAITING = {
 }
 
 
-def timeline_answer(gang: PodGroup, access: Access) -> dict[str, Any]:
+def timeline_answer(gang: PodGroup, sight: Sight) -> dict[str, Any]:
     found = timeline_of(gang)
     steps = [
         {
@@ -260,7 +261,7 @@ def timeline_answer(gang: PodGroup, access: Access) -> dict[str, Any]:
             "detail": step.detail,
             "kind": step.kind,
             "pods": step.pods,
-            "beneficiary": step.whom if step.queue and access.may(Permission.VIEW, step.queue) else "",
+            "beneficiary": seen.key if (seen := sight.job(step.whom, step.queue)) else "",
             "before": _spent(span),
         }
         for span, step in found.entries

@@ -15,10 +15,11 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
-from dashboard.access import access, other_job, page
+from dashboard.access import access, page, sight
 from dashboard.gang_grid import gang_grid, gang_sentence
 from dashboard.job_rows import VERBS, Verb, amounts_text, may_command, obstacle, present_job
-from dashboard.reason_card import MaySee, reason_card
+from dashboard.reason_card import reason_card
+from dashboard.sight import OtherJob, Sight
 from dashboard.terminal import copies
 from dashboard.typed import whole_number
 from dashboard.views.common import actor, wants_fragment
@@ -26,7 +27,7 @@ from scheduler.admission.violations import Rejected, in_words
 from scheduler.domain.access import Permission
 from scheduler.domain.jobs import NotPossible
 from scheduler.domain.resources import Resources
-from scheduler.models import Pod, PodGroup
+from scheduler.models import Eviction, Pod, PodGroup
 from scheduler.selectors.job_page import MOST_RECORDS, PODS_A_PAGE, events_of, evictions_of, gang_named, members_of, pods_of, tasks_of
 from scheduler.selectors.job_timeline import timeline_of
 from scheduler.selectors.jobs import job_rows
@@ -158,7 +159,7 @@ def _listed(names: Any) -> list[str]:
 
 def _timeline(request: HttpRequest, gang: PodGroup) -> Context:
     timeline = timeline_of(gang)
-    steps = [{"span": span, "step": step, "whom": other_job(request, step.whom, step.queue)} for span, step in timeline.entries]
+    steps = [{"span": span, "step": step, "whom": sight(request).job(step.whom, step.queue)} for span, step in timeline.entries]
     return {"steps": steps, "now": timeline.now}
 
 
@@ -167,26 +168,22 @@ def _events(_: HttpRequest, gang: PodGroup) -> Context:
 
 
 def _evictions(request: HttpRequest, gang: PodGroup) -> Context:
-    may_see = partial(access(request).may, Permission.VIEW)
+    mine = sight(request)
     suffered, caused = evictions_of(gang)
     return {
-        "suffered": [_eviction(row, other_job(request, row.beneficiary, row.beneficiary_queue), may_see) for row in suffered],
-        "caused": [_eviction(row, other_job(request, row.podgroup_name, row.queue_name), may_see) for row in caused],
+        "suffered": [_eviction(row, mine, mine.job(row.beneficiary, row.beneficiary_queue)) for row in suffered],
+        "caused": [_eviction(row, mine, mine.job(row.podgroup_name, row.queue_name)) for row in caused],
     }
 
 
-def _eviction(eviction: Any, other: Context | None, may_see: MaySee) -> Context:
-    def allocated(figures: Mapping[str, Any]) -> str:
-        return amounts_text(Resources(figures.get("allocated") or {}))
+def _eviction(row: Eviction, mine: Sight, other: OtherJob | None) -> Context:
+    seen = mine.eviction(row)
+    return {"row": row, "seen": seen, "other": other, "before": _allocated(seen.before), "after": _allocated(seen.after)}
 
-    level = eviction.common_ancestor
-    return {
-        "row": eviction,
-        "other": other,
-        "level": level if level and may_see(level) else "",
-        "before": allocated(eviction.before),
-        "after": allocated(eviction.after),
-    }
+
+def _allocated(figures: Mapping[str, Any]) -> str:
+    """Empty where the reader may not see the queue that had it."""
+    return amounts_text(Resources(figures["allocated"])) if figures.get("allocated") is not None else ""
 
 
 def _yaml(_: HttpRequest, gang: PodGroup) -> Context:

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
-from dashboard.access import access, page
+from dashboard.access import access, page, sight
 from dashboard.amounts import in_page_order, short_name, shown, with_unit
 from dashboard.job_rows import amounts_text
 from dashboard.terminal import copies
@@ -179,7 +179,7 @@ def node(request: HttpRequest, name: str) -> HttpResponse:
     if not found:
         return no_such_node(request, name)
     row, pods = found[0], pods_on(name)
-    seen = [pod for pod in pods if access(request).may(Permission.VIEW, pod.podgroup.queue.name)]
+    seen = [pod for pod in pods if sight(request).sees(pod.podgroup.queue.name)]
     resources = in_page_order(row.allocatable)
     context = {
         "node": row,

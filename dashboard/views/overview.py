@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from dashboard.access import access, other_job, page
+from dashboard.access import access, page, sight
 from dashboard.amounts import short_name, shown
 from dashboard.gaps import starved
 from dashboard.health import CHECKS, outcome
@@ -46,7 +46,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "sessions": sessions,
         "spark": spark(sessions),
         "evictions": [
-            {**row, "whom": other_job(request, row["beneficiary"], row["beneficiary_queue"])} for row in questions.recent_evictions(seen)
+            {**row, "whom": sight(request).job(row["beneficiary"], row["beneficiary_queue"])} for row in questions.recent_evictions(seen)
         ],
         "evictions_24h": questions.evictions_since(since, seen),
         "failures": questions.recent_failures(seen),

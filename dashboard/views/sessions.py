@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dashboard.access import access, other_job, page
+from dashboard.access import access, page, sight
 from dashboard.cli.session_words import COUNTS, REST_OF_THINKING
 from dashboard.terminal import copies
 from dashboard.typed import whole_number
@@ -121,6 +121,7 @@ def session(request: HttpRequest, number: int) -> HttpResponse:
     seen = access(request).visible
     context = {
         "session": found,
+        "message": sight(request).of_the_cluster(found.message),
         **_row(found, number in kept_sessions([number])),
         "all_parts": _all_parts(found),
         "counts": {title: found.counts[key] for key, title in COUNTS.items() if found.counts.get(key)},
@@ -133,11 +134,11 @@ def session(request: HttpRequest, number: int) -> HttpResponse:
 
 def _victim(request: HttpRequest, eviction: Eviction) -> Context:
     """For whom and at which level only as far as the reader may see."""
-    level = eviction.common_ancestor
+    mine = sight(request)
     return {
         "row": eviction,
-        "whom": other_job(request, eviction.beneficiary, eviction.beneficiary_queue),
-        "level": level if level and access(request).may(Permission.VIEW, level) else "",
+        "seen": mine.eviction(eviction),
+        "whom": mine.job(eviction.beneficiary, eviction.beneficiary_queue),
     }
 
 

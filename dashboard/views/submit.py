@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from dashboard.access import access, page
+from dashboard.access import access, page, sight
 from dashboard.amounts import with_unit
 from dashboard.job_form import JobForm, form_from_manifest, form_from_post, next_name, queue_choices
 from dashboard.job_rows import amounts_text
@@ -130,6 +130,7 @@ def _render(
         "as_yaml": as_yaml,
         "problem": problem,
         "verdict": verdict,
+        "victims": sight(request).pods(verdict.victims) if verdict else None,
         "failing": [_check(check) for check in verdict.checks if not check.passed] if verdict else [],
         "line": line,
         "passing": sum(1 for check in verdict.checks if check.passed) if verdict else 0,

@@ -114,7 +114,8 @@ def _check_sums(parent: QueueSpec, tree: QueueTree, subject: QueueSpec) -> Itera
         for resource, amount in together.items():
             if amount > has.amount(resource):
                 shares = {child.name: amounts(child) for child in tree.children(parent.name)}
-                message = _overshoot(what, resource, shares, f"{parent.name} has", amount, has.amount(resource))
+                too_many = _overshoot(what, resource, f"{parent.name} has", amount, has.amount(resource))
+                message = f"{too_many}: {_largest_shares(resource, shares)}."
                 wanted = _sum_remedy(resource, parent, subject, shares, amount - has.amount(resource), amount)
                 fix = _sum_fix(what, resource, parent, subject, shares, amount - has.amount(resource), amount)
                 remedies = (Remedy(f"{path}.{resource}", format_quantity(resource, wanted)),) if wanted is not None else ()
@@ -126,13 +127,18 @@ def _together(tree: QueueTree, parent: str, what: str) -> Resources:
     return children.resources()
 
 
-def _overshoot(what: str, resource: str, shares: Mapping[str, Resources], whose: str, amount: int, limit: int) -> str:
-    """ "children of p have together deserved cpu 5, p has 4, 1 too many: c1 3, c2 2"."""
+def _overshoot(what: str, resource: str, whose: str, amount: int, limit: int) -> str:
+    """ "The children's deserved cpu is 5 together, p has 4, 1 too many"."""
+    figures = [format_quantity(resource, number) for number in (amount, limit, amount - limit)]
+    return f"The children's {what} {resource} is {figures[0]} together, {whose} {figures[1]}, {figures[2]} too many"
+
+
+def _largest_shares(resource: str, shares: Mapping[str, Resources]) -> str:
+    """ "c1 3, c2 2 and 4 more"."""
     largest = sorted(((share.amount(resource), name) for name, share in shares.items() if share.amount(resource)), reverse=True)
     rows = ", ".join(f"{name} {format_quantity(resource, part)}" for part, name in largest[:_SIBLINGS_SHOWN])
-    more = f" and {len(largest) - _SIBLINGS_SHOWN} more" if len(largest) > _SIBLINGS_SHOWN else ""
-    figures = [format_quantity(resource, number) for number in (amount, limit, amount - limit)]
-    return f"The children's {what} {resource} is {figures[0]} together, {whose} {figures[1]}, {figures[2]} too many: {rows}{more}."
+    more = len(largest) - _SIBLINGS_SHOWN
+    return f"{rows} and {more} more" if more > 0 else rows
 
 
 def _sum_remedy(
@@ -173,17 +179,13 @@ class _FirstLevel:
     def __init__(self, tree: QueueTree) -> None:
         self._tree = tree
         self.together = {what: _together(tree, ROOT, what) for what, _, _, _ in _SHARED}
-        self._said: dict[tuple[str, str], str] = {}
 
     def __contains__(self, name: str) -> bool:
         return self._tree.parent_of(name) == ROOT
 
-    def overshoot(self, what: str, resource: str, amounts: _Amounts, limit: int) -> str:
-        """The same words for all of them, put together once."""
-        if (what, resource) not in self._said:
-            shares = {queue.name: amounts(queue) for queue in self._tree.children(ROOT)}
-            self._said[what, resource] = _overshoot(what, resource, shares, "the cluster has", self.together[what][resource], limit)
-        return self._said[what, resource]
+    def overshoot(self, what: str, resource: str, limit: int) -> str:
+        """The same words for all of them. Without their names: the admins of one of them need not see the others."""
+        return _overshoot(what, resource, "the cluster has", self.together[what][resource], limit)
 
 
 def _notices(queue: QueueSpec, cluster: Resources | None, first_level: _FirstLevel) -> Iterator[Notice]:
@@ -213,7 +215,7 @@ def _with_the_others(queue: QueueSpec, cluster: Resources, first_level: _FirstLe
         for resource, amount in amounts(queue).items():
             limit = cluster.amount(resource)
             if amount and amount <= limit < together[resource]:
-                message = first_level.overshoot(what, resource, amounts, limit)
+                message = f"{first_level.overshoot(what, resource, limit)}."
                 yield Notice(f"{what}_exceeds_left", queue.name, message, f"{path}.{resource}")
 
 

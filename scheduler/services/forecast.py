@@ -52,14 +52,17 @@ class Prospect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """`nodes` counts the pods that each node would get; `victims` are the pods that would have to go for it."""
+    """`nodes` counts the pods that each node would get; `victims` are the pods that would have to go for it, with their queues.
+
+    They can be of queues that the caller does not see: whoever shows them asks first.
+    """
 
     prospect: Prospect
     message: str
     code: str = ""
     checks: tuple[Any, ...] = ()
     nodes: Mapping[str, int] = field(default_factory=dict)
-    victims: tuple[str, ...] = ()
+    victims: tuple[tuple[str, str], ...] = ()
     placed: int = 0
     pods: int = 0
     request: Resources = NOTHING
@@ -162,7 +165,7 @@ def _verdict(key: str, job: JobManifest, outcome: Outcome) -> Forecast:
         if bind.podgroup == key:
             nodes[bind.node] = nodes.get(bind.node, 0) + 1
     placed = sum(nodes.values())
-    victims = tuple(evict.pod for evict in outcome.evictions if evict.beneficiary == key)
+    victims = tuple((evict.pod, evict.queue) for evict in outcome.evictions if evict.beneficiary == key)
     if placed >= max(1, job.min_available):
         return Forecast(Prospect.STARTS, _start_words(placed, len(nodes)), nodes=nodes, placed=placed, victims=victims)
     if victims:

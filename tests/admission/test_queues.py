@@ -121,7 +121,7 @@ def test_a_guarantee_above_what_the_others_leave_is_a_warning():
 
     assert verdict.allowed
     assert [(notice.code, notice.message) for notice in verdict.notices] == [
-        ("guarantee_exceeds_left", "The children's guarantee cpu is 110 together, the cluster has 100, 10 too many: b 60, a 50.")
+        ("guarantee_exceeds_left", "The children's guarantee cpu is 110 together, the cluster has 100, 10 too many.")
     ]
 
 

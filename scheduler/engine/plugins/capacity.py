@@ -18,6 +18,9 @@ from scheduler.engine.quotas import Quotas, beyond_guarantees
 from scheduler.engine.refusals import Refusal
 from scheduler.engine.session import Session
 
+# Who submits to a queue need not see the others: those that are not above theirs are not named to them.
+_ELSEWHERE = Refusal(ReasonCode.HIERARCHY_INVALID, "a queue elsewhere in it breaks a rule")
+
 
 class Capacity(SharePlugin):
     """Arguments: `hierarchyViolation`, `ancestorReclaimLevel`, `fillByWeight`. The flag `enableHierarchy` makes the queues a tree."""
@@ -58,9 +61,10 @@ class Capacity(SharePlugin):
             stopping = {row: problem for row, problem in stopping.items() if row in session.forest.broken}
         for row, problem in sorted(stopping.items()):
             below = range(len(session.forest)) if self.on_violation == "session" else session.forest.subtree(row)
-            refusal = Refusal(ReasonCode.HIERARCHY_INVALID, f"queue {session.forest.names[row]}: {problem}")
+            own = set(session.forest.subtree(row))
+            named = Refusal(ReasonCode.HIERARCHY_INVALID, f"queue {session.forest.names[row]}: {problem}")
             for member in below:
-                session.refused_queues.setdefault(member, refusal)
+                session.refused_queues.setdefault(member, named if member in own else _ELSEWHERE)
 
     def queue_key(self, queue: int) -> Key:
         """Higher priority, then the lower share; on equal shares a queue that deserves something first."""
