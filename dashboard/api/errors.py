@@ -6,7 +6,14 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from django.core.exceptions import ObjectDoesNotExist, PermissionDenied, RequestDataTooBig
+from django.conf import settings
+from django.core.exceptions import (
+    ObjectDoesNotExist,
+    PermissionDenied,
+    RequestDataTooBig,
+    SuspiciousOperation,
+    TooManyFieldsSent,
+)
 from django.db import InterfaceError, OperationalError, transaction
 from django.http import Http404, HttpRequest, JsonResponse
 from rest_framework import exceptions, status
@@ -133,6 +140,13 @@ def _refusal(error: Refusal) -> dict[str, Any]:
     return problem(error.status_code, str(error.detail), error.kind, error.violations, **error.more)
 
 
+def _suspicious(error: SuspiciousOperation) -> str:
+    """What Django refuses to read of a request: too many parameters or fields, or what nobody's program sends."""
+    if isinstance(error, TooManyFieldsSent):
+        return f"The request has more than {settings.DATA_UPLOAD_MAX_NUMBER_FIELDS:,} parameters or fields. Send fewer."
+    return "The request cannot be read."
+
+
 _ANSWERS: dict[type[Exception], Callable[[Any], dict[str, Any]]] = {
     Rejected: _rejected,
     NotAllowed: _not_allowed,
@@ -147,6 +161,7 @@ _ANSWERS: dict[type[Exception], Callable[[Any], dict[str, Any]]] = {
     Http404: lambda error: problem(404, str(error) or "There is nothing at this address."),
     PermissionDenied: lambda error: problem(403, str(error) or "You may not do this."),
     RequestDataTooBig: lambda _error: problem(413, "The request is larger than this server reads. Send it in parts.", "too-large"),
+    SuspiciousOperation: lambda error: problem(400, _suspicious(error), "invalid-request"),
     OperationalError: lambda _error: problem(503, "The database does not answer just now. Try again in a moment.", "unavailable"),
     InterfaceError: lambda _error: problem(503, "The database does not answer just now. Try again in a moment.", "unavailable"),
 }

@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import django_filters
 from django.db.models import F, Func, Q, QuerySet, TextField, Value
@@ -33,6 +33,7 @@ from scheduler.services.actors import Door
 
 _AGE = re.compile(r"(\d{1,9})([smhd])", re.ASCII)
 AWAITING = "AwaitingEvaluation"
+T = TypeVar("T")
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -63,11 +64,21 @@ class Age(django_filters.CharFilter):
         return qs.filter(**{f"{self.field_name}__{self.lookup_expr}": moment})
 
 
+_MOST_PARTS = 20
+
+
+def _few(one: django_filters.Filter, parts: Sequence[T]) -> Sequence[T]:
+    """Each part becomes a condition, and a database refuses conditions without number."""
+    if len(parts) > _MOST_PARTS:
+        raise bad_parameter(_parameter(one), f"{_parameter(one)} has {len(parts)} parts; {_MOST_PARTS} are the most.", "leave some out")
+    return parts
+
+
 class Amounts(django_filters.CharFilter):
     """`cpu:4,nvidia.com/gpu:8`: at least, or at most, these amounts."""
 
     def filter(self, qs: QuerySet[Any], value: str) -> QuerySet[Any]:
-        for part in filter(None, (value or "").split(",")):
+        for part in _few(self, [part for part in (value or "").split(",") if part]):
             resource, colon, quantity = part.strip().partition(":")
             if not colon or "__" in resource or not resource:
                 raise bad_parameter(_parameter(self), f"“{part[:40]}” is not an amount.", "write resource:amount, such as cpu:4")
@@ -161,7 +172,7 @@ class Labels(django_filters.CharFilter):
             requirements = parse_selector(value or "")
         except NotASelector as problem:
             raise bad_parameter(_parameter(self), str(problem), f"write {FORMS}") from None
-        for number, requirement in enumerate(requirements):
+        for number, requirement in enumerate(_few(self, requirements)):
             qs = _labelled(qs, f"label_{number}", str(self.field_name), requirement)
         return qs
 

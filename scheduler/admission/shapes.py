@@ -17,6 +17,8 @@ _QUALIFIED = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?", re.ASCII)
 _LONGEST_NAME = 253
 _LONGEST_LABEL = 63
 _MOST_ENTRIES = 1000
+_MOST_NAMED = 50  # fields of one object that nobody knows; the rest is counted
+_LONGEST_MEANT = 64  # characters of a field that may be meant to be another
 _LONGEST_TEXTS = 256 * 1024
 INT32 = 2**31 - 1
 
@@ -233,13 +235,15 @@ class Reader:
         elsewhere: Mapping[str, Collection[str]] = MappingProxyType({}),
     ) -> None:
         """`fate` says what becomes of such a field; `elsewhere` are the fields of other parts, where it may belong."""
-        for key in given:
-            if key not in known:
-                near = difflib.get_close_matches(key, known, 1, 0.75)
-                meant = [f"{part}.{key}" for part, fields in elsewhere.items() if key in fields] or near
-                hint = f"; did you mean {meant[0]}?" if meant else ""
-                where = f"{path}.{shown(key)}" if path else shown(key)
-                self.note("unknown_field", where, f"{where} is not known and was {fate}{hint}")
+        unknown = [key for key in given if key not in known]
+        for key in unknown[:_MOST_NAMED]:
+            near = difflib.get_close_matches(key, known, 1, 0.75) if len(key) <= _LONGEST_MEANT else []
+            meant = [f"{part}.{key}" for part, fields in elsewhere.items() if key in fields] or near
+            hint = f"; did you mean {meant[0]}?" if meant else ""
+            where = f"{path}.{shown(key)}" if path else shown(key)
+            self.note("unknown_field", where, f"{where} is not known and was {fate}{hint}")
+        if len(unknown) > _MOST_NAMED:
+            self.note("unknown_field", path, f"{len(unknown) - _MOST_NAMED} more fields are not known and were {fate}")
 
     def unused_fields(self, given: Mapping[str, object], unused: Collection[str], path: str) -> None:
         for key in unused:

@@ -380,10 +380,19 @@ def dependency_of(task: Mapping[str, object]) -> Dependency:
 
 def waits_for_itself(dependencies: Mapping[str, Iterable[str]]) -> list[str]:
     """Tasks that could never begin, because each of them waits, by whatever way, for another of them."""
-    waiting = {name: set(needed) & dependencies.keys() for name, needed in dependencies.items()}
-    while free := [name for name, needed in waiting.items() if not needed & waiting.keys()]:
-        for name in free:
-            del waiting[name]
+    waiting = {name: len(set(needed) & dependencies.keys()) for name, needed in dependencies.items()}
+    followers: dict[str, list[str]] = {}
+    for name, needed in dependencies.items():
+        for other in set(needed) & dependencies.keys():
+            followers.setdefault(other, []).append(name)
+    free = [name for name, left in waiting.items() if not left]
+    while free:
+        name = free.pop()
+        del waiting[name]
+        for follower in followers.get(name, ()):
+            waiting[follower] -= 1
+            if not waiting[follower]:
+                free.append(follower)
     return sorted(waiting)
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, Final
 
 import yaml
 
 POLICY_LIMIT: Final = 256 * 1024
 SCENARIO_LIMIT: Final = 256 * 1024 * 1024
+MOST_DOCUMENTS: Final = 10_000
 _DEEPEST: Final = 40
 _LONGEST_WORD: Final = 80
 _LONGEST_NUMBER: Final = 31
@@ -58,21 +60,54 @@ def refuse_half_characters(text: str, value: object) -> None:
     r"""An escape such as \ud800 alone is half of a character: nothing that can be stored, sent or shown. Raises `HalfCharacter`."""
     if not _ESCAPED_HALF.search(text):
         return
-    for field, word in _words(value):
-        half = _HALF.search(word)
-        if half:
-            raise HalfCharacter(field, f"\\u{ord(half[0]):04x}")
+    found = _half_character(value)
+    if found is not None:
+        raise HalfCharacter(_field(found), f"\\u{ord(_HALF.findall(found.word)[0]):04x}")
 
 
-def _words(value: object, field: str = "") -> Iterator[tuple[str, str]]:
-    """Every text with its place; a key is in the place of what holds it."""
-    if isinstance(value, str):
-        yield field, value
-    for key, inner in value.items() if isinstance(value, dict) else ():
-        yield field, key
-        yield from _words(inner, f"{field}.{key}" if field else key)
-    for index, inner in enumerate(value if isinstance(value, list) else ()):
-        yield from _words(inner, f"{field}[{index}]")
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A value and where it stands. The way is put into words only when it is asked for: keys may be long, and what they hold plenty."""
+
+    value: object
+    step: str = ""
+    within: _Place | None = None
+
+    @property
+    def word(self) -> str:
+        """The text of it; of a mapping all its keys, which are in the place of what holds them."""
+        if isinstance(self.value, str):
+            return self.value
+        return "".join(self.value) if isinstance(self.value, dict) else ""
+
+
+def _half_character(value: object) -> _Place | None:
+    """The first place with half of a character."""
+    waiting = [_Place(value)]
+    while waiting:
+        place = waiting.pop()
+        if _HALF.search(place.word):
+            return place
+        waiting += reversed(list(_places_in(place)))
+    return None
+
+
+def _places_in(place: _Place) -> Iterator[_Place]:
+    if isinstance(place.value, dict):
+        for key, inner in place.value.items():
+            yield _Place(inner, f".{key}", place)
+    if isinstance(place.value, list):
+        for index, inner in enumerate(place.value):
+            yield _Place(inner, f"[{index}]", place)
+
+
+def _field(place: _Place) -> str:
+    steps: list[str] = []
+    here: _Place | None = place
+    while here is not None:
+        steps.append(here.step)
+        here = here.within
+    return "".join(reversed(steps)).removeprefix(".")
 
 
 def _read_flow_yaml(text: str, problem: str) -> object:
@@ -88,9 +123,17 @@ def _read_flow_yaml(text: str, problem: str) -> object:
 def _unique_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        twice = next(key for index, (key, _) in enumerate(pairs) if key in dict(pairs[:index]))
-        raise DocumentError(f"the key “{_short(twice)}” is given twice in one mapping")
+        raise DocumentError(f"the key “{_short(_first_repeated(pairs))}” is given twice in one mapping")
     return found
+
+
+def _first_repeated(pairs: list[tuple[str, object]]) -> str:
+    seen: set[str] = set()
+    for key, _ in pairs:
+        if key in seen:
+            return key
+        seen.add(key)
+    return ""
 
 
 def _refuse_constant(word: str) -> object:
@@ -154,8 +197,11 @@ def _read_yaml(text: str) -> object:
 
 def _check_events(text: str) -> None:
     """An alias can make a small text enormous and depth can exhaust the stack: both are found before anything is built."""
-    depth = 0
+    depth = documents = 0
     for event in yaml.parse(text, Loader=_SafeLoader):
+        documents += isinstance(event, yaml.DocumentStartEvent)
+        if documents > MOST_DOCUMENTS:
+            raise DocumentError(f"there are more than the {MOST_DOCUMENTS} documents that are read at once")
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
             raise DocumentError(f"{_place(event.start_mark)}: anchors and aliases (& and *) are not read; write the value out")
         if getattr(event, "tag", None):
@@ -202,9 +248,6 @@ def _inside(value: object) -> Iterable[object]:
     return value if isinstance(value, list) else ()
 
 
-MOST_DOCUMENTS: Final = 10_000
-
-
 def read_documents(text: str, limit: int = SCENARIO_LIMIT) -> list[object]:
     """All documents of a text: YAML with `---` between them, or one JSON value."""
     if text.lstrip()[:1] in ("{", "["):
@@ -221,6 +264,4 @@ def read_documents(text: str, limit: int = SCENARIO_LIMIT) -> list[object]:
     except RecursionError:
         raise DocumentError("the text is nested too deeply") from None
     refuse_half_characters(text, documents)
-    if len(documents) > MOST_DOCUMENTS:
-        raise DocumentError(f"there are {len(documents)} documents, more than the {MOST_DOCUMENTS} that are read at once")
     return documents

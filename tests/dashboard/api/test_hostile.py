@@ -369,3 +369,20 @@ def test_a_page_that_is_asked_for_too_long_a_word_says_so(admin: Caller, path: s
     answer = browser.get(path + "a" * 60_000)
 
     assert (answer.status_code, "longer than 12,000 characters" in answer.content.decode()) == (400, True)
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+@pytest.mark.parametrize("path", ["queues/", "jobs/default/train/", "apply/"])
+def test_more_parameters_than_are_read_are_a_bad_request(admin: Caller, method: str, path: str):
+    many = "&".join(f"name=a{number}" for number in range(1_200))
+
+    answer = admin.ask(method, f"{path}?{many}", expect=400)
+
+    assert "1,000 parameters" in answer["detail"]
+
+
+def test_more_conditions_than_a_database_takes_are_a_bad_request(admin: Caller):
+    labels = ",".join(f"k{number}=v" for number in range(500))
+
+    assert admin.get(f"jobs/?label={labels}", expect=400)["violations"][0]["field"] == "label"
+    assert len(admin.get("jobs/?label=" + ",".join(["a=b"] * 20))["results"]) == 0
