@@ -39,6 +39,7 @@ _HELP: Mapping[str, str] = {
     "ReclaimInProgress": "It starts as soon as the pods that make room have left.",
     "ClusterBusy": "It starts when {short} more come free in the cluster, as other jobs end.",
     "BehindOthers": "It starts after those before it in the line.",
+    "LeftOutByPolicy": "A cluster admin has to add allocate to the policy, or go back to an earlier one.",
 }
 _NOT_LOOKED_AT = "The next session looks at it."
 _LEAVING = "leaving"  # the figure of a gang that was told to go

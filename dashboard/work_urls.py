@@ -29,6 +29,7 @@ urlpatterns = [
     path("audit/", activity.audit, name="audit"),
     path("audit/<int:number>/", activity.audit_entry, name="audit-entry"),
     path("policy/", policy.policy, name="policy"),
+    path("policy/-/back/", policy.back, name="policy-back"),
     path("policy/<int:number>/", policy.version, name="policy-version"),
     path("account/", account.account, name="account"),
     path("account/password/", account.password, name="password"),

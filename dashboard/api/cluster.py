@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final
 
 from django.db.models import Count, QuerySet
+from drf_spectacular.types import OpenApiTypes
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -15,15 +16,17 @@ from dashboard.api.errors import Refusal, bad_parameter, notice_json, violation_
 from dashboard.api.filters import NameFilters, NodeFilters
 from dashboard.api.objects import namespace_object, node_object, priority_class_object, record_object, stamp
 from dashboard.api.records import Records
-from dashboard.api.schema import Form
+from dashboard.api.schema import Form, query
 from dashboard.sight import Sight
-from scheduler.admission.violations import Notice, Rejected
+from scheduler.admission.violations import Rejected
+from scheduler.domain.access import Permission
 from scheduler.domain.resources import NOTHING, Resources
 from scheduler.models import ClusterState, Namespace, Node, Pod, PolicyVersion, PriorityClass
 from scheduler.selectors.facts import ALLOCATED_PHASES
 from scheduler.selectors.nodes import GangOnNode
 from scheduler.services import catalog, nodes, simulation
-from scheduler.services.policies import DEFAULT_VERSION, check_policy, policy_text, policy_version, replace_policy
+from scheduler.services.policies import DEFAULT_VERSION, check_policy, notices_on, policy_text, policy_version, replace_policy
+from scheduler.services.policy_effects import PolicyEffect, SessionEffect, effect_of
 from scheduler.services.replays import keep_next_sessions
 from scheduler.services.scheduling import pause_scheduling, resume_scheduling, set_period
 
@@ -248,8 +251,18 @@ class Policy(Endpoint):
     rules: ClassVar[Mapping[str, rules.Rule]] = {"get": rules.MEMBER, "put": rules.CLUSTER_ADMIN}
     forms: ClassVar[Mapping[str, Form]] = {
         "get": Form(shapes.Policy, summary="The policy in force"),
-        "put": Form(shapes.saved(shapes.Policy), shapes.GivenPolicy, summary="Replace the policy"),
+        "put": Form(
+            shapes.SavedPolicy,
+            shapes.GivenPolicy,
+            summary="Replace the policy; a dry run says what the next session would do differently",
+            errors=(409, 412),
+            parameters=(query("confirm", "Apply it although no job would start under it: else 409.", OpenApiTypes.BOOL),),
+        ),
     }
+
+    @property
+    def known_parameters(self) -> frozenset[str]:
+        return super().known_parameters | ({"confirm"} if self.request.method == "PUT" else frozenset())
 
     def get(self, request: Request) -> Response:
         state = ClusterState.objects.select_related("policy").get(pk=1)
@@ -258,9 +271,38 @@ class Policy(Endpoint):
     def put(self, request: Request) -> Response:
         text, reason = _policy_of(request)
         with self.rehearsal():
-            made = replace_policy(text, by=self.actor, reason=reason, expected_version=self.expected_version)
-            body = policy_object(made.state)
+            effect = self._effect(text) if self.dry_run else None
+            made = replace_policy(
+                text,
+                by=self.actor,
+                reason=reason,
+                expected_version=self.expected_version,
+                confirmed=self.dry_run or self.truth("confirm"),
+            )
+            body = {**policy_object(made.state), "effect": effect}
         return self.saved(body, made.notices, changed=made.changed, version=made.state.policy_id or DEFAULT_VERSION)
+
+    def _effect(self, text: str) -> dict[str, Any]:
+        self.access.require_cluster(Permission.ADMINISTER, "replace the policy")
+        state = ClusterState.objects.select_related("policy").get(pk=1)
+        return _effect_object(effect_of(check_policy(text).policy, state))
+
+
+_MOST_NAMED = 50
+
+
+def _effect_object(effect: PolicyEffect) -> dict[str, Any]:
+    return {
+        "now": _session_object(effect.now),
+        "then": _session_object(effect.then),
+        "waiting": effect.waiting,
+        "noLonger": effect.no_longer[:_MOST_NAMED],
+        "newly": effect.newly[:_MOST_NAMED],
+    }
+
+
+def _session_object(effect: SessionEffect) -> dict[str, int]:
+    return {"placed": effect.placed, "gangs": len(effect.gangs), "evicted": effect.evicted}
 
 
 class PolicyVersions(Records):
@@ -302,8 +344,7 @@ class PolicyValidate(Endpoint):
             reading = check_policy(text)
         except Rejected as refusal:
             return self.answer({"valid": False, "violations": [violation_json(item) for item in refusal.violations], "warnings": []})
-        notices = [Notice("policy_without_effect", "", warning.message, warning.place) for warning in reading.warnings]
-        return self.answer({"valid": True, "violations": [], "warnings": [notice_json(notice) for notice in notices]})
+        return self.answer({"valid": True, "violations": [], "warnings": [notice_json(notice) for notice in notices_on(reading)]})
 
 
 def cluster_object(state: ClusterState, sight: Sight) -> dict[str, Any]:

@@ -105,8 +105,8 @@ class Api:
     def post(self, where: str, body: Any = None, dry_run: bool = False, **parameters: Any) -> Any:
         return self.ask("POST", where, _with_dry_run(parameters, dry_run), {} if body is None else body)
 
-    def put(self, where: str, body: Any, dry_run: bool = False) -> Any:
-        return self.ask("PUT", where, _with_dry_run({}, dry_run), body)
+    def put(self, where: str, body: Any, dry_run: bool = False, **parameters: Any) -> Any:
+        return self.ask("PUT", where, _with_dry_run(parameters, dry_run), body)
 
     def patch(self, where: str, body: Any, dry_run: bool = False) -> Any:
         return self.ask("PATCH", where, _with_dry_run({}, dry_run), body)

@@ -20,6 +20,9 @@ Given = Annotated[str, typer.Argument(metavar="[FILE]", help="The policy; - is s
 File = Annotated[str, typer.Option("--filename", "-f", metavar="FILE", help="The same as an option.", show_default=False)]
 
 
+_NAMED = 8
+
+
 @command(app, "get", "vcctl policy get", "vcctl policy get > policy.yaml", "vcctl policy get -o json")
 def get_policy(form: Output = Format.TABLE) -> None:
     """The policy in force, as it was written."""
@@ -39,7 +42,7 @@ def _text(argument: str, option: str) -> str:
 
 @command(app, "set", "vcctl policy set policy.yaml", 'vcctl policy set -f policy.yaml --reason "fair by weight" --yes')
 def set_policy(argument: Given = "", option: File = "", reason: Reason = "", dry_run: DryRun = False, yes: Yes = False) -> None:
-    """Replace the policy; the next session follows it. Asks first, unless told --yes."""
+    """Replace the policy; the next session follows it. Says what that session would do differently, and asks first, unless told --yes."""
     body: dict[str, Any] = {"spec": {"policy": _text(argument, option)}}
     if reason:
         body["reason"] = reason
@@ -48,19 +51,33 @@ def set_policy(argument: Given = "", option: File = "", reason: Reason = "", dry
     if not checked["changed"]:
         output.line("policy unchanged")
         return
+    _tell_effect(checked.get("effect"))
     if dry_run:
         output.line("policy would be replaced (dry run)")
         return
     if argument == "-" or option == "-":
         _require_yes(yes)
     confirm("Replace the policy that all queues are scheduled by?", yes)
-    api().put("policy/", body)
+    api().put("policy/", body, confirm="true")
     output.line("policy replaced")
+
+
+def _tell_effect(effect: dict[str, Any] | None) -> None:
+    """What the next session would do, as things are; servers of an older version do not say."""
+    if effect is None:
+        return
+    now, then = effect["now"], effect["then"]
+    output.remark(f"Pods placed by the next session: {then['placed']} (now {now['placed']}).")
+    output.remark(f"Pods evicted: {then['evicted']} (now {now['evicted']}).")
+    for title, names in (("no longer", effect["noLonger"]), ("in addition", effect["newly"])):
+        if names:
+            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+            output.remark(f"Given a place {title}: {', '.join(names[:_NAMED])}{more}.")
 
 
 def _require_yes(yes: bool) -> None:
     if not yes:
-        raise usage("A policy from standard input can not be asked about; say --yes, or --dry-run to look first.")
+        raise usage("A policy from standard input cannot be asked about; say --yes, or --dry-run to look first.")
 
 
 @command(app, "validate", "vcctl policy validate policy.yaml")

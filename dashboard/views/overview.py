@@ -16,10 +16,14 @@ from dashboard.health import CHECKS, outcome
 from dashboard.presenters import CLUSTER, Limit, Quota, page_resources, present_queues, present_quota
 from scheduler.domain.access import Permission
 from scheduler.domain.queues import ROOT
+from scheduler.engine.omissions import has_queue_plugin
+from scheduler.models import ClusterState
 from scheduler.selectors import overview as questions
 from scheduler.selectors.access import whom_to_ask
 from scheduler.selectors.queue_page import waiting_by_reason
 from scheduler.selectors.queues import QueueBoard, queue_rows
+from scheduler.services.policies import DEFAULT_VERSION, policy_in_force
+from scheduler.services.policy_effects import standstill
 
 _STARVED_SHOWN = 8
 _HOLDERS_SHOWN = 5
@@ -37,6 +41,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     context = {
         "checks": {name: outcome(check) for name, check in CHECKS.items()},
         "state": questions.cluster_state(),
+        **_placing(request),
         "nodes": questions.node_counts(),
         "bars": [{**bar, "holders": holders(board, bar["name"], seen)} for bar in cluster_bars(board)],
         "starved": starved(board.visible_to(seen))[:_STARVED_SHOWN],
@@ -56,6 +61,17 @@ def overview(request: HttpRequest) -> HttpResponse:
         "queue_count": len(board.visible_to(seen).rows),
     }
     return render(request, "overview.html", context)
+
+
+def _placing(request: HttpRequest) -> dict[str, Any]:
+    """Whether the policy keeps everything from starting, and the way back for who may take it."""
+    state = ClusterState.objects.select_related("policy").get(pk=1)
+    return {
+        "standstill": standstill(),
+        "no_shares": not has_queue_plugin(policy_in_force(state)),
+        "policy_version": state.policy_id or DEFAULT_VERSION,
+        "is_cluster_admin": access(request).is_cluster_admin,
+    }
 
 
 def cluster_bars(board: QueueBoard) -> list[dict[str, Any]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from itertools import pairwise
 from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard.access import access, page
 from dashboard.differences import line_differences
@@ -19,7 +20,17 @@ from scheduler.admission.violations import Rejected
 from scheduler.domain.access import Forbidden, Permission
 from scheduler.domain.queues import ROOT
 from scheduler.models import ClusterState, PolicyVersion
-from scheduler.services.policies import DEFAULT_VERSION, check_policy, policy_text, policy_version, replace_policy
+from scheduler.scenarios.policies import PolicyReading
+from scheduler.services.policies import (
+    DEFAULT_VERSION,
+    check_policy,
+    notices_on,
+    policy_text,
+    policy_to_go_back_to,
+    policy_version,
+    replace_policy,
+)
+from scheduler.services.policy_effects import effect_of
 from scheduler.services.versions import Stale
 
 Context = dict[str, Any]
@@ -45,6 +56,7 @@ def _context(request: HttpRequest, state: ClusterState, text: str) -> Context:
         "version": state.policy_id or DEFAULT_VERSION,
         "history": _history(state),
         "may_edit": access(request).is_cluster_admin,
+        "back_to": policy_to_go_back_to(state),
         "copies": copies_of_manifest(request, text, ["policy", "set", "-f", "-"], "policy/", "PUT"),
     }
 
@@ -67,12 +79,13 @@ def _counts(before: str, after: str) -> Context:
 def _posted(request: HttpRequest, state: ClusterState) -> HttpResponse:
     access(request).require_cluster(Permission.ADMINISTER, "replace the policy")
     text = request.POST.get("text", "").replace("\r\n", "\n")
+    applies = request.POST.get("do") == "save"
     context = _context(request, state, text) | {"checked": True, "reason": request.POST.get("reason", "")}
     try:
-        if request.POST.get("do") == "save":
-            return _save(request, text)
         reading = check_policy(text)
-        context |= {"warnings": [str(warning) for warning in reading.warnings], "lines": line_differences(policy_text(state), text)}
+        if applies and (text == policy_text(state) or request.POST.get("confirmed") == _digest(text)):
+            return _apply(request, text)
+        context |= _prospect(reading, state, text) | {"asks": applies}
     except Rejected as refusal:
         context |= {"problems": [{"place": item.field, "message": item.message} for item in refusal.violations]}
     except Stale as conflict:
@@ -80,7 +93,23 @@ def _posted(request: HttpRequest, state: ClusterState) -> HttpResponse:
     return render(request, "policy/policy.html", context)
 
 
-def _save(request: HttpRequest, text: str) -> HttpResponse:
+def _digest(text: str) -> str:
+    """Says which text the reader was shown the effects of: another one is asked about anew."""
+    return sha256(text.encode()).hexdigest()[:16]
+
+
+def _prospect(reading: PolicyReading, state: ClusterState, text: str) -> Context:
+    """What is worth knowing before it is applied: what it leaves out, what has no effect, and what the next session would do."""
+    lines = line_differences(policy_text(state), text)
+    return {
+        "notices": notices_on(reading),
+        "lines": lines,
+        "effect": effect_of(reading.policy, state) if lines else None,
+        "confirmed": _digest(text),
+    }
+
+
+def _apply(request: HttpRequest, text: str) -> HttpResponse:
     expected = whole_number(request.POST.get("version", ""))
     saved = replace_policy(text, by=actor(request), reason=request.POST.get("reason", ""), expected_version=expected)
     if saved.changed:
@@ -90,6 +119,29 @@ def _save(request: HttpRequest, text: str) -> HttpResponse:
     for notice in saved.notices:
         messages.warning(request, f"{notice.field}: {notice.message}" if notice.field else notice.message)
     return redirect("policy")
+
+
+@require_POST
+@page
+def back(request: HttpRequest) -> HttpResponse:
+    """One click from where it is told that nothing starts: an earlier policy is applied as it was."""
+    access(request).require_cluster(Permission.ADMINISTER, "replace the policy")
+    number = whole_number(request.POST.get("to", ""))
+    found = policy_version(number) if number is not None else None
+    if found is None:
+        return render(request, "404.html", {"missing": "There is no such policy."}, status=404)
+    name = "the built-in policy" if found.pk == DEFAULT_VERSION else f"policy {found.pk}"
+    try:
+        expected = whole_number(request.POST.get("version", ""))
+        saved = replace_policy(found.text, by=actor(request), reason=f"back to {name}", expected_version=expected)
+    except Stale as conflict:
+        messages.error(request, str(conflict))
+        return redirect("policy")
+    if saved.changed:
+        messages.success(request, f"Back to {name}. The next session follows it.")
+    else:
+        messages.info(request, f"Nothing was changed: {name} is applied already.")
+    return redirect("overview")
 
 
 @require_safe
@@ -110,4 +162,6 @@ def version(request: HttpRequest, number: int) -> HttpResponse:
         "lines": line_differences(policy_text(state), found.text),
         "may_edit": access(request).is_cluster_admin,
     }
+    if context["may_edit"] and context["lines"]:
+        context |= _prospect(check_policy(found.text), state, found.text)
     return render(request, "policy/version.html", context)

@@ -32,6 +32,7 @@ class ReasonCode(StrEnum):
     RECLAIM_IN_PROGRESS = "ReclaimInProgress"
     CLUSTER_BUSY = "ClusterBusy"
     BEHIND_OTHERS = "BehindOthers"
+    LEFT_OUT_BY_POLICY = "LeftOutByPolicy"
     AWAITING_EVALUATION = "AwaitingEvaluation"
 
 

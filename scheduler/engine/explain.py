@@ -316,12 +316,23 @@ def _behind_others(session: Session, job: Job) -> Finding | None:
     return ReasonCode.BEHIND_OTHERS, message, {"position": position, "queue": name}
 
 
+def _left_out_by_policy(session: Session, job: Job) -> Finding | None:
+    """Not that it was not looked at: no action of the policy would ever start it."""
+    if session.has_action("allocate") or not session.asking_for_something(session.pending_pods(job)):
+        return None
+    if session.has_action("backfill") and session.lends_idle_room:
+        return None
+    actions = ", ".join(session.policy.actions)
+    message = f"No session starts it: the policy has no allocate action (its actions are {actions})."
+    return ReasonCode.LEFT_OUT_BY_POLICY, message, {"missing": "allocate"}
+
+
 def _awaiting_evaluation(session: Session, job: Job) -> Finding:
     leaving = job.tasks - job.ready - job.waiting - job.pending
     if leaving > 0:
         message = f"{leaving} of its pods {'is' if leaving == 1 else 'are'} still leaving; it is looked at again when they are gone."
         return ReasonCode.AWAITING_EVALUATION, message, {"leaving": leaving}
-    return ReasonCode.AWAITING_EVALUATION, "Has not been looked at yet.", {}
+    return ReasonCode.AWAITING_EVALUATION, "No action of this session tried it; the next one looks at it again.", {}
 
 
 _QUEUE_QUESTIONS: tuple[Question, ...] = (_queue_not_leaf, _queue_closed, _queue_suspended, _hierarchy_invalid, _not_permitted)
@@ -336,7 +347,7 @@ def _held_back(session: Session, job: Job) -> Finding | None:
 _QUESTIONS: tuple[Question, ...] = (
     _on_hold, _paused, _held_back, _not_enough_tasks, _exceeds_capability, _exceeds_cluster, _no_node_fits, _reclaim_in_progress,
     _refused_at_the_door, _waiting_for_quota, _over_deserved, _gang_incomplete, _fragmented, _cluster_busy, _behind_others,
-    _awaiting_evaluation,
+    _left_out_by_policy, _awaiting_evaluation,
 )  # fmt: skip
 
 _BEFORE_ROOM = frozenset(list(ReasonCode)[:9])

@@ -37,6 +37,7 @@ NEVER = frozenset(
         ReasonCode.EXCEEDS_CAPABILITY,
         ReasonCode.EXCEEDS_CLUSTER,
         ReasonCode.NO_NODE_FITS,
+        ReasonCode.LEFT_OUT_BY_POLICY,
     }
 )
 MOST_PODS = 10_000  # a larger gang is not tried out on a page

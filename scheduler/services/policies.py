@@ -9,6 +9,7 @@ from django.db import transaction
 
 from scheduler import notify
 from scheduler.admission.violations import Notice, Rejected, Violation
+from scheduler.engine.omissions import omissions
 from scheduler.engine.policy import DEFAULT_POLICY, Policy
 from scheduler.models import ClusterState, PolicyVersion
 from scheduler.scenarios.policies import PolicyError, PolicyReading, default_policy_text, read_policy
@@ -17,6 +18,7 @@ from scheduler.services.actors import SYSTEM, Actor
 from scheduler.services.scheduling import want_session
 from scheduler.services.versions import Expected, Stale, is_expected
 
+_LOOKED_BACK = 50
 DEFAULT_VERSION = 0
 """The version of an installation whose policy was never written."""
 
@@ -55,6 +57,17 @@ def check_policy(text: str) -> PolicyReading:
         raise Rejected(problems) from None
 
 
+def notices_on(reading: PolicyReading) -> tuple[Notice, ...]:
+    """What a policy leaves out although jobs need it, then what in its text has no effect here."""
+    left_out = [Notice(omission.code, "", omission.message, omission.place) for omission in omissions(reading.policy)]
+    unused = [Notice("policy_without_effect", "", warning.message, warning.place) for warning in reading.warnings]
+    return (*left_out, *unused)
+
+
+def _told(notice: Notice) -> str:
+    return f"{notice.field}: {notice.message}" if notice.field else notice.message
+
+
 @dataclass(frozen=True, slots=True)
 class SavedPolicy:
     state: ClusterState
@@ -64,12 +77,23 @@ class SavedPolicy:
 
 
 def replace_policy(
-    text: str, *, by: Actor = SYSTEM, reason: str = "", expected_version: Expected = None, dry_run: bool = False
+    text: str,
+    *,
+    by: Actor = SYSTEM,
+    reason: str = "",
+    expected_version: Expected = None,
+    dry_run: bool = False,
+    confirmed: bool = True,
 ) -> SavedPolicy:
-    """Put another policy in force, from the next session on; every earlier one is kept. Raises `Rejected`, `Stale`."""
+    """Apply another policy, from the next session on; every earlier one is kept.
+
+    Raises `Rejected`, also for a policy under which no job would start unless that is `confirmed`, and `Stale`.
+    """
     access.require_cluster(by, doing="replace the policy")
     reading = check_policy(text)
-    notices = tuple(Notice("policy_without_effect", "", warning.message, warning.place) for warning in reading.warnings)
+    notices = notices_on(reading)
+    if not confirmed and not dry_run:
+        _refuse_if_nothing_starts(reading.policy)
     with transaction.atomic():
         state = ClusterState.objects.select_for_update(of=("self",)).select_related("policy").get(pk=1)
         _check_version(state, expected_version)
@@ -78,7 +102,7 @@ def replace_policy(
         version = PolicyVersion(text=text) if state.policy is None else state.policy
         if changed:
             version = PolicyVersion.objects.create(
-                text=text, author=by.name[:150], reason=reason[:1024], warnings=[str(warning) for warning in reading.warnings]
+                text=text, author=by.name[:150], reason=reason[:1024], warnings=[_told(notice) for notice in notices]
             )
             ClusterState.objects.filter(pk=1).update(policy=version)
             state.policy = version
@@ -87,6 +111,26 @@ def replace_policy(
             notify.cluster_changed()
         transaction.set_rollback(dry_run)
     return SavedPolicy(state, version, notices, changed)
+
+
+def _refuse_if_nothing_starts(policy: Policy) -> None:
+    stopping = [omission for omission in omissions(policy) if omission.stops]
+    if stopping:
+        fix = "add allocate to the actions, or confirm that no job is to start (confirm=true)"
+        raise Rejected([Violation("policy_starts_nothing", "", item.place, item.message, fix) for item in stopping], by_state=True)
+
+
+def policy_to_go_back_to(state: ClusterState) -> PolicyVersion | None:
+    """The newest policy before the one in force under which jobs would start; None where the built-in one is in force."""
+    if state.policy is None:
+        return None
+    earlier = PolicyVersion.objects.filter(pk__lt=state.policy.pk).exclude(text=state.policy.text).order_by("-pk")[:_LOOKED_BACK]
+    starting = (version for version in earlier if not _stops(version.text))
+    return next(starting, None) or policy_version(DEFAULT_VERSION)
+
+
+def _stops(text: str) -> bool:
+    return any(omission.stops for omission in omissions(policy_of(text)))
 
 
 def _check_version(state: ClusterState, expected: Expected) -> None:

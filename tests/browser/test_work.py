@@ -282,7 +282,7 @@ class TestRecordsAndPolicy:
         good = editor.input_value()
         editor.fill(good.replace("allocate", "dance"))
         page.get_by_role("button", name="Check").click()
-        expect(page.locator("#verdict")).to_contain_text("It can not be used")
+        expect(page.locator("#verdict")).to_contain_text("It cannot be used")
         expect(page.locator("#verdict")).to_contain_text("dance")
 
         editor.fill(good.replace(", backfill", ""))

@@ -169,6 +169,12 @@ def test_the_policy_is_read_checked_and_replaced(vcctl: Type, tmp_path: Path):
     assert vcctl(f"vcctl policy set -f {file} --reason simpler --yes").out == "policy replaced\n"
     assert vcctl("vcctl policy get").out.startswith("actions: enqueue, allocate\n")
 
+    file.write_text("actions: backfill\n")
+    idle = vcctl(f"vcctl policy set {file} --dry-run")
+    assert "There is no allocate action: no job that asks for resources will start." in idle.err
+    assert "Pods placed by the next session: 0 (now " in idle.err
+    assert vcctl(f"vcctl policy set {file} --yes").out == "policy replaced\n"
+
     file.write_text("actions: dance\n")
     refused = vcctl(f"vcctl policy validate {file}")
     assert refused.code == 1

@@ -57,7 +57,7 @@ PAGES: dict[str, tuple[str, ...]] = {
 NO_PAGES = {
     # only take what a form sends
     "queue-folded", "queue-sample", "queue-check", "queue-keep", "job-views", "job-view-forget", "session-settings", "password", "display",
-    "token-new", "token-forget", "group", "grant", "revoke", "logout",
+    "policy-back", "token-new", "token-forget", "group", "grant", "revoke", "logout",
     # data
     "queue-names", "queue-history", "queue-history-csv", "session-durations", "session-scenario", "admission-validate", "admission-mutate",
     "api-schema", "metrics", "healthz", "readyz",

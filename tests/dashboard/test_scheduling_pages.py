@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
+from typing import Any
 
 import pytest
+from django.test import Client
+from django.utils import timezone
 
 from scheduler.models import (
     ClusterState,
+    Decision,
+    PodGroup,
     PolicyVersion,
     SchedulingSession,
 )
 from scheduler.services.policies import policy_text
-from tests.dashboard.work import signed_in, small_cluster, text
+from tests.dashboard.work import signed_in, small_cluster, submitted, text
+from tests.worlds import run_session
 
 pytestmark = [pytest.mark.django_db]
 
@@ -20,6 +27,12 @@ pytestmark = [pytest.mark.django_db]
 @pytest.fixture(autouse=True)
 def cluster() -> None:
     small_cluster()
+
+
+def applied(client: Client, **given: str) -> Any:
+    """Applied as a reader does it: asked, shown what would change, and confirmed."""
+    asked = client.post("/policy/", {**given, "do": "save"})
+    return client.post("/policy/", {**given, "do": "save", "confirmed": asked.context["confirmed"]})
 
 
 def test_a_session_shows_what_it_decided_and_can_be_saved():
@@ -61,12 +74,12 @@ def test_a_policy_is_checked_put_in_force_and_taken_back():
     assert not PolicyVersion.objects.exists()
     assert any(line.kind == "removed" for line in checked.context["lines"])
 
-    admin.post("/policy/", {"text": GOOD, "do": "save", "version": "0", "reason": "simpler"})
+    applied(admin, text=GOOD, version="0", reason="simpler")
     first = PolicyVersion.objects.get()
     other = GOOD.replace("backfill", "reclaim")
-    admin.post("/policy/", {"text": other, "do": "save", "version": str(first.pk)})
+    applied(admin, text=other, version=str(first.pk))
     back = admin.get(f"/policy/{first.pk}/")
-    admin.post("/policy/", {"text": first.text, "do": "save", "version": str(ClusterState.objects.get().policy_id), "reason": "back"})
+    applied(admin, text=first.text, version=str(ClusterState.objects.get().policy_id), reason="back")
 
     assert any(line.kind == "added" for line in back.context["lines"])
     assert policy_text(ClusterState.objects.select_related("policy").get()) == GOOD
@@ -85,9 +98,9 @@ def test_a_policy_with_mistakes_names_every_place():
 
 def test_a_policy_that_somebody_else_changed_meanwhile_is_not_overwritten():
     admin = signed_in("admin")
-    admin.post("/policy/", {"text": GOOD, "do": "save", "version": "0"})
+    applied(admin, text=GOOD, version="0")
 
-    late = admin.post("/policy/", {"text": GOOD.replace("backfill", "reclaim"), "do": "save", "version": "0"})
+    late = applied(admin, text=GOOD.replace("backfill", "reclaim"), version="0")
 
     assert "changed by admin" in late.context["conflict"]
     assert PolicyVersion.objects.count() == 1
@@ -101,11 +114,79 @@ def test_only_a_cluster_admin_changes_the_policy():
 def test_the_first_policy_of_ones_own_can_be_taken_back_too():
     client = signed_in("admin")
     built_in = policy_text(ClusterState.objects.get(pk=1))
-    client.post("/policy/", {"text": GOOD, "do": "save", "version": "0"})
+    applied(client, text=GOOD, version="0")
 
     page = client.get("/policy/0/")
-    client.post("/policy/", {"text": page.context["row"].text, "do": "save", "version": str(PolicyVersion.objects.get().pk)})
+    applied(client, text=page.context["row"].text, version=str(PolicyVersion.objects.get().pk))
 
     assert "Go back to this policy" in text(page)
     assert "/policy/0/" in text(client.get("/policy/"))
     assert policy_text(ClusterState.objects.select_related("policy").get(pk=1)) == built_in
+
+
+def let_time_pass() -> None:
+    """Everything that happened did so 53 minutes ago, but for the last session, which is new."""
+    then = timezone.now() - timedelta(minutes=53)
+    PodGroup.objects.update(created_at=then)
+    Decision.objects.update(created_at=then)
+    PolicyVersion.objects.update(created_at=then)
+    ClusterState.objects.update(last_session_at=timezone.now())
+
+
+IDLE = "actions: backfill\ntiers:\n- plugins:\n  - name: priority\n"
+
+
+class TestAPolicyThatStartsNothing:
+    @pytest.fixture(autouse=True)
+    def waiting(self) -> None:
+        """A job that fits into the room that is left."""
+        submitted("fresh", "batch", "bert", cpu="2")
+
+    def test_is_not_applied_without_a_word(self):
+        asked = signed_in("admin").post("/policy/", {"text": IDLE, "do": "save", "version": "0"})
+
+        assert not PolicyVersion.objects.exists()
+        assert "Apply this policy?" in text(asked)
+        assert "There is no allocate action: no job that asks for resources will start." in text(asked)
+        assert (asked.context["effect"].now.placed, asked.context["effect"].then.placed) == (1, 0)
+        assert "Would no longer get a place:</strong> default/fresh" in text(asked)
+
+    def test_is_applied_by_who_confirms_exactly_that_text(self):
+        admin = signed_in("admin")
+        asked = admin.post("/policy/", {"text": IDLE, "do": "save", "version": "0"})
+
+        other = admin.post("/policy/", {"text": IDLE + "# more", "do": "save", "version": "0", "confirmed": asked.context["confirmed"]})
+        assert "Apply this policy?" in text(other)
+        admin.post("/policy/", {"text": IDLE, "do": "save", "version": "0", "confirmed": asked.context["confirmed"]})
+
+        assert PolicyVersion.objects.get().text == IDLE
+        assert any("no allocate" in warning for warning in PolicyVersion.objects.get().warnings)
+
+    def test_is_told_in_red_on_the_overview_until_somebody_goes_back(self):
+        admin = signed_in("admin")
+        applied(admin, text=IDLE, version="0")
+        run_session()
+        assert "Nothing has been placed" not in text(admin.get("/"))  # not yet for long
+
+        let_time_pass()
+        page = text(admin.get("/"))
+        assert "Nothing has been placed for" in page
+        assert "although 1 job would fit." in page
+        assert "Go back to the built-in policy" in page
+        assert "LeftOutByPolicy" in page
+        assert "Has not been looked at yet" not in page
+
+        answer = admin.post("/policy/-/back/", {"to": "0", "version": str(PolicyVersion.objects.get().pk)}, follow=True)
+        assert "Back to the built-in policy." in text(answer)
+        assert "Nothing has been placed" not in text(answer)
+
+    def test_who_may_not_change_it_sees_the_line_without_the_button(self):
+        applied(signed_in("admin"), text=IDLE, version="0")
+        run_session()
+        let_time_pass()
+
+        page = text(signed_in("ruth").get("/"))
+
+        assert "Nothing has been placed for" in page
+        assert "/policy/-/back/" not in page
+        assert signed_in("ruth").post("/policy/-/back/", {"to": "0"}).status_code == 403

@@ -257,10 +257,12 @@ def test_behind_others_in_a_strict_line():
     assert explained(NO_RECLAIM, "last", **given).figures["position"] == 3
 
 
-def test_a_job_that_no_action_looked_at():
-    found = explained(with_actions(NO_RECLAIM, "backfill"), nodes=[node("n1")], queues=[queue("default")], jobs=[job("new", cpu=1)])
+@pytest.mark.parametrize("actions", [("backfill",), ("enqueue",), ("enqueue", "reclaim", "backfill")], ids=" ".join)
+def test_a_job_that_no_action_of_the_policy_starts(actions: tuple[str, ...]):
+    found = explained(with_actions(NO_RECLAIM, " ".join(actions)), nodes=[node("n1")], queues=[queue("default")], jobs=[job("new", cpu=1)])
 
-    assert (found.code, found.message) == (ReasonCode.AWAITING_EVALUATION, "Has not been looked at yet.")
+    assert found.code is ReasonCode.LEFT_OUT_BY_POLICY
+    assert found.message == f"No session starts it: the policy has no allocate action (its actions are {', '.join(actions)})."
 
 
 def test_a_job_that_has_to_go_says_so():

@@ -2,6 +2,7 @@
 
 import pytest
 
+from scheduler.engine.omissions import omissions
 from scheduler.engine.policy import DEFAULT_POLICY, Flag, PluginConfig, Policy
 from scheduler.scenarios.policies import PolicyError, default_policy_text, read_policy, write_policy
 
@@ -228,3 +229,31 @@ def test_a_policy_written_and_read_again_is_the_same(written):
 
 def test_the_default_policy_has_a_text():
     assert default_policy_text().startswith("actions: enqueue, allocate, preempt, reclaim, shed, backfill\n")
+
+
+class TestOmissions:
+    @pytest.mark.parametrize(
+        ("text", "codes"),
+        [
+            ("actions: backfill\ntiers: [{plugins: [{name: priority}]}]", ["no_allocate", "no_gang", "no_queue_plugin", "no_predicates"]),
+            ("actions: allocate\ntiers: [{plugins: [{name: gang}, {name: capacity}, {name: predicates}]}]", []),
+            ("actions: allocate\ntiers: [{plugins: [{name: capacity}, {name: predicates}]}]", ["no_gang"]),
+            ("actions: allocate\ntiers: [{plugins: [{name: gang}, {name: proportion}]}]", ["no_predicates"]),
+            ("actions: allocate\ntiers: [{plugins: [{name: gang}, {name: drf}, {name: predicates}]}]", ["no_queue_plugin"]),
+            (
+                "actions: allocate\ntiers: [{plugins: [{name: gang, enableJobReady: false}, {name: capacity}, {name: predicates}]}]",
+                ["no_gang"],
+            ),
+        ],
+        ids=["starts nothing", "all there", "no gang", "no predicates", "no queue plugin", "gang switched off"],
+    )
+    def test_what_a_policy_leaves_out_is_named(self, text: str, codes: list[str]):
+        assert [omission.code for omission in omissions(read_policy(text).policy)] == codes
+
+    def test_the_built_in_policy_leaves_nothing_out(self):
+        assert omissions(DEFAULT_POLICY) == ()
+
+    def test_only_without_allocate_nothing_starts(self):
+        stops = {omission.code for omission in omissions(read_policy("actions: enqueue\ntiers: []").policy) if omission.stops}
+
+        assert stops == {"no_allocate"}

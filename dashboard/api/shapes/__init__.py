@@ -18,6 +18,7 @@ from dashboard.api.shapes.cluster import (
     PolicyVersion,
     PriorityClass,
     PriorityClassManifest,
+    SavedPolicy,
 )
 from dashboard.api.shapes.parts import Notice, Problem, Violation, page_of, patch_of, saved
 from dashboard.api.shapes.people import GivenGrant, GivenGroup, GivenToken, GivenUser, Grant, Group, NewToken, Token, User
@@ -129,6 +130,7 @@ __all__ = [
     "QueueTree",
     "Reason",
     "SampleLoaded",
+    "SavedPolicy",
     "Scenario",
     "Session",
     "Start",

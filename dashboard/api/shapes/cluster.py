@@ -13,6 +13,7 @@ from dashboard.api.shapes.parts import (
     manifest_shape,
     maybe_moment,
     object_shape,
+    saved,
     shape,
     text,
 )
@@ -79,6 +80,16 @@ PolicyVersion = object_shape(
     PolicySpec(),
     shape("PolicyVersionStatus", author=text(), reason=text(), warnings=s.ListField(child=s.CharField()), inForce=s.BooleanField())(),
 )
+SessionEffect = shape("SessionEffect", placed=s.IntegerField(), gangs=s.IntegerField(), evicted=s.IntegerField())
+PolicyEffect = shape(
+    "PolicyEffect",
+    now=SessionEffect(help_text="the next session under the policy in force"),
+    then=SessionEffect(help_text="the same under the one that was sent"),
+    waiting=s.IntegerField(help_text="gangs that wait now"),
+    noLonger=s.ListField(child=s.CharField(), help_text="gangs that would get a place, and would not under it"),
+    newly=s.ListField(child=s.CharField(), help_text="gangs that would get a place only under it"),
+)
+SavedPolicy = type("SavedPolicy", (saved(Policy),), {"effect": PolicyEffect(allow_null=True, help_text="of a dry run")})
 GivenPolicy = shape("GivenPolicy", spec=PolicySpec(), reason=s.CharField(required=False, allow_blank=True))
 CheckedPolicy = shape("CheckedPolicy", valid=s.BooleanField(), violations=Violation(many=True), warnings=Notice(many=True))
 ClusterStatus = shape(

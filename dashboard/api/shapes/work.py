@@ -10,7 +10,7 @@ from scheduler.models.workload import JOB_PHASES, POD_PHASES, PODGROUP_PHASES
 REASONS = (
     "OnHold", "SchedulingPaused", "QueueNotFound", "QueueNotLeaf", "QueueClosed", "QueueSuspended", "HierarchyInvalid", "NotPermitted",
     "NotEnoughTasks", "ExceedsCapability", "ExceedsCluster", "NoNodeFits", "WaitingForQuota", "OverDeservedNotReclaimable",
-    "GangIncomplete", "Fragmented", "ReclaimInProgress", "ClusterBusy", "BehindOthers", "AwaitingEvaluation",
+    "GangIncomplete", "Fragmented", "ReclaimInProgress", "ClusterBusy", "BehindOthers", "LeftOutByPolicy", "AwaitingEvaluation",
 )  # fmt: skip
 Container = shape(
     "Container",

@@ -11,6 +11,7 @@ from django.utils import timezone
 from scheduler.conf import conf
 from scheduler.models import Eviction
 from scheduler.services import simulation
+from tests import worlds
 from tests.dashboard.api.conftest import Caller, job, node, queue
 from tests.worlds import pass_time, run_session
 
@@ -184,6 +185,27 @@ def test_the_policy_is_checked_and_replaced_as_a_whole(admin: Caller):
     late = admin.put("policy/", {"spec": {"policy": POLICY}}, expect=412, **{"If-Match": '"0"'})
     assert late["changed"]["by"] == "boss"
     run_session()
+
+
+IDLE = "actions: backfill\ntiers: [{plugins: [{name: priority}]}]\n"
+
+
+def test_a_policy_that_starts_nothing_is_applied_only_if_that_is_confirmed(admin: Caller):
+    worlds.node("n1", cpu="8")
+    worlds.job("fresh", cpu="2")
+    before = admin.get("policy/")
+
+    tried = admin.put("policy/?dry_run=true", {"spec": {"policy": IDLE}})
+    assert [warning["code"] for warning in tried["warnings"]] == ["no_allocate", "no_gang", "no_queue_plugin", "no_predicates"]
+    assert (tried["effect"]["now"]["placed"], tried["effect"]["then"]["placed"]) == (1, 0)
+    assert tried["effect"]["noLonger"] == ["default/fresh"]
+    refused = admin.put("policy/", {"spec": {"policy": IDLE}}, expect=409)
+    assert refused["violations"][0]["ruleId"] == "policy_starts_nothing"
+    assert "confirm=true" in refused["violations"][0]["fix"]
+    assert admin.get("policy/") == before
+
+    applied = admin.put("policy/?confirm=true", {"spec": {"policy": IDLE}})
+    assert applied["status"]["warnings"][0].startswith("actions: There is no allocate action")
 
 
 def test_scheduling_is_paused_and_resumed(admin: Caller):
