@@ -16,13 +16,12 @@ from dashboard.health import CHECKS, outcome
 from dashboard.presenters import CLUSTER, Limit, Quota, page_resources, present_queues, present_quota
 from scheduler.domain.access import Permission
 from scheduler.domain.queues import ROOT
-from scheduler.engine.omissions import has_queue_plugin
 from scheduler.models import ClusterState
 from scheduler.selectors import overview as questions
 from scheduler.selectors.access import whom_to_ask
 from scheduler.selectors.queue_page import waiting_by_reason
 from scheduler.selectors.queues import QueueBoard, queue_rows
-from scheduler.services.policies import DEFAULT_VERSION, policy_in_force
+from scheduler.services.policies import DEFAULT_VERSION, gives_shares
 from scheduler.services.policy_effects import standstill
 
 _STARVED_SHOWN = 8
@@ -68,7 +67,7 @@ def _placing(request: HttpRequest) -> dict[str, Any]:
     state = ClusterState.objects.select_related("policy").get(pk=1)
     return {
         "standstill": standstill(),
-        "no_shares": not has_queue_plugin(policy_in_force(state)),
+        "no_shares": not gives_shares(state),
         "policy_version": state.policy_id or DEFAULT_VERSION,
         "is_cluster_admin": access(request).is_cluster_admin,
     }

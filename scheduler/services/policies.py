@@ -9,7 +9,7 @@ from django.db import transaction
 
 from scheduler import notify
 from scheduler.admission.violations import Notice, Rejected, Violation
-from scheduler.engine.omissions import omissions
+from scheduler.engine.omissions import has_queue_plugin, omissions
 from scheduler.engine.policy import DEFAULT_POLICY, Policy
 from scheduler.models import ClusterState, PolicyVersion
 from scheduler.scenarios.policies import PolicyError, PolicyReading, default_policy_text, read_policy
@@ -35,6 +35,11 @@ def policy_of(text: str | None) -> Policy:
 @lru_cache(maxsize=8)
 def _read(text: str) -> Policy:
     return read_policy(text).policy
+
+
+def gives_shares(state: ClusterState) -> bool:
+    """Whether queues deserve anything under the policy in force."""
+    return has_queue_plugin(policy_in_force(state))
 
 
 def policy_text(state: ClusterState) -> str:
