@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
+from dashboard.known_words import UnknownWord
 from dashboard.sight import Sight
 from scheduler.domain.access import Access, Forbidden, OutOfSight, Permission
 from scheduler.domain.queues import ROOT
@@ -66,6 +67,8 @@ def page(view: View) -> View:
             return render(request, "403.html", {"missing_permission": str(refusal), "whom": whom_to_ask(refusal.queue)}, status=403)
         except OutOfSight as hidden:
             return no_such_queue(request, hidden.queue)
+        except UnknownWord as problem:
+            return render(request, "400.html", {"problem": str(problem)}, status=400)
 
     return guarded
 

@@ -28,3 +28,18 @@ def problems_with(given: Mapping[str, str], known: Mapping[str, Iterable[str]]) 
         if given.get(name) and stored_word(given[name], choices) is None:
             found.append(refusal(name, given[name], choices))
     return found
+
+
+class UnknownWord(Exception):
+    """A filter of a page has a value that cannot be; the message names those there are."""
+
+
+def checked_word(given: Mapping[str, str], name: str, known: Iterable[str]) -> str:
+    """The parameter as it is stored, "" where it was not given. Raises `UnknownWord`."""
+    word, words = given.get(name, "").strip(), tuple(known)
+    if not word:
+        return ""
+    found = stored_word(word, words)
+    if found is None:
+        raise UnknownWord(refusal(name, word, words))
+    return found

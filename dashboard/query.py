@@ -101,7 +101,7 @@ def parse(text: str, vocabulary: Vocabulary) -> Query:
     return Query((*read, *(Term(word, problem=_TOO_MANY) for word in words[_MOST_WORDS : _MOST_WORDS + 1])))
 
 
-_TOO_MANY = f"A filter has at most {_MOST_WORDS} words: this one and those behind it are left out."
+_TOO_MANY = f"A filter has at most {_MOST_WORDS} words: leave this one and those behind it out."
 
 
 def _term(word: str, vocabulary: Vocabulary) -> Term:

@@ -21,6 +21,9 @@ pods = new_app("Pods of jobs.")
 
 Row = Mapping[str, Any]
 ENDED = ("Completed", "Failed", "Aborted", "Terminated")
+PHASES = (
+    "Pending", "Running", "Restarting", "Aborting", "Aborted", "Completing", "Completed", "Terminating", "Terminated", "Failed",
+)  # fmt: skip
 _LABEL = 18
 _COLUMNS = (
     "Name", "Creation", "Phase", "JobType", "Replicas", "Min", "Pending", "Running", "Succeeded", "Failed", "Unknown", "RetryCount",
@@ -208,7 +211,7 @@ def watch_job(
 ) -> None:
     """Follow one job until it has ended, or is in the phase named; a server that goes away meanwhile is waited for."""
     place, wanted = job_name(name, option, namespace, "watch")
-    phase, last = "", (*ENDED, *until.split(","))
+    phase, last = "", (*ENDED, *_phases(until))
 
     def draw() -> None:
         nonlocal phase
@@ -220,6 +223,16 @@ def watch_job(
         output.line(f"{place}/{wanted}: {phase}{': ' + counts if counts else ''}{'. ' + reason['message'] if reason else ''}")
 
     watch(draw, interval, until=lambda: phase in last)
+
+
+def _phases(text: str) -> list[str]:
+    """What to wait for. One that no job is ever in would be waited for without end."""
+    known = {phase.lower(): phase for phase in PHASES}
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    wrong = next((word for word in words if word.lower() not in known), None)
+    if wrong is not None:
+        raise usage(f"There is no phase “{wrong}”. Write --until with one of {', '.join(PHASES)}.")
+    return [known[word.lower()] for word in words]
 
 
 def pod_table(found: Sequence[Row], wide: bool, namespaces: bool) -> Table:

@@ -18,6 +18,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from dashboard.access import access, page, sight
 from dashboard.gang_grid import gang_grid, gang_sentence
 from dashboard.job_rows import VERBS, Verb, amounts_text, may_command, obstacle, present_job
+from dashboard.known_words import checked_word
 from dashboard.reason_card import reason_card
 from dashboard.sight import OtherJob, Sight
 from dashboard.terminal import copies
@@ -28,6 +29,7 @@ from scheduler.domain.access import Permission
 from scheduler.domain.jobs import NotPossible
 from scheduler.domain.resources import Resources
 from scheduler.models import Eviction, Pod, PodGroup
+from scheduler.models.workload import POD_PHASES
 from scheduler.selectors.job_page import MOST_RECORDS, PODS_A_PAGE, events_of, evictions_of, gang_named, members_of, pods_of, tasks_of
 from scheduler.selectors.job_timeline import timeline_of
 from scheduler.selectors.jobs import job_rows
@@ -87,7 +89,7 @@ def _header(request: HttpRequest, gang: PodGroup) -> Context:
 
 
 def _gang(request: HttpRequest, gang: PodGroup) -> Context:
-    phase, start = request.GET.get("pods", ""), _start(request)
+    phase, start = checked_word(request.GET, "pods", POD_PHASES), _start(request)
     pods = pods_of(gang, phase, start)
     base = reverse("job", args=[gang.namespace, gang.name])
     members = members_of(gang)

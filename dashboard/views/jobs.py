@@ -37,6 +37,8 @@ _CONFIRMED_AT_MOST = 200  # rows listed before an action; the rest is counted
 def jobs(request: HttpRequest) -> HttpResponse:
     query = _query(request, request.GET)
     found = jobs_matching(query.conditions, access(request).visible)
+    if query.problems:  # the rest of the filter would match more jobs than were meant
+        found = found.none()
     oldest_first = request.GET.get("sort") == "oldest"
     rows = job_page(found, before=_mark(request, "before"), after=_mark(request, "after"), oldest_first=oldest_first)
     columns = _columns(request)

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from dashboard.access import access, page, sight
 from dashboard.amounts import in_page_order, short_name, shown, with_unit
 from dashboard.job_rows import amounts_text
+from dashboard.known_words import checked_word
 from dashboard.terminal import copies
 from dashboard.views.common import actor, wants_fragment
 from scheduler.admission.violations import Rejected, in_words
@@ -46,7 +47,7 @@ def nodes(request: HttpRequest) -> HttpResponse:
     resources = in_page_order({name for row in rows for name in row.allocatable})
     resource = request.GET.get("resource", "")
     resource = resource if resource in resources else (resources[0] if resources else "")
-    view = request.GET.get("view") if request.GET.get("view") in VIEWS else "table"
+    view = checked_word(request.GET, "view", VIEWS) or "table"
     order = request.GET.get("sort", "name")
     found = in_order(_matching(rows, request), order)
     start = _start(found, request.GET.get("after", ""))
@@ -73,7 +74,9 @@ def nodes(request: HttpRequest) -> HttpResponse:
 
 
 def _matching(rows: Sequence[NodeRow], request: HttpRequest) -> list[NodeRow]:
-    state, kind, text = (request.GET.get(name, "").strip() for name in ("state", "kind", "q"))
+    state = checked_word(request.GET, "state", STATES)
+    kind = checked_word(request.GET, "kind", sorted({row.kind for row in rows if row.kind}))
+    text = request.GET.get("q", "").strip()
     return [row for row in rows if state in ("", row.state) and kind in ("", row.kind) and text in row.name]
 
 

@@ -20,6 +20,7 @@ from dashboard.charts import HISTORY_COLUMNS, chart, table
 from dashboard.exports import as_csv, streamed
 from dashboard.fragments import Manner, blank_queue_row, queue_table_rows
 from dashboard.job_form import TAKES_JOBS
+from dashboard.known_words import checked_word
 from dashboard.presenters import page_resources, present_queues
 from dashboard.queue_page import chosen_resource, columns, division, idle_words, resource_lines
 from scheduler.admission.manifests import queue_manifest
@@ -28,6 +29,7 @@ from scheduler.models import PlannedDeletion, Queue
 from scheduler.selectors.access import effective_grants, whom_to_ask
 from scheduler.selectors.facts import spec_of
 from scheduler.selectors.history import SPANS, UnknownSpan, queue_history
+from scheduler.selectors.jobs import REASON_CODES
 from scheduler.selectors.queue_page import command_obstacles, gang_rows, last_command, queue_activity, waiting_by_reason, waits
 from scheduler.selectors.queues import QueueBoard, queue_rows
 
@@ -113,7 +115,7 @@ def _now(name: str, below: list[str]) -> Context:
 
 
 def _jobs(scene: Scene) -> Context:
-    reason = scene.request.GET.get("reason", "")
+    reason = checked_word(scene.request.GET, "reason", REASON_CODES)
     return {
         "gangs": gang_rows(scene.below, reason),
         "reason": reason,

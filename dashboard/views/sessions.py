@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dashboard.access import access, page, sight
 from dashboard.cli.session_words import COUNTS, REST_OF_THINKING
+from dashboard.known_words import checked_word
 from dashboard.terminal import copies
 from dashboard.typed import whole_number
 from dashboard.views.common import actor, wants_fragment
@@ -38,7 +39,7 @@ def _require_sight(request: HttpRequest) -> None:
 @page
 def sessions(request: HttpRequest) -> HttpResponse:
     _require_sight(request)
-    only = request.GET.get("only", "") if request.GET.get("only") in ONLY else ""
+    only = checked_word(request.GET, "only", [key for key in ONLY if key])
     before = request.GET.get("before", "")
     feed = page_by_number(sessions_for(only), whole_number(before), "number")
     kept = kept_sessions([session.number for session in feed.rows])

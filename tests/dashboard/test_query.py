@@ -93,7 +93,7 @@ def test_a_filter_without_end_is_read_as_far_as_it_may_go():
     query = parse("word " * 5000, WORDS)
 
     assert len(query.conditions) == 40
-    assert query.problems == ("A filter has at most 40 words: this one and those behind it are left out.",)
+    assert query.problems == ("A filter has at most 40 words: leave this one and those behind it out.",)
 
 
 @pytest.mark.parametrize("text", ["", "   ", ":", '"', "-", '""', "a:b:c", "gpu>=<=8", "∞>1", "state:,", "x" * 5000, "-:-", "queue:[*"])
