@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from dashboard.cli import VERSION
+from dashboard.cli.advice import sentence
 from dashboard.cli.problems import ExitCode, Problem
 from dashboard.cli.target import ConnectionOptions, Target, find_target
 
@@ -33,11 +34,12 @@ transport: Any = None  # what carries requests; the network, unless a test has t
 options = ConnectionOptions()  # of the command that runs; set before it begins
 _api: Api | None = None
 _reason = ""  # why, where the command that runs writes; goes with each of its writes
+own_options: Collection[str] = ()  # of the command that runs, such as --weight: a refusal speaks of these
 
 
-def use(given: ConnectionOptions, reason: str = "") -> None:
-    global options, _api, _reason
-    options, _api, _reason = given, None, reason
+def use(given: ConnectionOptions, reason: str = "", words: Collection[str] = ()) -> None:
+    global options, _api, _reason, own_options
+    options, _api, _reason, own_options = given, None, reason, words
 
 
 def api() -> Api:
@@ -217,12 +219,4 @@ def _problem(response: httpx.Response, target: Target) -> Problem:
         return Problem(message, code if code is not ExitCode.REFUSED else ExitCode.NO_CONNECTION)
     if response.status_code == 401:
         return Problem(f"{detail} Sign in with vcctl login, or give a token in VCCTL_TOKEN.", code)
-    return Problem("\n".join(sentence(violation) for violation in violations) or detail, code)
-
-
-def sentence(violation: Mapping[str, str]) -> str:
-    """What is wrong, where, and what to do: `The weight is 0; … (spec.weight). Fix: write …`."""
-    message, field, fix = violation["message"].rstrip(), violation.get("field", ""), violation.get("fix", "")
-    where = f" ({field})" if field and field not in message else ""
-    told = f"{message.rstrip('.')}{where}."
-    return f"{told} Fix: {fix.rstrip('.')}." if fix else told
+    return Problem("\n".join(sentence(violation, own_options) for violation in violations) or detail, code)

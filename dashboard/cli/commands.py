@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -95,7 +95,8 @@ def _connected(function: Callable[..., None], shared: Options) -> Callable[..., 
     def run(**given: Any) -> None:
         own = {name: given.pop(name) for name in _CONNECTION}
         said = {name: value for name, value in own.items() if value != _CONNECTION[name][1]}
-        client.use(replace(_of_program, **said), given.pop("reason") if why else "")
+        words = () if given.get("file") else options  # of a file's fields the file speaks
+        client.use(replace(_of_program, **said), given.pop("reason") if why else "", words)
         function(**given)
 
     own = [parameter for parameter in signature.parameters.values() if parameter.kind is not inspect.Parameter.VAR_KEYWORD]
@@ -103,7 +104,18 @@ def _connected(function: Callable[..., None], shared: Options) -> Callable[..., 
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
         for name, (annotation, default) in {**shared, **why, **_CONNECTION}.items()
     ]
+    options = _words_of([*own, *more])
     parameters = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
     run.__signature__ = signature.replace(parameters=[*parameters, *more])  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in run.__signature__.parameters.values()}  # type: ignore[attr-defined]
     return run
+
+
+def _words_of(parameters: Iterable[inspect.Parameter]) -> frozenset[str]:
+    """The long names of the options, such as --weight."""
+    found: set[str] = set()
+    for parameter in parameters:
+        for declared in getattr(parameter.annotation, "__metadata__", ()):
+            names = (getattr(declared, "default", ""), *(getattr(declared, "param_decls", None) or ()))  # typer keeps the first there
+            found |= {name for name in names if isinstance(name, str) and name.startswith("--")}
+    return frozenset(found)

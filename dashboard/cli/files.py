@@ -15,7 +15,7 @@ from dashboard.cli.asking import DryRun, Yes, confirm
 from dashboard.cli.client import api, path
 from dashboard.cli.commands import command
 from dashboard.cli.documents import located_documents, read_sources
-from dashboard.cli.names import QueueArgument, QueueOption, queue_name
+from dashboard.cli.names import QueueArgument, QueueOption, queue_name, topmost_queues
 from dashboard.cli.output import Format, Output
 from dashboard.cli.problems import Problem, usage
 
@@ -144,13 +144,20 @@ def _value(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def export(name: QueueArgument = "root", option: QueueOption = "", form: Output = Format.YAML) -> None:
-    """A queue and everything below it as manifests that can be applied elsewhere; all queues where none is named."""
-    wanted = queue_name(option or name, "", "export")
+def export(name: QueueArgument = "", option: QueueOption = "", form: Output = Format.YAML) -> None:
+    """A queue and everything below it as manifests that can be applied elsewhere; all queues that you may see where none is named."""
+    tops = [queue_name(name, option, "export")] if name or option else topmost_queues()
+    if form in (Format.JSON, Format.NAME):
+        items = [item for top in tops for item in api().get(path("queues", top, "export"))["items"]]
+        _show_items(items, form)
+        return
+    texts = [api().text(path("queues", top, "export"), _YAML).strip("\n").removeprefix("---\n") for top in tops]
+    output.line("\n---\n".join(texts))
+
+
+def _show_items(items: Sequence[Row], form: Format) -> None:
     if form is Format.JSON:
-        output.show_value(api().get(path("queues", wanted, "export")), form)
-    elif form is Format.NAME:
-        for found in api().get(path("queues", wanted, "export"))["items"]:
-            output.line(output.name_of(found))
-    else:
-        output.line(api().text(path("queues", wanted, "export"), _YAML).rstrip("\n"))
+        output.show_value({"apiVersion": "v1", "kind": "List", "items": list(items)}, form)
+        return
+    for item in items:
+        output.line(output.name_of(item))

@@ -8,11 +8,12 @@ from typing import Annotated, Any
 import typer
 
 from dashboard.cli import client
-from dashboard.cli.problems import Problem, usage
+from dashboard.cli.problems import ExitCode, Problem, usage
 from dashboard.cli.target import ConnectionOptions
 
 _COMPLETION_SECONDS = 3.0  # a Tab must not hang
 _MOST = 500
+_ROOT = "root"
 
 
 def _completer(collection: str, namespaced: bool = False) -> Callable[..., list[str]]:
@@ -85,3 +86,18 @@ def _one(kind: str, argument: str, option: str, doing: str, flag: str) -> str:
     if name in (".", "..") or not name.isprintable() or (kind == "queue" and "/" in name):
         raise usage(f"“{name}” is no name of a {kind}.")
     return name
+
+
+def topmost_queues() -> list[str]:
+    """Root for who may see it; else the queues that one may see and nothing above them. Raises `Problem` where there are none."""
+    try:
+        client.api().get(client.path("queues", _ROOT), fields="metadata.name")
+        return [_ROOT]
+    except Problem as problem:
+        if problem.code is not ExitCode.NOT_FOUND:
+            raise
+    found = client.api().all("queues/", fields="metadata.name,spec.parent")
+    parents = {row["metadata"]["name"]: row["spec"]["parent"] for row in found}
+    if not parents:
+        raise Problem("You may not see any queue. Ask an admin for a role on one.", ExitCode.NOT_ALLOWED)
+    return sorted(name for name, parent in parents.items() if parent not in parents)

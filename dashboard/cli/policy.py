@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from dashboard.cli import output
+from dashboard.cli.advice import sentence
 from dashboard.cli.asking import DryRun, Reason, Yes, confirm
-from dashboard.cli.client import api, sentence
+from dashboard.cli.client import api
 from dashboard.cli.commands import command, new_app
 from dashboard.cli.documents import read_text
 from dashboard.cli.output import Format, Output

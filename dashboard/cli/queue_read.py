@@ -10,12 +10,12 @@ import typer
 from dashboard.cli import amounts, output
 from dashboard.cli.client import api, path
 from dashboard.cli.commands import Options, command, new_app
-from dashboard.cli.names import QueueArgument, QueueOption, queue_name
+from dashboard.cli.names import QueueArgument, QueueOption, queue_name, topmost_queues
 from dashboard.cli.output import Format, Output
 from dashboard.cli.problems import usage
 from dashboard.cli.queue_view import print_queue
 from dashboard.cli.tables import Table
-from dashboard.cli.trees import print_tree
+from dashboard.cli.trees import print_trees
 from dashboard.cli.watching import DEFAULT_INTERVAL, Interval, Watch, watch
 
 app = new_app("Queues: look at them, make and change them, open, close, suspend and resume them.")
@@ -125,15 +125,15 @@ def show_tree(
     stay: Watch = False,
     interval: Interval = DEFAULT_INTERVAL,
 ) -> None:
-    """The hierarchy below a queue, or all of it: states, gangs, and what is allocated of what is deserved, with bars on a terminal."""
-    top = queue_name(name, option, "show") if name or option else "root"
+    """The queues below one, or all that you may see: states, gangs, and what is allocated of what is deserved, with bars on a terminal."""
+    named = queue_name(name, option, "show") if name or option else ""
 
     def draw() -> None:
-        tree = api().get(path("queues", top, "tree"))
+        trees = [api().get(path("queues", top, "tree")) for top in ([named] if named else topmost_queues())]
         if form in (Format.JSON, Format.YAML):
-            output.show_value(tree, form)
+            output.show_value(trees[0] if len(trees) == 1 else {"kind": "List", "items": trees}, form)
         else:
-            print_tree(tree, resource, form)
+            print_trees(trees, resource, form)
 
     watch(draw, interval) if stay else draw()
 

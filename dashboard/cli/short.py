@@ -21,6 +21,9 @@ from dashboard.cli.tables import Table
 Job = Annotated[str, typer.Argument(metavar="NAME", help="The job.", autocompletion=complete_job, show_default=False)]
 Name = Annotated[str, typer.Option("--name", "-n", metavar="NAME", help="The job.", autocompletion=complete_job, show_default=False)]
 Place = Annotated[str, typer.Option("--namespace", "-N", metavar="NAMESPACE", help="Where the job lives.")]
+PlaceOfJob = Annotated[
+    str, typer.Option("--namespace", "-N", metavar="NAMESPACE", help="Where the job shall live.", show_default="default")
+]
 _COLUMNS = ("Name", "Weight", "State", "Inqueue", "Pending", "Running", "Unknown")
 
 PROGRAMS: Final[dict[str, typer.Typer]] = {
@@ -31,14 +34,14 @@ PROGRAMS: Final[dict[str, typer.Typer]] = {
 @command(PROGRAMS["vsub"], "vsub", "vsub -n train -q team-a -r 4 -m 4", "vsub -f job.yaml")
 def vsub(
     name: Name = "",
-    namespace: Place = "default",
-    queue: job_run.Queue = "default",
-    image: job_run.Image = "busybox",
-    min_available: job_run.Min = 1,
-    replicas: job_run.Replicas = 1,
-    requests: job_run.Requests = job_run.DEFAULT_AMOUNTS,
-    limits: job_run.Limits = job_run.DEFAULT_AMOUNTS,
-    scheduler: job_run.SchedulerOfJob = "volcano",
+    namespace: PlaceOfJob = "",
+    queue: job_run.Queue = "",
+    image: job_run.Image = "",
+    min_available: job_run.Min = None,
+    replicas: job_run.Replicas = None,
+    requests: job_run.Requests = "",
+    limits: job_run.Limits = "",
+    scheduler: job_run.SchedulerOfJob = "",
     priority_class: job_run.PriorityClass = "",
     file: job_run.File = "",
     dry_run: DryRun = False,

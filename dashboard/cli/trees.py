@@ -16,13 +16,14 @@ _BAR_CELLS = 12
 _ENDLESS = 10_000  # wider than any table
 
 
-def print_tree(tree: Row, resource: str, form: Format) -> None:
-    nodes = list(_branches(tree))
+def print_trees(trees: Sequence[Row], resource: str, form: Format) -> None:
+    """Several where the reader may see parts of the tree, and not what they have in common."""
+    nodes = [node for tree in trees for node in _branches(tree)]
     if form is Format.NAME:
         for _, queue in nodes:
             output.line(output.name_of(queue))
         return
-    resources = [resource] if resource else _shown(tree, form is Format.WIDE)
+    resources = [resource] if resource else _shown(trees, form is Format.WIDE)
     if output.on_terminal():
         _print_coloured(nodes, resources)
     else:
@@ -39,9 +40,10 @@ def _branches(queue: Row, before: str = "", own: str = "") -> Iterator[tuple[str
         yield from _branches(child, below, last if index == len(children) else inner)
 
 
-def _shown(tree: Row, wide: bool) -> list[str]:
+def _shown(trees: Sequence[Row], wide: bool) -> list[str]:
     """The resources with a column: all with `-o wide`, else CPU, memory and what is special here."""
-    names = {name for kind in ("allocated", "deserved") for name in tree["status"][kind]} | set(tree["spec"]["capability"])
+    names = {name for tree in trees for kind in ("allocated", "deserved") for name in tree["status"][kind]}
+    names |= {name for tree in trees for name in tree["spec"]["capability"]}
     ordered = amounts.in_order(names)
     return ordered if wide else [name for name in ordered if name not in ("pods", "ephemeral-storage") and "hugepages" not in name][:3]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from dashboard.cli import queue_write
-from scheduler.models import Queue
+from scheduler.models import AuditEntry, Queue
 from tests.cli.conftest import Type, typed
 from tests.worlds import job, node, run_session
 
@@ -70,11 +70,11 @@ def test_close_first_deletes_when_drained_and_can_be_taken_back(vcctl: Type):
     assert vcctl("vcctl queue keep -n a").out == "Nobody was going to delete a.\n"
 
 
-def test_close_first_deletes_what_is_empty_at_once_and_a_reason_needs_it(vcctl: Type):
+def test_close_first_deletes_what_is_empty_at_once_with_the_reason(vcctl: Type):
     vcctl("vcctl queue create a")
 
-    assert vcctl("vcctl queue delete a --reason moved --yes").code == 2
-    assert vcctl("vcctl queue delete a --close-first", stdin="y\n").out == "Deleted a.\n"
+    assert vcctl("vcctl queue delete a --close-first --reason moved", stdin="y\n").out == "Deleted a.\n"
+    assert AuditEntry.objects.get(action="DeleteQueue").reason == "moved"
     assert not Queue.objects.filter(name="a").exists()
 
 
@@ -94,9 +94,9 @@ def test_delete_asks_and_takes_no_for_an_answer(vcctl: Type):
 @pytest.mark.parametrize(
     ("line", "code", "words"),
     [
-        ("vcctl queue update q --weight 0", 1, "spec.weight"),
+        ("vcctl queue update q --weight 0", 1, "--weight"),
         ("vcctl queue update q", 2, "--weight"),
-        ("vcctl queue create child --parent nowhere", 1, "spec.parent"),
+        ("vcctl queue create child --parent nowhere", 1, "--parent"),
         ("vcctl queue create child --capability cpu", 2, "cpu=8,memory=16Gi"),
         ("vcctl queue close root", 1, "root"),
         ("vcctl queue get nowhere", 3, "There is no queue nowhere."),
