@@ -123,7 +123,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ids=str,
 )
 def test_a_tree_keeps_names_and_figures_and_shortens_its_bars(terminal: Callable[..., list[str]], columns: int, row: str):
-    lines = terminal(columns, lambda: print_trees([tree("root"], tree("vision")), "", Format.TABLE))
+    lines = terminal(columns, lambda: print_trees([tree("root", tree("vision"))], "", Format.TABLE))
 
     assert lines[2] == row
     assert columns == 20 or max(map(len, lines)) <= columns
