@@ -6,7 +6,7 @@ there must agree; tests/browser compares the two.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -16,7 +16,6 @@ from django.utils.safestring import SafeString, mark_safe
 
 from dashboard.presenters import PresentedRow
 
-LONG_NAME = 18  # a name that may not fit its column is shown whole on hover
 _FIGURES = ("allocated", "deserved", "guarantee", "limit", "pending")
 _RECTANGLES = ("ask", "use", "borrow", "lend", "over", "guarantee", "deserved")
 
@@ -32,21 +31,27 @@ class Manner:
     absolute: bool = False
 
 
-def queue_table_rows(rows: Iterable[Mapping[str, Any]], manner: Manner, folded: Collection[str] = ()) -> SafeString:
-    """`folded` are the queues whose children are not to be seen."""
-    drawn = [_drawn(row, manner) for row in rows] if not folded else list(_folded(rows, manner, folded))
+def queue_table_rows(
+    rows: Iterable[Mapping[str, Any]], manner: Manner, folded: Collection[str] = (), hidden: Collection[str] = ()
+) -> SafeString:
+    """`folded` are the queues whose children are not to be seen, `hidden` those that are not to be seen themselves."""
+    drawn = [_marked(_drawn(row, manner), row["name"], folded, hidden) for row in rows]
     return mark_safe("".join(drawn))  # noqa: S308 - every value is escaped below
 
 
-def _folded(rows: Iterable[Mapping[str, Any]], manner: Manner, folded: Collection[str]) -> Iterator[str]:
-    """Rows stand in the order of the tree, so who is hidden is known before his children come."""
+def _marked(text: str, name: str, folded: Collection[str], hidden: Collection[str]) -> str:
+    if name in hidden:
+        text = text.replace("<tr ", "<tr hidden ", 1)
+    return text.replace('aria-expanded="true"', 'aria-expanded="false"', 1) if name in folded else text
+
+
+def below_folds(rows: Iterable[Mapping[str, Any]], folded: Collection[str]) -> set[str]:
+    """What folds hide. Rows stand in the order of the tree, so that a parent is known to be hidden before its children come."""
     hidden: set[str] = set()
     for row in rows:
-        text = _drawn(row, manner)
         if row["parent"] in hidden or row["parent"] in folded:
             hidden.add(row["name"])
-            text = text.replace("<tr ", "<tr hidden ", 1)
-        yield text.replace('aria-expanded="true"', 'aria-expanded="false"', 1) if row["name"] in folded else text
+    return hidden
 
 
 def _drawn(row: Mapping[str, Any], manner: Manner) -> str:
@@ -70,6 +75,7 @@ def blank_queue_row(manner: Manner) -> SafeString:
         "leaf": True,
         "state": "",
         "stateNote": "",
+        "is": [],
         "weight": "",
         "warnings": [],
         "subtree": zeros,
@@ -79,7 +85,6 @@ def blank_queue_row(manner: Manner) -> SafeString:
 
 def queue_row(row: Mapping[str, Any], manner: Manner) -> str:
     name = escape(row["name"])
-    title = f' title="{name}"' if len(row["name"]) > LONG_NAME else ""
     expanded = "" if row["leaf"] else ' aria-expanded="true"'
     box = f'<input type="checkbox" form="bulk" name="queue" value="{name}" aria-label="Select {name}">' if manner.selectable else ""
     quotas = row["resources"]
@@ -89,9 +94,9 @@ def queue_row(row: Mapping[str, Any], manner: Manner) -> str:
         cells += "".join(figure_cells(resource, quotas[resource]) for resource in shown)
     return (
         f'<tr role="row" data-key="{name}" data-parent="{escape(row["parent"])}"'
-        f' aria-level="{row["depth"] + 1}"{expanded} class="level-{row["depth"]}">'
+        f' data-is="{" ".join(row["is"])}" aria-level="{row["depth"] + 1}"{expanded} class="level-{row["depth"]}">'
         f'<td role="rowheader" class="c-name">{box}<span class="twisty"></span>'
-        f'<a href="{queue_url(row["name"])}"{title}>{name}</a>{warning_mark(row["warnings"])}</td>'
+        f'<a href="{queue_url(row["name"])}">{name}</a>{warning_mark(row["warnings"])}</td>'
         f'<td role="gridcell" class="c-state">{state_badge(row["state"])}<small data-f="stateNote">{escape(row["stateNote"])}</small></td>'
         f'<td role="gridcell" class="c-weight"><span class="key">weight </span><span data-f="weight">{row["weight"]}</span></td>'
         f'{cells}<td role="gridcell" class="c-gangs">{gang_counts(row["subtree"])}</td>'

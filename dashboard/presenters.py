@@ -6,7 +6,7 @@ values into their places, so there is one set of rules and the first paint looks
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -155,6 +155,8 @@ def _quota(row: QueueRow, resource: str, limit: Limit, lent: int) -> Quota:
 def _present(
     row: QueueRow, limits: tuple[Limit, ...], lent: tuple[int, ...], resources: tuple[str, ...], largest: tuple[int, ...]
 ) -> dict[str, Any]:
+    starved = is_starved(row)
+    quotas = [_quota(row, name, limit, given) for name, limit, given in zip(resources, limits, lent, strict=True)]
     return {
         "key": row.name,
         "name": row.name,
@@ -170,13 +172,32 @@ def _present(
         "reclaimable": row.reclaimable,
         **counts(row.own),
         "subtree": counts(row.subtree),
-        "starved": is_starved(row),
+        "starved": starved,
+        "is": qualities(row, quotas, starved=starved),
         "warnings": [warning_text(warning) for warning in row.warnings],
-        "resources": {
-            name: present_quota(_quota(row, name, limit, given), widest)
-            for name, limit, given, widest in zip(resources, limits, lent, largest, strict=True)
-        },
+        "resources": {quota.resource: present_quota(quota, widest) for quota, widest in zip(quotas, largest, strict=True)},
     }
+
+
+def qualities(row: QueueRow, quotas: Sequence[Quota], *, starved: bool) -> list[str]:
+    """What can be asked for with `is:` in a search; `queue_query.QUALITIES` says what each means."""
+    pending, inqueue, running, unknown, _ = row.subtree
+    claims = {
+        "waiting": pending + inqueue > 0,
+        "running": running + unknown > 0,
+        "idle": not any((pending, inqueue, running, unknown)),
+        "borrowing": any(quota.borrowed for quota in quotas),
+        "lending": any(quota.lent for quota in quotas),
+        "starved": starved,
+        "warned": bool(row.warnings),
+        "overlimit": any(quota.over_limit for quota in quotas),
+        "reclaimable": row.reclaimable,
+        "leaf": row.is_leaf,
+        "parent": not row.is_leaf,
+        "suspended": row.state == "Suspended" or bool(row.suspended_by),
+    }
+    states = [state for state in ("open", "closing", "closed", "unknown") if state == row.state.lower()]
+    return [quality for quality, holds in claims.items() if holds] + states
 
 
 def counts(numbers: Counts) -> dict[str, int]:

@@ -119,21 +119,31 @@ class Accounts(Users):
 
     def change_preferences(self, request: Request, name: str) -> Response:
         user, given = self._himself(), given_fields(request.data)
-        unknown = sorted(set(given) - {"timeZone", "theme", "folded", "apiVersion", "kind", "metadata", "status"})
+        unknown = sorted(set(given) - {"timeZone", "theme", "folded", "unfolded", "levels", "apiVersion", "kind", "metadata", "status"})
         if unknown:
-            raise bad_parameter(unknown[0][:80], f"{unknown[0][:80]} is not a preference.", "one of timeZone, theme, folded")
+            raise bad_parameter(
+                unknown[0][:80], f"{unknown[0][:80]} is not a preference.", "one of timeZone, theme, folded, unfolded, levels"
+            )
         texts = {field: given_text(request.data, field) for field in ("timeZone", "theme") if field in given}
         with self.rehearsal():
             preference = personal.set_preferences(user, time_zone=texts.get("timeZone"), theme=texts.get("theme"), by=self.actor)
-            if "folded" in given:
-                preference.folded = personal.set_folded(user, self._folded(given["folded"]))
+            folding = {field: self._names(field, given[field]) for field in ("folded", "unfolded") if field in given}
+            if folding or "levels" in given:
+                preference = personal.set_folding(user, **folding, levels=self._levels(given.get("levels")))
             body = preferences_object(preference)
         return self.answer(body)
 
-    def _folded(self, names: Any) -> list[str]:
-        """Those that he may see: of the others he is not told whether they are there."""
+    def _levels(self, given: Any) -> int | None:
+        if given is None:
+            return None
+        if not isinstance(given, int) or isinstance(given, bool) or not 0 <= given <= personal.MOST_LEVELS:
+            raise bad_parameter("spec.levels", f"levels must be a whole number from 0, for all, to {personal.MOST_LEVELS}.")
+        return given
+
+    def _names(self, field: str, names: Any) -> list[str]:
+        """Those that they may see: of the others they are not told whether they are there."""
         if not isinstance(names, list) or len(names) > personal.MOST_FOLDED or not all(isinstance(name, str) for name in names):
-            raise bad_parameter("spec.folded", f"folded must be a list of at most {personal.MOST_FOLDED} names of queues.")
+            raise bad_parameter(f"spec.{field}", f"{field} must be a list of at most {personal.MOST_FOLDED} names of queues.")
         seen = self.access.visible
         return [name for name in names if "\x00" not in name and (seen is None or name in seen)]
 
@@ -154,5 +164,10 @@ class Accounts(Users):
 
 
 def preferences_object(preference: Preference) -> dict[str, Any]:
-    spec = {**personal.describe_preference(preference), "folded": sorted(preference.folded)}
+    spec = {
+        **personal.describe_preference(preference),
+        "folded": sorted(preference.folded),
+        "unfolded": sorted(preference.unfolded),
+        "levels": preference.tree_levels,
+    }
     return record_object("Preferences", preference.user.get_username(), None, spec, {})

@@ -15,10 +15,13 @@ from django.views.decorators.http import require_POST, require_safe
 
 from dashboard.access import access, may_create_below, page
 from dashboard.amounts import short_name, with_unit
-from dashboard.fragments import Manner, blank_queue_row, queue_table_rows
+from dashboard.folding import ALL_LEVELS, Folding, collapsed_level, fitting_levels, offered_levels
+from dashboard.fragments import Manner, below_folds, blank_queue_row, queue_table_rows
 from dashboard.icicle import icicle
 from dashboard.presenters import page_resources, present_queues
 from dashboard.queue_page import chosen_resource, columns
+from dashboard.queue_query import FIELDS, QUALITIES, STATES, Search, matching, read_search, with_ancestors
+from dashboard.typed import whole_number
 from dashboard.views.common import actor
 from dashboard.views.queue_commands import PROGRESS
 from scheduler.admission.queues import PROTECTED
@@ -28,10 +31,10 @@ from scheduler.domain.queues import ROOT
 from scheduler.selectors.personal import preference_of
 from scheduler.selectors.queues import QueueBoard, queue_rows
 from scheduler.services.demo import load_sample_tree
-from scheduler.services.personal import set_folded
+from scheduler.services.personal import set_folding
 
 _ROWS = mark_safe("<!-- rows -->")
-_QUALITIES = {"is:starved": "starved", "is:warned": "warnings"}
+_LONG_NAME = 24  # characters that the column of names takes in one line
 VIEWS = {"tree": "Tree", "table": "Table", "map": "Map"}
 Row = Mapping[str, Any]
 
@@ -67,7 +70,8 @@ def _render_table(request: HttpRequest, context: dict[str, Any]) -> HttpResponse
     rows = context["rows"]
     page = render_to_string("queues/tree.html", context | {"rows": _ROWS if rows else ""}, request)
     head, _, tail = page.partition(_ROWS)
-    return HttpResponse(b"".join((head.encode(), rows.encode(), tail.encode())))
+    status = 400 if context["problems"] else 200
+    return HttpResponse(b"".join((head.encode(), rows.encode(), tail.encode())), status=status)
 
 
 def _map(board: QueueBoard, resource: str) -> dict[str, Any]:
@@ -80,26 +84,36 @@ def _map(board: QueueBoard, resource: str) -> dict[str, Any]:
 
 
 def _table(request: HttpRequest, board: QueueBoard, view: str | None, resources: list[str], chosen: str) -> dict[str, Any]:
+    """All rows are there, those that a search or a fold hides too: the page's script shows them when that changes."""
     seen = access(request).visible
     rows: list[Row] = [row for name, row in present_queues(board).items() if seen is None or name in seen]
     shown = columns(request.GET.get("resource", ""), resources)
-    wanted = matching(rows, request.GET.get("q", ""), keep_ancestors=view == "tree")
-    if view == "table":
-        wanted = sorted_rows(board, wanted, request.GET.get("sort", "name"), list(shown))
+    search = read_search(request.GET.get("q", ""), [row["name"] for row in rows])
+    found = matching(rows, search)
+    folding = _folding(request, rows) if view == "tree" else Folding(ALL_LEVELS)
+    folded = folding.folded_rows(rows)
     manner = Manner(
         resources=shown,
         selectable=access(request).may_anywhere(Permission.OPERATE),
         detailed=bool(chosen),
         absolute=request.GET.get("scale") == "absolute",
     )
-    keeps_folds = view == "tree" and not request.GET.get("q")
-    folded = frozenset(preference_of(request.user).folded) if keeps_folds else frozenset()
+    ordered = sorted_rows(board, rows, request.GET.get("sort", "name"), list(shown)) if view == "table" else rows
     return {
         "columns": [{"resource": name, "title": short_name(name)} for name in shown],
-        "rows": queue_table_rows(wanted, manner, folded),
+        "rows": queue_table_rows(ordered, manner, folded, _hidden(rows, search, found, folded, is_tree=view == "tree")),
         "blank": blank_queue_row(manner),
+        "selectable": manner.selectable,
         "count": len(rows),
-        "found": len(wanted),
+        "found": len(found),
+        "problems": search.problems,
+        "words": QUALITIES,
+        "known": {"is": list(QUALITIES), "state": list(STATES), "fields": FIELDS},
+        "folding": folding,
+        "levels": offered_levels(rows),
+        "collapsed": collapsed_level(rows),
+        "has_long_names": any(len(row["name"]) > _LONG_NAME for row in rows),
+        "has_branches": any(not row["leaf"] for row in rows),
         "may_begin": may_create_below(request, ROOT),
         "is_empty": {row["name"] for row in rows} <= set(PROTECTED),
         "holds": ", ".join(with_unit(name, board.total[name]) for name in resources if name in board.total),
@@ -107,27 +121,22 @@ def _table(request: HttpRequest, board: QueueBoard, view: str | None, resources:
     }
 
 
-def matching(rows: list[Row], query: str, *, keep_ancestors: bool) -> list[Row]:
-    """Rows whose name contains every word; `state:closed`, `is:starved` and `is:warned` look at more. In a tree what leads there stays."""
-    words = query.lower().split()
-    if not words:
-        return rows
-    names = {row["name"] for row in rows if all(_matches(row, word) for word in words)}
-    if keep_ancestors:
-        parents = {row["name"]: row["parent"] for row in rows}
-        for name in list(names):
-            while (name := parents.get(name, "")) and name not in names:
-                names.add(name)
-    return [row for row in rows if row["name"] in names]
+def _hidden(rows: list[Row], search: Search, found: set[str], folded: set[str], *, is_tree: bool) -> set[str]:
+    """What a search does not find and, in a tree, does not lead to what it finds; without one, what folds hide."""
+    if not search.terms and not search.problems:
+        return below_folds(rows, folded)
+    kept = with_ancestors(rows, found) if is_tree else found
+    return {row["name"] for row in rows} - kept
 
 
-def _matches(row: Row, word: str) -> bool:
-    field, colon, value = word.partition(":")
-    if colon and field == "state":
-        return str(row["state"]).lower().startswith(value)
-    if word in _QUALITIES:
-        return bool(row[_QUALITIES[word]])
-    return word in str(row["name"]).lower()
+def _folding(request: HttpRequest, rows: list[Row]) -> Folding:
+    """As the address says, ?levels=2; else as this reader left it; else as much as fits."""
+    asked = whole_number(request.GET.get("levels", ""))
+    if asked is not None:
+        return Folding(max(ALL_LEVELS, asked))
+    kept = preference_of(request.user)
+    levels = fitting_levels(rows) if kept.tree_levels is None else kept.tree_levels
+    return Folding(levels, frozenset(kept.folded), frozenset(kept.unfolded))
 
 
 def sorted_rows(board: QueueBoard, rows: list[Row], wanted: str, resources: list[str]) -> list[Row]:
@@ -163,8 +172,11 @@ def sample(request: HttpRequest) -> HttpResponse:
 @require_POST
 @page
 def folded(request: HttpRequest) -> HttpResponse:
-    """The queues whose children this reader folded away: they stay so, in every browser."""
-    set_folded(request.user, request.POST.getlist("queue"))
+    """How far this reader has opened the tree: it stays so, in every browser."""
+    posted = request.POST
+    set_folding(
+        request.user, folded=posted.getlist("queue"), unfolded=posted.getlist("unfolded"), levels=whole_number(posted.get("levels", ""))
+    )
     return HttpResponse(status=204)
 
 

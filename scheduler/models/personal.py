@@ -15,6 +15,8 @@ class Preference(models.Model):
     time_zone = models.CharField(max_length=63, blank=True, default="")
     theme = models.CharField(max_length=8, blank=True, default="")
     folded = models.JSONField(default=list, blank=True)  # the queues whose children the tree does not show
+    unfolded = models.JSONField(default=list, blank=True)  # those whose children it shows although they lie deep
+    tree_levels = models.PositiveSmallIntegerField(null=True, default=None, blank=True)  # how many it shows: 0 all, None what fits
 
     def __str__(self) -> str:
         return f"preferences of {self.user_id}"

@@ -19,6 +19,7 @@ from scheduler.services.actors import Actor
 THEMES = ("light", "dark", "system")
 MOST_VIEWS = 100
 MOST_FOLDED = 5000
+MOST_LEVELS = 1000
 
 
 def set_preferences(user: Any, *, time_zone: str | None = None, theme: str | None = None, by: Actor) -> Preference:
@@ -44,12 +45,23 @@ def describe_preference(preference: Preference) -> dict[str, str]:
     return {"timeZone": preference.time_zone, "theme": preference.theme or "system"}
 
 
-def set_folded(user: Any, names: Iterable[str]) -> list[str]:
-    """The queues whose children the tree hides from this reader; names of queues that are not there are left out. What was kept."""
+def set_folding(
+    user: Any, *, folded: Iterable[str] | None = None, unfolded: Iterable[str] | None = None, levels: int | None = None
+) -> Preference:
+    """How far the tree is open for this reader: down to a level (0 is all of them), and which queues they folded and unfolded by hand.
+
+    What is None stays as it is; names of queues that are not there are left out. What is kept.
+    """
+    lists = {"folded": folded, "unfolded": unfolded}
+    given: dict[str, Any] = {name: _queues_named(names) for name, names in lists.items() if names is not None}
+    if levels is not None:
+        given["tree_levels"] = min(max(0, levels), MOST_LEVELS)
+    return Preference.objects.update_or_create(user=user, defaults=given)[0]
+
+
+def _queues_named(names: Iterable[str]) -> list[str]:
     wanted = set(itertools.islice(names, MOST_FOLDED))
-    kept = sorted(Queue.objects.filter(name__in=wanted).values_list("name", flat=True))
-    Preference.objects.update_or_create(user=user, defaults={"folded": kept})
-    return kept
+    return sorted(Queue.objects.filter(name__in=wanted).values_list("name", flat=True))
 
 
 def _wrong(field: str, message: str, fix: str) -> Violation:

@@ -12,6 +12,7 @@ import { watchSelection } from "./selection.js";
 import { followCluster } from "./site.js";
 import { keepTimes } from "./times.js";
 import { showFigures } from "./tooltip.js";
+import { watchPath, watchWidth } from "./tree-tools.js";
 
 const pill = document.getElementById("pill");
 if (pill) showConnection(live, pill);
@@ -21,6 +22,8 @@ if (tree) {
   const table = new QueueTable(tree, document.getElementById("queue-row"));
   live.follow(tree.dataset.topic, (message) => table.take(message));
   watchSelection(tree, table);
+  watchPath(tree, document.getElementById("tree-path"), (row) => table.focusOn(row));
+  watchWidth(tree);
 }
 
 followParts();

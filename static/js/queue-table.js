@@ -1,8 +1,13 @@
 // The live queue tree: keyed rows, patched cell by cell. Rows never jump on an update; a value that changed flashes once.
 
+import { isFound, readSearch } from "./queue-search.js";
+
 const BAR_PARTS = ["ask", "use", "borrow", "lend", "over", "guarantee", "deserved"]; // as dashboard/fragments.py draws them
-const LONG_NAME = 18; // as there
 const TELL_AFTER_MS = 400;
+
+const ALL_LEVELS = 0;
+
+const wordsOf = (text) => new Set((text || "").split(" ").filter(Boolean));
 
 export class QueueTable {
   #rows = new Map(); // name -> {element, row, cells}
@@ -13,11 +18,15 @@ export class QueueTable {
     this.template = template;
     this.isTree = table.dataset.view === "tree";
     this.onlyParent = table.dataset.onlyParent; // a table of one queue's children takes no others
-    this.isFiltered = Boolean(table.dataset.query); // found by the server: what it left out stays out
-    this.query = "";
-    this.collapsed = new Set([...this.body.rows].filter((row) => row.getAttribute("aria-expanded") === "false").map((row) => row.dataset.key));
+    this.query = table.dataset.query || "";
+    this.terms = []; // what is searched for; null after a search that the server refused
+    this.problems = [];
+    this.levels = Number(table.dataset.levels || ALL_LEVELS);
+    this.folded = wordsOf(table.dataset.folded);
+    this.unfolded = wordsOf(table.dataset.unfolded);
     for (const element of this.body.rows) this.#rows.set(element.dataset.key, { element, row: null, cells: null });
-    this.#applyCollapsed();
+    if (this.#read().length) this.terms = null;
+    this.#show();
     table.addEventListener("click", (event) => this.#clicked(event));
     table.addEventListener("keydown", (event) => this.#keyed(event));
     this.#roving(this.body.rows[0]);
@@ -32,33 +41,79 @@ export class QueueTable {
     const left = isSnapshot ? this.#missing(mine) : [...gone, ...this.#movedAway(rows)];
     for (const name of left) this.#remove(name);
     if (moved || left.length) this.#arrange();
-    if (this.isFiltered) return;
-    for (const place of document.querySelectorAll("[data-live-count]")) setText(place, String(this.#rows.size));
+    else if (this.isSearching) this.#show(); // what is asked for may have come true, or be over
   }
 
   #belongs(row) {
-    if (this.onlyParent !== undefined) return row.parent === this.onlyParent;
-    return !this.isFiltered || this.#rows.has(row.key);
+    return this.onlyParent === undefined || row.parent === this.onlyParent;
   }
 
-  /** Show only rows whose name has all the words, and in a tree what leads to them. */
+  /** Show only what is asked for, and in a tree what leads there. */
   filter(query) {
-    this.query = query.trim().toLowerCase();
-    this.#applyCollapsed();
+    this.query = query.trim();
+    this.#read();
+    this.#show();
+  }
+
+  /** What is wrong with the search. A word that is still being typed asks for nothing; one that was sent is refused, by the server. */
+  #read() {
+    const { terms, problems } = readSearch(this.query, new Set([...this.#rows.keys()].map((name) => name.toLowerCase())));
+    this.terms = terms;
+    this.problems = problems;
+    return problems;
+  }
+
+  /** Open so many levels; what was folded and unfolded by hand counts no more. */
+  openLevels(levels) {
+    this.levels = levels;
+    this.folded.clear();
+    this.unfolded.clear();
+    this.#keepFolding();
+    this.#show();
+  }
+
+  /** The rows that are asked for themselves, without those that only lead there. */
+  get found() {
+    return [...this.#rows.values()].map(({ element }) => element).filter((element) => !element.hidden && !("way" in element.dataset));
+  }
+
+  get isSearching() {
+    return this.terms?.length !== 0;
+  }
+
+  get size() {
+    return this.#rows.size;
+  }
+
+  /** Bring a row to the top of what is in sight, and the keys to it. */
+  focusOn(element) {
+    element?.scrollIntoView({ block: "start" });
+    this.#focusRow(element);
   }
 
   focusFirst() {
     this.#focusRow([...this.body.rows].find((row) => !row.hidden));
   }
 
-  #found() {
-    const words = this.query.split(/\s+/).filter(Boolean);
+  #above(element) {
+    const names = [];
+    for (let at = element; at && !names.includes(at.dataset.key.toLowerCase()); at = this.#parentOf(at)) names.push(at.dataset.key.toLowerCase());
+    return names;
+  }
+
+  /** Those that are asked for, and those that lead to them; null where all are. */
+  #find() {
+    if (!this.isSearching) return null;
     const found = new Set();
-    for (const [name, entry] of this.#rows) {
-      if (!words.every((word) => matches(entry, word))) continue;
-      for (let at = name; at && !found.has(at); at = this.isTree ? this.#rows.get(at)?.element.dataset.parent : "") found.add(at);
+    const ways = new Set();
+    for (const [name, { element }] of this.#rows) if (this.terms && isFound(element, this.terms, (row) => this.#above(row))) found.add(name);
+    if (!this.isTree) return { found, ways };
+    for (const name of found) {
+      for (let at = this.#parentOf(this.#rows.get(name).element); at && !ways.has(at.dataset.key); at = this.#parentOf(at)) {
+        if (!found.has(at.dataset.key)) ways.add(at.dataset.key);
+      }
     }
-    return found;
+    return { found, ways };
   }
 
   /** Rows of this table that hang below another queue now. */
@@ -112,34 +167,51 @@ export class QueueTable {
       (children.get(name) || []).sort().forEach(visit);
     };
     (children.get("") || []).sort().forEach(visit);
-    this.#applyCollapsed();
+    this.#show();
   }
 
   /** A flat table keeps the order it was sorted in; what is new comes last. */
   #append() {
     for (const { element } of this.#rows.values()) if (!element.isConnected) this.body.append(element);
-    this.#applyCollapsed();
+    this.#show();
   }
 
-  #applyCollapsed() {
-    const hidden = new Set();
-    const found = this.query ? this.#found() : null;
+  #isFolded(element) {
+    if (!element.hasAttribute("aria-expanded")) return false;
+    const { key } = element.dataset;
+    if (this.folded.has(key)) return true;
+    return this.levels !== ALL_LEVELS && Number(element.getAttribute("aria-level")) >= this.levels && !this.unfolded.has(key);
+  }
+
+  /** Hide what folds hide; while something is searched for, what is not asked for. */
+  #show() {
+    const search = this.#find();
+    const closed = new Set(); // folded, or below something that is
     for (const element of this.body.rows) {
       const { key, parent } = element.dataset;
-      const isFolded = hidden.has(parent) || (parent !== "" && this.collapsed.has(parent));
-      const isHidden = found ? !found.has(key) : this.isTree && isFolded;
-      if (isHidden) hidden.add(key);
+      const isFolded = this.isTree && this.#isFolded(element);
+      const isBelow = this.isTree && closed.has(parent);
+      if (isFolded || isBelow) closed.add(key);
+      const isHidden = search ? !search.found.has(key) && !search.ways.has(key) : isBelow;
       if (element.hidden !== isHidden) element.hidden = isHidden;
-      if (element.hasAttribute("aria-expanded")) element.setAttribute("aria-expanded", String(!this.collapsed.has(key)));
+      if (search?.ways.has(key)) element.dataset.way = "";
+      else delete element.dataset.way;
+      if (element.hasAttribute("aria-expanded")) element.setAttribute("aria-expanded", String(search ? !isHidden : !isFolded));
     }
+    this.table.dispatchEvent(new Event("shown"));
   }
 
-  toggle(element, open = this.collapsed.has(element.dataset.key)) {
-    if (!element.hasAttribute("aria-expanded")) return;
-    if (open) this.collapsed.delete(element.dataset.key);
-    else this.collapsed.add(element.dataset.key);
-    if (!this.isFiltered) keepFolded(this.collapsed);
-    this.#applyCollapsed();
+  toggle(element, open = element.getAttribute("aria-expanded") === "false") {
+    if (!element.hasAttribute("aria-expanded") || this.isSearching) return; // a search shows what it finds, however it is folded
+    const { key } = element.dataset;
+    (open ? this.folded : this.unfolded).delete(key);
+    if (open === this.#isFolded(element)) (open ? this.unfolded : this.folded).add(key);
+    this.#keepFolding();
+    this.#show();
+  }
+
+  #keepFolding() {
+    keepFolded(this.levels, this.folded, this.unfolded);
   }
 
   #clicked(event) {
@@ -194,14 +266,6 @@ export class QueueTable {
   }
 }
 
-/** As dashboard/views/queues.py finds them: by name, by state, or by what is told of them. */
-function matches({ element, row }, word) {
-  if (word.startsWith("state:")) return element.querySelector(".state").dataset.state.toLowerCase().startsWith(word.slice(6));
-  if (word === "is:starved") return Boolean(row?.starved);
-  if (word === "is:warned") return Boolean(row?.warnings.length);
-  return element.dataset.key.toLowerCase().includes(word);
-}
-
 function patchRow(entry, row, flash) {
   const { element } = entry;
   entry.cells ??= collect(element);
@@ -209,8 +273,6 @@ function patchRow(entry, row, flash) {
   if (element.dataset.key !== row.key) {
     element.dataset.key = row.key;
     setText(cells.link, row.name);
-    if (row.name.length > LONG_NAME) cells.link.title = row.name;
-    else cells.link.removeAttribute("title");
     cells.link.href = `/queues/${encodeURIComponent(row.name)}/`;
     cells.actions.href = `/queues/${encodeURIComponent(row.name)}/actions/`;
     cells.actions.setAttribute("aria-label", `Actions for ${row.name}`);
@@ -220,6 +282,7 @@ function patchRow(entry, row, flash) {
     }
   }
   element.dataset.parent = row.parent;
+  element.dataset.is = row.is.join(" ");
   element.setAttribute("aria-level", row.depth + 1);
   element.className = `level-${row.depth}`;
   if (row.leaf) element.removeAttribute("aria-expanded");
@@ -288,12 +351,14 @@ function flashOnce(element) {
 let telling = 0;
 
 /** The server keeps what is folded, for this reader in every browser. If it is away the tree is folded until the next load. */
-function keepFolded(names) {
+function keepFolded(levels, folded, unfolded) {
   clearTimeout(telling);
   telling = setTimeout(() => {
     const data = new FormData();
     data.set("csrfmiddlewaretoken", document.querySelector("[name=csrfmiddlewaretoken]").value);
-    for (const name of names) data.append("queue", name);
+    data.set("levels", levels);
+    for (const name of folded) data.append("queue", name);
+    for (const name of unfolded) data.append("unfolded", name);
     fetch("/queues/-/folded/", { method: "POST", body: data, keepalive: true }).catch(() => {});
   }, TELL_AFTER_MS);
 }

@@ -95,7 +95,7 @@ class TestTree:
         page.get_by_role("searchbox", name="Search queues").fill("state:suspended")
         expect(page.locator("tbody tr:visible")).to_have_count(3)
         page.reload()
-        expect(page.locator("tbody tr")).to_have_count(3)
+        expect(page.locator("tbody tr:visible")).to_have_count(3)
 
     def test_one_resource_is_shown_with_all_its_figures(self, signed_in: Opens):
         page = signed_in("/queues/")

@@ -16,7 +16,6 @@ from dashboard.gaps import starved
 from dashboard.icicle import WIDTH, place
 from dashboard.notices import site_notices
 from dashboard.queue_form import QueueForm, differences, family, form_from_manifest, form_from_post, manifest_from_yaml
-from dashboard.views.queues import matching
 from scheduler.admission.manifests import queue_manifest
 from scheduler.models import ClusterState, Command, Queue
 from scheduler.selectors.cluster import ClusterFacts
@@ -186,20 +185,6 @@ class TestPictures:
         assert lines["batch"]["gap"] == "3 GPU"
         assert "vision" not in lines  # has less than it deserves, and asks for no more
         assert "serving" not in lines
-
-    @pytest.mark.parametrize(
-        ("query", "found"),
-        [
-            ("lang", ["root", "research", "language"]),
-            ("state:susp", ["root", "production", "serving"]),
-            ("a b", ["root", "production", "batch"]),
-            ("nothing", []),
-        ],
-    )
-    def test_search_keeps_what_leads_to_the_found(self, query: str, found: list[str]):
-        rows = [{"name": row.name, "parent": row.parent, "state": row.state} for row in queue_rows().rows]
-
-        assert [row["name"] for row in matching(rows, query, keep_ancestors=True)] == found
 
 
 class TestNotices:

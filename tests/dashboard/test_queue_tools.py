@@ -274,6 +274,10 @@ class TestSampleTree:
         assert reader.post("/queues/-/sample/").status_code == 403
 
 
+def visible(answer: Any) -> list[str]:
+    return re.findall(r'<tr role="row" data-key="([^"]+)"', answer.content.decode().partition("<template")[0])
+
+
 class TestFolding:
     def test_what_is_folded_is_kept_for_the_reader_and_hides_all_below(self, admin: Client):
         assert admin.post("/queues/-/folded/", {"queue": ["root", "research", "gone"]}).status_code == 204
@@ -288,8 +292,30 @@ class TestFolding:
     def test_a_search_and_a_flat_table_show_all(self, admin: Client):
         admin.post("/queues/-/folded/", {"queue": ["research"]})
 
-        for query in ("?q=vision", "?view=table"):
-            assert "<tr hidden" not in admin.get(f"/queues/{query}").content.decode()
+        assert "<tr hidden" not in admin.get("/queues/?view=table").content.decode()
+        assert visible(admin.get("/queues/?q=vision")) == ["root", "research", "vision"]
+
+    def test_a_large_tree_opens_as_far_as_it_fits(self, admin: Client):
+        for team in range(30):
+            add_queue(f"team-{team:02}")
+            add_queue(f"team-{team:02}-a", f"team-{team:02}")
+        names = ["root", "default", "production", "research", *(f"team-{team:02}" for team in range(30))]
+
+        assert visible(admin.get("/queues/")) == names
+        assert len(visible(admin.get("/queues/?levels=0"))) == 68
+        assert visible(admin.get("/queues/?levels=1")) == ["root"]
+
+    def test_the_levels_are_kept_for_the_reader_with_what_is_folded_and_unfolded_by_hand(self, admin: Client):
+        admin.post("/queues/-/folded/", {"levels": "2", "unfolded": ["research"], "queue": []})
+
+        assert visible(admin.get("/queues/")) == ["root", "default", "production", "research", "language", "vision"]
+        admin.post("/queues/-/folded/", {"levels": "0", "queue": ["production"]})
+        assert visible(admin.get("/queues/")) == ["root", "default", "production", "research", "language", "vision"]
+
+    @pytest.mark.parametrize("levels", ["-1", "x", "9" * 30, "99999999"])
+    def test_levels_that_are_none_are_no_error(self, admin: Client, levels: str):
+        assert admin.post("/queues/-/folded/", {"levels": levels}).status_code == 204
+        assert admin.get(f"/queues/?levels={levels}").status_code == 200
 
     def test_it_changes_nothing_else_that_was_set(self, admin: Client):
         user = get_user_model().objects.get(username="admin")

@@ -34,7 +34,14 @@ GivenView = shape(
 GivenViewPatch = shape("GivenViewPatch", query=text(required=False, max_length=1024), shared=s.BooleanField(required=False))
 Preferences = object_shape(
     "Preferences",
-    shape("PreferencesSpec", timeZone=text(), theme=choice(THEMES), folded=s.ListField(child=s.CharField()))(),
+    shape(
+        "PreferencesSpec",
+        timeZone=text(),
+        theme=choice(THEMES),
+        folded=s.ListField(child=s.CharField()),
+        unfolded=s.ListField(child=s.CharField()),
+        levels=s.IntegerField(allow_null=True),
+    )(),
     Empty(),
 )
 GivenPreferences = shape(
@@ -42,6 +49,10 @@ GivenPreferences = shape(
     timeZone=text(required=False, help_text="such as Europe/Berlin; empty for UTC"),
     theme=choice(THEMES, required=False),
     folded=s.ListField(child=s.CharField(), required=False, help_text="the queues whose children the tree does not show"),
+    unfolded=s.ListField(
+        child=s.CharField(), required=False, help_text="those whose children it shows although they lie deeper than levels"
+    ),
+    levels=s.IntegerField(required=False, allow_null=True, min_value=0, help_text="how many levels the tree shows; 0 for all"),
 )
 GivenPassword = shape("GivenPassword", old=s.CharField(), new=s.CharField())
 PasswordChanged = shape("PasswordChanged", changed=s.BooleanField(), message=s.CharField(), dryRun=s.BooleanField())

@@ -73,11 +73,11 @@ def test_preferences_are_ones_own(caller: Callable[..., Caller], admin: Caller):
     admin.post("queues/", [queue("team"), queue("other")])
     ann = caller("ann", viewer="team")
 
-    assert ann.get("users/~/preferences/")["spec"] == {"timeZone": "", "theme": "system", "folded": []}
+    assert ann.get("users/~/preferences/")["spec"] == {"timeZone": "", "theme": "system", "folded": [], "unfolded": [], "levels": None}
     changed = ann.patch("users/ann/preferences/", {"spec": {"timeZone": "Europe/Berlin", "theme": "dark"}})
-    assert changed["spec"] == {"timeZone": "Europe/Berlin", "theme": "dark", "folded": []}
+    assert changed["spec"] == {"timeZone": "Europe/Berlin", "theme": "dark", "folded": [], "unfolded": [], "levels": None}
     folded = ann.patch("users/~/preferences/", {"folded": ["team", "other", "never-was"]})
-    assert folded["spec"] == {"timeZone": "Europe/Berlin", "theme": "dark", "folded": ["team"]}
+    assert folded["spec"] == {"timeZone": "Europe/Berlin", "theme": "dark", "folded": ["team"], "unfolded": [], "levels": None}
     admin.get("users/ann/preferences/", expect=403)
     ann.get("users/boss/preferences/", expect=404)
     entry = AuditEntry.objects.get(action="ChangePreferences")
@@ -95,7 +95,15 @@ def test_the_pages_show_what_was_set_by_the_api(caller: Callable[..., Caller]):
 
 @pytest.mark.parametrize(
     ("body", "field"),
-    [({"timeZone": "Moon/Sea"}, "timeZone"), ({"theme": "pink"}, "theme"), ({"folded": "team"}, "spec.folded"), ({"colour": 1}, "colour")],
+    [
+        ({"timeZone": "Moon/Sea"}, "timeZone"),
+        ({"theme": "pink"}, "theme"),
+        ({"folded": "team"}, "spec.folded"),
+        ({"unfolded": [7]}, "spec.unfolded"),
+        ({"levels": -1}, "spec.levels"),
+        ({"levels": True}, "spec.levels"),
+        ({"colour": 1}, "colour"),
+    ],
 )
 def test_a_preference_that_is_none_is_refused_by_field(caller: Callable[..., Caller], body: Any, field: str):
     assert caller("ann").patch("users/~/preferences/", body, expect=400)["violations"][0]["field"] == field

@@ -1,0 +1,143 @@
+"""The search box of the queue tree: `team is:waiting,borrowing -state:closed below:research`, read into terms.
+
+Words are separated by spaces and must all hold. A word of its own is looked for in names, `field:a,b` means one of them, and a leading `-`
+turns a word round. A search with a word that is not known is not carried out: it would show more than was asked for. The page's script
+reads the same words (`static/js/queue-search.js`), from the lists below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Final
+
+from scheduler.domain.queues import QueueState
+
+Row = Mapping[str, Any]
+
+QUALITIES: Final = {
+    "waiting": "has gangs that wait",
+    "running": "has gangs that run",
+    "idle": "has no gangs at all",
+    "borrowing": "has more of something than it deserves",
+    "lending": "others use what it deserves",
+    "starved": "waits for what it deserves",
+    "warned": "has warnings",
+    "overlimit": "has more than its limit",
+    "reclaimable": "others may take back what it borrows",
+    "leaf": "takes jobs itself",
+    "parent": "has queues below it",
+    "open": "takes jobs and starts them",
+    "suspended": "starts nothing, by its own wish or one above it",
+    "closing": "drains",
+    "closed": "takes no jobs",
+    "unknown": "its state is not known",
+}
+STATES: Final = tuple(state.value.lower() for state in QueueState)
+FIELDS: Final = {
+    "is": "is:waiting, is:borrowing",
+    "state": "state:open, state:closed",
+    "below": "below:research, that queue and all below it",
+}
+LONGEST: Final = 1024
+_KNOWN: Final[Mapping[str, Collection[str]]] = {"is": tuple(QUALITIES), "state": STATES}
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One word: `field` is "" for a part of a name."""
+
+    field: str
+    values: tuple[str, ...]
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    terms: tuple[Term, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def read_search(text: str, names: Collection[str]) -> Search:
+    """Never fails: what can not be read is a problem in words. `names` are the queues that the reader may see."""
+    if len(text) > LONGEST:
+        return Search(problems=(f"A search has at most {LONGEST} characters.",))
+    terms = [_term(word) for word in text.lower().split()]
+    problems = [problem for term in terms for problem in _problems(term, {name.lower() for name in names})]
+    return Search(tuple(terms), tuple(dict.fromkeys(problems)))
+
+
+def _term(word: str) -> Term:
+    negated = word.startswith("-") and len(word) > 1
+    field, colon, value = word.removeprefix("-" if negated else "").partition(":")
+    if not colon:
+        return Term("", (field,), negated)
+    return Term(field, tuple(part for part in value.split(",") if part), negated)
+
+
+def _problems(term: Term, names: Collection[str]) -> list[str]:
+    if not term.field:
+        return []
+    if term.field not in FIELDS:
+        fields = ", ".join(f"{field}:" for field in FIELDS)
+        return [f"There is no word “{term.field}:”{_meant(term.field, FIELDS, ':')} There are {fields} and parts of names."]
+    if not term.values:
+        return [f"“{term.field}:” has no value: write something like {FIELDS[term.field].partition(',')[0]}."]
+    if term.field == "below":
+        return [f"There is no queue “{value}”{_meant(value, names)}" for value in term.values if value not in names]
+    known = _KNOWN[term.field]
+    listed = ", ".join(f"{term.field}:{value}" for value in known)
+    return [
+        f"There is no “{term.field}:{value}”{_meant(value, known)} There are {listed}."
+        for value in term.values
+        if not _is_known(term.field, value)
+    ]
+
+
+def _is_known(field: str, value: str) -> bool:
+    """The beginning of a state will do."""
+    return value in QUALITIES if field == "is" else any(state.startswith(value) for state in STATES)
+
+
+def _meant(word: str, known: Collection[str], end: str = "") -> str:
+    close = get_close_matches(word, list(known), 1)
+    return f": did you mean “{close[0]}{end}”?" if close else "."
+
+
+def matching(rows: Collection[Row], search: Search) -> set[str]:
+    """The names of the rows for which every term holds; none for a search with a problem."""
+    if search.problems:
+        return set()
+    paths = _paths(rows) if any(term.field == "below" for term in search.terms) else {}
+    return {row["name"] for row in rows if all(_holds(row, term, paths) != term.negated for term in search.terms)}
+
+
+def _holds(row: Row, term: Term, paths: Mapping[str, Collection[str]]) -> bool:
+    if term.field == "is":
+        return any(value in row["is"] for value in term.values)
+    if term.field == "state":
+        return str(row["state"]).lower().startswith(term.values)
+    if term.field == "below":
+        return any(value in paths[row["name"]] for value in term.values)
+    return term.values[0] in str(row["name"]).lower()
+
+
+def _paths(rows: Collection[Row]) -> dict[str, set[str]]:
+    """Each queue with all above it, in small letters; rows stand in the order of the tree."""
+    paths: dict[str, set[str]] = {}
+    for row in rows:
+        paths[row["name"]] = {row["name"].lower(), *paths.get(row["parent"], ())}
+    return paths
+
+
+def with_ancestors(rows: Collection[Row], names: Collection[str]) -> set[str]:
+    """These, and in a tree what leads to them."""
+    parents = {row["name"]: row["parent"] for row in rows}
+    kept = set(names)
+    for name in names:
+        above = parents.get(name, "")
+        while above and above not in kept:
+            kept.add(above)
+            above = parents.get(above, "")
+    return kept
