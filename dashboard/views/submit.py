@@ -18,10 +18,10 @@ from dashboard.job_rows import amounts_text
 from dashboard.reason_card import CHECK_NAMES, usual_words
 from dashboard.terminal import copies_of_manifest
 from dashboard.views.common import actor
-from scheduler.admission.violations import Rejected
-from scheduler.domain.access import Permission
+from scheduler.admission.violations import Rejected, Violation
+from scheduler.domain.access import Forbidden, Permission
 from scheduler.models import Job, PriorityClass
-from scheduler.scenarios.documents import POLICY_LIMIT, DocumentError, read_document
+from scheduler.scenarios.documents import POLICY_LIMIT, DocumentError, read_documents
 from scheduler.selectors.job_page import gang_named, standing_at_the_end
 from scheduler.selectors.manifests import stored_job
 from scheduler.selectors.queues import queue_rows
@@ -77,13 +77,14 @@ def _posted(request: HttpRequest, choices: list[Any]) -> HttpResponse:
         return _turned(request, choices, manifest, as_yaml)
     if problem:
         return _render(request, choices, form, text, as_yaml, problem=problem)
-    if wanted == "submit":
-        try:
+    try:
+        if wanted == "submit":
             return _submit(request, manifest)
-        except Rejected as refusal:
-            verdict = Forecast(Prospect.REFUSED, "It can not be submitted as it is.", violations=refusal.violations)
-            return _render(request, choices, form, text, as_yaml, verdict=verdict)
-    verdict = forecast_job(manifest, by=actor(request))
+        verdict = forecast_job(manifest, by=actor(request))
+    except Rejected as refusal:
+        verdict = Forecast(Prospect.REFUSED, "It cannot be submitted as it is.", violations=refusal.violations)
+    except Forbidden as refusal:
+        verdict = Forecast(Prospect.REFUSED, "It cannot be submitted as it is.", violations=(_forbidden(refusal),))
     return _render(request, choices, form, text, as_yaml, verdict=verdict, line=_line_words(verdict, manifest))
 
 
@@ -91,10 +92,24 @@ def _manifest(as_yaml: bool, form: JobForm, text: str) -> tuple[Any, str]:
     if not as_yaml:
         return form.manifest(), ""
     try:
-        document = read_document(text, POLICY_LIMIT)
+        documents: list[Any] = [document for document in read_documents(text, POLICY_LIMIT) if document is not None]
     except DocumentError as error:
-        return None, f"The YAML can not be read: {error}"
-    return (document, "") if isinstance(document, dict) else (None, "The YAML must be one job: a mapping with kind, metadata and spec.")
+        return None, f"The YAML cannot be read: {error}"
+    if len(documents) > 1 or _is_list(documents):
+        number = len(documents) if len(documents) > 1 else len(documents[0]["items"])
+        return None, f"There are {number} objects in this text. Submit one job at a time here; “vcctl apply -f” takes a file with many."
+    if documents and isinstance(documents[0], dict):
+        return documents[0], ""
+    return None, "The YAML must be one job: a mapping with kind, metadata and spec."
+
+
+def _is_list(documents: list[Any]) -> bool:
+    """A kind List, as kubectl writes it."""
+    return any(isinstance(document, dict) and isinstance(document.get("items"), list) for document in documents)
+
+
+def _forbidden(refusal: Forbidden) -> Violation:
+    return Violation("permission_missing", refusal.queue, "spec.queue", str(refusal), "")
 
 
 def _turned(request: HttpRequest, choices: list[Any], manifest: Any, was_yaml: bool) -> HttpResponse:

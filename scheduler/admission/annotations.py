@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from scheduler.admission.defaults import HIERARCHY, HIERARCHY_WEIGHTS
 from scheduler.admission.violations import Violation
 from scheduler.domain.plans import counted
-from scheduler.domain.queues import QueueSpec, QueueTree
+from scheduler.domain.queues import ROOT, QueueSpec, QueueTree
 
 _FIELD = "metadata.annotations"
 
@@ -63,3 +63,30 @@ def _check_other_paths(name: str, path: str, tree: QueueTree) -> Iterator[Violat
         if path and other.name != name and continued.startswith(path + "/"):
             message = f"{HIERARCHY} {path} leads to {continued} of queue {other.name}; a queue can not lie on the path of another."
             yield Violation("hierarchy_path_conflict", name, _FIELD, message, "choose a path that no other queue continues")
+
+
+def check_tree_of_annotations(proposed: QueueSpec, old: QueueSpec | None) -> Iterator[Violation]:
+    """Where the tree is made of parents alone, a path in an annotation would make a flat queue without a word.
+
+    One that was there before stays, and one that goes with a parent is only a note.
+    """
+    path, weights = proposed.annotations.get(HIERARCHY, ""), proposed.annotations.get(HIERARCHY_WEIGHTS, "")
+    parts, numbers = path.split("/"), weights.split("/")
+    if not path or (old is not None and old.annotations.get(HIERARCHY) == path) or proposed.parent not in ("", ROOT):
+        return
+    if len(parts) != len(numbers) or (len(parts) <= 2 and numbers[-1] == str(proposed.weight)):
+        return
+    message = (
+        f"The place of {proposed.name} in {HIERARCHY} ({path}) is not read; it would be a queue below root with weight {proposed.weight}."
+    )
+    yield Violation("hierarchy_annotations_not_read", proposed.name, _FIELD, message, _as_parents(parts, numbers))
+
+
+def _as_parents(parts: list[str], numbers: list[str]) -> str:
+    """The same tree, in the words that are read."""
+    between = [
+        f"create the queue {name} with parent {above} and weight {weight}"
+        for above, name, weight in zip(parts, parts[1:-1], numbers[1:-1], strict=False)
+    ]
+    own = f"write spec.parent: {parts[-2]}, spec.weight: {numbers[-1]} here" if len(parts) > 1 else f"write spec.weight: {numbers[-1]} here"
+    return ", ".join([*between, own]) + ", and leave the annotations out"

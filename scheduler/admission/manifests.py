@@ -95,12 +95,27 @@ def _as_text(value: object) -> object:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
+UNSUPPORTED_KINDS = (
+    "CronJob",
+    "JobFlow",
+    "JobTemplate",
+    "Workflow",
+    "WorkflowTemplate",
+    "Deployment",
+    "ReplicaSet",
+    "HyperNode",
+    "NodeShard",
+)
+"""What Volcano's own examples have beside jobs and queues, and nothing here makes pods of."""
+
+
 def check_kind(reader: Reader, manifest: Mapping[str, object], kind: str, versions: Collection[str]) -> None:
     """The kind and version may be left out; given, they must be ours."""
     reader.unknown_fields(manifest, _OBJECT_FIELDS, "")
     given = manifest.get("kind")
     if given is not None and given != kind:
-        reader.refuse("invalid_kind", "kind", f"kind is {shown(given)}; here it must be {kind}.", f"write {kind}")
+        known = f" {given} is not supported." if given in UNSUPPORTED_KINDS else ""
+        reader.refuse("invalid_kind", "kind", f"kind is {shown(given)}; here it must be {kind}.{known}", f"write {kind}")
     version = manifest.get("apiVersion")
     if version is not None and version not in versions:
         wanted = " or ".join(versions)

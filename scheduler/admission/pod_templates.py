@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from scheduler.admission import known_fields
 from scheduler.admission.placement import KEPT, read_affinity, read_toleration
 from scheduler.admission.shapes import Reader, shown
-from scheduler.domain.resources import NOTHING, Resources, total
+from scheduler.domain.resources import NOTHING, Resources, format_quantity, total
 
 RUN_SECONDS = "fumarole.io/run-seconds"
 EXIT_CODE = "fumarole.io/exit-code"
@@ -115,4 +115,13 @@ def _of_container(reader: Reader, value: object, path: str) -> Resources:
         if amount < 0:
             where = f"{path}.resources.requests.{name}"
             reader.refuse("negative_quantity", where, f"{where} must be 0 or more.", "write 0 or more")
+    _refuse_above_limits(reader, requests, limits, f"{path}.resources.requests")
     return asked.clamped_at_zero()
+
+
+def _refuse_above_limits(reader: Reader, requests: Resources, limits: Resources, path: str) -> None:
+    for name, amount in requests.items():
+        if name in limits and amount > limits[name]:
+            asked, most = format_quantity(name, amount), format_quantity(name, limits[name])
+            message = f"{path}.{name} is {asked}, more than the container's limit of {most}."
+            reader.refuse("request_exceeds_limit", f"{path}.{name}", message, f"ask for {most} at most, or raise the limit")

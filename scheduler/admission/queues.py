@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from scheduler.admission.annotations import check_hierarchy_annotations
+from scheduler.admission.annotations import check_hierarchy_annotations, check_tree_of_annotations
 from scheduler.admission.facts import Facts
 from scheduler.admission.manifests import QueueReading, Reading, read_queue
 from scheduler.admission.quotas import check_quotas, quota_notices
@@ -45,6 +45,8 @@ def _violations(proposed: QueueSpec, tree: QueueTree, facts: Facts, old: QueueSp
     yield from _check_name(proposed, tree, old)
     yield from _check_amounts(proposed)
     yield from check_hierarchy_annotations(proposed, tree)
+    if not facts.reads_hierarchy_annotations:
+        yield from check_tree_of_annotations(proposed, old)
     if proposed.name == ROOT:
         yield from _check_root(proposed, facts, old)
         return

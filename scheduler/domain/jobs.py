@@ -434,7 +434,36 @@ def read_policies(stored: Sequence[object], place: str) -> PolicyReading:
         if action is not None and not unknown:
             events = tuple(EVENT_NAMES[str(name)] for name in names)
             policies.append(LifePolicy(action, events, code if isinstance(code, int) else None))
+    problems += _contradictions(stored, place)
     return PolicyReading(tuple(policies), tuple(problems))
+
+
+def _contradictions(stored: Sequence[object], place: str) -> list[str]:
+    """What two policies both answer: only the first would ever be followed, so the second is a mistake. As Volcano's webhook has it."""
+    problems: list[str] = []
+    answered: dict[JobEvent | int, int] = {}
+    for index, given in enumerate(stored):
+        entry = given if isinstance(given, Mapping) else {}
+        for asked in _asked_by(entry):
+            first = answered.setdefault(asked, index)
+            if first != index:
+                field = "event" if isinstance(asked, JobEvent) else "exitCode"
+                problems.append(f"{place}[{index}].{field}: {asked} is answered by {place}[{first}] already; one policy answers it")
+    events = [asked for asked in answered if isinstance(asked, JobEvent)]
+    if JobEvent.ANY in answered and len(events) > 1:
+        problems.append(f"{place}[{answered[JobEvent.ANY]}].event: * is every event, so no other policy may name one")
+    return problems
+
+
+def _asked_by(entry: Mapping[str, object]) -> list[JobEvent | int]:
+    """The events and the exit code that a policy answers, each once."""
+    names = entry.get("events") or []
+    given = [*(names if isinstance(names, list) else [names]), entry.get("event")]
+    asked: list[JobEvent | int] = [EVENT_NAMES[str(name)] for name in given if str(name) in EVENT_NAMES]
+    code = entry.get("exitCode")
+    if isinstance(code, int) and not isinstance(code, bool):
+        asked.append(code)
+    return list(dict.fromkeys(asked))
 
 
 def _policy_problems(

@@ -74,6 +74,7 @@ def scene_of(queues: dict[str, StoredQueue]) -> tuple[QueueTree, Facts]:
         unknown=frozenset(name for name, queue in queues.items() if queue.is_unknown),
         total=cluster_total(),
         namespaces=dict(Namespace.objects.values_list("name", "annotations")),
+        reads_hierarchy_annotations=False,
     )
     return tree_of(queues), facts
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from scheduler.admission.defaults import Defaults
 from scheduler.admission.facts import QUEUE_ANNOTATION, Facts
@@ -27,7 +28,8 @@ def defaults_now(kind: str, request: Request) -> tuple[Verdict, Defaults]:
 
 def _scene(kind: str, request: Request) -> tuple[QueueTree, Facts]:
     if kind == "queues":
-        return admission_scene()
+        tree, facts = admission_scene()
+        return tree, replace(facts, reads_hierarchy_annotations=True)  # whoever asks here schedules elsewhere
     whole = request.completed().new
     metadata, spec = _part(whole, "metadata"), _part(whole, "spec")
     marks = [_part(metadata, part).get(QUEUE_ANNOTATION) for part in ("annotations", "labels")]

@@ -182,3 +182,49 @@ def test_how_many_are_waited_for_is_all_or_any():
     assert broken(job(tasks=tasks)) == {("invalid_dependency", "spec.tasks[2].dependsOn.iteration")}
     tasks[2]["dependsOn"]["iteration"] = "any"
     assert broken(job(tasks=tasks)) == set()
+
+
+@pytest.mark.parametrize(
+    ("policies", "field"),
+    [
+        ([("PodFailed", None), ("PodFailed", None)], "spec.policies[1].event"),
+        ([(["PodEvicted", "PodFailed"], None), ("PodFailed", None)], "spec.policies[1].event"),
+        ([("Unknown", None), ("JobUnknown", None)], "spec.policies[1].event"),
+        ([(None, 3), (None, 3)], "spec.policies[1].exitCode"),
+        ([("PodEvicted", None), ("*", None)], "spec.policies[1].event"),
+    ],
+)
+@pytest.mark.parametrize("of_task", [False, True])
+def test_what_two_policies_answer_is_refused(policies: list[tuple[Any, Any]], field: str, of_task: bool):
+    given = [{key: value for key, value in zip(("event", "exitCode"), pair, strict=True) if value is not None} for pair in policies]
+    written = [
+        {"events" if isinstance(value, list) else key: value for key, value in one.items()} | {"action": "RestartJob"} for one in given
+    ]
+    asked = job(tasks=[task("a", policies=written)]) if of_task else job(policies=written)
+    place = "spec.tasks[0]." + field.removeprefix("spec.") if of_task else field
+
+    assert broken(asked) == {("invalid_policy", place)}
+
+
+@pytest.mark.parametrize(
+    "policies",
+    [
+        [{"event": "PodFailed", "events": ["PodFailed"], "action": "RestartJob"}],
+        [{"event": "PodFailed", "action": "RestartJob"}, {"exitCode": 3, "action": "AbortJob"}, {"exitCode": 4, "action": "AbortJob"}],
+        [{"event": "*", "action": "RestartJob"}, {"exitCode": 3, "action": "AbortJob"}],
+    ],
+)
+def test_policies_that_answer_different_things_go_together(policies: list[Any]):
+    assert broken(job(policies=policies)) == set()
+
+
+@pytest.mark.parametrize("containers", ["containers", "initContainers"])
+def test_a_container_asks_for_no_more_than_its_limit(containers: str):
+    def asking(requests: dict[str, Any], limits: dict[str, Any]) -> Any:
+        return job(tasks=[task("a", template={"spec": {containers: [{"resources": {"requests": requests, "limits": limits}}]}})])
+
+    where = f"spec.tasks[0].template.spec.{containers}[0].resources.requests"
+    assert broken(asking({"cpu": "2", "memory": "1Gi"}, {"cpu": "1500m", "memory": "1Gi"})) == {("request_exceeds_limit", f"{where}.cpu")}
+    assert broken(asking({"nvidia.com/gpu": 2}, {"nvidia.com/gpu": 1})) == {("request_exceeds_limit", f"{where}.nvidia.com/gpu")}
+    assert broken(asking({"cpu": "1000m"}, {"cpu": "1", "memory": "1Gi"})) == set()
+    assert broken(asking({"nvidia.com/gpu": 2}, {})) == set()

@@ -6,9 +6,7 @@ import pytest
 import yaml
 
 from scheduler.domain.lifecycle import QueueCommand
-from scheduler.models import (
-    Job,
-)
+from scheduler.models import Job, Queue
 from scheduler.services.commands import command_queue
 from tests.dashboard.work import person, signed_in, small_cluster, text
 from tests.worlds import manifest
@@ -97,3 +95,34 @@ def test_an_unclosed_bracket_is_told_with_its_line():
 
     assert "line 3" in text(page)
     assert page.status_code == 400
+
+
+@pytest.mark.parametrize("wanted", ["check", "submit"])
+@pytest.mark.parametrize("queue", ["production", "nowhere"])
+def test_yaml_whose_queue_is_out_of_sight_is_told_like_one_that_is_not_there(wanted: str, queue: str):
+    Queue.objects.get_or_create(name="production", defaults={"parent": Queue.objects.get(name="root")})
+    typed = yaml.safe_dump(manifest("mine", queue))
+
+    answer = signed_in("sam").post("/jobs/-/new/", {"as": "yaml", "yaml": typed, "do": wanted})
+
+    assert answer.status_code == 200
+    assert f"There is no queue {queue}." in text(answer)
+    assert answer.context["yaml"] == typed
+
+
+@pytest.mark.parametrize("wanted", ["check", "submit"])
+def test_who_may_only_look_at_the_queue_is_told_so_and_keeps_what_was_typed(wanted: str):
+    typed = yaml.safe_dump(manifest("mine", "vision"))
+
+    answer = signed_in("vera").post("/jobs/-/new/", {"as": "yaml", "yaml": typed, "do": wanted})
+
+    assert answer.status_code == 200
+    assert "You need the permission “submit” on the queue vision" in text(answer)
+    assert answer.context["yaml"] == typed
+
+
+def test_turning_to_yaml_asks_for_no_name():
+    page = signed_in("sam").get("/jobs/-/new/").content.decode()
+
+    assert 'value="turn" formnovalidate>YAML' in page
+    assert signed_in("sam").post("/jobs/-/new/", {**FORM, "name": "", "do": "turn"}).status_code == 200
