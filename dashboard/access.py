@@ -45,7 +45,7 @@ def require_edit(request: HttpRequest, queue: str, doing: str) -> None:
     """Raises `OutOfSight` and `Forbidden`."""
     see(request, queue)
     if not may_edit(request, queue):
-        raise Forbidden(Permission.ADMINISTER, queue, doing)
+        raise access(request).refusal(Permission.ADMINISTER, queue, doing)
 
 
 def may_create_below(request: HttpRequest, queue: str) -> bool:

@@ -54,6 +54,7 @@ def actor_of(request: Any, door: Door | None = None, access: Access | None = Non
         scopes=scopes,
         access=access,
         reason=reason,
+        token=token,
     )
 
 

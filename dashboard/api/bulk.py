@@ -20,7 +20,7 @@ from dashboard.api.schema import Form
 from dashboard.job_choice import Choice, Key, choices, jobs_named, jobs_of_query, read_query
 from dashboard.job_rows import VERBS, Verb
 from scheduler.admission.violations import Notice, Rejected, Violation
-from scheduler.domain.access import Forbidden, Permission
+from scheduler.domain.access import Permission
 from scheduler.models import BulkItem, BulkRun
 from scheduler.selectors.jobs import JobRow
 from scheduler.selectors.personal import counts_of_runs, visible_runs
@@ -124,7 +124,7 @@ class BulkRuns(EndpointSet):
     def _refuse_forbidden(self, found: list[Choice], able: list[Choice]) -> None:
         forbidden = next((choice for choice in found if choice.is_forbidden), None)
         if forbidden is not None and not able:
-            raise Forbidden(Permission.OPERATE, forbidden.row.queue, "command jobs that are not your own")
+            raise self.access.refusal(Permission.OPERATE, forbidden.row.queue, "command jobs that are not your own")
 
     def items(self, request: Request, name: str) -> Response:
         pages = CursorPages(request, ["id"])

@@ -21,7 +21,7 @@ from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from scheduler.admission.violations import Notice, Rejected, Violation
-from scheduler.domain.access import Forbidden, OutOfSight
+from scheduler.domain.access import Forbidden, OutOfSight, ScopeTooNarrow
 from scheduler.domain.jobs import NotPossible
 from scheduler.domain.lifecycle import NotAllowed
 from scheduler.selectors.events import last_changes
@@ -114,8 +114,9 @@ def _not_possible(error: NotPossible) -> dict[str, Any]:
 
 
 def _forbidden(error: Forbidden) -> dict[str, Any]:
-    violation = Violation("permission_missing", error.queue, "", str(error), f"ask for the permission “{error.permission}”")
-    return problem(403, str(error), "not-permitted", [violation], permission=error.permission.value, queue=error.queue)
+    violation = Violation("permission_missing", error.queue, "", str(error), error.fix)
+    body = problem(403, str(error), "not-permitted", [violation], permission=error.permission.value, queue=error.queue)
+    return {**body, "scope": error.scope.value} if isinstance(error, ScopeTooNarrow) else body
 
 
 def _stale_queue(error: StaleVersion) -> dict[str, Any]:

@@ -199,7 +199,10 @@ def grant_object(grant: Grant) -> dict[str, Any]:
 class Tokens(Records):
     kind = "token"
     secrets = ("token",)
-    rules: ClassVar[Mapping[str, rules.Rule]] = dict.fromkeys(("list", "retrieve", "create", "destroy"), rules.signed_in)
+    rules: ClassVar[Mapping[str, rules.Rule]] = {
+        **dict.fromkeys(("list", "retrieve", "destroy"), rules.signed_in),  # with a token for reading one may still revoke that one
+        "create": rules.writes_for_himself,
+    }
     forms: ClassVar[Mapping[str, Form]] = {
         "list": Form(shapes.Token, many=True, summary="One's own tokens; for cluster admins everybody's"),
         "retrieve": Form(shapes.Token),

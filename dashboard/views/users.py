@@ -135,7 +135,8 @@ def new_user(request: HttpRequest) -> HttpResponse:
         if not problems:
             messages.success(request, f"Account {given['username']} created. Grant it a role so that it can see queues.")
             return redirect("user", given["username"])
-    context = {"problems": problems, "given": request.POST, "groups": Group.objects.order_by("name")}
+    context: Context = {"problems": problems, "given": request.POST, "groups": Group.objects.order_by("name")}
+    context["may_empower"] = access(request).everything
     context["copies"] = copies_of_call(request, "users/", {"username": "NAME"})
     return render(request, "users/new.html", context, status=400 if problems else 200)
 
@@ -181,6 +182,8 @@ def user(request: HttpRequest, name: str) -> HttpResponse:
         "grants": [grant for grant in grants_of(found) if mine.may(Permission.VIEW, grant.queue.name)],
         "groups": [(group, group in found.groups.all()) for group in Group.objects.order_by("name")],
         "is_cluster_admin": mine.is_cluster_admin,
+        "may_change": mine.is_cluster_admin and (mine.everything or not found.is_superuser),
+        "may_empower": mine.everything,
         "tokens": ApiToken.objects.filter(user=found.pk, revoked_at=None) if mine.is_cluster_admin else [],
         "sees_some": access_of(found).may_anywhere(Permission.VIEW),
         "roles": ROLES.items(),

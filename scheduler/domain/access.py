@@ -48,6 +48,14 @@ SCOPE_PERMISSIONS: Mapping[Scope, frozenset[Permission]] = {
     Scope.ADMIN: ALL_PERMISSIONS,
 }
 
+SCOPE_OF: Mapping[Permission, Scope] = {
+    Permission.VIEW: Scope.READ,
+    Permission.SUBMIT: Scope.SUBMIT,
+    Permission.OPERATE: Scope.OPERATE,
+    Permission.ADMINISTER: Scope.ADMIN,
+}
+"""The least scope that holds a permission."""
+
 # What of a queue only an admin of its parent may change: whoever owns a queue must not help himself to the siblings' share.
 PARENTS_FIELDS = ("weight", "deserved", "guarantee", "capability", "priority", "parent", "reclaimable")
 OWN_FIELDS = ("labels", "annotations", "type", "dequeue_strategy")
@@ -56,12 +64,42 @@ OWN_FIELDS = ("labels", "annotations", "type", "dequeue_strategy")
 class Forbidden(Exception):
     """The caller may see the queue but lacks a permission on it."""
 
-    def __init__(self, permission: Permission, queue: str, doing: str = "") -> None:
+    def __init__(self, permission: Permission, queue: str, doing: str = "", *, message: str = "") -> None:
         self.permission, self.queue = permission, queue
+        self.fix = f"ask for the permission “{permission}”"
         what = f" to {doing}" if doing else ""
-        super().__init__(
-            f"You need the permission “{permission}” on the queue {queue}{what}. Ask an admin of {queue} or of a queue above it."
+        needed = f"You need the permission “{permission}” on the queue {queue}{what}. Ask an admin of {queue} or of a queue above it."
+        super().__init__(message or needed)
+
+
+class ScopeTooNarrow(Forbidden):
+    """The caller's roles would do; the token that they use is for less."""
+
+    def __init__(self, permission: Permission, queue: str, doing: str = "") -> None:
+        what = f" to {doing}" if doing else ""
+        self.scope = SCOPE_OF[permission]
+        message = (
+            f"The token in use does not have the scope “{self.scope}”, which is needed{what}. "
+            "Your account may do this: use a token with that scope, or sign in."
         )
+        super().__init__(permission, queue, message=message)
+        self.fix = f"use a token with the scope “{self.scope}”, or sign in"
+
+
+class SignInNeeded(Forbidden):
+    """What no token is enough for, whatever its scopes."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(Permission.ADMINISTER, ROOT, message=f"{message} Sign in with your password to do this.")
+        self.fix = "sign in with your password"
+
+
+class SuperusersOnly(Forbidden):
+    """An account that may do everything is changed by its like alone: whoever could set its password would be it."""
+
+    def __init__(self, doing: str) -> None:
+        super().__init__(Permission.ADMINISTER, ROOT, message=f"Only a superuser may {doing}. The role admin on root is not enough.")
+        self.fix = "ask a superuser"
 
 
 class OutOfSight(Exception):
@@ -110,6 +148,21 @@ class Access:
             yield queue
             queue = self.parents.get(queue, "")
 
+    def is_held_back_by_scope(self, permission: Permission, queue: str) -> bool:
+        """Whether only the token in use stands in the way: the roles of its owner would do."""
+        return permission not in self.limit and (self.everything or permission in self._effective(queue))
+
+    def is_held_back_everywhere(self, permission: Permission) -> bool:
+        """The same, where it would be enough to hold the permission on any queue."""
+        held = self.everything or any(permission in granted for granted in self.granted.values())
+        return permission not in self.limit and held
+
+    def refusal(self, permission: Permission, queue: str, doing: str = "") -> Forbidden:
+        """What to raise where the permission is missing: it says whether a role is, or the token's scope."""
+        if self.is_held_back_by_scope(permission, queue):
+            return ScopeTooNarrow(permission, queue, doing)
+        return Forbidden(permission, queue, doing)
+
     def may_anywhere(self, permission: Permission) -> bool:
         """On at least one queue: enough to read what belongs to the cluster and to no queue."""
         if permission not in self.limit:
@@ -141,12 +194,12 @@ class Access:
             return
         if not self.may(Permission.VIEW, queue):
             raise OutOfSight(queue)
-        raise Forbidden(permission, queue, doing)
+        raise self.refusal(permission, queue, doing)
 
     def require_cluster(self, permission: Permission, doing: str = "") -> None:
         """For what belongs to the cluster as a whole: the permission on root."""
         if not self.may(permission, ROOT):
-            raise Forbidden(permission, ROOT, doing)
+            raise self.refusal(permission, ROOT, doing)
 
 
 EVERYTHING = Access(everything=True)
@@ -169,4 +222,4 @@ def require_queue_change(access: Access, old: QueueSpec, new: QueueSpec) -> None
 
 def _require_parent(access: Access, parent: str, queue: str, fields: list[str]) -> None:
     if not access.may(Permission.ADMINISTER, parent):
-        raise Forbidden(Permission.ADMINISTER, parent, f"change the {', '.join(fields)} of {queue}, which lies below it")
+        raise access.refusal(Permission.ADMINISTER, parent, f"change the {', '.join(fields)} of {queue}, which lies below it")

@@ -15,7 +15,19 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from scheduler.admission.violations import Rejected, Violation
-from scheduler.domain.access import Access, Forbidden, OutOfSight, Permission, Role, Scope, require_queue_change
+from scheduler.domain.access import (
+    Access,
+    Forbidden,
+    OutOfSight,
+    Permission,
+    Role,
+    Scope,
+    ScopeTooNarrow,
+    SignInNeeded,
+    SuperusersOnly,
+    require_queue_change,
+    scope_permissions,
+)
 from scheduler.domain.queues import ROOT
 from scheduler.models import ApiToken, Grant, Queue
 from scheduler.selectors.access import access_of, token_with_user
@@ -66,7 +78,7 @@ def require_to_create_queue(by: Actor, parent: str) -> None:
         message = f"The parent {parent} does not exist."
         raise Rejected([Violation("parent_not_found", "", "spec.parent", message, "name a queue that exists")])
     if not access.may(Permission.ADMINISTER, parent):
-        raise Forbidden(Permission.ADMINISTER, parent, "create a queue below it")
+        raise access.refusal(Permission.ADMINISTER, parent, "create a queue below it")
 
 
 def require_to_touch_queue(by: Actor, queue: str, parent: str) -> None:
@@ -80,7 +92,7 @@ def require_to_delete_queue(by: Actor, queue: str, parent: str) -> None:
     access = access_for(by)
     access.require(Permission.VIEW, queue)
     if not access.may(Permission.ADMINISTER, parent or ROOT):
-        raise Forbidden(Permission.ADMINISTER, parent or ROOT, f"delete {queue}, which lies below it")
+        raise access.refusal(Permission.ADMINISTER, parent or ROOT, f"delete {queue}, which lies below it")
 
 
 def require_to_submit(by: Actor, queue: str) -> None:
@@ -162,6 +174,12 @@ def revoke_grant(grant: Grant, *, by: Actor, dry_run: bool = False) -> None:
 # Tokens
 
 
+def require_to_write(by: Actor, doing: str) -> None:
+    """Not with a token that is for reading alone."""
+    if by.scopes is not None and Permission.SUBMIT not in scope_permissions(by.scopes):
+        raise ScopeTooNarrow(Permission.SUBMIT, ROOT, doing)
+
+
 @dataclass(frozen=True, slots=True)
 class NewToken:
     """`secret` is shown this one time; only its digest is kept."""
@@ -173,11 +191,15 @@ class NewToken:
 def create_token(
     user: Any, name: str, scopes: Iterable[str], *, by: Actor, expires_at: datetime | None = None, dry_run: bool = False
 ) -> NewToken:
-    """A key for a program, for oneself; a cluster admin may make one for somebody else."""
+    """A key for a program, for oneself; a cluster admin may make one for somebody else.
+
+    One that is made with a token may do no more than that token, and lives no longer.
+    """
     _require_own(by, user)
     chosen = sorted(set(scopes))
+    require_to_write(by, "make a token")
     _check_token(name, chosen, expires_at)
-    _check_not_wider(by, chosen)
+    require_within_token(by, chosen, expires_at, "make a token")
     secret = TOKEN_START + secrets.token_urlsafe(32)
     try:
         with transaction.atomic():
@@ -195,17 +217,25 @@ def create_token(
 def _require_own(by: Actor, user: Any) -> None:
     if by.user is not None and by.user.pk != user.pk:
         require_cluster(by, doing="manage the tokens of others")
+        require_to_touch_account(by, user, "manage the tokens of a superuser")
 
 
-def _check_not_wider(by: Actor, scopes: Collection[str]) -> None:
-    """A token can not be used to make one that may do more."""
+def require_to_touch_account(by: Actor, user: Any, doing: str) -> None:
+    """Raises `SuperusersOnly`: a superuser's account is not for admins who are none."""
+    if by.user is not None and user.is_superuser and not by.user.is_superuser:
+        raise SuperusersOnly(doing)
+
+
+def require_within_token(by: Actor, scopes: Collection[str], expires_at: datetime | None, doing: str) -> None:
+    """Whoever acts with a token reaches no token that may do more than it, or lives longer."""
     if by.scopes is None:
         return
-    from scheduler.domain.access import scope_permissions
-
-    missing = sorted(scope_permissions(scopes) - scope_permissions(by.scopes))
+    missing = sorted(scope_permissions(scopes) - scope_permissions(by.scopes), key=tuple(Permission).index)
     if missing:
-        raise Forbidden(Permission(missing[0]), ROOT, "make a token that may do more than the one in use")
+        raise ScopeTooNarrow(missing[-1], ROOT, f"{doing} that may do as much")
+    end = by.token_ends_at
+    if end is not None and (expires_at is None or expires_at > end):
+        raise SignInNeeded(f"The token in use ends at {end:%Y-%m-%d %H:%M} UTC, so it can not {doing} that lives longer.")
 
 
 def _check_token(name: str, scopes: Collection[str], expires_at: datetime | None) -> None:
@@ -228,7 +258,11 @@ def digest_of(secret: str) -> str:
 
 @transaction.atomic
 def revoke_token(token: ApiToken, *, by: Actor, dry_run: bool = False) -> None:
+    """A token may always be used to revoke itself, and else those that may do no more than it and live no longer."""
     _require_own(by, token.user)
+    if by.token is None or by.token.pk != token.pk:
+        require_to_write(by, "revoke a token")
+        require_within_token(by, token.scopes, token.expires_at, "revoke a token")
     if token.revoked_at is None:
         ApiToken.objects.filter(pk=token.pk).update(revoked_at=timezone.now())
         audit.record(by, "RevokeToken", "Token", token.name, before={"user": token.user.get_username(), "prefix": token.prefix})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -23,7 +24,7 @@ class Actor:
     """`user` is the account's row, None for the system itself. `scopes` are those of the token that was used, None for a person.
 
     `access` is what this caller may do, where the one who built the actor has just read it; None where nobody has. `reason` is why, in the
-    caller's own words: it stands in the audit log with whatever is done.
+    caller's own words: it stands in the audit log with whatever is done. `token` is the row of the token that was used.
     """
 
     name: str = "system"
@@ -34,6 +35,12 @@ class Actor:
     scopes: frozenset[str] | None = None
     access: Access | None = None
     reason: str = ""
+    token: Any = None
+
+    @property
+    def token_ends_at(self) -> datetime | None:
+        """When the token in use ends; None without a token, and for one without an end."""
+        return self.token.expires_at if self.token is not None else None
 
 
 SYSTEM = Actor()

@@ -12,6 +12,7 @@ from django.db import transaction
 
 from scheduler.admission.shapes import Reader
 from scheduler.admission.violations import Rejected, Violation
+from scheduler.domain.access import SignInNeeded
 from scheduler.services import access, audit
 from scheduler.services.actors import SYSTEM, Actor
 
@@ -27,9 +28,13 @@ def save_user(given: object, *, by: Actor = SYSTEM, username: str = "", dry_run:
     with transaction.atomic():
         _alone_with_admins()
         user = _found_or_new(reader, fields, username)
+        access.require_to_touch_account(by, user, "change the account of a superuser")
         before = describe_user(user) if user.pk else None
+        was_superuser = user.is_superuser
         _fill(reader, user, fields)
         _refuse(reader)
+        _require_to_empower(by, user, was_superuser)
+        _require_to_set_password(by, user, fields)
         user.save()
         if "groups" in fields:
             user.groups.set(_groups(reader, fields["groups"]))
@@ -37,6 +42,25 @@ def save_user(given: object, *, by: Actor = SYSTEM, username: str = "", dry_run:
         audit.record(by, "UpdateUser" if before else "CreateUser", "User", user.get_username(), before=before, after=describe_user(user))
         transaction.set_rollback(dry_run)
     return user
+
+
+def _require_to_empower(by: Actor, user: Any, was_superuser: bool) -> None:
+    """Whoever makes a superuser has all that one may: only one of them gives that away."""
+    if not user.is_superuser or was_superuser:
+        return
+    access.require_to_touch_account(by, user, "make somebody a superuser")
+    if by.token_ends_at is not None:
+        raise SignInNeeded("The token in use has an end; a superuser that it makes would outlive it.")
+
+
+def _require_to_set_password(by: Actor, user: Any, fields: Mapping[str, Any]) -> None:
+    """A password is a way in that stays: a token with an end gives none, and no token gives one to its own account."""
+    if by.token is None or not fields.get("password"):
+        return
+    if by.user is not None and by.user.pk == user.pk:
+        raise SignInNeeded("A token does not set the password of its own account: change it with the old one.")
+    if by.token_ends_at is not None:
+        raise SignInNeeded("The token in use has an end; a password that it sets would outlive it.")
 
 
 def _read(reader: Reader, given: object) -> dict[str, Any]:
@@ -137,6 +161,7 @@ def delete_user(username: str, *, by: Actor = SYSTEM, dry_run: bool = False) -> 
     access.require_cluster(by, doing="manage users")
     _alone_with_admins()
     user = get_user_model().objects.select_for_update().get(username=username)
+    access.require_to_touch_account(by, user, "delete the account of a superuser")
     _keep_an_admin(user, "username")
     audit.record(by, "DeleteUser", "User", username, before=describe_user(user))
     user.delete()
