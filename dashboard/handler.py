@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import django
@@ -22,14 +21,18 @@ from django.db import close_old_connections
 from django.http import HttpResponse, StreamingHttpResponse
 from django.urls import set_script_prefix
 
+from dashboard import refusals
+from dashboard.lanes import Lanes
+
+_SLOWEST_BYTES_A_SECOND = 16_384  # of a body, after its first seconds
+
 
 class ThreadedHandler(ASGIHandler):
-    """As `ASGIHandler`; at most `WEB_THREADS` requests are worked on at once, the others wait."""
+    """As `ASGIHandler`; at most `WEB_THREADS` requests are worked on at once, the others wait, and not for long."""
 
     def __init__(self) -> None:
         super().__init__()
-        threads = ThreadPoolExecutor(settings.WEB_THREADS, "web")
-        self._respond_in_thread = sync_to_async(self._respond, thread_sensitive=False, executor=threads)
+        self._lanes = Lanes(self._respond, settings.WEB_THREADS)
 
     def load_middleware(self, is_async: bool = False) -> None:  # noqa: ARG002 - Django asks for the asynchronous kind
         """All of one kind, whatever is asked for: plain functions."""
@@ -41,8 +44,17 @@ class ThreadedHandler(ASGIHandler):
             body = await self.read_body(limited)
         except RequestAborted:
             return
+        except TimeoutError:
+            await self.send_response(refusals.too_slow(scope["path"]), send)
+            return
+        lane = self._lanes.of(scope["method"], scope["path"])
+        wait = lane.wait_ahead()
+        if wait > settings.WEB_LONGEST_WAIT:
+            body.close()
+            await self.send_response(refusals.overloaded(scope["path"], wait), send)
+            return
         with body:
-            response = await self._respond_in_thread(limited.told(scope), body)
+            response = await lane.run(limited.told(scope), body)
             if isinstance(response, StreamingHttpResponse):
                 await self._stream(response, receive, send)
             else:
@@ -80,17 +92,21 @@ class _Limited:
     """Reads of a body no more than is taken, and one message beyond: nobody fills the disk of this machine by sending without end.
 
     A view learns of it as of any other body that is too large: by its length, which a sender in pieces does not tell.
+    Who sends too slowly, or only a part, gets no more time: `TimeoutError`.
     """
 
     def __init__(self, receive: Any) -> None:
         self._receive, self._read = receive, 0
+        self._began = asyncio.get_running_loop().time()
 
     @property
     def _is_too_much(self) -> bool:
         return self._read > int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
 
     async def __call__(self) -> Any:
-        message = await self._receive()
+        deadline = self._began + settings.REQUEST_SECONDS + self._read / _SLOWEST_BYTES_A_SECOND
+        async with asyncio.timeout_at(deadline):
+            message = await self._receive()
         self._read += len(message.get("body", b""))
         return {**message, "more_body": False} if self._is_too_much else message
 

@@ -115,7 +115,8 @@ def database() -> dict[str, Any]:
     if config["ENGINE"] == "django.db.backends.sqlite3":
         config["OPTIONS"] = {
             "transaction_mode": "IMMEDIATE",
-            "timeout": 20,
+            # Seconds to wait for another writer. Who asks the web is rather told to come back; a worker has nobody waiting.
+            "timeout": 5 if env.bool("DATABASE_POOLED", default=False) else 20,
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;",
         }
     else:
@@ -244,6 +245,8 @@ def require_network(entry: str) -> None:
 TRUSTED_PROXIES = trusted_proxies()
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")  # the middleware removes it where no trusted proxy has set it
 WEB_THREADS = env.int("WEB_THREADS", default=16)  # requests that a web process works on at once; each has a database connection meanwhile
+WEB_LONGEST_WAIT = env.float("WEB_LONGEST_WAIT", default=3.0)  # seconds; a request that would wait longer for its turn is refused
+REQUEST_SECONDS = env.float("REQUEST_SECONDS", default=10.0)  # for a head, and between the pieces of a body
 DATA_UPLOAD_MAX_MEMORY_SIZE = env.int("MAX_BODY_BYTES", default=10 * 1024 * 1024)
 
 # Requests a minute for one account, and for one address before sign-in; 0 lifts the limit.

@@ -35,7 +35,16 @@ class ConsoleServer:
 
     def start(self) -> None:
         command = [sys.executable, "-m", "uvicorn", "dashboard.asgi:application", "--port", str(self.port)]
-        command += ["--ws", "websockets-sansio", "--ws-per-message-deflate", "false", "--timeout-graceful-shutdown", "1"]
+        command += [
+            "--http",
+            "dashboard.http_protocol:TimedProtocol",
+            "--ws",
+            "websockets-sansio",
+            "--ws-per-message-deflate",
+            "false",
+            "--timeout-graceful-shutdown",
+            "1",
+        ]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(command, cwd=ROOT, env=self.environment, stdout=log, stderr=log)
         patience = time.monotonic() + START_SECONDS

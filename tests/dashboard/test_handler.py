@@ -17,9 +17,12 @@ from django.urls import path
 from django.views.decorators.csrf import csrf_exempt
 
 from dashboard.handler import ThreadedHandler
+from dashboard.lanes import Lane
 
 SEEN: list[int] = []
 CLOSED: list[bool] = []
+BEGUN = threading.Semaphore(0)
+GO_ON = threading.Event()
 
 
 def note_thread(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
@@ -62,7 +65,22 @@ def three(_request: HttpRequest) -> StreamingHttpResponse:
     return StreamingHttpResponse(lines())
 
 
-urlpatterns = [path("plain/", plain), path("broken/", broken), path("endless/", endless), path("three/", three)]
+@csrf_exempt
+def slow(_request: HttpRequest) -> HttpResponse:
+    BEGUN.release()
+    assert GO_ON.wait(30)
+    return HttpResponse("done")
+
+
+urlpatterns = [
+    path("plain/", plain),
+    path("slow/", slow),
+    path("api/slow/", slow),
+    path("healthz", plain),
+    path("broken/", broken),
+    path("endless/", endless),
+    path("three/", three),
+]
 
 
 @pytest.fixture
@@ -71,6 +89,7 @@ def handler(settings: Any) -> ThreadedHandler:
     settings.MIDDLEWARE = [f"{__name__}.note_thread", *django_settings.MIDDLEWARE, f"{__name__}.note_thread"]
     SEEN.clear()
     CLOSED.clear()
+    GO_ON.clear()
     return ThreadedHandler()
 
 
@@ -198,3 +217,77 @@ async def test_a_body_in_pieces_that_is_not_too_large_arrives_whole(handler: Any
 
     assert (await asked.receive_output(30))["status"] == 200
     assert (await asked.receive_output(30))["body"] == b"b" * 400 + b"a" * 600
+
+
+@pytest.fixture
+async def busy(settings: Any, handler: ThreadedHandler) -> AsyncIterator[ThreadedHandler]:
+    """One thread for each kind of request; the one for writing is at work, and one more request has waited for it too long already."""
+    settings.WEB_THREADS = 2
+    settings.WEB_LONGEST_WAIT = 0.05
+    few = ThreadedHandler()
+    writing = [asyncio.create_task(answer(few, "/slow/", "POST")) for _ in range(2)]
+    await asyncio.to_thread(BEGUN.acquire)
+    await asyncio.sleep(0.1)
+    yield few
+    GO_ON.set()
+    assert [status for status, _, _ in await asyncio.gather(*writing)] == [200, 200]
+
+
+@pytest.mark.parametrize(("address", "kind"), [("/api/slow/", b"application/problem+json"), ("/slow/", b"text/html; charset=utf-8")])
+async def test_past_what_can_be_taken_a_request_is_refused_at_once(busy: ThreadedHandler, address: str, kind: bytes):
+    status, headers, content = await answer(busy, address, "POST")
+
+    assert (status, headers[b"Retry-After"], headers[b"Content-Type"]) == (503, b"1", kind)
+    assert b"The server has more to do than it can take just now, and did nothing about this request." in content
+
+
+@pytest.mark.parametrize("address", ["/plain/", "/healthz"])
+async def test_those_who_write_do_not_keep_readers_out(busy: ThreadedHandler, address: str):
+    assert (await answer(busy, address))[0] == 200
+
+
+async def test_when_the_storm_is_over_all_are_taken_again(busy: ThreadedHandler):
+    assert (await answer(busy, "/plain/", "POST"))[0] == 503
+
+    GO_ON.set()
+    await asyncio.to_thread(BEGUN.acquire)
+
+    while (await answer(busy, "/plain/", "POST"))[0] != 200:
+        await asyncio.sleep(0.01)
+
+
+async def test_a_request_that_was_given_up_while_it_waited_is_not_counted():
+    lane = Lane(GO_ON.wait, threads=1, name="test")
+    GO_ON.clear()
+    first, second = asyncio.create_task(lane.run(30)), asyncio.create_task(lane.run(30))
+    await asyncio.sleep(0.05)
+    assert lane.wait_ahead() > 0
+
+    second.cancel()
+    await asyncio.gather(second, return_exceptions=True)
+
+    assert lane.wait_ahead() == 0
+    GO_ON.set()
+    await first
+
+
+async def test_half_a_body_is_not_waited_for(handler: Any, settings: Any):
+    settings.REQUEST_SECONDS = 0.05
+    asked = ask(handler, "/plain/", "POST")
+    await asked.send_input({"type": "http.request", "body": b"abc", "more_body": True})
+
+    start = await asked.receive_output(30)
+
+    assert start["status"] == 408
+    assert (b"Connection", b"close") in start["headers"]
+    assert SEEN == []
+
+
+async def test_a_large_body_has_the_time_it_needs(handler: Any, settings: Any):
+    settings.REQUEST_SECONDS = 0.2
+    asked = ask(handler, "/plain/", "POST")
+    for piece in range(4):
+        await asked.send_input({"type": "http.request", "body": b"x" * 16_384, "more_body": piece < 3})
+        await asyncio.sleep(0.1)
+
+    assert (await asked.receive_output(30))["status"] == 200
