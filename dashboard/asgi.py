@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
 from channels.security.websocket import OriginValidator
+from channels.sessions import CookieMiddleware
 from django.conf import settings
 
 from dashboard.handler import http_application
@@ -26,7 +26,7 @@ allowed_origins = [*settings.ALLOWED_HOSTS, *settings.CSRF_TRUSTED_ORIGINS]
 application = ProtocolTypeRouter(
     {
         "http": pages_and_api,
-        "websocket": OriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns)), allowed_origins),
+        "websocket": OriginValidator(CookieMiddleware(URLRouter(websocket_urlpatterns)), allowed_origins),
     }
 )
 

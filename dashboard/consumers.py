@@ -8,31 +8,43 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from channels.db import database_sync_to_async
+from django.conf import settings
+from django.db import DatabaseError
 
+from dashboard.door import Door
 from dashboard.live import Client, Hub
-from dashboard.topics import may_follow, sight_of
+from dashboard.topics import may_follow
+from scheduler.outages import in_a_line
+
+logger = logging.getLogger(__name__)
 
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
-SIGNED_OUT = 4401
+SIGNED_OUT, TRY_AGAIN_LATER = 4401, 1013
 _LONGEST_REQUEST = 16_384
 _MOST_TOPICS = 64
 
 
 async def live_socket(scope: Message, receive: Receive, send: Send) -> None:
     await receive()  # websocket.connect
-    if not scope["user"].is_authenticated:
+    key = scope["cookies"].get(settings.SESSION_COOKIE_NAME, "")
+    try:
+        visitor = await Door.of_this_loop().visitor(key) if key else None
+    except DatabaseError as problem:
+        logger.warning("Nobody can be let in to the news just now: %s", in_a_line(problem))
+        await send({"type": "websocket.close", "code": TRY_AGAIN_LATER})
+        return
+    if visitor is None:
         await send({"type": "websocket.close", "code": SIGNED_OUT})
         return
     await send({"type": "websocket.accept"})
-    sight = await database_sync_to_async(sight_of)(scope["user"])
-    client = Client(scope["user"], scope["session"].session_key, send, sight)
+    client = Client(visitor.user, key, send, visitor.sight)
     hub = Hub.of_this_loop()
     hub.join(client)
     writer = asyncio.create_task(client.write())

@@ -22,7 +22,7 @@ from django.http import HttpResponse, StreamingHttpResponse
 from django.urls import set_script_prefix
 
 from dashboard import refusals
-from dashboard.lanes import Lanes
+from dashboard.lanes import Lanes, WaitedTooLong
 
 _SLOWEST_BYTES_A_SECOND = 16_384  # of a body, after its first seconds
 
@@ -32,7 +32,7 @@ class ThreadedHandler(ASGIHandler):
 
     def __init__(self) -> None:
         super().__init__()
-        self._lanes = Lanes(self._respond, settings.WEB_THREADS)
+        self._lanes = Lanes(self._respond, settings.WEB_THREADS, settings.WEB_LONGEST_WAIT)
 
     def load_middleware(self, is_async: bool = False) -> None:  # noqa: ARG002 - Django asks for the asynchronous kind
         """All of one kind, whatever is asked for: plain functions."""
@@ -47,18 +47,19 @@ class ThreadedHandler(ASGIHandler):
         except TimeoutError:
             await self.send_response(refusals.too_slow(scope["path"]), send)
             return
-        lane = self._lanes.of(scope["method"], scope["path"])
-        wait = lane.wait_ahead()
-        if wait > settings.WEB_LONGEST_WAIT:
-            body.close()
-            await self.send_response(refusals.overloaded(scope["path"], wait), send)
-            return
         with body:
-            response = await lane.run(limited.told(scope), body)
+            response = await self._respond_in_turn(limited.told(scope), body)
             if isinstance(response, StreamingHttpResponse):
                 await self._stream(response, receive, send)
             else:
                 await self.send_response(response, send)
+
+    async def _respond_in_turn(self, scope: Any, body: Any) -> Any:
+        lane = self._lanes.of(scope["method"], scope["path"])
+        if not lane.is_full():
+            with contextlib.suppress(WaitedTooLong):
+                return await lane.run(scope, body)
+        return refusals.overloaded(scope["path"], lane.wait_ahead())
 
     def _respond(self, scope: Any, body: Any) -> Any:
         """The answer; one that streams is only begun, and closed by whoever sends it."""

@@ -22,7 +22,8 @@ from django.contrib.auth import get_user_model
 from django.db import connections
 from redis.exceptions import RedisError
 
-from dashboard.topics import Sight, as_seen, may_follow, read_topics, sessions_still_valid, topics_touched
+from dashboard.door import signed_in
+from dashboard.topics import Sight, as_seen, may_follow, read_topics, topics_touched
 from scheduler.notify import NEWS_GROUP
 from scheduler.selectors.access import sights_of
 
@@ -394,4 +395,4 @@ def _look_again(clients: list[Client]) -> tuple[set[str], dict[Any, Sight]]:
     """Which sessions are still good, and what each user may see now."""
     users = get_user_model().objects.in_bulk({client.user.pk for client in clients})  # anew: roles are not all that may have changed
     keys = {client.session_key for client in clients if client.session_key}
-    return sessions_still_valid(keys), sights_of(users.values())
+    return set(signed_in(keys)), sights_of(users.values())

@@ -7,15 +7,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY, get_user_model
-from django.contrib.sessions.models import Session
-from django.utils import timezone
-
 from dashboard.notices import notices_for, site_notices
 from dashboard.presenters import PresentedRow, present_queues
 from dashboard.work_topics import present_jobs, present_live_jobs, present_live_nodes
 from scheduler.notify import EVERYTHING
-from scheduler.selectors.access import access_of
 from scheduler.selectors.cluster import cluster_facts
 from scheduler.selectors.queue_page import waiting_by_reason_and_queue
 from scheduler.selectors.queues import queue_rows
@@ -41,10 +36,6 @@ def split(topic: str) -> tuple[str, str]:
 
 
 Sight = frozenset[str] | None  # the names of the queues somebody may see; None for all
-
-
-def sight_of(user: Any) -> Sight:
-    return access_of(user).visible
 
 
 def may_follow(sight: Sight, topic: str) -> bool:
@@ -155,14 +146,3 @@ READERS: dict[str, Callable[[set[str]], dict[str, Rows]]] = {
     "job": _read_job,
     "nodes": _read_nodes,
 }
-
-
-def sessions_still_valid(keys: Iterable[str]) -> set[str]:
-    """Of these browser sessions, those that have not run out, and whose user may still sign in, with the password that he had then."""
-    sessions = Session.objects.filter(session_key__in=list(keys), expire_date__gt=timezone.now())
-    signed_in = {session.session_key: session.get_decoded() for session in sessions}
-    accounts = get_user_model().objects.filter(
-        pk__in={data[SESSION_KEY] for data in signed_in.values() if SESSION_KEY in data}, is_active=True
-    )
-    hashes = {str(user.pk): [user.get_session_auth_hash(), *user.get_session_auth_fallback_hash()] for user in accounts}
-    return {key for key, data in signed_in.items() if data.get(HASH_SESSION_KEY) in hashes.get(data.get(SESSION_KEY, ""), ())}

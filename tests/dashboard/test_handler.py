@@ -17,7 +17,7 @@ from django.urls import path
 from django.views.decorators.csrf import csrf_exempt
 
 from dashboard.handler import ThreadedHandler
-from dashboard.lanes import Lane
+from dashboard.lanes import Lane, WaitedTooLong
 
 SEEN: list[int] = []
 CLOSED: list[bool] = []
@@ -230,7 +230,8 @@ async def busy(settings: Any, handler: ThreadedHandler) -> AsyncIterator[Threade
     await asyncio.sleep(0.1)
     yield few
     GO_ON.set()
-    assert [status for status, _, _ in await asyncio.gather(*writing)] == [200, 200]
+    first, _ = await asyncio.gather(*writing)
+    assert first[0] == 200
 
 
 @pytest.mark.parametrize(("address", "kind"), [("/api/slow/", b"application/problem+json"), ("/slow/", b"text/html; charset=utf-8")])
@@ -250,14 +251,13 @@ async def test_when_the_storm_is_over_all_are_taken_again(busy: ThreadedHandler)
     assert (await answer(busy, "/plain/", "POST"))[0] == 503
 
     GO_ON.set()
-    await asyncio.to_thread(BEGUN.acquire)
 
     while (await answer(busy, "/plain/", "POST"))[0] != 200:
         await asyncio.sleep(0.01)
 
 
 async def test_a_request_that_was_given_up_while_it_waited_is_not_counted():
-    lane = Lane(GO_ON.wait, threads=1, name="test")
+    lane = Lane(GO_ON.wait, 1, "test", usual_seconds=0.0, longest_wait=30)
     GO_ON.clear()
     first, second = asyncio.create_task(lane.run(30)), asyncio.create_task(lane.run(30))
     await asyncio.sleep(0.05)
@@ -269,6 +269,18 @@ async def test_a_request_that_was_given_up_while_it_waited_is_not_counted():
     assert lane.wait_ahead() == 0
     GO_ON.set()
     await first
+
+
+async def test_a_request_that_waited_longer_than_was_thought_is_not_begun():
+    lane = Lane(GO_ON.wait, 1, "test", usual_seconds=0.0, longest_wait=0.02)
+    GO_ON.clear()
+    first, second = asyncio.create_task(lane.run(30)), asyncio.create_task(lane.run(30))
+    await asyncio.sleep(0.1)
+    GO_ON.set()
+
+    assert await first
+    with pytest.raises(WaitedTooLong):
+        await second
 
 
 async def test_half_a_body_is_not_waited_for(handler: Any, settings: Any):

@@ -13,10 +13,10 @@ from asgiref.sync import sync_to_async
 from channels.testing import WebsocketCommunicator
 from django.contrib.auth import get_user_model
 from django.contrib.sessions.models import Session
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.test import Client as Browser
 
-from dashboard import live
+from dashboard import door, live
 from dashboard.asgi import application
 from dashboard.topics import read_topics
 from scheduler import notify
@@ -482,3 +482,40 @@ async def test_what_was_missed_while_redis_was_away_is_found_by_looking_again(
         redis_server.start()
 
     assert row_of(delta, "vision")["resources"][GPU]["allocated"] == "17"
+
+
+async def test_those_who_come_at_once_are_asked_for_together(cookie: str, monkeypatch: pytest.MonkeyPatch):
+    asked: list[set[str]] = []
+    find = door.visitors
+
+    def noted(keys: set[str]) -> Any:
+        asked.append(set(keys))
+        return find(keys)
+
+    monkeypatch.setattr(door, "visitors", noted)
+    others = await sync_to_async(lambda: [cookie_of(add_user(f"reader-{number}")) for number in range(3)])()
+    sockets = [socket(key) for key in (cookie, *others) * 20]
+
+    await asyncio.gather(*(opened.connect(timeout=60) for opened in sockets))
+    for opened in sockets:
+        await opened.send_json_to({"type": "subscribe", "topics": ["queues"]})
+
+    firsts = [await next_of(opened, "snapshot") for opened in sockets]
+    assert len(firsts) == 80
+    assert set().union(*asked) == {cookie, *others}
+    assert len(asked) < 10
+    for opened in sockets:
+        await opened.disconnect()
+
+
+async def test_while_the_database_is_away_nobody_is_let_in_and_nothing_breaks(cookie: str, monkeypatch: pytest.MonkeyPatch):
+    def away(_keys: set[str]) -> None:
+        raise OperationalError("gone")
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(door, "visitors", away)
+        accepted, _ = await socket(cookie).connect(timeout=60)
+        assert not accepted
+
+    async with page(cookie, "queues") as opened:
+        assert (await next_of(opened, "snapshot"))["topic"] == "queues"
