@@ -10,7 +10,7 @@ from dashboard.amounts import short_name
 from scheduler.domain.resources import format_quantity, is_bytes, units_per_one
 from scheduler.selectors.history import QueueHistory
 
-LINES = ("allocated", "deserved", "guarantee", "capability", "pending")
+LINES = ("allocated", "promised", "deserved", "guarantee", "capability", "pending")
 HISTORY_COLUMNS = ("at", "state", "resource", *LINES)
 
 

@@ -16,8 +16,8 @@ from django.utils.safestring import SafeString, mark_safe
 
 from dashboard.presenters import PresentedRow
 
-_FIGURES = ("allocated", "deserved", "guarantee", "limit", "pending")
-_RECTANGLES = ("ask", "use", "borrow", "lend", "over", "guarantee", "deserved")
+_FIGURES = ("allocated", "promised", "deserved", "guarantee", "limit", "pending")
+_RECTANGLES = ("ask", "use", "borrow", "promise", "lend", "over", "guarantee", "deserved")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +145,8 @@ def quota_cell(resource: str, quota: Mapping[str, Any], *, absolute: bool = Fals
 
 
 def is_in_use(quota: Mapping[str, Any]) -> bool:
-    """Something is allocated or asked for: what is neither steps back."""
-    return (quota["allocated"], quota["pending"]) != ("0", "0")
+    """Something is allocated, promised or asked for: what is none of these steps back."""
+    return (quota["allocated"], quota["promised"], quota["pending"]) != ("0", "0", "0")
 
 
 def bar(quota: Mapping[str, Any], *, absolute: bool = False) -> str:

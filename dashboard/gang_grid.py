@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from scheduler.models import PodGroup
 from scheduler.selectors.job_page import Member
+from scheduler.selectors.jobs import CANNOT_START
 
 MOST_DRAWN = 2000
 _MOST_READ_OUT = 200  # more squares than that are told in sums, not one by one
@@ -62,23 +63,18 @@ def _sums(members: Iterable[Member]) -> str:
 
 
 def gang_sentence(gang: PodGroup, placed: int, is_waiting: bool) -> str:
-    """ "0 of 8 needed have a place, 5 fit now, 3 blocked by nvidia.com/gpu", as far as its reason has figures."""
+    """ "0 of 8 needed have a place, 5 fit now, 3 blocked by nvidia.com/gpu": as far as a session has tried, and no further."""
     needed = gang.min_member
     start = f"{min(placed, needed)} of {needed} needed have a place"
     if not is_waiting or placed >= needed:
         return start
-    fitting, by = _fitting(gang.reason_figures, needed)
-    if fitting is None:
+    if gang.reason_code in CANNOT_START:
+        return f"{start}; it cannot start as it is"
+    if "placeable" not in gang.reason_figures:
         return start
-    blocked = max(0, needed - placed - fitting)
+    fitting = min(needed, int(gang.reason_figures["placeable"])) - placed
+    if fitting < 0:
+        return start
+    blocked = needed - placed - fitting
+    by = gang.reason_figures.get("resource", "lack of room")
     return f"{start}, {fitting} {'fits' if fitting == 1 else 'fit'} now" + (f", {blocked} blocked by {by}" if blocked else "")
-
-
-def _fitting(figures: Mapping[str, Any], needed: int) -> tuple[int | None, str]:
-    """How many of the gang what is free would do for, and what is short; None where the reason is about something else."""
-    if "placeable" in figures:
-        return int(figures["placeable"]), "lack of room"
-    if "resource" not in figures or not int(figures.get("need", 0)) or "free" not in figures:
-        return None, ""
-    free = max(0, int(figures["free"]))
-    return min(needed, needed * free // int(figures["need"])), str(figures["resource"])

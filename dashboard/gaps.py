@@ -1,4 +1,4 @@
-"""Starved queues: they ask for more while they have less than they deserve."""
+"""Starved queues: their jobs wait for something of which the queue has less than it deserves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scheduler.selectors.queues import QueueBoard, QueueRow
 
 @dataclass(frozen=True, slots=True, order=True)
 class Gap:
-    """What a queue lacks of one resource: it deserves it, asks for it and does not have it."""
+    """What a queue lacks of the resource that keeps its jobs waiting: it deserves it and does not have it."""
 
     share: float
     queue: str
@@ -20,6 +20,7 @@ class Gap:
     resource: str
     amount: int
     allocated: int
+    promised: int
     deserved: int
 
 
@@ -34,18 +35,26 @@ def is_starved(row: QueueRow) -> bool:
 
 
 def gaps(row: QueueRow) -> Iterator[Gap]:
+    """Jobs that can never run, that wait for their own queue's limit or for something else than room count for nothing here."""
     if row.figures is None:
         return
-    for resource, deserved in row.figures.deserved.items():
+    for resource, wanted in row.figures.lacking.items():
+        deserved = row.figures.deserved.amount(resource)
         allocated = row.figures.allocated.amount(resource)
-        amount = min(deserved, row.figures.request.amount(resource)) - allocated
+        promised = row.figures.promised.amount(resource)
+        amount = min(wanted, deserved - allocated - promised)
         if amount > 0:
-            yield Gap(amount / deserved, row.name, row.state, resource, amount, allocated, deserved)
+            yield Gap(amount / deserved, row.name, row.state, resource, amount, allocated, promised, deserved)
 
 
 def _named(resource: str, amount: int) -> str:
     """Bytes carry a unit but no name: "672 Gi memory", where "96 CPU" says of what."""
     return with_unit(resource, amount) if unit(resource) else f"{shown(resource, amount)} {short_name(resource).lower()}"
+
+
+def _have_words(gap: Gap) -> str:
+    words = f"{shown(gap.resource, gap.allocated)} of {with_unit(gap.resource, gap.deserved)} deserved"
+    return f"{words}, {shown(gap.resource, gap.promised)} promised" if gap.promised else words
 
 
 def _line(lacking: list[Gap]) -> dict[str, Any]:
@@ -56,8 +65,7 @@ def _line(lacking: list[Gap]) -> dict[str, Any]:
         "name": gap.queue,
         "state": gap.state,
         "gap": _named(gap.resource, gap.amount),
-        "text": f"{shown(gap.resource, gap.allocated)} of {with_unit(gap.resource, gap.deserved)} deserved"
-        + (f"; also {also}" if also else ""),
+        "text": _have_words(gap) + (f"; also {also}" if also else ""),
         "have": 1000 * gap.allocated // gap.deserved,
         "lack": 1000 * gap.amount // gap.deserved,
     }

@@ -97,4 +97,6 @@ def _words(cell: Cell, resource: str, allocated: int | None, deserved: int) -> s
 
 def _sentence(row: QueueRow, resource: str, allocated: int | None, deserved: int) -> str:
     used = "not evaluated yet" if allocated is None else f"{with_unit(resource, allocated)} allocated"
+    promised = row.figures.promised.amount(resource) if row.figures else 0
+    used += f", {with_unit(resource, promised)} promised" if promised else ""
     return f"{row.name} ({row.state}): {used}, {with_unit(resource, deserved)} deserved, weight {row.weight}."

@@ -9,7 +9,7 @@ from typing import Any
 from dashboard.amounts import as_typed, in_page_order, with_unit
 from dashboard.typed import number_or_text
 from scheduler.domain.access import Access, Permission
-from scheduler.selectors.queues import PHASES, QueueBoard, QueueRow
+from scheduler.selectors.queues import PHASES, QueueBoard, QueueFiguresRow, QueueRow
 
 GPU_NAMES = ("nvidia.com/gpu", "amd.com/gpu")
 TAKES_JOBS = ("Open", "Suspended")
@@ -166,8 +166,14 @@ def _free(row: QueueRow, rows: Mapping[str, QueueRow], board: QueueBoard) -> dic
         level = rows[name]
         if level.figures is None:
             return None
-        used = level.figures.allocated
         limits = dict(board.total) if name == "root" else dict(level.capability)
         for resource, limit in limits.items():
-            free[resource] = min(free.get(resource, limit), max(0, limit - used.amount(resource)))
+            left = limit - _taken(level.figures, resource)
+            free[resource] = min(free.get(resource, limit), max(0, left))
     return free
+
+
+def _taken(figures: QueueFiguresRow, resource: str) -> int:
+    """What is in use, and what is promised beyond the room that is being left."""
+    kept = figures.promised.amount(resource) - figures.leaving.amount(resource)
+    return figures.allocated.amount(resource) + max(0, kept)

@@ -16,9 +16,6 @@ from scheduler.domain.plans import counted
 from scheduler.domain.resources import Resources
 from scheduler.selectors.jobs import JobRow
 
-# Volcano's words for two states say less than ours; the words of the queue command are used for jobs too.
-PHASE_WORDS = {"Aborted": "Suspended", "Terminated": "Cancelled", "Aborting": "Suspending", "Terminating": "Cancelling"}
-
 COLUMNS = {
     "name": "Job",
     "queue": "Queue",
@@ -71,10 +68,6 @@ VERBS = {
 }
 
 
-def phase_words(phase: str) -> str:
-    return PHASE_WORDS.get(phase, phase)
-
-
 def obstacle(phase: str, verb: Verb) -> str:
     """Why this verb would do nothing to a job of this phase, "" if it would do something."""
     known = phase if phase in tuple(JobPhase) else "Running"  # a gang's own phases are those of a live job
@@ -82,7 +75,7 @@ def obstacle(phase: str, verb: Verb) -> str:
         step = command(JobFacts(JobPhase(known), 1, ()), verb.action)
     except NotPossible as reason:
         return str(reason)
-    return "" if step else f"it is {phase_words(phase)} already"
+    return "" if step else f"it is {phase} already"
 
 
 def may_command(access: Access, user: str, queue: str, owner: str) -> bool:
@@ -109,7 +102,7 @@ def present_job(row: JobRow) -> dict[str, Any]:
         "queue": row.queue,
         "owner": row.owner,
         "phase": row.phase,
-        "state": phase_words(row.phase),
+        "state": row.phase,
         "is_job": row.is_job,
         "is_waiting": row.is_waiting,
         "placed": placed,
@@ -152,7 +145,7 @@ def gang_words(placed: int, needed: int, whole: int, phase: str) -> str:
     more = whole - needed
     elastic = f", {more} more {'is' if more == 1 else 'are'} elastic" if more > 0 else ""
     are = "is" if needed == 1 else "are"
-    return f"{placed} of {counted(whole, 'pod has', 'pods have')} a place; {needed} {are} needed to start{elastic}. {phase_words(phase)}."
+    return f"{placed} of {counted(whole, 'pod has', 'pods have')} a place; {needed} {are} needed to start{elastic}. {phase}."
 
 
 _CELL_ORDER = ("Running", "Bound", "Binding", "Releasing", "Succeeded", "Failed", "Unknown", "Pending")

@@ -28,6 +28,7 @@ _BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 # A figure of a queue -> the beginning of Volcano's metric names for it.
 _FIGURES = {
     "allocated": "volcano_queue_allocated",
+    "promised": "fumarole_queue_promised",
     "deserved": "volcano_queue_deserved",
     "request": "volcano_queue_request",
     "real_capability": "volcano_queue_real_capacity",

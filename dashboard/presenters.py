@@ -13,7 +13,7 @@ from typing import Any
 from dashboard.amounts import in_page_order, short_name, shown, with_unit
 from dashboard.gaps import is_starved
 from dashboard.loans import NOBODY, ledger
-from scheduler.selectors.queues import PHASES, Counts, QueueBoard, QueueRow
+from scheduler.selectors.queues import PHASES, Counts, QueueBoard, QueueFiguresRow, QueueRow
 
 BAR_WIDTH = 1000  # the bar's own units; how wide it is on the screen is the style sheet's business
 _THIN, _THICK = 6, 14
@@ -29,7 +29,11 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """One queue's figures for one resource, in base units; None is unset or not yet known, which is never shown as 0."""
+    """One queue's figures for one resource, in base units; None is unset or not yet known, which is never shown as 0.
+
+    `allocated` is what pods hold on nodes, `leaving` the part of it that is on its way out; `promised` is kept for pods that wait and is
+    no part of it.
+    """
 
     resource: str
     allocated: int | None
@@ -38,6 +42,8 @@ class Quota:
     pending: int | None
     limit: Limit
     lent: int = 0  # of what it deserves and does not use, the part that a sibling uses
+    promised: int = 0
+    leaving: int = 0
 
     @property
     def borrowed(self) -> int:
@@ -49,14 +55,20 @@ class Quota:
     def over_limit(self) -> int:
         if self.allocated is None or self.limit.amount is None:
             return 0
-        return max(0, self.allocated - self.limit.amount)
+        return max(0, self.allocated - self.leaving - self.limit.amount)
+
+    @property
+    def taken(self) -> int:
+        """What is in use and what is promised. Promised room may be what others are leaving: no more than the limit is taken then."""
+        both = (self.allocated or 0) + self.promised
+        return both if self.limit.amount is None else max(self.allocated or 0, min(both, self.limit.amount))
 
     @property
     def reach(self) -> int:
         """The amount that the whole bar stands for. Without a limit the largest figure fills nine tenths: the end stays visibly open."""
         if self.limit.amount is not None:
             return self.limit.amount
-        known = (self.allocated, self.deserved, self.guarantee, (self.allocated or 0) + (self.pending or 0))
+        known = (self.allocated, self.deserved, self.guarantee, self.taken + (self.pending or 0))
         return max(figure or 0 for figure in known) * 10 // 9
 
 
@@ -139,16 +151,26 @@ def _lent(board: QueueBoard, resources: tuple[str, ...]) -> dict[str, tuple[int,
 
 def _quota(row: QueueRow, resource: str, limit: Limit, lent: int) -> Quota:
     now = row.figures
-    allocated = now.allocated.amount(resource) if now else None
     deserved = now.deserved.get(resource) if now else row.deserved.get(resource)
+    return quota_of(now, resource, limit, deserved=deserved, guarantee=row.guarantee.get(resource), lent=lent)
+
+
+def quota_of(
+    now: QueueFiguresRow | None, resource: str, limit: Limit, *, deserved: int | None = None, guarantee: int | None = None, lent: int = 0
+) -> Quota:
+    """From what the last session found."""
+    if now is None:
+        return Quota(resource, None, deserved, guarantee, None, limit, lent)
     return Quota(
         resource=resource,
-        allocated=allocated,
+        allocated=now.allocated.amount(resource),
         deserved=deserved,
-        guarantee=row.guarantee.get(resource),
-        pending=now.pending(resource) if now else None,
+        guarantee=guarantee,
+        pending=now.asked.amount(resource),
         limit=limit,
         lent=lent,
+        promised=now.promised.amount(resource),
+        leaving=now.leaving.amount(resource),
     )
 
 
@@ -231,6 +253,7 @@ def present_quota(quota: Quota, largest: int = 0) -> dict[str, Any]:
     resource = quota.resource
     return {
         "allocated": _or_unknown(resource, quota.allocated),
+        "promised": shown(resource, quota.promised),
         "deserved": _or_unset(resource, quota.deserved),
         "guarantee": _or_unset(resource, quota.guarantee),
         "pending": _or_unknown(resource, quota.pending),
@@ -262,7 +285,18 @@ def bar_text(quota: Quota) -> str:
 
 
 def bar_note(quota: Quota) -> str:
-    """What is remarkable about it, in a word or two."""
+    """What is remarkable about it, in a few words."""
+    notes = [_share_note(quota)]
+    notes += [f"{shown(quota.resource, quota.promised)} promised"] if quota.promised else []
+    notes.append(_leaving_note(quota))
+    return ", ".join(note for note in notes if note)
+
+
+def _leaving_note(quota: Quota) -> str:
+    return f"{shown(quota.resource, quota.leaving)} leaving" if quota.leaving else ""
+
+
+def _share_note(quota: Quota) -> str:
     if quota.over_limit:
         return f"{shown(quota.resource, quota.over_limit)} over its capability"
     if quota.borrowed:
@@ -274,12 +308,13 @@ def bar_sentence(quota: Quota) -> str:
     """The whole bar in words, figure by figure: for those who do not see it, and for the small table beside the pointer."""
     name, resource = short_name(quota.resource), quota.resource
     parts = [f"allocated {bar_text(quota)}" if quota.allocated is not None else "not evaluated yet by a session"]
+    parts += [f"promised {shown(resource, quota.promised)}"] if quota.promised else []
     parts.append(f"deserved {_or_unset(resource, quota.deserved)}")
     parts.append(f"guarantee {_or_unset(resource, quota.guarantee)}")
     parts.append(_limit_words(quota))
     if quota.pending is not None:
         parts.append(f"pending {shown(resource, quota.pending)}")
-    parts.extend([note] if (note := bar_note(quota)) else [])
+    parts += [note for note in (_share_note(quota), _leaving_note(quota)) if note]
     return f"{name}: {', '.join(parts)}."
 
 
@@ -293,17 +328,23 @@ def _limit_words(quota: Quota) -> str:
 
 
 def bar_geometry(quota: Quota) -> list[int]:
-    """Start and width of: asked for, allocated, borrowed, lent, over the capability, the guarantee's tick, the deserved tick."""
+    """Start and width of: asked for, allocated, borrowed, promised, lent, over the capability, the guarantee's tick, the deserved tick.
+
+    What is promised follows what is allocated; where others have to leave first, it lies over their part.
+    """
     scale = _scale(quota)
     allocated = scale(quota.allocated)
     deserved = scale(quota.deserved)
     solid = allocated if quota.deserved is None else min(allocated, deserved)
-    asked = scale((quota.allocated or 0) + (quota.pending or 0))
+    taken = scale(quota.taken)
+    promised = scale(quota.promised)
+    asked = scale(quota.taken + (quota.pending or 0))
     spans = [
-        (allocated, asked - allocated),
+        (taken, asked - taken),
         (0, solid),
         (solid, allocated - solid),
-        (allocated, scale((quota.allocated or 0) + quota.lent) - allocated),
+        (taken - min(promised, taken), min(promised, taken)),
+        (taken, scale(quota.taken + quota.lent) - taken),
         (BAR_WIDTH - 2 * _THICK, 2 * _THICK if quota.over_limit else 0),
         _tick(scale(quota.guarantee), _THIN if quota.guarantee else 0),
         _tick(deserved, _THICK if quota.deserved else 0),

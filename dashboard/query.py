@@ -21,15 +21,21 @@ STATES = {
     "running": "its gang runs",
     "unknown": "some of its pods run, the rest does not fit",
     "restarting": "stopping, to begin again",
-    "suspended": "stopped by its owner, can be resumed",
+    "aborted": "suspended by its owner, can be resumed",
     "stopping": "its pods are leaving",
     "completed": "ended well",
     "failed": "ended badly",
-    "cancelled": "ended by its owner",
+    "terminated": "cancelled by its owner",
     "finished": "ended, whichever way",
     "live": "everything that has not ended",
 }
-_OTHER_STATE_NAMES = {"aborted": "suspended", "terminated": "cancelled", "done": "finished", "active": "live", "canceled": "cancelled"}
+_OTHER_STATE_NAMES = {
+    "suspended": "aborted",
+    "cancelled": "terminated",
+    "canceled": "terminated",
+    "done": "finished",
+    "active": "live",
+}
 TEXT_FIELDS = {
     "state": "state:pending, state:running, state:failed …",
     "queue": "queue:vision, queue:research/* for everything below",

@@ -12,12 +12,10 @@ from dashboard.templatetags.times import in_words
 from scheduler.domain.durations import seconds_between
 from scheduler.models import PodGroup
 from scheduler.selectors.job_page import FEWEST_STARTS, Standing, evaluation_of, standing_of, waiting_since
-from scheduler.services.forecast import NEVER
+from scheduler.selectors.jobs import CANNOT_START
 
 Context = dict[str, Any]
 MaySee = Callable[[str], bool]  # whether the reader may see the queue of this name
-
-STAYS = NEVER - {"NotEnoughTasks"}  # time alone does not help; pods that are still missing are on their way
 
 _HELP: Mapping[str, str] = {
     "OnHold": "It starts after somebody has taken it off hold.",
@@ -53,7 +51,7 @@ def reason_card(gang: PodGroup, may_see: MaySee) -> Context:
         "code": code,
         "message": gang.reason_message or "Not evaluated yet: the next session will look at it.",
         "help": help_words(code, gang.reason_figures),
-        "stays": code in STAYS,
+        "stays": code in CANNOT_START,
         "is_evaluated": code != "AwaitingEvaluation" or _LEAVING in gang.reason_figures,
         "evaluated": evaluation_of(gang),
         "level": level,
@@ -103,7 +101,7 @@ def ordinal(number: int) -> str:
 def usual_words(standing: Standing) -> str:
     """ "usual wait 8 to 25 min (median 14 min of the last 50 starts)"."""
     if standing.usual is None:
-        return f"no estimate: fewer than {FEWEST_STARTS} starts"
+        return f"no estimate: fewer than {FEWEST_STARTS} jobs of this size have started here"
     low, median, high = (in_words(seconds) for seconds in standing.usual)
     amount, _, unit = low.partition(" ")
     span = high if low == high else f"{amount if high.endswith(f' {unit}') else low} to {high}"
@@ -120,6 +118,12 @@ CHECK_NAMES = {
 }
 
 
+def use_words(resource: str, used: int, promised: int) -> str:
+    """ "5 GPU in use, 2 GPU promised": what is held and what is kept are told apart."""
+    words = f"{with_unit(resource, used)} in use"
+    return f"{words}, {with_unit(resource, promised)} promised" if promised else words
+
+
 def _check(check: Mapping[str, Any]) -> Context:
     resource = check["resource"]
 
@@ -134,6 +138,8 @@ def _check(check: Mapping[str, Any]) -> Context:
         "need": amount("need"),
         "limit": amount("limit"),
         "used": amount("used"),
-        "free": with_unit(resource, max(0, check["limit"] - check["used"])),
+        "promised": amount("promised") if check.get("promised") else "",
+        "leaving": amount("leaving") if check.get("leaving") else "",
+        "free": with_unit(resource, max(0, check.get("free", check["limit"] - check["used"]))),
         "short": amount("short") if check.get("short") else "",
     }

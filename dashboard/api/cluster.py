@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final
 
-from django.db.models import Count, QuerySet
+from django.db.models import QuerySet
 from drf_spectacular.types import OpenApiTypes
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -20,10 +20,8 @@ from dashboard.api.schema import Form, query
 from dashboard.sight import Sight
 from scheduler.admission.violations import Rejected
 from scheduler.domain.access import Permission
-from scheduler.domain.resources import NOTHING, Resources
-from scheduler.models import ClusterState, Namespace, Node, Pod, PolicyVersion, PriorityClass
-from scheduler.selectors.facts import ALLOCATED_PHASES
-from scheduler.selectors.nodes import GangOnNode
+from scheduler.models import ClusterState, Namespace, Node, PolicyVersion, PriorityClass
+from scheduler.selectors.nodes import GangOnNode, node_loads
 from scheduler.services import catalog, nodes, simulation
 from scheduler.services.policies import DEFAULT_VERSION, check_policy, notices_on, policy_text, policy_version, replace_policy
 from scheduler.services.policy_effects import PolicyEffect, SessionEffect, effect_of
@@ -33,16 +31,6 @@ from scheduler.services.scheduling import pause_scheduling, resume_scheduling, s
 _NODE_VERBS = ("cordon", "uncordon", "drain")
 _SIMULATED_VERBS = {"lose": "lose", "return": "bring_back"}  # by their last part of the address
 _NODE_COMMAND = Form(shapes.NodeCommandAnswer, takes=shapes.Reason, errors=(404, 409), optional_body=True)
-
-
-def allocated_on(ids: list[int]) -> dict[int, tuple[Resources, int]]:
-    """What pods use of each node, and how many there are: summed by class of pods, in one query."""
-    sums: dict[int, tuple[Resources, int]] = {}
-    rows = Pod.objects.filter(node_id__in=ids, phase__in=(*ALLOCATED_PHASES, "Releasing", "Unknown")).order_by()
-    for node_id, requests, number in rows.values_list("node_id", "pod_class__requests").annotate(number=Count("id")):
-        before, count = sums.get(node_id, (NOTHING, 0))
-        sums[node_id] = (before + Resources(requests) * number, count + number)
-    return sums
 
 
 class Nodes(EndpointSet):
@@ -73,8 +61,8 @@ class Nodes(EndpointSet):
         return Node.objects.all()
 
     def present(self, rows: Rows) -> Objects:
-        used = allocated_on([node.pk for node in rows])
-        return [node_object(node, *used.get(node.pk, (NOTHING, 0))) for node in rows]
+        loads = node_loads([node.pk for node in rows])
+        return [node_object(node, loads[node.pk]) for node in rows]
 
     def create(self, request: Request) -> Response:
         return self.each(self._create)
@@ -359,6 +347,7 @@ def cluster_object(state: ClusterState, sight: Sight) -> dict[str, Any]:
         "lastSessionAt": stamp(state.last_session_at),
         "total": state.total.to_quantities(),
         "allocated": state.allocated.to_quantities(),
+        "promised": state.promised.to_quantities(),
         "nodes": Node.objects.count(),
         "warnings": [warning if isinstance(warning, dict) else {"message": str(warning)} for warning in warnings],
     }

@@ -22,6 +22,7 @@ from scheduler.selectors.manifests import (
     podgroup_spec,
     priority_class_spec,
 )
+from scheduler.selectors.nodes import NodeLoad
 from scheduler.selectors.pod_conditions import pod_conditions
 from scheduler.selectors.queue_objects import JOB_COUNTS, PHASES, QueueCounts
 
@@ -98,6 +99,10 @@ def _queue_status(row: Mapping[str, Any], counts: QueueCounts) -> dict[str, Any]
         "subtree": dict(zip(_PHASE_KEYS, counts.gangs_below(row["id"]), strict=True)),
         "jobs": dict(zip(JOB_COUNTS, counts.jobs_of(row["id"]), strict=True)),
         "allocated": _quantities(row["now_allocated"]),
+        "leaving": _quantities(row["now_leaving"]),
+        "promised": _quantities(row["now_promised"]),
+        "asked": _quantities(row["now_asked"]),
+        "lacking": _quantities(row["now_lacking"]),
         "deserved": _quantities(row["now_deserved"]),
         "nominalShare": _quantities(row["now_nominal_share"]),
         "request": _quantities(row["now_request"]),
@@ -234,15 +239,17 @@ def pod_object(pod: Pod) -> dict[str, Any]:
     return _object("v1", "Pod", meta, pod_spec(pod), status)
 
 
-def node_object(node: Node, allocated: Resources, pods: int) -> dict[str, Any]:
+def node_object(node: Node, load: NodeLoad) -> dict[str, Any]:
+    allocated = load.used
     if "pods" in node.allocatable:
-        allocated = Resources({**allocated, "pods": pods})
+        allocated = Resources({**allocated, "pods": load.pods})
     idle = Resources({name: amount - allocated.amount(name) if node.ready else 0 for name, amount in node.allocatable.items()})
     status = {
         "allocatable": node.allocatable.to_quantities(),
         "allocated": allocated.to_quantities(),
+        "promised": load.promised.to_quantities(),
         "idle": idle.to_quantities(),
-        "pods": pods,
+        "pods": load.pods,
         "conditions": [{"type": "Ready", "status": "True" if node.ready else "False"}],
     }
     return _object("v1", "Node", metadata(node), node_spec(node), status)

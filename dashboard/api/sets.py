@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any, ClassVar
 
 from rest_framework.request import Request
@@ -150,7 +149,7 @@ def _forecast(found: JobForecast) -> dict[str, Any]:
         "nodes": dict(found.nodes),
         "victims": len(found.victims),
         "request": found.request.to_quantities(),
-        "checks": [{**asdict(check), "short": check.short} for check in found.checks],
+        "checks": [check.as_dict() for check in found.checks],
         "violations": [violation_json(violation) for violation in found.violations],
         "warnings": [notice_json(notice) for notice in found.notices],
     }

@@ -20,6 +20,7 @@ from dashboard.api.shelf import Shelf
 from dashboard.sight import Sight
 from scheduler.domain.access import Permission
 from scheduler.domain.jobs import JobAction
+from scheduler.domain.shown_phases import shown_phase
 from scheduler.models import Job, Pod, PodGroup
 from scheduler.models.stamps import stamp_of
 from scheduler.selectors.gangs import WAITING, PhaseCounts, pods_by_phase, standing_of
@@ -248,8 +249,18 @@ class PodGroups(EndpointSet):
 _NOT_WAITING = {
     "Running": "It runs.",
     "Unknown": "Some of its pods run, and there is no room for the rest.",
-    "Completed": "It has ended.",
+    "Restarting": "Its pods are stopping, to begin again.",
+    "Aborting": "Its pods are stopping; it can be resumed then.",
+    "Aborted": "It was suspended and can be resumed.",
+    "Completing": "Its pods are stopping.",
+    "Terminating": "Its pods are stopping.",
 }
+
+
+def _why_not_waiting(phase: str, message: str) -> str:
+    """How it stands, or how it ended and what was said then."""
+    words = _NOT_WAITING.get(phase, "It has ended.")
+    return f"{words} {message[:1].upper()}{message[1:]}.".replace("..", ".") if message else words
 
 
 def timeline_answer(gang: PodGroup, sight: Sight) -> dict[str, Any]:
@@ -275,16 +286,17 @@ def _spent(span: Span | None) -> dict[str, Any] | None:
 
 def explanation(gang: Mapping[str, Any]) -> dict[str, Any]:
     """Why a gang waits; its place among those that wait in its queue, by priority and age."""
-    waiting = gang["phase"] in WAITING
+    phase = shown_phase(gang["phase"], gang["job__phase"])
+    waiting = phase in WAITING
     unseen = "No session has looked at it yet; the next one will."
     return {
         "podgroup": f"{gang['namespace']}/{gang['name']}",
-        "phase": gang["phase"],
+        "phase": phase,
         "waiting": waiting,
-        "reason": gang["reason_code"] or ("AwaitingEvaluation" if waiting else ""),
-        "message": gang["reason_message"] or (unseen if waiting else _NOT_WAITING[gang["phase"]]),
-        "figures": gang["reason_figures"],
-        "checks": gang["reason_checks"],
+        "reason": (gang["reason_code"] or "AwaitingEvaluation") if waiting else "",
+        "message": (gang["reason_message"] or unseen) if waiting else _why_not_waiting(phase, gang["job__message"] or ""),
+        "figures": gang["reason_figures"] if waiting else {},
+        "checks": gang["reason_checks"] if waiting else [],
         "session": gang["reason_session"],
         "evaluatedAt": stamp(gang["evaluated_at"]),
         "position": gang["ahead"] + 1 if waiting else None,

@@ -37,13 +37,19 @@ def _table(nodes: Sequence[Row], wide: bool) -> Table:
 
 def _row(node: Row, resources: Sequence[str], wide: bool) -> Sequence[object]:
     metadata, status = node["metadata"], node["status"]
-    figures = [f"{status['allocated'].get(name, '0')}/{status['allocatable'].get(name, '0')}" for name in resources]
+    figures = [_figure(status, name) for name in resources]
     row = [metadata["name"], _status(node), status["pods"], output.age(metadata["creationTimestamp"]), *figures]
     if not wide:
         return row
     taints = ",".join(f"{taint.get('key', '')}:{taint.get('effect', '')}" for taint in node["spec"]["taints"])
     labels = ",".join(f"{key}={value}" for key, value in sorted(metadata["labels"].items()))
     return [*row, taints or "-", labels or "-"]
+
+
+def _figure(status: Row, resource: str) -> str:
+    """`3/8`: allocated of what it has; `3+2/8` where 2 are promised to pods that wait."""
+    promised = status.get("promised", {}).get(resource)
+    return f"{status['allocated'].get(resource, '0')}{f'+{promised}' if promised else ''}/{status['allocatable'].get(resource, '0')}"
 
 
 @command(app, "list", "vcctl node list", "vcctl node list -o wide", "vcctl node list --selector zone=a --watch")

@@ -97,6 +97,7 @@ def _resources(queue: Row) -> None:
     spec, status = queue["spec"], queue["status"]
     figures = {
         "Allocated": status["allocated"],
+        **({"Promised": status["promised"]} if status.get("promised") else {}),
         "Deserved": status["deserved"],
         "Guarantee": spec["guarantee"]["resource"],
         "Capability": spec["capability"],

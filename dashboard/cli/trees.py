@@ -57,9 +57,10 @@ def _cells(branch: str, queue: Row) -> list[object]:
 
 
 def figure(queue: Row, resource: str) -> str:
-    """`22/16`: allocated of deserved; a bare amount where nothing is deserved."""
+    """`22/16`: allocated of deserved; `22+4/16` where 4 are promised to pods that wait."""
     allocated, deserved = (queue["status"][kind].get(resource, "0") for kind in ("allocated", "deserved"))
-    return f"{allocated}/{deserved}"
+    promised = queue["status"].get("promised", {}).get(resource)
+    return f"{allocated}{f'+{promised}' if promised else ''}/{deserved}"
 
 
 _COLUMNS = ("Queue", "State", "Weight", "Running", "Waiting")
@@ -103,8 +104,8 @@ def _coloured(nodes: Sequence[tuple[str, Row]], resources: Sequence[str], is_who
 
 def _caption(cells: int) -> str:
     if not cells:
-        return "allocated/deserved"
-    return f"Bars: allocated against deserved; {_bar_characters()[1]} is borrowed beyond it."
+        return "allocated/deserved; +4 are promised"
+    return f"Bars: allocated against deserved; {_bar_characters()[1]} is borrowed beyond it; +4 are promised."
 
 
 def _bar_characters() -> tuple[str, str, str]:

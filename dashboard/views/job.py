@@ -26,6 +26,7 @@ from dashboard.typed import whole_number
 from dashboard.views.common import actor, wants_fragment
 from scheduler.admission.violations import Rejected, in_words
 from scheduler.domain.access import Permission
+from scheduler.domain.evictions import why_evicted
 from scheduler.domain.jobs import NotPossible
 from scheduler.domain.resources import Resources
 from scheduler.models import Eviction, Pod, PodGroup
@@ -180,7 +181,14 @@ def _evictions(request: HttpRequest, gang: PodGroup) -> Context:
 
 def _eviction(row: Eviction, mine: Sight, other: OtherJob | None) -> Context:
     seen = mine.eviction(row)
-    return {"row": row, "seen": seen, "other": other, "before": _allocated(seen.before), "after": _allocated(seen.after)}
+    return {
+        "row": row,
+        "seen": seen,
+        "other": other,
+        "why": why_evicted(row.action),
+        "before": _allocated(seen.before),
+        "after": _allocated(seen.after),
+    }
 
 
 def _allocated(figures: Mapping[str, Any]) -> str:

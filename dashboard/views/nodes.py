@@ -124,13 +124,20 @@ def _bar(row: NodeRow, resource: str) -> Context:
         return {"title": short_name(resource), "none": True}
     words = f"{shown(resource, used)} of {with_unit(resource, has)}"
     free = _free_words(row, resource)
+    promised = row.promised.amount(resource)
+    kept = f", {shown(resource, promised)} promised" if promised else ""
+    width = min(1000, used * 1000 // has)
+    promised_width = min(1000, promised * 1000 // has)
     return {
         "title": short_name(resource),
         "resource": resource,
-        "width": min(1000, used * 1000 // has),
+        "width": width,
+        "promised": shown(resource, promised) if promised else "",
+        "promised_at": min(width, 1000 - promised_width),
+        "promised_width": promised_width,
         "words": words,
         "free": free,
-        "label": f"{short_name(resource)}: {words} in use, {free}.",
+        "label": f"{short_name(resource)}: {words} in use{kept}, {free}.",
     }
 
 

@@ -13,7 +13,7 @@ from dashboard.access import access, page, sight
 from dashboard.amounts import short_name, shown
 from dashboard.gaps import starved
 from dashboard.health import CHECKS, outcome
-from dashboard.presenters import CLUSTER, Limit, Quota, page_resources, present_queues, present_quota
+from dashboard.presenters import CLUSTER, Limit, page_resources, present_queues, present_quota, quota_of
 from scheduler.domain.access import Permission
 from scheduler.domain.queues import ROOT
 from scheduler.models import ClusterState
@@ -78,15 +78,7 @@ def cluster_bars(board: QueueBoard) -> list[dict[str, Any]]:
     root = next((row for row in board.rows if row.name == "root"), None)
     bars = []
     for resource in page_resources(board):
-        figures = root.figures if root else None
-        quota = Quota(
-            resource=resource,
-            allocated=figures.allocated.amount(resource) if figures else None,
-            deserved=None,
-            guarantee=None,
-            pending=figures.pending(resource) if figures else None,
-            limit=Limit(board.total.get(resource), CLUSTER),
-        )
+        quota = quota_of(root.figures if root else None, resource, Limit(board.total.get(resource), CLUSTER))
         bars.append({"name": resource, "title": short_name(resource), **present_quota(quota)})
     return bars
 

@@ -160,7 +160,7 @@ def _worth_drawing(scene: Scene, resources: list[str], period: str) -> str:
     row = next(row for row in scene.board.rows if row.name == scene.name)
     series = queue_history(scene.name, period).series
     now = row.figures
-    in_use = [name for name in resources if now and (now.allocated.amount(name) or now.pending(name))]
+    in_use = [name for name in resources if now and (now.allocated.amount(name) or now.promised.amount(name) or now.asked.amount(name))]
     in_period = [name for name in resources if _had_any(series.get(name, {}))]
     in_quotas = [name for name in resources if any(name in quota for quota in (row.deserved, row.guarantee, row.capability))]
     return next(iter([*in_use, *in_period, *in_quotas, *resources]), "")

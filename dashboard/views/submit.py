@@ -15,7 +15,7 @@ from dashboard.access import access, page, sight
 from dashboard.amounts import with_unit
 from dashboard.job_form import JobForm, form_from_manifest, form_from_post, next_name, queue_choices
 from dashboard.job_rows import amounts_text
-from dashboard.reason_card import CHECK_NAMES, usual_words
+from dashboard.reason_card import CHECK_NAMES, use_words, usual_words
 from dashboard.terminal import copies_of_manifest
 from dashboard.views.common import actor
 from scheduler.admission.violations import Rejected, Violation
@@ -169,7 +169,11 @@ _TITLES = {
 
 def _check(check: Any) -> Context:
     figures = {"need": check.need, "free": max(0, check.free), "limit": check.limit}
-    return {"where": _where(check), **{name: with_unit(check.resource, amount) for name, amount in figures.items()}}
+    return {
+        "where": _where(check),
+        "use": use_words(check.resource, check.used, check.promised),
+        **{name: with_unit(check.resource, amount) for name, amount in figures.items()},
+    }
 
 
 def _where(check: Any) -> str:
@@ -185,7 +189,7 @@ def _line_words(verdict: Forecast, manifest: Mapping[str, Any]) -> str:
     if verdict.prospect not in (Prospect.WAITS, Prospect.MAKES_ROOM):
         return ""
     queue = str(manifest["spec"].get("queue") or "default")
-    standing = standing_at_the_end(queue)
+    standing = standing_at_the_end(queue, verdict.request)
     if standing is None:
         return ""
     return f"{standing.waiting or 'Nobody'} {'wait' if standing.waiting > 1 else 'waits'} in {queue} now; {usual_words(standing)}."

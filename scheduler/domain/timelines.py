@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-FIGURES: Final = ("allocated", "deserved", "guarantee", "capability", "pending")
+FIGURES: Final = ("allocated", "promised", "deserved", "guarantee", "capability", "pending")
 LIMITS: Final = ("capability",)
 """Where such a figure names no resource there is no limit, which is not the same as 0."""
 

@@ -167,7 +167,7 @@ def outcome_of(session: Session, at_open: Figures) -> Outcome:
         conditions=tuple(told.conditions),
         pod_conditions=tuple(told.pod_conditions),
         events=tuple(told.events),
-        queues=Figures(session),
+        queues=Figures(session, told.waiting),
         queues_at_open=at_open,
         starving=dict(session.starving),
         warnings=tuple(session.warnings),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 
 from scheduler.domain.resources import NOTHING, Resources
@@ -34,6 +34,22 @@ class ReasonCode(StrEnum):
     BEHIND_OTHERS = "BehindOthers"
     LEFT_OUT_BY_POLICY = "LeftOutByPolicy"
     AWAITING_EVALUATION = "AwaitingEvaluation"
+
+
+STAYS = frozenset(
+    {
+        ReasonCode.QUEUE_NOT_FOUND,
+        ReasonCode.QUEUE_NOT_LEAF,
+        ReasonCode.QUEUE_CLOSED,
+        ReasonCode.HIERARCHY_INVALID,
+        ReasonCode.NOT_PERMITTED,
+        ReasonCode.EXCEEDS_CAPABILITY,
+        ReasonCode.EXCEEDS_CLUSTER,
+        ReasonCode.NO_NODE_FITS,
+        ReasonCode.LEFT_OUT_BY_POLICY,
+    }
+)
+"""Waiting does not help: somebody has to change the job, the queue or the cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,18 +131,23 @@ class PodCondition:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """`kind` is Normal or Warning; `object` is "podgroup", "pod" or "queue", `name` its key."""
+    """`kind` is Normal or Warning; `object` is "podgroup", "pod" or "queue", `name` its key; `code` says why a podgroup waits."""
 
     kind: str
     reason: str
     message: str
     object: str
     name: str
+    code: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One test that was made for a waiting podgroup: on which queue or node, for which resource, what it needs and what there is."""
+    """One test that was made for a waiting podgroup: on which queue or node, for which resource, what it needs and what there is.
+
+    `used` is what pods hold on nodes, `promised` what is kept for others, `leaving` the part of `used` that may be counted on again;
+    `free` is what is left, which may be negative in a queue above its limit.
+    """
 
     name: str  # e.g. "capability", "deserved", "overcommit", "cluster", "node"
     level: str  # the queue it was made on; root for the cluster
@@ -134,16 +155,21 @@ class Check:
     need: int
     limit: int
     used: int
-    passed: bool
+    free: int
+    promised: int = 0
+    leaving: int = 0
 
     @property
-    def free(self) -> int:
-        return self.limit - self.used
+    def passed(self) -> bool:
+        return self.need <= self.free
 
     @property
     def short(self) -> int:
         """How much is missing; 0 when the test passed."""
         return max(0, self.need - self.free)
+
+    def as_dict(self) -> dict[str, str | int | bool]:
+        return {**asdict(self), "passed": self.passed, "short": self.short}
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +186,10 @@ class Reason:
 class QueueFigures:
     """What one queue may have and has, at the end of the session; `warnings` are for its operator.
 
+    `allocated` is what limits are compared with, as Volcano counts it: promised room counts, what is leaving does not. `in_use` is what
+    pods hold on nodes, those that are leaving included (`leaving`), and `promised` what is kept for pods that wait.
     `held` is what waits in suspended queues. It is asked for too, but is no part of `request`, which shares are made of.
+    `asked` is what pods wait for, without jobs that can never run; `lacking` is how much of the resource that they wait for jobs need.
     """
 
     name: str
@@ -173,6 +202,11 @@ class QueueFigures:
     inqueue: Resources = NOTHING
     elastic: Resources = NOTHING
     held: Resources = NOTHING
+    in_use: Resources = NOTHING
+    leaving: Resources = NOTHING
+    promised: Resources = NOTHING
+    asked: Resources = NOTHING
+    lacking: Resources = NOTHING
     share: float = 0.0
     overused: bool = False
     warnings: tuple[str, ...] = ()

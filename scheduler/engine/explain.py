@@ -12,8 +12,18 @@ from scheduler.domain.plans import counted
 from scheduler.domain.queues import QueueState
 from scheduler.domain.resources import format_quantity
 from scheduler.engine.decisions import Check, Reason, ReasonCode
+from scheduler.engine.holdings import holdings_of
 from scheduler.engine.job import Job
-from scheduler.engine.needs import checks_of, fits_some_node, kinds_of, needed, roomiest_node
+from scheduler.engine.needs import (
+    checks_of,
+    fits_some_node,
+    kinds_of,
+    largest_node,
+    level_check,
+    needed,
+    roomiest_node,
+    scarce,
+)
 from scheduler.engine.refusals import Shortfall
 from scheduler.engine.session import Session
 
@@ -24,8 +34,15 @@ Question = Callable[[Session, Job], Finding | None]
 def explain(session: Session, job: Job) -> Reason:
     """The first finding in order of precedence, with every check that was made."""
     code, message, figures = next(found for ask in _QUESTIONS if (found := ask(session, job)) is not None)
-    is_about_room = code not in _BEFORE_ROOM
+    is_about_room = code not in BEFORE_ROOM
     return Reason(code, message, figures, checks_of(session, job) if is_about_room else ())
+
+
+def is_impossible(session: Session, job: Job) -> bool:
+    """It asks for more than its queue may ever use, than the cluster has, or than any node has: also where something else is said first."""
+    if job.queue < 0:
+        return True
+    return any(ask(session, job) is not None for ask in (_exceeds_capability, _exceeds_cluster, _no_node_fits))
 
 
 def signature(session: Session, job: Job) -> tuple[object, ...]:
@@ -131,7 +148,7 @@ def _exceeds_cluster(session: Session, job: Job) -> Finding | None:
         return None
     name = session.snapshot.resources[over]
     message = f"Needs {quantity(name, int(need[over]))} at once; the whole cluster has {format_quantity(name, int(session.total[over]))}."
-    return ReasonCode.EXCEEDS_CLUSTER, message, _figures(name, "root", int(need[over]), int(session.total[over]), 0)
+    return ReasonCode.EXCEEDS_CLUSTER, message, _beyond(name, "root", int(need[over]), int(session.total[over]))
 
 
 def _first_over(session: Session, need: Amounts, limit: Amounts) -> int | None:
@@ -142,15 +159,33 @@ def _first_over(session: Session, need: Amounts, limit: Amounts) -> int | None:
 def _limit_finding(code: ReasonCode, session: Session, row: int, dim: int, need: Amounts, limit: Amounts) -> Finding:
     name, level = session.snapshot.resources[dim], session.forest.names[row]
     message = f"Needs {quantity(name, int(need[dim]))} at once; {level} may never use more than {format_quantity(name, int(limit[dim]))}."
-    return code, message, _figures(name, level, int(need[dim]), int(limit[dim]), 0)
+    return code, message, _beyond(name, level, int(need[dim]), int(limit[dim]))
 
 
-def _figures(resource: str, level: str, need: int, limit: int, used: int, lent: int = 0) -> dict[str, object]:
-    free = limit - used
+def _beyond(resource: str, level: str, need: int, limit: int) -> dict[str, object]:
+    """Figures of a limit that no waiting can help with: what is free below it does not matter."""
+    return {"resource": resource, "level": level, "need": need, "limit": limit, "short": need - limit}
+
+
+def _figures(check: Check, job: Job) -> dict[str, object]:
+    """What a test found, and how many of the job's pods had a place when it was tried."""
     return {
-        "resource": resource, "level": level, "need": need, "limit": limit, "used": used, "free": free,
-        "lent": lent, "short": max(0, need - max(0, free)),
-    }  # fmt: skip
+        "resource": check.resource,
+        "level": check.level,
+        "need": check.need,
+        "limit": check.limit,
+        "used": check.used,
+        "promised": check.promised,
+        "leaving": check.leaving,
+        "free": check.free,
+        "short": check.short,
+        **_placeable(job),
+    }
+
+
+def _placeable(job: Job) -> dict[str, object]:
+    """Nothing for a job that was not tried: nobody knows."""
+    return {"placeable": job.placeable, "minMember": job.min_member} if job.failed else {}
 
 
 def _no_node_fits(session: Session, job: Job) -> Finding | None:
@@ -162,23 +197,33 @@ def _no_node_fits(session: Session, job: Job) -> Finding | None:
 
 def _node_finding(session: Session, kind: int) -> Finding:
     """A pod that no node could hold even if it were empty."""
-    request, suitable = session.request[kind], session.board(kind).suitable
-    asks = ", ".join(
-        quantity(name, int(request[dim])) for dim, name in enumerate(session.snapshot.resources) if request[dim] > 0 and name != "pods"
-    )
+    suitable = session.board(kind).suitable
+    counts: dict[str, object] = {"nodes": len(suitable), "suitable": int(suitable.sum())}
     if not suitable.any():
-        message = f"No node is suitable: none of {len(suitable)} matches its selector, affinity and tolerations."
-        return ReasonCode.NO_NODE_FITS, message, {"nodes": len(suitable), "suitable": 0}
-    node = roomiest_node(session, kind)
-    free = session.floor.free([node])[:, 0]
-    room = {name: int(free[dim]) for dim, name in enumerate(session.snapshot.resources) if request[dim] > 0 and name != "pods"}
-    has = ", ".join(quantity(name, amount) for name, amount in room.items())
-    message = f"A pod needs {asks}, more than any suitable node has; the largest free one is {session.floor.names[node]} with {has} free."
-    return (
-        ReasonCode.NO_NODE_FITS,
-        message,
-        {"nodes": len(suitable), "suitable": int(suitable.sum()), "largest": session.floor.names[node], "free": room},
+        return ReasonCode.NO_NODE_FITS, f"No node is suitable: {_unsuitable_words(session)}.", counts
+    node = largest_node(session, kind)
+    asked = [(dim, name) for dim, name in enumerate(session.snapshot.resources) if session.request[kind, dim] > 0 and name != "pods"]
+    asks = ", ".join(quantity(name, int(session.request[kind, dim])) for dim, name in asked)
+    has = {name: int(session.floor.allocatable[dim, node]) for dim, name in asked}
+    message = (
+        f"A pod needs {asks}, more than any suitable node has; the largest is {session.floor.names[node]} "
+        f"with {', '.join(quantity(name, amount) for name, amount in has.items())}."
     )
+    return ReasonCode.NO_NODE_FITS, message, {**counts, "largest": session.floor.names[node], "has": has}
+
+
+def _unsuitable_words(session: Session) -> str:
+    """Why none of the nodes will do, each node counted once."""
+    nodes = session.snapshot.nodes
+    is_cordoned = nodes.ready & nodes.unschedulable
+    others = int((nodes.ready & ~is_cordoned).sum())
+    matches = "matches its selector, affinity and tolerations"
+    if others == len(nodes):
+        return f"none of {len(nodes)} {matches}"
+    counts = {"not ready": int((~nodes.ready).sum()), "cordoned": int(is_cordoned.sum())}
+    parts = [f"{count} {'is' if count == 1 else 'are'} {word}" for word, count in counts.items() if count]
+    parts += [f"none of the other {others} {matches}"] if others else []
+    return f"of {len(nodes)}, {', '.join(parts)}"
 
 
 def _reclaim_in_progress(session: Session, job: Job) -> Finding | None:
@@ -198,27 +243,42 @@ def _refused_at_the_door(session: Session, job: Job) -> Finding | None:
     refusal = job.refusal
     if refusal is None or not refusal.shortfalls:
         return None
-    code = ReasonCode.WAITING_FOR_QUOTA if refusal.code is not ReasonCode.CLUSTER_BUSY else ReasonCode.CLUSTER_BUSY
-    return _short_finding(code, refusal.shortfalls[0], refusal.code is ReasonCode.CLUSTER_BUSY)
+    short = refusal.shortfalls[0]
+    if refusal.code is ReasonCode.CLUSTER_BUSY:
+        return _overcommitted(short, job)
+    row, dim = session.forest.rows[short.level], session.snapshot.resources.index(short.resource)
+    return _short_finding(ReasonCode.WAITING_FOR_QUOTA, level_check(session, row, dim, "capability", short), job)
 
 
-def _short_finding(code: ReasonCode, short: Shortfall, is_cluster: bool, quota: str = "capability") -> Finding:
-    """What is lent out and may come back counts as free: it was counted so when the job was turned away."""
+def _overcommitted(short: Shortfall, job: Job) -> Finding:
     amount = partial(format_quantity, short.resource)
-    figures = _figures(short.resource, short.level, short.need, short.limit, short.used - short.lent, short.lent)
-    free = max(0, short.limit - short.used + short.lent)
-    lent = f", {amount(short.lent)} of them lent out or elastic" if short.lent else ""
-    if is_cluster:
-        has = (
-            f"the cluster has {amount(free)} still reservable ({amount(short.limit)} free with what overcommit adds, "
-            f"{amount(short.used)} reserved for jobs admitted before)"
-        )
-    else:
-        has = (
-            f"{short.level} has {amount(free)} free under its {quota} of {amount(short.limit)} "
-            f"({amount(short.used)} in use or admitted{lent})"
-        )
-    return code, f"Needs {quantity(short.resource, short.need)} at once; {has}. {amount(short.need - free)} short.", figures
+    free = short.limit - short.used
+    check = Check("overcommit", short.level, short.resource, short.need, short.limit, 0, free, promised=short.used)
+    message = (
+        f"Needs {quantity(short.resource, short.need)} at once; the cluster has {amount(max(0, free))} still reservable "
+        f"({amount(short.limit)} free with what overcommit adds, {amount(short.used)} reserved for jobs admitted before). "
+        f"{amount(check.short)} short."
+    )
+    return ReasonCode.CLUSTER_BUSY, message, _figures(check, job)
+
+
+def _short_finding(code: ReasonCode, check: Check, job: Job, quota: str = "capability") -> Finding:
+    """A queue that is full, or has too little left."""
+    amount = partial(format_quantity, check.resource)
+    message = (
+        f"Needs {quantity(check.resource, check.need)} at once; {check.level} has {amount(max(0, check.free))} free "
+        f"under its {quota} of {amount(check.limit)} ({use_words(check)}). {amount(check.short)} short."
+    )
+    return code, message, _figures(check, job)
+
+
+def use_words(check: Check) -> str:
+    """ "5 in use, 2 promised, 1 of it leaving": what is held and what is kept are told apart, here as everywhere."""
+    amount = partial(format_quantity, check.resource)
+    words = [f"{amount(check.used)} in use"]
+    words += [f"{amount(check.promised)} promised"] if check.promised else []
+    words += [f"{amount(check.leaving)} on loan or leaving"] if check.leaving else []
+    return ", ".join(words)
 
 
 def _waiting_for_quota(session: Session, job: Job) -> Finding | None:
@@ -233,10 +293,7 @@ def _quota_finding(session: Session, job: Job, code: ReasonCode) -> Finding | No
     """The first level that is full. Root without a capability of its own is the cluster: that it is full is another reason."""
     failed = [check for check in checks_of(session, job) if not check.passed and check.name in session.limiting_checks]
     check = next((check for check in failed if not _is_cluster(session, check.level)), None)
-    if check is None:
-        return None
-    short = Shortfall(check.resource, check.level, check.need, check.limit, check.used)
-    return _short_finding(code, short, is_cluster=False, quota=_QUOTA_WORDS.get(check.name, check.name))
+    return _short_finding(code, check, job, _QUOTA_WORDS.get(check.name, check.name)) if check is not None else None
 
 
 def _is_cluster(session: Session, level: str) -> bool:
@@ -256,41 +313,41 @@ def _over_deserved(session: Session, job: Job) -> Finding | None:
     if any(session.preemptive(job.queue, kind) for kind in kinds_of(session, job)):
         return None
     check = next((check for check in checks_of(session, job) if check.name == "deserved" and not check.passed), None)
-    return _deserved_finding(check) if check is not None else None
+    return _deserved_finding(check, job) if check is not None else None
 
 
-def _deserved_finding(check: Check) -> Finding:
+def _deserved_finding(check: Check, job: Job) -> Finding:
     amount = partial(format_quantity, check.resource)
     message = (
-        f"Needs {quantity(check.resource, check.need)} at once and nothing suitable is idle; {check.level} uses {amount(check.used)} "
-        f"of the {amount(check.limit)} it deserves, so it can not reclaim from others."
+        f"Needs {quantity(check.resource, check.need)} at once and nothing suitable is idle; {check.level} deserves "
+        f"{amount(check.limit)} ({use_words(check)}), so it cannot reclaim from others."
     )
-    return ReasonCode.OVER_DESERVED_NOT_RECLAIMABLE, message, _figures(check.resource, check.level, check.need, check.limit, check.used)
+    return ReasonCode.OVER_DESERVED_NOT_RECLAIMABLE, message, _figures(check, job)
 
 
 def _gang_incomplete(session: Session, job: Job) -> Finding | None:
     if not _lacks_room(session, job) or not 0 < job.placeable < job.min_member:
         return None
     message = f"There is room for {job.placeable} of the {job.min_member} pods that must start together."
-    return ReasonCode.GANG_INCOMPLETE, message, {"placeable": job.placeable, "minMember": job.min_member}
+    resource = session.snapshot.resources[scarce(session, job)]
+    return ReasonCode.GANG_INCOMPLETE, message, {"resource": resource, **_placeable(job)}
 
 
 def _fragmented(session: Session, job: Job) -> Finding | None:
     """Enough is free in all, but no node has enough of it."""
-    need = needed(session, job)
-    free = session.floor.free()[:, session.floor.ready].clip(min=0).sum(axis=1)
+    need, free = needed(session, job), np.array(holdings_of(session).nodes.free)
     if not _lacks_room(session, job) or not bool((need <= free)[(need > 0) & session.book.dims].all()):
         return None
-    kind = kinds_of(session, job)[0]
-    node, request = roomiest_node(session, kind), session.request[kind]
-    dim = int(np.flatnonzero((request > 0) & session.book.dims)[0]) if session.book.dims[request > 0].any() else 0
+    dim, kind = scarce(session, job), kinds_of(session, job)[0]
+    node, request = roomiest_node(session, kind), int(session.request[kind, dim])
     name, there = session.snapshot.resources[dim], int(session.floor.free([node])[dim, 0])
     amount = partial(format_quantity, name)
     message = (
-        f"{quantity(name, int(free[dim]))} are free in all, but in pieces: a pod needs {amount(int(request[dim]))} on one node, "
+        f"{quantity(name, int(free[dim]))} are free in all, but in pieces: a pod needs {amount(request)} on one node, "
         f"and {session.floor.names[node]} has {amount(there)}."
     )
-    return ReasonCode.FRAGMENTED, message, {"resource": name, "freeInAll": int(free[dim]), "need": int(request[dim]), "largest": there}
+    figures = {"resource": name, "freeInAll": int(free[dim]), "need": request, "largest": there, **_placeable(job)}
+    return ReasonCode.FRAGMENTED, message, figures
 
 
 def _cluster_busy(session: Session, job: Job) -> Finding | None:
@@ -298,13 +355,14 @@ def _cluster_busy(session: Session, job: Job) -> Finding | None:
         return None
     failed = next((check for check in checks_of(session, job) if check.name == "cluster" and not check.passed), None)
     if failed is None:
-        return ReasonCode.CLUSTER_BUSY, "No node has room for it now.", {}
+        resource = session.snapshot.resources[scarce(session, job)]
+        return ReasonCode.CLUSTER_BUSY, "No node has room for it now.", {"resource": resource, **_placeable(job)}
     name = failed.resource
     message = (
-        f"Needs {quantity(name, failed.need)} at once; the cluster has {format_quantity(name, max(0, failed.free))} free of "
-        f"{format_quantity(name, failed.limit)}. {format_quantity(name, failed.need - max(0, failed.free))} short."
+        f"Needs {quantity(name, failed.need)} at once; the cluster has {format_quantity(name, failed.free)} free of "
+        f"{format_quantity(name, failed.limit)} ({use_words(failed)}). {format_quantity(name, failed.short)} short."
     )
-    return ReasonCode.CLUSTER_BUSY, message, _figures(name, "root", failed.need, failed.limit, failed.used)
+    return ReasonCode.CLUSTER_BUSY, message, _figures(failed, job)
 
 
 def _behind_others(session: Session, job: Job) -> Finding | None:
@@ -350,5 +408,5 @@ _QUESTIONS: tuple[Question, ...] = (
     _left_out_by_policy, _awaiting_evaluation,
 )  # fmt: skip
 
-_BEFORE_ROOM = frozenset(list(ReasonCode)[:9])
+BEFORE_ROOM = frozenset(list(ReasonCode)[:9])
 """Codes that have nothing to do with room: no checks are made for them."""

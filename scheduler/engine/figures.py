@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from scheduler.domain.nodes import Amounts
 from scheduler.domain.resources import Resources
 from scheduler.engine.decisions import QueueFigures
+from scheduler.engine.holdings import asked_for, holdings_of
 from scheduler.engine.quotas import Quotas
 from scheduler.engine.session import Session
 from scheduler.engine.specs import NO_LIMIT
@@ -24,13 +27,21 @@ def _named(session: Session, values: list[int], zeros: bool) -> Resources:
     return Resources({name: value for dim, name in names if ((value := values[dim]) or zeros) and value < NO_LIMIT})
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What was found out about podgroups that wait: the rows of those that can never run, and how much of which resource (by its column)
+    the jobs of a queue wait for."""
+
+    never: set[int] = field(default_factory=set)
+    lacking: dict[tuple[int, int], int] = field(default_factory=dict)
+
+
 class Figures(Mapping[str, QueueFigures]):
     """By queue, as things stand when this is made; put into values only for queues that are looked at."""
 
-    def __init__(self, session: Session) -> None:
-        book = session.book
+    def __init__(self, session: Session, waiting: Waiting | None = None) -> None:
         self._session, self._rows = session, session.forest.rows
-        self._used = [matrix.tolist() for matrix in (book.allocated, book.request, book.inqueue, book.elastic, book.held)]
+        self._used = [matrix.tolist() for matrix in _matrices(session, waiting or Waiting())]
         self._made: dict[str, QueueFigures] = {}
         self._warnings = {row: tuple(found) for row, found in session.queue_warnings.items()}
 
@@ -66,22 +77,17 @@ class Figures(Mapping[str, QueueFigures]):
 
     def _make(self, name: str, row: int) -> QueueFigures:
         session, quotas = self._session, self._session.quotas
-        allocated, request, inqueue, elastic, held = (
-            _named(session, matrix[row], zeros) for matrix, zeros in zip(self._used, _ZEROS, strict=True)
-        )
+        matrices = zip(_USED, self._used, strict=True)
+        used: dict[str, Any] = {figure: _named(session, matrix[row], figure in _WITH_ZEROS) for figure, matrix in matrices}
         if quotas is None:
-            return QueueFigures(name, allocated=allocated, request=request, inqueue=inqueue, elastic=elastic, held=held)
+            return QueueFigures(name, **used)
         return QueueFigures(
             name,
+            **used,
             deserved=amounts(session, quotas.deserved[row], zeros=True),
-            allocated=allocated,
-            request=request,
             real_capability=amounts(session, quotas.real_capability[row], zeros=True),
             nominal_share=amounts(session, quotas.nominal[row], zeros=True),
             guarantee=amounts(session, quotas.guarantee[row]),
-            inqueue=inqueue,
-            elastic=elastic,
-            held=held,
             share=quotas.share_of(row, self._used[0][row]),
             overused=self._is_overused(quotas, row),
             warnings=self._warnings.get(row, ()),
@@ -101,5 +107,20 @@ def differing(now: Mapping[str, QueueFigures], before: Mapping[str, QueueFigures
     return [name for name in now if before.get(name) != now[name]]
 
 
-_ZEROS = (True, True, False, False, False)
-"""Whether allocated, request, inqueue, elastic and held name resources of which there is nothing."""
+_USED = ("allocated", "request", "inqueue", "elastic", "held", "in_use", "leaving", "promised", "asked", "lacking")
+_WITH_ZEROS = frozenset({"allocated", "request", "in_use"})
+"""The figures that name also resources of which there is nothing."""
+
+
+def _matrices(session: Session, waiting: Waiting) -> list[Amounts]:
+    """In the order of `_USED`."""
+    book = session.book
+    holdings = holdings_of(session)
+    asked = asked_for(session, waiting.never)
+    lacking = np.zeros_like(book.request)
+    for (row, dim), amount in waiting.lacking.items():
+        lacking[row, dim] = amount
+    return [
+        book.allocated, book.request, book.inqueue, book.elastic, book.held,
+        holdings.in_use, holdings.leaving, holdings.promised, asked, lacking,
+    ]  # fmt: skip

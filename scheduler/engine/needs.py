@@ -9,14 +9,17 @@ import numpy as np
 from scheduler.domain.nodes import Amounts
 from scheduler.domain.queues import ROOT
 from scheduler.engine.decisions import Check, ReasonCode
+from scheduler.engine.floor import copies
+from scheduler.engine.holdings import holdings_of
 from scheduler.engine.job import Job
+from scheduler.engine.refusals import Shortfall
 from scheduler.engine.session import Session
 from scheduler.engine.specs import NO_LIMIT
 
 Asked = tuple[int, str, int]
 """Column, name and amount of a resource that is asked for."""
 
-Told = dict[tuple[str, str], Check]
+Told = dict[tuple[str, str], Shortfall]
 """What was found when the job was turned away, by level and resource."""
 
 
@@ -65,12 +68,24 @@ def _queue_checks(session: Session, job: Job, asked: list[Asked]) -> Iterator[Ch
 
 
 def _level_checks(session: Session, told: Told, asked: list[Asked], row: int, name: str, limit: Amounts) -> Iterator[Check]:
-    level, used, limits = session.forest.names[row], session.book.allocated[row].tolist(), limit.tolist()
+    level = session.forest.names[row]
+    allocated = session.book.allocated[row].tolist()
+    limits = limit.tolist()
     for dim, resource, need in asked:
         if (level, resource) in told:
-            yield told[level, resource]
+            yield level_check(session, row, dim, name, told[level, resource])
         elif limits[dim] < NO_LIMIT:
-            yield Check(name, level, resource, need, limits[dim], used[dim], need + used[dim] <= limits[dim])
+            yield level_check(session, row, dim, name, Shortfall(resource, level, need, limits[dim], allocated[dim]))
+
+
+def level_check(session: Session, row: int, dim: int, name: str, given: Shortfall) -> Check:
+    """With what is in use there, as every other check has it; what was counted beyond that is promised."""
+    holdings = holdings_of(session)
+    used = int(holdings.in_use[row, dim])
+    leaving = int(holdings.leaving[row, dim])
+    promised = max(0, given.used - used + leaving)
+    free = given.limit - given.used + given.lent
+    return Check(name, given.level, given.resource, given.need, given.limit, used, free, promised, leaving + given.lent)
 
 
 def _told_at_the_door(job: Job) -> Told:
@@ -78,18 +93,23 @@ def _told_at_the_door(job: Job) -> Told:
     refusal = job.refusal
     if refusal is None or refusal.code is ReasonCode.CLUSTER_BUSY:
         return {}
-    return {
-        (short.level, short.resource): Check(
-            "capability", short.level, short.resource, short.need, short.limit, short.used - short.lent, passed=False
-        )
-        for short in refusal.shortfalls
-    }
+    return {(short.level, short.resource): short for short in refusal.shortfalls}
 
 
 def _cluster_checks(session: Session, asked: list[Asked]) -> Iterator[Check]:
-    used, total = session.floor.used.sum(axis=1).tolist(), session.total.tolist()
+    nodes = holdings_of(session).nodes
     for dim, resource, need in asked:
-        yield Check("cluster", ROOT, resource, need, total[dim], used[dim], need + used[dim] <= total[dim])
+        yield Check(
+            "cluster",
+            ROOT,
+            resource,
+            need,
+            limit=nodes.total[dim],
+            used=nodes.used[dim],
+            free=nodes.free[dim],
+            promised=nodes.promised[dim],
+            leaving=nodes.leaving[dim],
+        )
 
 
 def _node_checks(session: Session, kind: int) -> Iterator[Check]:
@@ -97,13 +117,14 @@ def _node_checks(session: Session, kind: int) -> Iterator[Check]:
     node = roomiest_node(session, kind)
     if node < 0:
         return
-    name, allocatable, free = (
-        session.floor.names[node],
-        session.floor.allocatable[:, node].tolist(),
-        session.floor.free([node])[:, 0].tolist(),
+    floor = session.floor
+    name = floor.names[node]
+    free = floor.free([node])[:, 0].tolist()
+    limits, used, promised, leaving = (
+        amounts[:, node].tolist() for amounts in (floor.allocatable, floor.used, floor.promised, floor.releasing)
     )
     for dim, resource, need in _asked(session, session.request[kind]):
-        yield Check("node", name, resource, need, allocatable[dim], allocatable[dim] - free[dim], need <= free[dim])
+        yield Check("node", name, resource, need, limits[dim], used[dim], free[dim], promised[dim], leaving[dim])
 
 
 def roomiest_node(session: Session, kind: int) -> int:
@@ -114,3 +135,36 @@ def roomiest_node(session: Session, kind: int) -> int:
 def fits_some_node(session: Session, kind: int) -> bool:
     """Whether any suitable node could hold a pod of this class if it were empty."""
     return session.board(kind).fits_an_empty_node
+
+
+def largest_node(session: Session, kind: int) -> int:
+    """The suitable node that would come closest to holding a pod of this class if it were empty; -1 without any."""
+    nodes = np.flatnonzero(session.board(kind).suitable)
+    if not len(nodes):
+        return -1
+    request = session.request[kind]
+    covered = np.full(len(nodes), np.inf)
+    for dim in np.flatnonzero(request > 0):
+        covered = np.minimum(covered, session.floor.allocatable[dim, nodes] / request[dim])
+    return int(nodes[covered.argmax()])
+
+
+def nodes_short_of(session: Session, kind: int) -> dict[int, int]:
+    """By column, on how many suitable nodes one more pod of this class lacks the resource, when all that fit have their place."""
+    request, free = session.request[kind], session.floor.free()
+    free = free - request[:, None] * copies(free, request)
+    suitable = session.board(kind).suitable
+    return {int(dim): int((suitable & (free[dim] < request[dim])).sum()) for dim in np.flatnonzero(request > 0)}
+
+
+def scarce(session: Session, job: Job) -> int:
+    """The column of the resource that keeps the gang waiting: what most nodes are short of for the first class that lacks places."""
+    kinds = [int(session.kinds[pod]) for pod in missing_pods(session, job)]
+    kind = next((kind for kind in dict.fromkeys(kinds) if _places(session, kind) < kinds.count(kind)), kinds[0])
+    counts = nodes_short_of(session, kind)
+    return max(counts, key=lambda dim: counts[dim])
+
+
+def _places(session: Session, kind: int) -> int:
+    board = session.board(kind)
+    return int(copies(session.floor.free(), session.request[kind])[board.suitable].sum())

@@ -14,16 +14,31 @@ from scheduler.domain.workloads import PodStatus
 from scheduler.engine.actions.shed import REASON as SHED_REASON
 from scheduler.engine.constraints import suitable_nodes
 from scheduler.engine.crowd import alike
-from scheduler.engine.decisions import Condition, Event, PodCondition, Reason, ReasonCode, Said
-from scheduler.engine.explain import explain, signature
-from scheduler.engine.floor import copies
+from scheduler.engine.decisions import STAYS, Condition, Event, PodCondition, Reason, ReasonCode, Said
+from scheduler.engine.explain import BEFORE_ROOM, explain, is_impossible, signature
+from scheduler.engine.figures import Waiting
 from scheduler.engine.job import Job
-from scheduler.engine.needs import missing_pods
+from scheduler.engine.needs import missing_pods, needed, nodes_short_of
 from scheduler.engine.session import Session
 
 READY = "tasks in gang are ready to be scheduled"
 _OWN_REASONS = {ReasonCode.NOT_ENOUGH_TASKS: "NotEnoughTasks", ReasonCode.QUEUE_SUSPENDED: "QueueSuspended"}
-_ABOUT_ROOM = (ReasonCode.NO_NODE_FITS, ReasonCode.GANG_INCOMPLETE, ReasonCode.FRAGMENTED, ReasonCode.CLUSTER_BUSY)
+_ON_NODES = frozenset(
+    {
+        ReasonCode.NO_NODE_FITS,
+        ReasonCode.OVER_DESERVED_NOT_RECLAIMABLE,
+        ReasonCode.GANG_INCOMPLETE,
+        ReasonCode.FRAGMENTED,
+        ReasonCode.CLUSTER_BUSY,
+    }
+)
+"""Nodes were looked at, and had no room: only then are they counted, and an autoscaler may take the pod for one that needs machines."""
+
+_NEVER = STAYS - {ReasonCode.LEFT_OUT_BY_POLICY}
+"""Such a job can never run; one that the policy leaves out could, and goes on asking."""
+
+_MORE_NODES_HELP = _ON_NODES | {ReasonCode.EXCEEDS_CLUSTER, ReasonCode.RECLAIM_IN_PROGRESS}
+_WAITS_FOR_ROOM = (_MORE_NODES_HELP - STAYS - {ReasonCode.RECLAIM_IN_PROGRESS}) | {ReasonCode.WAITING_FOR_QUOTA}
 
 
 @dataclass
@@ -33,6 +48,7 @@ class Report:
     conditions: list[Condition] = field(default_factory=list)
     pod_conditions: list[PodCondition] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
+    waiting: Waiting = field(default_factory=Waiting)
 
 
 def report(session: Session, waiting: Mask) -> Report:
@@ -69,9 +85,25 @@ class Reporter:
         firsts = {min(crowd, key=key.__getitem__): crowd for crowd in crowds}
         news: list[int] = []
         for first in sorted(firsts, key=key.__getitem__):
-            _, _, fingerprint = self._shared(self.session.job(first))
+            job = self.session.job(first)
+            reason, _, fingerprint = self._shared(job)
+            self._count(job, reason, firsts[first])
             news.extend(row for row in firsts[first] if said[row] != fingerprint)
         return sorted(news, key=key.__getitem__)
+
+    def _count(self, job: Job, reason: Reason, crowd: list[int]) -> None:
+        """What these podgroups wait for; or that they can never run."""
+        waiting = self.result.waiting
+        if reason.code in _NEVER or (reason.code in BEFORE_ROOM and is_impossible(self.session, job)):
+            waiting.never.update(crowd)
+        elif reason.code in _WAITS_FOR_ROOM and not self._is_own_limit(job, reason):
+            dim = self.session.snapshot.resources.index(str(reason.figures["resource"]))
+            place = (job.queue, dim)
+            waiting.lacking[place] = waiting.lacking.get(place, 0) + len(crowd) * int(needed(self.session, job)[dim])
+
+    def _is_own_limit(self, job: Job, reason: Reason) -> bool:
+        """Its own queue keeps it from more: nobody has taken anything from it."""
+        return reason.code is ReasonCode.WAITING_FOR_QUOTA and reason.figures["level"] == self.session.forest.names[job.queue]
 
     def _shared(self, job: Job) -> tuple[Reason, str, int]:
         key = signature(self.session, job)
@@ -88,13 +120,13 @@ class Reporter:
         result.reasons[job.key] = reason
         result.said.append(Said(job.key, job.row, fingerprint, reason))
         if job.refusal is not None and job.refusal.event:
-            result.events.append(Event("Normal", "Unschedulable", job.refusal.event, "podgroup", job.key))
+            result.events.append(Event("Normal", "Unschedulable", job.refusal.event, "podgroup", job.key, reason.code))
         if reason.code is ReasonCode.QUEUE_SUSPENDED and job.is_waiting_outside:
             result.events.append(Event("Normal", "QueueSuspended", reason.message, "podgroup", job.key))
         if self._has_gang and job.tasks:
             result.conditions.append(Condition(job.key, job.row, "Unschedulable", _condition_reason(reason), message))
-            result.events.append(Event("Warning", "Unschedulable", message, "podgroup", job.key))
-            self._tell_pods(job)
+            result.events.append(Event("Warning", "Unschedulable", message, "podgroup", job.key, reason.code))
+            self._tell_pods(job, reason)
 
     def _tell_of_started(self) -> None:
         """Podgroups that got their gang in this session."""
@@ -118,24 +150,31 @@ class Reporter:
             count = sum(len(operation.pods) for operation in session.evictions if operation.job is job and operation.action == "shed")
             queue = session.forest.names[job.queue]
             pods = f"{count} {'pod' if count == 1 else 'pods'}"
-            text = f"{job.key} gave up {pods}: it is short of its gang of {job.min_member}, and queue {queue} has all that it deserves"
+            cause = "reclaim took the others" if job.broken else f"queue {queue} has all that it deserves"
+            text = f"{job.key} gave up {pods}: it is short of its gang of {job.min_member}, and {cause}"
             self.result.events.append(Event("Warning", SHED_REASON, text, "podgroup", job.key))
             self.result.events.append(Event("Warning", SHED_REASON, text, "queue", queue))
 
-    def _tell_pods(self, job: Job) -> None:
+    def _tell_pods(self, job: Job, why: Reason) -> None:
         session, keys = self.session, self.session.snapshot.pods.key
         for number, pod in enumerate(session.pending_pods(job)):
-            reason, text = self._pod_message(job, pod, number)
+            reason, text = self._pod_message(job, why, pod, number)
             self.result.pod_conditions.append(PodCondition(keys[pod], pod, reason, text))
             self.result.events.append(Event("Warning", "FailedScheduling", text, "pod", keys[pod]))
 
-    def _pod_message(self, job: Job, pod: int, number: int) -> tuple[str, str]:
-        """As after a try that was taken back: it had a place, it waits for one, or it has none."""
+    def _pod_message(self, job: Job, why: Reason, pod: int, number: int) -> tuple[str, str]:
+        """As after a try that was taken back: it had a place, it waits for one, or it has none, for the reason that its gang has."""
         if pod in job.held or self.session.status[pod] == PodStatus.PIPELINED:
             return "Unschedulable", f"pod {self.session.snapshot.pods.key[pod]} can possibly be scheduled once resource is released"
-        if number < job.placeable - job.ready:
+        if number < job.placeable - job.ready and why.code not in STAYS:
             return "Schedulable", f"pod {self.session.snapshot.pods.key[pod]} can possibly be scheduled once minAvailable is satisfied"
-        return "Unschedulable", self._fit_error(int(self.session.kinds[pod]))
+        if self._nodes_were_asked(job, why):
+            return "Unschedulable", self._fit_error(int(self.session.kinds[pod]))
+        return "Unschedulable" if why.code in _MORE_NODES_HELP else str(why.code), why.message
+
+    def _nodes_were_asked(self, job: Job, why: Reason) -> bool:
+        """A job that was turned away at the door never met a node."""
+        return why.code is ReasonCode.NO_NODE_FITS or (why.code in _ON_NODES and bool(job.failed))
 
     def _gang_message(self, job: Job, reason: Reason) -> str:
         """Volcano's sentence: how many of the gang can not be placed, and what stands in the way."""
@@ -152,7 +191,7 @@ class Reporter:
 
     def _origin(self, job: Job, reason: Reason) -> str:
         """The first pod that has no place and why; what holds the whole job back goes before it."""
-        if reason.code not in _ABOUT_ROOM or not missing_pods(self.session, job):
+        if not self._nodes_were_asked(job, reason) or not missing_pods(self.session, job):
             return reason.message
         first = min(max(0, job.placeable - job.ready), len(missing_pods(self.session, job)) - 1)
         pod = missing_pods(self.session, job)[first]
@@ -173,18 +212,16 @@ def _condition_reason(reason: Reason) -> str:
 
 def fit_error(session: Session, kind: int) -> str:
     """Why one more pod of this class fits nowhere, when all that do have their place: a count of nodes for each reason."""
-    nodes, request, free = session.snapshot.nodes, session.request[kind], session.floor.free()
-    suitable = session.board(kind).suitable
-    free = free - request[:, None] * copies(free, request)
+    nodes, suitable = session.snapshot.nodes, session.board(kind).suitable
     counts: Counter[str] = Counter()
     counts["node(s) were not ready"] = int((~nodes.ready).sum())
     counts["node(s) were unschedulable"] = int((nodes.ready & nodes.unschedulable & ~suitable).sum())
     constraint = session.snapshot.classes.constraints[int(session.snapshot.classes.constraint[kind])]
     matching = suitable_nodes(constraint, nodes) if not suitable.all() else suitable
     counts["node(s) didn't match Pod's node affinity/selector or taints"] = int((nodes.ready & ~nodes.unschedulable & ~matching).sum())
-    for dim in np.flatnonzero(request > 0):
+    for dim, short in nodes_short_of(session, kind).items():
         name = session.snapshot.resources[dim]
         text = "node(s) pod number exceeded" if name == "pods" else f"Insufficient {name}"
-        counts[text] = int((suitable & (free[dim] < request[dim])).sum())
+        counts[text] = short
     parts = ", ".join(f"{count} {text}" for text, count in sorted(counts.items(), key=lambda item: item[0]) if count)
     return f"0/{len(nodes)} nodes are unavailable: {parts}." if parts else f"{len(nodes)} nodes were looked at"

@@ -97,7 +97,11 @@ class QueueFigures(models.Model):
     """One row a queue, written by the session when something in it changed; pages never sum pods."""
 
     queue = models.OneToOneField(Queue, on_delete=models.CASCADE, primary_key=True, related_name="figures")
-    allocated = ResourcesField()
+    allocated = ResourcesField()  # what pods hold on nodes: bound, running or leaving
+    leaving = ResourcesField()  # the part of it that is on its way out, or on a node that does not answer
+    promised = ResourcesField()  # room that is kept for pods that wait
+    asked = ResourcesField()  # what pods wait for, without jobs that can never run
+    lacking = ResourcesField()  # how much of the resource that they wait for its jobs need
     deserved = ResourcesField()
     nominal_share = ResourcesField()
     request = ResourcesField()

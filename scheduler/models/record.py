@@ -56,6 +56,7 @@ class Event(models.Model):
     name = models.CharField(max_length=253)
     queue_name = models.CharField(max_length=253, blank=True, default="", db_index=True)
     reason = models.CharField(max_length=64)
+    code = models.CharField(max_length=32, blank=True, default="")  # the reason code of a gang that waits
     message = models.TextField(blank=True, default="")
     message_digest = models.CharField(max_length=32, default="")
     count = models.PositiveIntegerField(default=1)

@@ -129,6 +129,7 @@ class ClusterState(models.Model):
     keep_sessions = models.PositiveSmallIntegerField(default=0)  # how many of the next ones are to be kept for replay
     total = ResourcesField()
     allocated = ResourcesField()
+    promised = ResourcesField()
     warnings = models.JSONField(default=list, blank=True)
     failing = models.JSONField(default=dict, blank=True)  # by part of what is looked after at each tick: the problem, and since when
 

@@ -17,6 +17,7 @@ from scheduler.selectors.jobs import WAITING
 PODS_A_PAGE = 200
 MOST_RECORDS = 200
 _STARTS_FOR_AN_ESTIMATE, FEWEST_STARTS = 50, 5
+_STARTS_LOOKED_AT = 500
 _LOOKED_AT = 10_000  # of the newest gangs, those that started: what was usual long ago is not any more
 
 
@@ -72,27 +73,36 @@ def standing_of(gang: PodGroup) -> Standing:
     before = Q(priority__gt=gang.priority) | Q(priority=gang.priority, created_at__lt=gang.created_at)
     ahead = waiting.filter(before).exclude(pk=gang.pk)
     names = [f"{namespace}/{name}" for namespace, name in ahead.order_by("-priority", "created_at").values_list("namespace", "name")[:5]]
-    return Standing(ahead.count() + 1, waiting.count(), tuple(names), *usual_wait(gang.queue_id))
+    return Standing(ahead.count() + 1, waiting.count(), tuple(names), *usual_wait(gang.queue_id, gang.min_resources))
 
 
-def standing_at_the_end(queue: str) -> Standing | None:
-    """Where a job that is submitted to the queue now would stand; None where there is no such queue."""
+def standing_at_the_end(queue: str, request: Resources | None = None) -> Standing | None:
+    """Where a job that is submitted to the queue now, and asks for this, would stand; None where there is no such queue."""
     key = Queue.objects.filter(name=queue).values_list("pk", flat=True).first()
     if key is None:
         return None
     waiting = PodGroup.objects.filter(queue=key, phase__in=WAITING).count()
-    return Standing(waiting + 1, waiting, (), *usual_wait(key))
+    return Standing(waiting + 1, waiting, (), *usual_wait(key, request))
 
 
-def usual_wait(queue: int) -> tuple[tuple[float, float, float] | None, int]:
-    """How long those that started last in the queue had waited, in quarters, and how many they were."""
+def usual_wait(queue: int, request: Resources | None) -> tuple[tuple[float, float, float] | None, int]:
+    """How long those of about this size or larger had waited that started last in the queue, in quarters, and how many they were."""
     newest = PodGroup.objects.aggregate(newest=Max("pk"))["newest"] or 0
     started = PodGroup.objects.filter(queue=queue, started_at__isnull=False, pk__gt=newest - _LOOKED_AT).order_by("-pk")
-    waits = [seconds_between(since, at) for since, at in started.values_list("created_at", "started_at")[:_STARTS_FOR_AN_ESTIMATE] if at]
+    rows = started.values_list("created_at", "started_at", "min_resources")[:_STARTS_LOOKED_AT]
+    alike = [seconds_between(since, at) for since, at, size in rows if at and _is_comparable(size, request)]
+    waits = alike[:_STARTS_FOR_AN_ESTIMATE]
     if len(waits) < FEWEST_STARTS:
         return None, len(waits)
     first, median, third = quantiles(waits, n=4)
     return (max(0.0, first), median, third), len(waits)
+
+
+def _is_comparable(size: Resources | None, request: Resources | None) -> bool:
+    """At least half as large in all that is asked for: how fast small ones start says nothing about a large one."""
+    if size is None or not request:
+        return not request
+    return all(2 * size.amount(name) >= amount for name, amount in request.items())
 
 
 def events_of(gang: PodGroup) -> QuerySet[Event]:

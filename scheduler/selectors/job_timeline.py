@@ -11,6 +11,7 @@ from django.db.models import Count, Min, QuerySet
 from django.utils import timezone
 
 from scheduler.domain.durations import seconds_between
+from scheduler.domain.evictions import why_evicted
 from scheduler.models import Command, Decision, Event, PodGroup
 from scheduler.selectors.job_page import evictions_of
 from scheduler.selectors.jobs import WAITING
@@ -33,7 +34,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The time between two steps, or since the last. `what` it waited for, "" where it did not wait or nobody said."""
+    """The time between two steps, or since the last. `what` is the code of the reason why it waited, "" where nobody gave one."""
 
     seconds: float
     waited: bool = False
@@ -64,7 +65,7 @@ def _life(gang: PodGroup) -> list[Step]:
         *_if_at(gang.started_at, "Started", f"with at least {gang.min_member} {_pods(gang.min_member)}"),
         *_if_at(
             job.finished_at if job else gang.finished_at,
-            _ENDS.get(job.phase, job.phase) if job else "Completed",
+            job.phase if job else gang.phase,
             job.message if job else "",
         ),
     ]
@@ -79,7 +80,6 @@ def _pods(number: int) -> str:
 
 
 _ASKED = {"AbortJob": "Suspend", "ResumeJob": "Resume", "RestartJob": "Restart", "TerminateJob": "Cancel", "CompleteJob": "Complete"}
-_ENDS = {"Aborted": "Suspended", "Terminated": "Cancelled"}
 
 
 def _again(gang: PodGroup) -> list[Step]:
@@ -115,13 +115,6 @@ def _why(command: Command) -> str:
     return f"{command.message} Reason: {command.reason}" if command.reason else command.message
 
 
-_RULES = {
-    "shed": "it stood above the share of its queue while others starved",
-    "reclaim": "its queue gave back what it had borrowed",
-    "preempt": "the other one has a higher priority",
-}
-
-
 def _losses(gang: PodGroup) -> list[Step]:
     """Evictions of one session for one beneficiary are one step."""
     steps: dict[tuple[int, str, str, str], list[datetime]] = {}
@@ -129,7 +122,7 @@ def _losses(gang: PodGroup) -> list[Step]:
         key = (eviction.session_number, eviction.action, eviction.beneficiary, eviction.beneficiary_queue)
         steps.setdefault(key, []).append(eviction.created_at)
     return [
-        Step(min(times), f"{len(times)} {_pods(len(times))} evicted", _RULES.get(action, action), "eviction", -len(times), whom, queue)
+        Step(min(times), f"{len(times)} {_pods(len(times))} evicted", why_evicted(action), "eviction", -len(times), whom, queue)
         for (_, action, whom, queue), times in steps.items()
     ]
 
@@ -170,31 +163,17 @@ def _members(gang: PodGroup) -> int:
     return sum(int(task["replicas"]) for task in gang.job.tasks) if gang.job else gang.min_member
 
 
-_WORDS = (
-    ("quota insufficient", "quota"),
-    ("Room is being made", "others making room"),
-    ("free under its", "quota"),
-    ("still reservable", "a full cluster"),
-    ("overused", "a full cluster"),
-    ("nodes are unavailable", "a full cluster"),
-    ("is suspended", "a suspended queue"),
-    ("is paused", "paused scheduling"),
-)
-
-
 def _said(gang: PodGroup) -> Iterable[Event]:
     return _told(gang, "PodGroup", "Unschedulable")[:_MOST_RECORDS]
 
 
 def _waited_for(begin: datetime, end: datetime, said: Sequence[Event]) -> str:
-    """What was said most often between the two."""
+    """The reason that was given most often between the two, by the code that the job's own page names it with."""
     counts: dict[str, int] = {}
     for event in said:
-        if event.first_at <= end and event.last_at >= begin:
-            words = next((words for sign, words in _WORDS if sign in event.message), "")
-            counts[words] = counts.get(words, 0) + event.count
-    counts.pop("", None)
-    return max(counts, key=lambda words: counts[words], default="")
+        if event.code and event.first_at <= end and event.last_at >= begin:
+            counts[event.code] = counts.get(event.code, 0) + event.count
+    return max(counts, key=lambda code: counts[code], default="")
 
 
 def _now(gang: PodGroup, last: Step) -> Span | None:

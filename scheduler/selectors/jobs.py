@@ -13,18 +13,16 @@ from django.utils import timezone
 
 from scheduler.domain.filters import Comparison, Condition
 from scheduler.domain.resources import NOTHING, Resources
-from scheduler.engine.decisions import ReasonCode
+from scheduler.domain.shown_phases import STOPPING, shown_phase
+from scheduler.engine.decisions import STAYS, ReasonCode
 from scheduler.models import Job, Pod, PodGroup, Queue
 from scheduler.models.workload import LIVE_PHASES
 
 WAITING = ("Pending", "Inqueue")
-STOPPING = ("Aborting", "Terminating", "Completing")
 REASON_CODES = tuple(code.value for code in ReasonCode)  # in order of precedence
+CANNOT_START = frozenset(code.value for code in STAYS)  # time alone does not help
 PAGE = 50
 COUNTED_AT_MOST = 1000
-
-# A job that is being stopped or has ended says more than its gang does.
-_JOB_SPEAKS = ("Restarting", *STOPPING, "Aborted", "Completed", "Terminated", "Failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +113,11 @@ _STATES: Mapping[str, Callable[[], Q]] = {
     "running": lambda: _gang_is("Running"),
     "unknown": lambda: _gang_is("Unknown"),
     "restarting": lambda: _job_is("Restarting"),
-    "suspended": lambda: _job_is("Aborted"),
+    "aborted": lambda: _job_is("Aborted"),
     "stopping": lambda: _job_is(*STOPPING),
     "completed": lambda: Q(phase="Completed") & (_job_is("Completed") | Q(job=None)),
     "failed": lambda: _job_is("Failed"),
-    "cancelled": lambda: _job_is("Terminated"),
+    "terminated": lambda: _job_is("Terminated"),
     "finished": lambda: Q(phase="Completed"),
     "live": lambda: _gang_is(*LIVE_PHASES),
 }
@@ -275,25 +273,21 @@ def _members(ids: list[int]) -> tuple[dict[int, dict[str, int]], dict[int, Resou
     return members, requests
 
 
-def shown_phase(group: PodGroup) -> str:
-    job = group.job
-    return job.phase if job is not None and job.phase in _JOB_SPEAKS else group.phase
-
-
 def _row(group: PodGroup, members: Mapping[str, int], request: Resources) -> JobRow:
+    phase = shown_phase(group.phase, group.job.phase if group.job else None)
     return JobRow(
         pk=group.pk,
         namespace=group.namespace,
         name=group.name,
         queue=group.queue.name,
         owner=group.owner,
-        phase=shown_phase(group),
+        phase=phase,
         is_job=group.job is not None,
         min_member=group.min_member,
         priority=group.priority,
         priority_class=group.priority_class,
-        reason_code=(group.reason_code or "AwaitingEvaluation") if group.phase in WAITING else "",
-        reason_message=group.reason_message if group.phase in WAITING else "",
+        reason_code=(group.reason_code or "AwaitingEvaluation") if phase in WAITING else "",
+        reason_message=group.reason_message if phase in WAITING else "",
         created_at=group.created_at,
         started_at=group.started_at,
         finished_at=group.finished_at or (group.job.finished_at if group.job else None),

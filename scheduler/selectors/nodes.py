@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Count, QuerySet
@@ -17,7 +17,7 @@ OCCUPYING = (*PLACED, "Releasing", "Unknown")
 
 @dataclass(frozen=True, slots=True)
 class NodeRow:
-    """One machine. `used` is what its pods ask for, those that are leaving included."""
+    """One machine. `used` is what its pods hold, those that are leaving included; `promised` is kept for pods that wait."""
 
     name: str
     kind: str
@@ -27,6 +27,8 @@ class NodeRow:
     labels: Mapping[str, str]
     allocatable: Resources
     used: Resources
+    leaving: Resources
+    promised: Resources
     pods: int
 
     @property
@@ -41,41 +43,89 @@ class NodeRow:
         """Nothing on a node that does not answer: no pod could be started there."""
         if not self.ready:
             return 0
-        return max(0, self.allocatable.amount(resource) - self.used.amount(resource))
+        kept = self.promised.amount(resource) - self.leaving.amount(resource)  # what is promised where others leave is in use still
+        return max(0, self.allocatable.amount(resource) - self.used.amount(resource) - max(0, kept))
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLoad:
+    """What pods hold on a node, how many there are, what of it is on its way out, and what is kept for pods that wait."""
+
+    used: Resources = NOTHING
+    pods: int = 0
+    leaving: Resources = NOTHING
+    promised: Resources = NOTHING
 
 
 def node_rows(names: Collection[str] | None = None) -> list[NodeRow]:
-    """All nodes by name, or those named. Three queries."""
+    """All nodes by name, or those named. Four queries."""
     nodes = Node.objects.order_by("name")
     if names is not None:
         nodes = nodes.filter(name__in=names)
     found = list(nodes)
-    used, pods = _in_use(None if names is None else [node.pk for node in found])
-    return [_row(node, used.get(node.pk, NOTHING), pods.get(node.pk, 0)) for node in found]
+    loads = node_loads([node.pk for node in found], are_all=names is None)
+    return [_row(node, loads[node.pk]) for node in found]
 
 
-def _row(node: Node, used: Resources, pods: int) -> NodeRow:
-    return NodeRow(node.name, node.kind, node.ready, node.unschedulable, tuple(node.taints), node.labels, node.allocatable, used, pods)
+def _row(node: Node, load: NodeLoad) -> NodeRow:
+    return NodeRow(
+        name=node.name,
+        kind=node.kind,
+        ready=node.ready,
+        unschedulable=node.unschedulable,
+        taints=tuple(node.taints),
+        labels=node.labels,
+        allocatable=node.allocatable,
+        used=load.used,
+        leaving=load.leaving,
+        promised=load.promised,
+        pods=load.pods,
+    )
 
 
-def _on_nodes() -> QuerySet[Pod]:
-    """Found by their gangs: those that live are few beside all that have ended, and there the index is."""
+def node_loads(ids: Sequence[int], *, are_all: bool = False) -> dict[int, NodeLoad]:
+    """Of each of these nodes; when they are all there are, the pods need not be looked for by node. Three queries at most."""
+    on_nodes, waiting = pods_on_nodes(), _with_promise()
+    if not are_all:
+        on_nodes = on_nodes.filter(node__in=ids)
+        waiting = waiting.filter(reserved_node__in=ids)
+    held = _counted(on_nodes, "node")
+    kept = _counted(waiting, "reserved_node")
+    requests = _requests({kind for _, kind, _, _ in (*held, *kept)})
+    used, promised = _sums(held, requests), _sums(kept, requests)
+    leaving = _sums([count for count in held if count[2] not in PLACED], requests)
+    pods: dict[int, int] = {}
+    for node, _, _, number in held:
+        pods[node] = pods.get(node, 0) + number
+    return {pk: NodeLoad(used.get(pk, NOTHING), pods.get(pk, 0), leaving.get(pk, NOTHING), promised.get(pk, NOTHING)) for pk in ids}
+
+
+def pods_on_nodes() -> QuerySet[Pod]:
+    """Those that hold something there. Found by their gangs: those that live are few beside all that have ended, and there the index is."""
     return Pod.objects.filter(podgroup__phase__in=LIVE_PHASES, phase__in=OCCUPYING, node__isnull=False)
 
 
-def _in_use(ids: Iterable[int] | None) -> tuple[dict[int, Resources], dict[int, int]]:
-    """By node: the sum of what its pods ask for, counted by class so that the number of pods does not matter."""
-    occupying = _on_nodes()
-    if ids is not None:
-        occupying = occupying.filter(node__in=list(ids))
-    counts = list(occupying.order_by().values_list("node", "pod_class").annotate(number=Count("pk")))
-    requests = dict(PodClass.objects.filter(pk__in={kind for _, kind, _ in counts}).values_list("pk", "requests"))
-    used: dict[int, Resources] = {}
-    pods: dict[int, int] = {}
-    for node, kind, number in counts:
-        used[node] = used.get(node, NOTHING) + requests[kind] * number
-        pods[node] = pods.get(node, 0) + number
-    return used, pods
+def _with_promise() -> QuerySet[Pod]:
+    return Pod.objects.filter(podgroup__phase__in=LIVE_PHASES, phase="Pending", reserved_node__isnull=False)
+
+
+_Counts = list[tuple[int, int, str, int]]
+"""Node, class of pods, phase and how many: counted by class, so that the number of pods does not matter."""
+
+
+def _counted(pods: QuerySet[Pod], node: str) -> _Counts:
+    return list(pods.order_by().values_list(node, "pod_class", "phase").annotate(number=Count("pk")))
+
+
+def _requests(classes: Collection[int]) -> dict[int, Resources]:
+    return dict(PodClass.objects.filter(pk__in=classes).values_list("pk", "requests"))
+
+
+def _sums(counts: _Counts, requests: Mapping[int, Resources]) -> dict[int, Resources]:
+    sums: dict[int, Resources] = {}
+    for node, kind, _, number in counts:
+        sums[node] = sums.get(node, NOTHING) + requests[kind] * number
+    return sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +168,7 @@ def _sizes(resource: str, biggest: int) -> list[int]:
 
 
 def pods_on(node: str, limit: int = 500) -> list[Pod]:
-    pods = _on_nodes().filter(node__name=node).select_related("podgroup__queue", "podgroup__job", "pod_class")
+    pods = pods_on_nodes().filter(node__name=node).select_related("podgroup__queue", "podgroup__job", "pod_class")
     return list(pods.order_by("podgroup_id", "index", "pk")[:limit])
 
 

@@ -25,7 +25,7 @@ class NodeCounts:
 
 
 def longest_waits(queues: Names, limit: int = 8) -> list[GangRow]:
-    return with_members(_waiting(queues).select_related("queue").order_by("created_at", "id")[:limit])
+    return with_members(_waiting(queues).select_related("queue", "job").order_by("created_at", "id")[:limit])
 
 
 def waiting_count(queues: Names) -> int:

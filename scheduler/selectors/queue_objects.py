@@ -38,7 +38,9 @@ _PLAIN = (
     "suspended_by", "held_by", "created_at", "resource_version", "figures__share", "figures__overused", "figures__session",
 )  # fmt: skip
 _TEXTS = ("capability", "deserved", "guarantee", "labels", "annotations", "conditions", "warnings")
-_FIGURES = ("allocated", "deserved", "nominal_share", "request", "held", "real_capability", "warnings")
+_FIGURES = (
+    "allocated", "leaving", "promised", "asked", "lacking", "deserved", "nominal_share", "request", "held", "real_capability", "warnings",
+)  # fmt: skip
 _NO_GANGS = (0,) * len(PHASES)
 _NO_JOBS = (0,) * len(JOB_COUNTS)
 

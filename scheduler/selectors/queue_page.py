@@ -14,6 +14,7 @@ from django.utils import timezone
 from scheduler.domain.durations import seconds_between
 from scheduler.domain.lifecycle import QueueCommand, derive, obstacles
 from scheduler.domain.resources import NOTHING, Resources
+from scheduler.domain.shown_phases import shown_phase
 from scheduler.models import Command, Event, Pod, PodGroup, Queue
 from scheduler.selectors.events import WAITING_REASONS
 from scheduler.selectors.facts import live_podgroups, queue_tree
@@ -82,7 +83,7 @@ def gang_rows(queues: Collection[str], reason: str = "", limit: int = 100) -> li
     if reason:
         gangs = gangs.filter(phase__in=WAITING, reason_code="" if reason == _NO_REASON else reason)
     rank = Case(When(phase__in=WAITING, then=Value(0)), default=Value(1), output_field=IntegerField())
-    rows = with_members(gangs.select_related("queue").annotate(rank=rank).order_by("rank", "-priority", "created_at", "id")[:limit])
+    rows = with_members(gangs.select_related("queue", "job").annotate(rank=rank).order_by("rank", "-priority", "created_at", "id")[:limit])
     return rows if reason else list(_in_line(rows))
 
 
@@ -108,7 +109,7 @@ def _gang_row(gang: PodGroup, members: dict[str, int]) -> GangRow:
         name=gang.name,
         queue=gang.queue.name,
         owner=gang.owner,
-        phase=gang.phase,
+        phase=shown_phase(gang.phase, gang.job.phase if gang.job else None),
         min_member=gang.min_member,
         members=members,
         priority=gang.priority,

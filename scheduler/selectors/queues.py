@@ -34,7 +34,7 @@ _PLAIN = (
     "planned_deletion",
 )
 _SPEC_AMOUNTS = ("capability", "deserved", "guarantee")
-_FIGURES = ("allocated", "deserved", "request", "held", "real_capability")
+_FIGURES = ("allocated", "leaving", "promised", "asked", "lacking", "deserved", "real_capability")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +68,13 @@ class QueueRow:
 class QueueFiguresRow:
     """What the last session found: sums over the queue and everything below it."""
 
-    allocated: Resources
+    allocated: Resources  # what pods hold on nodes: bound, running or leaving
+    leaving: Resources
+    promised: Resources
+    asked: Resources  # what pods wait for, in suspended queues too, without jobs that can never run
+    lacking: Resources
     deserved: Resources
-    request: Resources
-    held: Resources
     real_capability: Resources | None
-
-    def pending(self, resource: str) -> int:
-        """What is asked for and has no place, in suspended queues too."""
-        return max(0, self.request.amount(resource) - self.allocated.amount(resource)) + self.held.amount(resource)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,8 +204,10 @@ def _figures(queue: dict[str, Any]) -> QueueFiguresRow | None:
     limit = queue["now_real_capability"]
     return QueueFiguresRow(
         allocated=_amounts(queue["now_allocated"]),
+        leaving=_amounts(queue["now_leaving"]),
+        promised=_amounts(queue["now_promised"]),
+        asked=_amounts(queue["now_asked"]),
+        lacking=_amounts(queue["now_lacking"]),
         deserved=_amounts(queue["now_deserved"]),
-        request=_amounts(queue["now_request"]),
-        held=_amounts(queue["now_held"]),
         real_capability=None if limit in (None, "null") else _amounts(limit),
     )

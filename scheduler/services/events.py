@@ -22,6 +22,7 @@ _COLUMNS = {
     "name": "text",
     "queue_name": "text",
     "reason": "text",
+    "code": "text",
     "message": "text",
     "message_digest": "text",
     "count": "integer",
@@ -39,6 +40,7 @@ class EventNote:
     namespace: str = ""
     queue: str = ""
     warning: bool = False
+    code: str = ""  # of a gang that waits: why
 
 
 def record_events(notes: Iterable[EventNote], now: datetime) -> None:
@@ -52,7 +54,7 @@ def record_events(notes: Iterable[EventNote], now: datetime) -> None:
         f"SELECT {names}, %s, %s FROM {values_table('d', _COLUMNS)} WHERE true "
         "ON CONFLICT (kind, namespace, name, reason, message_digest) DO UPDATE "
         'SET "count" = scheduler_event."count" + excluded."count", last_at = excluded.last_at, type = excluded.type, '
-        "message = excluded.message",
+        "message = excluded.message, code = excluded.code",
         [now, now, as_parameter(rows)],
     )
 
@@ -81,6 +83,7 @@ def _row(note: EventNote, count: int) -> dict[str, object]:
         "name": note.name,
         "queue_name": note.queue,
         "reason": note.reason,
+        "code": note.code,
         "message": note.message,
         "message_digest": _digest_without_figures(note.message),
         "count": count,

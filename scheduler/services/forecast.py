@@ -15,7 +15,7 @@ from scheduler.domain.snapshot import Snapshot
 from scheduler.domain.tables import NO_NODE
 from scheduler.domain.workloads import PodClass, PodGroup, PodStatus
 from scheduler.engine import run_session
-from scheduler.engine.decisions import Outcome, Reason, ReasonCode
+from scheduler.engine.decisions import STAYS, Outcome, Reason, ReasonCode
 from scheduler.models import ClusterState, Job
 from scheduler.selectors.rows import constraint_of
 from scheduler.selectors.trials import cluster_now
@@ -25,21 +25,7 @@ from scheduler.services.jobs import check_job
 from scheduler.services.pods import CRITICAL_CLASSES, PREEMPTABLE, SYSTEM_NAMESPACES, Priorities, minimum_resources
 from scheduler.services.policies import policy_in_force
 
-# Waiting does not help with these: somebody has to change the job, the queue or the cluster.
-NEVER = frozenset(
-    {
-        ReasonCode.QUEUE_NOT_FOUND,
-        ReasonCode.QUEUE_NOT_LEAF,
-        ReasonCode.QUEUE_CLOSED,
-        ReasonCode.HIERARCHY_INVALID,
-        ReasonCode.NOT_PERMITTED,
-        ReasonCode.NOT_ENOUGH_TASKS,
-        ReasonCode.EXCEEDS_CAPABILITY,
-        ReasonCode.EXCEEDS_CLUSTER,
-        ReasonCode.NO_NODE_FITS,
-        ReasonCode.LEFT_OUT_BY_POLICY,
-    }
-)
+NEVER = STAYS | {ReasonCode.NOT_ENOUGH_TASKS}  # a job that is tried out has all the pods it will ever have
 MOST_PODS = 10_000  # a larger gang is not tried out on a page
 
 

@@ -30,10 +30,11 @@ def sample(resident: ResidentSnapshot, figures: Mapping[str, QueueFigures], now:
 def _packed(figures: QueueFigures, queue: Queue) -> dict[str, object]:
     """Without what says nothing: a missing amount reads as 0, a missing capability as no limit."""
     amounts = {
-        "allocated": figures.allocated,
+        "allocated": figures.in_use,
+        "promised": figures.promised,
         "deserved": figures.deserved,
         "guarantee": queue.spec.guarantee,
-        "pending": (figures.request - figures.allocated).clamped_at_zero() + figures.held,
+        "pending": figures.asked,
     }
     packed = {name: {resource: amount for resource, amount in given.items() if amount} for name, given in amounts.items()}
     return {

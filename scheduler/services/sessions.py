@@ -239,7 +239,12 @@ class SessionRunner:
 
     def _note_totals(self, outcome: Outcome) -> None:
         root = outcome.queues.get(ROOT)
-        seen = {"total": outcome.total, "warnings": list(outcome.warnings), "allocated": root.allocated if root else NOTHING}
+        seen = {
+            "total": outcome.total,
+            "warnings": list(outcome.warnings),
+            "allocated": root.in_use if root else NOTHING,
+            "promised": root.promised if root else NOTHING,
+        }
         if seen != self._seen:  # nothing is written that did not change
             ClusterState.objects.filter(pk=1).update(**seen)
             transaction.on_commit(partial(setattr, self, "_seen", seen))

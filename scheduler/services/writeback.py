@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -290,7 +290,7 @@ def _reason(said: Said) -> dict[str, Any]:
 
 
 def _checks(reason: Reason) -> list[dict[str, Any]]:
-    return [{**asdict(check), "short": check.short} for check in reason.checks]
+    return [check.as_dict() for check in reason.checks]
 
 
 def _plain(value: object) -> object:
@@ -394,6 +394,7 @@ def _events(resident: ResidentSnapshot, outcome: Outcome, written: Written) -> l
                 message=event.message,
                 queue=queues.get(event.name, event.name if event.object == "queue" else ""),
                 warning=event.kind == "Warning",
+                code=event.code,
             )
         )
     return notes
@@ -428,7 +429,17 @@ def _queue_name(resident: ResidentSnapshot, group_row: int) -> str:
 
 # Queues
 
-_FIGURE_COLUMNS = ("allocated", "deserved", "nominal_share", "request", "inqueue", "elastic", "held", "real_capability")
+# A column, and the engine's figure that it holds: to people, allocated is what pods hold on nodes.
+_FIGURE_COLUMNS = {
+    "allocated": "in_use",
+    **{
+        name: name
+        for name in (
+            "leaving", "promised", "asked", "lacking", "deserved", "nominal_share", "request", "held", "inqueue", "elastic",
+            "real_capability",
+        )
+    },
+}  # fmt: skip
 
 
 def write_figures(figures: Mapping[str, QueueFigures], queue_ids: Mapping[str, int], number: int) -> None:
@@ -454,7 +465,7 @@ def _keep_queues() -> str:
 
 
 def _figure_row(figures: QueueFigures, queue_id: int) -> dict[str, Any]:
-    amounts: dict[str, Resources] = {name: getattr(figures, name) for name in _FIGURE_COLUMNS}
+    amounts: dict[str, Resources] = {name: getattr(figures, figure) for name, figure in _FIGURE_COLUMNS.items()}
     return {
         "queue_id": queue_id,
         **{name: json.dumps(dict(amount)) for name, amount in amounts.items()},

@@ -1,4 +1,4 @@
-// A queue's history as lines: allocated, deserved, guarantee, capability; pending as an area on a scale of its own, since it can be many times the capability;
+// A queue's history as lines: allocated, promised, deserved, guarantee, capability; pending as an area on a scale of its own, since it can be many times the capability;
 // states as a band; edits as markers.
 
 import uPlot from "../vendor/uplot/uPlot.esm.js";
@@ -12,6 +12,7 @@ const STRIP = 0.05; // of the highest value: room below zero for the band, so th
 
 const LINES = [
   ["allocated", "Allocated", "--bar-use", { width: 2, fill: true }],
+  ["promised", "Promised", "--bar-promise", { width: 1.5 }],
   ["deserved", "Deserved", "--bar-tick", { width: 1.5, dash: [6, 3] }],
   ["guarantee", "Guarantee", "--good", { width: 1.5, dash: [2, 3] }],
   ["capability", "Capability", "--bad", { width: 1.5 }],

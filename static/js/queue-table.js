@@ -2,7 +2,7 @@
 
 import { isFound, readSearch } from "./queue-search.js";
 
-const BAR_PARTS = ["ask", "use", "borrow", "lend", "over", "guarantee", "deserved"]; // as dashboard/fragments.py draws them
+const BAR_PARTS = ["ask", "use", "borrow", "promise", "lend", "over", "guarantee", "deserved"]; // as dashboard/fragments.py draws them
 const TELL_AFTER_MS = 400;
 
 const ALL_LEVELS = 0;
@@ -315,7 +315,7 @@ function collect(element) {
 export function patchQuota(cell, quota, flash) {
   if (!cell) return; // a resource that this page has no column for: it appears with the next load
   for (const field of ["text", "note", "deserved", "pending"]) if (cell[field]) patchText(cell[field], quota[field], flash);
-  cell.cell.classList.toggle("nil", quota.allocated === "0" && quota.pending === "0");
+  cell.cell.classList.toggle("nil", quota.allocated === "0" && quota.promised === "0" && quota.pending === "0");
   for (const [field, place] of cell.numbers || []) patchText(place, quota[field], flash);
   if (cell.svg.getAttribute("aria-label") === quota.label && cell.drawn === quota.bar.join()) return; // the label names the limit: with it the scale is the same
   cell.drawn = quota.bar.join();

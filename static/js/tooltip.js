@@ -1,6 +1,6 @@
 // The bar's figures as a small table beside the pointer; for who does not point, the same words are the bar's label.
 
-const FIGURES = ["allocated", "deserved", "guarantee", "capability", "pending"];
+const FIGURES = ["allocated", "promised", "deserved", "guarantee", "capability", "pending"];
 
 const tip = document.createElement("div");
 tip.className = "tip";

@@ -171,7 +171,7 @@ def test_a_job_is_submitted_found_and_cancelled(at_work: Callable[[str], Walker]
     walker.write("enough")
     walker.press("Enter")
 
-    expect(walker.page.locator(".page-head .phase")).to_have_text("Cancelled")
+    expect(walker.page.locator(".page-head .phase")).to_have_text("Terminated")
 
 
 def test_a_queue_is_made_changed_and_deleted(at_work: Callable[[str], Walker]):

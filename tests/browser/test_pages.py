@@ -102,8 +102,8 @@ class TestTree:
         page.get_by_role("group", name="Resource").get_by_role("link", name="GPU").click()
 
         row = page.locator('tr[data-key="language"]')
-        assert [row.locator(f'[data-n="{figure}"] [data-v]').inner_text() for figure in ("allocated", "deserved", "guarantee", "limit", "pending")] == [
-            "30", "20", "8", "64", "20",
+        assert [row.locator(f'[data-n="{figure}"] [data-v]').inner_text() for figure in ("allocated", "promised", "deserved", "guarantee", "limit", "pending")] == [
+            "30", "0", "20", "8", "64", "20",
         ]  # fmt: skip
 
     def test_the_flat_table_sorts(self, signed_in: Opens):

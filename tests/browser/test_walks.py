@@ -236,7 +236,7 @@ def _see_why_it_waits(page: Page) -> None:
 
 
 def _stop_and_clone(page: Page) -> None:
-    for verb, state in (("Suspend", "Suspended"), ("Resume", "Pending|Inqueue|Running"), ("Cancel", "Cancelled")):
+    for verb, state in (("Suspend", "Aborted"), ("Resume", "Pending|Inqueue|Running"), ("Cancel", "Terminated")):
         page.get_by_role("link", name=f"{verb}…").click()
         page.locator("#dialog").get_by_role("button", name=f"{verb} large").click()
         expect(page.locator(".queue-head .phase")).to_have_text(re.compile(state), timeout=PATIENCE)

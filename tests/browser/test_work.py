@@ -80,7 +80,7 @@ class TestJobs:
         is_live(page)
         act(command_job, "default", "brand-new", "Cancel")
 
-        expect(page.locator(".queue-head .phase")).to_have_text("Cancelled")
+        expect(page.locator(".queue-head .phase")).to_have_text("Terminated")
 
     def test_an_action_on_many_has_a_page_that_can_be_left_and_found_again(self, signed_in: Opens, act: Acts):
         page = signed_in("/jobs/", "sam")
@@ -184,7 +184,7 @@ class TestJob:
         act(command_job, "default", "train-2", "Cancel")
 
         expect(page.get_by_role("region", name="Why it waits")).to_have_count(0)
-        expect(page.locator(".queue-head .phase")).to_have_text("Cancelled")
+        expect(page.locator(".queue-head .phase")).to_have_text("Terminated")
 
     def test_the_gang_has_its_marker_and_its_elastic_part_apart(self, signed_in: Opens):
         page = signed_in("/jobs/default/train-1/")

@@ -24,8 +24,11 @@ def add_queue(name: str, parent: str = "root", **fields: Any) -> Queue:
 
 
 def set_figures(name: str, allocated: Resources, deserved: Resources, request: Resources) -> None:
+    """What is asked for beyond what is allocated is what its jobs wait for."""
+    asked = (request - allocated).clamped_at_zero()
     QueueFigures.objects.update_or_create(
-        queue=Queue.objects.get(name=name), defaults={"allocated": allocated, "deserved": deserved, "request": request}
+        queue=Queue.objects.get(name=name),
+        defaults={"allocated": allocated, "deserved": deserved, "request": request, "asked": asked, "lacking": asked},
     )
 
 

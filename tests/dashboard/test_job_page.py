@@ -7,7 +7,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from scheduler.models import Eviction, Job, Pod, PodClass, PodGroup, SchedulingSession
+from scheduler.domain.resources import Resources
+from scheduler.models import Eviction, Job, Pod, PodClass, PodGroup, Queue, SchedulingSession
 from tests.dashboard.work import signed_in, small_cluster, text
 
 pytestmark = [pytest.mark.django_db]
@@ -32,7 +33,7 @@ def test_the_card_says_where_it_stands_and_what_would_help():
     page = signed_in("ruth").get("/jobs/default/train-2/")
 
     assert page.context["reason"]["place"] == "1st of 1 in research/vision"
-    assert page.context["reason"]["usual"] == "no estimate: fewer than 5 starts"
+    assert page.context["reason"]["usual"] == "no estimate: fewer than 5 jobs of this size have started here"
     assert page.context["reason"]["help"] == "Ask for 12 CPU in all at most, or ask an admin of vision for a higher capability."
     assert "Can not start as it is" in text(page)
 
@@ -45,12 +46,54 @@ def test_a_level_out_of_sight_is_named_without_a_link():
 
 
 def test_the_gang_is_told_in_one_sentence():
-    figures = {"resource": "nvidia.com/gpu", "level": "vision", "need": 20_000, "free": 7_000, "short": 13_000}
-    PodGroup.objects.filter(name="train-2").update(reason_figures=figures)
+    figures = {"resource": "nvidia.com/gpu", "placeable": 7}
+    PodGroup.objects.filter(name="train-2").update(reason_code="GangIncomplete", reason_figures=figures)
 
     page = signed_in("sam").get("/jobs/default/train-2/")
 
     assert page.context["gang_sentence"] == "0 of 20 needed have a place, 7 fit now, 13 blocked by nvidia.com/gpu"
+
+
+def test_a_gang_that_was_not_tried_fits_nobody_knows_where():
+    figures = {"resource": "cpu", "level": "vision", "need": 20_000, "free": 7_000, "short": 13_000}
+    PodGroup.objects.filter(name="train-2").update(reason_code="WaitingForQuota", reason_figures=figures)
+
+    page = signed_in("sam").get("/jobs/default/train-2/")
+
+    assert page.context["gang_sentence"] == "0 of 20 needed have a place"
+
+
+def test_a_gang_that_can_never_start_has_no_pods_that_fit():
+    page = signed_in("sam").get("/jobs/default/train-2/")
+
+    assert page.context["reason"]["code"] == "ExceedsCapability"
+    assert page.context["gang_sentence"] == "0 of 20 needed have a place; it cannot start as it is"
+
+
+def _starts(number: int, cpu: str) -> None:
+    """So many gangs that started in vision within ten seconds."""
+    now = timezone.now()
+    PodGroup.objects.bulk_create(
+        PodGroup(
+            namespace="default",
+            name=f"fast-{cpu}-{place}",
+            queue=Queue.objects.get(name="vision"),
+            min_resources=Resources.parse({"cpu": cpu}),
+            phase="Completed",
+            started_at=now + timedelta(seconds=10),
+        )
+        for place in range(number)
+    )
+
+
+def test_how_fast_small_jobs_start_says_nothing_about_a_large_one():
+    """train-2 needs 40 cores at once."""
+    _starts(20, "1")
+    _starts(4, "20")
+    assert signed_in("sam").get("/jobs/default/train-2/").context["reason"]["usual"].startswith("no estimate")
+
+    _starts(1, "64")
+    assert "of the last 5 starts" in signed_in("sam").get("/jobs/default/train-2/").context["reason"]["usual"]
 
 
 def test_a_gang_of_a_thousand_is_drawn_whole_and_its_pods_are_turned_by_pages():
@@ -130,5 +173,5 @@ def test_a_timeline_tells_what_was_asked_and_how_long_it_waited():
     titles = [entry["step"].title for entry in page.context["steps"]]
     assert titles[0] == "Submitted"
     assert "Suspend, asked for by sam" in titles
-    assert titles[-1] == "Suspended"
+    assert titles[-1] == "Aborted"
     assert "waited 12 min" in text(page)

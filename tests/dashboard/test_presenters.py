@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from dashboard.amounts import in_page_order, short_name, shown, with_unit
@@ -35,7 +37,7 @@ def gpus(
     )
 
 
-ASK, USE, BORROW, LEND, OVER, GUARANTEE, DESERVED = range(7)
+ASK, USE, BORROW, PROMISE, LEND, OVER, GUARANTEE, DESERVED = range(8)
 
 
 def span(quota: Quota, part: int) -> tuple[int, int]:
@@ -63,6 +65,14 @@ def test_of_what_is_unused_only_what_a_sibling_uses_is_lent():
     assert span(gpus(allocated=8, lent=6), LEND) == (250, 187)
     assert bar_note(gpus(allocated=8, lent=6)) == "6 lent"
     assert span(gpus(allocated=8), LEND)[1] == 0
+
+
+def test_what_is_promised_follows_what_is_allocated_and_lies_over_what_is_leaving():
+    assert span(replace(gpus(allocated=8, pending=8), promised=4000), PROMISE) == (250, 125)
+    assert span(replace(gpus(allocated=8, pending=8), promised=4000), ASK) == (375, 250)
+    assert span(replace(gpus(allocated=32), promised=4000, leaving=4000), PROMISE) == (875, 125)
+    assert bar_note(replace(gpus(allocated=20), promised=4000, leaving=2000)) == "4 borrowed, 4 promised, 2 leaving"
+    assert bar_note(replace(gpus(allocated=34), leaving=2000)) == "18 borrowed, 2 leaving"  # above its capability only until they are gone
 
 
 def test_what_is_asked_for_stands_behind_what_is_allocated_and_ends_at_the_limit():

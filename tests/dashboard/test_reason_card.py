@@ -27,7 +27,7 @@ def standing(*usual: float) -> Standing:
         (standing(480, 840, 1500), "usual wait 8 to 25 min (median 14 min of the last 50 starts)"),
         (standing(30, 60, 180), "usual wait 30 s to 3 min (median 1 min of the last 50 starts)"),
         (standing(2, 2, 2), "usual wait 2 s (median 2 s of the last 50 starts)"),
-        (standing(), "no estimate: fewer than 5 starts"),
+        (standing(), "no estimate: fewer than 5 jobs of this size have started here"),
     ],
 )
 def test_the_usual_wait_in_words(given: Standing, words: str):

@@ -30,9 +30,9 @@ def gang() -> PodGroup:
     return PodGroup.objects.select_related("job").get(name="train-1")
 
 
-def said(message: str, first: float, last: float, count: int) -> None:
+def said(code: str, first: float, last: float, count: int) -> None:
     Event.objects.create(
-        kind="PodGroup", namespace="default", name="train-1", queue_name="vision", reason="Unschedulable", message=message, message_digest=str(count),
+        kind="PodGroup", namespace="default", name="train-1", queue_name="vision", reason="Unschedulable", code=code, message_digest=str(count),
         first_at=ago(first), last_at=ago(last), count=count,
     )  # fmt: skip
 
@@ -58,10 +58,10 @@ def spans(gang: PodGroup) -> list[tuple[str, bool, str]]:
 
 
 def test_the_wait_before_the_start_says_what_was_said_most(gang: PodGroup):
-    said("queue resource quota insufficient: insufficient cpu", 29, 19, 500)
-    said("resource in cluster is overused: overused cpu", 29, 28, 3)
+    said("ExceedsCapability", 29, 19, 500)
+    said("ClusterBusy", 29, 28, 3)
 
-    assert spans(gang)[-1] == ("Started", True, "quota")
+    assert spans(gang)[-1] == ("Started", True, "ExceedsCapability")
     assert [span.seconds for span, step in timeline_of(gang).entries if span and step.title == "Started"] == [720.0]
 
 
@@ -98,7 +98,7 @@ def test_what_runs_has_run_since_its_last_step(gang: PodGroup):
 
 
 def test_what_befell_an_earlier_job_of_the_same_name_is_not_told_of_this_one(gang: PodGroup):
-    said("quota insufficient", 90, 80, 7)
+    said("WaitingForQuota", 90, 80, 7)
     evicted(70, 2)
     Command.objects.create(action="TerminateJob", target_kind="Job", target_namespace="default", target_name="train-1", executed_at=ago(60))
     Command.objects.update(created_at=ago(60))

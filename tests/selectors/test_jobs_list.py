@@ -75,8 +75,8 @@ def test_what_was_suspended_and_what_has_ended_are_found_apart():
     command_job("default", "train-1", "Cancel")
     PodGroup.objects.filter(name="train-1").update(phase="Completed")
 
-    assert names(Condition("state", values=("suspended",))) == ["train-2"]
-    assert names(Condition("state", values=("stopping", "cancelled"))) == ["train-1"]
+    assert names(Condition("state", values=("aborted",))) == ["train-2"]
+    assert names(Condition("state", values=("stopping", "terminated"))) == ["train-1"]
 
 
 def test_only_queues_in_sight_are_searched():

@@ -42,10 +42,10 @@ def test_a_node_that_takes_no_pods_has_no_room():
 
 
 def test_more_nodes_need_no_more_queries(django_assert_num_queries: Any):
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(4):
         node_rows()
     for number in range(30):
         node(f"more-{number}", cpu="4")
 
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(4):
         assert len(node_rows()) == 32

@@ -24,7 +24,8 @@ NodeStatus = shape(
     "NodeStatus",
     allocatable=amounts(),
     allocated=amounts(),
-    idle=amounts(),
+    promised=amounts(help_text="room that is kept for pods that wait"),
+    idle=amounts(help_text="not allocated; what is promised is idle until it is taken"),
     pods=s.IntegerField(),
     conditions=s.ListField(child=s.DictField(child=text())),
 )
@@ -101,7 +102,8 @@ ClusterStatus = shape(
     lastSession=s.IntegerField(),
     lastSessionAt=maybe_moment(),
     total=amounts(),
-    allocated=amounts(),
+    allocated=amounts(help_text="what pods hold on nodes"),
+    promised=amounts(help_text="room that is kept for pods that wait"),
     nodes=s.IntegerField(),
     warnings=shape("ClusterWarning", code=s.CharField(required=False), message=s.CharField())(many=True),
 )

@@ -19,9 +19,13 @@ def text(**more: Any) -> s.CharField:
     return s.CharField(allow_blank=True, **more)
 
 
+_QUANTITIES = "Kubernetes quantities by resource name"
+
+
 def amounts(**more: Any) -> s.DictField:
     """Kubernetes quantities by resource name."""
-    return s.DictField(child=s.CharField(), help_text="Kubernetes quantities by resource name", **more)
+    meaning = more.pop("help_text", "")
+    return s.DictField(child=s.CharField(), help_text=f"{meaning}; {_QUANTITIES}" if meaning else _QUANTITIES, **more)
 
 
 def given_amounts() -> s.DictField:

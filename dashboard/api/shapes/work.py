@@ -119,16 +119,19 @@ Check = shape(
     name=s.CharField(help_text="what was asked, such as capability, deserved, cluster, node"),
     level=text(help_text="the queue it was asked of; root for the cluster"),
     resource=text(),
-    need=s.IntegerField(help_text="in base units, as are limit, used and short"),
+    need=s.IntegerField(help_text="in base units, as are all figures of a check"),
     limit=s.IntegerField(),
-    used=s.IntegerField(),
+    used=s.IntegerField(help_text="what pods hold on nodes"),
+    promised=s.IntegerField(help_text="room that is kept for others"),
+    leaving=s.IntegerField(help_text="the part of used that may be counted on again"),
+    free=s.IntegerField(),
     passed=s.BooleanField(),
     short=s.IntegerField(),
 )
 Explanation = shape(
     "Explanation",
     podgroup=s.CharField(),
-    phase=choice(PODGROUP_PHASES),
+    phase=choice(dict.fromkeys((*PODGROUP_PHASES, *JOB_PHASES)), help_text="the gang's, or the job's when that is stopping or has ended"),
     waiting=s.BooleanField(),
     reason=text(),
     message=s.CharField(),
@@ -143,7 +146,7 @@ TimeSpent = shape(
     "TimeSpent",
     seconds=s.FloatField(),
     waited=s.BooleanField(),
-    waitedFor=text(help_text="what it waited for, where a session said so"),
+    waitedFor=text(help_text="the code of the reason why it waited, where a session gave one"),
 )
 Timeline = shape(
     "Timeline",

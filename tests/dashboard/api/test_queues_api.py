@@ -34,7 +34,8 @@ def test_a_queue_is_created_with_its_defaults_and_read_back_in_the_contracts_sha
     }
     assert list(read["status"]) == [
         "state", "closedBy", "suspendedBy", "pending", "inqueue", "running", "unknown", "completed", "subtree", "jobs", "allocated",
-        "deserved", "nominalShare", "request", "held", "realCapability", "share", "overused", "reservation", "conditions", "warnings",
+        "leaving", "promised", "asked", "lacking", "deserved", "nominalShare", "request", "held", "realCapability", "share", "overused",
+        "reservation", "conditions", "warnings",
     ]  # fmt: skip
     assert read["status"]["reservation"] == {"resource": {"cpu": "2"}}
     assert made["metadata"]["uid"] == read["metadata"]["uid"]

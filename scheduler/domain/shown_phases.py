@@ -1,0 +1,13 @@
+"""The one word for how a job stands: in lists, on its page, in explanations and by the API alike."""
+
+from __future__ import annotations
+
+from typing import Final
+
+STOPPING: Final = ("Aborting", "Terminating", "Completing")
+_JOB_SPEAKS: Final = frozenset({"Restarting", *STOPPING, "Aborted", "Completed", "Terminated", "Failed"})
+
+
+def shown_phase(gang: str, job: str | None) -> str:
+    """The gang's phase while it waits or runs; the job's own, which says more, when it is stopping or has ended."""
+    return job if job is not None and job in _JOB_SPEAKS else gang
