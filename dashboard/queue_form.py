@@ -30,12 +30,13 @@ _LABELS = {
     "spec.dequeueStrategy": "When the first job does not fit",
     "spec.state": "Begins as",
     "spec.type": "Type",
+    "spec.reclaimable": "Reclaimable",
 } | {path: _TITLES[quota] for quota, path in QUOTAS.items()}
 _WHEN_EMPTY = {"guarantee": "unset", "deserved": "unset", "capability": "inherited"}
 PODS = "pods"  # no line of its own, unless the queue has a quota of it
 NEW_RESOURCE = "new-resource"  # the input for a resource's name in the last line
 _MOST_RESOURCES = 40
-_MOST_YAML = 200_000
+MOST_YAML = 200_000
 
 
 @dataclass(slots=True)
@@ -137,6 +138,11 @@ def _in_form_words(item: Violation | Notice) -> str:
     return label + item.message.removeprefix(item.field)
 
 
+def field_words(field: str) -> str:
+    """A field by its label in the form; by its path where it has none."""
+    return _label(field) or field
+
+
 def _label(field: str) -> str:
     if field in _LABELS:
         return _LABELS[field]
@@ -227,7 +233,7 @@ def _no_place(field: str) -> Violation:
 
 def manifest_from_yaml(text: str) -> tuple[object, str]:
     """The one object in the text, and what is wrong with the text if it can not be read."""
-    if len(text) > _MOST_YAML:
+    if len(text) > MOST_YAML:
         return None, "This is too long for one queue."
     try:
         documents = [document for document in read_documents(text) if document is not None]

@@ -19,6 +19,7 @@ from dashboard.views.common import actor
 from scheduler.admission.violations import Rejected
 from scheduler.domain.access import Forbidden, Permission
 from scheduler.domain.queues import ROOT
+from scheduler.domain.three_way import merge_lines
 from scheduler.models import ClusterState, PolicyVersion
 from scheduler.scenarios.policies import PolicyReading
 from scheduler.services.policies import (
@@ -83,14 +84,36 @@ def _posted(request: HttpRequest, state: ClusterState) -> HttpResponse:
     context = _context(request, state, text) | {"checked": True, "reason": request.POST.get("reason", "")}
     try:
         reading = check_policy(text)
+        if applies and _is_overtaken(request, state):
+            return _put_together(request, state, text)
         if applies and (text == policy_text(state) or request.POST.get("confirmed") == _digest(text)):
             return _apply(request, text)
         context |= _prospect(reading, state, text) | {"asks": applies}
     except Rejected as refusal:
         context |= {"problems": [{"place": item.field, "message": item.message} for item in refusal.violations]}
-    except Stale as conflict:
-        context |= {"conflict": str(conflict), "lines": line_differences(policy_text(state), text)}
+    except Stale:  # between the look above and the write
+        return _put_together(request, ClusterState.objects.select_related("policy").get(pk=1), text)
     return render(request, "policy/policy.html", context)
+
+
+def _is_overtaken(request: HttpRequest, state: ClusterState) -> bool:
+    version = whole_number(request.POST.get("version", ""))
+    return version is not None and version != (state.policy_id or DEFAULT_VERSION)
+
+
+def _put_together(request: HttpRequest, state: ClusterState, text: str) -> HttpResponse:
+    """Somebody applied another policy meanwhile. Where both changed different lines, the editor has both now, to be applied."""
+    opened = policy_version(whole_number(request.POST.get("version", "")) or DEFAULT_VERSION)
+    current = policy_text(state)
+    both = merge_lines(opened.text, text, current) if opened else None
+    context = _context(request, state, text if both is None else both)
+    context |= {
+        "reason": request.POST.get("reason", ""),
+        "overtaken_by": state.policy.author if state.policy else "",
+        "is_put_together": both is not None,
+        "their_lines": line_differences(opened.text if opened else text, current),
+    }
+    return render(request, "policy/policy.html", context, status=412)
 
 
 def _digest(text: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote
 
@@ -15,9 +17,11 @@ from django.views.decorators.http import require_http_methods, require_POST
 from dashboard.access import access, may_create_below, no_such_queue, page, require_edit
 from dashboard.presenters import page_resources
 from dashboard.queue_form import (
+    MOST_YAML,
     QueueForm,
     differences,
     family,
+    field_words,
     form_from_manifest,
     form_from_post,
     form_of_reading,
@@ -28,14 +32,15 @@ from dashboard.queue_form import (
 from dashboard.terminal import copies_of_manifest
 from dashboard.typed import whole_number
 from dashboard.views.common import actor, wants_fragment
-from scheduler.admission.manifests import queue_manifest
+from scheduler.admission.manifests import queue_manifest, read_queue
 from scheduler.admission.violations import Rejected, Verdict, Violation
 from scheduler.domain.access import Forbidden, Permission
-from scheduler.domain.queues import ROOT, QueueTree
+from scheduler.domain.queues import ROOT, QueueSpec, QueueTree
+from scheduler.domain.three_way import FieldChange
 from scheduler.models import Queue
-from scheduler.selectors.facts import admission_scene, cluster_total, queue_tree
+from scheduler.selectors.facts import admission_scene, cluster_total, queue_tree, spec_of
 from scheduler.selectors.queues import queue_rows
-from scheduler.services.queues import StaleVersion, create_queue, update_queue
+from scheduler.services.queues import EditConflict, Saved, StaleVersion, create_queue, merged_edit, update_queue
 
 Context = dict[str, Any]
 
@@ -88,7 +93,7 @@ def _render(request: HttpRequest, name: str, context: Context, status: int = 200
     context |= {
         "name": name,
         "as_yaml": context.get("as_yaml", (request.POST if request.method == "POST" else request.GET).get("as") == "yaml"),
-        "version": context.get("version") or (stored.resource_version if stored else ""),
+        **_opened_as(request, context, stored),
         "parents": _possible_parents(request, name, stored.parent.name if stored and stored.parent else ""),
         "lines": form.rows(page_resources(board)),
         "last_line": form.last_line(),
@@ -99,6 +104,23 @@ def _render(request: HttpRequest, name: str, context: Context, status: int = 200
         context["verdict"] = in_form_words(context["verdict"])
     in_drawer = bool(name) and wants_fragment(request)
     return render(request, "queues/_drawer.html" if in_drawer else "queues/form.html", context, status=status)
+
+
+def _opened_as(request: HttpRequest, context: Context, stored: Queue | None) -> Context:
+    """The version that the reader began with and how the queue was then: it goes along, however often the form is shown again."""
+    opened = context.get("opened") or _opened(request) or (queue_manifest(spec_of(stored)) if stored else None)
+    version = context.get("version") or request.POST.get("version") or (stored.resource_version if stored else "")
+    return {"version": version, "opened": json.dumps(opened) if opened else ""}
+
+
+def _opened(request: HttpRequest) -> dict[str, Any] | None:
+    """None where it did not come along, or is no queue."""
+    try:
+        opened = json.loads(request.POST.get("opened", "")[:MOST_YAML])
+    except (ValueError, RecursionError):
+        return None
+    reading = read_queue(opened)
+    return None if reading.value is None or reading.violations else opened
 
 
 def _in_a_terminal(request: HttpRequest, name: str, manifest: object) -> dict[str, str]:
@@ -112,39 +134,57 @@ def _given(request: HttpRequest, name: str) -> tuple[QueueForm, object, str]:
     if request.POST.get("as") == "yaml":
         manifest, problem = manifest_from_yaml(request.POST.get("yaml", ""))
         return QueueForm(name=name), manifest, problem
-    base = queue_manifest(tree[name]) if name and name in (tree := queue_tree()) else None
+    base = _opened(request) or (queue_manifest(tree[name]) if name in (tree := queue_tree()) else None) if name else None
     form = form_from_post(request.POST, form_from_manifest(base) if base else QueueForm())
     return form, form.manifest(base), ""
 
 
 def _save(request: HttpRequest, name: str) -> HttpResponse:
     form, manifest, problem = _given(request, name)
-    context: Context = {"form": form, "yaml": request.POST.get("yaml", ""), "manifest": manifest, "unsaved": True}
     if "mend" in request.POST:
         return _mend(request, name, form)
     if "show" in request.POST:
         return _turn(request, name, form, manifest, problem)
-    if problem:
-        return _render(request, name, context | {"verdict": _unreadable(problem), "refused": True}, 400)
-    if form.problems():
-        return _render(request, name, context | {"verdict": _judged(request, name, form, manifest), "refused": True}, 400)
+    context: Context = {"form": form, "yaml": request.POST.get("yaml", ""), "manifest": manifest, "unsaved": True}
+    if problem or form.problems():
+        verdict = _unreadable(problem) if problem else _judged(request, name, form, manifest)
+        return _render(request, name, context | {"verdict": verdict, "refused": True}, 400)
     try:
-        if name:
-            version = request.POST.get("version", "")
-            saved = update_queue(name, manifest, by=actor(request), expected_version=whole_number(version))
-        else:
-            saved = create_queue(manifest, by=actor(request))
+        saved = _stored(request, name, manifest)
     except Rejected as refusal:
         verdict = Verdict(refusal.violations, refusal.notices)
         return _render(request, name, context | {"verdict": verdict, "refused": True}, 409 if refusal.by_state else 400)
+    except EditConflict as conflict:
+        return _conflict(request, name, context, conflict)
     except StaleVersion as conflict:
-        return _conflict(request, name, context, manifest, conflict)
+        return _conflict_without_base(request, name, context, manifest, conflict)
     except Queue.DoesNotExist:
         return no_such_queue(request, name)
+    _tell(request, saved, name)
+    return _saved(request, saved.queue.name)
+
+
+def _stored(request: HttpRequest, name: str, manifest: object) -> Saved:
+    if not name:
+        return create_queue(manifest, by=actor(request))
+    version = whole_number(request.POST.get("version", ""))
+    return update_queue(name, manifest, by=actor(request), expected_version=version, opened=_opened(request))
+
+
+def _tell(request: HttpRequest, saved: Saved, name: str) -> None:
     messages.success(request, f"Saved {name}. {saved.message}" if name and saved.changed else saved.message)
+    if saved.kept:
+        messages.info(request, f"Changed by others meanwhile, and kept: {_in_words(saved.kept)}.")
     for notice in saved.notices:
         messages.warning(request, notice.message)
-    return _saved(request, saved.queue.name)
+
+
+def _in_words(changes: Iterable[FieldChange]) -> str:
+    return ", ".join(f"{field_words(change.field)} from {_said(change.base)} to {_said(change.theirs)}" for change in changes)
+
+
+def _said(value: object) -> str:
+    return "unset" if value is None else str(value)
 
 
 def _judged(request: HttpRequest, name: str, form: QueueForm, manifest: object) -> Verdict:
@@ -193,20 +233,45 @@ def _unreadable(problem: str) -> Verdict:
     return Verdict((Violation("unreadable", "", "yaml", problem, "correct the text"),))
 
 
-def _conflict(request: HttpRequest, name: str, context: Context, manifest: object, conflict: StaleVersion) -> HttpResponse:
-    """Somebody was faster. Both versions are shown; what was typed is kept, and sent again it replaces theirs."""
+def _conflict(request: HttpRequest, name: str, context: Context, conflict: EditConflict) -> HttpResponse:
+    """Both changed a field. The form has what is stored by now, with what this reader typed over it; sent again only that is written."""
+    merged = conflict.merged
+    shown = {
+        "conflict": conflict.queue,
+        "both": [_three(change) for change in merged.both],
+        "kept": [_three(change) for change in merged.kept],
+        "form": form_from_manifest(merged.value),
+        "yaml": _as_yaml(merged.value),
+        "manifest": merged.value,
+        "opened": queue_manifest(spec_of(conflict.queue)),
+        "version": conflict.queue.resource_version,
+    }
+    return _render(request, name, context | shown, 412)
+
+
+def _three(change: FieldChange) -> Context:
+    words = {"base": _said(change.base), "mine": _said(change.mine), "theirs": _said(change.theirs)}
+    return {"field": field_words(change.field), **words}
+
+
+def _conflict_without_base(request: HttpRequest, name: str, context: Context, manifest: object, conflict: StaleVersion) -> HttpResponse:
+    """What the reader began with is not known: both versions are shown, and what was typed replaces theirs when it is sent again."""
     theirs = queue_manifest(queue_tree()[name])
-    return _render(
-        request,
-        name,
-        context
-        | {
-            "conflict": conflict.queue,
-            "differences": differences(manifest if isinstance(manifest, dict) else {}, theirs),
-            "version": conflict.queue.resource_version,
-        },
-        412,
-    )
+    found = differences(manifest if isinstance(manifest, dict) else {}, theirs)
+    both = [{**line, "field": field_words(line["field"]), "base": "not known"} for line in found]
+    shown = {"conflict": conflict.queue, "both": both, "opened": theirs, "version": conflict.queue.resource_version}
+    return _render(request, name, context | shown, 412)
+
+
+def _over_theirs(request: HttpRequest, manifest: object, stored: QueueSpec) -> object:
+    """What saving would write: this reader's changes over what is stored by now; as typed where that cannot be read."""
+    opened = _opened(request)
+    if opened is None:
+        return manifest
+    try:
+        return merged_edit(opened, manifest, queue_manifest(stored)).value
+    except Rejected:
+        return manifest
 
 
 @require_POST
@@ -222,7 +287,8 @@ def check(request: HttpRequest) -> HttpResponse:
     elif not access(request).may_anywhere(Permission.ADMINISTER):
         raise Forbidden(Permission.ADMINISTER, ROOT, "create queues")
     form, manifest, problem = _given(request, name)
-    verdict = _unreadable(problem) if problem else Verdict(form.problems()) + judge(manifest, tree, facts, name, actor(request))
+    wanted = _over_theirs(request, manifest, tree[name]) if name else manifest
+    verdict = _unreadable(problem) if problem else Verdict(form.problems()) + judge(wanted, tree, facts, name, actor(request))
     if not name and not form.name and request.POST.get("as") != "yaml":
         verdict = Verdict(tuple(violation for violation in verdict.violations if violation.field != "metadata.name"), verdict.notices)
     as_yaml = request.POST.get("as") == "yaml"

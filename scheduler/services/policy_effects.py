@@ -105,7 +105,9 @@ def standstill() -> Standstill | None:
     if found is None:
         return None
     version, gangs = found
-    return Standstill(since, version, gangs, tuple(item.message for item in omissions(policy_in_force(state))))
+    lacks = omissions(policy_in_force(state))
+    causes = [item for item in lacks if item.stops] or lacks
+    return Standstill(since, version, gangs, tuple(item.message for item in causes))
 
 
 def _idle_since(state: ClusterState, policy: PolicyVersion) -> datetime | None:

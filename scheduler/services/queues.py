@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
@@ -12,10 +13,12 @@ from scheduler.admission.facts import Facts
 from scheduler.admission.manifests import QueueReading, Reading, queue_manifest, read_queue, state_of
 from scheduler.admission.queues import STATE_RULES, check_delete, deletion_order, verdict_on
 from scheduler.admission.violations import Notice, Rejected, Verdict, Violation
+from scheduler.domain import three_way
 from scheduler.domain.lifecycle import command_for, standing_of
 from scheduler.domain.plans import counted, listed
 from scheduler.domain.queues import ROOT, QueueSpec, QueueState, QueueTree
 from scheduler.domain.resources import Resources
+from scheduler.domain.three_way import FieldChange, Merged
 from scheduler.models import Command, Grant, Job, PlannedDeletion, Queue, QueueFigures
 from scheduler.models.workload import FINISHED_JOB_PHASES
 from scheduler.selectors.facts import spec_of
@@ -26,12 +29,13 @@ from scheduler.services.commands import CommandOutcome, command_queue, order_in,
 from scheduler.services.events import EventNote
 from scheduler.services.merging import merge_patch
 from scheduler.services.tree_work import PLAIN_FIELDS, TreeWork
-from scheduler.services.versions import Expected, StaleVersion, check_queue_version
+from scheduler.services.versions import EditConflict, Expected, StaleVersion, check_queue_version, is_expected
 
 __all__ = [
     "Changed",
     "CommandOutcome",
     "Deleted",
+    "EditConflict",
     "Saved",
     "StaleVersion",
     "command_queue",
@@ -53,6 +57,7 @@ class Saved:
     message: str = ""
     before: QueueSpec | None = None
     command: Command | None = None
+    kept: tuple[FieldChange, ...] = ()  # what others changed since the caller read it
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,25 +137,56 @@ def _raise_if_refused(verdict: Verdict) -> None:
 
 
 def update_queue(
-    name: str, manifest: object, *, by: Actor = SYSTEM, merge: bool = False, expected_version: Expected = None, dry_run: bool = False
+    name: str,
+    manifest: object,
+    *,
+    by: Actor = SYSTEM,
+    merge: bool = False,
+    expected_version: Expected = None,
+    opened: Mapping[str, Any] | None = None,
+    dry_run: bool = False,
 ) -> Saved:
     """Change a queue to what the manifest says; with `merge` the manifest is a patch, and what it leaves out stays (RFC 7386).
 
+    `opened` is the manifest that the caller read at `expected_version`: where others have changed the queue since, only what differs from
+    it is written, and what they changed is kept. Raises `EditConflict` where both changed the same field.
+
     A change of `spec.state` is the command it stands for, and refused where that is. Raises `Queue.DoesNotExist`, `StaleVersion` when
-    `expected_version` is not the stored one, and `Rejected` with every violation.
+    `expected_version` is not the stored one and nothing was `opened`, and `Rejected` with every violation.
     """
     with transaction.atomic():
         work = TreeWork(with_pods=True)
         queue = Queue.objects.select_related("parent").get(name=name)
         access.require_to_touch_queue(by, name, queue.parent.name if queue.parent else ROOT)
-        check_queue_version(queue, expected_version)
+        merged = None if opened is None or is_expected(queue.resource_version, expected_version) else _merged(queue, opened, manifest)
+        if merged is None:
+            check_queue_version(queue, expected_version)
         stored = _Stored(spec_of(queue), queue.is_unknown, str(queue.uid))
         wanted = merge_patch(queue_manifest(stored.spec), manifest) if merge else manifest
-        changed = _change(work, stored, wanted, by, names_state=_names_state(manifest))
+        changed = _change(work, stored, wanted if merged is None else merged.value, by, names_state=_names_state(manifest))
         work.settle()
         queue.refresh_from_db()
         transaction.set_rollback(dry_run)
-    return Saved(queue, changed.notices, changed.changed, changed.message, stored.spec, changed.command)
+    kept = merged.kept if merged else ()
+    return Saved(queue, changed.notices, changed.changed, changed.message, stored.spec, changed.command, kept)
+
+
+def _merged(queue: Queue, opened: Mapping[str, Any], manifest: object) -> Merged:
+    """What the caller changed over what is stored by now. Raises `Rejected` where their manifest cannot be read, `EditConflict`."""
+    merged = merged_edit(opened, manifest, queue_manifest(spec_of(queue)))
+    if merged.both:
+        raise EditConflict(queue, merged)
+    return merged
+
+
+def merged_edit(opened: Mapping[str, Any], manifest: object, stored: Mapping[str, Any]) -> Merged:
+    """Three manifests put together, each as the server writes it, so that 1000m and 1 are the same."""
+    before = read_queue(opened).value
+    reading = read_queue(manifest, before.spec if before else None)
+    if reading.value is None or reading.violations:
+        raise Rejected(reading.violations, reading.notices)
+    base = queue_manifest(before.spec) if before else stored
+    return three_way.merge(base, queue_manifest(reading.value.spec), stored)
 
 
 def update_in(work: TreeWork, name: str, manifest: object, by: Actor) -> Changed:

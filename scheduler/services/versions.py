@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from scheduler.domain.three_way import Merged
 from scheduler.models import Queue
 
 Expected = int | frozenset[int] | None
@@ -30,6 +31,14 @@ class StaleVersion(Exception):
             f"{queue.name} was changed{who} at {queue.updated_at:%H:%M:%S} UTC and is now at version {queue.resource_version}: "
             "read it again and repeat the change."
         )
+
+
+class EditConflict(StaleVersion):
+    """Both changed the same field, differently; `merged` says which, and what it would be with the caller's changes over theirs."""
+
+    def __init__(self, queue: Queue, merged: Merged) -> None:
+        super().__init__(queue)
+        self.merged = merged
 
 
 def is_expected(version: int, expected: Expected) -> bool:

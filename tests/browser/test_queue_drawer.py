@@ -215,7 +215,7 @@ def test_a_conflict_shows_both_versions_in_it(editing: Opens, act: Acts):
 
     conflict = drawer(page).get_by_role("alert")
     expect(conflict).to_contain_text("Changed meanwhile")
-    expect(conflict.get_by_role("row", name="spec.weight")).to_contain_text("7")
+    expect(conflict.get_by_role("row", name="Weight")).to_contain_text("7")
     expect(page.get_by_label("Weight")).to_have_value("3")
     conflict.get_by_role("link", name="taking theirs").click()
     expect(page.get_by_label("Weight")).to_have_value("7")
@@ -358,8 +358,9 @@ def test_axe_finds_nothing_in_it(editing: Opens, act: Acts, scheme: str):
     expect(page.get_by_role("button", name="Keep editing")).to_be_visible()
     assert violations(page) == []
     page.get_by_role("button", name="Keep editing").click()
-    act(update_queue, "vision", {"spec": {"weight": 7}}, merge=True)
+    act(update_queue, "vision", {"spec": {"weight": 7, "priority": 3}}, merge=True)
     page.get_by_label("Deserved of GPU").fill("19")
+    page.get_by_label("Weight").fill("3")
     page.get_by_role("button", name="Save").click()
     expect(drawer(page).get_by_role("alert")).to_contain_text("Changed meanwhile")
     assert violations(page) == []

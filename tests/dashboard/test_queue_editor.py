@@ -12,9 +12,11 @@ from django.test import Client
 
 from dashboard.amounts import as_typed, shown
 from dashboard.queue_form import form_of_reading
+from scheduler.domain.lifecycle import QueueCommand
 from scheduler.models import Node, Queue
 from scheduler.selectors.facts import queue_tree
-from scheduler.services.queues import update_queue
+from scheduler.services.actors import Actor, Door
+from scheduler.services.queues import command_queue, update_queue
 from tests.dashboard.sample import GPU, add_user, amounts, load_tree
 from tests.dashboard.work import text
 
@@ -77,7 +79,7 @@ class TestTheDrawer:
         [
             ({"weight": "0"}, 400, "Not saved."),
             ({"as": "yaml", "yaml": "a: [1"}, 400, "This is not YAML"),
-            ({"version": "77"}, 412, "Changed meanwhile"),
+            ({"version": "77"}, 412, "Changed meanwhile, not saved yet: somebody changed the same"),
         ],
         ids=["refused", "unreadable", "conflict"],
     )
@@ -266,3 +268,97 @@ def test_what_a_page_shows_can_be_pasted_into_the_form(admin: Client):
 
     assert answer.status_code == 302
     assert (stored("new").weight, stored("new").capability["cpu"]) == (1600, amount)
+
+
+class TestTwoEditors:
+    """Both opened the form; ruth saved first."""
+
+    def opened(self, client: Client, **changes: str) -> dict[str, Any]:
+        context = client.get(EDIT).context
+        return {**typed(client, **changes), "version": str(context["version"]), "opened": context["opened"]}
+
+    def theirs(self, **spec: Any) -> None:
+        update_queue("vision", {"spec": spec}, merge=True, by=Actor("ruth", Door.UI))
+
+    def test_only_what_i_changed_is_written_and_what_they_changed_is_kept_and_told(self, admin: Client):
+        mine = self.opened(admin, weight="5")
+        self.theirs(priority=3, deserved={"cpu": "280"})
+
+        answer = admin.post(EDIT, mine, follow=True)
+
+        assert (stored().weight, stored().priority, stored().deserved["cpu"]) == (5, 3, 280_000)
+        assert "Saved vision. Changed weight from 1 to 5." in text(answer)
+        assert "Changed by others meanwhile, and kept: Priority from 0 to 3, Deserved CPU from 300 to 280." in text(answer)
+
+    def test_a_command_meanwhile_is_no_conflict_and_is_not_undone(self, admin: Client):
+        mine = self.opened(admin, weight="5")
+        command_queue("vision", QueueCommand.SUSPEND)
+
+        admin.post(EDIT, mine)
+
+        assert (stored().weight, stored().state) == (5, "Suspended")
+
+    def test_a_field_that_both_changed_is_asked_about_with_all_three_values(self, admin: Client):
+        mine = self.opened(admin, weight="5")
+        self.theirs(weight=7, priority=3)
+
+        asked = admin.post(EDIT, mine)
+
+        assert asked.status_code == 412
+        (line,) = asked.context["both"]
+        assert line == {"field": "Weight", "base": "1", "mine": "5", "theirs": "7"}
+        assert "Also changed meanwhile, and kept: Priority from 0 to 3." in " ".join(text(asked).split())
+        assert (asked.context["form"].weight, asked.context["form"].priority) == ("5", "3")
+        assert (stored().weight, stored().priority) == (7, 3)
+
+        again = {**mine, "priority": "3", "version": str(asked.context["version"]), "opened": asked.context["opened"]}
+        admin.post(EDIT, again)
+        assert (stored().weight, stored().priority) == (5, 3)
+
+    def test_as_yaml_it_is_the_same(self, admin: Client):
+        mine = self.opened(admin)
+        manifest = yaml.safe_load(admin.get(f"{EDIT}?as=yaml").context["yaml"])
+        manifest["spec"]["weight"] = 5
+        self.theirs(priority=3)
+
+        admin.post(EDIT, {"as": "yaml", "yaml": yaml.safe_dump(manifest), "version": mine["version"], "opened": mine["opened"]})
+
+        assert (stored().weight, stored().priority) == (5, 3)
+
+    def test_turning_to_yaml_does_not_forget_what_i_began_with(self, admin: Client):
+        mine = self.opened(admin, weight="5")
+        self.theirs(priority=3)
+
+        turned = admin.post(EDIT, {**mine, "show": "yaml"}).context
+        admin.post(EDIT, {"as": "yaml", "yaml": turned["yaml"], "version": str(turned["version"]), "opened": turned["opened"]})
+
+        assert (stored().weight, stored().priority) == (5, 3)
+
+    def test_the_check_speaks_of_what_would_be_written(self, admin: Client):
+        mine = self.opened(admin, **{f"deserved:{GPU}": "18"})
+        self.theirs(capability={GPU: "17"}, deserved={GPU: "10"})
+
+        said = unescape(text(admin.post("/queues/-/check/", {**mine, "editing": "vision"})))
+
+        assert "is more than its capability 17" in said
+
+    def test_what_they_and_i_changed_must_be_allowed_together(self, admin: Client):
+        mine = self.opened(admin, **{f"guarantee:{GPU}": "16"})
+        self.theirs(deserved={GPU: "10"})
+
+        answer = admin.post(EDIT, mine)
+
+        assert answer.status_code == 400
+        assert stored().guarantee.amount(GPU) == 0
+
+    @pytest.mark.parametrize(
+        "opened", ["", "{", "[]", '{"spec": 5}', "[" * 5000, '{"metadata": {"name": "vision"}, "spec": {"weight": "x"}}']
+    )
+    def test_without_what_i_began_with_nothing_of_theirs_is_overwritten(self, admin: Client, opened: str):
+        mine = self.opened(admin, weight="5") | {"opened": opened}
+        self.theirs(priority=3)
+
+        answer = admin.post(EDIT, mine)
+
+        assert answer.status_code == 412
+        assert (stored().weight, stored().priority) == (1, 3)

@@ -100,10 +100,27 @@ def test_a_policy_that_somebody_else_changed_meanwhile_is_not_overwritten():
     admin = signed_in("admin")
     applied(admin, text=GOOD, version="0")
 
-    late = applied(admin, text=GOOD.replace("backfill", "reclaim"), version="0")
+    late = admin.post("/policy/", {"text": GOOD.replace("backfill", "reclaim"), "do": "save", "version": "0"})
 
-    assert "changed by admin" in late.context["conflict"]
+    assert late.status_code == 412
+    assert "admin applied another policy while you were editing." in text(late)
+    assert (late.context["text"], late.context["is_put_together"]) == (GOOD.replace("backfill", "reclaim"), False)
     assert PolicyVersion.objects.count() == 1
+
+
+def test_what_two_people_changed_in_different_lines_of_the_policy_is_put_together():
+    admin = signed_in("admin")
+    applied(admin, text=GOOD, version="0")
+    opened = str(PolicyVersion.objects.get().pk)
+    applied(admin, text=GOOD + "# theirs, at the end\n", version=opened)
+
+    asked = admin.post("/policy/", {"text": "# mine, at the beginning\n" + GOOD, "do": "save", "version": opened})
+
+    both = "# mine, at the beginning\n" + GOOD + "# theirs, at the end\n"
+    assert (asked.status_code, asked.context["text"], asked.context["is_put_together"]) == (412, both, True)
+    assert PolicyVersion.objects.count() == 2
+    applied(admin, text=both, version=str(asked.context["version"]))
+    assert policy_text(ClusterState.objects.select_related("policy").get()) == both
 
 
 def test_only_a_cluster_admin_changes_the_policy():

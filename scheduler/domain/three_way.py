@@ -1,0 +1,96 @@
+"""Two people changed the same thing: what one of them changed is put over what it is by now, and nothing else of theirs is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import pairwise
+from typing import Any, Final
+
+Path = tuple[str, ...]
+_UNSET: Final = None
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    """One field as it was opened, as I want it, and as others have stored it since; None where it is unset."""
+
+    path: Path
+    base: Any
+    mine: Any
+    theirs: Any
+
+    @property
+    def field(self) -> str:
+        return ".".join(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """`value` is theirs with my changes. `kept` are fields that only others changed, `both` those that both did, differently."""
+
+    value: dict[str, Any]
+    kept: tuple[FieldChange, ...] = ()
+    both: tuple[FieldChange, ...] = ()
+
+
+def merge(base: Mapping[str, Any], mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> Merged:
+    """Field by field, however deep; where both changed one, mine is taken and it is named."""
+    was, want, now = flat(base), flat(mine), flat(theirs)
+    changes = [FieldChange(path, was.get(path), want.get(path), now.get(path)) for path in {**was, **want, **now}]
+    of_mine = [change for change in changes if change.mine != change.base]
+    of_theirs = [change for change in changes if change.theirs != change.base]
+    result = dict(now)
+    for change in of_mine:
+        result[change.path] = change.mine
+    both = tuple(change for change in of_mine if change.theirs not in (change.base, change.mine))
+    kept = tuple(change for change in of_theirs if change.mine == change.base)
+    return Merged(_nested(result, theirs), kept, both)
+
+
+def flat(value: Mapping[str, Any], above: Path = ()) -> dict[Path, Any]:
+    """The leaves by their paths; lists are leaves, and an empty mapping is nothing."""
+    leaves: dict[Path, Any] = {}
+    for key, inner in value.items():
+        path = (*above, str(key))
+        if isinstance(inner, Mapping):
+            leaves |= flat(inner, path)
+        else:
+            leaves[path] = inner
+    return leaves
+
+
+def _nested(leaves: Mapping[Path, Any], pattern: Mapping[str, Any]) -> dict[str, Any]:
+    """The mappings of `pattern` stay, were they empty by now: an empty quota is no quota, and says so."""
+    result = _emptied(pattern)
+    for path, leaf in leaves.items():
+        if leaf is _UNSET:
+            continue
+        place = result
+        for key in path[:-1]:
+            place = place.setdefault(key, {})
+        place[path[-1]] = leaf
+    return result
+
+
+def _emptied(pattern: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: _emptied(inner) for key, inner in pattern.items() if isinstance(inner, Mapping)}
+
+
+def merge_lines(base: str, mine: str, theirs: str) -> str | None:
+    """A text with both changes; None where they touch the same lines, or lines next to each other."""
+    was = base.splitlines(keepends=True)
+    edits = [*_edits(was, mine.splitlines(keepends=True)), *_edits(was, theirs.splitlines(keepends=True))]
+    edits = sorted(set(edits))
+    for one, other in pairwise(edits):
+        if other[0] <= one[1]:
+            return None
+    for begin, end, lines in reversed(edits):
+        was[begin:end] = lines
+    return "".join(was)
+
+
+def _edits(was: Sequence[str], now: Sequence[str]) -> list[tuple[int, int, tuple[str, ...]]]:
+    matcher = SequenceMatcher(None, was, now, autojunk=False)
+    return [(begin, end, tuple(now[start:stop])) for kind, begin, end, start, stop in matcher.get_opcodes() if kind != "equal"]
