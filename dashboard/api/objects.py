@@ -10,6 +10,9 @@ from typing import Any
 
 from dashboard.sight import Sight
 from scheduler.admission.facts import QUEUE_ANNOTATION
+from scheduler.domain.conditions import condition, queue_conditions
+from scheduler.domain.lifecycle import Standing
+from scheduler.domain.queues import QueueState
 from scheduler.domain.resources import NOTHING, Resources
 from scheduler.models import Job, Namespace, Node, Pod, PodGroup, PriorityClass
 from scheduler.selectors.manifests import (
@@ -111,9 +114,15 @@ def _queue_status(row: Mapping[str, Any], counts: QueueCounts) -> dict[str, Any]
         "share": row["figures__share"] or 0.0,
         "overused": bool(row["figures__overused"]),
         "reservation": {"resource": _reservation(row["text_guarantee"], row["now_allocated"])},
-        "conditions": _value(row["text_conditions"]) or [],
+        "conditions": _conditions(row, counts),
         "warnings": [_warning(warning) for warning in [*(_value(row["text_warnings"]) or []), *(_value(row["now_warnings"]) or [])]],
     }
+
+
+def _conditions(row: Mapping[str, Any], counts: QueueCounts) -> list[dict[str, Any]]:
+    standing = Standing(QueueState(row["state"]), row["closed_by"], row["suspended_by"], row["held_by"])
+    live = sum(counts.gangs_below(row["id"])[:-1])  # all but the Completed ones
+    return queue_conditions(row["name"], standing, _value(row["text_conditions"]) or [], live, stamp(row["state_since"]) or "")
 
 
 def _warning(warning: Any) -> dict[str, str]:
@@ -250,9 +259,16 @@ def node_object(node: Node, load: NodeLoad) -> dict[str, Any]:
         "promised": load.promised.to_quantities(),
         "idle": idle.to_quantities(),
         "pods": load.pods,
-        "conditions": [{"type": "Ready", "status": "True" if node.ready else "False"}],
+        "conditions": [_node_condition(node)],
     }
     return _object("v1", "Node", metadata(node), node_spec(node), status)
+
+
+def _node_condition(node: Node) -> dict[str, Any]:
+    since = stamp(node.ready_since or node.created_at) or ""
+    if node.ready:
+        return condition("Ready", "KubeletReady", "It answers and takes pods.", since)
+    return condition("Ready", "NodeStatusUnknown", "It does not answer.", since, holds=False)
 
 
 def namespace_object(namespace: Namespace, sight: Sight) -> dict[str, Any]:

@@ -115,7 +115,8 @@ def _resources(queue: Row) -> None:
 
 def _conditions(status: Row) -> None:
     for condition in status["conditions"]:
-        output.line(f"Condition: {condition.get('type', '')} is {condition.get('status', '')}. {condition.get('message', '')}".rstrip())
+        since = f" since {output.clock(condition['lastTransitionTime'])}" if condition.get("lastTransitionTime") else ""
+        output.line(f"Condition: {condition['type']} is {condition['status']}{since}. {condition['reason']}: {condition['message']}")
     for warning in status["warnings"]:
         output.line(f"Warning: {warning['message']}")
 

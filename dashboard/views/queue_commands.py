@@ -15,6 +15,7 @@ from dashboard.access import access, may_edit, may_operate, no_such_queue, page,
 from dashboard.job_form import TAKES_JOBS
 from dashboard.terminal import copies, together
 from dashboard.views.common import actor, next_url, wants_fragment
+from scheduler.admission.queues import PROTECTED
 from scheduler.domain.access import Permission
 from scheduler.domain.lifecycle import NotAllowed, QueueCommand, command_named
 from scheduler.domain.plans import NO_LOAD, Load
@@ -58,6 +59,7 @@ def actions(request: HttpRequest, name: str) -> HttpResponse:
         ],
         "may_operate": may_operate(request, name),
         "may_edit": may_edit(request, name),
+        "may_delete": may_edit(request, name) and name not in PROTECTED,
         "may_submit": access(request).may(Permission.SUBMIT, name) and queue.state in TAKES_JOBS and not queue.children.exists(),
     }
     return render(request, "queues/_actions.html" if wants_fragment(request) else "queues/actions.html", context)

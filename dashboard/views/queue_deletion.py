@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from dashboard.access import may_operate, no_such_queue, page, require_edit
 from dashboard.terminal import copies
 from dashboard.views.common import actor, wants_fragment
+from scheduler.admission.queues import PROTECTED
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.lifecycle import NotAllowed
 from scheduler.models import PlannedDeletion, Queue
@@ -61,7 +62,8 @@ def _blocked(request: HttpRequest, name: str, refusal: Rejected) -> Context:
         "blockers": refusal.violations,
         "state": state,
         "planned": planned,
-        "may_close": state in ("Open", "Suspended") and may_operate(request, name),
+        "never": name in PROTECTED,
+        "may_close": name not in PROTECTED and state in ("Open", "Suspended") and may_operate(request, name),
         "may_farewell": passes and planned is None and may_operate(request, name),
     }
 

@@ -10,8 +10,8 @@ from scheduler.admission.manifests import QueueReading, Reading, read_queue
 from scheduler.admission.quotas import check_quotas, quota_notices
 from scheduler.admission.violations import Notice, Remedy, Verdict, Violation, without_repeats
 from scheduler.domain.lifecycle import command_for, judge, standing_of
-from scheduler.domain.plans import counted, listed
-from scheduler.domain.queues import ROOT, QueueSpec, QueueState, QueueTree
+from scheduler.domain.plans import DEFAULT_CLOSES, counted, listed
+from scheduler.domain.queues import DEFAULT, ROOT, QueueSpec, QueueState, QueueTree
 from scheduler.domain.resources import Resources, format_quantity
 
 _AMOUNTS: tuple[tuple[str, Callable[[QueueSpec], Resources]], ...] = (
@@ -200,11 +200,26 @@ def _notices(proposed: QueueSpec, tree: QueueTree, facts: Facts, old: QueueSpec 
     placed = tree.with_queue(proposed)
     if old is None or proposed.parent != old.parent:
         yield from _inherited_notices(proposed, placed, facts)
+    yield from _default_notices(proposed, tree, placed, old)
     if old is not None and proposed.state is QueueState.SUSPENDED and facts.states.get(proposed.name) is QueueState.CLOSED:
         yield Notice(
             "suspend_ignored", proposed.name, f"{proposed.name} is Closed and stays so: open it first, then suspend it.", "spec.state"
         )
     yield from quota_notices(proposed, placed, facts)
+
+
+def _default_notices(proposed: QueueSpec, tree: QueueTree, placed: QueueTree, old: QueueSpec | None) -> Iterator[Notice]:
+    """Jobs that name no queue go to default: whoever takes it from them is told."""
+    becomes_parent = placed.children(DEFAULT) and DEFAULT in tree and not tree.children(DEFAULT)
+    if becomes_parent:
+        message = (
+            "Jobs that name no queue go to default. They are refused once default has a queue below it, because only leaves take jobs."
+        )
+        yield Notice("default_becomes_parent", proposed.name, message, "spec.parent")
+    wished = [queue.state for queue in (proposed, *(placed[name] for name in placed.ancestors(proposed.name)))]
+    was_open = old is not None and old.state is not QueueState.CLOSED
+    if proposed.name == DEFAULT and was_open and QueueState.CLOSED in wished:
+        yield Notice("default_closes", proposed.name, DEFAULT_CLOSES, "spec.state")
 
 
 def _inherited_notices(proposed: QueueSpec, placed: QueueTree, facts: Facts) -> Iterator[Notice]:
@@ -221,7 +236,7 @@ def check_delete(name: str, tree: QueueTree, facts: Facts, *, cascade: bool = Fa
     """Everything that stands against deleting the queue, and with `cascade` against deleting any queue below it."""
     if name not in tree and name not in PROTECTED:
         return Verdict((Violation("queue_not_found", name, "metadata.name", f"There is no queue {name} to delete."),))
-    doomed = deletion_order(name, tree) if cascade else [name]
+    doomed = deletion_order(name, tree) if cascade and name not in PROTECTED else [name]
     return Verdict(tuple(blocker for queue in doomed for blocker in _blockers(queue, tree, facts, cascade)))
 
 
@@ -231,8 +246,9 @@ def deletion_order(name: str, tree: QueueTree) -> list[str]:
 
 
 def _blockers(name: str, tree: QueueTree, facts: Facts, cascade: bool) -> Iterator[Violation]:
-    if name in PROTECTED:
-        yield Violation("protected_queue", name, "metadata.name", f"{name} can not be deleted: the scheduler needs it.")
+    if name in PROTECTED:  # nothing else is said: whatever one does about it, it stays
+        yield Violation("protected_queue", name, "metadata.name", _NEEDED[name])
+        return
     children = [child.name for child in tree.children(name)]
     if children and not cascade:
         message = f"{name} has {counted(len(children), 'child', 'children')} ({listed(children)})."
@@ -258,7 +274,11 @@ def _work_in(name: str, tree: QueueTree, facts: Facts) -> Iterator[Violation]:
         )
 
 
-PROTECTED = (ROOT, "default")
+PROTECTED = (ROOT, DEFAULT)
+_NEEDED = {
+    ROOT: "root cannot be deleted: all other queues lie below it.",
+    DEFAULT: "default cannot be deleted: jobs that name no queue go there.",
+}
 STATE_RULES = frozenset(
     {
         "already_exists",

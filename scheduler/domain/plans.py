@@ -6,9 +6,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from scheduler.domain.lifecycle import QueueCommand, Standing, derive, judge
-from scheduler.domain.queues import QueueState, QueueTree
+from scheduler.domain.queues import DEFAULT, QueueState, QueueTree
 
 _NAMES_SHOWN = 5
+_CLOSED = (QueueState.CLOSING, QueueState.CLOSED)
+DEFAULT_CLOSES = "Jobs that name no queue go to default. They are refused while it is closed."
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +166,8 @@ def describe(tree: QueueTree, name: str, before: Standing, after: Standing, load
     if before.state is after.state:
         return _same_state(name, before, after)
     if before.state is QueueState.CLOSING and after.state is QueueState.CLOSED:
-        return f"{name} is Closed: its last podgroup has left and every child is Closed."
+        below = " and every queue below it is Closed" if tree.children(name) else ""
+        return f"{name} is now Closed: nothing is left in it{below}."
     return f"{name} is now {after.state}{_because(after)}: {_meaning(tree, name, after, loads)}."
 
 
@@ -257,8 +260,16 @@ def _warnings(scene: _Scene, command: QueueCommand) -> Iterator[Caution]:
         message = f"{scene.name} was draining: suspending it cancels the close, it takes jobs again, and a resume makes it Open."
         yield Caution("drain_cancelled", message)
     if command is QueueCommand.CLOSE:
+        yield from _default_closes(scene)
         yield from _starting(scene)
         yield from _held(scene)
+
+
+def _default_closes(scene: _Scene) -> Iterator[Caution]:
+    """By its own name, or with a queue above it."""
+    before, after = scene.before.get(DEFAULT), scene.after.get(DEFAULT)
+    if before is not None and after is not None and before.state not in _CLOSED and after.state in _CLOSED:
+        yield Caution("default_closes", DEFAULT_CLOSES)
 
 
 def _starting(scene: _Scene) -> Iterator[Caution]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from scheduler.domain.conditions import condition
 from scheduler.domain.pod_conditions import unpacked
 from scheduler.models import Pod
 
@@ -9,12 +10,12 @@ from scheduler.models import Pod
 def pod_conditions(pod: Pod) -> list[dict[str, str]]:
     """PodScheduled: True for a pod that has or had a place; False with the last session's reason; nothing before a session has looked."""
     if pod.phase != "Pending":
-        when = {"lastTransitionTime": pod.bound_at.isoformat()} if pod.bound_at else {}
-        return [{"type": "PodScheduled", "status": "True", **when}]
+        since = (pod.bound_at or pod.created_at).isoformat()
+        place = f"It was given a place on {pod.node.name}." if pod.node else "It was given a place."
+        return [condition("PodScheduled", "Scheduled", place, since)]
     told = unpacked(pod.podgroup.pod_conditions, pod.pk, str(pod))
     return [_not_scheduled(told)] if told else []
 
 
 def _not_scheduled(told: dict[str, str]) -> dict[str, str]:
-    moment = {"lastTransitionTime": told["at"]}
-    return {"type": "PodScheduled", "status": "False", "reason": told["reason"], "message": told["message"], **moment}
+    return condition("PodScheduled", told["reason"], told["message"], told["at"], holds=False)

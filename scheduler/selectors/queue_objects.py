@@ -35,7 +35,7 @@ _UNKNOWN = 5
 
 _PLAIN = (
     "id", "uid", "name", "parent__name", "weight", "reclaimable", "priority", "dequeue_strategy", "type", "wish", "state", "closed_by",
-    "suspended_by", "held_by", "created_at", "resource_version", "figures__share", "figures__overused", "figures__session",
+    "suspended_by", "held_by", "state_since", "created_at", "resource_version", "figures__share", "figures__overused", "figures__session",
 )  # fmt: skip
 _TEXTS = ("capability", "deserved", "guarantee", "labels", "annotations", "conditions", "warnings")
 _FIGURES = (

@@ -13,8 +13,7 @@ from typing import Any
 from django.db.models import Count, TextField
 from django.db.models.functions import Cast
 
-from scheduler.domain.plans import counted
-from scheduler.domain.queues import QueueState
+from scheduler.domain.conditions import queue_conditions
 from scheduler.domain.resources import NOTHING, Resources, total
 from scheduler.models import Job, Pod, PodClass, PodGroup, Queue, QueueFigures
 from scheduler.selectors.facts import ALLOCATED_PHASES
@@ -225,30 +224,5 @@ def _quantities(text: str) -> Mapping[str, str]:
 
 
 def _conditions(queue: StoredQueue, live: int) -> list[dict[str, Any]]:
-    """As Kubernetes writes conditions; only those that are true."""
-    conditions = [_drained(stored, live) if stored.get("type") == "Draining" else _stored(stored) for stored in queue.conditions]
-    if queue.standing.held_by:
-        since = queue.state_since.isoformat() if queue.state_since else ""
-        conditions.append(_condition("Suspended", "QueueSuspended", _suspended(queue), since))
-    return sorted(conditions, key=lambda condition: str(condition["type"]))
-
-
-def _condition(kind: str, reason: str, message: str, since: str) -> dict[str, Any]:
-    return {"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": since}
-
-
-def _stored(stored: Mapping[str, Any]) -> dict[str, Any]:
-    return _condition(stored["type"], stored.get("reason", ""), stored.get("message", ""), stored.get("since", ""))
-
-
-def _drained(stored: Mapping[str, Any], live: int) -> dict[str, Any]:
-    most = max(live, int(stored.get("total", live)))
-    left = f"{live} of {counted(most, 'podgroup')} left"
-    return {**_condition("Draining", "QueueClosing", f"Draining: {left}.", stored.get("since", "")), "left": live, "total": most}
-
-
-def _suspended(queue: StoredQueue) -> str:
-    standing = queue.standing
-    whose = "by its own wish" if standing.held_by == queue.name else f"because {standing.held_by} is suspended"
-    running = "" if standing.state is QueueState.SUSPENDED else f"; it is {standing.state}"
-    return f"Nothing is started here {whose}{running}."
+    since = queue.state_since.isoformat() if queue.state_since else ""
+    return queue_conditions(queue.name, queue.standing, queue.conditions, live, since)

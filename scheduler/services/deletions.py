@@ -13,7 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from scheduler import notify
-from scheduler.admission.queues import check_delete, deletion_order
+from scheduler.admission.queues import PROTECTED, check_delete, deletion_order
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.access import Forbidden, OutOfSight
 from scheduler.domain.lifecycle import QueueCommand
@@ -63,6 +63,7 @@ def close_then_delete(
     with transaction.atomic():
         _lock_what_may_go()
         doomed = _doomed(name, by, expected_version)
+        _refuse_protected(name)
         refuse_unless_shown(name, doomed, shown)
         aftermath = aftermath_of(doomed)
         closing = command_queue(name, QueueCommand.CLOSE, by=by, reason=reason)
@@ -89,6 +90,12 @@ def _doomed(name: str, by: Actor, expected_version: Expected = None) -> list[str
     access.require_to_delete_queue(by, name, queue.parent.name if queue.parent else ROOT)
     check_queue_version(queue, expected_version)
     return deletion_order(name, admission_scene()[0])
+
+
+def _refuse_protected(name: str) -> None:
+    """Before it is closed: that would lead nowhere."""
+    if name in PROTECTED:
+        raise Rejected(_blockers(name, cascade=True), by_state=True)
 
 
 def _blockers(name: str, cascade: bool) -> tuple[Violation, ...]:

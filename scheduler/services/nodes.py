@@ -85,6 +85,8 @@ def update_node(
         columns = _columns(value)
         changed = any(getattr(node, column) != new for column, new in columns.items())
         if changed:
+            if node.ready is not value.ready:
+                columns["ready_since"] = timezone.now()
             Node.objects.filter(pk=node.pk).update(**columns, resource_version=F("resource_version") + 1)
             node.refresh_from_db()
             audit.record(by, "UpdateNode", "Node", name, before=before, after=stored_node(node))

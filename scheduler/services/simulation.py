@@ -73,7 +73,7 @@ def nodes_are_simulated() -> bool:
 
 def _set_ready(name: str, ready: bool) -> None:
     """And warn the queues whose promises need it, or warn them no more."""
-    Node.objects.filter(name=name).update(ready=ready, resource_version=F("resource_version") + 1)
+    Node.objects.filter(name=name).update(ready=ready, ready_since=timezone.now(), resource_version=F("resource_version") + 1)
     refresh_warnings()
 
 

@@ -124,8 +124,8 @@ def test_a_refresh_says_what_became_of_each_queue():
     sentences = [change.sentence for change in changes_between(before, after, queues, {})]
 
     assert sentences == [
-        "p is Closed: its last podgroup has left and every child is Closed.",
-        "c is Closed: its last podgroup has left and every child is Closed.",
+        "p is now Closed: nothing is left in it and every queue below it is Closed.",
+        "c is now Closed: nothing is left in it.",
     ]
 
 

@@ -243,10 +243,14 @@ class Book:
 
     def blockers(self, name: str, *, cascade: bool) -> set[tuple[str, str]]:
         """(rule, queue) of all that stands against it."""
+        if name in (ROOT, DEFAULT):
+            return {("protected_queue", name)}
         doomed = self.subtree(name) if cascade else [name]
         found = set()
         for queue in doomed:
-            found |= {("protected_queue", queue)} if queue in (ROOT, DEFAULT) else set()
+            if queue == DEFAULT:
+                found.add(("protected_queue", queue))
+                continue
             found |= {("has_children", queue)} if self.children(queue) and not cascade else set()
             found |= {("queue_not_closed", queue)} if self.state(queue) != "Closed" else set()
             found |= {("has_podgroups", queue)} if self.live.get(queue) else set()

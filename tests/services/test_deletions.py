@@ -152,7 +152,7 @@ def test_the_rights_of_who_asked_count_when_the_time_comes(admin: Actor, loses: 
 
 
 def test_what_draining_does_not_cure_is_refused_and_nothing_is_closed(admin: Actor):
-    with pytest.raises(Rejected, match="can not be deleted"):
+    with pytest.raises(Rejected, match="cannot be deleted"):
         close_then_delete("default", shown=["default"], by=admin)
 
     assert Queue.objects.get(name="default").state == "Open"
