@@ -14,6 +14,8 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from dashboard.middleware import DAMAGED
+from scheduler.outages import is_damage
 from scheduler.selectors.cluster import failing_parts, session_clock
 
 logger = logging.getLogger(__name__)
@@ -61,6 +63,8 @@ def outcome(check: Callable[[], str]) -> dict[str, object]:
         return {"ok": False, "message": str(problem)}
     except Exception as problem:
         logger.warning("A readiness check failed: %s", problem)
+        if is_damage(problem):
+            return {"ok": False, "message": DAMAGED}
         return {"ok": False, "message": f"Does not answer ({type(problem).__name__}). The log of the web process says more."}
 
 

@@ -19,10 +19,12 @@ from django.middleware.gzip import GZipMiddleware
 from django.template.loader import render_to_string
 from django.utils.cache import patch_vary_headers
 
+from scheduler.outages import is_damage
 from scheduler.services.commands import CommandFailed
 
 logger = logging.getLogger(__name__)
 
+DAMAGED = "The database's file is damaged. Whoever runs this site has to restore it from a backup."
 GetResponse = Callable[[HttpRequest], HttpResponse]
 _ACCEPTS_GZIP = re.compile(r"\bgzip\b")
 _ACCEPTABLE_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
@@ -111,6 +113,9 @@ class UnavailableMiddleware:
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         if isinstance(error, CommandFailed):
             words = str(error)
+        elif is_damage(error):
+            logger.error("the database's file is damaged: %s", error)
+            words = DAMAGED
         elif isinstance(error, (OperationalError, InterfaceError)):
             logger.warning("the database did not answer %s: %s", request.path, error)
             words = "The database does not answer just now."

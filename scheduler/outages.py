@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
+
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 class Outage:
@@ -25,3 +28,9 @@ class Outage:
 def in_a_line(problem: object) -> str:
     """The first line of what a driver says; the others repeat it with advice."""
     return next(iter(str(problem).strip().splitlines()), "no reason given")
+
+
+def is_damage(error: BaseException) -> bool:
+    """Whether SQLite says that its file is damaged, or no database at all: no server is to blame, and waiting does not help."""
+    code = int(getattr(error.__cause__ or error, "sqlite_errorcode", 0))
+    return code & 0xFF in _DAMAGE  # the rest of the number says which part of it

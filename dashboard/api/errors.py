@@ -20,10 +20,12 @@ from rest_framework import exceptions, status
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
+from dashboard.middleware import DAMAGED
 from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.domain.access import Forbidden, OutOfSight, ScopeTooNarrow
 from scheduler.domain.jobs import NotPossible
 from scheduler.domain.lifecycle import NotAllowed
+from scheduler.outages import is_damage
 from scheduler.selectors.events import last_changes
 from scheduler.services.commands import CommandFailed
 from scheduler.services.queues import StaleVersion
@@ -183,6 +185,9 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
 
 
 def _answer(error: Exception) -> dict[str, Any] | None:
+    if is_damage(error):
+        logger.error("the database's file is damaged: %s", error)
+        return problem(503, DAMAGED, "unavailable")
     for kind, answer in _ANSWERS.items():
         if isinstance(error, kind):
             return answer(error)

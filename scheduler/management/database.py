@@ -4,21 +4,56 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.utils import Error
 
+from scheduler.outages import is_damage
 from scheduler.supervisor.problems import StartError
+
+_LARGEST_LOOKED_THROUGH = 256 * 1024 * 1024  # bytes; looking through more would hold up each start
 
 
 def check_database_answers() -> None:
     try:
         connection.ensure_connection()
+        if connection.vendor == "sqlite":
+            _check_file_is_whole()
     except Error as error:
-        raise StartError(
-            f"The database {database_name()} does not answer: {_reason(error)}. Check DATABASE_URL, and that the server runs."
-        ) from error
+        raise StartError(_unreachable(error)) from error
+
+
+def _unreachable(error: Error) -> str:
+    """What is wrong and what to do about it: SQLite is a file, and no server is to blame for it."""
+    if is_damage(error):
+        return _damaged(_reason(error))
+    if connection.vendor == "sqlite":
+        return (
+            f"The database {database_name()} can not be opened: {_reason(error)}. "
+            "Check that the file and its folder can be read and written by this user."
+        )
+    return f"The database {database_name()} does not answer: {_reason(error)}. Check DATABASE_URL, and that the server runs."
+
+
+def _damaged(reason: str) -> str:
+    return (
+        f"The database {database_name()} is damaged, or is no SQLite database: {reason}. "
+        "Restore the file from a backup. Without one, move it away: the next start makes a new, empty one."
+    )
+
+
+def _check_file_is_whole() -> None:
+    """Damage in the middle is met by some query, some day; it is better told now."""
+    path = Path(str(connection.settings_dict["NAME"]))
+    if not path.is_file() or path.stat().st_size > _LARGEST_LOOKED_THROUGH:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA quick_check(1)")
+        found = cursor.fetchone()[0]
+    if found != "ok":
+        raise StartError(_damaged(str(found).splitlines()[-1].rstrip(".")))
 
 
 @contextmanager
@@ -27,6 +62,8 @@ def problems_in_words() -> Iterator[None]:
     try:
         yield
     except Error as error:
+        if is_damage(error):
+            raise StartError(_damaged(_reason(error))) from error
         raise StartError(
             f"The database {database_name()} can not be used: {_reason(error)}. "
             "Check that it is one of Fumarole's, that it may be written, and that there is room."

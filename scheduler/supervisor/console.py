@@ -19,6 +19,11 @@ class Console:
         self._failed = False
 
     @property
+    def is_terminal(self) -> bool:
+        """Somebody looks at it. What is written to a file or a pipe may be kept, and be read by others."""
+        return self._stream.isatty()
+
+    @property
     def is_gone(self) -> bool:
         """Nobody reads any more, as in `make run | head` or after the terminal was closed."""
         return self._failed or _has_hung_up(self._stream)

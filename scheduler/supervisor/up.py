@@ -61,7 +61,7 @@ def _start(installation: Installation, supervisor: Supervisor, console: Console)
             return
         supervisor.start(program)
     if _wait_for_web(installation, supervisor):
-        _tell_how_to_sign_in(installation, console, known_password)
+        tell_how_to_sign_in(installation, console, known_password)
 
 
 def _start_redis(installation: Installation, supervisor: Supervisor) -> None:
@@ -119,10 +119,10 @@ def _password(installation: Installation) -> str:
         return ""
 
 
-def _tell_how_to_sign_in(installation: Installation, console: Console, known_password: str) -> None:
+def tell_how_to_sign_in(installation: Installation, console: Console, known_password: str) -> None:
     password, file = _password(installation), _for_reading(installation.var / ADMIN_PASSWORD_FILE)
     console.say(f"Fumarole is running at {installation.address}")
-    if password and password != known_password:
+    if password and password != known_password and console.is_terminal:
         console.say(f"Sign in as admin with the password {password} (shown this once; kept in {file})")
     elif password:
         console.say(f"Sign in as admin; the password is in {file}")

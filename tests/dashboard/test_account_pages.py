@@ -139,7 +139,7 @@ def test_when_somebody_was_here_and_his_address_are_for_cluster_admins(path: str
     told, kept = (text(signed_in(name).get(path)) for name in ("admin", "ruth"))
 
     assert "sam@example.com" in told
-    assert "ast here" in told
+    assert "ast sign-in" in told
     assert "sam" in kept
     assert "sam@example.com" not in kept
-    assert "ast here" not in kept
+    assert "ast sign-in" not in kept

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import html
+from pathlib import Path
+
 import pytest
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, OperationalError, connections
+from django.db.backends.sqlite3.base import DatabaseWrapper
 from django.test import Client
 
+from dashboard import health
+from dashboard.api.cluster import Nodes
 from dashboard.views import nodes
 from scheduler.models import Queue
 from scheduler.services.tree_work import TreeWork
@@ -62,6 +68,33 @@ def test_a_database_that_does_not_answer_is_no_bug(admin: Client, monkeypatch: p
     assert answer.status_code == 503
     assert "The database does not answer just now." in text(answer)
     assert "10.0.0.7" not in text(answer)
+
+
+def damaged_file(folder: Path) -> None:
+    """Read as Django reads it: the error is the real one."""
+    file = folder / "not.sqlite3"
+    file.write_text("a shopping list, and not a database\n" * 40)
+    database = DatabaseWrapper(
+        {**connections["default"].settings_dict, "ENGINE": "django.db.backends.sqlite3", "NAME": str(file), "OPTIONS": {}}
+    )
+    with database.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM sqlite_master")
+
+
+def test_a_damaged_file_is_named_as_that_by_pages_the_api_and_readyz(admin: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    def damaged(*_args: object, **_keywords: object) -> None:
+        damaged_file(tmp_path)
+
+    monkeypatch.setattr(nodes, "node_rows", damaged)
+    monkeypatch.setattr(Nodes, "query", damaged)
+    monkeypatch.setitem(health.CHECKS, "database", damaged)
+
+    answers = [admin.get(path) for path in ("/nodes/", "/api/v1/nodes/", "/readyz")]
+
+    assert [answer.status_code for answer in answers] == [503, 503, 503]
+    for answer in answers:
+        assert "file is damaged" in html.unescape(text(answer))
+        assert "does not answer just now" not in text(answer)
 
 
 def test_a_bug_is_still_a_bug(admin: Client, monkeypatch: pytest.MonkeyPatch):

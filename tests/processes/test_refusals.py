@@ -113,8 +113,28 @@ def test_a_file_that_is_no_database_is_named(tmp_path: Path):
 
     said = up(var)
 
-    assert said.startswith(f"The database {var / 'fumarole.sqlite3'} ")
-    assert "file is not a database" in said
+    assert said.startswith(f"The database {var / 'fumarole.sqlite3'} is damaged, or is no SQLite database: file is not a database.")
+    assert "server" not in said
+    assert "Restore the file from a backup" in said
+
+
+@pytest.mark.parametrize("damage", ["in the middle", "cut off"])
+def test_a_damaged_database_is_named_as_that(tmp_path: Path, damage: str):
+    file = tmp_path / "fumarole.sqlite3"
+    with sqlite3.connect(file) as database:
+        database.execute("CREATE TABLE rows (id INTEGER PRIMARY KEY, words TEXT)")
+        database.executemany("INSERT INTO rows (words) VALUES (?)", [("word " * 50,)] * 500)
+        database.execute("CREATE INDEX by_words ON rows (words)")
+    database.close()
+    whole = file.read_bytes()
+    half = len(whole) // 2
+    file.write_bytes(whole[:half] if damage == "cut off" else whole[:half] + b"x" * 8192 + whole[half + 8192 :])
+
+    command = [sys.executable, "manage.py", "prepare"]
+    said = refused(command, tmp_path / "var", SECRET_KEY="k" * 50, DATABASE_URL=f"sqlite:///{file}")
+
+    assert said.startswith(f"The database {file} is damaged, or is no SQLite database: ")
+    assert "server" not in said
 
 
 def test_a_server_is_not_started_with_the_key_of_make_run(tmp_path: Path):

@@ -17,6 +17,7 @@ from scheduler.supervisor.lock import SupervisorLock
 from scheduler.supervisor.problems import StartError
 from scheduler.supervisor.redis_server import find_redis, without_password
 from scheduler.supervisor.runtime import lend_secret_key
+from scheduler.supervisor.up import tell_how_to_sign_in
 
 
 class Terminal(io.StringIO):
@@ -158,3 +159,15 @@ def test_two_starts_have_different_passwords(tmp_path: Path):
 )
 def test_a_password_is_not_shown(url: str, shown: str):
     assert without_password(url) == shown
+
+
+@pytest.mark.parametrize(("is_terminal", "is_new", "shown"), [(True, True, True), (True, False, False), (False, True, False)])
+def test_the_first_password_is_printed_to_a_terminal_only(tmp_path: Path, is_terminal: bool, is_new: bool, shown: bool):
+    installation = installation_from({"FUMAROLE_VAR": str(tmp_path), "PORT": "8123"})
+    (tmp_path / "admin-password").write_text("one-of-many\n")
+    stream = Terminal() if is_terminal else io.StringIO()
+
+    tell_how_to_sign_in(installation, Console(stream), "" if is_new else "one-of-many")
+
+    assert ("one-of-many" in stream.getvalue()) is shown
+    assert str(tmp_path / "admin-password") in stream.getvalue()

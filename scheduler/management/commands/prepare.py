@@ -10,7 +10,7 @@ from django.core.management import BaseCommand, call_command
 
 from scheduler.management.database import check_database_answers, check_database_not_newer, problems_in_words
 from scheduler.services.cli_token import ensure_cli_token
-from scheduler.services.setup import first_start
+from scheduler.services.setup import FirstStart, first_start
 from scheduler.supervisor.problems import StartError
 
 
@@ -23,17 +23,18 @@ class Command(BaseCommand):
             check_database_answers()
             with problems_in_words():
                 check_database_not_newer()
-                sample_loaded = _prepare()
+                made = _prepare()
         except StartError as problem:
             sys.exit(str(problem))
-        if sample_loaded:
+        if made.sample_loaded:
             self.stdout.write("Loaded the sample cluster.")
+        if made.password_file and not settings.EMBEDDED:  # the supervisor of an embedded one tells it itself
+            self.stdout.write(f"Created the account admin; its password is in {made.password_file}.")
 
 
-def _prepare() -> bool:
-    """Whether the sample cluster was loaded."""
+def _prepare() -> FirstStart:
     call_command("migrate", interactive=False, verbosity=0)
     made = first_start()
     if settings.EMBEDDED:
         ensure_cli_token()
-    return made.sample_loaded
+    return made
