@@ -18,9 +18,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from dashboard.proxies import is_from_this_machine
-from scheduler.domain.durations import seconds_between
+from dashboard.session_figures import SESSIONS, Counted, Histogram
 from scheduler.domain.resources import Resources, units_per_one
-from scheduler.models import ClusterState, PodGroup, Queue, SchedulingSession
+from scheduler.models import ClusterState, PodGroup, Queue
 from scheduler.selectors.queue_objects import PHASES, tree_counts
 
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -42,15 +42,13 @@ class HttpFigures:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.answers: dict[tuple[str, str, str], int] = {}
-        self.seconds: dict[str, list[float]] = {}  # method -> counts by bucket, then the sum
+        self.seconds: dict[str, Histogram] = {}  # by method
 
     def note(self, method: str, route: str, code: int, seconds: float) -> None:
         with self._lock:
             key = (method, route, str(code))
             self.answers[key] = self.answers.get(key, 0) + 1
-            buckets = self.seconds.setdefault(method, [0.0] * (len(_BOUNDS) + 2))
-            buckets[next((index for index, bound in enumerate(_BOUNDS) if seconds <= bound), len(_BOUNDS))] += 1
-            buckets[-1] += seconds
+            self.seconds.setdefault(method, Histogram(_BOUNDS)).note(seconds)
 
 
 HTTP = HttpFigures()
@@ -110,10 +108,13 @@ class Collector:
 
     def _waiting(self) -> Iterator[Any]:
         gauge = GaugeMetricFamily("fumarole_pending_jobs", "Podgroups that wait, by the reason they wait for", labels=["queue", "reason"])
+        total = 0
         rows = PodGroup.objects.filter(phase__in=("Pending", "Inqueue")).order_by().values_list("queue__name", "reason_code")
         for queue, reason, number in rows.annotate(number=Count("id")):
             gauge.add_metric([queue, reason or "AwaitingEvaluation"], number)
+            total += number
         yield gauge
+        yield GaugeMetricFamily("volcano_unschedule_job_count", "Podgroups that wait", value=total)
 
     def _sessions(self) -> Iterator[Any]:
         state = ClusterState.objects.first()
@@ -125,22 +126,17 @@ class Collector:
             ended = GaugeMetricFamily("fumarole_last_session_timestamp_seconds", "When the last session ended")
             ended.add_metric([], state.last_session_at.timestamp())
             yield ended
-        last = SchedulingSession.objects.exclude(finished_at=None).order_by("-number").first()
-        if last is not None:
-            yield from _durations(last)
+        counted = SESSIONS.read()
+        yield from _times(counted)
+        yield from _evictions(counted)
 
     def _http(self) -> Iterator[Any]:
         total = CounterMetricFamily("fumarole_http_requests", "Requests answered by this process", labels=["method", "route", "code"])
         for key, number in list(HTTP.answers.items()):
             total.add_metric(list(key), number)
         times = HistogramMetricFamily("fumarole_http_request_seconds", "How long requests took", labels=["method"])
-        for method, counted in list(HTTP.seconds.items()):
-            running: float = 0.0
-            buckets = []
-            for bound, count in zip([*map(str, _BOUNDS), "+Inf"], counted[:-1], strict=True):
-                running += count
-                buckets.append((bound, running))
-            times.add_metric([method], buckets, counted[-1])
+        for method, taken in list(HTTP.seconds.items()):
+            times.add_metric([method], taken.buckets(), taken.sum)
         yield from (total, times)
 
     def _sockets(self) -> Iterator[Any]:
@@ -166,23 +162,46 @@ def _add_amounts(metrics: dict[str, GaugeMetricFamily], prefix: str, queue: str,
 _ENDINGS = {"cpu": "milli_cpu", "memory": "memory_bytes"}
 
 
-def _durations(session: SchedulingSession) -> Iterator[Any]:
-    """Milliseconds by part and action, as they are stored."""
-    action = GaugeMetricFamily(
-        "volcano_action_scheduling_latency_milliseconds", "How long an action of the last session took", labels=["action"]
+# Volcano's name -> where it is counted, and what it is.
+_VOLCANO_TIMES = {
+    "volcano_e2e_scheduling_latency_milliseconds": ("session", "How long sessions took"),
+    "volcano_open_session_duration_milliseconds": ("opening", "How long sessions took to claim their turn and to read"),
+    "volcano_e2e_job_scheduling_latency_milliseconds": ("jobs", "From the creation of a gang until it ran"),
+    "volcano_task_scheduling_latency_milliseconds": ("tasks", "From the creation of a pod until it had a node"),
+}
+
+
+def _times(counted: Counted) -> Iterator[Any]:
+    for name, (kept, told) in _VOLCANO_TIMES.items():
+        histogram = getattr(counted, kept)
+        yield HistogramMetricFamily(name, told, buckets=histogram.buckets(), sum_value=histogram.sum)
+    actions = HistogramMetricFamily(
+        "volcano_action_scheduling_latency_milliseconds", "How long actions of sessions took", labels=["action"]
     )
-    part = GaugeMetricFamily("fumarole_session_part_milliseconds", "How long a part of the last session took", labels=["part"])
-    for name, value in sorted(session.durations.items()):
-        if isinstance(value, dict):
-            for inner, number in sorted(value.items()):
-                action.add_metric([inner], float(number))
-        elif isinstance(value, (int, float)):
-            part.add_metric([name], float(value))
-    if session.finished_at:
-        whole = GaugeMetricFamily("volcano_e2e_scheduling_latency_milliseconds", "How long the last session took")
-        whole.add_metric([], seconds_between(session.started_at, session.finished_at) * 1000)
-        yield whole
-    yield from (action, part)
+    parts = HistogramMetricFamily("fumarole_session_part_seconds", "How long parts of sessions took", labels=["part"])
+    for family, by_label in ((actions, counted.actions), (parts, counted.parts)):
+        for label, histogram in sorted(by_label.items()):
+            family.add_metric([label], histogram.buckets(), histogram.sum)
+        yield family
+
+
+def _evictions(counted: Counted) -> Iterator[Any]:
+    attempts = CounterMetricFamily(_ATTEMPTS, "How often preempt looked for victims", value=counted.preemption_attempts)
+    victims = GaugeMetricFamily(
+        "volcano_pod_preemption_victims", "Victims of the last session that preempted", value=counted.preemption_victims
+    )
+    batches = CounterMetricFamily(
+        "volcano_eviction_transactions", "Gangs that pods were evicted for, once for each session", labels=["action"]
+    )
+    for action, number in sorted(counted.transactions.items()):
+        batches.add_metric([action], number)
+    evictions = CounterMetricFamily("fumarole_evictions", "Pods evicted by sessions", labels=["action", "queue", "reason"])
+    for labels, number in sorted(counted.evictions.items()):
+        evictions.add_metric(labels, number)
+    yield from (attempts, victims, batches, evictions)
+
+
+_ATTEMPTS = "volcano_total_preemption_attempts"  # without the ending that counters have: Volcano's own
 
 
 _registry = CollectorRegistry(auto_describe=False)
@@ -195,7 +214,8 @@ def metrics(request: HttpRequest) -> HttpResponse:
     """With METRICS_TOKEN set, whoever sends it; else this machine alone, unless METRICS_PUBLIC says everybody."""
     if not _may_read(request):
         return HttpResponseForbidden("The metrics are protected. Send METRICS_TOKEN as a bearer token.\n", content_type="text/plain")
-    return HttpResponse(generate_latest(_registry), content_type=CONTENT_TYPE_LATEST)
+    text = generate_latest(_registry).replace(f"{_ATTEMPTS}_total".encode(), _ATTEMPTS.encode())
+    return HttpResponse(text, content_type=CONTENT_TYPE_LATEST)
 
 
 def _may_read(request: HttpRequest) -> bool:

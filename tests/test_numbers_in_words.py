@@ -9,7 +9,7 @@ from scheduler.domain.jobs import JobAction, JobFacts, JobPhase, TaskCount, reac
 
 def test_what_a_session_did():
     assert [session_words.told(name, 1) for name in session_words.COUNTS] == [
-        "1 pod placed", "1 pod evicted", "1 lost to others", "1 gang written", "1 queue written", "1 change read",
+        "1 pod placed", "1 pod evicted", "1 preemption tried", "1 lost to others", "1 gang written", "1 queue written", "1 change read",
     ]  # fmt: skip
     assert session_words.told("binds", 3) == "3 pods placed"
     assert session_words.told("somethingNew", 1) == "1 somethingNew"

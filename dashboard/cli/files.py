@@ -35,7 +35,7 @@ def register(app: typer.Typer) -> None:
         "apply",
         "vcctl apply -f queues.yaml",
         "vcctl apply -f teams/ --dry-run",
-        "vcctl export | ssh other vcctl apply -f -",
+        "vcctl export | vcctl apply --context lab -f -",
         "vcctl apply -f teams/ --prune managed-by=git --yes",
     )(apply)
     command(app, "diff", "vcctl diff -f queues.yaml", "vcctl diff -f teams/ --exit-code")(diff)

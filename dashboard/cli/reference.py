@@ -14,13 +14,19 @@ from dashboard.cli.short import PROGRAMS
 
 _HEAD = """# The command line
 
-<!-- Made from the commands: python -m dashboard.cli.reference > docs/cli.md. A test compares. -->
+<!-- Made from the commands: .venv/bin/python -m dashboard.cli.reference > docs/cli.md. A test compares. -->
 
 {help} `make run` leaves it at `.venv/bin/vcctl`, signed in; `pip install .` installs it alone, without the server.
 
-    vcctl queue tree
-    vcctl queue create --name myqueue --weight 10
-    vcctl queue suspend myqueue --reason "quota change"
+```sh
+export PATH="$PWD/.venv/bin:$PATH"   # in the folder that make run was started in
+vcctl queue tree
+vcctl queue create --name myqueue --weight 10
+vcctl queue suspend myqueue --reason "quota change"
+```
+
+The examples under each command speak of the queues and jobs of `examples/reference.yaml`, of a second server that was called `lab`,
+and of a session 812; the tests run each of them on an installation that has these.
 
 ## Which server, and as whom
 
@@ -49,8 +55,11 @@ only at a terminal, and only when others are touched by it.
 
 ## Completion
 
-    eval "$(vcctl completion bash)"                                  # or zsh; in ~/.bashrc or ~/.zshrc to keep it
-    vcctl completion fish > ~/.config/fish/completions/vcctl.fish
+```sh
+eval "$(vcctl completion bash)"     # or zsh; in ~/.bashrc or ~/.zshrc to keep it
+mkdir -p ~/.config/fish/completions
+vcctl completion fish > ~/.config/fish/completions/vcctl.fish
+```
 
 Names of queues, jobs and nodes are completed from the server.
 
@@ -84,7 +93,7 @@ def _command(path: str, command: Any, heading: str) -> Iterator[str]:
     own = [parameter for parameter in command.params if parameter.name not in CONNECTION_OPTIONS]
     arguments = [parameter for parameter in own if parameter.param_type_name == "argument"]
     usage = " ".join([path, *(_argument(one) for one in arguments), "[OPTIONS]"])
-    yield f"{heading} {path}\n\n{command.help}\n\n    {usage}\n"
+    yield f"{heading} {path}\n\n{command.help}\n\n```text\n{usage}\n```\n"
     options = [_option(parameter) for parameter in own if parameter.param_type_name == "option"]
     if options:
         yield "\n".join(options) + "\n"

@@ -7,12 +7,13 @@ from typing import Final
 COUNTS: Final = {
     "binds": "pods placed",
     "evictions": "pods evicted",
+    "preemptionAttempts": "preemptions tried",
     "lost": "lost to others",
     "podgroups": "gangs written",
     "queues": "queues written",
     "changedRows": "changes read",
 }
-_ONE: Final = {"pods": "pod", "gangs": "gang", "queues": "queue", "changes": "change"}
+_ONE: Final = {"pods": "pod", "preemptions": "preemption", "gangs": "gang", "queues": "queue", "changes": "change"}
 
 
 def told(name: str, count: int) -> str:

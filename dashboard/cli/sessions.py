@@ -92,7 +92,7 @@ def _parts(durations: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
                 yield f"  {REST_OF_THINKING}", max(float(lasted) - sum(actions.values()), 0.0)
 
 
-@command(app, "save", "vcctl session save 812 > session-812.json", "python manage.py simulate session-812.json")
+@command(app, "save", "vcctl session save 812 > session-812.json", ".venv/bin/python manage.py simulate session-812.json")
 def save_session(number: Annotated[str, typer.Argument(metavar="NUMBER", help="Its number.", show_default=False)]) -> None:
     """One session as a scenario file, which runs again anywhere with the same outcome: what to send with a question about it."""
     output.line(api().text(path("sessions", number, "scenario"), "application/json").rstrip("\n"))

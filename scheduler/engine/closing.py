@@ -172,4 +172,5 @@ def outcome_of(session: Session, at_open: Figures) -> Outcome:
         starving=dict(session.starving),
         warnings=tuple(session.warnings),
         total=amounts(session, session.total),
+        preemption_attempts=session.preemption_attempts,
     )

@@ -248,6 +248,7 @@ class Outcome:
     starving: Mapping[int, int] = field(default_factory=dict, hash=False)
     warnings: tuple[str, ...] = ()
     total: Resources = NOTHING
+    preemption_attempts: int = field(default=0, compare=False)  # told, and nothing follows from it
 
     @property
     def is_quiet(self) -> bool:

@@ -58,6 +58,7 @@ class Session(Opinions):
         self.behind: dict[int, int] = {}  # podgroup -> its place in a line that does not move
         self.starving: dict[int, int] = {}  # podgroup -> session that first saw it starving
         self.shed_jobs: set[int] = set()
+        self.preemption_attempts = 0  # how often victims were looked for
         self.refused_queues: dict[int, Refusal] = {}
         self.warnings: list[str] = []
         self.queue_warnings: defaultdict[int, list[str]] = defaultdict(list)

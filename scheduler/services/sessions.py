@@ -177,7 +177,7 @@ class SessionRunner:
         """What was found is what stands in the database already."""
         with transaction.atomic():
             watch.lap("write")
-            self._claims.end(claimed, watch.durations, _counts(Written(), refreshed), timezone.now())
+            self._claims.end(claimed, watch.durations, _counts(Written(), refreshed, 0), timezone.now())
             notify.cluster_changed()
         return Written()
 
@@ -221,7 +221,7 @@ class SessionRunner:
             written.queues = set(changed)
             self._note_totals(outcome)
             watch.lap("write")
-            self._claims.end(claimed, watch.durations, _counts(written, refreshed), timezone.now())
+            self._claims.end(claimed, watch.durations, _counts(written, refreshed, outcome.preemption_attempts), timezone.now())
             notify.session_finished(queues=written.queues, jobs=written.podgroups | {bind.podgroup for bind in written.bound})
         return written
 
@@ -260,10 +260,11 @@ class SessionRunner:
                 self.resident.snapshot.groups.said[said.row] = said.fingerprint
 
 
-def _counts(written: Written, refreshed: Refreshed) -> dict[str, Any]:
+def _counts(written: Written, refreshed: Refreshed, preemption_attempts: int) -> dict[str, Any]:
     return {
         "binds": len(written.bound),
         "evictions": len(written.evicted),
+        "preemptionAttempts": preemption_attempts,
         "lost": written.lost,
         "podgroups": len(written.podgroups),
         "queues": len(written.queues),

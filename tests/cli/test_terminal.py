@@ -1,4 +1,7 @@
-"""A real installation, the real stories, and a person at a real terminal. One installation for all of it: starting one is the dear part."""
+"""A real installation, the real stories (docs/how-to/command-line.md), and a person at a real terminal.
+
+One installation for all of it: starting one is the dear part.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "decisions" / "0010-differences-
 
 INTRODUCTION = """# 10. Where a session differs from Volcano's
 
-Generated from `tests/conformance/differences.json` by `python -m tests.conformance.differences`; a test keeps both the same, fails on a
+Generated from `tests/conformance/differences.json` by `.venv/bin/python -m tests.conformance.differences`; a test keeps both the same, fails on a
 difference that is not listed, and fails on a listed one that is none any more.
 
 Volcano's own test scenarios and what the real Volcano was seen to do on generated ones are data under `tests/conformance/`. Ours decides

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
+import subprocess
 from typing import Any
 
 import pytest
 from django.test import Client
 from prometheus_client.parser import text_string_to_metric_families
 
+from dashboard import metrics
+from dashboard.session_figures import SessionFigures
+from scheduler.models import PriorityClass
+from scheduler.services.sessions import SessionRunner
 from tests.dashboard.sample import load_tree
+from tests.worlds import job, node, pass_time, run_session
 
 pytestmark = pytest.mark.django_db
 
@@ -48,18 +57,93 @@ def test_requests_are_counted_by_route_not_by_name():
     assert not any("q1" in route for _, _, route in found)
 
 
-def test_sessions_and_their_actions_are_timed():
-    from tests.worlds import job, node, run_session
+@pytest.fixture(autouse=True)
+def _as_after_a_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sessions are counted since the process started, which for each test is now."""
+    monkeypatch.setattr(metrics, "SESSIONS", SessionFigures())
 
+
+def test_sessions_and_their_actions_are_timed_in_histograms():
+    node("n1", cpu="4")
+    job("train")
+    runner = SessionRunner("test")
+    for _ in range(2):
+        run_session(runner)
+        pass_time(5)
+    run_session(runner)
+
+    found = read()
+    assert found["fumarole_session_number"][()] == 3
+    for name in ("e2e_scheduling_latency", "open_session_duration"):
+        assert found[f"volcano_{name}_milliseconds_count"][()] == 3
+        assert found[f"volcano_{name}_milliseconds_sum"][()] > 0
+        assert found[f"volcano_{name}_milliseconds_bucket"][("+Inf",)] == 3
+        assert ("5.0",) in found[f"volcano_{name}_milliseconds_bucket"]
+    assert {("enqueue",), ("allocate",)} <= set(found["volcano_action_scheduling_latency_milliseconds_count"])
+    assert found["volcano_action_scheduling_latency_milliseconds_bucket"][("allocate", "+Inf")] >= 1
+    assert {("claim",), ("read",), ("think",), ("write",)} == set(found["fumarole_session_part_seconds_count"])
+    assert found["volcano_task_scheduling_latency_milliseconds_count"][()] == 1
+    assert found["volcano_e2e_job_scheduling_latency_milliseconds_count"][()] == 1
+
+
+def test_what_was_counted_is_not_counted_again():
     node("n1", cpu="4")
     job("train")
     run_session()
 
+    assert [read()["volcano_e2e_scheduling_latency_milliseconds_count"][()] for _ in range(3)] == [1, 1, 1]
+    assert read()["volcano_task_scheduling_latency_milliseconds_count"][()] == 1
+    run_session()
+    assert read()["volcano_e2e_scheduling_latency_milliseconds_count"][()] == 2
+
+
+def test_sessions_of_before_this_process_are_not_counted(monkeypatch: pytest.MonkeyPatch):
+    """Or a restart would look like a burst."""
+    run_session()
+    monkeypatch.setattr(metrics, "SESSIONS", SessionFigures())
+
+    assert read()["volcano_e2e_scheduling_latency_milliseconds_count"][()] == 0
+    run_session()
+    assert read()["volcano_e2e_scheduling_latency_milliseconds_count"][()] == 1
+
+
+def preempt() -> None:
+    """Two pods of low priority make room for one of high priority."""
+    node("n1", cpu="4")
+    PriorityClass.objects.create(name="urgent", value=1000)
+    job("low", replicas=4, least=1, seconds=500)
+    runner = SessionRunner("test")
+    run_session(runner)
+    pass_time(5)
+    job("high", cpu="2", priorityClassName="urgent")
+    for _ in range(3):
+        run_session(runner)
+        pass_time(5)
+
+
+def test_preemption_is_told_with_its_attempts_and_victims():
+    preempt()
+
     found = read()
-    assert found["fumarole_session_number"][()] == 1
-    assert found["volcano_e2e_scheduling_latency_milliseconds"][()] > 0
-    assert {("enqueue",), ("allocate",)} <= set(found["volcano_action_scheduling_latency_milliseconds"])
-    assert {("claim",), ("read",), ("think",), ("write",)} == set(found["fumarole_session_part_milliseconds"])
+    assert re.search(r"^volcano_total_preemption_attempts [1-9]", text_of_metrics(), re.MULTILINE)
+    assert found["volcano_pod_preemption_victims"][()] == 2
+    assert found["volcano_eviction_transactions_total"][("preempt",)] == 1
+    assert found["fumarole_evictions_total"] == {("preempt", "default", "preempt"): 2}  # by action, queue and reason
+    assert "# TYPE volcano_total_preemption_attempts counter" in text_of_metrics()
+
+
+def test_promtool_finds_fault_with_nothing_but_volcanos_own_names():
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)("no promtool found: install it (Debian: prometheus) to check /metrics")
+    load_tree()
+    preempt()
+
+    said = subprocess.run([promtool, "check", "metrics"], input=text_of_metrics(), capture_output=True, text=True, check=False)
+
+    told = [line for line in (said.stdout + said.stderr).splitlines() if line.strip()]
+    assert [line for line in told if not line.startswith("volcano_")] == []
+    assert said.returncode in (0, 3)  # 3: it could be read, and has faults of style
 
 
 def test_only_this_machine_reads_them_unless_said_otherwise(settings: Any):

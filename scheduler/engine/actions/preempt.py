@@ -97,6 +97,7 @@ class Preemption:
         kind = int(self.session.kinds[pod])
         if not self.session.snapshot.classes.preempts[kind] or not self.session.board(kind).fits_an_empty_node:
             return False
+        self.session.preemption_attempts += 1
         node = pool.make_room(statement, job, kind, "preempt")
         if node < 0:
             return False

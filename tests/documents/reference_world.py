@@ -1,0 +1,139 @@
+"""What the examples of docs/cli.md speak of, put back through the API where an example has changed it."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import httpx
+import yaml
+
+from tests.running import PATIENCE_SECONDS
+
+_QUEUES = ("train", "team-a", "team-b", "myqueue")
+_JOBS = ("default/train", "research/train")
+_HOLDING = "default/holding"
+_READING = {"list", "get", "view", "tree", "explain", "history", "children", "whoami", "export", "diff", "validate", "watch", "save"}
+
+
+class ReferenceWorld:
+    def __init__(self, address: str, token: str, folder: Path, home: Path) -> None:
+        self.token = token
+        self.password = "rather-long-and-plain-7"
+        self._address = address
+        self._folder = folder
+        self._home = home
+        self._api = httpx.Client(base_url=f"{address}/api/v1/", headers={"Authorization": f"Bearer {token}"}, timeout=60, trust_env=False)
+        self._manifest = (folder / "examples" / "reference.yaml").read_text()
+        self._kept = 0
+        self._last: set[str] = set(_QUEUES)  # the words of the line before, if it changed something
+
+    def kept_session(self) -> int:
+        """The number of a session that was kept as a scenario, as documents call it 812."""
+        self._kept = self._kept or self._wait_for_kept_session()
+        return self._kept
+
+    def _wait_for_kept_session(self) -> int:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < deadline:
+            for session in self._api.get("sessions/").raise_for_status().json()["results"]:
+                number = session["metadata"]["name"]
+                if self._api.get(f"sessions/{number}/scenario/").status_code == 200:
+                    return int(number)
+            time.sleep(0.5)
+        raise AssertionError("no session was kept")
+
+    def prepare(self) -> None:
+        """The account and the files that examples name."""
+        self._ask("POST", "users/", json={"username": "ann", "password": self.password})
+        self._ask("POST", "grants/", json={"user": "ann", "role": "admin", "queue": "root"})
+        (self._folder / "teams").mkdir()
+        queues = [text for text in self._manifest.split("\n---\n") if yaml.safe_load(text)["kind"] == "Queue"]
+        for name in ("queues.yaml", "teams/queues.yaml"):
+            (self._folder / name).write_text("\n---\n".join(queues))
+        job = (self._folder / "examples" / "job.yaml").read_text()
+        (self._folder / "job.yaml").write_text(job.replace("first-steps", "from-a-file"))
+        (self._folder / "token.txt").write_text(self.token + "\n")
+
+    def put_back_for(self, line: str) -> None:
+        """As the line expects it: everything there and open, but not what it is about to make."""
+        words = set(line.split())
+        if self._last:
+            self._put_back(self._last)
+        self._last = set() if words & _READING else words
+        self._sign_in_to_lab()
+        if line.startswith("vcctl queue create"):
+            self._remove_queue(_named(line))
+        if line.startswith(("vcctl job run", "vsub")):
+            self._remove_jobs([*_JOBS, "default/from-a-file"])
+        if line.startswith("vcctl queue delete") and "--close-first" not in words:
+            self._close(words)
+        self._do_what_is_taken_back(words)
+
+    def _put_back(self, touched: set[str]) -> None:
+        if "pause" in touched:
+            self._ask("POST", "cluster/resume/", json={})
+        for order in ("return", "uncordon") if "node-1" in touched else ():
+            self._api.post(f"nodes/node-1/{order}/", json={})
+        for queue in touched & set(_QUEUES):
+            self._api.delete(f"queues/{queue}/deletion/")
+            self._api.post(f"queues/{queue}/open/", json={})
+            self._api.post(f"queues/{queue}/resume/", json={})
+        self._remove_jobs([*(job for job in _JOBS if self._is_spent(job)), _HOLDING])
+        self._ask("POST", "apply/", content=self._manifest, headers={"Content-Type": "application/yaml"})
+
+    def _is_spent(self, job: str) -> bool:
+        """It has ended, or an example made another one of its name."""
+        answer = self._api.get(f"jobs/{job}/")
+        if answer.status_code == 404:
+            return False
+        found = answer.json()
+        return found["spec"]["queue"] != "default" or found["status"]["state"]["phase"] not in ("Pending", "Inqueue", "Running")
+
+    def _remove_jobs(self, jobs: list[str]) -> None:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        for job in jobs:
+            self._api.post(f"jobs/{job}/cancel/", json={})
+            while self._api.delete(f"jobs/{job}/").status_code != 404:  # 409 while its pods leave
+                assert time.monotonic() < deadline, job
+                time.sleep(0.1)
+
+    def _remove_queue(self, name: str) -> None:
+        if self._api.post(f"queues/{name}/close/", json={}).is_success:
+            self._ask("DELETE", f"queues/{name}/")
+
+    def _close(self, names: set[str]) -> None:
+        for queue in names & set(_QUEUES):
+            self._ask("POST", f"queues/{queue}/close/", json={})
+
+    def _do_what_is_taken_back(self, words: set[str]) -> None:
+        orders = {"resume": "suspend", "vresume": "suspend", "restart": "cancel"}
+        for word in words & orders.keys():
+            for job in _JOBS:
+                self._ask("POST", f"jobs/{job}/{orders[word]}/", json={})
+        if "keep" in words:
+            self._ask("POST", "jobs/", json=_a_job_in("team-a"))  # or the queue would be gone at once
+            self._ask("DELETE", "queues/team-a/?close_first=true")
+
+    def _sign_in_to_lab(self) -> None:
+        contexts = self._home / ".config" / "fumarole" / "contexts.json"
+        contexts.parent.mkdir(parents=True, exist_ok=True)
+        lab = {"server": self._address, "token": self.token, "user": "admin"}
+        contexts.write_text(json.dumps({"current": "", "contexts": {"lab": lab}}))
+
+    def _ask(self, method: str, path: str, **more: object) -> None:
+        answer = self._api.request(method, path, **more)  # type: ignore[arg-type]
+        assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text}"
+
+
+def _named(line: str) -> str:
+    """What a line makes: `create NAME` or `create --name NAME`."""
+    words = line.split()
+    return words[words.index("--name") + 1] if "--name" in words else words[words.index("create") + 1]
+
+
+def _a_job_in(queue: str) -> dict[str, object]:
+    task = {"replicas": 1, "template": {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}]}}}
+    namespace, name = _HOLDING.split("/")
+    return {"metadata": {"name": name, "namespace": namespace}, "spec": {"queue": queue, "tasks": [task]}}
