@@ -60,7 +60,9 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def world(site: Running, checkout: Path) -> ReferenceWorld:
-    return ReferenceWorld(site.address, (site.var / "cli-token").read_text().strip(), checkout, site.var.parent)
+    made = ReferenceWorld(site.address, (site.var / "cli-token").read_text().strip(), checkout, site.var.parent)
+    made.prepare()
+    return made
 
 
 @pytest.fixture
@@ -103,7 +105,6 @@ def test_every_example_of_the_reference_runs(site: Running, world: ReferenceWorl
     lines = _reference_lines()
     path = next(line for _, line in lines if line.startswith("export PATH="))
     assert len(lines) > 100
-    world.prepare()
 
     failed = []
     for block, line in lines:
