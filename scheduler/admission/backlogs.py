@@ -42,12 +42,12 @@ def check_backlogs(queue: str, facts: Facts, *, jobs: int, pods: int, field: str
     """Whether so much more may wait."""
     limits = facts.limits
     in_queue = facts.queue_backlogs.get(queue, Backlog())
-    yield from _check(_Line(queue, field, "in_queue", f"in {queue}", "job"), in_queue.jobs, jobs, limits.jobs_per_queue)
-    yield from _check(_Line(queue, field, "in_queue", f"in {queue}", "pod"), in_queue.pods, pods, limits.pods_per_queue)
+    yield from _check(_Line(queue, field, "in_queue", "job", after=f" in {queue}"), in_queue.jobs, jobs, limits.jobs_per_queue)
+    yield from _check(_Line(queue, field, "in_queue", "pod", after=f" in {queue}"), in_queue.pods, pods, limits.pods_per_queue)
     if facts.user:
         waiting = facts.user_backlog
-        yield from _check(_Line(queue, field, "of_user", f"of {facts.user}", "job"), waiting.jobs, jobs, limits.jobs_per_user)
-        yield from _check(_Line(queue, field, "of_user", f"of {facts.user}", "pod"), waiting.pods, pods, limits.pods_per_user)
+        yield from _check(_Line(queue, field, "of_user", "job", of=f" of {facts.user}"), waiting.jobs, jobs, limits.jobs_per_user)
+        yield from _check(_Line(queue, field, "of_user", "pod", of=f" of {facts.user}"), waiting.pods, pods, limits.pods_per_user)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,9 @@ class _Line:
     queue: str
     field: str
     whose: str  # as the rule's name has it
-    words: str
     unit: str
+    of: str = ""  # words behind what is counted
+    after: str = ""  # words behind the verb
 
     @property
     def setting(self) -> str:
@@ -68,7 +69,8 @@ class _Line:
 def _check(line: _Line, waiting: int, more: int, limit: int) -> Iterator[Violation]:
     if not limit or not more or waiting + more <= limit:
         return
-    now = f"{waiting:,} {line.unit}{' already waits' if waiting == 1 else 's already wait'} {line.words}"
+    counted, verb = (line.unit, "waits") if waiting == 1 else (f"{line.unit}s", "wait")
+    now = f"{waiting:,} {counted}{line.of} already {verb}{line.after}"
     message = f"{now}; with {more:,} more there would be more than the limit of {limit:,}."
     fix = f"wait until some have started, cancel some, or ask an admin to raise {line.setting}"
     yield Violation(f"too_many_waiting_{line.unit}s_{line.whose}", line.queue, line.field, message, fix)

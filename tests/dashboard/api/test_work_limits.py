@@ -94,7 +94,9 @@ def test_what_waits_of_one_person_is_counted_over_all_queues(submitter: Caller, 
     queue("other")
     submitter.post("jobs/", manifest("one", replicas=5), expect=201)
 
-    assert rules(submitter.post("jobs/", manifest("two", "other", replicas=5), expect=409)) == ["too_many_waiting_pods_of_user"]
+    refused = submitter.post("jobs/", manifest("two", "other", replicas=5), expect=409)
+    assert rules(refused) == ["too_many_waiting_pods_of_user"]
+    assert refused["detail"] == "5 pods of jane already wait; with 5 more there would be more than the limit of 9."
     submitter.post("jobs/", manifest("two", "other", replicas=4), expect=201)
     both = rules(submitter.post("jobs/", manifest("three"), expect=409))
     assert both == ["too_many_waiting_jobs_of_user", "too_many_waiting_pods_of_user"]
