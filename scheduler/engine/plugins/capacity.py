@@ -67,8 +67,16 @@ class Capacity(SharePlugin):
                 session.refused_queues.setdefault(member, named if member in own else _ELSEWHERE)
 
     def queue_key(self, queue: int) -> Key:
-        """Higher priority, then the lower share; on equal shares a queue that deserves something first."""
-        return (*super().queue_key(queue), float(not self.figures.deserves_something(queue)))
+        """Higher priority, then the lower share; on equal shares a queue that deserves something first, then the lower burden."""
+        return (*super().queue_key(queue), float(not self.figures.deserves_something(queue)), self._burden(queue))
+
+    def _burden(self, queue: int) -> float:
+        """Where weights count, queues that deserve nothing still take turns by them: the largest part of the cluster held, by weight."""
+        if not self.fill_by_weight or self.figures.deserves_something(queue):
+            return 0.0
+        used, total = self.session.book.allocated[queue].tolist(), self.session.total.tolist()
+        part = max((used[dim] / whole for dim, whole in enumerate(total) if whole > 0 and self.session.book.dims[dim]), default=0.0)
+        return part / max(1, int(self.session.specs.weights[queue]))
 
     def allocatable(self, queue: int, kind: int, wanted: int) -> int:
         path = self.session.forest.path_list(queue)

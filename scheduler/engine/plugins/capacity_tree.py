@@ -52,14 +52,17 @@ class HierarchyBuilder:
         self.capability[rows] = np.where(inherited, self.capability[parent], self.capability[rows])
         beyond = beyond_guarantees(self.limit[parent], self.guarantee[rows])
         self.limit[rows] = np.minimum(self.capability[rows], beyond + self.guarantee[rows])
-        if self.fill_by_weight and not any(self.specs[row].deserved for row in children):
-            self._fill(parent, rows)
+        silent = [row for row in children if not self.specs[row].deserved]
+        if self.fill_by_weight and silent:
+            self._fill(parent, children, np.array(silent, dtype=np.intp))
         self._check(parent, children)
 
-    def _fill(self, parent: int, rows: Amounts) -> None:
-        """No sibling names a deserved: the parent's is divided by weight, by what each asks for and may have."""
+    def _fill(self, parent: int, children: list[int], rows: Rows) -> None:
+        """Children that name no deserved divide what the others leave of the parent's, by weight, by what each asks for and may have."""
+        named = [row for row in children if self.specs[row].deserved]
+        left = np.maximum(0, self.deserved[parent] - self._sum(self.deserved, named)) if named else self.deserved[parent]
         ceilings = np.minimum(self.session.book.request[rows], self.limit[rows])
-        self.deserved[rows] = fill_each(self.deserved[parent], self.weights[rows], self.guarantee[rows], ceilings)
+        self.deserved[rows] = fill_each(left, self.weights[rows], self.guarantee[rows], ceilings)
         self.owns[rows] = self.session.book.dims & (self.session.total > 0)
         self.filled.update(rows.tolist())
 
@@ -69,10 +72,10 @@ class HierarchyBuilder:
         own = self.session.total if parent == self.forest.root else self.guarantee[parent]
         if self.guarantee[children].any():
             self._compare(parent, parent, self._sum(self.guarantee, children), own, "the guarantees of its children exceed its own")
-        if parent not in self.filled and not self.filled.intersection(children):
-            self._compare(
-                parent, parent, self._sum(self.deserved, children), self.deserved[parent], "its children deserve more than its own"
-            )
+        named = [row for row in children if row not in self.filled]
+        if parent not in self.filled and named:
+            claims = self._sum(self.deserved, named)
+            self._compare(parent, parent, claims, self.deserved[parent], "its children deserve more than its own")
 
     def _check_capability(self, parent: int, children: Rows) -> None:
         """What each child names itself, against what an ancestor below root names, and against the cluster."""
