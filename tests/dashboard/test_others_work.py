@@ -18,9 +18,10 @@ from django.test import Client
 from django.utils import timezone
 
 from dashboard.api.urls import COLLECTIONS, SETS, SINGLETONS
-from dashboard.topics import as_seen, may_follow, read_topics, sight_of
+from dashboard.topics import as_seen, may_follow, read_topics
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.models import ClusterState, Decision, Eviction, Namespace, SchedulingSession
+from scheduler.selectors.access import access_of
 from scheduler.services.actors import SYSTEM
 from scheduler.services.nodes import cordon_node, uncordon_node
 from scheduler.services.queues import command_queue
@@ -199,7 +200,7 @@ def searches(reader: Client) -> Iterator[tuple[str, str]]:
 
 
 def live(name: str) -> Iterator[tuple[str, str]]:
-    sight = sight_of(person(name).user)
+    sight = access_of(person(name).user).visible
     wanted = [
         "queues",
         "jobs",
