@@ -7,7 +7,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 import redis
-from django.conf import settings
 from django.db import connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
@@ -16,13 +15,13 @@ from django.views.decorators.http import require_safe
 
 from dashboard.middleware import DAMAGED
 from scheduler.outages import is_damage
+from dashboard.redis_watch import ANSWER_SECONDS, ping
 from scheduler.selectors.cluster import failing_parts, session_clock
 
 logger = logging.getLogger(__name__)
 
 READY_WITHIN_PERIODS = 10
 FUTURE_SECONDS = 10.0  # clocks of two machines may differ a little
-_REDIS_SECONDS = 2.0
 
 OK = "ok"
 _TOLD = "The page of sessions and the log of the scheduler worker say why."
@@ -75,8 +74,10 @@ def check_database() -> str:
 
 
 def check_redis() -> str:
-    with redis.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=_REDIS_SECONDS, socket_timeout=_REDIS_SECONDS) as client:
-        client.ping()
+    try:
+        ping()
+    except redis.TimeoutError as problem:
+        raise NotReadyError(f"Redis does not answer within {ANSWER_SECONDS:g} s. It hangs, or this machine is overloaded.") from problem
     return "answers"
 
 

@@ -23,6 +23,7 @@ from django.db import connections
 from redis.exceptions import RedisError
 
 from dashboard.door import signed_in
+from dashboard.redis_watch import RedisWatch, set_away
 from dashboard.topics import Sight, as_seen, may_follow, read_topics, topics_touched
 from scheduler.notify import NEWS_GROUP
 from scheduler.selectors.access import sights_of
@@ -238,7 +239,9 @@ class Hub:
     def join(self, client: Client) -> None:
         self.clients.add(client)
         if not self._tasks:
-            self._tasks = [asyncio.create_task(_lasting(work)) for work in (self._hear, self._read, self._beat, self._check_access)]
+            self._tasks = [
+                asyncio.create_task(_lasting(work)) for work in (self._hear, self._read, self._beat, self._check_access, self._watch_redis)
+            ]
 
     def leave(self, client: Client) -> None:
         self.clients.discard(client)
@@ -252,6 +255,7 @@ class Hub:
             task.cancel()
         self._tasks = []
         self._in_order = False
+        set_away(None)  # nobody asks any more
         self._thread.submit(connections.close_all)
 
     async def _in_thread(self, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -356,6 +360,14 @@ class Hub:
                 for client in self.clients:
                     client.notice('{"type":"heartbeat"}')
             await asyncio.sleep(HEARTBEAT_SECONDS)
+
+    async def _watch_redis(self) -> None:
+        """While Redis is away every page says so: changes come late then, and sessions not at all."""
+        watch = RedisWatch()
+        while True:
+            if await watch.differs():
+                self._mark({"cluster"} & self.topics.keys())
+            await watch.pause()
 
     async def _check_access(self) -> None:
         """Close the sockets of people who signed out or were switched off, and follow what they may see."""

@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from dashboard.health import FUTURE_SECONDS, future_words
+from dashboard.redis_watch import away_since
 from scheduler.selectors.cluster import ClusterFacts, cluster_facts
 
 Notice = dict[str, str]
@@ -23,7 +24,7 @@ def site_notices(facts: ClusterFacts | None = None) -> list[Notice]:
     facts = facts or cluster_facts()
     found = [
         _paused(facts),
-        _late(facts),
+        _without_redis() or _late(facts),
         _failing(facts),
         _invalid(facts),
         *({"level": "warning", "text": text, "about": WHOLE_CLUSTER} for text in facts.warnings),
@@ -52,6 +53,21 @@ def _paused(facts: ClusterFacts) -> Notice | None:
     why = f": “{facts.pause_reason}”" if facts.pause_reason else ""
     text = f"Scheduling is paused{who}{why}. Nothing new starts until it is resumed."
     return {"level": "warning", "text": text, "url": reverse("sessions"), "link": "To the sessions"}
+
+
+def _without_redis() -> Notice | None:
+    """The cause of other silence, and named instead of it."""
+    since = away_since()
+    if since is None:
+        return None
+    return {
+        "level": "error",
+        "text": "Redis does not answer for",
+        "at": since.astimezone(UTC).isoformat(),
+        "after": "now. No sessions run until it is back, and changes appear on open pages every few seconds only.",
+        "url": "/readyz",
+        "link": "What is wrong",
+    }
 
 
 def _late(facts: ClusterFacts) -> Notice | None:

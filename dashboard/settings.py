@@ -145,7 +145,13 @@ REDIS_URL = env("REDIS_URL", default="") or embedded_redis_url(VAR_DIR) or "redi
 CHANNEL_LAYERS = {"default": {"BACKEND": "dashboard.news_layer.NewsLayer", "CONFIG": {"hosts": [REDIS_URL]}}}
 
 CELERY_BROKER_URL = REDIS_URL
-CELERY_BROKER_TRANSPORT_OPTIONS = {"max_retries": 1, "interval_start": 0, "interval_max": 0.2, "socket_connect_timeout": 2}
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "max_retries": 1,
+    "interval_start": 0,
+    "interval_max": 0.2,
+    "socket_connect_timeout": 2,
+    "socket_timeout": 5,  # a Redis that hangs must not hold up who asks for a session
+}
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_ROUTES = {"scheduler.tasks.run_session": {"queue": "scheduler"}}

@@ -9,6 +9,7 @@ from typing import Any
 
 from dashboard.notices import notices_for, site_notices
 from dashboard.presenters import PresentedRow, present_queues
+from dashboard.redis_watch import away_since
 from dashboard.work_topics import present_jobs, present_live_jobs, present_live_nodes
 from scheduler.notify import EVERYTHING
 from scheduler.selectors.cluster import cluster_facts
@@ -117,6 +118,7 @@ def _read_cluster(topics: set[str]) -> dict[str, Rows]:
         "lastSession": facts.last_session,
         "lastSessionAt": facts.last_session_at.isoformat() if facts.last_session_at else None,
         "periodSeconds": facts.period_seconds,
+        "isRedisAway": away_since() is not None,
         "notices": site_notices(facts),
     }
     encoded = {"cluster": encode(row)}

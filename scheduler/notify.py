@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Iterable
 from functools import partial
 from typing import Any, Final
@@ -24,6 +25,9 @@ NEWS_GROUP: Final = "news"
 EVERYTHING: Final = "*"  # stands for every name of its kind
 _MOST_NAMES = 200  # more than this many names are said as "everything": the message stays small
 _PUBLISH_SECONDS = 2.0
+_LONG_SECONDS = 1.0
+_LEAVE_ALONE_SECONDS = 5.0  # a Redis that hangs is not waited for at every change; pages look by themselves meanwhile
+_away_until = 0.0
 _silence = Outage(logger, "Open pages are told of changes again.")
 
 
@@ -70,6 +74,10 @@ def _announce(**changed: list[str]) -> None:
 
 
 def _publish(news: dict[str, list[str]]) -> None:
+    global _away_until
+    began = time.monotonic()
+    if began < _away_until:
+        return
     message: dict[str, object] = {"type": "news", "changed": news}
     layer = get_channel_layer()
     try:
@@ -78,6 +86,8 @@ def _publish(news: dict[str, list[str]]) -> None:
         else:
             async_to_sync(_send)(layer, message)
     except Exception as problem:  # whatever it is, the work itself is done and committed
+        if time.monotonic() - began > _LONG_SECONDS:
+            _away_until = time.monotonic() + _LEAVE_ALONE_SECONDS
         _silence.noticed("Open pages are not told of changes: %s. They find them when they next look, until it is back.", problem)
     else:
         _silence.over()

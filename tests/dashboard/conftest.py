@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,16 @@ class RedisServer:
                 return
             time.sleep(0.05)
         raise AssertionError("the Redis of the tests did not start")
+
+    @contextmanager
+    def hung(self) -> Iterator[None]:
+        """It runs, takes connections, and says nothing."""
+        assert self._process
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
 
     def stop(self) -> None:
         if self._process:

@@ -49,6 +49,13 @@ class TestReady:
         assert answer.status_code == 503
         assert "No scheduling for 12 s (normally every 1 s)." in answer.json()["checks"]["sessions"]["message"]
 
+    def test_a_redis_that_hangs_is_named(self, client: Client, redis_server: RedisServer):
+        with redis_server.hung():
+            answer = client.get("/readyz")
+
+        assert answer.status_code == 503
+        assert answer.json()["checks"]["redis"]["message"].startswith("Redis does not answer within 2 s.")
+
     def test_a_session_of_the_future_is_named(self, client: Client):
         session_ended_ago(-3600)
 

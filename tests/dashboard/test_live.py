@@ -16,7 +16,7 @@ from django.contrib.sessions.models import Session
 from django.db import OperationalError, transaction
 from django.test import Client as Browser
 
-from dashboard import door, live
+from dashboard import door, live, redis_watch
 from dashboard.asgi import application
 from dashboard.topics import read_topics
 from scheduler import notify
@@ -519,3 +519,20 @@ async def test_while_the_database_is_away_nobody_is_let_in_and_nothing_breaks(co
 
     async with page(cookie, "queues") as opened:
         assert (await next_of(opened, "snapshot"))["topic"] == "queues"
+
+
+async def test_a_redis_that_hangs_is_named_and_so_is_its_return(cookie: str, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(redis_watch, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(redis_watch, "_ASK_AGAIN_SECONDS", 0.1)
+    async with page(cookie, "cluster") as opened:
+        (row,) = (await next_of(opened, "snapshot"))["rows"]
+        assert not row["isRedisAway"]
+
+        with redis_server.hung():
+            (row,) = (await next_of(opened, "delta"))["rows"]
+            assert row["isRedisAway"]
+            assert row["notices"][0]["text"] == "Redis does not answer for"
+            assert not [notice for notice in row["notices"] if "scheduler worker" in notice.get("after", "")]
+
+        (row,) = (await next_of(opened, "delta"))["rows"]
+        assert not row["isRedisAway"]
