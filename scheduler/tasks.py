@@ -2,7 +2,25 @@
 
 from __future__ import annotations
 
-from celery import shared_task
+import logging
+
+from celery import Task, shared_task
+from kombu.exceptions import OperationalError
+
+from scheduler.outages import Outage, in_a_line
+
+logger = logging.getLogger(__name__)
+_broker_away = Outage(logger, "What follows from a task is begun at once again.")
+
+
+def _begin(task: Task) -> None:
+    """Soon, by another worker. A broker that is away is no reason to fail: the next tick of the cluster's watch finds what is to be done."""
+    try:
+        task.apply_async(expires=5, retry=False)
+    except OperationalError as problem:
+        _broker_away.noticed("What follows from a task waits for the next tick: %s", in_a_line(problem))
+    else:
+        _broker_away.over()
 
 
 @shared_task(name="scheduler.tasks.run_session")
@@ -12,7 +30,7 @@ def run_session(trigger: str = "tick") -> None:
 
     result = run_scheduling_session(trigger)
     if result and (result.written.bound or result.written.evicted):
-        carry_out.apply_async(expires=5)
+        _begin(carry_out)
 
 
 @shared_task(name="scheduler.tasks.carry_out")
@@ -34,7 +52,7 @@ def _begin_bulk_runs() -> None:
     from scheduler.services import bulk_jobs
 
     if bulk_jobs.has_waiting_runs():
-        carry_out_bulk_runs.apply_async(expires=5)
+        _begin(carry_out_bulk_runs)
 
 
 @shared_task(name="scheduler.tasks.carry_out_bulk_runs")
@@ -49,7 +67,7 @@ def _begin_pods() -> None:
     from scheduler.services import pod_steps
 
     if pod_steps.has_unmade_pods():
-        create_pods.apply_async(expires=5)
+        _begin(create_pods)
 
 
 @shared_task(name="scheduler.tasks.create_pods")

@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 from celery import Celery
+from kombu.exceptions import OperationalError
 
 from dashboard.beat import SteadyScheduler
 from dashboard.celery import app
+from scheduler import tasks
 from tests.running import BASE
 
 
@@ -117,3 +119,15 @@ def test_everything_that_tasks_load_is_loaded_before_the_pool_is_forked():
 def _module(node: ast.ImportFrom) -> str:
     """`from scheduler.services import bulk_jobs` loads that module too."""
     return f"{node.module}.{node.names[0].name}" if node.module == "scheduler.services" else str(node.module)
+
+
+def test_a_session_that_cannot_ask_for_the_next_step_is_no_failure(monkeypatch: pytest.MonkeyPatch, caplog: Any):
+    def away(*_: Any, **__: Any) -> None:
+        raise OperationalError("Timeout reading from socket")
+
+    monkeypatch.setattr(tasks.carry_out, "apply_async", away)
+
+    tasks._begin(tasks.carry_out)
+    tasks._begin(tasks.carry_out)
+
+    assert caplog.messages == ["What follows from a task waits for the next tick: Timeout reading from socket"]
