@@ -14,8 +14,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from dashboard.middleware import DAMAGED
-from scheduler.outages import is_damage
 from dashboard.redis_watch import ANSWER_SECONDS, ping
+from scheduler.outages import is_damage
 from scheduler.selectors.cluster import failing_parts, session_clock
 
 logger = logging.getLogger(__name__)

@@ -37,6 +37,7 @@ def prepare() -> None:
 def _load_what_tasks_need() -> None:
     """A pool process that had to load it would be late on a busy machine, and Celery would replace it by one that is late too."""
     import scheduler.services.bulk_jobs
+    import scheduler.services.pod_steps
     import scheduler.services.retention
     import scheduler.services.sessions
     import scheduler.services.watching

@@ -13,8 +13,8 @@ logger = logging.getLogger(__name__)
 _broker_away = Outage(logger, "What follows from a task is begun at once again.")
 
 
-def _begin(task: Task) -> None:
-    """Soon, by another worker. A broker that is away is no reason to fail: the next tick of the cluster's watch finds what is to be done."""
+def _begin(task: Task[..., None]) -> None:
+    """Soon, by another worker. A broker that is away is no reason to fail: the next tick finds what is to be done."""
     try:
         task.apply_async(expires=5, retry=False)
     except OperationalError as problem:
