@@ -65,10 +65,14 @@ def judged(judge: Callable[[Facts], Verdict], facts: Facts) -> Verdict:
     return verdict
 
 
-def comes_near_a_limit(facts: Facts) -> bool:
-    """Half of a limit or more waits: from there on whoever submits does so alone, lest two together pass it."""
+def comes_near_a_limit(facts: Facts, *, pods: int) -> bool:
+    """With this job more than half of a limit would wait: whoever submits then does so alone, lest two together pass it."""
     limits = facts.limits
-    pairs = [(facts.user_backlog.jobs, limits.jobs_per_user), (facts.user_backlog.pods, limits.pods_per_user)]
+    job_pairs = [(facts.user_backlog.jobs, limits.jobs_per_user)]
+    pod_pairs = [(facts.user_backlog.pods, limits.pods_per_user)]
     for waiting in facts.queue_backlogs.values():
-        pairs += [(waiting.jobs, limits.jobs_per_queue), (waiting.pods, limits.pods_per_queue)]
-    return any(limit and number * 2 >= limit for number, limit in pairs)
+        job_pairs.append((waiting.jobs, limits.jobs_per_queue))
+        pod_pairs.append((waiting.pods, limits.pods_per_queue))
+    near = [limit and (number + 1) * 2 > limit for number, limit in job_pairs]
+    near += [limit and (number + pods) * 2 > limit for number, limit in pod_pairs]
+    return any(near)

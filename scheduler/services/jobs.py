@@ -50,10 +50,11 @@ def submit_job(manifest: Mapping[str, Any], *, by: Actor = SYSTEM, dry_run: bool
     with transaction.atomic():
         share_tree()
         scene = _scene(manifest, submitter(by))
-        if comes_near_a_limit(scene.facts):
+        reading, notices = _admitted(manifest, scene, by)
+        if comes_near_a_limit(scene.facts, pods=reading.replicas):
             alone_at_the_limit()
             scene = _scene(manifest, submitter(by))
-        reading, notices = _admitted(manifest, scene, by)
+            reading, notices = _admitted(manifest, scene, by)
         job, pods = _create(reading, scene, by)
         audit.record(by, "SubmitJob", "Job", job.name, namespace=job.namespace, queue=job.queue.name, after=_summary(job))
         want_session()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,9 +12,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from scheduler.admission.violations import Rejected
+from scheduler.conf import conf
 from scheduler.models import AuditEntry, Job, Namespace, Pod, PodGroup, UnmadePods
+from scheduler.selectors import facts
 from scheduler.selectors.gangs import pods_by_phase
-from scheduler.services import job_pods
+from scheduler.services import job_pods, jobs
 from scheduler.services.job_changes import update_job
 from scheduler.services.jobs import command_job, submit_job
 from scheduler.services.pod_steps import create_next_pods, create_pods_in_steps
@@ -205,3 +210,29 @@ def test_a_worker_makes_the_pods_of_all_jobs(monkeypatch: pytest.MonkeyPatch):
 
     assert Pod.objects.count() == 60
     assert len(asked) == 7  # after every step there is a pause for the others
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_who_submit_at_once_do_not_pass_a_limit_together(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(facts, "conf", lambda: replace(conf(), limits={"pods_per_queue": 10}))
+    made = jobs._create
+
+    def slowly(*given: Any) -> Any:
+        time.sleep(0.3)  # whoever else has begun meanwhile has looked at what waits
+        return made(*given)
+
+    monkeypatch.setattr(jobs, "_create", slowly)
+
+    def submit(name: str) -> str:
+        try:
+            submit_job(manifest(name, replicas=6))
+        except Rejected as refusal:
+            return refusal.violations[0].rule_id
+        finally:
+            connection.close()
+        return "made"
+
+    with ThreadPoolExecutor(3) as threads:
+        found = sorted(threads.map(submit, ["a", "b", "c"]))
+
+    assert found == ["made", "too_many_waiting_pods_in_queue", "too_many_waiting_pods_in_queue"]
