@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -184,6 +185,7 @@ def user(request: HttpRequest, name: str) -> HttpResponse:
         "is_cluster_admin": mine.is_cluster_admin,
         "may_change": mine.is_cluster_admin and (mine.everything or not found.is_superuser),
         "may_empower": mine.everything,
+        "opened": json.dumps(_account_fields(found)),
         "tokens": ApiToken.objects.filter(user=found.pk, revoked_at=None) if mine.is_cluster_admin else [],
         "sees_some": access_of(found).may_anywhere(Permission.VIEW),
         "roles": ROLES.items(),
@@ -197,7 +199,41 @@ def _change(request: HttpRequest, name: str) -> None:
         delete_user(name, by=actor(request))
         return
     password = request.POST.get("password", "")
-    save_user({**_fields(request), **({"password": password} if password else {})}, by=actor(request), username=name)
+    save_user({**_changed_fields(request, name), **({"password": password} if password else {})}, by=actor(request), username=name)
+
+
+def _account_fields(found: Any) -> Context:
+    """As the form shows them: they go along, so that only what is changed is written."""
+    return {
+        "email": found.email,
+        "isActive": found.is_active,
+        "isClusterAdmin": found.is_superuser,
+        "groups": sorted(found.groups.values_list("name", flat=True)),
+    }
+
+
+def _changed_fields(request: HttpRequest, name: str) -> Context:
+    """What this reader changed of what the form began with; of groups, those that were ticked or unticked."""
+    wanted = _fields(request)
+    opened = _opened_fields(request)
+    if opened is None:
+        return wanted
+    changed = {key: value for key, value in wanted.items() if key != "groups" and value != opened.get(key)}
+    before, after = set(opened["groups"]), set(wanted["groups"])
+    if before != after:
+        now = set(Group.objects.filter(user__username=name).values_list("name", flat=True))
+        changed["groups"] = sorted((now | (after - before)) - (before - after))
+    return changed
+
+
+def _opened_fields(request: HttpRequest) -> Context | None:
+    try:
+        opened = json.loads(request.POST.get("opened", ""))
+    except (ValueError, RecursionError):
+        return None
+    groups = opened.get("groups") if isinstance(opened, dict) else None
+    is_known = isinstance(groups, list) and all(isinstance(group, str) for group in groups)
+    return opened if is_known else None
 
 
 @require_POST

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
 
 from scheduler.models import (
     ApiToken,
@@ -105,6 +106,22 @@ def test_accounts_are_made_switched_off_and_deleted_by_a_cluster_admin():
     admin.post("/users/newt/", {"do": "delete"})
     assert not get_user_model().objects.filter(username="newt").exists()
     assert signed_in("ruth").post("/users/sam/", {"do": "delete"}).status_code == 403
+
+
+def test_what_another_admin_changed_of_an_account_meanwhile_is_kept():
+    admin = signed_in("admin")
+    labs = [Group.objects.create(name=name) for name in ("lab-a", "lab-b", "lab-c")]
+    sam = get_user_model().objects.get(username="sam")
+    sam.groups.set([labs[0]])
+    opened = admin.get("/users/sam/").context["opened"]
+    get_user_model().objects.filter(username="sam").update(email="new@example.org")
+    sam.groups.add(labs[1])
+
+    admin.post("/users/sam/", {"do": "save", "opened": opened, "email": "", "active": "1", "groups": ["lab-c"]})
+
+    sam.refresh_from_db()
+    assert sam.email == "new@example.org"
+    assert sorted(sam.groups.values_list("name", flat=True)) == ["lab-b", "lab-c"]
 
 
 def test_the_last_admin_can_not_be_deleted():
