@@ -37,7 +37,7 @@ async def live_socket(scope: Message, receive: Receive, send: Send) -> None:
     try:
         visitor = await Door.of_this_loop().visitor(key) if key else None
     except DatabaseError as problem:
-        logger.warning("Nobody can be let in to the news just now: %s", in_a_line(problem))
+        logger.warning("Nobody can be connected to the news just now: %s", in_a_line(problem))
         await send({"type": "websocket.close", "code": TRY_AGAIN_LATER})
         return
     if visitor is None:

@@ -20,6 +20,7 @@ RETIRED = {
     r"is made\. Grant": "Account ruth created",
     r"[Ll]ast here": "Last sign-in",
     r"under its limit|over the limit|an empty limit|[Oo]f limit|>Limit<|Limit of|higher limit": "capability",
+    r"[Hh]as not been looked at yet": "what keeps it from being tried",
     r"No scheduling session since|The last session ended": "No scheduling for 12 s (normally every 1 s)",
 }
 

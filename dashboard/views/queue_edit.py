@@ -245,6 +245,7 @@ def _conflict(request: HttpRequest, name: str, context: Context, conflict: EditC
         "manifest": merged.value,
         "opened": queue_manifest(spec_of(conflict.queue)),
         "version": conflict.queue.resource_version,
+        "verdict": _judged(request, name, QueueForm(), merged.value),
     }
     return _render(request, name, context | shown, 412)
 

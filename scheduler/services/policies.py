@@ -126,12 +126,13 @@ def _refuse_if_nothing_starts(policy: Policy) -> None:
 
 
 def policy_to_go_back_to(state: ClusterState) -> PolicyVersion | None:
-    """The newest policy before the one in force under which jobs would start; None where the built-in one is in force."""
+    """The newest other policy before the one in force under which jobs would start; at last the built-in one, unless that is in force."""
     if state.policy is None:
         return None
     earlier = PolicyVersion.objects.filter(pk__lt=state.policy.pk).exclude(text=state.policy.text).order_by("-pk")[:_LOOKED_BACK]
     starting = (version for version in earlier if not _stops(version.text))
-    return next(starting, None) or policy_version(DEFAULT_VERSION)
+    built_in = policy_version(DEFAULT_VERSION) if state.policy.text != default_policy_text() else None
+    return next(starting, None) or built_in
 
 
 def _stops(text: str) -> bool:

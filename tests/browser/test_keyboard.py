@@ -137,7 +137,7 @@ def test_a_queue_is_closed_with_a_reason_and_opened_again(at_work: Callable[[str
         expect(walker.page.locator("#reason")).to_be_focused()
         walker.write("by hand")
         walker.press("Enter")
-        expect(walker.page.locator("#dialog-title")).to_have_text("Done")
+        expect(walker.page.locator("#dialog-title")).to_have_text(f"{verb} language: done")
         assert walker.here() == "Done"
         walker.press("Enter")
         expect(walker.page.locator("#dialog")).to_be_hidden()

@@ -309,6 +309,7 @@ class TestTwoEditors:
         assert line == {"field": "Weight", "base": "1", "mine": "5", "theirs": "7"}
         assert "Also changed meanwhile, and kept: Priority from 0 to 3." in " ".join(text(asked).split())
         assert (asked.context["form"].weight, asked.context["form"].priority) == ("5", "3")
+        assert "No rule is broken." in text(asked)
         assert (stored().weight, stored().priority) == (7, 3)
 
         again = {**mine, "priority": "3", "version": str(asked.context["version"]), "opened": asked.context["opened"]}

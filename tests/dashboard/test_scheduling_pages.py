@@ -196,6 +196,7 @@ class TestAPolicyThatStartsNothing:
         answer = admin.post("/policy/-/back/", {"to": "0", "version": str(PolicyVersion.objects.get().pk)}, follow=True)
         assert "Back to the built-in policy." in text(answer)
         assert "Nothing has been placed" not in text(answer)
+        assert admin.get("/policy/").context["back_to"] is None  # it is there already
 
     def test_who_may_not_change_it_sees_the_line_without_the_button(self):
         applied(signed_in("admin"), text=IDLE, version="0")
