@@ -6,6 +6,7 @@ import { guardLeaving, watchForm } from "./form.js";
 import { listenToKeys } from "./keys.js";
 import { live } from "./live.js";
 import { followParts } from "./parts.js";
+import { watchPickers } from "./picker.js";
 import { showConnection } from "./pill.js";
 import { QueueTable } from "./queue-table.js";
 import { watchSelection } from "./selection.js";
@@ -33,6 +34,8 @@ listenToKeys();
 showFigures();
 watchForm(document.getElementById("queue-form"));
 guardLeaving();
+watchPickers();
+document.addEventListener("content", (event) => watchPickers(event.detail));
 watchDrawer();
 if (document.getElementById("history")) import("./history.js").then(({ startHistory }) => startHistory());
 
