@@ -118,10 +118,12 @@ CHECK_NAMES = {
 }
 
 
-def use_words(resource: str, used: int, promised: int) -> str:
+def use_words(resource: str, used: int, promised: int, admitted: int) -> str:
     """ "5 GPU in use, 2 GPU promised": what is held and what is kept are told apart."""
-    words = f"{with_unit(resource, used)} in use"
-    return f"{words}, {with_unit(resource, promised)} promised" if promised else words
+    words = [f"{with_unit(resource, used)} in use"]
+    words += [f"{with_unit(resource, promised)} promised"] if promised else []
+    words += [f"{with_unit(resource, admitted)} reserved for jobs admitted before"] if admitted else []
+    return ", ".join(words)
 
 
 def _check(check: Mapping[str, Any]) -> Context:
@@ -139,6 +141,7 @@ def _check(check: Mapping[str, Any]) -> Context:
         "limit": amount("limit"),
         "used": amount("used"),
         "promised": amount("promised") if check.get("promised") else "",
+        "admitted": amount("admitted") if check.get("admitted") else "",
         "leaving": amount("leaving") if check.get("leaving") else "",
         "free": with_unit(resource, max(0, check.get("free", check["limit"] - check["used"]))),
         "short": amount("short") if check.get("short") else "",

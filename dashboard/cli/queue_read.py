@@ -24,7 +24,7 @@ Row = Mapping[str, Any]
 VOLCANO_COLUMNS = ("Name", "Weight", "State", "Parent", "Inqueue", "Pending", "Running", "Unknown", "Completed")
 VOLCANO_WIDTHS = (25, *(8,) * 8)
 _COUNTS = ("inqueue", "pending", "running", "unknown", "completed")
-_WIDE = ("Total", "Failed", "Aborted", "Priority", "Allocated", "Deserved", "Guarantee", "Capability")
+_WIDE = ("Total", "Failed", "Aborted", "Priority", "Allocated", "Promised", "Deserved", "Guarantee", "Capability")
 Selector = Annotated[str, typer.Option("--selector", "-l", metavar="KEY=VALUE", help="Only queues with this label.")]
 States = Annotated[str, typer.Option("--state", metavar="STATE", help="Only queues in this state; several with commas.")]
 Parent = Annotated[str, typer.Option("--parent", "-p", metavar="QUEUE", help="Only the children of this queue.")]
@@ -40,7 +40,7 @@ def _wide_row(queue: Row) -> list[object]:
     """`Total` counts jobs, as seed 001 has it."""
     spec, status = queue["spec"], queue["status"]
     jobs = status["jobs"]
-    figures = (status["allocated"], status["deserved"], spec["guarantee"]["resource"], spec["capability"])
+    figures = (status["allocated"], status.get("promised", {}), status["deserved"], spec["guarantee"]["resource"], spec["capability"])
     counts = [sum(jobs.values()), jobs["failed"], jobs["aborted"], spec["priority"]]
     return [*queue_row(queue), *counts, *(amounts.joined(figure) for figure in figures)]
 
@@ -214,12 +214,14 @@ def show_history(
         _history_table(history["results"]).print()
 
 
+_SAMPLED = ("allocated", "promised", "deserved", "pending")
+
+
 def _history_table(samples: Sequence[Row]) -> Table:
-    rows = [
-        [output.clock(sample["at"]), sample["state"], *(amounts.joined(sample[name]) for name in ("allocated", "deserved", "pending"))]
-        for sample in samples
-    ]
-    return Table(("Time", "State", "Allocated", "Deserved", "Pending"), rows, empty="No history yet; the first samples take a minute")
+    rows = [[output.clock(sample["at"]), sample["state"], *(amounts.joined(sample.get(name)) for name in _SAMPLED)] for sample in samples]
+    return Table(
+        ("Time", "State", *(name.capitalize() for name in _SAMPLED)), rows, empty="No history yet; the first samples take a minute"
+    )
 
 
 def _command_table(commands: Sequence[Row], _wide: bool) -> Table:

@@ -171,7 +171,7 @@ def _check(check: Any) -> Context:
     figures = {"need": check.need, "free": max(0, check.free), "limit": check.limit}
     return {
         "where": _where(check),
-        "use": use_words(check.resource, check.used, check.promised),
+        "use": use_words(check.resource, check.used, check.promised, check.admitted),
         **{name: with_unit(check.resource, amount) for name, amount in figures.items()},
     }
 

@@ -145,8 +145,8 @@ class Event:
 class Check:
     """One test that was made for a waiting podgroup: on which queue or node, for which resource, what it needs and what there is.
 
-    `used` is what pods hold on nodes, `promised` what is kept for others, `leaving` the part of `used` that may be counted on again;
-    `free` is what is left, which may be negative in a queue above its limit.
+    `used` is what pods hold on nodes, `promised` what is kept for pods that wait, `admitted` what jobs that were let in before may still
+    take, `leaving` the part of `used` that may be counted on again; `free` is what is left, negative in a queue above its limit.
     """
 
     name: str  # e.g. "capability", "deserved", "overcommit", "cluster", "node"
@@ -158,6 +158,7 @@ class Check:
     free: int
     promised: int = 0
     leaving: int = 0
+    admitted: int = 0
 
     @property
     def passed(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -177,6 +178,7 @@ def _figures(check: Check, job: Job) -> dict[str, object]:
         "used": check.used,
         "promised": check.promised,
         "leaving": check.leaving,
+        "admitted": check.admitted,
         "free": check.free,
         "short": check.short,
         **_placeable(job),
@@ -247,13 +249,23 @@ def _refused_at_the_door(session: Session, job: Job) -> Finding | None:
     if refusal.code is ReasonCode.CLUSTER_BUSY:
         return _overcommitted(short, job)
     row, dim = session.forest.rows[short.level], session.snapshot.resources.index(short.resource)
+    if session.forest.root >= 0 and not _is_own_limit(session, row, dim):
+        return _busy_finding(_root_check(session, dim, short), job)
     return _short_finding(ReasonCode.WAITING_FOR_QUOTA, level_check(session, row, dim, "capability", short), job)
+
+
+def _root_check(session: Session, dim: int, short: Shortfall) -> Check:
+    """The same for the whole cluster: a queue that may use all of it has no limit that could be named."""
+    root, book = session.forest.root, session.book
+    used = int(book.allocated[root, dim] + book.inqueue[root, dim])
+    whole = replace(short, level=session.forest.names[root], limit=int(session.total[dim]), used=max(used, short.used))
+    return level_check(session, root, dim, "capability", whole)
 
 
 def _overcommitted(short: Shortfall, job: Job) -> Finding:
     amount = partial(format_quantity, short.resource)
     free = short.limit - short.used
-    check = Check("overcommit", short.level, short.resource, short.need, short.limit, 0, free, promised=short.used)
+    check = Check("overcommit", short.level, short.resource, short.need, short.limit, 0, free, admitted=short.used)
     message = (
         f"Needs {quantity(short.resource, short.need)} at once; the cluster has {amount(max(0, free))} still reservable "
         f"({amount(short.limit)} free with what overcommit adds, {amount(short.used)} reserved for jobs admitted before). "
@@ -277,7 +289,8 @@ def use_words(check: Check) -> str:
     amount = partial(format_quantity, check.resource)
     words = [f"{amount(check.used)} in use"]
     words += [f"{amount(check.promised)} promised"] if check.promised else []
-    words += [f"{amount(check.leaving)} on loan or leaving"] if check.leaving else []
+    words += [f"{amount(check.admitted)} reserved for jobs admitted before"] if check.admitted else []
+    words += [f"{amount(check.leaving)} of that on loan or leaving"] if check.leaving else []
     return ", ".join(words)
 
 
@@ -290,15 +303,16 @@ _QUOTA_WORDS = {"deserved": "deserved share"}
 
 
 def _quota_finding(session: Session, job: Job, code: ReasonCode) -> Finding | None:
-    """The first level that is full. Root without a capability of its own is the cluster: that it is full is another reason."""
+    """The first level that is full. A queue that may use the whole cluster is not: that the cluster is full is another reason."""
     failed = [check for check in checks_of(session, job) if not check.passed and check.name in session.limiting_checks]
-    check = next((check for check in failed if not _is_cluster(session, check.level)), None)
+    check = next((check for check in failed if not _is_cluster(session, check)), None)
     return _short_finding(code, check, job, _QUOTA_WORDS.get(check.name, check.name)) if check is not None else None
 
 
-def _is_cluster(session: Session, level: str) -> bool:
-    row = session.forest.rows.get(level, -1)
-    return row == session.forest.root and row >= 0 and not session.forest.queues[row].spec.capability
+def _is_cluster(session: Session, check: Check) -> bool:
+    """The queue may use all that there is: not its limit is in the way, but what the cluster has."""
+    row, dim = session.forest.rows[check.level], session.snapshot.resources.index(check.resource)
+    return check.name == "capability" and not _is_own_limit(session, row, dim)
 
 
 def _lacks_room(session: Session, job: Job) -> bool:
@@ -357,12 +371,16 @@ def _cluster_busy(session: Session, job: Job) -> Finding | None:
     if failed is None:
         resource = session.snapshot.resources[scarce(session, job)]
         return ReasonCode.CLUSTER_BUSY, "No node has room for it now.", {"resource": resource, **_placeable(job)}
-    name = failed.resource
+    return _busy_finding(failed, job)
+
+
+def _busy_finding(check: Check, job: Job) -> Finding:
+    name = check.resource
     message = (
-        f"Needs {quantity(name, failed.need)} at once; the cluster has {format_quantity(name, failed.free)} free of "
-        f"{format_quantity(name, failed.limit)} ({use_words(failed)}). {format_quantity(name, failed.short)} short."
+        f"Needs {quantity(name, check.need)} at once; the cluster has {format_quantity(name, max(0, check.free))} free of "
+        f"{format_quantity(name, check.limit)} ({use_words(check)}). {format_quantity(name, check.short)} short."
     )
-    return ReasonCode.CLUSTER_BUSY, message, _figures(failed, job)
+    return ReasonCode.CLUSTER_BUSY, message, _figures(check, job)
 
 
 def _behind_others(session: Session, job: Job) -> Finding | None:

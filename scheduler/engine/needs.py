@@ -79,13 +79,16 @@ def _level_checks(session: Session, told: Told, asked: list[Asked], row: int, na
 
 
 def level_check(session: Session, row: int, dim: int, name: str, given: Shortfall) -> Check:
-    """With what is in use there, as every other check has it; what was counted beyond that is promised."""
+    """With what is in use and promised there, as every other check has it; what was counted beyond that is for jobs admitted before."""
     holdings = holdings_of(session)
     used = int(holdings.in_use[row, dim])
     leaving = int(holdings.leaving[row, dim])
-    promised = max(0, given.used - used + leaving)
+    promised = int(holdings.promised[row, dim])
+    admitted = max(0, given.used - (used - leaving) - promised)
     free = given.limit - given.used + given.lent
-    return Check(name, given.level, given.resource, given.need, given.limit, used, free, promised, leaving + given.lent)
+    return Check(
+        name, given.level, given.resource, given.need, given.limit, used, free, promised, leaving=leaving + given.lent, admitted=admitted
+    )
 
 
 def _told_at_the_door(job: Job) -> Told:

@@ -178,6 +178,21 @@ def test_waiting_for_quota_at_the_door_names_level_need_and_shortage():
     assert "queue resource quota insufficient: insufficient nvidia.com/gpu" in [event.message for event in outcome.events]
 
 
+def test_a_full_cluster_is_told_as_that_and_not_as_a_quota_of_root():
+    """What is held, and what jobs admitted before may still take, are told apart."""
+    jobs = [
+        job("runs", "a", tasks=5, cpu=1, min_resources={"cpu": 5}, on="n1"),
+        job("admitted", "a", tasks=2, cpu=1, phase=Phase.INQUEUE, min_resources={"cpu": 2}, on_hold="until Monday"),
+        job("new", "a", tasks=4, cpu=1, phase=Phase.PENDING, min_resources={"cpu": 4}),
+    ]
+
+    found = explained(TREE, nodes=[node("n1", cpu=8)], queues=[queue("root"), queue("a")], jobs=jobs)
+
+    assert found.code is ReasonCode.CLUSTER_BUSY
+    assert found.message == ("Needs 4 cpu at once; the cluster has 1 free of 8 (5 in use, 2 reserved for jobs admitted before). 3 short.")
+    assert (found.figures["used"], found.figures["promised"], found.figures["admitted"]) == (5000, 0, 2000)
+
+
 def test_waiting_for_quota_when_the_queue_is_at_its_limit():
     jobs = [job("runs", cpu=3, on="n1"), job("new", cpu=2)]
 
