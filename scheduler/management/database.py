@@ -31,7 +31,7 @@ def _unreachable(error: Error) -> str:
         return _damaged(_reason(error))
     if connection.vendor == "sqlite":
         return (
-            f"The database {database_name()} can not be opened: {_reason(error)}. "
+            f"The database {database_name()} cannot be opened: {_reason(error)}. "
             "Check that the file and its folder can be read and written by this user."
         )
     return f"The database {database_name()} does not answer: {_reason(error)}. Check DATABASE_URL, and that the server runs."

@@ -235,7 +235,7 @@ def require_within_token(by: Actor, scopes: Collection[str], expires_at: datetim
         raise ScopeTooNarrow(missing[-1], ROOT, f"{doing} that may do as much")
     end = by.token_ends_at
     if end is not None and (expires_at is None or expires_at > end):
-        raise SignInNeeded(f"The token in use ends at {end:%Y-%m-%d %H:%M} UTC, so it can not {doing} that lives longer.")
+        raise SignInNeeded(f"The token in use ends at {end:%Y-%m-%d %H:%M} UTC, so it cannot {doing} that lives longer.")
 
 
 def _check_token(name: str, scopes: Collection[str], expires_at: datetime | None) -> None:
