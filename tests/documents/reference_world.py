@@ -27,6 +27,7 @@ class ReferenceWorld:
         self._api = httpx.Client(base_url=f"{address}/api/v1/", headers={"Authorization": f"Bearer {token}"}, timeout=60, trust_env=False)
         self._manifest = (folder / "examples" / "reference.yaml").read_text()
         self._kept = 0
+        self._made = ""  # the queue that the line before made
         self._last: set[str] = set(_QUEUES)  # the words of the line before, if it changed something
 
     def kept_session(self) -> int:
@@ -63,8 +64,8 @@ class ReferenceWorld:
             self._put_back(self._last)
         self._last = set() if words & _READING else words
         self._sign_in_to_lab()
-        if line.startswith("vcctl queue create"):
-            self._remove_queue(_named(line))
+        self._made = _named(line) if line.startswith("vcctl queue create") else ""
+        self._remove_queue(self._made)
         if line.startswith(("vcctl job run", "vsub")):
             self._remove_jobs([*_JOBS, "default/from-a-file"])
         if line.startswith("vcctl queue delete") and "--close-first" not in words:
@@ -72,6 +73,7 @@ class ReferenceWorld:
         self._do_what_is_taken_back(words)
 
     def _put_back(self, touched: set[str]) -> None:
+        self._remove_queue(self._made)  # it is made elsewhere in the tree
         if "pause" in touched:
             self._ask("POST", "cluster/resume/", json={})
         for order in ("return", "uncordon") if "node-1" in touched else ():
@@ -100,7 +102,7 @@ class ReferenceWorld:
                 time.sleep(0.1)
 
     def _remove_queue(self, name: str) -> None:
-        if self._api.post(f"queues/{name}/close/", json={}).is_success:
+        if name and self._api.post(f"queues/{name}/close/", json={}).is_success:
             self._ask("DELETE", f"queues/{name}/")
 
     def _close(self, names: set[str]) -> None:
