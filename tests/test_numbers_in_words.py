@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import time
+
+import pytest
+
 from dashboard.cli import output, session_words
 from dashboard.job_rows import gang_words
 from scheduler.domain.jobs import JobAction, JobFacts, JobPhase, TaskCount, react, settle
@@ -31,3 +35,13 @@ def test_of_what_became_of_a_job():
     tired = react(JobFacts(JobPhase.RUNNING, 1, (), retry_count=1, max_retry=1), JobAction.RESTART)
     assert tired
     assert tired.message == "failed after 1 of 1 retry"
+
+
+def test_a_moment_on_the_command_line_names_its_zone(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        assert output.clock("2026-11-17T04:55:00Z") == "2026-11-17 05:55:00 CET"
+    finally:
+        monkeypatch.undo()
+        time.tzset()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scheduler.domain.queues import QueueState
-from scheduler.domain.workloads import Constraint, Phase
+from scheduler.domain.workloads import Constraint, Phase, PodStatus
 from scheduler.engine.decisions import ReasonCode
 from scheduler.engine.policy import DEFAULT_POLICY
 from tests.engine.builders import (
@@ -263,6 +263,16 @@ def test_room_that_is_being_made():
     assert len(evicted(outcome)) == 2
     found = reason(outcome, "new")
     assert (found.code, found.figures) == (ReasonCode.RECLAIM_IN_PROGRESS, {"waiting": 2, "victims": 2, "graceLeft": 30})
+    assert found.message.endswith("it is kept for 30 more sessions.")
+
+
+def test_the_last_session_of_a_promise_is_one_more_session():
+    leaving = job("old", tasks=2, cpu=4, on="n1", pod={"status": PodStatus.RELEASING})
+    promised = job("new", tasks=2, cpu=4, pod={"reserved_node": "n1", "reserved_until": 8})
+
+    outcome = run(cluster(nodes=[node("n1", cpu=8)], queues=[queue("default")], jobs=[leaving, promised], session=7), CAPACITY)
+
+    assert reason(outcome, "new").message.endswith("for 2 pods to go; it is kept for 1 more session.")
 
 
 def test_behind_others_in_a_strict_line():
