@@ -31,6 +31,7 @@ COUNTERPARTS: dict[str, list[tuple[str, str]]] = {
     "session-settings": [("cluster", "patch")],
     "scheduling-command": [("cluster/pause", "post"), ("cluster/resume", "post")],
     "policy": [("policy", "put"), ("policy/validate", "post")],
+    "policy-back": [("policy", "put")],
     "password": [("users", "password")],
     "display": [("users", "change_preferences")],
     "token-new": [("tokens", "create")],
