@@ -201,8 +201,8 @@ class TestJob:
         page.locator("#dialog").get_by_label("Reason").fill("not now")
         page.locator("#dialog").get_by_role("button", name="Suspend train-1").click()
 
-        expect(page.locator(".queue-head .phase")).to_have_text(re.compile("Suspend"))
-        expect(watching.locator(".queue-head .phase")).to_have_text(re.compile("Suspend"))
+        expect(page.locator(".queue-head .phase")).to_have_text(re.compile("Abort"))
+        expect(watching.locator(".queue-head .phase")).to_have_text(re.compile("Abort"))
         watching.get_by_role("link", name="Timeline").click()
         expect(watching.locator(".timeline")).to_contain_text("Reason: not now")
 
