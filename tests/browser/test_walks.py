@@ -190,7 +190,7 @@ def _stop_everything(page: Page, site: Running, folder: Path) -> None:
     assert run.returncode == 0, run.stderr
     go(page, "Activity")
     page.get_by_role("link", name="Audit log").click()
-    page.get_by_label("Who").fill("admin")
+    page.get_by_role("textbox", name="Who").fill("admin")
     page.get_by_role("button", name="Filter").click()
     expect(page.locator(".audit-table")).to_contain_text("a walk")
 
