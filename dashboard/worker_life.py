@@ -49,7 +49,9 @@ def _load_what_tasks_need() -> None:
 
 def begin_pool_process() -> None:
     """In each process of the pool, after the fork."""
-    heart = Heart(_pulse or pulse_of_this_worker())
+    pulse = _pulse or pulse_of_this_worker()
+    pulse.beat()
+    heart = Heart(pulse)
     task_prerun.connect(lambda **_: heart.begin(), weak=False)
     task_postrun.connect(lambda **_: heart.end(), weak=False)
 

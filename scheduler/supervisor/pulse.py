@@ -14,6 +14,8 @@ LOOK_SECONDS: Final = 1.0
 PATIENT_LOOKS: Final = 10  # ten periods of sessions; ticks come twice as often
 FIRST_LOOKS: Final = 120  # a worker that has just been started has much to load
 LONGEST_TASK_SECONDS: Final = 1800.0  # a task that takes longer is given up as stuck
+_FIRST_BEATS = 4  # of pool processes as they begin; the worker is not yet at work
+_MOST_BUSY = 4.0
 _SIZE = 8
 
 
@@ -52,7 +54,7 @@ def pulse_of_this_worker() -> Pulse:
 class PulseWatch:
     """Says that a worker has stopped: work waits for it, and its pulse does not go on. To be asked once in `LOOK_SECONDS`.
 
-    It counts its own looks, not seconds: on a machine so busy that it comes late, the worker is late too.
+    It counts its own looks, not seconds, and more of them on a busy machine: there a worker is late, and a new one would be later still.
     """
 
     def __init__(self, pulse: Pulse, work_waits: Callable[[], bool]) -> None:
@@ -66,7 +68,13 @@ class PulseWatch:
         is_at_rest = count == self._seen and self._work_waits()
         self._seen = count
         self._missed = self._missed + 1 if is_at_rest else 0
-        return self._missed >= (PATIENT_LOOKS if count else FIRST_LOOKS)
+        return self._missed >= (PATIENT_LOOKS if count > _FIRST_BEATS else FIRST_LOOKS) * _busyness()
+
+
+def _busyness() -> float:
+    """1 where there is enough of the processors for everybody, or nearly."""
+    wanting = os.getloadavg()[0] / (os.cpu_count() or 1)
+    return min(max(1.0, wanting / 2), _MOST_BUSY)
 
 
 class Heart:

@@ -15,7 +15,7 @@ import pytest
 
 from scheduler.supervisor.console import Console
 from scheduler.supervisor.programs import Program, Stage
-from scheduler.supervisor.pulse import Heart, Pulse
+from scheduler.supervisor.pulse import Heart, Pulse, PulseWatch
 from scheduler.supervisor.supervisor import KeepsDyingError, RestartPolicy, Supervisor
 from tests.running import BASE, children_of, is_running
 
@@ -213,7 +213,7 @@ def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("quick_looks")
 def test_a_worker_that_hangs_while_work_waits_is_ended_and_started_again(desk: Desk, tmp_path: Path):
-    desk.start("worker", beats(tmp_path / "work.py", 0.5), Stage.WORKER, pulse=tmp_path / "pulse", work_waits=lambda: True)
+    desk.start("worker", beats(tmp_path / "work.py", 1.0), Stage.WORKER, pulse=tmp_path / "pulse", work_waits=lambda: True)
 
     desk.watch_for("fumarole  | worker does nothing although work waits for it; ending it")
     desk.watch_for("fumarole  | worker ended (killed by SIGKILL); starting it again in 0 s")
@@ -230,6 +230,20 @@ def test_a_worker_is_left_in_peace(desk: Desk, tmp_path: Path, seconds: float, w
     desk.supervisor.watch(lambda: False, 2.5)
 
     assert desk.written() == ["worker    | life"]
+
+
+@pytest.mark.parametrize(("load", "looks"), [(0.5, 10), (2.0, 10), (6.0, 30), (90.0, 40)])
+def test_on_a_busy_machine_there_is_more_patience(monkeypatch: pytest.MonkeyPatch, load: float, looks: int):
+    monkeypatch.setattr("os.getloadavg", lambda: (load, 0.0, 0.0))
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    pulse = Pulse()
+    for _ in range(5):
+        pulse.beat()
+    watch = PulseWatch(pulse, lambda: True)
+
+    stopped = [watch.has_stopped() for _ in range(50)]
+
+    assert stopped.index(True) == looks - 1
 
 
 def test_a_long_task_has_a_pulse_until_it_is_too_long(monkeypatch: pytest.MonkeyPatch):
