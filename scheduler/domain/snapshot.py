@@ -248,6 +248,8 @@ def group_table(podgroups: Sequence[PodGroup], queue_rows: Mapping[str, int], re
         sla_waiting_time=np.array([_or_nan(group.sla_waiting_time) for group in podgroups], dtype=np.float64),
         on_hold=[group.on_hold for group in podgroups],
         not_permitted=[group.not_permitted for group in podgroups],
+        evictions=np.array([group.evictions for group in podgroups], dtype=np.int32),
+        expected_seconds=np.array([_or_nan(group.expected_seconds) for group in podgroups], dtype=np.float64),
         said=np.zeros(len(podgroups), dtype=np.int64),
         alive=np.ones(len(podgroups), dtype=np.bool_),
     )
@@ -269,4 +271,5 @@ def _pod_table(pods: Iterable[Pod], groups: GroupTable, nodes: NodeTable, classe
         borrowed=[pod.borrowed for pod in members],
         reserved_node=[nodes.rows.get(pod.reserved_node, NO_NODE) for pod in members],
         reserved_until=[pod.reserved_until for pod in members],
+        started=[_or_nan(pod.started) for pod in members],
     )

@@ -187,10 +187,11 @@ class PodTable(Columns):
     borrowed: Mask
     reserved_node: Ints
     reserved_until: Ints
+    started: Times  # when it began to run; NaN before that, and where nobody knows
 
     @classmethod
     def of(cls, **columns: Any) -> PodTable:
-        """From columns; `created`, `borrowed` and the reservation may be left out."""
+        """From columns; `created`, `borrowed`, `started` and the reservation may be left out."""
         rows = len(columns["key"])
         filled = {**_pod_defaults(rows), **columns}
         return cls(list(filled.pop("key")), **{name: _typed(name, value) for name, value in filled.items()})
@@ -205,6 +206,7 @@ _POD_DTYPES: Final[dict[str, Any]] = {
     "borrowed": np.bool_,
     "reserved_node": np.int32,
     "reserved_until": np.int32,
+    "started": np.float64,
 }
 
 
@@ -218,6 +220,7 @@ def _pod_defaults(rows: int) -> dict[str, Any]:
         "borrowed": np.zeros(rows, dtype=np.bool_),
         "reserved_node": np.full(rows, NO_NODE, dtype=np.int32),
         "reserved_until": np.full(rows, -1, dtype=np.int32),
+        "started": np.full(rows, np.nan),
     }
 
 
@@ -241,6 +244,8 @@ class GroupTable(Columns):
     sla_waiting_time: Times  # NaN where not set
     on_hold: list[str]
     not_permitted: list[str]
+    evictions: Ints  # how often sessions have evicted pods of it
+    expected_seconds: Times  # how long its pods are said to run; NaN where nobody knows
     said: Amounts
     alive: Mask
 

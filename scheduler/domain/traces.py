@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -13,18 +13,23 @@ from scheduler.domain.mixes import GPU, Target
 from scheduler.domain.resources import parse_quantity
 
 COLUMNS: Final = {
-    "submit": ("submit", "submit_time", "submitted", "time"),
+    "submit": ("submit", "submit_time", "submitted", "time", "timestamp"),
     "tasks": ("tasks", "replicas", "instances", "num_tasks"),
     "cpu": ("cpu", "cpus", "plan_cpu"),
     "memory": ("memory", "mem", "plan_mem"),
     "gpu": ("gpu", "gpus", "plan_gpu"),
     "duration": ("duration", "runtime", "run_time"),
     "user": ("user", "user_id"),
-    "queue": ("queue", "group", "partition"),
+    "queue": ("queue", "group", "partition", "cluster"),
+    "devices": ("num_gpus",),
 }
-"""What a column may be called. Only submit, duration and cpu must be there."""
+"""What a column may be called. Submit and duration must be there, and cpu or the GPUs of a whole job."""
 _RESOURCES: Final = {"cpu": "cpu", "memory": "memory", "gpu": GPU}
 NEEDED: Final = ("submit", "cpu", "duration")
+GPUS_OF_A_NODE: Final = 8
+"""A job of more GPUs than this is a gang of pods that have so many each."""
+CPUS_OF_A_GPU: Final = 4
+"""What is taken for a job of which only the GPUs are known."""
 MOST_PROBLEMS = 10
 MOST_TASKS = 10_000
 
@@ -62,19 +67,20 @@ def read_trace(lines: Iterable[str], source: str) -> list[TraceJob]:
                 break
     if problems or not jobs:
         raise TraceError("\n".join(problems) or f"{source}: there is no job in it.")
+    return from_the_first(jobs)
+
+
+def from_the_first(jobs: Sequence[TraceJob]) -> list[TraceJob]:
+    """In order, with time counted from the first of them."""
     first = min(job.at for job in jobs)
-    return sorted((_later(job, -first) for job in jobs), key=lambda job: job.at)
-
-
-def _later(job: TraceJob, seconds: float) -> TraceJob:
-    return TraceJob(job.at + seconds, job.tasks, job.cpu, job.duration, job.memory, job.gpu, job.user, job.queue)
+    return sorted((replace(job, at=job.at - first) for job in jobs), key=lambda job: job.at)
 
 
 def _names(header: Sequence[str], source: str) -> dict[str, str]:
     """The name of each column as the file spells it."""
     given = {name.strip().lower(): name for name in header if name}
     found = {column: given[name] for column, others in COLUMNS.items() for name in reversed(others) if name in given}
-    missing = [column for column in NEEDED if column not in found]
+    missing = [column for column in NEEDED if column not in found and not (column == "cpu" and "devices" in found)]
     if missing:
         wanted = "; ".join(f"{column} (or {', '.join(COLUMNS[column][1:])})" for column in missing)
         raise TraceError(f"{source}: the first line must name the columns; missing: {wanted}.")
@@ -82,6 +88,8 @@ def _names(header: Sequence[str], source: str) -> dict[str, str]:
 
 
 def _job(row: Mapping[str, str]) -> TraceJob:
+    if "devices" in row:
+        return _job_of_gpus(row)
     return TraceJob(
         at=_moment(row["submit"]),
         tasks=_tasks(row.get("tasks", "")),
@@ -89,6 +97,23 @@ def _job(row: Mapping[str, str]) -> TraceJob:
         duration=_number("duration", row["duration"]),
         memory=_amount("memory", row.get("memory", "")),
         gpu=_amount("gpu", row.get("gpu", "")),
+        user=row.get("user", ""),
+        queue=row.get("queue", ""),
+    )
+
+
+def _job_of_gpus(row: Mapping[str, str]) -> TraceJob:
+    """As Microsoft's Philly trace has it: a number of GPUs for the whole job."""
+    gpus = _tasks(row["devices"])
+    tasks = -(-gpus // GPUS_OF_A_NODE)
+    per_task = -(-gpus // tasks)
+    return TraceJob(
+        at=_moment(row["submit"]),
+        tasks=tasks,
+        cpu=_amount("cpu", row.get("cpu", "")) or str(per_task * CPUS_OF_A_GPU),
+        duration=_number("duration", row["duration"]),
+        memory=_amount("memory", row.get("memory", "")),
+        gpu=str(per_task),
         user=row.get("user", ""),
         queue=row.get("queue", ""),
     )
@@ -139,10 +164,15 @@ def _amount(column: str, text: str) -> str:
     return text
 
 
+def target_of(job: TraceJob, number: int, targets: Sequence[Target]) -> Target:
+    """The queue that the job names, with or without `vc-` in front; otherwise one of the targets, always the same for the same name."""
+    found = next((target for target in targets if job.queue and target.queue in (job.queue, f"vc-{job.queue}")), None)
+    return found or targets[zlib.crc32((job.queue or job.user or str(number)).encode()) % len(targets)]
+
+
 def manifest_of(job: TraceJob, number: int, targets: Sequence[Target], name: str = "trace") -> tuple[str, dict[str, Any]]:
-    """Its owner and the job. A queue that is not there, or none, is one of the targets: always the same for the same name."""
-    target = next((target for target in targets if target.queue == job.queue), None)
-    target = target or targets[zlib.crc32((job.queue or job.user or str(number)).encode()) % len(targets)]
+    """Its owner and the job."""
+    target = target_of(job, number, targets)
     requests = {key: amount for key, amount in (("cpu", job.cpu), ("memory", job.memory), (GPU, job.gpu)) if amount}
     task = {
         "name": "task",

@@ -132,6 +132,7 @@ class Pod:
     borrowed: bool = False
     reserved_node: str = ""
     reserved_until: int = -1
+    started: float | None = None  # when it began to run, if that is known
 
     @property
     def key(self) -> str:
@@ -149,6 +150,7 @@ class PodGroup:
 
     `min_resources` None means not set. `starving_since` is the number of the session that first saw it starving, -1 for none.
     `sla_waiting_time` in seconds overrides the policy's. `on_hold` and `not_permitted` carry the words of whoever holds it back.
+    `evictions` is how often sessions have evicted pods of it, `expected_seconds` how long its pods are said to run, if anybody says so.
     """
 
     name: str
@@ -164,6 +166,8 @@ class PodGroup:
     sla_waiting_time: float | None = None
     on_hold: str = ""
     not_permitted: str = ""
+    evictions: int = 0
+    expected_seconds: float | None = None
 
     @property
     def key(self) -> str:

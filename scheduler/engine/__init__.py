@@ -15,12 +15,17 @@ from scheduler.engine.session import Session
 
 
 def run_session(
-    snapshot: Snapshot, policy: Policy = DEFAULT_POLICY, actions: Sequence[str] | None = None, ended: Callable[[str], None] | None = None
+    snapshot: Snapshot,
+    policy: Policy = DEFAULT_POLICY,
+    actions: Sequence[str] | None = None,
+    ended: Callable[[str], None] | None = None,
+    *,
+    reporting: bool = True,
 ) -> Outcome:
     """The only door. Same snapshot and policy, same outcome, bit for bit; the snapshot is not changed.
 
     `actions` runs only these, of a policy that has them and others. `ended` is told of each action that is done: who wants to know how long
-    they take has a clock, the engine has none.
+    they take has a clock, the engine has none. Without `reporting` nobody is told why they wait: a simulation asks for decisions alone.
     """
     session = open_session(snapshot, policy)
     at_open = Figures(session)
@@ -29,7 +34,7 @@ def run_session(
         if ended is not None:
             ended(action)
     session.close()
-    return outcome_of(session, at_open)
+    return outcome_of(session, at_open, reporting=reporting)
 
 
 def open_session(snapshot: Snapshot, policy: Policy = DEFAULT_POLICY) -> Session:

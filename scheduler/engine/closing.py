@@ -14,7 +14,7 @@ from scheduler.engine.actions.shed import REASON as SHED_REASON
 from scheduler.engine.decisions import Bind, Evict, Outcome, PhaseChange, Reservation
 from scheduler.engine.figures import Figures, amounts
 from scheduler.engine.plugins.gang import roles_count
-from scheduler.engine.reporting import report
+from scheduler.engine.reporting import Report, report
 from scheduler.engine.session import Session
 from scheduler.engine.statement import Operation
 
@@ -151,11 +151,11 @@ def reservations(session: Session) -> tuple[Reservation, ...]:
     return tuple(kept)
 
 
-def outcome_of(session: Session, at_open: Figures) -> Outcome:
+def outcome_of(session: Session, at_open: Figures, *, reporting: bool = True) -> Outcome:
     counts = final_counts(session)
     short = short_of_gang(session, counts) & ~only_leaving(session, counts)
     phases = final_phases(session, counts, short & (session.task_counts > 0) & (session.plugin("gang") is not None))
-    told = report(session, short & (phases != Phase.COMPLETED))
+    told = report(session, short & (phases != Phase.COMPLETED)) if reporting else Report()
     return Outcome(
         binds=binds(session),
         evictions=evictions(session),

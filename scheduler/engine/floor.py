@@ -104,8 +104,11 @@ def fits(room: Amounts, request: Amounts) -> Mask:
 class Board:
     """One class of pods against all nodes: where it fits now, and how good each place is; catches up with what changed."""
 
-    def __init__(self, floor: Floor, kind: int, request: Amounts, suitable: Mask, scorer: Scorer | None) -> None:
+    def __init__(
+        self, floor: Floor, kind: int, request: Amounts, suitable: Mask, scorer: Scorer | None, block: Amounts | None = None
+    ) -> None:
         self.floor, self.kind, self.request, self.suitable, self.scorer = floor, kind, request, suitable, scorer
+        self._block = block  # what the pods must leave free for gangs that have a place in the future
         self._scores: Times | None = None  # not before they are asked for
         self._copies: Amounts | None = None  # likewise
         self._seen: dict[str, int] = {}  # what was worked out -> how many changes there were by then
@@ -121,8 +124,16 @@ class Board:
         changed = np.array(sorted(set(touched[seen:])), dtype=np.intp)
         return changed[self.suitable[changed]]
 
+    def _free(self, nodes: Rows) -> Amounts:
+        free = self.floor.free(nodes)
+        return free if self._block is None else np.minimum(free, self._future(nodes))
+
+    def _future(self, nodes: Columns = slice(None)) -> Amounts:
+        future = self.floor.future(nodes)
+        return future if self._block is None else future - self._block[:, nodes]
+
     def _write(self, scores: Times, nodes: Rows) -> Times:
-        fitting = nodes[fits(self.floor.free(nodes), self.request)]
+        fitting = nodes[fits(self._free(nodes), self.request)]
         scores[nodes] = -np.inf
         scores[fitting] = self._score(fitting)
         return scores
@@ -170,7 +181,7 @@ class Board:
         """The best node that will have room once released pods are gone; -1 if there is none."""
         if not self.floor.any_releasing or not len(self.suitable):
             return -1
-        nodes = np.flatnonzero(self.suitable & fits(self.floor.future(), self.request))
+        nodes = np.flatnonzero(self.suitable & fits(self._future(), self.request))
         if not len(nodes):
             return -1
         return int(nodes[self._score(nodes).argmax()])
@@ -183,7 +194,7 @@ class Board:
         nodes = self._front.best(self.scores, wanted)  # with as many pods to place, no other node can have its turn
         if not len(nodes):
             return []
-        rooms = np.minimum(copies(self.floor.free(nodes), self.request), wanted)
+        rooms = np.minimum(copies(self._free(nodes), self.request), wanted)
         if self.scorer is None:
             return np.repeat(nodes, rooms)[:wanted].tolist()  # type: ignore[no-any-return]
         return _greedy(nodes.tolist(), rooms.tolist(), self._scores_ahead(nodes, rooms), wanted)
@@ -202,7 +213,7 @@ class Board:
             self._copies = np.zeros(len(self.suitable), dtype=np.int64)
         if self._seen.get("copies") != len(self.floor.touched):
             changed = self._changed_since("copies")
-            self._copies[changed] = copies(self.floor.future(changed), self.request)
+            self._copies[changed] = copies(self._future(changed), self.request)
         return int(self._copies.sum())
 
     def roomiest(self) -> int:

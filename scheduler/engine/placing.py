@@ -96,7 +96,7 @@ class Placement:
 
     def _place(self, kind: int, pods: Sequence[int]) -> int:
         """As many of these alike pods as there is room for, each on the best node at its time; answers how many."""
-        nodes = self.session.board(kind).places(len(pods))
+        nodes = self.session.board_for(self.job, kind).places(len(pods))
         placed = len(nodes)
         if placed:
             self.statement.allocate(self.job, kind, pods[:placed], nodes, borrowed=self.borrowed)
@@ -104,7 +104,7 @@ class Placement:
 
     def _place_later(self, kind: int, pods: Sequence[int]) -> int:
         """The rest waits for room that is being released."""
-        board, placed, floor = self.session.board(kind), 0, self.session.floor
+        board, placed, floor = self.session.board_for(self.job, kind), 0, self.session.floor
         while placed < len(pods):
             node = board.best_later()
             if node < 0:

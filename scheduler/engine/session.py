@@ -14,7 +14,8 @@ from scheduler.domain.queues import DequeueStrategy
 from scheduler.domain.snapshot import Snapshot
 from scheduler.domain.tables import IS_READY, Rows, Times
 from scheduler.domain.workloads import Phase, PodStatus
-from scheduler.engine.arguments import choice
+from scheduler.engine.arguments import choice, number
+from scheduler.engine.asides import Asides
 from scheduler.engine.book import QueueBook
 from scheduler.engine.crowd import beyond_all_nodes
 from scheduler.engine.floor import Board, Floor, Scorer, fits
@@ -63,7 +64,8 @@ class Session(Opinions):
         self.warnings: list[str] = []
         self.queue_warnings: defaultdict[int, list[str]] = defaultdict(list)
         self._jobs: dict[int, Job] = {}
-        self._boards: dict[int, Board] = {}
+        self._boards: dict[tuple[int, int], Board] = {}
+        self.asides = Asides(self, number(policy.configurations.get("allocate", {}), "setAside", 0))
         self._asked: dict[int, list[tuple[int, int]]] = {}
         self._layer_keys: dict[int, tuple[int, Key]] = {}
         self._pod_keys: dict[int, tuple[Any, ...]] = {}
@@ -384,12 +386,18 @@ class Session(Opinions):
         node = board.best()
         return node if node >= 0 else board.best_later()
 
-    def board(self, kind: int) -> Board:
-        """All nodes against this class of pods."""
-        found = self._boards.get(kind)
+    def board(self, kind: int, mask: int = 0) -> Board:
+        """All nodes against this class of pods; `mask` names gangs with a place in the future that the pods must leave free."""
+        found = self._boards.get((kind, mask))
         if found is None:
-            found = self._boards[kind] = Board(self.floor, kind, self.request[kind], self.suitable(kind), self._scorer)
+            suitable = self.suitable(kind) if not mask else self.board(kind).suitable
+            block = self.asides.block(mask) if mask else None
+            found = self._boards[kind, mask] = Board(self.floor, kind, self.request[kind], suitable, self._scorer, block)
         return found
+
+    def board_for(self, job: Job, kind: int) -> Board:
+        """The same for pods of this job, which must be gone when a gang that it would be in the way of has its place."""
+        return self.board(kind, self.asides.mask_for(job))
 
     def suitable(self, kind: int) -> Mask:
         mask = self.floor.ready.copy()

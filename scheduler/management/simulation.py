@@ -10,7 +10,9 @@ from typing import Any, TextIO
 
 from rich.console import Console
 
+from scheduler.engine.presets import PRESETS
 from scheduler.management.console import print_run
+from scheduler.management.load_simulation import simulate_load, simulate_rest
 from scheduler.scenarios.files import Scenario, ScenarioError, read_file
 from scheduler.scenarios.reports import outcome_document
 from scheduler.scenarios.running import run_scenario
@@ -23,8 +25,41 @@ HELP = "Run scenario files (YAML or JSON) through the scheduler and show what it
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", metavar="FILE", help="a scenario file; - reads the standard input")
-    parser.add_argument("--output", choices=["text", "json"], default="text", help="tables for people, or one object per scenario")
+    parser.add_argument(
+        "--output",
+        choices=["text", "table", "json", "html"],
+        default="text",
+        help="tables for people (text and table are the same), objects for programs, or, with --load, a page with plots",
+    )
     parser.add_argument("--sessions", type=_sessions, help="run so many sessions in a row; pods start and evicted pods go in between")
+    parser.add_argument(
+        "--load", metavar="MIX|FILE", help="run forward in simulated time under a named mix of jobs, or a recorded load (CSV or SWF)"
+    )
+    parser.add_argument("--seconds", type=_positive, help="for how many simulated seconds; 600 for a mix, all of it for a recorded load")
+    parser.add_argument("--seed", type=int, default=7, help="the jobs of a mix are drawn from it; the same seed, the same jobs")
+    parser.add_argument("--rate", type=_positive, help="jobs of a mix per simulated second; its own rate unless given")
+    parser.add_argument(
+        "--policy",
+        action="append",
+        metavar="NAME|FILE",
+        help=f"with --load or --rest: a preset ({', '.join(PRESETS)}) or a policy file; give it several times to compare",
+    )
+    parser.add_argument(
+        "--rest",
+        type=_sessions,
+        metavar="N",
+        help="run N sessions in which evicted pods come back and nothing else changes; exit code 1 without rest",
+    )
+
+
+def _positive(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < 1e10:
+        raise ArgumentTypeError(f"must be a number above 0, not “{text}”")
+    return number
 
 
 def _sessions(text: str) -> int:
@@ -43,6 +78,10 @@ def simulate(options: Namespace, out: TextIO, complaints: TextIO) -> int:
     """The exit code: 0, or 2 when a file can not be used."""
     try:
         scenarios = [scenario for path in options.files for scenario in read_file(path, sys.stdin.read)]
+        if options.load or options.rest:
+            return _simulate_forward(scenarios, options, out, complaints)
+        if options.policy or options.output == "html":
+            raise ScenarioError("--policy and --output html go with --load or --rest")
     except ScenarioError as error:
         complaints.write(f"{error}\n")
         return UNUSABLE
@@ -54,6 +93,19 @@ def simulate(options: Namespace, out: TextIO, complaints: TextIO) -> int:
     else:
         _print(scenarios, options.sessions, out)
     return 0
+
+
+def _simulate_forward(scenarios: list[Scenario], options: Namespace, out: TextIO, complaints: TextIO) -> int:
+    """One scenario, under a load or until it rests."""
+    if len(scenarios) != 1:
+        raise ScenarioError("--load and --rest take one scenario at a time")
+    if options.load and options.rest:
+        raise ScenarioError("--load and --rest are two things; give one of them")
+    if options.rest:
+        if options.output == "html":
+            raise ScenarioError("--output html goes with --load")
+        return simulate_rest(scenarios[0], options, out)
+    return simulate_load(scenarios[0], options, out, complaints)
 
 
 def _print(scenarios: list[Scenario], sessions: int | None, out: TextIO) -> None:

@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 
 import numpy as np
 
+from scheduler.domain.mixes import Target
 from scheduler.domain.nodes import Node
 from scheduler.domain.queues import QueueSpec, QueueState, QueueTree
 from scheduler.domain.resources import Resources, total
@@ -27,7 +28,7 @@ _MOST: Final = 2**60
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """`said` is the fingerprint of what the last session said about a podgroup, by key."""
+    """`said` is the fingerprint of what the last session said about a podgroup, by key. `targets` are where made-up jobs go."""
 
     nodes: tuple[Node, ...] = ()
     queues: tuple[Queue, ...] = ()
@@ -35,6 +36,7 @@ class Cluster:
     pods: tuple[Pod, ...] = ()
     classes: Mapping[str, PriorityClass] = field(default_factory=dict, hash=False)
     said: Mapping[str, int] = field(default_factory=dict, hash=False)
+    targets: tuple[Target, ...] = ()
     taken_at: float = 0.0
     session: int = 0
     paused: bool = False
@@ -192,6 +194,8 @@ def _group(snapshot: Snapshot, row: int) -> PodGroup:
         sla_waiting_time=None if math.isnan(waiting) else waiting,
         on_hold=table.on_hold[row],
         not_permitted=table.not_permitted[row],
+        evictions=int(table.evictions[row]),
+        expected_seconds=_known(table.expected_seconds[row]),
     )
 
 
@@ -216,7 +220,12 @@ def _pod(snapshot: Snapshot, row: int) -> Pod:
         borrowed=bool(table.borrowed[row]),
         reserved_node=_node_name(snapshot, table.reserved_node[row]),
         reserved_until=int(table.reserved_until[row]),
+        started=_known(table.started[row]),
     )
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
 
 
 def _node_name(snapshot: Snapshot, row: int) -> str:

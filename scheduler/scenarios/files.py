@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from scheduler.domain.mixes import Target
 from scheduler.engine.policy import DEFAULT_POLICY, Policy
 from scheduler.scenarios.clusters import Cluster, read_cluster
 from scheduler.scenarios.documents import DocumentError, read_document
 from scheduler.scenarios.fields import FieldError, Fields
-from scheduler.scenarios.objects import read_time
+from scheduler.scenarios.objects import NAMESPACE, read_time
 from scheduler.scenarios.policies import PolicyError, PolicyReading, policy_from
 from scheduler.scenarios.vocabulary import SETTINGS
 
@@ -95,12 +96,26 @@ def _read_scenario(fields: Fields) -> Scenario:
         taken_at=read_time(fields, "takenAt"),
         session=fields.whole("session", default=0),
         paused=fields.flag("paused", default=False),
+        targets=tuple(_read_target(target) for target in fields.items("targets")),
     )
     steps = tuple(_read_step(step, cluster) for step in fields.items("steps"))
     fields.ignore(*_REMARKS)
     fields.finish()
     warnings = (*(str(warning) for warning in reading.warnings), *_without_effect(fields, cluster))
     return Scenario(name, reading.policy, cluster, steps, warnings)
+
+
+def _read_target(fields: Fields) -> Target:
+    """A queue that made-up jobs of `simulate --load` go to."""
+    target = Target(
+        queue=fields.name("queue"),
+        namespace=fields.text("namespace") or NAMESPACE,
+        users=tuple(str(user) for user, _ in fields.values("users")) or ("alice",),
+        takes_gpu=fields.flag("takesGpu", default=True),
+        takes_cpu=fields.flag("takesCpu", default=True),
+    )
+    fields.finish()
+    return target
 
 
 def _without_effect(fields: Fields, cluster: Cluster) -> Iterator[str]:

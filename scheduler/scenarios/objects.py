@@ -121,6 +121,8 @@ def read_podgroup(fields: Fields, classes: Mapping[str, PriorityClass]) -> PodGr
         priority=fields.whole("priority", default=priority_class.value if priority_class else 0, least=-_INT32),
         created=read_time(fields, "creationTimestamp"),
         starving_since=fields.whole("starvingSince", default=-1, least=-1),
+        evictions=fields.whole("evictions", default=0),
+        expected_seconds=_read_seconds(fields, "expectedSeconds"),
         sla_waiting_time=_read_seconds(fields, "slaWaitingTime"),
         on_hold=fields.text("onHold"),
         not_permitted=fields.text("notPermitted"),
@@ -155,6 +157,7 @@ def read_pod(fields: Fields) -> Pod:
         borrowed=fields.flag("borrowed", default=False),
         reserved_node=reserved_node,
         reserved_until=reserved_until,
+        started=read_time(fields, "startTime") if "startTime" in fields else None,
     )
     fields.ignore("labels")
     fields.finish()

@@ -71,6 +71,10 @@ def read_level(value: object, place: str) -> int:
     return read_whole(value, place, least=0, most=100)
 
 
+def read_seconds(value: object, place: str) -> int:
+    return read_whole(value, place, least=0, most=31_536_000)
+
+
 ARGUMENTS: Final[Mapping[str, Mapping[str, Reader]]] = {
     "gang": {},
     "priority": {},
@@ -84,7 +88,9 @@ ARGUMENTS: Final[Mapping[str, Mapping[str, Reader]]] = {
         "hierarchyViolation": one_of("subtree", "session", "warn"),
         "ancestorReclaimLevel": read_level,
         "fillByWeight": read_flag,
+        "admission": one_of("room", "possible"),
     },
+    "scarcity": {"scarcity.weight": read_weight},
     "nodeorder": {
         "leastrequested.weight": read_weight,
         "mostrequested.weight": read_weight,
@@ -108,9 +114,16 @@ UNUSED_ARGUMENTS: Final[Mapping[str, frozenset[str]]] = {
 
 SETTINGS: Final[Mapping[str, Mapping[str, Reader]]] = {
     "enqueue": {},
-    "allocate": {},
+    "allocate": {"setAside": read_level},
     "preempt": {},
-    "reclaim": {"breakGangs": read_flag, "strictDeserved": read_flag, "suspendedVictims": one_of("protect", "allow")},
+    "reclaim": {
+        "breakGangs": read_flag,
+        "strictDeserved": read_flag,
+        "suspendedVictims": one_of("protect", "allow"),
+        "wholeGangs": read_flag,
+        "minRunSeconds": read_seconds,
+        "patienceSeconds": read_seconds,
+    },
     "shed": {"graceSessions": read_level},
     "backfill": {"beyondDeserved": read_flag},
 }

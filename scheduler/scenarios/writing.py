@@ -78,6 +78,8 @@ def write_podgroup(group: PodGroup) -> dict[str, Any]:
         minTaskMember=dict(group.role_minimums),
         creationTimestamp=_time(group.created),
         slaWaitingTime=None if group.sla_waiting_time is None else repr(group.sla_waiting_time),
+        expectedSeconds=None if group.expected_seconds is None else repr(group.expected_seconds),
+        evictions=group.evictions,
         onHold=group.on_hold,
         notPermitted=group.not_permitted,
     )
@@ -98,6 +100,7 @@ def write_pod(pod: Pod) -> dict[str, Any]:
         node=pod.node,
         taskSpec=pod.role,
         creationTimestamp=_time(pod.created),
+        startTime=None if pod.started is None else repr(pod.started),
         preemptionPolicy="" if pod.preempts else "Never",
         reservation={"node": pod.reserved_node, "until": pod.reserved_until} if pod.reserved_node else {},
     )

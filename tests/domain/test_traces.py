@@ -25,7 +25,7 @@ def test_other_names_of_columns_and_times_with_a_date_are_read():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "the first line must name the columns; missing: submit (or submit_time, submitted, time); cpu"),
+        ("", "the first line must name the columns; missing: submit (or submit_time, submitted, time, timestamp); cpu"),
         ("submit,cpu\n1,1\n", "missing: duration (or runtime, run_time)"),
         ("submit,cpu,duration\n", "there is no job in it"),
         ("submit,cpu,duration\n1,1,5\nnoon,1,5\n", "load.csv, line 3: submit is “noon”; it must be seconds or a time like"),

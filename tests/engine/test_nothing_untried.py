@@ -16,7 +16,7 @@ from scheduler.engine.plugin import Plugin
 from scheduler.engine.plugins import PLUGINS
 from scheduler.engine.policy import Flag
 from scheduler.scenarios.vocabulary import ARGUMENTS, SETTINGS
-from tests.engine import test_reasons, test_switches
+from tests.engine import test_places_in_the_future, test_reasons, test_switches, test_whole_gangs
 from tests.engine.builders import CAPACITY, PROPORTION, binds, cluster, evicted, job, node, phase, queue, run, waiting, with_actions
 from tests.scenarios import test_worked_examples
 
@@ -31,6 +31,12 @@ TRIED = {
     "breakGangs": test_worked_examples.test_e15_without_breaking_gangs_the_guarantee_has_to_wait,
     "strictDeserved": test_worked_examples.test_e20_strictly_no_queue_falls_below_its_deserved,
     "suspendedVictims": test_switches.test_pods_of_a_suspended_queue_are_protected_unless_the_policy_says_otherwise,
+    "admission": test_switches.test_a_large_gang_that_waits_keeps_nobody_out_unless_the_policy_says_so,
+    "scarcity.weight": test_switches.test_the_weight_of_scarcity_moves_the_pod,
+    "setAside": test_places_in_the_future.test_only_what_ends_in_time_is_put_where_a_gang_will_start,
+    "wholeGangs": test_whole_gangs.test_a_gang_goes_whole_or_keeps_its_minimum,
+    "minRunSeconds": test_whole_gangs.test_who_has_just_started_is_left_in_peace_and_longer_each_time,
+    "patienceSeconds": test_whole_gangs.test_a_gang_that_will_have_room_soon_makes_nobody_go,
     "graceSessions": test_switches.test_shed_waits_for_its_grace,
     "beyondDeserved": test_switches.test_backfill_goes_beyond_deserved_unless_the_policy_says_otherwise,
     **dict.fromkeys(test_switches.NODE_ARGUMENTS, test_switches.test_an_argument_of_nodeorder_moves_the_pod),

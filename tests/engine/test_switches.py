@@ -144,6 +144,11 @@ FLAGS = {
         cluster(nodes=[node("n1"), node("n2")], queues=[queue("default")], jobs=[job("x", cpu=4, on="n2"), job("a", cpu=1)]),
         binds, {"a-0": "n2"}, {"a-0": "n1"},
     ),
+    "scarcity nodeOrder": (
+        policy("allocate", ["scarcity"]), "scarcity", Flag.NODE_ORDER,
+        cluster(nodes=[node("n1", gpu=4), node("n2")], queues=[queue("default")], jobs=[job("a", cpu=1)]),
+        binds, {"a-0": "n2"}, {"a-0": "n1"},
+    ),
     "sla jobOrder": (
         policy("allocate", ["sla"]), "sla", Flag.JOB_ORDER,
         one_node(job("a", cpu=2, created=1.0), job("b", cpu=2, created=5.0, sla_waiting_time=10.0)), who_starts, ["b-0"], ["a-0"],
@@ -308,6 +313,38 @@ def test_an_argument_of_binpack_moves_the_pod(name):
         return binds(run(snapshot, policy("allocate", [PluginConfig("binpack", {}, given)])))["a-0"]
 
     assert (place(arguments), place({**arguments, **off})) == ("n2", "n1")
+
+
+@pytest.mark.parametrize(("weight", "place"), [(10, "n2"), (0, "n1")])
+def test_the_weight_of_scarcity_moves_the_pod(weight, place):
+    """Of two nodes with GPUs the fuller one is filled up, against what binpack alone would say of their cores."""
+    snapshot = cluster(
+        nodes=[node("n1", cpu=4, gpu=8), node("n2", cpu=64, gpu=4)],
+        queues=[queue("default")],
+        jobs=[job("a", cpu=1, memory="1Gi", gpu=1)],
+    )
+    plugins = ["binpack", PluginConfig("scarcity", {}, {"scarcity.weight": weight})]
+
+    assert binds(run(snapshot, policy("allocate", plugins))) == {"a-0": place}
+
+
+@pytest.mark.parametrize(("admission", "expected"), [("possible", Phase.INQUEUE), ("room", Phase.PENDING)])
+def test_a_large_gang_that_waits_keeps_nobody_out_unless_the_policy_says_so(admission, expected):
+    snapshot = one_node(
+        job("large", cpu=2, min_resources=2, phase=Phase.INQUEUE), job("small", cpu=1, min_resources=1, phase=Phase.PENDING)
+    )
+
+    outcome = run(snapshot, policy("enqueue", [PluginConfig("capacity", {}, {"admission": admission})]))
+
+    assert phase(outcome, "small") is expected
+
+
+def test_a_gang_that_can_never_run_is_not_let_in():
+    snapshot = one_node(job("huge", cpu=3, min_resources=3, phase=Phase.PENDING))
+
+    outcome = run(snapshot, policy("enqueue", [PluginConfig("capacity", {}, {"admission": "possible"})]))
+
+    assert phase(outcome, "huge") is Phase.PENDING
 
 
 @pytest.mark.parametrize(("factor", "expected"), [(1.5, Phase.INQUEUE), (1.0, Phase.PENDING), (0.5, Phase.PENDING)])

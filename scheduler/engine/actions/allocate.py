@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from scheduler.engine.claims import is_within_due, missing_runs
 from scheduler.engine.floor import fits
 from scheduler.engine.job import Job
 from scheduler.engine.lines import JobLines, QueueLine
@@ -42,9 +43,13 @@ class Allocation:
             job = None if self._is_full(queue) else self.jobs.pop(queue)
             if job is None:
                 self.queues.leave(queue)
-            elif self._turn(job) or not self.session.is_strict(queue):
+            elif self._turn(job):
+                self.queues.enter(queue)
+            elif not self.session.is_strict(queue):
+                set_aside(self.session, job)
                 self.queues.enter(queue)
             else:
+                set_aside(self.session, job)
                 self.session.stop_line(self.jobs.rest(queue))
                 self.queues.leave(queue)
 
@@ -98,7 +103,7 @@ class Allocation:
         if not self.session.gang_decides or needed <= 1 or len(line.runs) != 1 or job.held:
             return False
         kind, pods = line.peek()
-        room = self.session.board(kind).total_copies()
+        room = self.session.board_for(job, kind).total_copies()
         if room >= needed or len(pods) < needed:
             return False
         job.failed, job.placeable = "room", job.ready + room
@@ -112,3 +117,9 @@ class Allocation:
         members = [pod for pod in session.pending_pods(job) if session.asks_for_nothing(pod)]
         if members:
             Placement(session, statement, job, TaskLine(session, members), session.allocatable).run()
+
+
+def set_aside(session: Session, job: Job) -> None:
+    """A gang that is within its queue's due, and found no room now, gets a place in the future."""
+    if session.asides.is_open_to(job) and job.failed == "room" and is_within_due(session, job):
+        session.asides.add(job, missing_runs(session, job))

@@ -10,6 +10,7 @@ import numpy as np
 from scheduler.domain.nodes import Mask
 from scheduler.domain.tables import Rows
 from scheduler.domain.workloads import PodStatus
+from scheduler.engine.actions.reclaim_gangs import GangReclamation
 from scheduler.engine.arguments import boolean
 from scheduler.engine.candidates import RunningPods
 from scheduler.engine.job import Job
@@ -26,7 +27,11 @@ _ROUNDED_UP = 1 + 1e-9
 def reclaim(session: Session) -> None:
     """Nothing is evicted unless the whole gang that asks gets its place."""
     starving = session.starving_jobs()
-    if starving and session.names_victims:
+    if not starving or not session.names_victims:
+        return
+    if boolean(session.policy.configurations.get("reclaim", {}), "wholeGangs", False):
+        GangReclamation(session, starving).run()
+    else:
         Reclamation(session, starving).run()
 
 

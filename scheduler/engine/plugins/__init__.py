@@ -16,6 +16,7 @@ from scheduler.engine.plugins.overcommit import Overcommit
 from scheduler.engine.plugins.predicates import Predicates
 from scheduler.engine.plugins.priority import Priority
 from scheduler.engine.plugins.proportion import Proportion
+from scheduler.engine.plugins.scarcity import Scarcity
 from scheduler.engine.plugins.sla import Sla
 
 PLUGINS: Final[dict[str, type[Plugin]]] = {
@@ -29,6 +30,7 @@ PLUGINS: Final[dict[str, type[Plugin]]] = {
     "predicates": Predicates,
     "priority": Priority,
     "proportion": Proportion,
+    "scarcity": Scarcity,
     "sla": Sla,
 }
 

@@ -23,7 +23,7 @@ _ELSEWHERE = Refusal(ReasonCode.HIERARCHY_INVALID, "a queue elsewhere in it brea
 
 
 class Capacity(SharePlugin):
-    """Arguments: `hierarchyViolation`, `ancestorReclaimLevel`, `fillByWeight`. The flag `enableHierarchy` makes the queues a tree."""
+    """Arguments: `hierarchyViolation`, `ancestorReclaimLevel`, `fillByWeight`, `admission`. `enableHierarchy` makes the queues a tree."""
 
     name = "capacity"
 
@@ -32,6 +32,7 @@ class Capacity(SharePlugin):
         self.on_violation = choice(arguments, "hierarchyViolation", ("subtree", "session", "warn"))
         self.reclaim_level = max(0, number(arguments, "ancestorReclaimLevel", 0))
         self.fill_by_weight = boolean(arguments, "fillByWeight", False)
+        self.admits_all_that_can_run = choice(arguments, "admission", ("room", "possible")) == "possible"
 
     def open(self, session: Session) -> None:
         Plugin.open(self, session)

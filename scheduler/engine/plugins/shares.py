@@ -22,6 +22,7 @@ class SharePlugin(Plugin):
 
     def __init__(self, arguments: Mapping[str, object]) -> None:
         super().__init__(arguments)
+        self.admits_all_that_can_run = False
         self._could_be_had: dict[tuple[int, int], list[int]] = {}  # by level and queue; the same all session long
 
     def quotas(self) -> Quotas:
@@ -44,7 +45,11 @@ class SharePlugin(Plugin):
         return Vote.PERMIT
 
     def _takes(self, row: int, queue: int, asked: list[tuple[int, int]]) -> bool:
-        """Plain numbers: this is asked for every waiting job at every level above it."""
+        """Plain numbers: this is asked for every waiting job at every level above it. Where all are let in that can ever run, what is used
+        and who else is in does not count: a large gang that waits keeps nobody out."""
+        if self.admits_all_that_can_run:
+            limit = self.figures.limit_rows[row]
+            return all(amount <= limit[dim] for dim, amount in asked)
         book, limit = self.session.book, self.figures.limit_rows[row]
         allocated, inqueue, yielding = book.allocated[row].tolist(), book.inqueue[row].tolist(), self._yielding(row, queue)
         return all(amount + allocated[dim] + inqueue[dim] - yielding[dim] <= limit[dim] for dim, amount in asked)
@@ -61,6 +66,8 @@ class SharePlugin(Plugin):
         session = self.session
         used, limit = session.book.allocated[row] + session.book.inqueue[row], self.figures.real_capability[row]
         yielding = np.array(self._yielding(row, queue), dtype=np.int64)
+        if self.admits_all_that_can_run:
+            used = yielding = np.zeros_like(used)
         short = np.flatnonzero((needed > 0) & session.book.dims & (needed + used - yielding > limit))
         names = [session.snapshot.resources[dim] for dim in short]
         level = session.forest.names[row]

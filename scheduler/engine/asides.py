@@ -1,0 +1,134 @@
+"""Places in the future: nodes that are set aside for a large gang, and filled meanwhile with what ends in time.
+
+Slurm calls it backfill with reservations. A gang that is within its queue's due and finds no room now is given the earliest moment at
+which pods that are expected to end will have left enough of it. Until then its nodes take only pods that will be gone by that moment, or
+that fit beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scheduler.domain.nodes import Amounts
+from scheduler.domain.tables import Rows, Times
+from scheduler.domain.workloads import PodStatus
+from scheduler.engine.floor import copies
+
+if TYPE_CHECKING:
+    from scheduler.engine.job import Job
+    from scheduler.engine.session import Session
+
+Runs = Sequence[tuple[int, int]]
+"""(class, how many pods) of what a gang needs, in task order."""
+
+_HOLDS_ROOM = (int(PodStatus.ALLOCATED), int(PodStatus.BINDING), int(PodStatus.BOUND), int(PodStatus.RUNNING))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Aside:
+    """From the moment `at` on this gang has its place. `blocked` is what pods that run longer must leave free until then, by node."""
+
+    job: Job
+    at: float
+    held: Amounts
+    blocked: Amounts
+
+
+class Asides:
+    """All that is set aside in one session, first come first served."""
+
+    def __init__(self, session: Session, most: int) -> None:
+        self._session, self._most = session, most
+        self.found: list[Aside] = []
+        self._queues: set[int] = set()
+        self._blocks: dict[int, Amounts] = {}
+
+    def is_open_to(self, job: Job) -> bool:
+        """Whether there may be one more, for a gang of this queue."""
+        return len(self.found) < self._most and job.queue not in self._queues
+
+    def add(self, job: Job, runs: Runs) -> Aside | None:
+        """A place in the future for this gang, if pods are expected to leave one."""
+        aside = self._plan(job, runs)
+        if aside is not None:
+            self._queues.add(job.queue)
+            self.found.append(aside)
+        return aside
+
+    def of(self, queue: int) -> Aside | None:
+        """The place that a gang of this queue has been given."""
+        return next((aside for aside in self.found if aside.job.queue == queue), None)
+
+    def mask_for(self, job: Job) -> int:
+        """Which of them a job would be in the way of, one bit each: those that begin before it is expected to end."""
+        if not self.found:
+            return 0
+        expected = float(self._session.snapshot.groups.expected_seconds[job.row])
+        end = self._session.snapshot.taken_at + expected
+        return sum(1 << number for number, aside in enumerate(self.found) if aside.job is not job and not end <= aside.at)
+
+    def block(self, mask: int) -> Amounts:
+        """What a job must leave free for those of this mask: resources by nodes."""
+        if mask not in self._blocks:
+            chosen = [aside.blocked for number, aside in enumerate(self.found) if mask >> number & 1]
+            self._blocks[mask] = np.sum(chosen, axis=0)
+        return self._blocks[mask]
+
+    def _plan(self, job: Job, runs: Runs) -> Aside | None:
+        ends, nodes, requests = self._expected_ends()
+        if not len(ends):
+            return None
+        base = self._session.floor.future() - sum(aside.held for aside in self.found)
+
+        def room_after(count: int) -> Amounts:
+            return base + _released(nodes[:count], requests[:count], base.shape[1])
+
+        if self._lay_out(room_after(len(ends)), runs) is None:
+            return None
+        low, high = 0, len(ends)  # enough have left after `high`
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self._lay_out(room_after(middle), runs) is None:
+                low = middle
+            else:
+                high = middle
+        held = self._lay_out(room_after(high), runs)
+        if held is None:
+            return None
+        released = _released(nodes[:high], requests[:high], base.shape[1])
+        return Aside(job, float(ends[high - 1]), held, np.maximum(0, held - released) * (held > 0))
+
+    def _expected_ends(self) -> tuple[Times, Rows, Amounts]:
+        """When pods that hold room will leave, as far as that is known, soonest first; with their nodes and requests."""
+        session, pods = self._session, self._session.snapshot.pods
+        rows = np.flatnonzero(np.isin(session.status, _HOLDS_ROOM) & (session.nodes >= 0))
+        now = session.snapshot.taken_at
+        started = np.where(np.isnan(pods.started[rows]), now, pods.started[rows])
+        ends = started + session.snapshot.groups.expected_seconds[pods.group[rows]]
+        known = np.flatnonzero(ends > now)  # who is overdue may stay for any time
+        order = known[np.argsort(ends[known], kind="stable")]
+        rows = rows[order]
+        return ends[order], session.nodes[rows].astype(np.intp), session.request[session.kinds[rows]]
+
+    def _lay_out(self, room: Amounts, runs: Runs) -> Amounts | None:
+        """What the gang takes of this room, by node; None if it does not fit."""
+        held = np.zeros_like(room)
+        for pod_class, count in runs:
+            request = self._session.request[pod_class]
+            fitting = np.where(self._session.board(pod_class).suitable, copies(room - held, request), 0)
+            if int(fitting.sum()) < count:
+                return None
+            order = np.argsort(-fitting, kind="stable")
+            taken = np.minimum(fitting[order], np.maximum(0, count - (np.cumsum(fitting[order]) - fitting[order])))
+            held[:, order] += request[:, None] * taken
+        return held
+
+
+def _released(nodes: Rows, requests: Amounts, count: int) -> Amounts:
+    """Resources by nodes."""
+    columns = [np.bincount(nodes, weights=requests[:, dim], minlength=count) for dim in range(requests.shape[1])]
+    return np.array(columns, dtype=np.int64)

@@ -1,0 +1,51 @@
+"""Scarcity: devices are kept for pods that ask for them, and nodes with devices are filled up one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from scheduler.domain.nodes import Amounts
+from scheduler.domain.tables import Rows, Times
+from scheduler.engine.arguments import number
+from scheduler.engine.plugin import Plugin
+
+COMMON: Final = frozenset({"cpu", "memory", "pods", "ephemeral-storage", "storage"})
+"""What every node has. Everything else is a device: GPUs, network cards, huge pages."""
+
+
+class Scarcity(Plugin):
+    """Argument: `scarcity.weight`, 10 unless given. Its points outweigh those of `nodeorder` and `binpack` by that much."""
+
+    name = "scarcity"
+
+    def __init__(self, arguments: Mapping[str, object]) -> None:
+        super().__init__(arguments)
+        self.weight = number(arguments, "scarcity.weight", 10)
+
+    @cached_property
+    def _devices(self) -> Rows:
+        names = self.session.snapshot.resources
+        return np.array([dim for dim, name in enumerate(names) if name not in COMMON], dtype=np.intp)
+
+    def static_score(self, kind: int) -> Times | None:
+        """100 points less for every kind of device that the node has and the pod does not ask for."""
+        unasked = self._devices[self.session.request[kind][self._devices] <= 0]
+        if not len(unasked):
+            return None
+        has = self.session.floor.allocatable[unasked] > 0
+        wasted: Times = has.sum(axis=0) * (-100.0 * self.weight)
+        return wasted
+
+    def score(self, kind: int, used: Amounts, nodes: Rows) -> Times | None:
+        """How full the node would be of the devices that the pod asks for: whole nodes stay whole for pods that need them."""
+        asked = self._devices[self.session.request[kind][self._devices] > 0]
+        if not len(asked):
+            return None
+        whole = np.maximum(self.session.floor.allocatable[asked[:, None], nodes], 1)
+        filled = (used[asked] + self.session.request[kind][asked, None]) / whole
+        scores: Times = filled.mean(axis=0) * (100.0 * self.weight)
+        return scores

@@ -1,0 +1,140 @@
+"""Running a cluster forward under a policy: sessions at a fixed period, but only when something has happened."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from scheduler.engine import run_session
+from scheduler.engine.decisions import Outcome
+from scheduler.engine.policy import Policy
+from scheduler.scenarios.clusters import Cluster
+from scheduler.simulation.loads import LoadJob
+from scheduler.simulation.measures import Measures
+from scheduler.simulation.world import World
+
+PERIOD = 1.0
+REST_PERIOD = 3600.0
+Progress = Callable[[float, Measures], None]
+"""Told the simulated seconds that have passed, and what was measured so far."""
+
+
+def run_load(
+    cluster: Cluster, policy: Policy, jobs: Sequence[LoadJob], seconds: float, *, period: float = PERIOD, progress: Progress | None = None
+) -> Measures:
+    """The cluster under this load for so many simulated seconds. The same input gives the same run."""
+    return LoadRun(cluster, policy, jobs, seconds, period, progress).run()
+
+
+class LoadRun:
+    def __init__(
+        self, cluster: Cluster, policy: Policy, jobs: Sequence[LoadJob], seconds: float, period: float, progress: Progress | None
+    ) -> None:
+        self.world = World(cluster, jobs)
+        self.policy, self.period, self.progress = policy, period, progress
+        self.measures = Measures(self.world, seconds)
+        self.began, self.end = self.world.now, self.world.now + seconds
+        self._jobs = sorted((replace(job, at=job.at + self.began) for job in jobs), key=lambda job: job.at)
+        self._next_job = 0
+        self._last_part = 0.0
+
+    def run(self) -> Measures:
+        moment = self.began
+        while moment <= self.end:
+            self._advance(moment)
+            outcome = self._session()
+            self.measures.decided(outcome, self.world.carry_out(outcome))
+            moment = self._next_session(moment, outcome)
+            if self.progress is not None:
+                self.progress(min(moment, self.end) - self.began, self.measures)
+        self._advance(self.end)
+        return self.measures
+
+    def _advance(self, moment: float) -> None:
+        """Everything that happens up to this moment happens, each at its time."""
+        while True:
+            event, arrival = self.world.next_event, self._next_arrival()
+            due = min(event if event is not None else math.inf, arrival)
+            if due > moment:
+                break
+            self.measures.until(due)
+            if arrival <= due:
+                self._arrive(due)
+            else:
+                self._let_happen(due)
+        self.measures.until(moment)
+        self._let_happen(moment)
+
+    def _next_arrival(self) -> float:
+        return self._jobs[self._next_job].at if self._next_job < len(self._jobs) else math.inf
+
+    def _arrive(self, moment: float) -> None:
+        self._let_happen(moment)
+        self.measures.arrived(self.world.arrive(self._jobs[self._next_job]))
+        self._next_job += 1
+
+    def _let_happen(self, moment: float) -> None:
+        for change in self.world.pass_until(moment):
+            self.measures.changed(change)
+            if change.what == "ended":
+                self.world.tidy(change.pod)
+
+    def _session(self) -> Outcome:
+        self.world.snapshot.session += 1
+        self._last_part = time.process_time()
+        outcome = run_session(self.world.snapshot, self.policy, ended=self._ended, reporting=False)
+        self._ended("the rest of a session")
+        return outcome
+
+    def _ended(self, part: str) -> None:
+        now = time.process_time()
+        self.measures.parts[part] += now - self._last_part
+        self._last_part = now
+
+    def _next_session(self, moment: float, outcome: Outcome) -> float:
+        """At the next tick if this one changed anything or the next may decide otherwise by itself; else when something has happened."""
+        if outcome.binds or outcome.evictions or outcome.phase_changes or outcome.reservations or outcome.starving:
+            return moment + self.period
+        event, arrival = self.world.next_event, self._next_arrival()
+        due = min(event if event is not None else math.inf, arrival)
+        if math.isinf(due):
+            return math.inf
+        ticks = max(1, math.ceil((due - moment) / self.period))
+        return moment + ticks * self.period
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """`after` is the number of sessions until nobody is evicted or bound any more; None if that did not come to pass."""
+
+    after: int | None
+    evictions: tuple[int, ...]
+
+    def document(self) -> dict[str, Any]:
+        return {"after": self.after, "evictions": list(self.evictions)}
+
+
+def run_to_rest(cluster: Cluster, policy: Policy, sessions: int) -> Rest:
+    """Evicted pods come back as waiting ones; nothing else changes. Nobody ends, and nobody counts on it; and the sessions are an hour
+    apart, so that no time of protection hides what would happen once it is over."""
+    world = World(cluster, (), endless=True)
+    world.snapshot.groups.expected_seconds[:] = math.nan
+    evictions: list[int] = []
+    busy: list[bool] = []
+    for outcome in _frozen_sessions(world, policy, sessions, REST_PERIOD):
+        evictions.append(len(outcome.evictions))
+        busy.append(bool(outcome.evictions or outcome.binds))
+    last = max((number for number, was in enumerate(busy, start=1) if was), default=0)
+    return Rest(last if last < sessions else None, tuple(evictions))
+
+
+def _frozen_sessions(world: World, policy: Policy, sessions: int, period: float) -> Iterator[Outcome]:
+    for _ in range(sessions):
+        world.snapshot.session += 1
+        outcome = run_session(world.snapshot, policy, reporting=False)
+        world.carry_out(outcome)
+        yield outcome
+        list(world.pass_until(world.now + period))

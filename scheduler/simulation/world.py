@@ -1,0 +1,247 @@
+"""The cluster between sessions, in simulated time: rows of one snapshot that jobs and pods come into and leave again."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from scheduler.domain.resources import Resources
+from scheduler.domain.snapshot import group_table
+from scheduler.domain.tables import NO_NODE, Rows
+from scheduler.domain.workloads import PodClass, PodGroup, PodStatus
+from scheduler.engine.decisions import Outcome
+from scheduler.scenarios.clusters import Cluster
+from scheduler.simulation.loads import LoadJob
+
+START_DELAY: Final = 1.0
+"""Seconds from the decision to bind a pod until it runs."""
+GRACE: Final = 2.0
+"""Seconds that an evicted pod takes to go; then it waits again, with all its work to do."""
+_CHUNK: Final = 256
+
+
+@dataclass(slots=True)
+class Gang:
+    """A job in the world: its podgroup's row, its pods' rows, and what happened to it."""
+
+    job: LoadJob
+    row: int
+    pods: Rows
+    started_at: float | None = None
+    unfinished: int = 0
+    evictions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What happened to one pod: it `ended` or was `evicted` after running for `seconds`, or came `back` to wait."""
+
+    what: str
+    pod: int
+    seconds: float = 0.0
+
+
+class World:
+    """`now` is the simulated time. Events are (when, number, kind, row, incarnation); those of an earlier incarnation are void."""
+
+    def __init__(self, cluster: Cluster, jobs: Iterable[LoadJob], *, endless: bool = False) -> None:
+        self.snapshot = _with_resources(cluster, jobs).snapshot()
+        self.now = self.snapshot.taken_at
+        self.gangs: dict[int, Gang] = {}
+        self.finished = 0
+        self._endless = endless
+        self._events: list[tuple[float, int, str, int, int]] = []
+        self._number = 0
+        self._free_pods: list[int] = []
+        self._free_groups: list[int] = []
+        self._incarnation: list[int] = [0] * len(self.snapshot.pods)
+        self._running_since: dict[int, float] = {}
+
+    # Time
+
+    @property
+    def next_event(self) -> float | None:
+        """When the next event is due; None when nothing will happen any more."""
+        while self._events and self._is_void(self._events[0]):
+            heapq.heappop(self._events)
+        return self._events[0][0] if self._events else None
+
+    def _is_void(self, event: tuple[float, int, str, int, int]) -> bool:
+        return self._incarnation[event[3]] != event[4]
+
+    def pass_until(self, moment: float) -> Iterator[Change]:
+        """Lets everything happen that is due by then."""
+        while (due := self.next_event) is not None and due <= moment:
+            at, _, kind, pod, _ = heapq.heappop(self._events)
+            self.now = max(self.now, at)
+            yield self._end(pod) if kind == "end" else self._come_back(pod)
+        self.now = max(self.now, moment)
+        self.snapshot.taken_at = self.now
+
+    def _expect(self, at: float, kind: str, pod: int) -> None:
+        self._number += 1
+        heapq.heappush(self._events, (at, self._number, kind, pod, self._incarnation[pod]))
+
+    # Jobs come and go
+
+    def arrive(self, job: LoadJob) -> Gang:
+        """The job waits from now on."""
+        namespace, name = job.key.split("/", 1)
+        minimum = Resources({key: amount * job.minimum for key, amount in job.request.items()})
+        group = PodGroup(
+            name=name,
+            queue=job.queue,
+            namespace=namespace,
+            min_member=job.minimum,
+            min_resources=minimum,
+            priority=job.priority,
+            created=job.at,
+            expected_seconds=job.seconds,
+        )
+        row = self._add_group(group)
+        gang = self.gangs[row] = Gang(job, row, self._add_pods(job, row), unfinished=job.tasks)
+        return gang
+
+    def _add_group(self, group: PodGroup) -> int:
+        snapshot = self.snapshot
+        if not self._free_groups:
+            rows = snapshot.add_groups([group] * _CHUNK)
+            snapshot.remove_groups(rows)
+            self._free_groups = rows.tolist()[::-1]
+        row = self._free_groups.pop()
+        values = group_table([group], snapshot.queue_rows, snapshot.resources)
+        snapshot.change_groups(np.array([row]), **values.take(np.array([0])))
+        return row
+
+    def _add_pods(self, job: LoadJob, group: int) -> Rows:
+        snapshot = self.snapshot
+        kind = snapshot.classes.number(PodClass(Resources({**job.request, "pods": 1}), job.priority, "worker"))
+        self._make_room(job.tasks)
+        rows = np.array([self._free_pods.pop() for _ in range(job.tasks)], dtype=np.intp)
+        keys = [f"{job.key}-worker-{number}" for number in range(job.tasks)]
+        snapshot.change_pods(rows, key=keys, group=group, kind=kind, status=int(PodStatus.PENDING), created=job.at, **_NO_PLACE)
+        return rows
+
+    def _make_room(self, count: int) -> None:
+        missing = count - len(self._free_pods)
+        if missing <= 0:
+            return
+        added = max(missing, _CHUNK)
+        rows = self.snapshot.add_pods(
+            key=[""] * added, group=[0] * added, kind=[0] * added, status=[int(PodStatus.GONE)] * added, node=[NO_NODE] * added
+        )
+        self._incarnation.extend([0] * added)
+        self._free_pods = rows.tolist()[::-1] + self._free_pods
+
+    def _remove(self, gang: Gang) -> None:
+        self.snapshot.remove_pods(gang.pods)
+        self.snapshot.remove_groups(np.array([gang.row]))
+        self._free_pods.extend(gang.pods.tolist())
+        self._free_groups.append(gang.row)
+        del self.gangs[gang.row]
+
+    # Pods
+
+    def carry_out(self, outcome: Outcome) -> list[Change]:
+        """What the session decided happens: pods run after a moment, victims are on their way out."""
+        changes = [self._evict(eviction.row) for eviction in outcome.evictions]
+        self._bind(outcome)
+        self._keep_reservations(outcome)
+        self._remember(outcome)
+        return changes
+
+    def _bind(self, outcome: Outcome) -> None:
+        if not outcome.binds:
+            return
+        snapshot = self.snapshot
+        rows = np.array([bind.row for bind in outcome.binds], dtype=np.intp)
+        nodes = np.array([snapshot.nodes.rows[bind.node] for bind in outcome.binds], dtype=np.int32)
+        borrowed = np.array([bind.borrowed for bind in outcome.binds], dtype=np.bool_)
+        snapshot.change_pods(rows, node=nodes, status=int(PodStatus.RUNNING), borrowed=borrowed, reserved_node=NO_NODE, reserved_until=-1)
+        for row in rows.tolist():
+            self._start(row)
+
+    def _start(self, pod: int) -> None:
+        gang = self.gangs.get(int(self.snapshot.pods.group[pod]))
+        begins = self.now + START_DELAY
+        self._running_since[pod] = begins
+        self.snapshot.pods.started[pod] = begins
+        self._incarnation[pod] += 1
+        if gang is None:
+            return  # it stood in the file: nobody knows how long it runs
+        if gang.started_at is None and self._has_started(gang):
+            gang.started_at = self.now
+        if not self._endless:
+            self._expect(begins + gang.job.seconds, "end", pod)
+
+    def _has_started(self, gang: Gang) -> bool:
+        running = self.snapshot.pods.status[gang.pods] == PodStatus.RUNNING
+        return int(running.sum()) >= gang.job.minimum
+
+    def _evict(self, pod: int) -> Change:
+        self.snapshot.change_pods(np.array([pod]), status=int(PodStatus.RELEASING))
+        self._incarnation[pod] += 1
+        self._expect(self.now + GRACE, "back", pod)
+        gang = self.gangs.get(int(self.snapshot.pods.group[pod]))
+        if gang is not None:
+            gang.evictions += 1
+        self.snapshot.pods.started[pod] = np.nan
+        since = self._running_since.pop(pod, self.now)
+        return Change("evicted", pod, max(0.0, self.now - since))
+
+    def _come_back(self, pod: int) -> Change:
+        self._incarnation[pod] += 1
+        self.snapshot.change_pods(np.array([pod]), status=int(PodStatus.PENDING), created=self.now, **_NO_PLACE)
+        return Change("back", pod)
+
+    def _end(self, pod: int) -> Change:
+        self._incarnation[pod] += 1
+        since = self._running_since.pop(pod)
+        change = Change("ended", pod, self.now - since)
+        self.snapshot.change_pods(np.array([pod]), status=int(PodStatus.SUCCEEDED))
+        return change
+
+    def tidy(self, pod: int) -> None:
+        """After the end of this pod: a job whose pods have all ended leaves."""
+        gang = self.gangs[int(self.snapshot.pods.group[pod])]
+        gang.unfinished -= 1
+        if not gang.unfinished:
+            self.finished += 1
+            self._remove(gang)
+
+    # What the next session must remember
+
+    def _keep_reservations(self, outcome: Outcome) -> None:
+        pods, nodes = self.snapshot.pods, self.snapshot.nodes
+        held = np.flatnonzero(pods.reserved_node >= 0)
+        pods.reserved_node[held] = NO_NODE
+        pods.reserved_until[held] = -1
+        for reservation in outcome.reservations:
+            pods.reserved_node[reservation.row] = nodes.rows[reservation.node]
+            pods.reserved_until[reservation.row] = reservation.expires
+
+    def _remember(self, outcome: Outcome) -> None:
+        groups = self.snapshot.groups
+        for change in outcome.phase_changes:
+            groups.phase[change.row] = change.new
+        for row, since in outcome.starving.items():
+            groups.starving_since[row] = since
+        for row in {int(self.snapshot.pods.group[eviction.row]) for eviction in outcome.evictions}:
+            groups.evictions[row] += 1
+
+
+_NO_PLACE: Final[dict[str, Any]] = {"node": NO_NODE, "borrowed": False, "reserved_node": NO_NODE, "reserved_until": -1}
+
+
+def _with_resources(cluster: Cluster, jobs: Iterable[LoadJob]) -> Cluster:
+    """A resource that jobs ask for and nobody has is a column of the snapshot too: of it there is nothing."""
+    asked = {name for job in jobs for name in job.request}
+    if not cluster.nodes or not asked:
+        return cluster
+    first, *others = cluster.nodes
+    allocatable = Resources({**dict.fromkeys(asked, 0), **first.allocatable})
+    return replace(cluster, nodes=(replace(first, allocatable=allocatable), *others))

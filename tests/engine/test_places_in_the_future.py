@@ -1,0 +1,74 @@
+"""A large gang gets a place in the future, and its nodes are filled meanwhile with what ends in time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from scheduler.engine.presets import FUMAROLE
+from tests.engine.builders import Workload, binds, cluster, configured, job, node, queue, run
+
+NOW = 1000.0
+ASIDE = configured(FUMAROLE, allocate={"setAside": 8})
+NONE_ASIDE = configured(FUMAROLE, allocate={"setAside": 0})
+
+
+def running(name, on, ends_in, queue="big", cpu=8):
+    """A pod that has run for 100 s and is expected to end."""
+    work = job(name, queue, cpu=cpu, on=on, expected_seconds=100.0 + ends_in)
+    return Workload(work.group, tuple(replace(pod, started=NOW - 100.0) for pod in work.pods))
+
+
+def scene(small_seconds, **small):
+    """`large` needs both nodes. One is free; the other will be in 60 s."""
+    return cluster(
+        nodes=[node("n1", cpu=8), node("n2", cpu=8)],
+        queues=[queue("root"), queue("big", deserved=16), queue("small")],
+        jobs=[
+            running("old", "n2", ends_in=60, queue="small"),
+            job("large", "big", tasks=2, cpu=8, created=1.0),
+            job("short", "small", cpu=4, created=2.0, expected_seconds=small_seconds, **small),
+        ],
+        taken_at=NOW,
+    )
+
+
+@pytest.mark.parametrize(("seconds", "started"), [(50.0, ["short-0"]), (70.0, []), (None, [])])
+def test_only_what_ends_in_time_is_put_where_a_gang_will_start(seconds, started):
+    assert sorted(binds(run(scene(seconds), ASIDE))) == started
+
+
+def test_without_places_in_the_future_small_jobs_keep_a_large_gang_waiting():
+    assert sorted(binds(run(scene(70.0), NONE_ASIDE))) == ["short-0"]
+
+
+def test_a_gang_beyond_its_due_gets_no_place_in_the_future():
+    snapshot = scene(70.0)
+    queues = [replace(found, spec=replace(found.spec, deserved=found.spec.deserved)) for found in snapshot.queues]
+    queues = [queue("big", deserved=8) if found.name == "big" else found for found in queues]
+    snapshot.replace_queues(queues)
+
+    assert sorted(binds(run(snapshot, ASIDE))) == ["short-0"]
+
+
+def test_who_fits_beside_the_gang_may_stay_longer():
+    snapshot = cluster(
+        nodes=[node("n1", cpu=8), node("n2", cpu=12)],
+        queues=[queue("root"), queue("big", deserved=16), queue("small")],
+        jobs=[
+            running("old", "n1", ends_in=60, queue="small"),
+            job("large", "big", tasks=2, cpu=8, created=1.0),
+            job("beside", "small", cpu=4, created=2.0),
+        ],
+        taken_at=NOW,
+    )
+
+    assert binds(run(snapshot, ASIDE)) == {"beside-0": "n2"}
+
+
+def test_who_is_overdue_is_not_counted_on():
+    snapshot = scene(50.0)
+    snapshot.groups.expected_seconds[snapshot.groups.rows["default/old"]] = 10.0
+
+    assert sorted(binds(run(snapshot, ASIDE))) == ["short-0"]
