@@ -288,7 +288,7 @@ def test_behind_others_in_a_strict_line():
 def test_a_job_that_no_action_of_the_policy_starts(actions: tuple[str, ...]):
     found = explained(with_actions(NO_RECLAIM, " ".join(actions)), nodes=[node("n1")], queues=[queue("default")], jobs=[job("new", cpu=1)])
 
-    assert found.code is ReasonCode.LEFT_OUT_BY_POLICY
+    assert (found.code, found.figures) == (ReasonCode.LEFT_OUT_BY_POLICY, {"missing": "allocate"})
     assert found.message == f"No session starts it: the policy has no allocate action (its actions are {', '.join(actions)})."
 
 
