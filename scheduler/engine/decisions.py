@@ -145,7 +145,7 @@ class Event:
 class Check:
     """One test that was made for a waiting podgroup: on which queue or node, for which resource, what it needs and what there is.
 
-    `used` is what pods hold on nodes, `promised` what is kept for pods that wait, `admitted` what jobs that were let in before may still
+    `used` is what pods hold on nodes, `promised` what is kept for pods that wait, `admitted` what jobs that were admitted before may still
     take, `leaving` the part of `used` that may be counted on again; `free` is what is left, negative in a queue above its limit.
     """
 

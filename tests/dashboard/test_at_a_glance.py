@@ -8,6 +8,7 @@ import pytest
 from django.utils import timezone
 
 from dashboard.views.overview import holders
+from scheduler.domain.resources import Resources
 from scheduler.models import PodGroup, Queue
 from scheduler.selectors.queues import queue_rows
 from tests.dashboard.sample import GPU, add_gang, load_tree
@@ -77,6 +78,9 @@ class TestFromTheQueueToAJob:
             assert 'href="/jobs/-/new/?queue=vision"' not in text(signed_in("sam").get(f"/queues/{page}"))
 
 
+LARGE = Resources.parse({"cpu": "100", "memory": "100Gi", "nvidia.com/gpu": "8"})
+
+
 class TestTheLine:
     def test_the_picker_says_how_many_wait(self):
         small_cluster()
@@ -92,7 +96,7 @@ class TestTheLine:
         small_cluster()
         now = timezone.now()
         for number in range(6):
-            gang = add_gang("vision", f"old-{number}", "Completed", started_at=now)
+            gang = add_gang("vision", f"old-{number}", "Completed", started_at=now, min_resources=LARGE)
             PodGroup.objects.filter(pk=gang.pk).update(created_at=now - timedelta(minutes=10))
         for number in range(3):
             add_gang("vision", f"waiting-{number}", "Pending", min_member=1)

@@ -45,7 +45,7 @@ class SharePlugin(Plugin):
         return Vote.PERMIT
 
     def _takes(self, row: int, queue: int, asked: list[tuple[int, int]]) -> bool:
-        """Plain numbers: this is asked for every waiting job at every level above it. Where all are let in that can ever run, what is used
+        """Plain numbers: asked for every waiting job at every level above it. Where all are admitted that can ever run, what is used
         and who else is in does not count: a large gang that waits keeps nobody out."""
         if self.admits_all_that_can_run:
             limit = self.figures.limit_rows[row]
