@@ -84,7 +84,7 @@ def check_redis() -> str:
 def check_sessions() -> str:
     clock = session_clock()
     if clock is None:
-        raise NotReadyError("The database is empty. Run “manage.py migrate” and start the scheduler worker and beat.")
+        raise NotReadyError("The database is empty. Run “.venv/bin/python manage.py migrate” and start the scheduler worker and beat.")
     if clock.paused:
         return "paused"
     if clock.last_at is None:

@@ -38,7 +38,7 @@ class NotKept(Exception):
         newest = f"The newest that are: {', '.join(map(str, kept))}." if kept else "None is."
         super().__init__(
             f"Session {number} is not kept. {newest} Sessions that decided something are kept for a while; ask for the next ones with "
-            "“manage.py replay --keep-next 3”."
+            "“.venv/bin/python manage.py replay --keep-next 3”."
         )
 
 

@@ -13,6 +13,7 @@ from tests.running import PATIENCE_SECONDS
 
 _QUEUES = ("train", "team-a", "team-b", "myqueue")
 _JOBS = ("default/train", "research/train")
+_FROM_A_FILE = "default/from-a-file"
 _HOLDING = "default/holding"
 _READING = {"list", "get", "view", "tree", "explain", "history", "children", "whoami", "export", "diff", "validate", "watch", "save"}
 
@@ -26,16 +27,11 @@ class ReferenceWorld:
         self._home = home
         self._api = httpx.Client(base_url=f"{address}/api/v1/", headers={"Authorization": f"Bearer {token}"}, timeout=60, trust_env=False)
         self._manifest = (folder / "examples" / "reference.yaml").read_text()
-        self._kept = 0
         self._made = ""  # the queue that the line before made
         self._last: set[str] = set(_QUEUES)  # the words of the line before, if it changed something
 
     def kept_session(self) -> int:
-        """The number of a session that was kept as a scenario, as documents call it 812."""
-        self._kept = self._kept or self._wait_for_kept_session()
-        return self._kept
-
-    def _wait_for_kept_session(self) -> int:
+        """The newest session that was kept as a scenario: documents call it 812. Only the last thirty are."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < deadline:
             for session in self._api.get("sessions/").raise_for_status().json()["results"]:
@@ -67,7 +63,7 @@ class ReferenceWorld:
         self._made = _named(line) if line.startswith("vcctl queue create") else ""
         self._remove_queue(self._made)
         if line.startswith(("vcctl job run", "vsub")):
-            self._remove_jobs([*_JOBS, "default/from-a-file"])
+            self._remove_jobs([*_JOBS, _FROM_A_FILE])
         if line.startswith("vcctl queue delete") and "--close-first" not in words:
             self._close(words)
         self._do_what_is_taken_back(words)
@@ -82,7 +78,7 @@ class ReferenceWorld:
             self._api.delete(f"queues/{queue}/deletion/")
             self._api.post(f"queues/{queue}/open/", json={})
             self._api.post(f"queues/{queue}/resume/", json={})
-        self._remove_jobs([*(job for job in _JOBS if self._is_spent(job)), _HOLDING])
+        self._remove_jobs([*(job for job in _JOBS if self._is_spent(job)), _HOLDING, _FROM_A_FILE])
         self._ask("POST", "apply/", content=self._manifest, headers={"Content-Type": "application/yaml"})
 
     def _is_spent(self, job: str) -> bool:

@@ -63,7 +63,7 @@ class Command(BaseCommand):
             self._refuse(str(error))
         except OSError as error:
             self._refuse(f"{path} can not be written: {error.strerror}")
-        self.stdout.write(f"Session {number} is in {path}. Run it with “manage.py simulate {path}”.")
+        self.stdout.write(f"Session {number} is in {path}. Run it with “.venv/bin/python manage.py simulate {path}”.")
 
     def _replay(self, number: int, output: str) -> None:
         try:

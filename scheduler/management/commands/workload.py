@@ -92,7 +92,7 @@ class Command(BaseCommand):
             duration=_positive("duration", options["duration"]),
         )
         start_stream(stream)
-        self.stdout.write(f"{options['mix']} jobs come from now on; “manage.py workload --stop” ends it.")
+        self.stdout.write(f"{options['mix']} jobs come from now on; “.venv/bin/python manage.py workload --stop” ends it.")
 
     def _submit(self, options: dict[str, Any]) -> None:
         if options["mix"] not in MIXES:
