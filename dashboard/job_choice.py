@@ -39,13 +39,13 @@ def read_query(text: str, username: str) -> Query:
 
 def jobs_of_query(query: Query, access: Access) -> tuple[JobRow, ...]:
     """Those that match and may be seen, one more than a run may have at most."""
-    return _rows(jobs_matching(query.conditions, access.visible))
+    return _rows(jobs_matching(query.conditions, access.readable))
 
 
 def jobs_named(keys: Iterable[Key], access: Access) -> tuple[JobRow, ...]:
     """Those that are there and may be seen."""
     pairs = set(list(keys)[: MOST_JOBS + 1])
-    found = jobs_matching((), access.visible).filter(
+    found = jobs_matching((), access.readable).filter(
         namespace__in={namespace for namespace, _ in pairs}, name__in={name for _, name in pairs}
     )
     ids = [group.pk for group in found.only("pk", "namespace", "name") if (group.namespace, group.name) in pairs]
@@ -61,6 +61,6 @@ def choices(rows: Iterable[JobRow], verb: Verb, access: Access, username: str) -
 
 
 def _choice(row: JobRow, verb: Verb, access: Access, username: str) -> Choice:
-    if not may_command(access, username, row.queue, row.owner):
+    if not may_command(access, username, row.place, row.owner):
         return Choice(row, f"it is not yours, and you need the permission “operate” on {row.queue}", is_forbidden=True)
     return Choice(row, obstacle(row.phase, verb))

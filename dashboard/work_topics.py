@@ -46,7 +46,7 @@ def _one_job(group: PodGroup, members: PhaseCounts) -> dict[str, Any]:
     key = f"{group.namespace}/{group.name}"
     job = {"phase": group.job.phase, "message": group.job.message} if group.job else None
     reason = {"code": group.reason_code, "message": group.reason_message, "session": group.reason_session}
-    return {"key": key, "queue": group.queue.name, "phase": group.phase, "job": job, "members": dict(members), "reason": reason}
+    return {"key": key, "queue": group.queue.place, "phase": group.phase, "job": job, "members": dict(members), "reason": reason}
 
 
 def present_live_nodes() -> Presented:

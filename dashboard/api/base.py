@@ -428,8 +428,13 @@ class EndpointSet(ViewSetMixin, Endpoint):
         return {"index": index, "status": answer.status_code, "object": answer.data, "problem": None}
 
 
-def visible(query: QuerySet[Any], access: Access, column: str = "queue__name") -> QuerySet[Any]:
-    """Only rows of queues that the caller may see."""
+def visible(query: QuerySet[Any], access: Access, column: str = "queue") -> QuerySet[Any]:
+    """Only rows that refer to a queue that the caller may see; a deleted one is judged by its own row, not by its name."""
+    return query if access.readable is None else query.filter(**{f"{column}__in": sorted(access.readable)})
+
+
+def visible_by_name(query: QuerySet[Any], access: Access, column: str = "queue_name") -> QuerySet[Any]:
+    """Only rows that name a queue that the caller may see."""
     return query if access.visible is None else query.filter(**{f"{column}__in": sorted(access.visible)})
 
 

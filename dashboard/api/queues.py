@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api import rules, shapes
-from dashboard.api.base import EndpointSet, Names, Objects, Rows, visible
+from dashboard.api.base import EndpointSet, Names, Objects, Rows, visible_by_name
 from dashboard.api.errors import bad_parameter
 from dashboard.api.fields import chosen, read_fields
 from dashboard.api.filters import QueueFilters
@@ -157,7 +157,7 @@ class Queues(EndpointSet):
         return queue_values(self._in_sight())
 
     def _in_sight(self) -> QuerySet[Queue]:
-        return visible(Queue.objects.all(), self.access, "name")
+        return visible_by_name(Queue.objects.all(), self.access, "name")
 
     def list(self, request: Request, *_args: Any, **_kwargs: Any) -> Response:
         found = self.filtered(self._in_sight())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api import rules, shapes
-from dashboard.api.base import EndpointSet, Objects, Rows, visible
+from dashboard.api.base import EndpointSet, Objects, Rows, visible, visible_by_name
 from dashboard.api.errors import Refusal, bad_parameter
 from dashboard.api.filters import (
     AuditFilters,
@@ -30,7 +30,7 @@ from dashboard.api.schema import Form
 from dashboard.api.work import job_command_answer
 from dashboard.exports import all_rows, as_csv, as_json_lines, streamed
 from dashboard.sight import Sight
-from scheduler.domain.access import Permission
+from scheduler.domain.access import Access, Permission
 from scheduler.domain.jobs import JobAction
 from scheduler.domain.resources import Resources
 from scheduler.models import AuditEntry, Command, Decision, Event, Eviction, Job, SchedulingSession
@@ -82,7 +82,9 @@ class Commands(Records):
         seen = self.access.visible
         if seen is None:
             return Command.objects.all()
-        return Command.objects.filter(Q(target_kind="Queue", target_name__in=seen) | Q(Exists(_commanded_jobs(seen)), target_kind="Job"))
+        return Command.objects.filter(
+            Q(target_kind="Queue", target_name__in=seen) | Q(Exists(_commanded_jobs(self.access)), target_kind="Job")
+        )
 
     def present(self, rows: Rows) -> Objects:
         return [command_object(row) for row in rows]
@@ -98,10 +100,10 @@ class Commands(Records):
         return self.answer(order_answer(ordered, self.dry_run))
 
 
-def _commanded_jobs(seen: Collection[str]) -> QuerySet[Job]:
+def _commanded_jobs(access: Access) -> QuerySet[Job]:
     """The job that a command was for, if it may be seen: one of its name that was there by then."""
     named = Job.objects.filter(namespace=OuterRef("target_namespace"), name=OuterRef("target_name"), created_at__lte=OuterRef("created_at"))
-    return named.filter(queue__name__in=seen)
+    return visible(named, access)
 
 
 def order_answer(ordered: Ordered, dry_run: bool) -> dict[str, Any]:
@@ -194,7 +196,7 @@ class Decisions(Records):
     forms: ClassVar[Mapping[str, Form]] = {"list": Form(shapes.Decision, many=True), "retrieve": Form(shapes.Decision)}
 
     def query(self) -> QuerySet[Any]:
-        return visible(Decision.objects.select_related("session"), self.access, "queue_name")
+        return visible_by_name(Decision.objects.select_related("session"), self.access)
 
     def present(self, rows: Rows) -> Objects:
         return [decision_object(row) for row in rows]
@@ -222,7 +224,7 @@ class Evictions(Records):
 
     def query(self) -> QuerySet[Any]:
         """Who may see the victim's queue; the name of the other side is shown only where that may be seen too."""
-        return visible(Eviction.objects.all(), self.access, "queue_name")
+        return visible_by_name(Eviction.objects.all(), self.access)
 
     def filtered(self, query: QuerySet[Any]) -> QuerySet[Any]:
         """By what is shown alone: nobody finds out about the other side by looking for it."""

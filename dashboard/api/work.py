@@ -18,7 +18,7 @@ from dashboard.api.objects import job_object, pod_object, podgroup_object, stamp
 from dashboard.api.schema import Form
 from dashboard.api.shelf import Shelf
 from dashboard.sight import Sight
-from scheduler.domain.access import Permission
+from scheduler.domain.access import Access
 from scheduler.domain.jobs import JobAction
 from scheduler.domain.shown_phases import shown_phase
 from scheduler.models import Job, Pod, PodGroup
@@ -65,6 +65,10 @@ def _podgroup_of(job: Job) -> int:
 
 
 _JOB_COMMAND = Form(shapes.JobCommandAnswer, takes=shapes.Reason, errors=(404, 409, 412), optional_body=True)
+
+
+def _is_readable(access: Access, queue: int) -> bool:
+    return access.readable is None or queue in access.readable
 
 
 class Jobs(EndpointSet):
@@ -234,7 +238,7 @@ class PodGroups(EndpointSet):
 
     def explain(self, request: Request, namespace: str, name: str) -> Response:
         found = standing_of(namespace, name)
-        if found is None or not self.access.may(Permission.VIEW, found["queue__name"]):
+        if found is None or not _is_readable(self.access, found["queue"]):
             raise self.nothing_found()
         return self.answer(explanation(found))
 
@@ -324,7 +328,7 @@ class Pods(EndpointSet):
     }
 
     def query(self) -> QuerySet[Any]:
-        return visible(Pod.objects.select_related("podgroup__queue", "node", "pod_class"), self.access, "podgroup__queue__name")
+        return visible(Pod.objects.select_related("podgroup__queue", "node", "pod_class"), self.access, "podgroup__queue")
 
     def present(self, rows: Rows) -> Objects:
         return [pod_object(pod) for pod in rows]

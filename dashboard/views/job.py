@@ -57,7 +57,7 @@ def job(request: HttpRequest, namespace: str, name: str, tab: str = "") -> HttpR
 def _seen(request: HttpRequest, namespace: str, name: str) -> PodGroup | None:
     """None when it is not there, or in a queue that the reader may not know of."""
     gang = gang_named(namespace, name)
-    return gang if gang is not None and access(request).may(Permission.VIEW, gang.queue.name) else None
+    return gang if gang is not None and access(request).may(Permission.VIEW, gang.queue.place) else None
 
 
 def no_such_job(request: HttpRequest, namespace: str, name: str) -> HttpResponse:
@@ -72,7 +72,7 @@ def _tabs(gang: PodGroup) -> list[Context]:
 
 def _header(request: HttpRequest, gang: PodGroup) -> Context:
     row = present_job(job_rows([gang])[0])
-    may = gang.job is not None and may_command(access(request), request.user.get_username(), gang.queue.name, gang.owner)
+    may = gang.job is not None and may_command(access(request), request.user.get_username(), gang.queue.place, gang.owner)
     may_see = partial(access(request).may, Permission.VIEW)
     return {
         "gang": gang,

@@ -36,7 +36,7 @@ _CONFIRMED_AT_MOST = 200  # rows listed before an action; the rest is counted
 @page
 def jobs(request: HttpRequest) -> HttpResponse:
     query = _query(request, request.GET)
-    found = jobs_matching(query.conditions, access(request).visible)
+    found = jobs_matching(query.conditions, access(request).readable)
     if query.problems:  # the rest of the filter would match more jobs than were meant
         found = found.none()
     oldest_first = request.GET.get("sort") == "oldest"
@@ -101,7 +101,7 @@ def _chips(request: HttpRequest, query: Query) -> list[Context]:
 
 
 def _selectable(request: HttpRequest, row: JobRow) -> Context:
-    return {**present_job(row), "may": row.is_job and may_command(access(request), request.user.get_username(), row.queue, row.owner)}
+    return {**present_job(row), "may": row.is_job and may_command(access(request), request.user.get_username(), row.place, row.owner)}
 
 
 _TABS = (("All", ""), ("Mine", "user:me"), ("Waiting", "state:waiting"), ("Running", "state:running"), ("Failed", "state:failed"))

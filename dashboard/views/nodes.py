@@ -189,7 +189,7 @@ def node(request: HttpRequest, name: str) -> HttpResponse:
     if not found:
         return no_such_node(request, name)
     row, pods = found[0], pods_on(name)
-    seen = [pod for pod in pods if sight(request).sees(pod.podgroup.queue.name)]
+    seen = [pod for pod in pods if sight(request).sees(pod.podgroup.queue.place)]
     resources = in_page_order(row.allocatable)
     context = {
         "node": row,

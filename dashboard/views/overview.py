@@ -33,7 +33,7 @@ _HOLDERS_SHOWN = 5
 def overview(request: HttpRequest) -> HttpResponse:
     if not access(request).may_anywhere(Permission.VIEW):
         return render(request, "overview.html", {"state": questions.cluster_state(), "whom": whom_to_ask(ROOT), "sees_nothing": True})
-    seen = access(request).visible
+    seen, readable = access(request).visible, access(request).readable
     board = queue_rows()
     sessions = questions.last_sessions()
     since = questions.a_day_ago()
@@ -44,8 +44,8 @@ def overview(request: HttpRequest) -> HttpResponse:
         "nodes": questions.node_counts(),
         "bars": [{**bar, "holders": holders(board, bar["name"], seen)} for bar in cluster_bars(board)],
         "starved": starved(board.visible_to(seen))[:_STARVED_SHOWN],
-        "waits": questions.longest_waits(seen),
-        "waiting": questions.waiting_count(seen),
+        "waits": questions.longest_waits(readable),
+        "waiting": questions.waiting_count(readable),
         "reasons": waiting_by_reason(seen),
         "sessions": sessions,
         "spark": spark(sessions),
@@ -53,8 +53,8 @@ def overview(request: HttpRequest) -> HttpResponse:
             {**row, "whom": sight(request).job(row["beneficiary"], row["beneficiary_queue"])} for row in questions.recent_evictions(seen)
         ],
         "evictions_24h": questions.evictions_since(since, seen),
-        "failures": questions.recent_failures(seen),
-        "failures_24h": questions.failures_since(since, seen),
+        "failures": questions.recent_failures(readable),
+        "failures_24h": questions.failures_since(since, readable),
         "warned": [row for name, row in present_queues(board).items() if row["warnings"] and (seen is None or name in seen)],
         "states": state_counts(board.visible_to(seen)),
         "queue_count": len(board.visible_to(seen).rows),

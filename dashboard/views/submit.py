@@ -56,7 +56,7 @@ def _begun(request: HttpRequest, choices: list[Any]) -> dict[str, Any]:
 def _cloned(request: HttpRequest) -> dict[str, Any] | None:
     namespace, _, name = request.GET.get("clone", "").partition("/")
     gang = gang_named(namespace, name) if name else None
-    if gang is None or gang.job is None or not access(request).may(Permission.VIEW, gang.queue.name):
+    if gang is None or gang.job is None or not access(request).may(Permission.VIEW, gang.queue.place):
         return None
     manifest = stored_job(gang.job)
     stem = name.rpartition("-")[0] or name

@@ -110,6 +110,11 @@ class OutOfSight(Exception):
         super().__init__(f"There is no queue {queue}.")
 
 
+def place_of_deleted(name: str, number: int) -> str:
+    """What a deleted queue is known by in `Access`: no queue can have such a name, so none that exists is taken for it."""
+    return f"{name} (deleted #{number})"
+
+
 def scope_permissions(scopes: Collection[str] | None) -> frozenset[Permission]:
     """What a token with these scopes may be used for at most; None is a person, whom nothing limits but the roles."""
     if scopes is None:
@@ -122,6 +127,8 @@ def scope_permissions(scopes: Collection[str] | None) -> frozenset[Permission]:
 class Access:
     """Everything one caller may do. `granted` holds the permissions granted on a queue itself, `parents` the tree by names.
 
+    A deleted queue has its place in the tree too (`place_of_deleted`). `numbers` are the keys of the queues' rows, by place.
+
     A superuser, and the system itself, has `everything`: then neither grants nor the tree are looked at, only the token's scopes.
     """
 
@@ -129,6 +136,7 @@ class Access:
     parents: Mapping[str, str] = field(default_factory=dict)
     limit: frozenset[Permission] = ALL_PERMISSIONS
     everything: bool = False
+    numbers: Mapping[str, int] = field(default_factory=dict)
 
     def may(self, permission: Permission, queue: str) -> bool:
         if permission not in self.limit:
@@ -183,6 +191,12 @@ class Access:
         if self.sees_everything:
             return None
         return self.where(Permission.VIEW)
+
+    @cached_property
+    def readable(self) -> frozenset[int] | None:
+        """The rows of the queues whose jobs, gangs and pods may be seen, deleted ones among them; None for all."""
+        seen = self.visible
+        return None if seen is None else frozenset(number for place, number in self.numbers.items() if place in seen)
 
     def where(self, permission: Permission) -> frozenset[str]:
         """The names of the queues on which it is held; not for callers with `everything`, who have no list."""

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 
+from scheduler.domain.access import place_of_deleted
 from scheduler.domain.queues import ROOT, DequeueStrategy, QueueState
 from scheduler.models.fields import Named, ResourcesField, one_of
 
@@ -71,6 +72,11 @@ class Queue(Named):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def place(self) -> str:
+        """What `Access` knows it by. The name alone may be another queue's by now."""
+        return self.name if self.deleted_at is None else place_of_deleted(self.name, self.pk)
 
 
 class PlannedDeletion(models.Model):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.db import DEFAULT_DB_ALIAS
 from django.db.models import F, Q, QuerySet
 
-from scheduler.domain.access import EVERYTHING, ROLE_PERMISSIONS, Access, Permission, Role, scope_permissions
+from scheduler.domain.access import EVERYTHING, ROLE_PERMISSIONS, Access, Permission, Role, place_of_deleted, scope_permissions
 from scheduler.models import ApiToken, Grant, Queue
 from scheduler.models.prepared import Prepared, slot
 
@@ -24,7 +25,8 @@ def access_of(user: Any, scopes: Collection[str] | None = None) -> Access:
     if user.is_superuser:
         return Access(everything=True, limit=limit)
     granted = _granted(user)
-    return Access(granted, places_of_queues() if granted else {}, limit)
+    places = places_of_queues() if granted else NO_PLACES
+    return Access(granted, places.parents, limit, numbers=places.numbers)
 
 
 def _token_columns() -> tuple[list[str], list[str]]:
@@ -55,7 +57,7 @@ def sights_of(users: Iterable[Any]) -> dict[Any, frozenset[str] | None]:
     """By key: the names of the queues that each of them may see, None for all. As `access_of`, in three queries for all together."""
     asked = {user.pk: user for user in users if user.is_active}
     held = _roles_of([pk for pk, user in asked.items() if not user.is_superuser])
-    parents = places_of_queues() if held else {}
+    parents = places_of_queues().parents if held else {}
     seen = {roles: Access(_permissions(roles), parents).visible for roles in {*held.values(), frozenset[tuple[str, str]]()}}
     return {pk: None if user.is_superuser else seen[held.get(pk, frozenset())] for pk, user in asked.items()}
 
@@ -91,26 +93,40 @@ def _grants_of_user() -> QuerySet[Any, Any]:
 _GRANTED = Prepared(_grants_of_user)
 _TREE = Prepared(lambda: Queue.objects.order_by().values_list("id", "name", "parent_id"))
 _TREE_WITH_DELETED = Prepared(
-    lambda: Queue.with_deleted.order_by(F("deleted_at").asc(nulls_last=True)).values_list("id", "name", "parent_id")
+    lambda: Queue.with_deleted.order_by(F("deleted_at").asc(nulls_last=True)).values_list("id", "name", "parent_id", "deleted_at")
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The tree with its deleted queues, as `Access` takes it."""
+
+    parents: Mapping[str, str] = field(default_factory=dict)
+    numbers: Mapping[str, int] = field(default_factory=dict)
+
+
+NO_PLACES = Places()
 
 
 def queue_parents() -> dict[str, str]:
     """The parent's name of every queue, "" for root."""
-    return _parents(_TREE.rows())
-
-
-def places_of_queues() -> dict[str, str]:
-    """The same with deleted queues, where they were at last: whoever has a role above them may read their records.
-
-    A queue that exists counts before a deleted one of the same name, and the one deleted last before others.
-    """
-    return _parents(_TREE_WITH_DELETED.rows())
-
-
-def _parents(rows: Sequence[tuple[Any, ...]]) -> dict[str, str]:
+    rows = _TREE.rows()
     names = {row[0]: row[1] for row in rows}
     return {name: names.get(parent, "") for _, name, parent in rows}
+
+
+def places_of_queues() -> Places:
+    """All queues, the deleted ones where they were at last: whoever has a role above them may read their records.
+
+    The ways up go from row to row: a new queue with the name of a deleted one leads nobody to what was below that one.
+    A bare name is the queue that exists, and where none does, the one deleted last.
+    """
+    rows = _TREE_WITH_DELETED.rows()
+    places = {pk: name if deleted_at is None else place_of_deleted(name, pk) for pk, name, _, deleted_at in rows}
+    parents: dict[str, str] = {}
+    for pk, name, parent, _ in rows:
+        parents[places[pk]] = parents[name] = places.get(parent, "")
+    return Places(parents, {place: pk for pk, place in places.items()})
 
 
 def effective_grants(queue: str) -> list[tuple[Grant, bool]]:

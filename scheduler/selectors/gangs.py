@@ -33,7 +33,7 @@ def pods_by_phase(podgroups: Collection[int]) -> dict[int, PhaseCounts]:
 
 
 _STANDING = (
-    "namespace", "name", "queue__name", "phase", "job__phase", "job__message", "reason_code", "reason_message", "reason_figures",
+    "namespace", "name", "queue", "phase", "job__phase", "job__message", "reason_code", "reason_message", "reason_figures",
     "reason_checks", "reason_session", "ahead", "evaluated_at",
 )  # fmt: skip
 

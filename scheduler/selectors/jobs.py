@@ -33,6 +33,7 @@ class JobRow:
     namespace: str
     name: str
     queue: str
+    place: str  # of the queue, as `Access` knows it
     owner: str
     phase: str
     is_job: bool
@@ -68,11 +69,14 @@ class JobPage:
 # Which rows
 
 
-def jobs_matching(conditions: Iterable[Condition], visible: Collection[str] | None) -> QuerySet[PodGroup]:
-    """`visible` names the queues that the reader may see, None for all."""
+def jobs_matching(conditions: Iterable[Condition], readable: Collection[int] | None) -> QuerySet[PodGroup]:
+    """`readable` are the rows of the queues that the reader may see (`Access.readable`), None for all.
+
+    By number and not by a join: so the index on queue and phase is used. And not by name, which may have been another queue's.
+    """
     found = PodGroup.objects.all()
-    if visible is not None:
-        found = found.filter(queue__in=_queue_ids(visible))
+    if readable is not None:
+        found = found.filter(queue__in=sorted(readable))
     for condition in conditions:
         matching = _FIELDS[condition.field.partition(":")[0]](condition)
         found = found.exclude(matching) if condition.negated else found.filter(matching)
@@ -80,7 +84,7 @@ def jobs_matching(conditions: Iterable[Condition], visible: Collection[str] | No
 
 
 def _queue_ids(names: Collection[str]) -> list[int]:
-    """By number and not by a join: so the index on queue and phase is used. Jobs of deleted queues are found too."""
+    """Those of deleted queues too: their jobs are found by the name."""
     return list(Queue.with_deleted.filter(name__in=names).order_by().values_list("pk", flat=True))
 
 
@@ -280,6 +284,7 @@ def _row(group: PodGroup, members: Mapping[str, int], request: Resources) -> Job
         namespace=group.namespace,
         name=group.name,
         queue=group.queue.name,
+        place=group.queue.place,
         owner=group.owner,
         phase=phase,
         is_job=group.job is not None,

@@ -14,6 +14,7 @@ from scheduler.models import ClusterState, Eviction, Job, Node, PodGroup, Schedu
 from scheduler.selectors.queue_page import WAITING, GangRow, with_members
 
 Names = Collection[str] | None  # the queues that the reader may see; None for all
+Rows = Collection[int] | None  # the same by their rows: `Access.readable`
 _LATELY = 5000  # so many evicted pods are looked at for the last gangs: their record may be long
 
 
@@ -24,19 +25,19 @@ class NodeCounts:
     cordoned: int
 
 
-def longest_waits(queues: Names, limit: int = 8) -> list[GangRow]:
+def longest_waits(queues: Rows, limit: int = 8) -> list[GangRow]:
     return with_members(_waiting(queues).select_related("queue", "job").order_by("created_at", "id")[:limit])
 
 
-def waiting_count(queues: Names) -> int:
+def waiting_count(queues: Rows) -> int:
     return _waiting(queues).count()
 
 
-def _waiting(queues: Names) -> QuerySet[PodGroup]:
+def _waiting(queues: Rows) -> QuerySet[PodGroup]:
     return _of(PodGroup.objects.filter(phase__in=WAITING), queues)
 
 
-def _of(rows: QuerySet[Any], queues: Names, field: str = "queue__name") -> QuerySet[Any]:
+def _of(rows: QuerySet[Any], queues: Collection[Any] | None, field: str = "queue") -> QuerySet[Any]:
     return rows if queues is None else rows.filter(**{f"{field}__in": queues})
 
 
@@ -57,11 +58,11 @@ def evictions_since(since: datetime, queues: Names) -> int:
     return _of(Eviction.objects.filter(created_at__gte=since), queues, "queue_name").count()
 
 
-def recent_failures(queues: Names, limit: int = 6) -> list[Job]:
+def recent_failures(queues: Rows, limit: int = 6) -> list[Job]:
     return list(_of(Job.objects.filter(phase="Failed"), queues).select_related("queue").order_by("-finished_at", "-id")[:limit])
 
 
-def failures_since(since: datetime, queues: Names) -> int:
+def failures_since(since: datetime, queues: Rows) -> int:
     return _of(Job.objects.filter(phase="Failed", finished_at__gte=since), queues).count()
 
 

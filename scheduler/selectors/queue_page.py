@@ -79,7 +79,7 @@ def subtree_names(name: str) -> list[str]:
 
 def gang_rows(queues: Collection[str], reason: str = "", limit: int = 100) -> list[GangRow]:
     """Gangs that are not over, those that wait first, the oldest first among them. Two queries."""
-    gangs = PodGroup.objects.filter(queue__name__in=queues).exclude(phase="Completed")
+    gangs = PodGroup.objects.filter(queue__name__in=queues, queue__deleted_at=None).exclude(phase="Completed")
     if reason:
         gangs = gangs.filter(phase__in=WAITING, reason_code="" if reason == _NO_REASON else reason)
     rank = Case(When(phase__in=WAITING, then=Value(0)), default=Value(1), output_field=IntegerField())
@@ -150,7 +150,7 @@ def waiting_by_reason_and_queue() -> dict[str, dict[str, int]]:
 
 def waits(queues: Collection[str]) -> Waits:
     since = timezone.now() - timedelta(days=1)
-    gangs = PodGroup.objects.filter(queue__name__in=queues)
+    gangs = PodGroup.objects.filter(queue__name__in=queues, queue__deleted_at=None)
     oldest = gangs.filter(phase__in=WAITING).aggregate(oldest=Min("created_at"))["oldest"]
     starts = gangs.filter(started_at__gte=since).order_by("-started_at").values_list("created_at", "started_at")[:_STARTS_FOR_A_MEDIAN]
     seconds = [seconds_between(created, started) for created, started in starts if started]

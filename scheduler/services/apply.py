@@ -331,7 +331,7 @@ def _pod(item: Item, by: Actor) -> Applied:
         raise Rejected([Violation("name_required", "", "metadata.name", message, "write a name instead of generateName")])
     row = _found(Pod.objects.select_related("podgroup__queue").filter(namespace=namespace, name=name), by)
     if row is not None:
-        require_job_command(by, row.podgroup.queue.name, row.podgroup.owner)
+        require_job_command(by, row.podgroup.queue.place, row.podgroup.owner)
         message, notices = f"{namespace}/{name} is there; a pod can not be changed.", read_pod(item.manifest).notices
         return Applied(item.index, item.kind, f"{namespace}/{name}", "unchanged", message, notices=notices)
     made = podgroups.submit_pod(item.manifest, by=by)
@@ -435,7 +435,7 @@ def _is_in_sight(row: Any, seen: Access) -> bool:
     """What the caller may not see is not there for him. What belongs to no queue is for those who may delete it, who see everything."""
     gang = row.podgroup if isinstance(row, Pod) else row
     queue = row if isinstance(row, Queue) else getattr(gang, "queue", None)
-    return queue is None or seen.may(Permission.VIEW, queue.name)
+    return queue is None or seen.may(Permission.VIEW, queue.place)
 
 
 def _told(kind: str, row: Any) -> str:

@@ -205,7 +205,7 @@ def command_job(
         share_tree()
         alone_with_pods()
         job = Job.objects.select_for_update(of=("self",)).select_related("queue", "podgroup").get(namespace=namespace, name=name)
-        access.require_job_command(by, job.queue.name, job.owner)
+        access.require_job_command(by, job.queue.place, job.owner)
         check_version(f"The job {job}", job, expected_version)
         step = _first_step(job, wanted)
         message = step.message if step else f"{job} is {job.phase} already; nothing was changed."
@@ -237,7 +237,7 @@ def command_job(
 def _first_step(job: Job, action: JobAction) -> Step | None:
     step = command(facts_of([job])[job.pk], action)
     if step and action in (JobAction.RESUME, JobAction.RESTART):
-        scene = submission_scene({job.queue.name}, job.namespace, job.owner)
+        scene = submission_scene({job.queue.place}, job.namespace, job.owner)
         verdict = judged(lambda facts: _may_go_on(job, scene.tree, facts), scene.facts)
         if verdict.violations:
             raise Rejected(verdict.violations, by_state=True)
@@ -247,7 +247,7 @@ def _first_step(job: Job, action: JobAction) -> Step | None:
 def _may_go_on(job: Job, tree: QueueTree, facts: Facts) -> Verdict:
     """A job that never left its queue may go on in it while it drains; one that had ended is admitted anew."""
     has_ended = job.phase in FINISHED
-    rules = list(check_queue_takes_work(job.queue.name, tree, facts, again=not has_ended))
+    rules = list(check_queue_takes_work(job.queue.place, tree, facts, again=not has_ended))
     if has_ended:
         rules += check_backlogs(job.queue.name, facts, jobs=1, pods=sum(task["replicas"] for task in job.tasks))
     return Verdict(tuple(rules))

@@ -149,9 +149,9 @@ def _check_job_uid(order: CommandManifest, by: Actor) -> None:
     """Only for whoever may see the job: to others there is none, whatever the uid."""
     if not order.uid:
         return
-    uid, queue = Job.objects.values_list("uid", "queue__name").get(namespace=order.namespace, name=order.name)
-    access.require(by, Permission.VIEW, queue)
-    if order.uid != str(uid):
+    job = Job.objects.select_related("queue").get(namespace=order.namespace, name=order.name)
+    access.require(by, Permission.VIEW, job.queue.place)
+    if order.uid != str(job.uid):
         message = f"The uid {order.uid} is not that of the job {order.namespace}/{order.name}: it may have been deleted and made anew."
         raise Rejected([Violation("uid_mismatch", "", "target.uid", message, "leave the uid out, or read the job again")])
 

@@ -129,7 +129,7 @@ def update_podgroup(
     with transaction.atomic():
         share_tree()
         group = PodGroup.objects.select_for_update(of=("self",)).select_related("queue", "job").get(namespace=namespace, name=name)
-        access.require_job_command(by, group.queue.name, group.owner)
+        access.require_job_command(by, group.queue.place, group.owner)
         check_version(f"The podgroup {group}", group, expected_version)
         before = stored_podgroup(group)
         reading, notices = _changed_reading(group, merge_patch(before, manifest) if merge else manifest, before)
@@ -173,7 +173,7 @@ def delete_podgroup(namespace: str, name: str, *, by: Actor = SYSTEM, expected_v
         share_tree()
         alone_with_pods()
         group = PodGroup.objects.select_for_update(of=("self",)).select_related("queue", "job").get(namespace=namespace, name=name)
-        access.require_job_command(by, group.queue.name, group.owner)
+        access.require_job_command(by, group.queue.place, group.owner)
         check_version(f"The podgroup {group}", group, expected_version)
         _refuse_owned(group, "deleted")
         audit.record(by, "DeletePodGroup", "PodGroup", name, namespace=namespace, queue=group.queue.name, before=stored_podgroup(group))
@@ -248,11 +248,11 @@ def _named_group(namespace: str, name: str, by: Actor) -> PodGroup:
     """Nobody can end or delete it until the pod is there: a session that completed it meanwhile would never look at the pod."""
     alone_with_pods()
     group = PodGroup.objects.select_related("queue", "job").filter(namespace=namespace, name=name).first()
-    if group is None or not access.access_for(by).may(Permission.VIEW, group.queue.name):
+    if group is None or not access.access_for(by).may(Permission.VIEW, group.queue.place):
         message = f"There is no podgroup {namespace}/{name}."
         field = "metadata.annotations[scheduling.k8s.io/group-name]"
         raise Rejected([Violation("podgroup_not_found", "", field, message, "create the podgroup first")])
-    access.require_job_command(by, group.queue.name, group.owner)
+    access.require_job_command(by, group.queue.place, group.owner)
     _refuse_owned(group, "given its pods")
     if group.phase == "Completed" or DELETED_MARK in group.annotations:
         message = f"The podgroup {group} is {'being deleted' if DELETED_MARK in group.annotations else 'Completed'} and takes no more pods."
@@ -294,7 +294,7 @@ def delete_pod(namespace: str, name: str, *, by: Actor = SYSTEM, dry_run: bool =
             .get(namespace=namespace, name=name)
         )
         group = pod.podgroup
-        access.require_job_command(by, group.queue.name, group.owner)
+        access.require_job_command(by, group.queue.place, group.owner)
         audit.record(
             by, "DeletePod", "Pod", name, namespace=namespace, queue=group.queue.name, before={"podgroup": str(group), "phase": pod.phase}
         )

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from scheduler.models import Grant, Job, PodGroup, Queue
+from scheduler.models import Grant, Job, Pod, PodGroup, Queue
 from scheduler.selectors.snapshots import ResidentSnapshot
 from scheduler.services.retention import tidy_up
 from tests.dashboard.api.conftest import Caller, job, queue
@@ -101,6 +101,87 @@ def test_its_name_is_free_and_the_new_queue_counts_only_its_own_work(admin: Call
     assert admin.get("queues/team/")["status"]["subtree"]["completed"] == 0
     admin.post("queues/ml/close/")
     assert admin.delete("queues/ml/", expect=409)["violations"]
+
+
+@pytest.fixture
+def reused(admin: Caller, caller: Callable[..., Caller]) -> tuple[Caller, Caller]:
+    """ml is deleted below team, and another team has an ml by now: the admin of the one and of the other."""
+    lead, other = caller("lead", admin="team"), caller("other", admin="default")
+    admin.delete("queues/ml/")
+    admin.post("queues/", queue("labs"), expect=201)
+    admin.post("queues/", queue("ml", "labs"), expect=201)
+    admin.post("grants/", {"user": "other", "role": "admin", "queue": "labs"}, expect=201)
+    admin.post("jobs/", job("new", "ml"), expect=201)
+    return lead, other
+
+
+@pytest.mark.parametrize("kind", ["jobs", "podgroups"])
+@pytest.mark.parametrize("asked", ["", "?queue=ml", "?search=ml"])
+def test_who_reads_a_queue_of_the_same_name_elsewhere_reads_its_work_alone(reused: tuple[Caller, Caller], kind: str, asked: str):
+    lead, other = reused
+
+    assert _names(lead.get(f"{kind}/{asked}")) == {"done", "later"}
+    assert _names(other.get(f"{kind}/{asked}")) == {"new"}
+    assert lead.get(f"{kind}/default/done/")["metadata"]["name"] == "done"
+    lead.get(f"{kind}/default/new/", expect=404)
+    other.get(f"{kind}/default/done/", expect=404)
+
+
+def test_pods_and_reasons_of_the_earlier_queue_are_not_read_through_the_name(reused: tuple[Caller, Caller]):
+    lead, other = reused
+    old = Pod.objects.filter(podgroup__name="new").update(podgroup=PodGroup.objects.get(name="done"))
+    pod = Pod.objects.filter(podgroup__name="done").first()
+
+    assert old
+    assert pod is not None
+    assert _names(lead.get("pods/?queue=ml")) == {pod.name}
+    assert _names(other.get("pods/?queue=ml")) == set()
+    other.get(f"pods/default/{pod.name}/", expect=404)
+    for question in ("explain", "timeline"):
+        lead.get(f"podgroups/default/done/{question}/")
+        other.get(f"podgroups/default/done/{question}/", expect=404)
+
+
+def test_nobody_commands_its_jobs_through_the_name(reused: tuple[Caller, Caller]):
+    lead, other = reused
+    order = {"action": "ResumeJob", "target": {"kind": "Job", "name": "later", "namespace": "default"}}
+
+    other.post("jobs/default/later/resume/", expect=404)
+    other.delete("jobs/default/done/", expect=404)
+    assert "There is no job default/later" in other.post("commands/", order, expect=400)["detail"]
+    assert "ml" in lead.ask("POST", "jobs/default/later/resume/")["detail"]  # the new ml is not where it was
+    assert lead.last.status_code in (409, 422)
+    assert Job.objects.get(name="later").phase == "Aborted"
+
+
+def test_pages_show_the_earlier_work_to_those_who_might_read_it_before(reused: tuple[Caller, Caller]):
+    lead, other = (Client(), Client())
+    lead.force_login(reused[0].user)
+    other.force_login(reused[1].user)
+    Job.objects.filter(name="done").update(phase="Failed")
+
+    assert "default/done" in lead.get("/jobs/?q=queue:ml").content.decode()
+    assert lead.get("/jobs/default/done/").status_code == 200
+    assert "default/done" in lead.get("/").content.decode()
+    listed = other.get("/jobs/?q=queue:ml").content.decode()
+    assert "default/new" in listed
+    assert "default/done" not in listed
+    assert other.get("/jobs/default/done/").status_code == 404
+    assert "default/done" not in other.get("/").content.decode()
+    assert "default/done" not in other.get("/jobs/-/bulk/?action=cancel&job=default/done", follow=True).content.decode()
+    assert 'value="done-' in lead.get("/jobs/-/new/?clone=default/done").content.decode()
+    assert 'value="done-' not in other.get("/jobs/-/new/?clone=default/done").content.decode()
+
+
+def test_a_new_queue_named_like_the_one_above_leads_nobody_to_its_records(admin: Caller, caller: Callable[..., Caller]):
+    admin.delete("queues/team/?cascade=true")
+    admin.post("queues/", queue("labs"), expect=201)
+    admin.post("queues/", queue("team", "labs"), expect=201)
+    other, above = caller("other", admin="team"), caller("above", viewer="root")
+
+    assert _names(other.get("jobs/")) == set()
+    other.get("jobs/default/done/", expect=404)
+    assert _names(above.get("jobs/?queue=team")) >= {"done", "later"}
 
 
 def test_a_suspended_job_of_it_cannot_be_resumed_and_is_told_why(admin: Caller):
