@@ -253,6 +253,7 @@ SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")  # the middleware 
 WEB_THREADS = env.int("WEB_THREADS", default=16)  # requests that a web process works on at once; each has a database connection meanwhile
 WEB_LONGEST_WAIT = env.float("WEB_LONGEST_WAIT", default=3.0)  # seconds; a request that would wait longer for its turn is refused
 REQUEST_SECONDS = env.float("REQUEST_SECONDS", default=10.0)  # for a head, and between the pieces of a body
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 25_000  # one for each ticked queue of a large tree
 DATA_UPLOAD_MAX_MEMORY_SIZE = env.int("MAX_BODY_BYTES", default=10 * 1024 * 1024)
 
 # Requests a minute for one account, and for one address before sign-in; 0 lifts the limit.

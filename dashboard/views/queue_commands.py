@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -121,8 +121,7 @@ def _undo_of_several(results: list[Context], order: QueueCommand) -> Context | N
     verb = verbs.pop() if len(verbs) == 1 else None
     if not verb:
         return None
-    query = urlencode([("command", verb), *(("queue", result["name"]) for result in changed)])
-    return {"title": PROGRESS[verb], "count": len(changed), "url": f"{reverse('queue-commands')}?{query}"}
+    return {"verb": verb, "title": PROGRESS[verb], "names": [result["name"] for result in changed]}
 
 
 _BACK = {"Open": "open", "Closing": "close", "Closed": "close", "Suspended": "suspend"}
@@ -148,8 +147,12 @@ def _before(outcome: CommandOutcome) -> str:
 @require_http_methods(["GET", "HEAD", "POST"])
 @page
 def bulk(request: HttpRequest) -> HttpResponse:
-    """The same for several queues: ?command=suspend&queue=a&queue=b. Each stands for itself: one that is refused stops no other."""
+    """The same for several queues: command=suspend&queue=a&queue=b. Each stands for itself: one that is refused stops no other.
+
+    It is asked by a POST too, since no address holds the names of a thousand queues. Only `confirmed` carries it out.
+    """
     data = request.POST if request.method == "POST" else request.GET
+    is_confirmed = request.POST.get("confirmed") == "1"
     order, names = command_named(data.get("command", "")), sorted(set(data.getlist("queue")))
     if order is None or not names:
         messages.warning(request, "Nothing was done: tick at least one queue and choose what to do.")
@@ -158,7 +161,7 @@ def bulk(request: HttpRequest) -> HttpResponse:
         access(request).require(Permission.OPERATE, name, f"{order.verb} it")
     reason = request.POST.get("reason", "")
     orders = [QueueOrder(name, order, reason) for name in names]
-    outcomes = command_queues(orders, by=actor(request), dry_run=request.method != "POST")
+    outcomes = command_queues(orders, by=actor(request), dry_run=not is_confirmed)
     results = [_result(name, outcome) for name, outcome in zip(names, outcomes, strict=True)]
     context = {
         "verb": order.verb,
@@ -168,10 +171,10 @@ def bulk(request: HttpRequest) -> HttpResponse:
         "results": results,
         "able": sum(result["changes"] for result in results),
         "users": sorted({user for result in results for user in result["users"]}),
-        "load": _load(results) if request.method != "POST" else None,
-        "done": request.method == "POST",
+        "load": None if is_confirmed else _load(results),
+        "done": is_confirmed,
         "next": next_url(request, reverse("queues")),
-        "undo": _undo_of_several(results, order) if request.method == "POST" else None,
+        "undo": _undo_of_several(results, order) if is_confirmed else None,
         "copies": together(_in_a_terminal(request, name, order.verb) for name in names),
     }
     return render(request, "queues/_bulk.html" if wants_fragment(request) else "queues/bulk.html", context)

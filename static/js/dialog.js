@@ -41,6 +41,12 @@ export function openDialog(href) {
   return load(url).catch((problem) => failed(away(problem)));
 }
 
+/** The same for a form that only asks: what it holds may be more than an address does. */
+function openForm(form, submitter) {
+  if (!dialog.open) restoreFocus = holdFocus();
+  load(form.action, { method: "POST", body: new FormData(form, submitter) }).catch((problem) => failed(away(problem)));
+}
+
 export const closeDialog = () => dialog.open && dialog.close();
 
 /** A question before something is lost. Escape, and a click beside it, mean `no`. */
@@ -78,8 +84,7 @@ if (dialog) {
       load(form.action, { method: "POST", body: new FormData(form) }).catch((problem) => failed(away(problem)));
     } else if (form.id === "bulk") {
       event.preventDefault();
-      const data = new FormData(form, event.submitter);
-      openDialog(`${form.action}?${new URLSearchParams(data)}`);
+      openForm(form, event.submitter);
     }
   });
 }

@@ -193,12 +193,26 @@ def test_several_queues_at_once_each_with_its_own_result(signed_in: Opens):
     expect(dialog(page).locator('li[data-key="serving"]')).to_contain_text("already Suspended")
     for name in ("vision", "language"):
         expect(badge(page, name)).to_have_text("Suspended")
-    dialog(page).get_by_role("link", name="Undo: resume 2 again…").click()
+    dialog(page).get_by_role("button", name="Undo: resume 2 again…").click()
     dialog(page).get_by_role("button", name="Resume 2 queues").click()
     expect(dialog(page)).to_contain_text("2 of 2 changed")
     for name in ("vision", "language"):
         expect(badge(page, name)).to_have_text("Open")
     expect(badge(page, "serving")).to_have_text("Suspended")
+
+
+def test_several_queues_without_javascript(signed_in: Opens):
+    page = signed_in("/queues/", java_script_enabled=False)
+    for name in ("vision", "language"):
+        page.get_by_label(f"Select {name}").check()
+
+    page.get_by_role("button", name="Suspend…").click()
+    expect(page.get_by_role("heading", name="Suspend 2 queues?")).to_be_visible()
+    page.get_by_role("button", name="Suspend 2 queues").click()
+
+    expect(page.get_by_text("2 of 2 changed")).to_be_visible()
+    page.get_by_role("button", name="Undo: resume 2 again…").click()
+    expect(page.get_by_role("button", name="Resume 2 queues")).to_be_visible()
 
 
 def test_the_same_without_javascript(signed_in: Opens):

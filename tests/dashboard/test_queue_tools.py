@@ -22,7 +22,7 @@ from dashboard.queue_page import columns, division, resource_lines
 from scheduler.admission.manifests import queue_manifest
 from scheduler.admission.quotas import hierarchy_problems
 from scheduler.domain.resources import Resources
-from scheduler.models import ClusterState, Queue, QueueFigures, QueueSample
+from scheduler.models import ClusterState, Command, Queue, QueueFigures, QueueSample
 from scheduler.selectors.facts import admission_scene, queue_tree
 from scheduler.selectors.personal import preference_of
 from scheduler.selectors.queues import queue_rows
@@ -172,6 +172,51 @@ class TestSeveralAtOnce:
         load = client.get("/queues/-/commands/?command=close&queue=batch&queue=language").context["load"]
 
         assert (load.running, load.pods_running) == (1, 2)
+
+    def test_more_than_a_thousand_are_asked_about_and_commanded(self):
+        """As a browser without JavaScript sends it: every ticked box is a field, and the token is checked."""
+        root = Queue.objects.get(name="root")
+        names = [f"many-{number}" for number in range(1200)]
+        Queue.objects.bulk_create(Queue(name=name, parent=root) for name in names)
+        client = Client(enforce_csrf_checks=True)
+        client.force_login(get_user_model().objects.get(username="admin"))
+        bar = re.search(r'<form id="bulk".*?</form>', client.get("/queues/?view=table").content.decode(), re.DOTALL)
+        assert bar
+        assert 'method="post"' in bar[0]
+
+        asked = client.post("/queues/-/commands/", {**hidden_fields(bar[0]), "command": "suspend", "queue": names})
+        assert asked.status_code == 200
+        assert "Suspend 1200 queues?" in asked.content.decode()
+        assert not Queue.objects.exclude(wish="Open").exists()
+        assert not Command.objects.exists()
+
+        confirming = hidden_fields(asked.content.decode().partition("data-dialog-form")[2])
+        assert sorted(confirming["queue"]) == sorted(names)
+        done = client.post("/queues/-/commands/", confirming)
+        assert "1200 of 1200 changed" in done.content.decode()
+        assert Queue.objects.filter(name__in=names, wish="Suspended").count() == 1200
+
+        back = client.post("/queues/-/commands/", hidden_fields(done.content.decode().partition('<form id="undo"')[2]))
+        assert "Resume 1200 queues?" in back.content.decode()
+        assert Queue.objects.filter(name__in=names, wish="Suspended").count() == 1200
+
+    def test_a_question_without_a_token_is_refused(self):
+        client = Client(enforce_csrf_checks=True)
+        client.force_login(get_user_model().objects.get(username="admin"))
+
+        asked = client.post("/queues/-/commands/", {"command": "suspend", "queue": ["vision"], "confirmed": "1"})
+
+        assert asked.status_code == 403
+        assert Queue.objects.get(name="vision").wish == "Open"
+
+
+def hidden_fields(form: str) -> dict[str, list[str]]:
+    """Those of the first form in the text."""
+    fields: dict[str, list[str]] = {}
+    inputs = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', form.partition("</form>")[0])
+    for name, value in inputs:
+        fields.setdefault(name, []).append(unescape(value))
+    return fields
 
 
 class TestHistoryOpensOnWhatTheQueueUses:
