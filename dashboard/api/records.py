@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api import rules, shapes
-from dashboard.api.base import EndpointSet, Objects, Rows, visible, visible_by_name
+from dashboard.api.base import EndpointSet, Objects, Rows, visible
 from dashboard.api.errors import Refusal, bad_parameter
 from dashboard.api.filters import (
     AuditFilters,
@@ -34,6 +34,7 @@ from scheduler.domain.access import Access, Permission
 from scheduler.domain.jobs import JobAction
 from scheduler.domain.resources import Resources
 from scheduler.models import AuditEntry, Command, Decision, Event, Eviction, Job, SchedulingSession
+from scheduler.selectors.reused_names import records_of
 from scheduler.services.orders import Ordered, give_order, give_orders
 from scheduler.services.replays import NotKept, scenario_text
 
@@ -82,9 +83,8 @@ class Commands(Records):
         seen = self.access.visible
         if seen is None:
             return Command.objects.all()
-        return Command.objects.filter(
-            Q(target_kind="Queue", target_name__in=seen) | Q(Exists(_commanded_jobs(self.access)), target_kind="Job")
-        )
+        queues = Q(records_of(seen, "created_at", "target_name"), target_kind="Queue")
+        return Command.objects.filter(queues | Q(Exists(_commanded_jobs(self.access)), target_kind="Job"))
 
     def present(self, rows: Rows) -> Objects:
         return [command_object(row) for row in rows]
@@ -98,6 +98,10 @@ class Commands(Records):
 
     def _answered(self, ordered: Ordered) -> Response:
         return self.answer(order_answer(ordered, self.dry_run))
+
+
+def _told(rows: QuerySet[Any], access: Access) -> QuerySet[Any]:
+    return rows if access.visible is None else rows.filter(records_of(access.visible, "created_at"))
 
 
 def _commanded_jobs(access: Access) -> QuerySet[Job]:
@@ -196,7 +200,7 @@ class Decisions(Records):
     forms: ClassVar[Mapping[str, Form]] = {"list": Form(shapes.Decision, many=True), "retrieve": Form(shapes.Decision)}
 
     def query(self) -> QuerySet[Any]:
-        return visible_by_name(Decision.objects.select_related("session"), self.access)
+        return _told(Decision.objects.select_related("session"), self.access)
 
     def present(self, rows: Rows) -> Objects:
         return [decision_object(row) for row in rows]
@@ -224,7 +228,7 @@ class Evictions(Records):
 
     def query(self) -> QuerySet[Any]:
         """Who may see the victim's queue; the name of the other side is shown only where that may be seen too."""
-        return visible_by_name(Eviction.objects.all(), self.access)
+        return _told(Eviction.objects.all(), self.access)
 
     def filtered(self, query: QuerySet[Any]) -> QuerySet[Any]:
         """By what is shown alone: nobody finds out about the other side by looking for it."""
@@ -279,7 +283,7 @@ class Events(Records):
         if seen is None:
             return Event.objects.all()
         common = Q(queue_name="", kind__in=("Cluster", "Node")) if self.access.may_anywhere(Permission.VIEW) else Q(pk=None)
-        return Event.objects.filter(Q(queue_name__in=seen) | common)
+        return Event.objects.filter(records_of(seen, "last_at") | common)
 
     def present(self, rows: Rows) -> Objects:
         return [event_object(row) for row in rows]
@@ -322,7 +326,7 @@ class Audit(Records):
     def query(self) -> QuerySet[Any]:
         if self.access.is_cluster_admin:
             return AuditEntry.objects.all()
-        return AuditEntry.objects.filter(queue_name__in=sorted(self.access.where(Permission.ADMINISTER)))
+        return AuditEntry.objects.filter(records_of(self.access.where(Permission.ADMINISTER), "at"))
 
     def present(self, rows: Rows) -> Objects:
         return [audit_object(row) for row in rows]

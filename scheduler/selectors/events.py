@@ -13,6 +13,7 @@ from django.db.models.functions import Concat
 from scheduler.engine.actions import ACTIONS
 from scheduler.models import AuditEntry, Decision, Event, Eviction, SavedScenario, SchedulingSession
 from scheduler.selectors.queue_objects import names_in_records
+from scheduler.selectors.reused_names import records_of
 
 PAGE = 50
 EVENT_KINDS = ("Queue", "Job", "PodGroup", "Pod", "Node", "Cluster")
@@ -48,7 +49,7 @@ def events_for(visible: Collection[str] | None, filters: Mapping[str, str], span
     """Events of the queues in sight, and of what belongs to no queue."""
     found = Event.objects.order_by("-last_at", "-pk").alias(kind_walked=Concat("kind", Value("")))
     if visible is not None:
-        found = found.filter(Q(queue_name__in=visible) | Q(kind__in=_OF_NO_QUEUE, queue_name=""))
+        found = found.filter(records_of(visible, "last_at") | Q(kind__in=_OF_NO_QUEUE, queue_name=""))
     if only_changes(filters):
         found = found.exclude(kind="Pod").exclude(reason__in=WAITING_REASONS)  # they would be all there is to see
     kind = filters.get("kind", "").removeprefix(EVERYTHING)
@@ -98,7 +99,7 @@ def audit_for(queues: Collection[str] | None, filters: Mapping[str, str], span: 
     """`queues` are those whose record may be read, None for everything."""
     found = AuditEntry.objects.order_by("-pk")
     if queues is not None:
-        found = found.filter(queue_name__in=queues)
+        found = found.filter(records_of(queues, "at"))
     columns = {
         "deeds": "deeds",
         "actor": "actor",

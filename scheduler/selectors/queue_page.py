@@ -18,6 +18,7 @@ from scheduler.domain.shown_phases import shown_phase
 from scheduler.models import Command, Event, Pod, PodGroup, Queue
 from scheduler.selectors.events import WAITING_REASONS
 from scheduler.selectors.facts import live_podgroups, queue_tree
+from scheduler.selectors.reused_names import records_of
 
 WAITING = ("Pending", "Inqueue")
 _STARTS_FOR_A_MEDIAN = 500
@@ -167,8 +168,8 @@ def command_obstacles(name: str) -> dict[QueueCommand, str]:
 
 def queue_activity(queues: Collection[str], limit: int = 100) -> list[dict[str, Any]]:
     """Commands and events of these queues, newest first, in one list; why jobs wait stands with the jobs."""
-    commands = Command.objects.filter(target_kind="Queue", target_name__in=queues)[:limit]
-    events = Event.objects.filter(queue_name__in=queues).exclude(reason__in=WAITING_REASONS)[:limit]
+    commands = Command.objects.filter(records_of(queues, "created_at", "target_name"), target_kind="Queue")[:limit]
+    events = Event.objects.filter(records_of(queues, "last_at")).exclude(reason__in=WAITING_REASONS)[:limit]
     entries = [_command_entry(command) for command in commands] + [_event_entry(event) for event in events]
     return sorted(entries, key=lambda entry: entry["at"], reverse=True)[:limit]
 

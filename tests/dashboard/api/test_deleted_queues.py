@@ -173,6 +173,34 @@ def test_pages_show_the_earlier_work_to_those_who_might_read_it_before(reused: t
     assert 'value="done-' not in other.get("/jobs/-/new/?clone=default/done").content.decode()
 
 
+@pytest.mark.parametrize("asked", ["", "&queue=ml"])
+def test_events_and_the_audit_log_tell_each_of_their_own_queue(reused: tuple[Caller, Caller], asked: str):
+    lead, other = reused
+
+    def told(reader: Caller, kind: str) -> set[tuple[str, str]]:
+        rows = reader.get(f"{kind}/?page_size=500{asked}")["results"]
+        column = "action" if kind == "audit" else "reason"
+        return {(row["spec"]["name"], row["spec"][column]) for row in rows if row["spec"]["queue"] == "ml"}
+
+    assert {("ml", "CreateQueue"), ("ml", "DeleteQueue"), ("done", "SubmitJob")} <= told(lead, "audit")
+    assert told(other, "audit") == {("ml", "CreateQueue"), ("new", "SubmitJob")}
+    assert ("ml", "DeleteQueue") in told(lead, "events")
+    assert {name for name, _ in told(other, "events")} <= {"ml", "new"}
+    assert ("ml", "DeleteQueue") not in told(other, "events")
+    assert "new" not in {name for name, _ in told(lead, "events") | told(lead, "audit")}
+
+
+def test_pages_of_events_and_of_the_audit_log_do_too(reused: tuple[Caller, Caller]):
+    lead, other = (Client(), Client())
+    lead.force_login(reused[0].user)
+    other.force_login(reused[1].user)
+
+    for address in ("/activity/?queue=ml", "/audit/?queue=ml&deeds=all", "/queues/ml/activity/"):
+        assert "boss deleted ml" not in other.get(address).content.decode()
+        assert "default/done" not in other.get(address).content.decode()
+    assert lead.get("/queues/ml/").status_code == 404
+
+
 def test_a_new_queue_named_like_the_one_above_leads_nobody_to_its_records(admin: Caller, caller: Callable[..., Caller]):
     admin.delete("queues/team/?cascade=true")
     admin.post("queues/", queue("labs"), expect=201)
