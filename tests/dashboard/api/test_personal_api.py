@@ -184,7 +184,7 @@ def test_a_run_over_a_query_takes_what_matches_and_names_what_it_leaves_out(work
     made = work.post("bulkruns/", {"action": "suspend", "query": "queue:a"}, expect=201)
 
     assert made["status"]["jobs"] == 1
-    assert [(warning["code"], warning["message"]) for warning in made["warnings"]] == [("left_out", "default/two: it is Suspended already")]
+    assert [(warning["code"], warning["message"]) for warning in made["warnings"]] == [("left_out", "default/two: it is Aborted already")]
 
 
 def test_a_dry_run_of_a_run_begins_nothing(work: Caller):
