@@ -86,7 +86,7 @@ def test_a_closing_queue_becomes_closed_when_its_last_podgroup_leaves():
     complete("g")
 
     assert states("p", "c") == {"p": "Closed", "c": "Closed"}
-    assert Event.objects.get(name="c", reason="CloseQueue", message__contains="last podgroup").count == 1
+    assert Event.objects.get(name="c", reason="CloseQueue", message__contains="nothing is left in it").count == 1
     assert_states_are_derived()
 
 
