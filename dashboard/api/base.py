@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from django.conf import settings
+from django.core.exceptions import TooManyFieldsSent
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest
@@ -25,7 +26,7 @@ from dashboard.access import LONGEST_PARAMETER
 from dashboard.api import repeats, rules
 from dashboard.api.authentication import BearerAuthentication, SessionAuthentication, actor_of
 from dashboard.api.browsable import FORM_PARAMETER, BrowsableRenderer
-from dashboard.api.errors import PROBLEM_JSON, Refusal, bad_parameter, exception_handler, notice_json, problem
+from dashboard.api.errors import MOST_PARAMETERS, PROBLEM_JSON, Refusal, bad_parameter, exception_handler, notice_json, problem
 from dashboard.api.fields import chosen, read_fields
 from dashboard.api.formats import (
     FormParser,
@@ -125,6 +126,8 @@ class Endpoint(APIView):
         if not request.user.is_authenticated:
             raise NotAuthenticated("Sign in, or send a token as “Authorization: Bearer …”.")
         self._check_names(kwargs)
+        if request.META.get("QUERY_STRING", "").count("&") >= MOST_PARAMETERS:
+            raise TooManyFieldsSent
         self._check_parameters(request)
         self._check_rule()
         if request.method in _WRITES:

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from django.conf import settings
 from django.core.exceptions import (
     ObjectDoesNotExist,
     PermissionDenied,
@@ -143,10 +142,14 @@ def _refusal(error: Refusal) -> dict[str, Any]:
     return problem(error.status_code, str(error.detail), error.kind, error.violations, **error.more)
 
 
+MOST_PARAMETERS = 1_000
+"""Pages take more fields than this, one for each ticked queue; no program needs so many parameters."""
+
+
 def _suspicious(error: SuspiciousOperation) -> str:
     """What Django refuses to read of a request: too many parameters or fields, or what nobody's program sends."""
     if isinstance(error, TooManyFieldsSent):
-        return f"The request has more than {settings.DATA_UPLOAD_MAX_NUMBER_FIELDS:,} parameters or fields. Send fewer."
+        return f"The request has more than {MOST_PARAMETERS:,} parameters or fields. Send fewer."
     return "The request cannot be read."
 
 
