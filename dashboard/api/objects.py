@@ -1,4 +1,4 @@
-"""Rows as the objects of the contract: {apiVersion, kind, metadata, spec, status}. The one place that knows their shapes."""
+"""Rows as objects in the shape of Kubernetes: {apiVersion, kind, metadata, spec, status}. The one place that knows their shapes."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def queue_row(queue: Row) -> list[object]:
 
 
 def _wide_row(queue: Row) -> list[object]:
-    """`Total` counts jobs, as seed 001 has it."""
+    """`Total` counts jobs, as in Volcano's queue design."""
     spec, status = queue["spec"], queue["status"]
     jobs = status["jobs"]
     figures = (status["allocated"], status.get("promised", {}), status["deserved"], spec["guarantee"]["resource"], spec["capability"])

@@ -60,7 +60,7 @@ class Quotas:
 
     @cached_property
     def nominal(self) -> Amounts:
-        """Seed 001's number for each queue."""
+        """The nominal share of each queue."""
         return nominal_shares(self.book.forest, self.total)
 
     @cached_property
@@ -103,7 +103,7 @@ def beyond_guarantees(available: Amounts, guarantees: Amounts) -> Amounts:
 
 
 def nominal_shares(forest: Forest, total: Amounts) -> Amounts:
-    """Seed 001's number: weight / total weight x total, among siblings; a flat set is divided among all queues."""
+    """Volcano's first rule: weight / total weight x total, among siblings; a flat set is divided among all queues."""
     nominal = np.zeros((len(forest), len(total)), dtype=np.int64)
     if not forest.hierarchical:
         _divide(nominal, list(range(len(forest))), forest, total)

@@ -91,7 +91,7 @@ class Job(Named):
 
 
 class PodGroup(Named):
-    """A gang: starts with at least `min_member` of its pods, or not at all. One with no job came from outside (seed: customised jobs)."""
+    """A gang: starts with at least `min_member` of its pods, or not at all. One with no job came from outside."""
 
     namespace = models.CharField(max_length=63)
     name = models.CharField(max_length=253)

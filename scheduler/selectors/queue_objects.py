@@ -18,7 +18,7 @@ from scheduler.models.prepared import Prepared
 
 PHASES = ("Pending", "Inqueue", "Running", "Unknown", "Completed")
 JOB_COUNTS = ("pending", "running", "completed", "failed", "aborted", "unknown")
-# Under which of the six counts of the contract a job's phase falls.
+# Under which of Volcano's six counts of jobs a phase falls.
 _COUNTED_AS = {
     "Pending": 0,
     "Running": 1,
@@ -129,7 +129,7 @@ def _gangs(rows: list[tuple[Any, ...]]) -> dict[int, tuple[int, ...]]:
 
 
 def _jobs(rows: list[tuple[Any, ...]], gangs: list[tuple[Any, ...]]) -> dict[int, tuple[int, ...]]:
-    """The six counts of the contract; a gang that has no job of ours counts as unknown."""
+    """Volcano's six counts of jobs; a gang that has no job of ours counts as unknown."""
     counts: dict[int, list[int]] = {}
     for queue_id, _, phase, number in rows:
         counts.setdefault(queue_id, [0] * len(JOB_COUNTS))[_COUNTED_AS[phase]] += number

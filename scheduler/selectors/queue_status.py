@@ -181,7 +181,7 @@ def _phase_counts() -> tuple[dict[int, PhaseCounts], dict[int, int]]:
 
 
 def _job_counts(unowned: Mapping[int, int]) -> dict[int, dict[str, int]]:
-    """Jobs by queue; work that came without a job has no phase of its own and counts as unknown (seed 001)."""
+    """Jobs by queue; work that came without a job has no phase of its own and counts as unknown."""
     counts: dict[int, dict[str, int]] = {queue: {"unknown": number} for queue, number in unowned.items()}
     for queue, phase, number in Job.objects.values_list("queue_id", "phase").annotate(number=Count("id")).order_by():
         own = counts.setdefault(queue, {})

@@ -40,7 +40,7 @@ class CommandFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CommandOutcome:
-    """What came of an order, or would come of it: the contract's command answer without the objects themselves."""
+    """What came of an order, or would come of it: the API's answer to a command, without the objects."""
 
     queue: str
     action: QueueCommand

@@ -125,7 +125,7 @@ class Measures:
     # What came of it
 
     def document(self) -> dict[str, Any]:
-        """The keys are a contract: others read them."""
+        """Programs read these keys: they stay as they are."""
         evictions = sum(self.evicted_by.values())
         most = self.evictions_of.most_common(1)
         return {

@@ -42,7 +42,7 @@ def finish(name: str) -> None:
 
 
 def test_the_change_window_of_a_safe_edit(signed_in: Opens, act: Acts):
-    """Seed 003: suspend, change the quota in peace while jobs may still be submitted, resume."""
+    """The suspension design: suspend, change the quota in peace while jobs may still be submitted, resume."""
     admin, watcher = signed_in("/queues/research/"), signed_in("/queues/", name="reader")
     expect(watcher.locator("#pill")).to_have_text("Live")
 
@@ -77,7 +77,7 @@ def test_the_change_window_of_a_safe_edit(signed_in: Opens, act: Acts):
 
 
 def test_close_drain_delete(signed_in: Opens, act: Acts):
-    """Seed 000: close, wait until what runs is done, delete; the page says at each step how far it is."""
+    """The queue state design: close, wait until what runs is done, delete; the page says at each step how far it is."""
     admin, watcher = signed_in("/queues/vision/"), signed_in("/queues/", name="reader")
     expect(watcher.locator("#pill")).to_have_text("Live")
     act(add_gang, "vision", "label-2")

@@ -1,4 +1,4 @@
-"""Every command that a design document of the queues names, typed as the document has it."""
+"""Every command that Volcano's five design documents name (docs/origins.md), typed as they have it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tests.worlds import node
 
 
 def test_queue_state_management(vcctl: Type):
-    """Seed 000: state on create, state in detail and list, update of weight or state, delete, and `queue open|close|update`."""
+    """The queue state design: state on create, state in detail and list, update of weight or state, delete, and `queue open|close|update`."""
     assert vcctl("vcctl queue create --name myqueue --weight 10 --state Closed").code == 0
     assert vcctl("vcctl queue get --name myqueue").rows == [["myqueue", "10", "Closed", "root", "0", "0", "0", "0", "0"]]
     assert vcctl("vcctl queue open --name myqueue").code == 0
@@ -22,7 +22,7 @@ def test_queue_state_management(vcctl: Type):
 
 
 def test_queue_with_weight(vcctl: Type):
-    """Seed 001: create, view, list; the list's Total among its columns."""
+    """The queue design: create, view, list; the list's Total among its columns."""
     assert vcctl("vcctl queue create --name myqueue --weight 10").code == 0
 
     view = vcctl("vcctl queue view myqueue")
@@ -37,7 +37,7 @@ def test_queue_with_weight(vcctl: Type):
 
 
 def test_hierarchical_queues(vcctl: Type):
-    """Seed 002: the child queues of a queue, and the entire structure; closing closes the children, deleting takes them first."""
+    """The hierarchy design: the child queues of a queue, and the entire structure; closing closes the children, deleting takes them first."""
     for line in ("create a", "create b --parent a", "create c --parent a"):
         assert vcctl(f"vcctl queue {line}").code == 0
 
@@ -54,7 +54,7 @@ def test_hierarchical_queues(vcctl: Type):
 
 
 def test_suspend_and_resume(vcctl: Type):
-    """Seed 003: a window for changes; jobs are still taken, and wait."""
+    """The suspension design: a window for changes; jobs are still taken, and wait."""
     node("n1", cpu="8", memory="32Gi")
     assert vcctl("vcctl queue create myqueue").code == 0
 
@@ -67,7 +67,7 @@ def test_suspend_and_resume(vcctl: Type):
 
 
 def test_suspend_and_resume_by_a_command_on_the_bus(vcctl: Type):
-    """Seed 003: “or specify Suspend/Resume action … by creating a bus command”; and a new queue may begin suspended."""
+    """The suspension design: “or specify Suspend/Resume action … by creating a bus command”; and a new queue may begin suspended."""
     manifest = """
 apiVersion: bus.volcano.sh/v1alpha1
 kind: Command
@@ -85,7 +85,7 @@ target: {apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, name: myqueue}
 
 
 def test_guarantees(vcctl: Type):
-    """Seed 004: a guarantee, its limits, and the form `2c` that its example has."""
+    """The guarantee design: a guarantee, its limits, and the form `2c` that its example has."""
     node("n1", cpu="8", memory="32Gi")
 
     assert vcctl("vcctl queue create kept --guarantee cpu=2").code == 0

@@ -1,4 +1,4 @@
-"""One contract for every cluster: what the scheduler may rely on, whoever runs the pods."""
+"""What the scheduler may rely on in every cluster, whoever runs the pods."""
 
 from __future__ import annotations
 

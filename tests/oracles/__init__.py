@@ -1,1 +1,1 @@
-"""The specification once more, read from the text and not from the code: what tests compare the product with."""
+"""The written rules (docs/origins.md, decision 9) programmed a second time, for tests to compare with."""

@@ -1,4 +1,4 @@
-"""The life of a queue and its admission as the specification tells them, on plain dictionaries.
+"""The life of a queue and its admission as the written rules have them (docs/origins.md), on plain dictionaries.
 
 Written from the text alone. It imports nothing of the product, is slow and recursive on purpose, and knows whole numbers only, so that a
 mistake in the product is not made here again.

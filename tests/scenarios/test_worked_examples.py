@@ -1,4 +1,4 @@
-"""The worked examples of the specification, one sentence each; numbers are cores unless a test says otherwise."""
+"""Worked examples of the written rules (docs/origins.md, decision 9), one sentence each; numbers are cores unless a test says otherwise."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def test_a_suspended_queue_says_whose_wish_it_is():
     assert queue_status("c").conditions[0]["message"] == "Nothing is started here because p is suspended."
 
 
-def test_the_manifest_has_what_the_contract_names():
+def test_the_manifest_has_what_volcano_names():
     queue("a")
     QueueFigures.objects.create(queue=Queue.objects.get(name="a"), deserved=Resources.parse({"cpu": "2"}), share=0.5)
 

@@ -1,4 +1,4 @@
-"""The stories of the seeds, end to end through the services: people, sessions, the cluster."""
+"""Stories of Volcano's design documents (docs/origins.md) through services, sessions and cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 def test_a_suspended_subtree_takes_jobs_and_starts_none_until_it_is_resumed():
-    """Seed 003: suspend, submit, edit the quota, resume; the same podgroup starts."""
+    """The suspension design: suspend, submit, edit the quota, resume; the same podgroup starts."""
     node("n1", cpu="8")
     queue("research")
     queue("vision", "research")
@@ -53,7 +53,7 @@ def test_a_suspended_subtree_takes_jobs_and_starts_none_until_it_is_resumed():
 
 
 def test_a_new_guarantee_in_a_full_cluster_is_kept_by_reclaim():
-    """Seed 004: everything is taken; a new queue with a guarantee, a job within it: admitted, and room is made for it."""
+    """The guarantee design: everything is taken; a new queue with a guarantee, a job within it: admitted, and room is made for it."""
     for number in range(4):
         node(f"n{number}", cpu="4")
     queue("old", deserved={"cpu": "12"}, guarantee={"cpu": "4"})

@@ -1,4 +1,4 @@
-"""Shed: a job that ran, lost its gang and can not get it back gives up the rest, which it only wastes (seed 004)."""
+"""Shed: a job that ran, lost its gang and can not get it back gives up the rest, which it only wastes."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class HierarchyBuilder:
         self.filled.update(rows.tolist())
 
     def _check(self, parent: int, children: list[int]) -> None:
-        """Seed 002's three rules; against root, that is against what the cluster happens to have, a breach only warns."""
+        """Three rules of the hierarchy design (docs/origins.md). Against root, which is the cluster, a breach only warns."""
         self._check_capability(parent, np.array(children, dtype=np.intp))
         own = self.session.total if parent == self.forest.root else self.guarantee[parent]
         if self.guarantee[children].any():

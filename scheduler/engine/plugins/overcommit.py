@@ -47,7 +47,7 @@ class Overcommit(Plugin):
         return self._refusal(needed, short)
 
     def _within_own_share(self, job: Job, needed: Amounts) -> bool:
-        """Seed 004: inside its guarantee a queue is always admitted; with reclaim at hand also inside its deserved."""
+        """Within its guarantee a queue is always admitted, and with reclaim also within its deserved (docs/origins.md)."""
         quotas, book = self.session.quotas, self.session.book
         if quotas is None:
             return False

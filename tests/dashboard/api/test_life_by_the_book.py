@@ -1,4 +1,4 @@
-"""Random lives of queues through the REST API and the webhooks, compared step by step with an oracle written from the specification."""
+"""Random lives of queues through the REST API and the webhooks, compared step by step with an oracle written from the rules (docs/origins.md)."""
 
 from __future__ import annotations
 

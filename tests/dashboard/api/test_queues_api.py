@@ -12,7 +12,7 @@ from tests.dashboard.api.conftest import Caller, job, queue
 pytestmark = pytest.mark.django_db
 
 
-def test_a_queue_is_created_with_its_defaults_and_read_back_in_the_contracts_shape(admin: Caller):
+def test_a_queue_is_created_with_its_defaults_and_read_back_in_the_shape_of_kubernetes(admin: Caller):
     made = admin.post("queues/", queue("team.a", weight=4, guarantee={"cpu": "2"}, deserved={"cpu": "4"}), expect=201)
 
     read = admin.get("queues/team.a/")

@@ -1,4 +1,4 @@
-"""The stories of the five design documents, told as API calls from an empty installation; sessions and the cluster are the real ones."""
+"""The stories of Volcano's five design documents (docs/origins.md), told as API calls from an empty installation; sessions and the cluster are the real ones."""
 
 from __future__ import annotations
 
