@@ -17,13 +17,14 @@ DEV_STAMP := $(VENV)/dev-$(call sum_of,requirements-dev.txt).stamp
 AUDIT_STAMP := $(VENV)/audit-$(call sum_of,requirements.txt)-$(shell date +%F).stamp
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long check bench screenshots requirements clean
+.PHONY: help run test test-long check metrics bench screenshots requirements clean
 
 help:
 	@echo "make run          start everything (PORT=8000, DEMO=0 for an empty cluster); Ctrl-C stops it"
 	@echo "make test         all tests but the long ones"
 	@echo "make test-long    the long forms of the tests"
 	@echo "make check        format, lint, types, imports, unsafe code, known holes, migrations"
+	@echo "make metrics      how hard the code is to read, in figures (COMPARE=REV for another revision beside it)"
 	@echo "make bench        how fast the engine, the data path, the API and the pages are"
 	@echo "make screenshots  pictures of the pages, for the documentation"
 	@echo "make requirements pin what requirements/*.in ask for, with all it needs, by hash"
@@ -46,6 +47,9 @@ check: $(DEV_STAMP) $(AUDIT_STAMP)
 	$(VENV)/bin/lint-imports
 	$(VENV)/bin/bandit --quiet --configfile pyproject.toml --recursive scheduler dashboard manage.py
 	SECRET_KEY=check DATABASE_URL=sqlite://:memory: $(PY) manage.py makemigrations --check --dry-run
+
+metrics:
+	@python3 tools/metrics.py $(if $(COMPARE),--compare $(COMPARE))
 
 bench: $(DEV_STAMP)
 	$(PY) -m tests.bench
