@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 
 BASE = Path(__file__).resolve().parent.parent.parent
-DOCUMENTS = sorted([BASE / "README.md", *(BASE / "docs").rglob("*.md"), *(BASE / "deploy").rglob("*.md")])
+DOCUMENTS = sorted([BASE / "README.md", BASE / "CONTRIBUTING.md", *(BASE / "docs").rglob("*.md"), *(BASE / "deploy").rglob("*.md")])
 SHELL = ("sh", "bash")
 _FENCE = re.compile(r"^ *```(\w*) *$")
 _MARKER = re.compile(r"^<!-- (not run: .+|run by \S+|stays: .+) -->$")
