@@ -10,15 +10,18 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "decisions" / "0010-differences-
 
 INTRODUCTION = """# 10. Where a session differs from Volcano's
 
-Generated from `tests/conformance/differences.json` by `.venv/bin/python -m tests.conformance.differences`; a test keeps both the same, fails on a
-difference that is not listed, and fails on a listed one that is none any more.
+This page is generated from `tests/conformance/differences.json` by `.venv/bin/python -m tests.conformance.differences`.
+A test keeps both the same. It fails on a difference that is not listed, and on a listed one that no longer exists.
 
-Volcano's own test scenarios and what the real Volcano was seen to do on generated ones are data under `tests/conformance/`. Ours decides
-the same, except here. Each line names the scenario, what differs, the decided point (see `0009-scheduling-semantics.md`), and why. The
-differences in evictions and most of those in binds were followed step by step: with Volcano's steps and only the behaviour that the line names
-taken out, the scenario comes out as ours does. Those in deserved follow from the figures of the exact fill.
-Other scenarios of the same make differ for the same reasons, and for decided points 5 (borrowing in backfill), 6 (a farther queue that keeps its
-deserved before a nearer one that does not), 9 (limits of ancestors after the victims are gone), 16 (`pods` in a queue's share; whole numbers) and 22.
+`tests/conformance/` holds two kinds of data: Volcano's own test scenarios, and what the real Volcano did on generated
+scenarios. Our sessions decide the same, except here. Each line names the scenario, what differs, the decided point
+([decision 9](0009-scheduling-semantics.md)), and why.
+
+Differences in evictions, and most of those in binds, were followed step by step: with Volcano's steps, and without the
+one behaviour that the line names, the scenario comes out as ours does. Differences in deserved follow from the exact
+fill. Other generated scenarios differ for the same reasons, and for the decided points 5 (borrowing in backfill), 6 (a
+farther queue that keeps its deserved comes before a nearer one that does not), 9 (limits of ancestors after the victims
+are gone), 16 (`pods` in a queue's share; whole numbers) and 22.
 """
 
 
