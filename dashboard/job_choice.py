@@ -14,7 +14,7 @@ from scheduler.domain.access import Access
 from scheduler.models import PodGroup
 from scheduler.selectors.jobs import REASON_CODES, JobRow, job_rows, jobs_matching
 from scheduler.selectors.queues import cluster_total
-from scheduler.services.bulk_jobs import MOST_JOBS
+from scheduler.services.jobs.bulk import MOST_JOBS
 
 Key = tuple[str, str]
 

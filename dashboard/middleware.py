@@ -20,7 +20,7 @@ from django.template.loader import render_to_string
 from django.utils.cache import patch_vary_headers
 
 from scheduler.outages import is_damage
-from scheduler.services.commands import CommandFailed
+from scheduler.services.queues.commands import CommandFailed
 
 logger = logging.getLogger(__name__)
 

@@ -17,8 +17,8 @@ from scheduler.admission.violations import Notice, Rejected, Verdict, Violation
 from scheduler.domain.queues import ROOT, QueueSpec, QueueTree
 from scheduler.domain.resources import Resources, format_quantity
 from scheduler.scenarios.documents import DocumentError, read_documents
-from scheduler.services.access import Forbidden, access_for, require_queue_change, require_to_create_queue
-from scheduler.services.actors import SYSTEM, Actor
+from scheduler.services.accounts.access import Forbidden, access_for, require_queue_change, require_to_create_queue
+from scheduler.services.accounts.actors import SYSTEM, Actor
 
 QUOTAS = {"guarantee": "spec.guarantee.resource", "deserved": "spec.deserved", "capability": "spec.capability"}
 _TITLES = {"guarantee": "Guarantee", "deserved": "Deserved", "capability": "Capability"}

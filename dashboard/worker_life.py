@@ -36,12 +36,12 @@ def prepare() -> None:
 
 def _load_what_tasks_need() -> None:
     """A pool process that had to load it would be late on a busy machine, and Celery would replace it by one that is late too."""
-    import scheduler.services.bulk_jobs
-    import scheduler.services.pod_steps
-    import scheduler.services.retention
-    import scheduler.services.sessions
-    import scheduler.services.watching
-    import scheduler.services.workload  # noqa: F401
+    import scheduler.services.cluster.tick
+    import scheduler.services.demo.workload
+    import scheduler.services.jobs.bulk
+    import scheduler.services.jobs.pod_steps
+    import scheduler.services.records.retention
+    import scheduler.services.sessions.runner  # noqa: F401
 
     connections["default"]  # its driver; nothing is connected yet
     import_string(str(settings.CHANNEL_LAYERS["default"]["BACKEND"]))

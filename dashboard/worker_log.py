@@ -13,7 +13,12 @@ from scheduler.outages import Outage, in_a_line
 logger = logging.getLogger(__name__)
 
 # Who logs what a task raised: Celery itself, and the services that note a failure before they pass it on.
-_TELLERS: Final = ("celery.app.trace", "scheduler.services.sessions", "scheduler.services.commands", "scheduler.services.watching")
+_TELLERS: Final = (
+    "celery.app.trace",
+    "scheduler.services.sessions.runner",
+    "scheduler.services.queues.commands",
+    "scheduler.services.cluster.tick",
+)
 
 
 class DatabaseAway(logging.Filter):

@@ -16,8 +16,8 @@ def _ensure_builtin_objects(using: str, **_signal: Any) -> None:
     from django.db import connections
 
     from scheduler.models.triggers import ensure_triggers
-    from scheduler.services.change_log import ensure_own_change_log
-    from scheduler.services.setup import ensure_builtin_objects
+    from scheduler.services.demo.setup import ensure_builtin_objects
+    from scheduler.services.records.change_log import ensure_own_change_log
 
     if "scheduler_savedscenario" not in connections[using].introspection.table_names():
         return  # migrated backwards: the tables are gone

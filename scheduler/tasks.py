@@ -26,7 +26,7 @@ def _begin(task: Task[..., None]) -> None:
 @shared_task(name="scheduler.tasks.run_session")
 def run_session(trigger: str = "tick") -> None:
     """A session, if it is time; what it decided is carried out by another worker."""
-    from scheduler.services.sessions import run_scheduling_session
+    from scheduler.services.sessions.runner import run_scheduling_session
 
     result = run_scheduling_session(trigger)
     if result and (result.written.bound or result.written.evicted):
@@ -35,7 +35,7 @@ def run_session(trigger: str = "tick") -> None:
 
 @shared_task(name="scheduler.tasks.carry_out")
 def carry_out() -> None:
-    from scheduler.services.dispatch import dispatch
+    from scheduler.services.cluster.dispatch import dispatch
 
     dispatch()
 
@@ -43,28 +43,28 @@ def carry_out() -> None:
 @shared_task(name="scheduler.tasks.watch_cluster")
 def watch_cluster() -> None:
     """What happened on the cluster, and whatever somebody who died left undone: decisions, orders, deletions, commands for many jobs."""
-    from scheduler.services.watching import watch
+    from scheduler.services.cluster.tick import watch
 
     watch(also={"beginning commands for many jobs": _begin_bulk_runs, "making pods of large jobs": _begin_pods})
 
 
 def _begin_bulk_runs() -> None:
-    from scheduler.services import bulk_jobs
+    from scheduler.services.jobs import bulk
 
-    if bulk_jobs.has_waiting_runs():
+    if bulk.has_waiting_runs():
         _begin(carry_out_bulk_runs)
 
 
 @shared_task(name="scheduler.tasks.carry_out_bulk_runs")
 def carry_out_bulk_runs() -> None:
     """Commands for many jobs that somebody gave on a page."""
-    from scheduler.services import bulk_jobs
+    from scheduler.services.jobs import bulk
 
-    bulk_jobs.carry_out_bulk_runs()
+    bulk.carry_out_bulk_runs()
 
 
 def _begin_pods() -> None:
-    from scheduler.services import pod_steps
+    from scheduler.services.jobs import pod_steps
 
     if pod_steps.has_unmade_pods():
         _begin(create_pods)
@@ -73,7 +73,7 @@ def _begin_pods() -> None:
 @shared_task(name="scheduler.tasks.create_pods")
 def create_pods() -> None:
     """Pods of large jobs, a few at a time."""
-    from scheduler.services.pod_steps import create_pods_in_steps
+    from scheduler.services.jobs.pod_steps import create_pods_in_steps
 
     create_pods_in_steps()
 
@@ -81,7 +81,7 @@ def create_pods() -> None:
 @shared_task(name="scheduler.tasks.generate_work")
 def generate_work() -> None:
     """The demo's stream of jobs."""
-    from scheduler.services.workload import continue_stream
+    from scheduler.services.demo.workload import continue_stream
 
     continue_stream()
 
@@ -89,6 +89,6 @@ def generate_work() -> None:
 @shared_task(name="scheduler.tasks.tidy")
 def tidy() -> None:
     """Roll history up, and prune what is past its retention, a little at a time."""
-    from scheduler.services.retention import tidy_up
+    from scheduler.services.records.retention import tidy_up
 
     tidy_up()

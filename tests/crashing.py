@@ -47,10 +47,10 @@ def _prepare() -> None:
     from django.conf import settings
 
     settings.CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
-    from scheduler.services import scheduling
+    from scheduler.services.sessions import requests
     from tests.histories import build_cluster
 
-    scheduling._ask = lambda: None  # there is no broker here; the workers look by themselves
+    requests._ask = lambda: None  # there is no broker here; the workers look by themselves
     build_cluster()
 
 
@@ -81,10 +81,10 @@ def _work(seed: int) -> None:
 
 
 def _turn() -> None:
-    from scheduler.services.commands import execute_pending
-    from scheduler.services.dispatch import dispatch
-    from scheduler.services.observe import observe
-    from scheduler.services.sessions import run_scheduling_session
+    from scheduler.services.cluster.dispatch import dispatch
+    from scheduler.services.cluster.observe import observe
+    from scheduler.services.queues.commands import execute_pending
+    from scheduler.services.sessions.runner import run_scheduling_session
 
     run_scheduling_session("tick")
     dispatch()
@@ -189,9 +189,9 @@ def stopped_past_its_lease() -> dict[str, Any]:
 
 
 def _stop_before_writing() -> None:
-    from scheduler.services import sessions
+    from scheduler.services.sessions import runner as session_runner
 
-    think = sessions.run_session
+    think = session_runner.run_session
 
     def think_and_stop(*args: Any, **more: Any) -> Any:
         outcome = think(*args, **more)
@@ -199,12 +199,12 @@ def _stop_before_writing() -> None:
         os.kill(os.getpid(), signal.SIGSTOP)
         return outcome
 
-    sessions.run_session = think_and_stop  # type: ignore[assignment]
-    assert sessions.SessionRunner().run() is None, "it wrote although its lease was gone"
+    session_runner.run_session = think_and_stop  # type: ignore[assignment]
+    assert session_runner.SessionRunner().run() is None, "it wrote although its lease was gone"
 
 
 def _take_over() -> None:
-    from scheduler.services.sessions import SessionRunner
+    from scheduler.services.sessions.runner import SessionRunner
 
     runner, until = SessionRunner(), time.monotonic() + 60
     while runner.run() is None:

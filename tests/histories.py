@@ -14,12 +14,12 @@ from scheduler.domain.jobs import NotPossible
 from scheduler.domain.lifecycle import NotAllowed, QueueCommand
 from scheduler.domain.resources import Resources
 from scheduler.models import Job, Node, Pod, PodGroup, Queue, SimulatedCluster
-from scheduler.services.dispatch import dispatch
-from scheduler.services.jobs import command_job, submit_job
-from scheduler.services.nodes import cordon_node, drain_node, uncordon_node
-from scheduler.services.observe import observe
-from scheduler.services.queues import command_queue, update_queue
-from scheduler.services.simulation import bring_back_node, lose_node
+from scheduler.services.cluster.dispatch import dispatch
+from scheduler.services.cluster.nodes import cordon_node, drain_node, uncordon_node
+from scheduler.services.cluster.observe import observe
+from scheduler.services.cluster.simulation import bring_back_node, lose_node
+from scheduler.services.jobs.submit import command_job, submit_job
+from scheduler.services.queues.create_update import command_queue, update_queue
 from tests.worlds import manifest, node, queue
 
 EXPECTED = (Rejected, NotAllowed, NotPossible, Job.DoesNotExist, Node.DoesNotExist, Queue.DoesNotExist)

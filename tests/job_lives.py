@@ -15,15 +15,15 @@ from scheduler.admission.violations import Rejected
 from scheduler.domain.jobs import FINISHED, JobPhase, NotPossible, needed_tasks
 from scheduler.domain.lifecycle import NotAllowed, QueueCommand
 from scheduler.models import Job, Node, Pod, PodGroup, SimulatedPod
-from scheduler.services.dispatch import dispatch
-from scheduler.services.job_changes import delete_job, update_job
-from scheduler.services.jobs import command_job, submit_job
-from scheduler.services.nodes import cordon_node, drain_node, uncordon_node
-from scheduler.services.podgroups import delete_pod
-from scheduler.services.queues import command_queue
-from scheduler.services.retention import tidy_up
-from scheduler.services.sessions import SessionRunner
-from scheduler.services.simulation import bring_back_node, lose_node
+from scheduler.services.cluster.dispatch import dispatch
+from scheduler.services.cluster.nodes import cordon_node, drain_node, uncordon_node
+from scheduler.services.cluster.simulation import bring_back_node, lose_node
+from scheduler.services.jobs.changes import delete_job, update_job
+from scheduler.services.jobs.podgroups import delete_pod
+from scheduler.services.jobs.submit import command_job, submit_job
+from scheduler.services.queues.create_update import command_queue
+from scheduler.services.records.retention import tidy_up
+from scheduler.services.sessions.runner import SessionRunner
 from tests.histories import ON_NODES, broken_rules, half_gangs
 from tests.worlds import manifest, node, pass_time, queue
 

@@ -9,10 +9,10 @@ from django.utils import timezone
 
 from scheduler.domain.resources import Resources
 from scheduler.models import Job, Node, Queue, SimulatedCluster
-from scheduler.services.dispatch import dispatch
-from scheduler.services.jobs import submit_job
-from scheduler.services.observe import observe
-from scheduler.services.sessions import SessionResult, SessionRunner
+from scheduler.services.cluster.dispatch import dispatch
+from scheduler.services.cluster.observe import observe
+from scheduler.services.jobs.submit import submit_job
+from scheduler.services.sessions.runner import SessionResult, SessionRunner
 
 
 def queue(name: str, parent: str = "root", **fields: Any) -> Queue:

@@ -43,8 +43,8 @@ from dashboard.api.schema import EndpointSchema
 from dashboard.api.throttling import MinuteThrottle
 from scheduler.domain.access import Access
 from scheduler.selectors.access import access_of
-from scheduler.services.actors import Actor
-from scheduler.services.versions import Expected
+from scheduler.services.accounts.actors import Actor
+from scheduler.services.files.versions import Expected
 
 _WRITES = ("POST", "PUT", "PATCH", "DELETE")
 _EVERYWHERE = frozenset({"format", "fields"})

@@ -24,7 +24,7 @@ from scheduler.domain.access import Permission
 from scheduler.models import BulkItem, BulkRun
 from scheduler.selectors.jobs import JobRow
 from scheduler.selectors.personal import counts_of_runs, visible_runs
-from scheduler.services.bulk_jobs import MOST_JOBS, retry_bulk_run, start_bulk_run
+from scheduler.services.jobs.bulk import MOST_JOBS, retry_bulk_run, start_bulk_run
 
 _WARNED_OF_AT_MOST = 200
 _EXAMPLE = OpenApiExample(

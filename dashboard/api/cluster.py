@@ -22,11 +22,12 @@ from scheduler.admission.violations import Rejected
 from scheduler.domain.access import Permission
 from scheduler.models import ClusterState, Namespace, Node, PolicyVersion, PriorityClass
 from scheduler.selectors.nodes import GangOnNode, node_loads
-from scheduler.services import catalog, nodes, simulation
-from scheduler.services.policies import DEFAULT_VERSION, check_policy, notices_on, policy_text, policy_version, replace_policy
-from scheduler.services.policy_effects import PolicyEffect, SessionEffect, effect_of
-from scheduler.services.replays import keep_next_sessions
-from scheduler.services.scheduling import pause_scheduling, resume_scheduling, set_period
+from scheduler.services.cluster import nodes, simulation
+from scheduler.services.files import catalog
+from scheduler.services.sessions.policies import DEFAULT_VERSION, check_policy, notices_on, policy_text, policy_version, replace_policy
+from scheduler.services.sessions.policy_effects import PolicyEffect, SessionEffect, effect_of
+from scheduler.services.sessions.replay import keep_next_sessions
+from scheduler.services.sessions.requests import pause_scheduling, resume_scheduling, set_period
 
 _NODE_VERBS = ("cordon", "uncordon", "drain")
 _SIMULATED_VERBS = {"lose": "lose", "return": "bring_back"}  # by their last part of the address

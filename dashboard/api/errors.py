@@ -26,9 +26,9 @@ from scheduler.domain.jobs import NotPossible
 from scheduler.domain.lifecycle import NotAllowed
 from scheduler.outages import is_damage
 from scheduler.selectors.events import last_changes
-from scheduler.services.commands import CommandFailed
-from scheduler.services.queues import StaleVersion
-from scheduler.services.versions import Stale
+from scheduler.services.files.versions import Stale
+from scheduler.services.queues.commands import CommandFailed
+from scheduler.services.queues.create_update import StaleVersion
 
 logger = logging.getLogger(__name__)
 

@@ -29,7 +29,7 @@ from scheduler.models.workload import JOB_PHASES, POD_PHASES, PODGROUP_PHASES
 from scheduler.selectors.events import EVENT_KINDS, EVICTING_ACTIONS, PLACING_ACTIONS
 from scheduler.selectors.jobs import REASON_CODES, WAITING
 from scheduler.selectors.queue_objects import names_in_records
-from scheduler.services.actors import Door
+from scheduler.services.accounts.actors import Door
 
 _AGE = re.compile(r"(\d{1,9})([smhd])", re.ASCII)
 AWAITING = "AwaitingEvaluation"

@@ -24,8 +24,8 @@ from dashboard.api.records import Records
 from dashboard.api.schema import Form
 from scheduler.domain.queues import ROOT
 from scheduler.models import ApiToken, Grant
-from scheduler.services import access as access_service
-from scheduler.services import people
+from scheduler.services.accounts import access as access_service
+from scheduler.services.accounts import users
 
 
 def given_text(body: Any, name: str, default: str = "", *, required: bool = False, longest: int = 253) -> str:
@@ -77,19 +77,19 @@ class Users(EndpointSet):
 
     def create(self, request: Request) -> Response:
         with self.rehearsal():
-            user = people.save_user(request.data, by=self.actor)
+            user = users.save_user(request.data, by=self.actor)
             body = user_object(user)
         return self.answer(body, 200 if self.dry_run else 201, location=f"/api/v1/users/{quote(user.get_username())}/")
 
     def partial_update(self, request: Request, name: str) -> Response:
         self.found()
         with self.rehearsal():
-            body = user_object(people.save_user(request.data, by=self.actor, username=name))
+            body = user_object(users.save_user(request.data, by=self.actor, username=name))
         return self.answer(body)
 
     def destroy(self, request: Request, name: str) -> Response:
         self.found()
-        people.delete_user(name, by=self.actor, dry_run=self.dry_run)
+        users.delete_user(name, by=self.actor, dry_run=self.dry_run)
         return self.answer({"message": f"The user {name} was deleted.", "dryRun": self.dry_run})
 
 
@@ -131,19 +131,19 @@ class Groups(EndpointSet):
 
     def create(self, request: Request) -> Response:
         with self.rehearsal():
-            group = people.save_group(request.data, by=self.actor)
+            group = users.save_group(request.data, by=self.actor)
             body = group_object(group)
         return self.answer(body, 200 if self.dry_run else 201, location=f"/api/v1/groups/{quote(group.name)}/")
 
     def partial_update(self, request: Request, name: str) -> Response:
         self.found()
         with self.rehearsal():
-            body = group_object(people.save_group(request.data, by=self.actor, name=name))
+            body = group_object(users.save_group(request.data, by=self.actor, name=name))
         return self.answer(body)
 
     def destroy(self, request: Request, name: str) -> Response:
         self.found()
-        people.delete_group(name, by=self.actor, dry_run=self.dry_run)
+        users.delete_group(name, by=self.actor, dry_run=self.dry_run)
         return self.answer({"message": f"The group {name} was deleted.", "dryRun": self.dry_run})
 
 

@@ -19,7 +19,7 @@ from dashboard.api.records import Records
 from dashboard.api.schema import Form
 from scheduler.models import Preference, SavedView
 from scheduler.selectors.personal import preference_of
-from scheduler.services import personal
+from scheduler.services.accounts import preferences as account_preferences
 
 PAGES = ("jobs",)
 """The pages whose views can be kept."""
@@ -59,7 +59,7 @@ class Views(Records):
         if given_text(request.data, "name", view.name) != view.name:
             raise bad_parameter("spec.name", f"The view {view.name} can not be renamed.", "keep it anew, and delete this one")
         with self.rehearsal():
-            shown = view_object(self._saved(view.name, personal.describe_view(view)))
+            shown = view_object(self._saved(view.name, account_preferences.describe_view(view)))
         return self.answer(shown)
 
     def _saved(self, name: str, otherwise: Mapping[str, Any]) -> SavedView:
@@ -71,11 +71,11 @@ class Views(Records):
         if not isinstance(shared, bool):
             raise bad_parameter("spec.shared", "shared must be true or false.")
         query = given_text(body, "query", otherwise["query"], longest=1024)
-        return personal.save_view(self.request.user, page, name, query, shared=shared, by=self.actor)
+        return account_preferences.save_view(self.request.user, page, name, query, shared=shared, by=self.actor)
 
     def destroy(self, request: Request, name: str) -> Response:
         view = self._own()
-        personal.delete_view(request.user, view.pk, by=self.actor, dry_run=self.dry_run)
+        account_preferences.delete_view(request.user, view.pk, by=self.actor, dry_run=self.dry_run)
         return self.answer({"message": f"The view {view.name} was deleted.", "dryRun": self.dry_run})
 
     def _own(self) -> SavedView:
@@ -89,7 +89,11 @@ class Views(Records):
 def view_object(view: SavedView) -> dict[str, Any]:
     address = f"/{view.page}/" + (f"?{view.query}" if view.query else "")
     return record_object(
-        "View", str(view.pk), view.created_at, personal.describe_view(view), {"owner": view.owner.get_username(), "address": address}
+        "View",
+        str(view.pk),
+        view.created_at,
+        account_preferences.describe_view(view),
+        {"owner": view.owner.get_username(), "address": address},
     )
 
 
@@ -126,24 +130,24 @@ class Accounts(Users):
             )
         texts = {field: given_text(request.data, field) for field in ("timeZone", "theme") if field in given}
         with self.rehearsal():
-            preference = personal.set_preferences(user, time_zone=texts.get("timeZone"), theme=texts.get("theme"), by=self.actor)
+            preference = account_preferences.set_preferences(user, time_zone=texts.get("timeZone"), theme=texts.get("theme"), by=self.actor)
             folding = {field: self._names(field, given[field]) for field in ("folded", "unfolded") if field in given}
             if folding or "levels" in given:
-                preference = personal.set_folding(user, **folding, levels=self._levels(given.get("levels")))
+                preference = account_preferences.set_folding(user, **folding, levels=self._levels(given.get("levels")))
             body = preferences_object(preference)
         return self.answer(body)
 
     def _levels(self, given: Any) -> int | None:
         if given is None:
             return None
-        if not isinstance(given, int) or isinstance(given, bool) or not 0 <= given <= personal.MOST_LEVELS:
-            raise bad_parameter("spec.levels", f"levels must be a whole number from 0, for all, to {personal.MOST_LEVELS}.")
+        if not isinstance(given, int) or isinstance(given, bool) or not 0 <= given <= account_preferences.MOST_LEVELS:
+            raise bad_parameter("spec.levels", f"levels must be a whole number from 0, for all, to {account_preferences.MOST_LEVELS}.")
         return given
 
     def _names(self, field: str, names: Any) -> list[str]:
         """Those that they may see: of the others they are not told whether they are there."""
-        if not isinstance(names, list) or len(names) > personal.MOST_FOLDED or not all(isinstance(name, str) for name in names):
-            raise bad_parameter(f"spec.{field}", f"{field} must be a list of at most {personal.MOST_FOLDED} names of queues.")
+        if not isinstance(names, list) or len(names) > account_preferences.MOST_FOLDED or not all(isinstance(name, str) for name in names):
+            raise bad_parameter(f"spec.{field}", f"{field} must be a list of at most {account_preferences.MOST_FOLDED} names of queues.")
         seen = self.access.visible
         return [name for name in names if "\x00" not in name and (seen is None or name in seen)]
 
@@ -151,7 +155,7 @@ class Accounts(Users):
         user = self._himself()
         old, new = (given_text(request.data, field, required=True, longest=1024) for field in ("old", "new"))
         with self.rehearsal():
-            personal.change_password(user, old, new, by=self.actor)
+            account_preferences.change_password(user, old, new, by=self.actor)
         if not self.dry_run and request.auth is None:
             update_session_auth_hash(request._request, user)
         return self.answer({"changed": True, "message": "The password is changed; browsers have to sign in again.", "dryRun": self.dry_run})
@@ -165,7 +169,7 @@ class Accounts(Users):
 
 def preferences_object(preference: Preference) -> dict[str, Any]:
     spec = {
-        **personal.describe_preference(preference),
+        **account_preferences.describe_preference(preference),
         "folded": sorted(preference.folded),
         "unfolded": sorted(preference.unfolded),
         "levels": preference.tree_levels,

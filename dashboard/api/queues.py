@@ -29,10 +29,10 @@ from scheduler.domain.resources import Resources
 from scheduler.models import PlannedDeletion, Queue, QueueFigures, QueueSample
 from scheduler.models.stamps import stamp_of
 from scheduler.selectors.queue_objects import QueueCounts, queue_counts, queue_values, subtree_ids, tree_counts
-from scheduler.services.aftermath import Aftermath
-from scheduler.services.commands import CommandOutcome
-from scheduler.services.deletions import Farewell, close_then_delete, keep_queue
-from scheduler.services.queues import Saved, command_queue, create_queue, create_queues, delete_queue, update_queue
+from scheduler.services.queues.commands import CommandOutcome
+from scheduler.services.queues.create_update import Saved, command_queue, create_queue, create_queues, delete_queue, update_queue
+from scheduler.services.queues.deletion import Farewell, close_then_delete, keep_queue
+from scheduler.services.queues.deletion_effects import Aftermath
 
 _STEPS = {"raw": QueueSample.RAW, "minute": QueueSample.MINUTE, "hour": QueueSample.HOUR}
 _MOST_SAMPLES = 5000

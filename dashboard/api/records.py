@@ -35,8 +35,8 @@ from scheduler.domain.jobs import JobAction
 from scheduler.domain.resources import Resources
 from scheduler.models import AuditEntry, Command, Decision, Event, Eviction, Job, SchedulingSession
 from scheduler.selectors.reused_names import records_of
-from scheduler.services.orders import Ordered, give_order, give_orders
-from scheduler.services.replays import NotKept, scenario_text
+from scheduler.services.queues.orders import Ordered, give_order, give_orders
+from scheduler.services.sessions.replay import NotKept, scenario_text
 
 
 class Records(EndpointSet):

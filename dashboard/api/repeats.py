@@ -13,8 +13,8 @@ from django.db import connection, transaction
 from rest_framework.response import Response
 
 from dashboard.api.errors import Refusal, bad_parameter
-from scheduler.services import answers
-from scheduler.services.answers import Busy, OtherRequest
+from scheduler.services.records import idempotency
+from scheduler.services.records.idempotency import Busy, OtherRequest
 
 LONGEST_KEY = 128
 
@@ -40,7 +40,7 @@ class Keyed:
         """What `carry_out` answers, with the deed and the answer in one transaction; or what was answered before."""
         try:
             with _in_words(self.shown_key), transaction.atomic():
-                kept = answers.claim(self.user, self.key, self.digest)
+                kept = idempotency.claim(self.user, self.key, self.digest)
                 if kept is not None:
                     return _again(kept)
                 return self._kept(carry_out())
@@ -52,13 +52,13 @@ class Keyed:
             raise _Undone(response)
         headers = {name: response[name] for name in ("ETag", "Location") if name in response}
         body = _without(self.secrets, response.data)
-        answers.keep(self.user, self.key, status=response.status_code, headers=headers, body=body)
+        idempotency.keep(self.user, self.key, status=response.status_code, headers=headers, body=body)
         return response
 
     def begin_list(self) -> None:
         """A list is no one transaction: each of its items is carried out once, and a repeat goes on where the first one ended."""
         with _in_words(self.shown_key):
-            answers.note(self.user, self.key, self.digest)
+            idempotency.note(self.user, self.key, self.digest)
 
     def item(self, index: int, item: Any) -> Keyed:
         text = json.dumps(item, sort_keys=True, default=str).encode()

@@ -15,11 +15,11 @@ from dashboard.api.base import Endpoint
 from dashboard.api.errors import Refusal, notice_json, violation_json
 from dashboard.api.schema import Form, query
 from scheduler.domain.plans import counted
-from scheduler.services.actors import Actor, Door
-from scheduler.services.apply import Applied, Item, apply_documents, check_documents
-from scheduler.services.demo import load_sample_tree
-from scheduler.services.forecast import Forecast as JobForecast
-from scheduler.services.forecast import forecast_job
+from scheduler.services.accounts.actors import Actor, Door
+from scheduler.services.demo.sample import load_sample_tree
+from scheduler.services.files.apply import Applied, Item, apply_documents, check_documents
+from scheduler.services.jobs.forecast import Forecast as JobForecast
+from scheduler.services.jobs.forecast import forecast_job
 
 
 def _documents(body: Any) -> list[Any]:

@@ -26,7 +26,7 @@ from scheduler.models.stamps import stamp_of
 from scheduler.selectors.gangs import WAITING, PhaseCounts, pods_by_phase, standing_of
 from scheduler.selectors.job_page import gang_named
 from scheduler.selectors.job_timeline import Span, timeline_of
-from scheduler.services import job_changes, jobs, podgroups
+from scheduler.services.jobs import changes, podgroups, submit
 
 _EXAMPLE = OpenApiExample(
     "A gang of four",
@@ -114,7 +114,7 @@ class Jobs(EndpointSet):
         return self.each(self._create)
 
     def _create(self, manifest: Any) -> Response:
-        made = jobs.submit_job(manifest, by=self.actor, dry_run=self.dry_run)
+        made = submit.submit_job(manifest, by=self.actor, dry_run=self.dry_run)
         return self.saved(
             job_object(made.job, {"Pending": made.pods}),
             made.notices,
@@ -132,7 +132,7 @@ class Jobs(EndpointSet):
     def _update(self, namespace: str, name: str, merge: bool) -> Response:
         self.found()
         with self.rehearsal():
-            made = job_changes.update_job(
+            made = changes.update_job(
                 namespace, name, self.request.data, by=self.actor, merge=merge, expected_version=self.expected_version
             )
             row = self.found()
@@ -141,7 +141,7 @@ class Jobs(EndpointSet):
 
     def destroy(self, request: Request, namespace: str, name: str) -> Response:
         self.found()
-        job_changes.delete_job(namespace, name, by=self.actor, expected_version=self.expected_version, dry_run=self.dry_run)
+        changes.delete_job(namespace, name, by=self.actor, expected_version=self.expected_version, dry_run=self.dry_run)
         return self.answer({"message": f"{namespace}/{name} was deleted.", "dryRun": self.dry_run})
 
     def suspend(self, request: Request, namespace: str, name: str) -> Response:
@@ -158,13 +158,13 @@ class Jobs(EndpointSet):
 
     def _command(self, namespace: str, name: str, action: JobAction) -> Response:
         self.found()
-        result = jobs.command_job(
+        result = submit.command_job(
             namespace, name, action, by=self.actor, reason=self.reason, dry_run=self.dry_run, expected_version=self.expected_version
         )
         return self.answer(job_command_answer(result, action, self.dry_run))
 
 
-def job_command_answer(result: jobs.JobCommandResult, action: JobAction, dry_run: bool) -> dict[str, Any]:
+def job_command_answer(result: submit.JobCommandResult, action: JobAction, dry_run: bool) -> dict[str, Any]:
     return {
         "changed": result.changed,
         "message": result.message,

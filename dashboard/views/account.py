@@ -23,8 +23,8 @@ from scheduler.domain.access import Scope
 from scheduler.models import ApiToken
 from scheduler.selectors.access import grants_of
 from scheduler.selectors.personal import preference_of
-from scheduler.services.access import NewToken, create_token, revoke_token
-from scheduler.services.personal import THEMES, change_password, set_preferences
+from scheduler.services.accounts.access import NewToken, create_token, revoke_token
+from scheduler.services.accounts.preferences import THEMES, change_password, set_preferences
 
 Context = dict[str, Any]
 SCOPES = {

@@ -34,7 +34,7 @@ from scheduler.selectors.events import (
     page_by_number,
 )
 from scheduler.selectors.personal import preference_of
-from scheduler.services.actors import Door
+from scheduler.services.accounts.actors import Door
 
 Context = dict[str, Any]
 _EVENT_FILTERS = ("kind", "type", "queue", "reason", "from", "until", "q")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http import HttpRequest
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from scheduler.services.actors import Actor, Door
+from scheduler.services.accounts.actors import Actor, Door
 
 
 def actor(request: HttpRequest) -> Actor:

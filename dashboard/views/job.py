@@ -36,7 +36,7 @@ from scheduler.selectors.job_timeline import timeline_of
 from scheduler.selectors.jobs import job_rows
 from scheduler.selectors.manifests import stored_job, stored_podgroup
 from scheduler.selectors.pod_conditions import pod_conditions
-from scheduler.services.jobs import command_job
+from scheduler.services.jobs.submit import command_job
 
 Context = dict[str, Any]
 _LAST_POD = 10_000_000

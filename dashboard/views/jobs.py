@@ -25,8 +25,8 @@ from scheduler.domain.access import Permission
 from scheduler.models import BulkRun
 from scheduler.selectors.jobs import COUNTED_AT_MOST, JobRow, count_up_to, job_page, jobs_matching
 from scheduler.selectors.personal import bulk_counts, bulk_run, recent_runs, views_for
-from scheduler.services.bulk_jobs import MOST_JOBS, retry_bulk_run, start_bulk_run
-from scheduler.services.personal import delete_view, save_view
+from scheduler.services.accounts.preferences import delete_view, save_view
+from scheduler.services.jobs.bulk import MOST_JOBS, retry_bulk_run, start_bulk_run
 
 Context = dict[str, Any]
 _CONFIRMED_AT_MOST = 200  # rows listed before an action; the rest is counted

@@ -22,8 +22,8 @@ from scheduler.domain.access import Forbidden, Permission
 from scheduler.domain.queues import ROOT
 from scheduler.models import Node, Pod
 from scheduler.selectors.nodes import Fragmentation, NodeRow, fragmentation, node_events, node_rows, pods_on
-from scheduler.services.nodes import cordon_node, drain_node, uncordon_node
-from scheduler.services.simulation import bring_back_node, lose_node, nodes_are_simulated
+from scheduler.services.cluster.nodes import cordon_node, drain_node, uncordon_node
+from scheduler.services.cluster.simulation import bring_back_node, lose_node, nodes_are_simulated
 
 Context = dict[str, Any]
 PAGE = 100

@@ -21,8 +21,8 @@ from scheduler.selectors import overview as questions
 from scheduler.selectors.access import whom_to_ask
 from scheduler.selectors.queue_page import waiting_by_reason
 from scheduler.selectors.queues import QueueBoard, queue_rows
-from scheduler.services.policies import DEFAULT_VERSION, gives_shares
-from scheduler.services.policy_effects import standstill
+from scheduler.services.sessions.policies import DEFAULT_VERSION, gives_shares
+from scheduler.services.sessions.policy_effects import standstill
 
 _STARVED_SHOWN = 8
 _HOLDERS_SHOWN = 5

@@ -22,7 +22,8 @@ from scheduler.domain.queues import ROOT
 from scheduler.domain.three_way import merge_lines
 from scheduler.models import ClusterState, PolicyVersion
 from scheduler.scenarios.policies import PolicyReading
-from scheduler.services.policies import (
+from scheduler.services.files.versions import Stale
+from scheduler.services.sessions.policies import (
     DEFAULT_VERSION,
     check_policy,
     notices_on,
@@ -31,8 +32,7 @@ from scheduler.services.policies import (
     policy_version,
     replace_policy,
 )
-from scheduler.services.policy_effects import effect_of
-from scheduler.services.versions import Stale
+from scheduler.services.sessions.policy_effects import effect_of
 
 Context = dict[str, Any]
 _HISTORY = 50

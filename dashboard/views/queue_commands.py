@@ -22,7 +22,7 @@ from scheduler.domain.plans import NO_LOAD, Load
 from scheduler.models import PlannedDeletion, Queue
 from scheduler.selectors.loads import queue_loads
 from scheduler.selectors.queue_page import command_obstacles
-from scheduler.services.commands import CommandOutcome, QueueOrder, command_queue, command_queues, plan_command
+from scheduler.services.queues.commands import CommandOutcome, QueueOrder, command_queue, command_queues, plan_command
 
 Context = dict[str, Any]
 

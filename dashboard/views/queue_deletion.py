@@ -18,8 +18,8 @@ from scheduler.admission.queues import PROTECTED
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.lifecycle import NotAllowed
 from scheduler.models import PlannedDeletion, Queue
-from scheduler.services.deletions import PASSING, Farewell, close_then_delete, keep_queue
-from scheduler.services.queues import delete_queue
+from scheduler.services.queues.create_update import delete_queue
+from scheduler.services.queues.deletion import PASSING, Farewell, close_then_delete, keep_queue
 
 Context = dict[str, Any]
 

@@ -40,7 +40,7 @@ from scheduler.domain.three_way import FieldChange
 from scheduler.models import Queue
 from scheduler.selectors.facts import admission_scene, cluster_total, queue_tree, spec_of
 from scheduler.selectors.queues import queue_rows
-from scheduler.services.queues import EditConflict, Saved, StaleVersion, create_queue, merged_edit, update_queue
+from scheduler.services.queues.create_update import EditConflict, Saved, StaleVersion, create_queue, merged_edit, update_queue
 
 Context = dict[str, Any]
 

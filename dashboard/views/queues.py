@@ -30,8 +30,8 @@ from scheduler.domain.access import Permission
 from scheduler.domain.queues import ROOT
 from scheduler.selectors.personal import preference_of
 from scheduler.selectors.queues import QueueBoard, queue_rows
-from scheduler.services.demo import load_sample_tree
-from scheduler.services.personal import set_folding
+from scheduler.services.accounts.preferences import set_folding
+from scheduler.services.demo.sample import load_sample_tree
 
 _ROWS = mark_safe("<!-- rows -->")
 _LONG_NAME = 24  # characters that the column of names takes in one line

@@ -25,8 +25,8 @@ from scheduler.scenarios.documents import POLICY_LIMIT, DocumentError, read_docu
 from scheduler.selectors.job_page import gang_named, standing_at_the_end
 from scheduler.selectors.manifests import stored_job
 from scheduler.selectors.queues import queue_rows
-from scheduler.services.forecast import Forecast, Prospect, forecast_job
-from scheduler.services.jobs import submit_job
+from scheduler.services.jobs.forecast import Forecast, Prospect, forecast_job
+from scheduler.services.jobs.submit import submit_job
 
 Context = dict[str, Any]
 

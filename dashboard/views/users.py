@@ -22,8 +22,8 @@ from scheduler.domain.access import Access, Forbidden, Permission, Role
 from scheduler.domain.queues import ROOT
 from scheduler.models import ApiToken, Grant, Queue
 from scheduler.selectors.access import access_of, effective_grants, grants_of, queue_parents
-from scheduler.services.access import grant_role, revoke_grant
-from scheduler.services.people import delete_group, delete_user, save_group, save_user
+from scheduler.services.accounts.access import grant_role, revoke_grant
+from scheduler.services.accounts.users import delete_group, delete_user, save_group, save_user
 
 Context = dict[str, Any]
 PAGE = 100

@@ -50,7 +50,7 @@ class LogState(NamedTuple):
     log: str
     here: int
     begins_at: int
-    is_named: bool  # its entries are known to belong to it (services/change_log.py)
+    is_named: bool  # its entries are known to belong to it (services/records/change_log.py)
 
     def lost(self, position: Position | None) -> bool:
         """What came after `position` was pruned, an older state of the database was put back, or it is another log."""

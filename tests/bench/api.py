@@ -45,8 +45,8 @@ def _fill(scale: float) -> str:
 
     from scheduler.domain.resources import Resources
     from scheduler.models import ClusterState, Queue, QueueFigures
-    from scheduler.services.access import create_token
-    from scheduler.services.actors import SYSTEM
+    from scheduler.services.accounts.access import create_token
+    from scheduler.services.accounts.actors import SYSTEM
 
     root = Queue.objects.get(name="root")
     amounts = Resources.parse({"cpu": "64", "memory": "256Gi", "nvidia.com/gpu": "8"})
@@ -127,7 +127,7 @@ def _server() -> Iterator[str]:
 @contextmanager
 def _sessions() -> Iterator[None]:
     """Sessions one after the other, in a thread of this process, which is not the server's."""
-    from scheduler.services.sessions import SessionRunner
+    from scheduler.services.sessions.runner import SessionRunner
 
     stop = threading.Event()
 

@@ -121,7 +121,7 @@ class Bench:
 
     def __init__(self) -> None:
         from scheduler.garbage import set_aside
-        from scheduler.services.sessions import SessionRunner
+        from scheduler.services.sessions.runner import SessionRunner
 
         self.runner = SessionRunner("bench")
         self.turn = 0
@@ -282,7 +282,7 @@ def _ours(bench: Bench, outcome: Any) -> None:
     from django.utils import timezone
 
     from scheduler.models import SchedulingSession
-    from scheduler.services.writeback import write_outcome
+    from scheduler.services.sessions.write_outcome import write_outcome
 
     session = SchedulingSession.objects.latest("id")
     written = write_outcome(bench.runner.resident, outcome, session_id=session.pk, number=session.number, now=timezone.now())

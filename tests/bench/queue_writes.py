@@ -98,8 +98,8 @@ def _caller() -> Callable[..., Any]:
 
     from scheduler.domain.resources import Resources
     from scheduler.models import Node
-    from scheduler.services.access import create_token
-    from scheduler.services.actors import SYSTEM
+    from scheduler.services.accounts.access import create_token
+    from scheduler.services.accounts.actors import SYSTEM
 
     Node.objects.create(name="n1", allocatable=Resources.parse({"cpu": "640", "memory": "4Ti"}))
     secret = create_token(get_user_model().objects.create_superuser("bench"), "bench", ("admin",), by=SYSTEM).secret

@@ -137,7 +137,7 @@ def _rows() -> dict[str, int]:
 def _overdue(now: datetime) -> dict[str, float]:
     """Minutes by which the oldest row of each table is past its time; below zero: how long it still has."""
     from scheduler.models import Job, QueueSample
-    from scheduler.services.retention import ENDED, KEPT, SAMPLES, kept_for
+    from scheduler.services.records.retention import ENDED, KEPT, SAMPLES, kept_for
 
     found = {model.__name__: _lateness(model.objects.all(), column, kept_for(table), now) for table, (model, column, _) in KEPT.items()}
     for seconds, kept in SAMPLES:
@@ -157,7 +157,7 @@ def _lateness(rows: Any, column: str, kept: timedelta, now: datetime) -> float |
 
 def _most_rows() -> dict[str, int]:
     """The change log is kept by number; half as much again may come between two prunings."""
-    from scheduler.services.retention import CHANGES_KEPT
+    from scheduler.services.records.retention import CHANGES_KEPT
 
     return {"Change": CHANGES_KEPT * 3 // 2}
 

@@ -15,9 +15,9 @@ import pytest
 
 from scheduler.models import Pod
 from scheduler.selectors import trials
-from scheduler.services.actors import Actor, Door
-from scheduler.services.forecast import Prospect, forecast_job
-from scheduler.services.setup import ensure_builtin_objects
+from scheduler.services.accounts.actors import Actor, Door
+from scheduler.services.demo.setup import ensure_builtin_objects
+from scheduler.services.jobs.forecast import Prospect, forecast_job
 from tests.bench.clusters import Size, roomy
 from tests.bench.database import fill
 from tests.worlds import manifest

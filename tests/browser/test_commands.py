@@ -11,8 +11,8 @@ from playwright.sync_api import Locator, Page, expect
 
 from scheduler import notify
 from scheduler.models import Command, PlannedDeletion, PodGroup, Queue
-from scheduler.services.deletions import carry_out_deletions
-from scheduler.services.states import refresh_states
+from scheduler.services.queues.deletion import carry_out_deletions
+from scheduler.services.queues.states import refresh_states
 from tests.dashboard.sample import add_gang, add_queue, add_user
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from scheduler.domain.lifecycle import QueueCommand
-from scheduler.services.actors import Actor, Door
-from scheduler.services.commands import command_queue
+from scheduler.services.accounts.actors import Actor, Door
+from scheduler.services.queues.commands import command_queue
 from tests.browser.server import ConsoleServer
 from tests.dashboard.sample import PASSWORD
 

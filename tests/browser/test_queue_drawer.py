@@ -11,7 +11,7 @@ from django.contrib.sessions.models import Session
 from playwright.sync_api import Locator, Page, expect
 
 from scheduler.models import Grant, PodGroup, Queue
-from scheduler.services.queues import update_queue
+from scheduler.services.queues.create_update import update_queue
 from tests.browser.conftest import session_cookie
 from tests.browser.server import ConsoleServer
 from tests.browser.test_keyboard import Walker

@@ -10,8 +10,8 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from scheduler.models import Node, PodGroup, Queue
-from scheduler.services.queues import update_queue
-from scheduler.services.warnings import refresh_warnings
+from scheduler.services.queues.create_update import update_queue
+from scheduler.services.queues.warnings import refresh_warnings
 from tests.dashboard.sample import GPU, amounts
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

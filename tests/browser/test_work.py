@@ -11,8 +11,8 @@ from channels.layers import channel_layers
 from playwright.sync_api import Page, expect
 
 from scheduler.models import Job
-from scheduler.services.bulk_jobs import carry_out_bulk_runs
-from scheduler.services.jobs import command_job
+from scheduler.services.jobs.bulk import carry_out_bulk_runs
+from scheduler.services.jobs.submit import command_job
 from tests.browser.server import ConsoleServer
 from tests.browser.test_manners import violations
 from tests.dashboard.conftest import RedisServer

@@ -54,8 +54,8 @@ class TestWithoutARoleOnRoot:
         assert [item["metadata"]["name"] for item in ann("vcctl export -o json").json["items"]] == ["team-a", "ml"]
 
     def test_several_parts_of_the_tree_are_shown_one_after_the_other(self, ann: Type):
-        from scheduler.services.access import grant_role
-        from scheduler.services.actors import SYSTEM
+        from scheduler.services.accounts.access import grant_role
+        from scheduler.services.accounts.actors import SYSTEM
 
         grant_role(user="ann", role="viewer", queue="team-b", by=SYSTEM)
 

@@ -8,7 +8,7 @@ from django.contrib.auth import get_user_model
 
 from scheduler.domain.resources import Resources
 from scheduler.models import ClusterState, Grant, PodGroup, Queue, QueueFigures
-from scheduler.services.setup import ensure_builtin_objects
+from scheduler.services.demo.setup import ensure_builtin_objects
 
 GPU = "nvidia.com/gpu"
 PASSWORD = "a long password"

@@ -104,7 +104,7 @@ def test_everything_that_tasks_load_is_loaded_before_the_pool_is_forked():
     tree = ast.parse((BASE / "scheduler" / "tasks.py").read_text())
     inside = [node for function in tree.body if isinstance(function, ast.FunctionDef) for node in ast.walk(function)]
     loads = {_module(node) for node in inside if isinstance(node, ast.ImportFrom)}
-    assert "scheduler.services.sessions" in loads
+    assert "scheduler.services.sessions.runner" in loads
 
     script = (
         "import sys; from dashboard.celery import app, prepare_worker; "

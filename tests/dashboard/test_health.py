@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from scheduler.models import ClusterState, SchedulingSession
-from scheduler.services.setup import ensure_builtin_objects
+from scheduler.services.demo.setup import ensure_builtin_objects
 from tests.dashboard.conftest import RedisServer, free_port
 
 pytestmark = pytest.mark.django_db

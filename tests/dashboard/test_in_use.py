@@ -13,8 +13,8 @@ from scheduler.domain.resources import NOTHING, Resources
 from scheduler.models import ClusterState, Pod, PodGroup
 from scheduler.selectors.nodes import node_rows
 from scheduler.selectors.queues import queue_rows
-from scheduler.services.policies import replace_policy
-from scheduler.services.sessions import SessionRunner
+from scheduler.services.sessions.policies import replace_policy
+from scheduler.services.sessions.runner import SessionRunner
 from tests.dashboard.api.conftest import Caller
 from tests.histories import History, build_cluster
 from tests.worlds import job, node, pass_time, queue, run_session

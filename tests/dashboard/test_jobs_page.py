@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 from scheduler.models import BulkRun, Job, PodGroup, SavedView
-from scheduler.services.bulk_jobs import carry_out_bulk_runs
+from scheduler.services.jobs.bulk import carry_out_bulk_runs
 from tests.dashboard.sample import add_gang
 from tests.dashboard.work import job_names, signed_in, small_cluster, submitted, text
 

@@ -21,10 +21,10 @@ from dashboard.asgi import application
 from dashboard.topics import read_topics
 from scheduler import notify
 from scheduler.models import Grant, PodGroup, Queue, QueueFigures
-from scheduler.services.access import grant_role, revoke_grant
-from scheduler.services.actors import SYSTEM
-from scheduler.services.people import save_group, save_user
-from scheduler.services.queues import create_queue, update_queue
+from scheduler.services.accounts.access import grant_role, revoke_grant
+from scheduler.services.accounts.actors import SYSTEM
+from scheduler.services.accounts.users import save_group, save_user
+from scheduler.services.queues.create_update import create_queue, update_queue
 from tests.dashboard.conftest import RedisServer
 from tests.dashboard.sample import GPU, add_gang, add_queue, add_user, amounts, load_tree
 

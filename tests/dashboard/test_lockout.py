@@ -12,7 +12,7 @@ from django.db.models import F
 from django.test import Client
 
 from dashboard.lockout import KNOWN_BROWSER_COOKIE
-from scheduler.services.setup import ensure_builtin_objects
+from scheduler.services.demo.setup import ensure_builtin_objects
 from tests.dashboard.sample import PASSWORD, add_user
 
 pytestmark = pytest.mark.django_db

@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from dashboard import metrics
 from dashboard.session_figures import SessionFigures
 from scheduler.models import PriorityClass
-from scheduler.services.sessions import SessionRunner
+from scheduler.services.sessions.runner import SessionRunner
 from tests.dashboard.sample import load_tree
 from tests.worlds import job, node, pass_time, run_session
 

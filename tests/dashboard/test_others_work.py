@@ -22,13 +22,13 @@ from dashboard.topics import as_seen, may_follow, read_topics
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.models import ClusterState, Decision, Eviction, Namespace, SchedulingSession
 from scheduler.selectors.access import access_of
-from scheduler.services.actors import SYSTEM
-from scheduler.services.nodes import cordon_node, uncordon_node
-from scheduler.services.queues import command_queue
-from scheduler.services.sessions import SessionRunner
-from scheduler.services.setup import ensure_builtin_objects
-from scheduler.services.states import refresh_states
-from scheduler.services.warnings import refresh_warnings
+from scheduler.services.accounts.actors import SYSTEM
+from scheduler.services.cluster.nodes import cordon_node, uncordon_node
+from scheduler.services.demo.setup import ensure_builtin_objects
+from scheduler.services.queues.create_update import command_queue
+from scheduler.services.queues.states import refresh_states
+from scheduler.services.queues.warnings import refresh_warnings
+from scheduler.services.sessions.runner import SessionRunner
 from tests.dashboard.work import people, person, signed_in, submitted, text
 from tests.worlds import manifest, node, pass_time, queue, run_session
 

@@ -10,8 +10,8 @@ from scheduler.domain.lifecycle import QueueCommand
 from scheduler.models import QueueFigures, QueueSample
 from scheduler.selectors.queue_status import queue_status
 from scheduler.selectors.queues import queue_rows
-from scheduler.services.commands import command_queue
-from scheduler.services.sessions import SessionRunner
+from scheduler.services.queues.commands import command_queue
+from scheduler.services.sessions.runner import SessionRunner
 from tests.dashboard.work import small_cluster, submitted
 from tests.worlds import run_session
 

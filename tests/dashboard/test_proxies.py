@@ -11,7 +11,7 @@ from django.test import Client
 
 from dashboard.proxies import is_from_this_machine, neighbourhood, place_visitor, visitor
 from dashboard.settings import require_network
-from scheduler.services.setup import ensure_builtin_objects
+from scheduler.services.demo.setup import ensure_builtin_objects
 
 PROXY = "127.0.0.1"
 

@@ -26,8 +26,8 @@ from scheduler.models import ClusterState, Command, Queue, QueueFigures, QueueSa
 from scheduler.selectors.facts import admission_scene, queue_tree
 from scheduler.selectors.personal import preference_of
 from scheduler.selectors.queues import queue_rows
-from scheduler.services.demo import QUEUES
-from scheduler.services.setup import ensure_builtin_objects
+from scheduler.services.demo.sample import QUEUES
+from scheduler.services.demo.setup import ensure_builtin_objects
 from tests.dashboard import work
 from tests.dashboard.sample import GPU, add_queue, add_user, amounts, load_tree, set_figures
 from tests.dashboard.work import small_cluster

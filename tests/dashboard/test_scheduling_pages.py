@@ -17,7 +17,7 @@ from scheduler.models import (
     PolicyVersion,
     SchedulingSession,
 )
-from scheduler.services.policies import policy_text
+from scheduler.services.sessions.policies import policy_text
 from tests.dashboard.work import signed_in, small_cluster, submitted, text
 from tests.worlds import run_session
 

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.hashers import make_password
 from django.test import Client
 
-from scheduler.services.setup import ensure_builtin_objects
+from scheduler.services.demo.setup import ensure_builtin_objects
 from tests.dashboard.sample import PASSWORD, add_user
 
 pytestmark = pytest.mark.django_db

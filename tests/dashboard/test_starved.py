@@ -8,9 +8,9 @@ from dashboard.gaps import starved
 from dashboard.presenters import present_queues
 from dashboard.views.overview import cluster_bars
 from scheduler.selectors.queues import queue_rows
-from scheduler.services.jobs import submit_job
-from scheduler.services.policies import replace_policy
-from scheduler.services.sessions import SessionRunner
+from scheduler.services.jobs.submit import submit_job
+from scheduler.services.sessions.policies import replace_policy
+from scheduler.services.sessions.runner import SessionRunner
 from tests.worlds import manifest, node, pass_time, queue, run_session
 
 pytestmark = pytest.mark.django_db

@@ -7,7 +7,7 @@ import yaml
 
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.models import Job, Queue
-from scheduler.services.commands import command_queue
+from scheduler.services.queues.commands import command_queue
 from tests.dashboard.work import person, signed_in, small_cluster, text
 from tests.worlds import manifest
 

@@ -14,7 +14,7 @@ from dashboard import health
 from dashboard.api.cluster import Nodes
 from dashboard.views import nodes
 from scheduler.models import Queue
-from scheduler.services.tree_work import TreeWork
+from scheduler.services.queues.transaction import TreeWork
 from tests.dashboard.work import signed_in, small_cluster, text
 
 pytestmark = [pytest.mark.django_db]

@@ -9,7 +9,7 @@ from django.test import Client
 
 from scheduler.admission.shapes import is_subdomain
 from scheduler.models import Namespace, Pod, PodClass, PodGroup, Queue
-from scheduler.services.states import refresh_states
+from scheduler.services.queues.states import refresh_states
 from tests.conformance.lifecycle_cases import Case, all_cases, facts_of, queue_of
 from tests.dashboard.reviews import answer, causes, patch_of, review
 

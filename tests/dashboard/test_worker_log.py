@@ -28,7 +28,7 @@ def plain() -> Iterator[DatabaseAway]:
     made = speak_plainly()
     yield made
     task_success.disconnect(made.over)
-    for name in ("celery.app.trace", "scheduler.services.sessions", "scheduler.services.commands"):
+    for name in ("celery.app.trace", "scheduler.services.sessions.runner", "scheduler.services.queues.commands"):
         logging.getLogger(name).removeFilter(made)
 
 
@@ -62,6 +62,6 @@ def test_a_session_that_the_database_left_alone_is_a_sentence_too(caplog: pytest
     try:
         raise OperationalError("gone")
     except OperationalError:
-        logging.getLogger("scheduler.services.sessions").exception("session %s failed", 7)
+        logging.getLogger("scheduler.services.sessions.runner").exception("session %s failed", 7)
 
     assert caplog.records[-1].getMessage() == "session 7 failed: not done, the database does not answer: gone"

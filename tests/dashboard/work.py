@@ -10,11 +10,11 @@ from django.test import Client
 
 from scheduler.domain.access import Role
 from scheduler.models import Grant, Queue
-from scheduler.services.actors import Actor, Door
-from scheduler.services.jobs import submit_job
-from scheduler.services.sessions import SessionRunner
-from scheduler.services.setup import ensure_builtin_objects
-from scheduler.services.states import refresh_states
+from scheduler.services.accounts.actors import Actor, Door
+from scheduler.services.demo.setup import ensure_builtin_objects
+from scheduler.services.jobs.submit import submit_job
+from scheduler.services.queues.states import refresh_states
+from scheduler.services.sessions.runner import SessionRunner
 from tests.worlds import manifest, node, pass_time, queue, run_session
 
 PASSWORD = "a long password"

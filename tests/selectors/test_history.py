@@ -7,9 +7,9 @@ import pytest
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.models import QueueSample
 from scheduler.selectors.history import SPANS, Band, UnknownSpan, queue_history
-from scheduler.services.actors import Actor
-from scheduler.services.queues import command_queue, update_queue
-from scheduler.services.sessions import SessionRunner
+from scheduler.services.accounts.actors import Actor
+from scheduler.services.queues.create_update import command_queue, update_queue
+from scheduler.services.sessions.runner import SessionRunner
 from tests.worlds import job, node, queue, run_session
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]

@@ -12,7 +12,7 @@ from scheduler.domain.filters import Comparison, Condition
 from scheduler.models import Job, PodGroup, Queue
 from scheduler.selectors import jobs as selector
 from scheduler.selectors.jobs import count_up_to, job_page, jobs_matching
-from scheduler.services.jobs import command_job
+from scheduler.services.jobs.submit import command_job
 from tests.dashboard.work import small_cluster
 
 pytestmark = [pytest.mark.django_db]

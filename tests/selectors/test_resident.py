@@ -14,7 +14,7 @@ from scheduler.models import Change, Event, Job, Pod, PodClass, Queue
 from scheduler.models.bulk import execute, fetch
 from scheduler.scenarios.digests import plain_outcome
 from scheduler.selectors.snapshots import ResidentSnapshot, SumsDiffer, one_state_of_the_database
-from scheduler.services.sessions import SessionRunner
+from scheduler.services.sessions.runner import SessionRunner
 from tests.histories import History, build_cluster
 from tests.worlds import job, node, pass_time, queue, run_session
 
@@ -229,7 +229,7 @@ def test_the_net_catches_a_planted_difference_and_the_session_reads_everything_a
 
     with pytest.raises(SumsDiffer, match="default"):
         runner.resident.refresh(check_sums=True)
-    monkeypatch.setattr("scheduler.services.sessions.conf", _checking_always)
+    monkeypatch.setattr("scheduler.services.sessions.runner.conf", _checking_always)
     result = runner.run()
 
     assert result

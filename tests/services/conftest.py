@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scheduler.engine import run_session as think
-from scheduler.services import sessions
+from scheduler.services.sessions import runner
 
 
 @pytest.fixture
@@ -21,6 +21,6 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]
             happening()
             return outcome
 
-        monkeypatch.setattr(sessions, "run_session", think_slowly)
+        monkeypatch.setattr(runner, "run_session", think_slowly)
 
     return arrange

@@ -6,8 +6,8 @@ from typing import Any
 
 from scheduler.domain.lifecycle import derive
 from scheduler.models import Job, PodGroup, Queue
-from scheduler.services.queues import create_queue
-from scheduler.services.states import read_tree, refresh_states
+from scheduler.services.queues.create_update import create_queue
+from scheduler.services.queues.states import read_tree, refresh_states
 
 
 def queue(name: str, parent: str = "root", **spec: Any) -> Queue:

@@ -9,9 +9,9 @@ from django.utils import timezone
 from scheduler.admission.violations import Rejected
 from scheduler.domain.jobs import JobAction
 from scheduler.models import BulkRun, Job
-from scheduler.services import bulk_jobs
-from scheduler.services.bulk_jobs import carry_out_bulk_runs, has_waiting_runs, retry_bulk_run, start_bulk_run
-from scheduler.services.jobs import command_job
+from scheduler.services.jobs import bulk
+from scheduler.services.jobs.bulk import carry_out_bulk_runs, has_waiting_runs, retry_bulk_run, start_bulk_run
+from scheduler.services.jobs.submit import command_job
 from tests.dashboard.work import person, small_cluster
 
 pytestmark = [pytest.mark.django_db]
@@ -53,7 +53,7 @@ def test_what_is_so_already_is_no_change():
 
 
 def test_a_long_run_is_carried_out_in_slices(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(bulk_jobs, "SLICE", 1)
+    monkeypatch.setattr(bulk, "SLICE", 1)
     run = start_bulk_run(JobAction.ABORT, [("default", "train-1"), ("default", "train-2")], by=person("sam"))
 
     carry_out_bulk_runs()
@@ -67,7 +67,7 @@ def test_a_long_run_is_carried_out_in_slices(monkeypatch: pytest.MonkeyPatch):
 
 def test_a_run_that_a_worker_holds_is_left_alone():
     run = start_bulk_run(JobAction.ABORT, [("default", "train-1")], by=person("sam"))
-    assert bulk_jobs._claim() == run
+    assert bulk._claim() == run
 
     carry_out_bulk_runs()
 
@@ -84,7 +84,7 @@ def test_only_the_refused_are_tried_again():
 
 
 def test_nothing_chosen_and_too_many_are_refused(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(bulk_jobs, "MOST_JOBS", 1)
+    monkeypatch.setattr(bulk, "MOST_JOBS", 1)
 
     with pytest.raises(Rejected, match="There is no job"):
         start_bulk_run(JobAction.ABORT, [], by=person("sam"))
@@ -108,7 +108,7 @@ def test_a_run_whose_worker_is_slow_is_not_taken_over(monkeypatch: pytest.Monkey
         BulkRun.objects.filter(pk=run.pk).update(claimed_at=timezone.now() - timedelta(minutes=1))
         return command_job(*args, **more)
 
-    monkeypatch.setattr(bulk_jobs, "command_job", slowly)
+    monkeypatch.setattr(bulk, "command_job", slowly)
 
     carry_out_bulk_runs()
 

@@ -10,10 +10,10 @@ from django.db import OperationalError
 from scheduler.admission.violations import Rejected
 from scheduler.domain.lifecycle import NotAllowed, QueueCommand
 from scheduler.models import Command, Event, Queue
-from scheduler.services import commands, tree_work
-from scheduler.services.actors import Actor, Door
-from scheduler.services.commands import CommandFailed, command_queue, execute, execute_pending, plan_command, write_down
-from scheduler.services.states import settle_states
+from scheduler.services.accounts.actors import Actor, Door
+from scheduler.services.queues import commands, transaction
+from scheduler.services.queues.commands import CommandFailed, command_queue, execute, execute_pending, plan_command, write_down
+from scheduler.services.queues.states import settle_states
 from tests.services.queue_builders import assert_states_are_derived, complete, podgroup, queue, states
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
@@ -153,7 +153,7 @@ def test_an_order_during_which_the_process_dies_leaves_nothing_behind(monkeypatc
         raise KeyboardInterrupt  # as hard an end as a test can have: nothing catches it
 
     with monkeypatch.context() as patched:
-        patched.setattr(tree_work, "settle_states", dies)
+        patched.setattr(transaction, "settle_states", dies)
         with pytest.raises(KeyboardInterrupt):
             command_queue("a", CLOSE, by=ANN)
     assert (Command.objects.count(), states("a")) == (0, {"a": "Open"})
@@ -204,7 +204,7 @@ def test_an_unexpected_error_leaves_the_states_alone_and_is_on_record(monkeypatc
         settle_states(*args, **more)
         raise ZeroDivisionError("secret detail")
 
-    monkeypatch.setattr(tree_work, "settle_states", broken)
+    monkeypatch.setattr(transaction, "settle_states", broken)
     with pytest.raises(CommandFailed, match="could not be changed") as failure:
         command_queue("a", CLOSE)
 

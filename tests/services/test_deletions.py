@@ -12,10 +12,10 @@ from scheduler.admission.violations import Rejected
 from scheduler.domain.access import Forbidden
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.models import AuditEntry, Event, Grant, PlannedDeletion, Queue
-from scheduler.services.actors import Actor, Door
-from scheduler.services.commands import command_queue
-from scheduler.services.deletions import carry_out_deletions, close_then_delete, keep_queue
-from scheduler.services.setup import ensure_builtin_objects
+from scheduler.services.accounts.actors import Actor, Door
+from scheduler.services.demo.setup import ensure_builtin_objects
+from scheduler.services.queues.commands import command_queue
+from scheduler.services.queues.deletion import carry_out_deletions, close_then_delete, keep_queue
 from tests.services.queue_builders import complete, podgroup, queue, states
 
 pytestmark = pytest.mark.django_db

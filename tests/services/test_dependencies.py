@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from scheduler.models import Job, Pod, PodGroup
-from scheduler.services.dispatch import dispatch
-from scheduler.services.job_changes import update_job
-from scheduler.services.jobs import submit_job
-from scheduler.services.podgroups import submit_pod, submit_podgroup
-from scheduler.services.simulation import lose_node
+from scheduler.services.cluster.dispatch import dispatch
+from scheduler.services.cluster.simulation import lose_node
+from scheduler.services.jobs.changes import update_job
+from scheduler.services.jobs.podgroups import submit_pod, submit_podgroup
+from scheduler.services.jobs.submit import submit_job
 from tests.worlds import manifest, node, pass_time, run_session
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]

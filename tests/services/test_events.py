@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from scheduler.models import Event
-from scheduler.services.events import EventNote, record_events
-from scheduler.services.sessions import SessionRunner
+from scheduler.services.records.events import EventNote, record_events
+from scheduler.services.sessions.runner import SessionRunner
 from tests.worlds import job, node, run_session
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]

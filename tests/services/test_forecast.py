@@ -6,9 +6,9 @@ from django.test.utils import CaptureQueriesContext
 
 from scheduler.domain.access import Forbidden
 from scheduler.models import Job, Pod, Queue
-from scheduler.services.change_log import ensure_own_change_log
-from scheduler.services.forecast import Prospect, forecast_job
-from scheduler.services.scheduling import pause_scheduling
+from scheduler.services.jobs.forecast import Prospect, forecast_job
+from scheduler.services.records.change_log import ensure_own_change_log
+from scheduler.services.sessions.requests import pause_scheduling
 from tests.dashboard.work import person, small_cluster
 from tests.worlds import job, manifest, run_session
 

@@ -8,8 +8,8 @@ import pytest
 
 from scheduler.admission.violations import Rejected
 from scheduler.models import PodGroup
-from scheduler.services.apply import apply_documents
-from scheduler.services.podgroups import delete_podgroup, submit_pod, submit_podgroup, update_podgroup
+from scheduler.services.files.apply import apply_documents
+from scheduler.services.jobs.podgroups import delete_podgroup, submit_pod, submit_podgroup, update_podgroup
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 

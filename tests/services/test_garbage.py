@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from scheduler.garbage import undisturbed
-from scheduler.services import sessions
-from scheduler.services.sessions import SessionRunner
+from scheduler.services.sessions import runner
+from scheduler.services.sessions.runner import SessionRunner
 
 BASE = Path(__file__).parents[2]
 
@@ -26,8 +26,8 @@ def test_no_look_interrupts_a_session(monkeypatch: pytest.MonkeyPatch):
         seen.append(gc.isenabled())
         return run_session(*words, **names)
 
-    run_session = sessions.run_session
-    monkeypatch.setattr(sessions, "run_session", think)
+    run_session = runner.run_session
+    monkeypatch.setattr(runner, "run_session", think)
     SessionRunner("test").run()
     assert seen == [False]
     assert gc.isenabled()

@@ -11,12 +11,12 @@ from django.test.utils import CaptureQueriesContext
 
 from scheduler.admission.violations import Rejected
 from scheduler.models import Decision, Job, Pod, PodGroup, SimulatedPod
-from scheduler.services import retention
-from scheduler.services.dispatch import dispatch
-from scheduler.services.job_changes import delete_job, update_job
-from scheduler.services.jobs import command_job
-from scheduler.services.podgroups import delete_podgroup, submit_pod, submit_podgroup
-from scheduler.services.sessions import SessionRunner
+from scheduler.services.cluster.dispatch import dispatch
+from scheduler.services.jobs.changes import delete_job, update_job
+from scheduler.services.jobs.podgroups import delete_podgroup, submit_pod, submit_podgroup
+from scheduler.services.jobs.submit import command_job
+from scheduler.services.records import retention
+from scheduler.services.sessions.runner import SessionRunner
 from tests.worlds import job, node, pass_time, phases, run_session
 
 pytestmark = [pytest.mark.django_db]

@@ -10,10 +10,10 @@ from django.test.utils import CaptureQueriesContext
 
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.models import Job, Pod, PodGroup, Queue
-from scheduler.services.job_life import sync_jobs, tell_jobs_of_unknown
-from scheduler.services.jobs import submit_job
-from scheduler.services.podgroups import delete_pod, delete_podgroup, submit_pod, submit_podgroup
-from scheduler.services.queues import command_queue
+from scheduler.services.jobs.lifecycle import sync_jobs, tell_jobs_of_unknown
+from scheduler.services.jobs.podgroups import delete_pod, delete_podgroup, submit_pod, submit_podgroup
+from scheduler.services.jobs.submit import submit_job
+from scheduler.services.queues.create_update import command_queue
 from tests.histories import broken_rules
 from tests.worlds import job, manifest, node, pass_time, phases, queue, run_session
 

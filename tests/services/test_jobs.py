@@ -8,8 +8,8 @@ from scheduler.admission.violations import Rejected
 from scheduler.domain.jobs import NotPossible
 from scheduler.domain.resources import Resources
 from scheduler.models import Command, Event, Job, Pod, PodClass, PodGroup, Queue
-from scheduler.services.jobs import command_job, submit_job
-from scheduler.services.pods import template_of
+from scheduler.services.jobs.pods import template_of
+from scheduler.services.jobs.submit import command_job, submit_job
 from tests.worlds import job, manifest, node, pass_time, phases, run_session
 
 pytestmark = [pytest.mark.django_db]
@@ -205,7 +205,7 @@ def test_an_evicted_pod_comes_back_to_wait_for_a_place():
     from scheduler.models import Decision
 
     Decision.objects.create(kind="Evict", pod=pod, pod_name="x", action="reclaim", created_at=pod.created_at)
-    from scheduler.services.dispatch import dispatch
+    from scheduler.services.cluster.dispatch import dispatch
 
     dispatch()
     pass_time(4)

@@ -16,10 +16,11 @@ from scheduler.conf import conf
 from scheduler.models import AuditEntry, Job, Namespace, Pod, PodGroup, UnmadePods
 from scheduler.selectors import facts
 from scheduler.selectors.gangs import pods_by_phase
-from scheduler.services import job_pods, jobs
-from scheduler.services.job_changes import update_job
-from scheduler.services.jobs import command_job, submit_job
-from scheduler.services.pod_steps import create_next_pods, create_pods_in_steps
+from scheduler.services.jobs import pod_creation
+from scheduler.services.jobs import submit as job_submit
+from scheduler.services.jobs.changes import update_job
+from scheduler.services.jobs.pod_steps import create_next_pods, create_pods_in_steps
+from scheduler.services.jobs.submit import command_job, submit_job
 from tests.worlds import job, manifest, node, pass_time, phases, run_session
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
@@ -27,7 +28,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 @pytest.fixture
 def ten_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_pods, "AT_ONCE", 10)
+    monkeypatch.setattr(pod_creation, "AT_ONCE", 10)
 
 
 def steps(most: int = 100) -> int:
@@ -202,7 +203,7 @@ def test_a_job_whose_names_were_taken_meanwhile_fails_and_says_so():
 @pytest.mark.usefixtures("ten_at_once")
 def test_a_worker_makes_the_pods_of_all_jobs(monkeypatch: pytest.MonkeyPatch):
     asked: list[Any] = []
-    monkeypatch.setattr("scheduler.services.pod_steps.time.sleep", asked.append)
+    monkeypatch.setattr("scheduler.services.jobs.pod_steps.time.sleep", asked.append)
     job("one", replicas=35)
     job("two", replicas=25)
 
@@ -215,13 +216,13 @@ def test_a_worker_makes_the_pods_of_all_jobs(monkeypatch: pytest.MonkeyPatch):
 @pytest.mark.django_db(transaction=True)
 def test_two_who_submit_at_once_do_not_pass_a_limit_together(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(facts, "conf", lambda: replace(conf(), limits={"pods_per_queue": 10}))
-    made = jobs._create
+    made = job_submit._create
 
     def slowly(*given: Any) -> Any:
         time.sleep(0.3)  # whoever else has begun meanwhile has looked at what waits
         return made(*given)
 
-    monkeypatch.setattr(jobs, "_create", slowly)
+    monkeypatch.setattr(job_submit, "_create", slowly)
 
     def submit(name: str) -> str:
         try:

@@ -13,9 +13,9 @@ from scheduler.admission.violations import Rejected
 from scheduler.domain.lifecycle import NotAllowed, QueueCommand
 from scheduler.models import Command, Event, Job, PodGroup, Queue
 from scheduler.selectors.queue_status import queue_statuses
-from scheduler.services.jobs import submit_job
-from scheduler.services.queues import command_queue, create_queue, delete_queue, update_queue
-from scheduler.services.states import refresh_states
+from scheduler.services.jobs.submit import submit_job
+from scheduler.services.queues.create_update import command_queue, create_queue, delete_queue, update_queue
+from scheduler.services.queues.states import refresh_states
 from tests.services.queue_builders import assert_states_are_derived
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]

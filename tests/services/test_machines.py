@@ -22,11 +22,11 @@ from scheduler.models import (
     Queue,
     SimulatedPod,
 )
-from scheduler.services import clusters
-from scheduler.services.dispatch import dispatch
-from scheduler.services.jobs import command_job
-from scheduler.services.sessions import SessionRunner
-from scheduler.services.simulation import bring_back_node, lose_node
+from scheduler.services.cluster import connection
+from scheduler.services.cluster.dispatch import dispatch
+from scheduler.services.cluster.simulation import bring_back_node, lose_node
+from scheduler.services.jobs.submit import command_job
+from scheduler.services.sessions.runner import SessionRunner
 from tests.histories import broken_rules
 from tests.worlds import job, manifest, node, pass_time, phases, run_session
 
@@ -109,7 +109,7 @@ def test_pods_still_leaving_keep_their_room_on_the_node():
 
 def submit_two_tasks() -> Job:
     """A job of which one pod fails while another still runs: when its retries are used up, that one has to leave first."""
-    from scheduler.services.jobs import submit_job
+    from scheduler.services.jobs.submit import submit_job
 
     asked = manifest("two", cpu="1", maxRetry=0, policies=[{"event": "PodFailed", "action": "RestartJob"}])
     (first,) = asked["spec"]["tasks"]
@@ -157,7 +157,7 @@ class StubbornCluster:
 @pytest.mark.parametrize("away", [timedelta(minutes=-1), timedelta(hours=5)], ids=["long ago", "before the clock was put back"])
 def test_an_eviction_that_the_cluster_refuses_is_asked_for_again(monkeypatch: pytest.MonkeyPatch, away: timedelta):
     elsewhere = replace(conf(), cluster=f"{__name__}.{StubbornCluster.__name__}")
-    monkeypatch.setattr(clusters, "conf", lambda: elsewhere)
+    monkeypatch.setattr(connection, "conf", lambda: elsewhere)
     StubbornCluster.asked.clear()
     node("n1", cpu="8")
     job("train")

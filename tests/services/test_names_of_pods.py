@@ -8,8 +8,8 @@ import pytest
 
 from scheduler.admission.violations import Rejected
 from scheduler.models import Job, Pod, PodGroup
-from scheduler.services.jobs import command_job, submit_job
-from scheduler.services.podgroups import submit_podgroup
+from scheduler.services.jobs.podgroups import submit_podgroup
+from scheduler.services.jobs.submit import command_job, submit_job
 from tests.worlds import manifest, node, pass_time, phases, run_session
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from scheduler.models import Queue
-from scheduler.services.nodes import delete_node
-from scheduler.services.simulation import bring_back_node, lose_node
-from scheduler.services.warnings import refresh_warnings
+from scheduler.services.cluster.nodes import delete_node
+from scheduler.services.cluster.simulation import bring_back_node, lose_node
+from scheduler.services.queues.warnings import refresh_warnings
 from tests.worlds import node, queue
 
 pytestmark = [pytest.mark.django_db]

@@ -22,8 +22,8 @@ from scheduler.models import (
     Lease,
     SchedulingSession,
 )
-from scheduler.services import lease
-from scheduler.services.sessions import SessionRunner
+from scheduler.services.sessions import lease
+from scheduler.services.sessions.runner import SessionRunner
 from tests.worlds import job, node, phases
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
@@ -105,8 +105,8 @@ def test_a_worker_that_slept_past_its_lease_goes_on_if_nobody_took_it(meanwhile:
 
 @pytest.mark.django_db(transaction=True)
 def test_a_session_that_takes_longer_than_its_lease_keeps_it(meanwhile: Any, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("scheduler.services.sessions.conf", lambda: replace(conf(), lease_seconds=0.8))
-    monkeypatch.setattr("scheduler.services.claims.conf", lambda: replace(conf(), lease_seconds=0.8))
+    monkeypatch.setattr("scheduler.services.sessions.runner.conf", lambda: replace(conf(), lease_seconds=0.8))
+    monkeypatch.setattr("scheduler.services.sessions.claim.conf", lambda: replace(conf(), lease_seconds=0.8))
     node("n1", cpu="8")
     made = job("train")
     others: list[object] = []

@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from scheduler.models import Event, Job, Node, Pod, PodGroup
 from scheduler.selectors.pod_conditions import pod_conditions
-from scheduler.services.sessions import SessionRunner
+from scheduler.services.sessions.runner import SessionRunner
 from tests.worlds import job, node, run_session
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]

@@ -7,9 +7,9 @@ import pytest
 from scheduler.admission.violations import Rejected
 from scheduler.domain.resources import Resources
 from scheduler.models import Command, Event, Job, Node, PodGroup, Queue
-from scheduler.services.actors import Actor, Door
-from scheduler.services.queues import StaleVersion, create_queue, delete_queue, update_queue
-from scheduler.services.warnings import refresh_warnings
+from scheduler.services.accounts.actors import Actor, Door
+from scheduler.services.queues.create_update import StaleVersion, create_queue, delete_queue, update_queue
+from scheduler.services.queues.warnings import refresh_warnings
 from tests.services.queue_builders import assert_states_are_derived, job, podgroup, queue, states
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]

@@ -13,19 +13,27 @@ from scheduler.admission.violations import Rejected
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.engine.decisions import QueueFigures
 from scheduler.models import Command, Job, Pod, PodGroup, Queue
-from scheduler.services.actors import Actor
-from scheduler.services.apply import apply_documents
-from scheduler.services.deletions import close_then_delete
-from scheduler.services.jobs import submit_job
+from scheduler.services.accounts.actors import Actor
+from scheduler.services.accounts.users import delete_user, save_user
+from scheduler.services.cluster.nodes import cordon_node, drain_node, update_node
+from scheduler.services.cluster.simulation import lose_node
+from scheduler.services.files.apply import apply_documents
+from scheduler.services.jobs.submit import submit_job
 from scheduler.services.locks import alone_with_pods, lock_tree
-from scheduler.services.nodes import cordon_node, drain_node, update_node
-from scheduler.services.people import delete_user, save_user
-from scheduler.services.queues import Saved, StaleVersion, command_queue, create_queue, create_queues, delete_queue, update_queue
-from scheduler.services.scheduling import pause_scheduling
-from scheduler.services.sessions import SessionRunner
-from scheduler.services.simulation import lose_node
-from scheduler.services.states import refresh_states
-from scheduler.services.writeback import write_figures
+from scheduler.services.queues.create_update import (
+    Saved,
+    StaleVersion,
+    command_queue,
+    create_queue,
+    create_queues,
+    delete_queue,
+    update_queue,
+)
+from scheduler.services.queues.deletion import close_then_delete
+from scheduler.services.queues.states import refresh_states
+from scheduler.services.sessions.requests import pause_scheduling
+from scheduler.services.sessions.runner import SessionRunner
+from scheduler.services.sessions.write_outcome import write_figures
 from tests.services.queue_builders import assert_states_are_derived, podgroup, queue, states
 from tests.worlds import node
 

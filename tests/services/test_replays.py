@@ -12,9 +12,9 @@ from django.core.management import call_command
 
 from scheduler.conf import conf
 from scheduler.models import Pod, SavedScenario
-from scheduler.services import replays
-from scheduler.services.replays import NotKept, keep_next_sessions, replay, scenario_text
-from scheduler.services.sessions import SessionRunner
+from scheduler.services.sessions import replay as session_replay
+from scheduler.services.sessions.replay import NotKept, keep_next_sessions, replay, scenario_text
+from scheduler.services.sessions.runner import SessionRunner
 from tests.histories import History, build_cluster
 from tests.worlds import job, node, run_session
 
@@ -106,7 +106,7 @@ def test_a_session_that_decided_nothing_is_kept_only_when_asked_for():
 
 
 def test_on_a_large_cluster_sessions_are_kept_only_when_asked_for(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(replays, "conf", lambda: replace(conf(), scenario_pods=2))
+    monkeypatch.setattr(session_replay, "conf", lambda: replace(conf(), scenario_pods=2))
     decided_something()
     assert not SavedScenario.objects.exists()
 
@@ -117,7 +117,7 @@ def test_on_a_large_cluster_sessions_are_kept_only_when_asked_for(monkeypatch: p
 
 
 def test_only_the_newest_are_kept(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(replays, "conf", lambda: replace(conf(), scenarios_kept=2))
+    monkeypatch.setattr(session_replay, "conf", lambda: replace(conf(), scenarios_kept=2))
     node("n1", cpu="40")
     runner, numbers = SessionRunner("test"), []
     for number in range(4):

@@ -21,9 +21,9 @@ from scheduler.models import (
     QueueSample,
     SchedulingSession,
 )
-from scheduler.services import retention
-from scheduler.services.events import EventNote, record_events
-from scheduler.services.retention import KEPT, tidy_up
+from scheduler.services.records import retention
+from scheduler.services.records.events import EventNote, record_events
+from scheduler.services.records.retention import KEPT, tidy_up
 from tests.worlds import job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]

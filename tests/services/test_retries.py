@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from scheduler.models import Job, Pod, PodGroup, SimulatedPod
-from scheduler.services.job_changes import update_job
-from scheduler.services.jobs import command_job, submit_job
+from scheduler.services.jobs.changes import update_job
+from scheduler.services.jobs.submit import command_job, submit_job
 from tests.worlds import job, manifest, node, pass_time, phases, run_session
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]

@@ -6,7 +6,7 @@ import pytest
 
 from scheduler.models import QueueSample
 from scheduler.selectors.history import queue_history
-from scheduler.services.rollup import roll_up
+from scheduler.services.records.rollup import roll_up
 from tests.worlds import queue
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]

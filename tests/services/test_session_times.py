@@ -13,8 +13,8 @@ from scheduler.models import (
     Event,
     PodGroup,
 )
-from scheduler.services.scheduling import pause_scheduling, resume_scheduling, set_period, want_session
-from scheduler.services.sessions import SessionRunner, is_due, pause_before
+from scheduler.services.sessions.requests import pause_scheduling, resume_scheduling, set_period, want_session
+from scheduler.services.sessions.runner import SessionRunner, is_due, pause_before
 from tests.worlds import job, node, phases, run_session
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]

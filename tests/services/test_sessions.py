@@ -20,11 +20,11 @@ from scheduler.models import (
     QueueFigures,
     SchedulingSession,
 )
-from scheduler.services.dispatch import dispatch
-from scheduler.services.queues import command_queue
-from scheduler.services.scheduling import pause_scheduling
-from scheduler.services.sessions import SessionRunner
-from scheduler.services.simulation import lose_node
+from scheduler.services.cluster.dispatch import dispatch
+from scheduler.services.cluster.simulation import lose_node
+from scheduler.services.queues.create_update import command_queue
+from scheduler.services.sessions.requests import pause_scheduling
+from scheduler.services.sessions.runner import SessionRunner
 from tests.histories import broken_rules, half_gangs
 from tests.worlds import job, node, pass_time, phases, queue, run_session
 

@@ -9,8 +9,8 @@ import pytest
 from django.contrib.auth import get_user_model
 
 from scheduler.models import Node, Queue
-from scheduler.services import demo
-from scheduler.services.setup import first_start
+from scheduler.services.demo import sample
+from scheduler.services.demo.setup import first_start
 
 pytestmark = pytest.mark.django_db
 
@@ -40,7 +40,7 @@ def test_without_the_demo_it_starts_empty(settings: Any):
 
 def test_a_first_start_that_is_interrupted_begins_anew(monkeypatch: pytest.MonkeyPatch):
     with monkeypatch.context() as killed:
-        killed.setattr(demo, "submit_numbers", _interrupted)
+        killed.setattr(sample, "submit_numbers", _interrupted)
         with pytest.raises(KeyboardInterrupt):
             first_start()
     assert not get_user_model().objects.exists()

@@ -15,14 +15,14 @@ from scheduler.models import ClusterState, Lease, Node, Pod, SchedulingSession
 from scheduler.scenarios.digests import plain_outcome
 from scheduler.scenarios.policies import default_policy_text
 from scheduler.selectors.snapshots import Refreshed
-from scheduler.services import sessions
-from scheduler.services.claims import Claimed
-from scheduler.services.nodes import cordon_node
-from scheduler.services.policies import policy_of, replace_policy
-from scheduler.services.queues import command_queue
-from scheduler.services.replays import keep_next_sessions, replay
-from scheduler.services.scheduling import pause_scheduling
-from scheduler.services.sessions import SessionRunner
+from scheduler.services.cluster.nodes import cordon_node
+from scheduler.services.queues.create_update import command_queue
+from scheduler.services.sessions import runner as session_runner
+from scheduler.services.sessions.claim import Claimed
+from scheduler.services.sessions.policies import policy_of, replace_policy
+from scheduler.services.sessions.replay import keep_next_sessions, replay
+from scheduler.services.sessions.requests import pause_scheduling
+from scheduler.services.sessions.runner import SessionRunner
 from tests.histories import History, build_cluster
 from tests.worlds import job, node, queue, run_session
 
@@ -38,7 +38,7 @@ def thoughts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         found.append(snapshot.session)
         return think(snapshot, policy, **more)
 
-    monkeypatch.setattr(sessions, "run_session", noted)
+    monkeypatch.setattr(session_runner, "run_session", noted)
     return found
 
 

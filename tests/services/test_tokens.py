@@ -11,10 +11,10 @@ from django.utils import timezone
 
 from scheduler.domain.access import Forbidden, ScopeTooNarrow, SignInNeeded
 from scheduler.models import ApiToken
-from scheduler.services.access import create_token, grant_role, revoke_token
-from scheduler.services.actors import SYSTEM, Actor, Door
-from scheduler.services.people import save_user
-from scheduler.services.setup import ensure_builtin_objects
+from scheduler.services.accounts.access import create_token, grant_role, revoke_token
+from scheduler.services.accounts.actors import SYSTEM, Actor, Door
+from scheduler.services.accounts.users import save_user
+from scheduler.services.demo.setup import ensure_builtin_objects
 
 pytestmark = pytest.mark.django_db
 SOON, LATER = timedelta(hours=1), timedelta(days=30)

@@ -9,7 +9,7 @@ import pytest
 
 from scheduler import tasks
 from scheduler.models import ClusterState, Event
-from scheduler.services import watching
+from scheduler.services.cluster import tick
 from tests.worlds import job, node, pass_time, phases
 from tests.worlds import run_session as run_and_dispatch
 
@@ -22,7 +22,7 @@ def break_part(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
         def fail() -> None:
             raise ValueError("a decision that nobody can carry out")
 
-        monkeypatch.setattr(watching, "PARTS", {**watching.PARTS, name: fail})
+        monkeypatch.setattr(tick, "PARTS", {**tick.PARTS, name: fail})
 
     return break_it
 
@@ -31,15 +31,15 @@ def events() -> list[str]:
     return list(Event.objects.filter(kind="Cluster", reason__startswith="Part").order_by("id").values_list("reason", flat=True))
 
 
-@pytest.mark.parametrize("broken", watching.PARTS)
+@pytest.mark.parametrize("broken", tick.PARTS)
 def test_one_part_that_fails_keeps_no_other_from_its_turn(break_part: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, broken: str):
     turns: list[str] = []
-    monkeypatch.setattr(watching, "PARTS", {name: lambda name=name: turns.append(name) for name in watching.PARTS})
+    monkeypatch.setattr(tick, "PARTS", {name: lambda name=name: turns.append(name) for name in tick.PARTS})
     break_part(broken)
 
-    watching.watch(also={"last": lambda: turns.append("last")})
+    tick.watch(also={"last": lambda: turns.append("last")})
 
-    assert turns == [*(name for name in watching.PARTS if name != broken), "last"]
+    assert turns == [*(name for name in tick.PARTS if name != broken), "last"]
 
 
 def test_the_cluster_is_observed_while_decisions_can_not_be_carried_out(break_part: Callable[[str], None]):
@@ -60,15 +60,15 @@ def test_the_cluster_is_observed_while_decisions_can_not_be_carried_out(break_pa
 def test_it_is_told_when_it_begins_and_when_it_is_over(
     break_part: Callable[[str], None], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ):
-    working = watching.PARTS
-    with caplog.at_level(logging.WARNING, "scheduler.services.watching"):
+    working = tick.PARTS
+    with caplog.at_level(logging.WARNING, "scheduler.services.cluster.tick"):
         for _ in range(3):
             break_part("observing the cluster")
-            watching.watch()
+            tick.watch()
         failing = ClusterState.objects.get().failing
-        monkeypatch.setattr(watching, "PARTS", working)
-        watching.watch()
-        watching.watch()
+        monkeypatch.setattr(tick, "PARTS", working)
+        tick.watch()
+        tick.watch()
 
     assert {name: entry["problem"] for name, entry in failing.items()} == {"observing the cluster": "ValueError"}
     assert [record.getMessage().split()[-1] for record in caplog.records] == ["tick", "again"]

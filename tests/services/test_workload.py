@@ -8,8 +8,8 @@ from django.core.management import call_command
 
 from scheduler.domain.mixes import MIXES, Target
 from scheduler.models import Job, Queue, SimulatedCluster
-from scheduler.services.demo import load_sample_cluster
-from scheduler.services.workload import HOPELESS_KEPT, Stream, continue_stream, current_stream, start_stream, stop_stream
+from scheduler.services.demo.sample import load_sample_cluster
+from scheduler.services.demo.workload import HOPELESS_KEPT, Stream, continue_stream, current_stream, start_stream, stop_stream
 from tests.worlds import job, node, queue, run_session
 
 pytestmark = [pytest.mark.django_db]

@@ -17,7 +17,7 @@ from dashboard.api.shapes.parts import (
     shape,
     text,
 )
-from scheduler.services.replays import MOST_WANTED
+from scheduler.services.sessions.replay import MOST_WANTED
 
 NodeSpec = shape("NodeSpec", unschedulable=s.BooleanField(), taints=s.ListField(child=s.DictField(child=text())))
 NodeStatus = shape(

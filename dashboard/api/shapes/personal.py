@@ -9,7 +9,7 @@ from rest_framework import serializers as s
 from dashboard.api.shapes.cluster import Empty
 from dashboard.api.shapes.parts import choice, maybe_moment, object_shape, shape, text
 from scheduler.models import BulkRun as BulkRunRow
-from scheduler.services.personal import THEMES
+from scheduler.services.accounts.preferences import THEMES
 
 _ACTIONS = ("suspend", "resume", "restart", "cancel")
 

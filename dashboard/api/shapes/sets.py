@@ -11,7 +11,7 @@ from dashboard.api.shapes.parts import Notice, Problem, Shape, Violation, amount
 from dashboard.api.shapes.queues import QueueManifest
 from dashboard.api.shapes.records import CommandManifest
 from dashboard.api.shapes.work import Check, JobManifest, PodGroupManifest, PodManifest
-from scheduler.services.forecast import Prospect
+from scheduler.services.jobs.forecast import Prospect
 
 
 @cache

@@ -9,8 +9,8 @@ from django.conf import settings
 from django.core.management import BaseCommand, call_command
 
 from scheduler.management.database import check_database_answers, check_database_not_newer, problems_in_words
-from scheduler.services.cli_token import ensure_cli_token
-from scheduler.services.setup import FirstStart, first_start
+from scheduler.services.accounts.cli_token import ensure_cli_token
+from scheduler.services.demo.setup import FirstStart, first_start
 from scheduler.supervisor.problems import StartError
 
 

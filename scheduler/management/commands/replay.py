@@ -12,7 +12,7 @@ from rich.console import Console
 
 from scheduler.management.console import print_run
 from scheduler.scenarios.reports import outcome_document
-from scheduler.services.replays import NotKept, Replayed, keep_next_sessions, kept_sessions, replay, scenario_text
+from scheduler.services.sessions.replay import NotKept, Replayed, keep_next_sessions, kept_sessions, replay, scenario_text
 
 DIFFERENT, UNUSABLE = 1, 2
 WIDTH_OF_A_PIPE = 140

@@ -11,8 +11,8 @@ from django.core.management.base import BaseCommand, CommandParser
 from scheduler.domain.mixes import MIXES, Target
 from scheduler.domain.plans import counted
 from scheduler.domain.traces import TraceError, TraceJob, read_trace
-from scheduler.services.simulation import set_speed
-from scheduler.services.workload import (
+from scheduler.services.cluster.simulation import set_speed
+from scheduler.services.demo.workload import (
     Stream,
     UnknownMix,
     current_stream,

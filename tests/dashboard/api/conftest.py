@@ -12,8 +12,8 @@ from django.contrib.auth import get_user_model
 from django.core.cache import cache
 from django.test import Client
 
-from scheduler.services.access import create_token, grant_role
-from scheduler.services.actors import SYSTEM
+from scheduler.services.accounts.access import create_token, grant_role
+from scheduler.services.accounts.actors import SYSTEM
 
 
 class Caller:

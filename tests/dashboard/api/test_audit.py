@@ -11,9 +11,9 @@ from django.contrib.auth import get_user_model
 from django.db import DatabaseError, connection, transaction
 
 from scheduler.models import AuditEntry
-from scheduler.services import audit
-from scheduler.services.actors import SYSTEM
-from scheduler.services.retention import tidy_up
+from scheduler.services.accounts.actors import SYSTEM
+from scheduler.services.records import audit
+from scheduler.services.records.retention import tidy_up
 from tests.dashboard.api.conftest import Caller, job, queue
 
 pytestmark = [pytest.mark.django_db]

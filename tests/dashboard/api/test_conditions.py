@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from scheduler.models import Event, PodGroup
-from scheduler.services.states import refresh_states
+from scheduler.services.queues.states import refresh_states
 from tests.dashboard.api.conftest import Caller, job, node, queue
 from tests.worlds import run_session
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from scheduler.models import Grant, Job, Pod, PodGroup, Queue
 from scheduler.selectors.snapshots import ResidentSnapshot
-from scheduler.services.retention import tidy_up
+from scheduler.services.records.retention import tidy_up
 from tests.dashboard.api.conftest import Caller, job, queue
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]

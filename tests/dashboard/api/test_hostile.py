@@ -13,8 +13,8 @@ from django.test import Client
 from django.utils import timezone
 
 from scheduler.models import ApiToken, AuditEntry, Queue
-from scheduler.services.access import create_token
-from scheduler.services.actors import SYSTEM
+from scheduler.services.accounts.access import create_token
+from scheduler.services.accounts.actors import SYSTEM
 from tests.dashboard.api.conftest import Caller, job, queue
 
 pytestmark = pytest.mark.django_db

@@ -13,7 +13,7 @@ from django.core.cache import cache
 from django.test import Client
 
 from scheduler.models import Command, Queue
-from scheduler.services.states import refresh_states
+from scheduler.services.queues.states import refresh_states
 from tests.dashboard.api.conftest import Caller, job, node
 from tests.dashboard.reviews import answer, review
 from tests.oracles.queue_book import DEFAULT, ROOT, Amounts, Book, Entry

@@ -11,7 +11,7 @@ import pytest
 from django.db import connection, transaction
 
 from scheduler.models import Job, KeptAnswer
-from scheduler.services import answers
+from scheduler.services.records import idempotency
 from tests.dashboard.api.conftest import Caller, job, node, queue
 
 pytestmark = pytest.mark.django_db
@@ -124,12 +124,12 @@ def test_the_secret_of_a_token_is_kept_for_no_repeated_request(admin: Caller):
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
 def test_a_repeat_waits_a_while_for_the_first_and_is_then_told(admin: Caller, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(answers, "PATIENCE", timedelta(milliseconds=200))
+    monkeypatch.setattr(idempotency, "PATIENCE", timedelta(milliseconds=200))
     claimed, over = threading.Event(), threading.Event()
 
     def first() -> None:
         with transaction.atomic():
-            answers.claim(admin.user, "once", "digest")
+            idempotency.claim(admin.user, "once", "digest")
             claimed.set()
             over.wait(30)
             transaction.set_rollback(True)

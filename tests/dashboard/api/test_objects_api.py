@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from scheduler.conf import conf
 from scheduler.models import Eviction
-from scheduler.services import simulation
+from scheduler.services.cluster import simulation
 from tests import worlds
 from tests.dashboard.api.conftest import Caller, job, node, queue
 from tests.worlds import pass_time, run_session

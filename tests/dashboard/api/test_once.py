@@ -10,8 +10,9 @@ import pytest
 from django.db import OperationalError, connection
 
 from scheduler.models import Command, Job, KeptAnswer, Queue
-from scheduler.services import answers, jobs
-from scheduler.services.commands import execute_pending
+from scheduler.services.jobs import submit
+from scheduler.services.queues.commands import execute_pending
+from scheduler.services.records import idempotency
 from tests.dashboard.api.conftest import Caller, queue
 from tests.worlds import manifest
 
@@ -29,9 +30,9 @@ def test_a_request_that_lost_the_database_did_nothing_and_can_be_sent_again_at_o
     admin: Caller, monkeypatch: pytest.MonkeyPatch, fails: str
 ):
     places = {
-        "before the deed": (jobs, "_create"),
-        "after the deed": (jobs.audit, "record"),
-        "with the answer": (answers, "keep"),
+        "before the deed": (submit, "_create"),
+        "after the deed": (submit.audit, "record"),
+        "with the answer": (idempotency, "keep"),
     }
     with monkeypatch.context() as patched:
         patched.setattr(*places[fails], lost)
@@ -54,7 +55,7 @@ def test_a_process_that_dies_in_the_middle_leaves_no_claim(admin: Caller, monkey
         raise Dies
 
     with monkeypatch.context() as patched:
-        patched.setattr(answers, "keep", die)
+        patched.setattr(idempotency, "keep", die)
         with pytest.raises(Dies):
             admin.post("jobs/", manifest("train"), **KEY)
 
@@ -66,7 +67,7 @@ def test_an_order_that_was_refused_with_503_never_runs(admin: Caller, monkeypatc
     admin.post("queues/", queue("a"), expect=201)
     for key in ({}, KEY):
         with monkeypatch.context() as patched:
-            patched.setattr("scheduler.services.commands._carry_out_open", lost)
+            patched.setattr("scheduler.services.queues.commands._carry_out_open", lost)
             admin.post("queues/a/close/", expect=503, **key)
 
     assert execute_pending() == 0
@@ -95,7 +96,7 @@ def test_many_repeats_at_once_are_carried_out_once(admin: Caller):
 def test_a_list_that_broke_off_goes_on_where_it_ended(admin: Caller, monkeypatch: pytest.MonkeyPatch):
     several = [manifest(f"job-{number}") for number in range(4)]
     several[1]["spec"]["queue"] = "nowhere"
-    made = jobs.submit_job
+    made = submit.submit_job
 
     class Dies(BaseException):
         pass
@@ -106,7 +107,7 @@ def test_a_list_that_broke_off_goes_on_where_it_ended(admin: Caller, monkeypatch
         return made(asked, **more)
 
     with monkeypatch.context() as patched:
-        patched.setattr(jobs, "submit_job", breaks_off)
+        patched.setattr(submit, "submit_job", breaks_off)
         with pytest.raises(Dies):
             admin.post("jobs/", several, **KEY)
     assert sorted(Job.objects.values_list("name", flat=True)) == ["job-0"]
@@ -123,10 +124,10 @@ def test_a_list_that_broke_off_goes_on_where_it_ended(admin: Caller, monkeypatch
 
 def test_a_list_for_which_the_database_is_lost_midway_is_made_whole_by_a_repeat(admin: Caller, monkeypatch: pytest.MonkeyPatch):
     several = [manifest(f"job-{number}") for number in range(3)]
-    made = jobs.submit_job
+    made = submit.submit_job
 
     with monkeypatch.context() as patched:
-        patched.setattr(jobs, "submit_job", lambda asked, **more: lost() if "job-1" in str(asked) else made(asked, **more))
+        patched.setattr(submit, "submit_job", lambda asked, **more: lost() if "job-1" in str(asked) else made(asked, **more))
         results = admin.post("jobs/", several, **KEY)["results"]
     assert [result["status"] for result in results] == [201, 503, 201]
 

@@ -34,9 +34,9 @@ from scheduler.models import (
     SavedView,
     SchedulingSession,
 )
-from scheduler.services import audit
-from scheduler.services.actors import SYSTEM
-from scheduler.services.setup import ensure_builtin_objects
+from scheduler.services.accounts.actors import SYSTEM
+from scheduler.services.demo.setup import ensure_builtin_objects
+from scheduler.services.records import audit
 from tests.dashboard.api.conftest import Caller
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from dashboard.api.urls import COLLECTIONS, SETS, SINGLETONS
-from scheduler.services.access import create_token, grant_role
-from scheduler.services.actors import SYSTEM
+from scheduler.services.accounts.access import create_token, grant_role
+from scheduler.services.accounts.actors import SYSTEM
 from tests.dashboard.api.conftest import Caller, job, node, queue
 
 ROLES = ("nothing", "viewer", "submitter", "admin", "cluster-admin")

@@ -9,8 +9,8 @@ import pytest
 from django.test import Client
 
 from scheduler.models import AuditEntry, BulkRun, Job, Queue
-from scheduler.services.bulk_jobs import carry_out_bulk_runs
-from scheduler.services.demo import QUEUES
+from scheduler.services.demo.sample import QUEUES
+from scheduler.services.jobs.bulk import carry_out_bulk_runs
 from tests.dashboard.api.conftest import Caller, job, node, queue
 
 pytestmark = pytest.mark.django_db

@@ -326,7 +326,7 @@ def test_kept_answers_are_forgotten_after_a_day(admin: Caller):
     from django.utils import timezone
 
     from scheduler.models import KeptAnswer
-    from scheduler.services.retention import tidy_up
+    from scheduler.services.records.retention import tidy_up
 
     admin.post("queues/", queue("a"), expect=201, **{"Idempotency-Key": "one"})
     KeptAnswer.objects.update(created_at=timezone.now() - timedelta(hours=25))

@@ -13,9 +13,9 @@ from django.test import Client
 from scheduler.conf import conf
 from scheduler.models import Job, Pod, PodGroup
 from scheduler.selectors import facts
-from scheduler.services.access import grant_role
-from scheduler.services.actors import SYSTEM
-from scheduler.services.pod_steps import create_next_pods
+from scheduler.services.accounts.access import grant_role
+from scheduler.services.accounts.actors import SYSTEM
+from scheduler.services.jobs.pod_steps import create_next_pods
 from tests.dashboard.api.conftest import Caller
 from tests.dashboard.reviews import answer, causes, review
 from tests.worlds import manifest, node, pass_time, queue, run_session
@@ -104,7 +104,7 @@ def test_what_waits_of_one_person_is_counted_over_all_queues(submitter: Caller, 
 
 
 def test_pods_that_are_still_to_be_made_wait_too(submitter: Caller, limit: Limit, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("scheduler.services.job_pods.AT_ONCE", 4)
+    monkeypatch.setattr("scheduler.services.jobs.pod_creation.AT_ONCE", 4)
     limit(pods_per_queue=12)
     submitter.post("jobs/", manifest("large", replicas=10), expect=201)
     create_next_pods(PodGroup.objects.get().unmade_pods.get().pk)

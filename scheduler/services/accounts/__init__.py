@@ -1,0 +1,1 @@
+"""Accounts: who asks, what they may do, their tokens and preferences."""

@@ -1,0 +1,290 @@
+"""May this caller do that? Asked by every service before it writes; and the grants and tokens themselves."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from scheduler.admission.violations import Rejected, Violation
+from scheduler.domain.access import (
+    Access,
+    Forbidden,
+    OutOfSight,
+    Permission,
+    Role,
+    Scope,
+    ScopeTooNarrow,
+    SignInNeeded,
+    SuperusersOnly,
+    require_queue_change,
+    scope_permissions,
+)
+from scheduler.domain.queues import ROOT
+from scheduler.models import ApiToken, Grant, Queue
+from scheduler.selectors.access import access_of, token_with_user
+from scheduler.services.accounts.actors import Actor
+from scheduler.services.records import audit
+
+__all__ = [
+    "Forbidden",
+    "OutOfSight",
+    "access_for",
+    "create_token",
+    "grant_role",
+    "may",
+    "require",
+    "require_cluster",
+    "require_queue_change",
+    "revoke_grant",
+    "revoke_token",
+    "token_user",
+]
+
+TOKEN_START = "fum_"  # noqa: S105 - how every token begins, so that leaked ones are found by scanners
+_USED_AGAIN_AFTER = timedelta(minutes=1)
+
+
+def access_for(by: Actor) -> Access:
+    return access_of(by.user, by.scopes) if by.access is None else by.access
+
+
+def may(user: Any, permission: Permission | str, queue: str) -> bool:
+    """The one question of pages, API, websocket and command line."""
+    return access_of(user).may(Permission(permission), queue)
+
+
+def require(by: Actor, permission: Permission, queue: str, doing: str = "") -> None:
+    """Raises `OutOfSight` where the queue may not even be seen, `Forbidden` where the permission is missing."""
+    access_for(by).require(permission, queue, doing)
+
+
+def require_cluster(by: Actor, permission: Permission = Permission.ADMINISTER, doing: str = "") -> None:
+    access_for(by).require_cluster(permission, doing)
+
+
+def require_to_create_queue(by: Actor, parent: str) -> None:
+    """By an admin of the parent. A parent that the caller may not see is answered like one that is not there."""
+    access = access_for(by)
+    if parent != ROOT and not access.may(Permission.VIEW, parent):
+        message = f"The parent {parent} does not exist."
+        raise Rejected([Violation("parent_not_found", "", "spec.parent", message, "name a queue that exists")])
+    if not access.may(Permission.ADMINISTER, parent):
+        raise access.refusal(Permission.ADMINISTER, parent, "create a queue below it")
+
+
+def require_to_touch_queue(by: Actor, queue: str, parent: str) -> None:
+    """Whoever may change nothing at all of a queue is told so before anything else is looked at."""
+    access = access_for(by)
+    if not access.may(Permission.ADMINISTER, parent or ROOT):
+        access.require(Permission.OPERATE, queue, "change it")
+
+
+def require_to_delete_queue(by: Actor, queue: str, parent: str) -> None:
+    access = access_for(by)
+    access.require(Permission.VIEW, queue)
+    if not access.may(Permission.ADMINISTER, parent or ROOT):
+        raise access.refusal(Permission.ADMINISTER, parent or ROOT, f"delete {queue}, which lies below it")
+
+
+def require_to_submit(by: Actor, queue: str) -> None:
+    """A queue that the caller may not see is answered like one that is not there."""
+    access = access_for(by)
+    if not access.may(Permission.VIEW, queue):
+        raise Rejected([Violation("queue_not_found", queue, "spec.queue", f"There is no queue {queue}.", "name a queue that exists")])
+    access.require(Permission.SUBMIT, queue, "submit work to it")
+
+
+def require_job_command(by: Actor, queue: str, owner: str) -> None:
+    """One's own jobs, while one may submit to their queue; anybody's as an operator of the queue."""
+    access = access_for(by)
+    if owner and owner == by.name and access.may(Permission.SUBMIT, queue):
+        return
+    access.require(Permission.OPERATE, queue, "command a job that is not your own")
+
+
+# Grants
+
+
+def grant_role(*, user: str = "", group: str = "", role: str, queue: str = ROOT, by: Actor, dry_run: bool = False) -> Grant:
+    """Give a user or a group a role on a queue and below. The same grant again is the one that is there."""
+    place = _grant_place(queue, by)
+    who = _grantee(user, group)
+    if role not in tuple(Role):
+        raise Rejected([_wrong("role", f"“{role}” is not a role.", f"write one of {', '.join(Role)}")])
+    with transaction.atomic():
+        grant, created = Grant.objects.get_or_create(**who, role=role, queue=place, defaults={"created_by": by.name[:150]})
+        if created:
+            audit.record(by, "CreateGrant", "Grant", user or group, queue=queue, after=describe_grant(grant))
+        transaction.set_rollback(dry_run)
+    return grant
+
+
+def _grant_place(queue: str, by: Actor) -> Queue:
+    """A queue that the caller may not see is answered like one that is not there."""
+    try:
+        require(by, Permission.ADMINISTER, queue, "grant roles on it")
+        return Queue.objects.get(name=queue)
+    except (OutOfSight, Queue.DoesNotExist):
+        message = f"There is no queue {queue[:80]}."
+        raise Rejected([Violation("queue_not_found", queue, "spec.queue", message, "name a queue that exists")]) from None
+
+
+def _grantee(user: str, group: str) -> dict[str, Any]:
+    if bool(user) == bool(group):
+        raise Rejected([_wrong("user", "A grant is for a user or for a group, and for one of them only.", "give either user or group")])
+    model, name, field = (get_user_model(), user, "username") if user else (Group, group, "name")
+    found = model.objects.filter(**{field: name}).first()
+    if found is None:
+        kind = "user" if user else "group"
+        raise Rejected([_wrong(kind, f"There is no {kind} {name[:80]}.", f"create the {kind} first")])
+    return {"user": found, "group": None} if user else {"user": None, "group": found}
+
+
+def _wrong(field: str, message: str, fix: str) -> Violation:
+    return Violation("invalid_value", "", f"spec.{field}", message, fix)
+
+
+def describe_grant(grant: Grant) -> dict[str, str]:
+    return {
+        "user": grant.user.get_username() if grant.user else "",
+        "group": grant.group.name if grant.group else "",
+        "role": grant.role,
+        "queue": grant.queue.name,
+    }
+
+
+@transaction.atomic
+def revoke_grant(grant: Grant, *, by: Actor, dry_run: bool = False) -> None:
+    require(by, Permission.ADMINISTER, grant.queue.name, "revoke roles on it")
+    described = describe_grant(grant)
+    audit.record(by, "DeleteGrant", "Grant", described["user"] or described["group"], queue=grant.queue.name, before=described)
+    grant.delete()
+    transaction.set_rollback(dry_run)
+
+
+# Tokens
+
+
+def require_to_write(by: Actor, doing: str) -> None:
+    """Not with a token that is for reading alone."""
+    if by.scopes is not None and Permission.SUBMIT not in scope_permissions(by.scopes):
+        raise ScopeTooNarrow(Permission.SUBMIT, ROOT, doing)
+
+
+@dataclass(frozen=True, slots=True)
+class NewToken:
+    """`secret` is shown this one time; only its digest is kept."""
+
+    token: ApiToken
+    secret: str
+
+
+def create_token(
+    user: Any, name: str, scopes: Iterable[str], *, by: Actor, expires_at: datetime | None = None, dry_run: bool = False
+) -> NewToken:
+    """A key for a program, for oneself; a cluster admin may make one for somebody else.
+
+    One that is made with a token may do no more than that token, and lives no longer.
+    """
+    _require_own(by, user)
+    chosen = sorted(set(scopes))
+    require_to_write(by, "make a token")
+    _check_token(name, chosen, expires_at)
+    require_within_token(by, chosen, expires_at, "make a token")
+    secret = TOKEN_START + secrets.token_urlsafe(32)
+    try:
+        with transaction.atomic():
+            token = ApiToken.objects.create(
+                user=user, name=name, prefix=secret[:12], digest=digest_of(secret), scopes=chosen, expires_at=expires_at
+            )
+            audit.record(by, "CreateToken", "Token", name, after={"user": user.get_username(), "scopes": chosen, "prefix": token.prefix})
+            transaction.set_rollback(dry_run)
+    except IntegrityError:
+        violation = Violation("already_exists", "", "spec.name", f"You have a token {name} already.", "choose another name, or revoke it")
+        raise Rejected([violation], by_state=True) from None
+    return NewToken(token, secret)
+
+
+def _require_own(by: Actor, user: Any) -> None:
+    if by.user is not None and by.user.pk != user.pk:
+        require_cluster(by, doing="manage the tokens of others")
+        require_to_touch_account(by, user, "manage the tokens of a superuser")
+
+
+def require_to_touch_account(by: Actor, user: Any, doing: str) -> None:
+    """Raises `SuperusersOnly`: a superuser's account is not for admins who are none."""
+    if by.user is not None and user.is_superuser and not by.user.is_superuser:
+        raise SuperusersOnly(doing)
+
+
+def require_within_token(by: Actor, scopes: Collection[str], expires_at: datetime | None, doing: str) -> None:
+    """Whoever acts with a token reaches no token that may do more than it, or lives longer."""
+    if by.scopes is None:
+        return
+    missing = sorted(scope_permissions(scopes) - scope_permissions(by.scopes), key=tuple(Permission).index)
+    if missing:
+        raise ScopeTooNarrow(missing[-1], ROOT, f"{doing} that may do as much")
+    end = by.token_ends_at
+    if end is not None and (expires_at is None or expires_at > end):
+        raise SignInNeeded(f"The token in use ends at {end:%Y-%m-%d %H:%M} UTC, so it cannot {doing} that lives longer.")
+
+
+def _check_token(name: str, scopes: Collection[str], expires_at: datetime | None) -> None:
+    problems = []
+    if not name or len(name) > 100 or not name.isprintable():
+        problems.append(_wrong("name", "A token needs a name of at most 100 printable characters.", "name the program that uses it"))
+    unknown = [scope for scope in scopes if scope not in tuple(Scope)]
+    if unknown or not scopes:
+        problems.append(_wrong("scopes", f"The scopes must be some of {', '.join(Scope)}.", "write read"))
+    if expires_at is not None and expires_at <= timezone.now():
+        problems.append(_wrong("expiresAt", "The token would have expired already.", "give a moment in the future"))
+    if problems:
+        raise Rejected(problems)
+
+
+def digest_of(secret: str) -> str:
+    """A plain digest will do: the secret is 256 random bits, so there is nothing to guess."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+@transaction.atomic
+def revoke_token(token: ApiToken, *, by: Actor, dry_run: bool = False) -> None:
+    """A token may always be used to revoke itself, and else those that may do no more than it and live no longer."""
+    _require_own(by, token.user)
+    if by.token is None or by.token.pk != token.pk:
+        require_to_write(by, "revoke a token")
+        require_within_token(by, token.scopes, token.expires_at, "revoke a token")
+    if token.revoked_at is None:
+        ApiToken.objects.filter(pk=token.pk).update(revoked_at=timezone.now())
+        audit.record(by, "RevokeToken", "Token", token.name, before={"user": token.user.get_username(), "prefix": token.prefix})
+    transaction.set_rollback(dry_run)
+
+
+class BadToken(Exception):
+    """The token can not be used; the message says why, as far as its holder may know."""
+
+
+def token_user(secret: str) -> tuple[Any, ApiToken]:
+    """Whose token it is. Raises `BadToken`. Its last use is noted, to the minute."""
+    token = token_with_user(digest_of(secret))
+    now = timezone.now()
+    if token is None:
+        raise BadToken("The token is not known. Was it copied whole?")
+    if token.revoked_at is not None:
+        raise BadToken(f"The token {token.name} was revoked. Make a new one.")
+    if token.expires_at is not None and token.expires_at <= now:
+        raise BadToken(f"The token {token.name} expired at {token.expires_at:%Y-%m-%d %H:%M} UTC. Make a new one.")
+    if not token.user.is_active:
+        raise BadToken("The account of this token is switched off.")
+    if token.last_used_at is None or now - token.last_used_at > _USED_AGAIN_AFTER:
+        ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
+    return token.user, token

@@ -1,0 +1,1 @@
+"""The cluster: its nodes, what it reports, and the decisions carried out on it."""

@@ -1,0 +1,198 @@
+"""Everything that can be done to a node: added, changed, cordoned, drained, taken away. For operators of the whole cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from scheduler import notify
+from scheduler.admission.cluster_manifests import NodeManifest, read_node
+from scheduler.admission.manifests import Reading
+from scheduler.admission.violations import Notice, Rejected, Violation
+from scheduler.domain.access import Permission
+from scheduler.domain.plans import counted
+from scheduler.models import Node, Pod
+from scheduler.selectors.manifests import stored_node
+from scheduler.selectors.nodes import OCCUPYING, GangOnNode, gangs_on
+from scheduler.services.accounts import access
+from scheduler.services.accounts.actors import SYSTEM, Actor
+from scheduler.services.files.merge import merge_patch, readable
+from scheduler.services.files.versions import Expected, check_version
+from scheduler.services.jobs.pods import send_home
+from scheduler.services.locks import alone_with_pods, lock_tree
+from scheduler.services.queues.warnings import refresh_warnings
+from scheduler.services.records import audit
+from scheduler.services.records.events import EventNote, record_events
+from scheduler.services.sessions.requests import want_session
+
+
+@dataclass(frozen=True, slots=True)
+class SavedNode:
+    node: Node
+    notices: tuple[Notice, ...] = ()
+    created: bool = False
+    changed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCommandResult:
+    node: Node
+    changed: bool
+    message: str
+    gangs: tuple[GangOnNode, ...] = ()  # whose pods leave, or are lost
+
+    @property
+    def pods(self) -> int:
+        return sum(gang.pods for gang in self.gangs)
+
+    @property
+    def users(self) -> list[str]:
+        return sorted({gang.owner for gang in self.gangs if gang.owner})
+
+
+def create_node(manifest: object, *, by: Actor = SYSTEM, dry_run: bool = False) -> SavedNode:
+    access.require_cluster(by, doing="add nodes")
+    reading = read_node(manifest)
+    value = readable(reading)
+    with transaction.atomic():
+        lock_tree()
+        if Node.objects.filter(name=value.metadata.name).exists():
+            message = f"There is already a node {value.metadata.name}."
+            raise Rejected([Violation("already_exists", "", "metadata.name", message, "change the node that is there")], by_state=True)
+        node = Node.objects.create(name=value.metadata.name, **_columns(value))
+        audit.record(by, "CreateNode", "Node", node.name, after=stored_node(node))
+        _settle(node, by, "NodeAdded", "added")
+        transaction.set_rollback(dry_run)
+    return SavedNode(node, reading.notices, created=True)
+
+
+def update_node(
+    name: str, manifest: object, *, by: Actor = SYSTEM, merge: bool = False, expected_version: Expected = None, dry_run: bool = False
+) -> SavedNode:
+    """Raises `Node.DoesNotExist`, `Stale`, `Rejected`."""
+    access.require_cluster(by, doing="change nodes")
+    with transaction.atomic():
+        lock_tree()
+        alone_with_pods()
+        node = Node.objects.select_for_update().get(name=name)
+        check_version(f"The node {name}", node, expected_version)
+        before = stored_node(node)
+        reading: Reading[NodeManifest] = read_node(merge_patch(before, manifest) if merge else manifest)
+        value = readable(reading, name)
+        columns = _columns(value)
+        changed = any(getattr(node, column) != new for column, new in columns.items())
+        if changed:
+            if node.ready is not value.ready:
+                columns["ready_since"] = timezone.now()
+            Node.objects.filter(pk=node.pk).update(**columns, resource_version=F("resource_version") + 1)
+            node.refresh_from_db()
+            audit.record(by, "UpdateNode", "Node", name, before=before, after=stored_node(node))
+            _settle(node, by, "NodeChanged", "changed")
+        transaction.set_rollback(dry_run)
+    return SavedNode(node, reading.notices, changed=changed)
+
+
+def _columns(value: NodeManifest) -> dict[str, Any]:
+    return {
+        "labels": value.metadata.labels,
+        "annotations": value.metadata.annotations,
+        "allocatable": value.allocatable,
+        "taints": [dict(taint) for taint in value.taints],
+        "unschedulable": value.unschedulable,
+        "ready": value.ready,
+    }
+
+
+def _settle(node: Node, by: Actor, reason: str, verb: str) -> None:
+    """What follows: warnings of queues whose promises no longer fit, news, and a session."""
+    record_events([EventNote("Node", node.name, reason, f"{by.name} {verb} {node.name}.")], timezone.now())
+    refresh_warnings()
+    notify.nodes_changed([node.name])
+    want_session()
+
+
+@transaction.atomic
+def delete_node(name: str, *, by: Actor = SYSTEM, expected_version: Expected = None, dry_run: bool = False) -> None:
+    """Only when no pod is on it: drain it first."""
+    access.require_cluster(by, doing="take nodes away")
+    lock_tree()
+    alone_with_pods()
+    node = Node.objects.select_for_update().get(name=name)
+    check_version(f"The node {name}", node, expected_version)
+    pods = _on(node).count()
+    if pods:
+        message = f"{name} still has {counted(pods, 'pod')} on it."
+        raise Rejected([Violation("node_has_pods", "", "metadata.name", message, "drain it, and wait until they are gone")], by_state=True)
+    audit.record(by, "DeleteNode", "Node", name, before=stored_node(node))
+    node.delete()
+    _settle(node, by, "NodeRemoved", "took away")
+    transaction.set_rollback(dry_run)
+
+
+def _on(node: Node) -> Any:
+    return Pod.objects.filter(node=node, phase__in=OCCUPYING)
+
+
+def cordon_node(name: str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool = False) -> NodeCommandResult:
+    """No new pods on it; those that are there go on."""
+    return _set_schedulable(name, "cordon", True, by, reason, dry_run)
+
+
+def uncordon_node(name: str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool = False) -> NodeCommandResult:
+    return _set_schedulable(name, "uncordon", False, by, reason, dry_run)
+
+
+@transaction.atomic
+def _set_schedulable(name: str, verb: str, unschedulable: bool, by: Actor, reason: str, dry_run: bool) -> NodeCommandResult:
+    access.require_cluster(by, Permission.OPERATE, f"{verb} nodes")
+    alone_with_pods()
+    node = Node.objects.select_for_update().get(name=name)
+    changed = node.unschedulable is not unschedulable
+    if changed:
+        _write_unschedulable(node, unschedulable)
+        _note(node, verb, by, reason, {"unschedulable": not unschedulable}, {"unschedulable": unschedulable})
+    transaction.set_rollback(dry_run)
+    message = f"{name} was {verb}ed." if changed else f"{name} is {verb}ed already; nothing was changed."
+    return NodeCommandResult(node, changed, message)
+
+
+def _write_unschedulable(node: Node, unschedulable: bool) -> None:
+    Node.objects.filter(pk=node.pk).update(unschedulable=unschedulable, resource_version=F("resource_version") + 1)
+    node.refresh_from_db()
+
+
+def _note(node: Node, verb: str, by: Actor, reason: str, before: Any, after: Any) -> None:
+    word = verb.capitalize()
+    told = f"{by.name}: {verb} {node.name}" + (f" ({reason})" if reason else "")
+    record_events([EventNote("Node", node.name, f"{word}Node", told)], timezone.now())
+    audit.record(by, f"{word}Node", "Node", node.name, before=before, after=after, reason=reason)
+    notify.nodes_changed([node.name])
+    want_session()
+
+
+@transaction.atomic
+def drain_node(name: str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool = False) -> NodeCommandResult:
+    """Cordon it and send its pods home: they come back as new ones and find a place elsewhere."""
+    access.require_cluster(by, Permission.OPERATE, "drain nodes")
+    alone_with_pods()
+    node = Node.objects.select_for_update().get(name=name)
+    before = {"unschedulable": node.unschedulable}
+    gangs = gangs_on(name)
+    on_it = sum(gang.pods for gang in gangs)
+    changed = bool(on_it) or not node.unschedulable
+    if changed:
+        _write_unschedulable(node, True)
+        send_home(Pod.objects.filter(node=node), f"{name} is being drained", timezone.now())
+        _note(node, "drain", by, reason, before, {"unschedulable": True, "podsToldToLeave": on_it})
+        notify.jobs_changed()
+    transaction.set_rollback(dry_run)
+    message = (
+        f"{name} is cordoned, with {counted(on_it, 'pod')} told to leave."
+        if changed
+        else f"{name} is drained already; nothing was changed."
+    )
+    return NodeCommandResult(node, changed, message, gangs)

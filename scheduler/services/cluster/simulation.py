@@ -1,0 +1,96 @@
+"""What can be done to the simulated machines and their clock, and to no real ones: lose a node, bring it back, let time run faster."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from scheduler import notify
+from scheduler.admission.violations import Rejected, Violation
+from scheduler.clusters import SIMULATED
+from scheduler.conf import conf
+from scheduler.domain.plans import counted
+from scheduler.models import Node, Pod, SimulatedCluster
+from scheduler.selectors.nodes import gangs_on
+from scheduler.services.accounts import access
+from scheduler.services.accounts.actors import SYSTEM, Actor
+from scheduler.services.cluster.connection import simulation
+from scheduler.services.cluster.nodes import NodeCommandResult
+from scheduler.services.locks import alone_with_pods, lock_tree
+from scheduler.services.queues.warnings import refresh_warnings
+from scheduler.services.records import audit
+from scheduler.services.records.events import EventNote, record_events
+from scheduler.services.sessions.requests import want_session
+
+SLOWEST, FASTEST = 0.1, 1000.0
+
+
+@transaction.atomic
+def lose_node(name: str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool = False) -> NodeCommandResult:
+    """The machine stops answering: its pods are Unknown until they are given up for lost."""
+    access.require_cluster(by, doing="lose nodes")
+    lock_tree()
+    alone_with_pods()
+    node, gangs = _simulated_node(name), gangs_on(name)
+    if not node.ready:
+        return NodeCommandResult(node, False, f"{name} is lost already; nothing was changed.")
+    _set_ready(name, False)
+    with simulation(nodes=[name]) as cluster:
+        cluster.lose_node(name)
+    Pod.objects.filter(node=node, phase__in=("Bound", "Running")).update(phase="Unknown", message=f"{name} was lost")
+    message = f"{name} does not answer any more; it had {counted(sum(gang.pods for gang in gangs), 'pod')}."
+    _tell(name, "NodeLost", message, by, reason)
+    transaction.set_rollback(dry_run)
+    return NodeCommandResult(node, True, message, gangs)
+
+
+@transaction.atomic
+def bring_back_node(name: str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool = False) -> NodeCommandResult:
+    """It answers again, and is empty."""
+    access.require_cluster(by, doing="bring nodes back")
+    lock_tree()
+    node = _simulated_node(name)
+    if node.ready:
+        return NodeCommandResult(node, False, f"{name} was there all the time; nothing was changed.")
+    _set_ready(name, True)
+    message = f"{name} answers again."
+    _tell(name, "NodeReady", message, by, reason)
+    transaction.set_rollback(dry_run)
+    return NodeCommandResult(node, True, message)
+
+
+def _simulated_node(name: str) -> Node:
+    node = Node.objects.select_for_update().get(name=name)
+    if not nodes_are_simulated():
+        message = f"{name} is a real machine: it can not be lost or brought back by order."
+        raise Rejected([Violation("not_simulated", "", "metadata.name", message, "drain it instead")], by_state=True)
+    return node
+
+
+def nodes_are_simulated() -> bool:
+    return conf().cluster == SIMULATED
+
+
+def _set_ready(name: str, ready: bool) -> None:
+    """And warn the queues whose promises need it, or warn them no more."""
+    Node.objects.filter(name=name).update(ready=ready, ready_since=timezone.now(), resource_version=F("resource_version") + 1)
+    refresh_warnings()
+
+
+def _tell(name: str, what: str, message: str, by: Actor, reason: str) -> None:
+    record_events([EventNote("Node", name, what, message, warning=what == "NodeLost")], timezone.now())
+    audit.record(by, what, "Node", name, message=message, reason=reason)
+    notify.nodes_changed([name])
+    notify.jobs_changed()
+    want_session()
+
+
+def set_speed(speed: float) -> None:
+    """How many simulated seconds pass in a real one. Raises `ValueError` outside the bounds."""
+    if not SLOWEST <= speed <= FASTEST:
+        raise ValueError(f"a speed of {speed:g} is not possible; give {SLOWEST:g} to {FASTEST:g}")
+    with transaction.atomic():
+        with simulation():  # time so far passed at the old speed
+            pass
+        SimulatedCluster.objects.filter(pk=1).update(speed=speed)

@@ -1,0 +1,71 @@
+"""What is looked after at each tick beside sessions: each part for itself, so that one that fails keeps no other from its turn."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.db import connection
+from django.utils import timezone
+
+from scheduler import notify
+from scheduler.models import ClusterState
+from scheduler.services.cluster.dispatch import dispatch
+from scheduler.services.cluster.observe import observe
+from scheduler.services.queues.commands import execute_pending
+from scheduler.services.queues.deletion import carry_out_deletions
+from scheduler.services.records.events import EventNote, record_events
+
+logger = logging.getLogger(__name__)
+
+Parts = Mapping[str, Callable[[], object]]
+
+PARTS: Parts = {
+    "carrying out decisions": dispatch,
+    "observing the cluster": observe,
+    "carrying out orders to queues": execute_pending,
+    "carrying out planned deletions": carry_out_deletions,
+}
+
+
+def watch(also: Parts | None = None) -> None:
+    """What happened on the cluster, and whatever somebody who died left undone. What fails is told once, and tried at each tick."""
+    before: dict[str, Any] = ClusterState.objects.values_list("failing", flat=True).first() or {}
+    failed = {name: problem for name, part in {**PARTS, **(also or {})}.items() if (problem := _problem_of(part))}
+    _log(before, failed)
+    kinds = {name: type(problem).__name__ for name, problem in failed.items()}
+    if kinds != {name: entry["problem"] for name, entry in before.items()}:
+        _write(before, kinds)
+
+
+def _problem_of(part: Callable[[], object]) -> Exception | None:
+    try:
+        part()
+    except Exception as problem:
+        if not connection.in_atomic_block:
+            connection.close_if_unusable_or_obsolete()  # the next part gets another, where the database had gone away
+        return problem
+    return None
+
+
+def _log(before: Mapping[str, Any], failed: Mapping[str, Exception]) -> None:
+    for name, problem in failed.items():
+        if before.get(name, {}).get("problem") != type(problem).__name__:
+            logger.error("%s failed; it is tried again at each tick", name, exc_info=problem)
+    for name in before.keys() - failed.keys():
+        logger.warning("%s works again", name)
+
+
+def _write(before: Mapping[str, Any], kinds: Mapping[str, str]) -> None:
+    now = timezone.now()
+    failing = {name: {"problem": kind, "since": before.get(name, {}).get("since", now.isoformat())} for name, kind in kinds.items()}
+    ClusterState.objects.filter(pk=1).update(failing=failing)
+    notes = [
+        EventNote("Cluster", "scheduler", "PartFailed", f"{name} failed ({kind})", warning=True)
+        for name, kind in kinds.items()
+        if name not in before
+    ]
+    notes += [EventNote("Cluster", "scheduler", "PartWorksAgain", f"{name} works again") for name in before.keys() - kinds.keys()]
+    record_events(notes, now)
+    notify.cluster_changed()

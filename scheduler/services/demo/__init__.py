@@ -1,0 +1,1 @@
+"""A first start: what an installation begins with, the sample cluster and its load."""

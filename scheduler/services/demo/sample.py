@@ -1,0 +1,135 @@
+"""The sample cluster of a first start: forty machines, four teams, a dozen queues, and work for them; or its queues alone."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django.db import transaction
+
+from scheduler.admission.queues import PROTECTED
+from scheduler.admission.violations import Rejected, Violation
+from scheduler.domain.mixes import Target
+from scheduler.domain.resources import Resources, is_bytes, total, units_per_one
+from scheduler.models import ClusterState, Namespace, Node, PriorityClass, Queue, SimulatedCluster
+from scheduler.selectors.queues import cluster_total
+from scheduler.services.accounts.actors import Actor
+from scheduler.services.demo.workload import Stream, start_stream, submit_numbers
+from scheduler.services.locks import lock_tree
+from scheduler.services.queues.create_update import create_queue
+from scheduler.services.queues.states import refresh_states
+
+GPU = "nvidia.com/gpu"
+SEED = 7
+JOBS_AT_ONCE = 36
+FIRST_NUMBER = 900_000  # out of the way of the stream, which counts from 0
+
+# kind, how many, allocatable
+NODES: Final = (
+    ("cpu", 28, {"cpu": "32", "memory": "128Gi", "pods": "110"}),
+    ("gpu-large", 8, {"cpu": "64", "memory": "512Gi", GPU: "8", "pods": "110"}),
+    ("gpu-small", 4, {"cpu": "48", "memory": "384Gi", GPU: "4", "pods": "110"}),
+)
+
+PRIORITY_CLASSES: Final = (("low", 10, False), ("normal", 100, True), ("high", 1000, False))
+
+
+def _queue(name: str, parent: str, weight: int = 1, **amounts: object) -> dict[str, object]:
+    return {"name": name, "parent": parent, "weight": weight, **amounts}
+
+
+QUEUES: Final = (
+    _queue("research", "root", 4, deserved={"cpu": "640", "memory": "4Ti", GPU: "56"}, guarantee={GPU: "16", "cpu": "96"}),
+    _queue("vision", "research", 2, deserved={"cpu": "240", "memory": "1536Gi", GPU: "20"}, guarantee={GPU: "8"}, capability={GPU: "40"}),
+    _queue("language", "research", 3, deserved={"cpu": "320", "memory": "2Ti", GPU: "32"}, guarantee={GPU: "8"}),
+    _queue("sandbox", "research", 1, deserved={"cpu": "64", "memory": "256Gi", GPU: "4"}, capability={"cpu": "256", GPU: "12"}),
+    _queue("production", "root", 3, deserved={"cpu": "512", "memory": "2560Gi", GPU: "16"}, guarantee={"cpu": "128", "memory": "512Gi"},
+           priority=10),
+    _queue("serving", "production", 2, deserved={"cpu": "256", "memory": "1536Gi", GPU: "16"}, guarantee={"cpu": "128"},
+           capability={GPU: "20"}, priority=10, reclaimable=False),
+    _queue("etl", "production", 1, deserved={"cpu": "256", "memory": "1Ti"}, capability={"cpu": "640"}),
+    _queue("analytics", "root", 2, deserved={"cpu": "320", "memory": "1536Gi"}, capability={"cpu": "800", "memory": "4Ti"}),
+    _queue("reports", "analytics", 2, deserved={"cpu": "192", "memory": "1Ti"}),
+    _queue("adhoc", "analytics", 1, deserved={"cpu": "128", "memory": "512Gi"}, dequeue_strategy="fifo"),
+    _queue("batch", "root", 1, deserved={"cpu": "128", "memory": "512Gi"}),
+)  # fmt: skip
+
+TARGETS: Final = (
+    Target("etl", "production", ("olga", "pablo"), takes_gpu=False),
+    Target("vision", "research", ("alice", "bob"), takes_cpu=False),
+    Target("language", "research", ("chen", "dalia", "erik"), takes_cpu=False),
+    Target("sandbox", "research", ("alice", "chen", "farid")),
+    Target("serving", "production", ("olga",), takes_cpu=False),
+    Target("reports", "analytics", ("greta", "hiro"), takes_gpu=False),
+    Target("adhoc", "analytics", ("greta", "ines"), takes_gpu=False),
+    Target("batch", "default", ("jonas", "kamila"), takes_gpu=False),
+)
+
+
+@transaction.atomic
+def load_sample_cluster() -> None:
+    """Machines, queues and priority classes at once, then the first jobs, and a stream of more."""
+    _create_nodes()
+    PriorityClass.objects.bulk_create(
+        PriorityClass(name=name, value=value, global_default=default) for name, value, default in PRIORITY_CLASSES
+    )
+    Namespace.objects.bulk_create(Namespace(name=name) for name in ("research", "production", "analytics"))
+    for queue in QUEUES:
+        _create_queue(queue)
+    refresh_states()
+    ClusterState.objects.filter(pk=1).update(name="sample")
+    SimulatedCluster.objects.filter(pk=1).update(seed=SEED, settings={"failure_probability": 0.02})
+    submit_numbers("steady", range(FIRST_NUMBER, FIRST_NUMBER + JOBS_AT_ONCE), seed=SEED, targets=TARGETS)
+    start_stream(Stream("steady", seed=SEED, targets=TARGETS))
+
+
+def load_sample_tree(*, by: Actor, dry_run: bool = False) -> list[str]:
+    """The sample's queues alone, cut to the size of the cluster that is there, by the rules of every door; all of them or none.
+
+    Raises `Rejected` where there are queues already, and `Forbidden`.
+    """
+    with transaction.atomic():
+        lock_tree()
+        if Queue.objects.exclude(name__in=PROTECTED).exists():
+            message = "There are queues already: the sample tree is for an empty cluster."
+            raise Rejected([Violation("tree_not_empty", "", "", message, "delete them first, or make your own")], by_state=True)
+        has = cluster_total()
+        for queue in QUEUES:
+            create_queue(_manifest(queue, has), by=by)
+        transaction.set_rollback(dry_run)
+    return [str(queue["name"]) for queue in QUEUES]
+
+
+def _manifest(queue: dict[str, object], has: Resources) -> dict[str, object]:
+    plain = {key: value for key, value in queue.items() if key in ("parent", "weight", "priority", "reclaimable")}
+    quotas = {name: _cut(queue.get(name), has).to_quantities() for name in ("deserved", "guarantee", "capability")}
+    spec = {**plain, **quotas, "guarantee": {"resource": quotas["guarantee"]}, "dequeueStrategy": queue.get("dequeue_strategy", "traverse")}
+    return {"metadata": {"name": queue["name"]}, "spec": spec}
+
+
+def _cut(amounts: object, has: Resources) -> Resources:
+    """In proportion to the sample's own cluster, in whole cores, devices and Gi; nothing of what this cluster does not have."""
+    given, whole = Resources.parse(amounts), sample_total()  # type: ignore[arg-type]
+    return Resources({name: _floor(name, amount * has.amount(name) // whole[name]) for name, amount in given.items() if has.amount(name)})
+
+
+def _floor(resource: str, amount: int) -> int:
+    unit = 2**30 if is_bytes(resource) else units_per_one(resource)
+    return amount // unit * unit
+
+
+def sample_total() -> Resources:
+    return total(Resources.parse(amounts) for _, count, amounts in NODES for _ in range(count))
+
+
+def _create_nodes() -> None:
+    Node.objects.bulk_create(
+        Node(name=f"{kind}-{number:02d}", kind=kind, labels={"node.fumarole.io/kind": kind}, allocatable=Resources.parse(amounts))
+        for kind, count, amounts in NODES
+        for number in range(1, count + 1)
+    )
+
+
+def _create_queue(values: dict[str, object]) -> None:
+    amounts = {name: Resources.parse(values.get(name)) for name in ("deserved", "guarantee", "capability")}  # type: ignore[arg-type]
+    others = {name: value for name, value in values.items() if name not in (*amounts, "parent")}
+    Queue.objects.create(parent=Queue.objects.get(name=values["parent"]), **others, **amounts)

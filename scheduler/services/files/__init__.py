@@ -1,0 +1,1 @@
+"""Objects that come as files: apply, merge, and the versions they are checked against."""

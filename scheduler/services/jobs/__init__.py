@@ -1,0 +1,1 @@
+"""What can be done to jobs and podgroups: submit, change, command, and follow them to their end."""

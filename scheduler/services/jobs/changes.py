@@ -1,0 +1,161 @@
+"""What may change of a job once it exists: the size of the gang, replicas and the priority class; and its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+
+from scheduler import notify
+from scheduler.admission.backlogs import is_forbidden_by_state
+from scheduler.admission.violations import Notice, Rejected, Violation
+from scheduler.admission.workload_manifests import JobManifest, read_job
+from scheduler.admission.workloads import admit_job_change
+from scheduler.domain.jobs import FINISHED, JobPhase, News
+from scheduler.domain.plans import counted
+from scheduler.models import Job, Pod, UnmadePods
+from scheduler.selectors.backlogs import judged
+from scheduler.selectors.facts import submission_scene
+from scheduler.selectors.manifests import stored_job
+from scheduler.selectors.nodes import OCCUPYING
+from scheduler.services.accounts import access
+from scheduler.services.accounts.actors import SYSTEM, Actor
+from scheduler.services.files.merge import merge_patch, readable
+from scheduler.services.files.versions import Expected, check_version
+from scheduler.services.jobs.pod_creation import create_some, note_unmade, update_podgroup_of
+from scheduler.services.jobs.podgroups import take_away
+from scheduler.services.jobs.submit import sync_jobs
+from scheduler.services.locks import alone_with_pods, share_tree
+from scheduler.services.queues.states import refresh_states
+from scheduler.services.records import audit
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedJob:
+    job: Job
+    notices: tuple[Notice, ...] = ()
+    changed: bool = True
+
+
+def update_job(
+    namespace: str, name: str, manifest: object, *, by: Actor = SYSTEM, merge: bool = False, expected_version: Expected = None,
+    dry_run: bool = False,
+) -> ChangedJob:  # fmt: skip
+    """Raises `Job.DoesNotExist`, `Stale`, and `Rejected` for whatever may not change (decided 20)."""
+    with transaction.atomic():
+        share_tree()
+        alone_with_pods()
+        job = Job.objects.select_for_update(of=("self",)).select_related("queue", "podgroup").get(namespace=namespace, name=name)
+        access.require_job_command(by, job.queue.place, job.owner)
+        check_version(f"The job {job}", job, expected_version)
+        before = stored_job(job)
+        wanted, notices = _admitted(job, merge_patch(before, manifest) if merge else manifest, before)
+        old_tasks = job.tasks
+        changed = _apply(job, wanted)
+        if changed:
+            audit.record(
+                by,
+                "UpdateJob",
+                "Job",
+                name,
+                namespace=namespace,
+                queue=job.queue.name,
+                before=_short(before),
+                after=_short(stored_job(job)),
+            )
+            sync_jobs([job.pk], {job.pk: News(tasks=_shrunk(old_tasks, job.tasks))})
+            job.refresh_from_db()
+        transaction.set_rollback(dry_run)
+    return ChangedJob(job, notices, changed)
+
+
+def _shrunk(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> frozenset[str]:
+    """Tasks that have fewer pods now: what is left of them may be done already."""
+    return frozenset(new["name"] for old, new in zip(before, after, strict=True) if new["replicas"] < old["replicas"])
+
+
+def _admitted(job: Job, manifest: object, before: dict[str, Any]) -> tuple[JobManifest, tuple[Notice, ...]]:
+    facts = submission_scene({job.queue.name}, job.namespace, job.owner).facts
+    verdict = judged(lambda known: admit_job_change(manifest, before, known), facts)
+    if verdict.violations:
+        raise Rejected(verdict.violations, verdict.notices, by_state=is_forbidden_by_state(verdict.violations))
+    return readable(read_job(manifest, facts), job.name, job.namespace), verdict.notices
+
+
+def _short(manifest: dict[str, Any]) -> dict[str, Any]:
+    """What can differ, for the audit log; templates can be long and can not change."""
+    spec = manifest["spec"]
+    tasks = {task["name"]: {"replicas": task["replicas"], "minAvailable": task["minAvailable"]} for task in spec["tasks"]}
+    labels = {key: manifest["metadata"][key] for key in ("labels", "annotations")}
+    return {"minAvailable": spec["minAvailable"], "priorityClassName": spec.get("priorityClassName", ""), "tasks": tasks, **labels}
+
+
+def _apply(job: Job, wanted: JobManifest) -> bool:
+    tasks = [
+        {**task, "replicas": new.replicas, "minAvailable": new.min_available} for task, new in zip(job.tasks, wanted.tasks, strict=True)
+    ]
+    values = {
+        "tasks": tasks,
+        "min_available": wanted.min_available,
+        "priority_class": wanted.priority_class,
+        "labels": wanted.metadata.labels,
+        "annotations": wanted.metadata.annotations,
+    }
+    if all(getattr(job, column) == value for column, value in values.items()):
+        return False
+    old_tasks = job.tasks
+    for column, value in values.items():
+        setattr(job, column, value)
+    job.resource_version += 1
+    job.save(update_fields=[*values, "resource_version"])
+    update_podgroup_of(job)
+    if JobPhase(job.phase) in (JobPhase.PENDING, JobPhase.RUNNING):
+        for old, new in zip(old_tasks, tasks, strict=True):
+            _scale(job, new, old["replicas"])
+    return True
+
+
+def _scale(job: Job, task: dict[str, Any], before: int) -> None:
+    """The last pods of a task go first; new ones are numbered on."""
+    pods = Pod.objects.filter(podgroup__job=job, task=task["name"])
+    unmade = UnmadePods.objects.filter(podgroup__job=job, task=task["name"])
+    if task["replicas"] < before:
+        unmade.filter(next_index__gte=task["replicas"]).delete()
+        unmade.update(end_index=task["replicas"])
+        take_away(pods.filter(index__gte=task["replicas"]))
+    elif task["replicas"] > before:
+        pods.filter(index__lt=task["replicas"]).update(unwanted=False)  # those that are still leaving come back when they have left
+        has_begun = pods.exists()  # one that has not begins when those it depends on are under way, or at once
+        if not unmade.update(end_index=task["replicas"]) and has_begun:
+            note_unmade([UnmadePods(podgroup=job.podgroup, task=task["name"], next_index=before, end_index=task["replicas"])])
+            create_some(job, unmade.get())
+
+
+def delete_job(namespace: str, name: str, *, by: Actor = SYSTEM, expected_version: Expected = None, dry_run: bool = False) -> None:
+    """Forget a job that has ended and whose pods have left their nodes. One that lives is cancelled first."""
+    with transaction.atomic():
+        share_tree()
+        alone_with_pods()
+        job = Job.objects.select_for_update(of=("self",)).select_related("queue").get(namespace=namespace, name=name)
+        access.require_job_command(by, job.queue.place, job.owner)
+        check_version(f"The job {job}", job, expected_version)
+        _refuse_unfinished(job)
+        audit.record(by, "DeleteJob", "Job", name, namespace=namespace, queue=job.queue.name, before=_short(stored_job(job)))
+        key, queue = str(job), job.queue.name
+        job.delete()
+        refresh_states()
+        notify.jobs_changed([key], queues=[queue])
+        transaction.set_rollback(dry_run)
+
+
+def _refuse_unfinished(job: Job) -> None:
+    """Whoever forgot a pod that is still on its node would never tell the cluster to stop it."""
+    leaving = Pod.objects.filter(podgroup__job=job, phase__in=OCCUPYING).count()
+    if JobPhase(job.phase) not in FINISHED:
+        message, fix = f"{job} is {job.phase}; only a job that has ended can be deleted.", "cancel it first"
+    elif leaving:
+        message, fix = f"{job} is {job.phase}, but has {counted(leaving, 'pod')} on nodes still.", "wait until they have left"
+    else:
+        return
+    raise Rejected([Violation("job_not_finished", job.queue.name, "status.state.phase", message, fix)], by_state=True)

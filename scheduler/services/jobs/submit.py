@@ -1,0 +1,272 @@
+"""Everything that can be done to a job, whoever asks, and what its pods' fates make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from scheduler import notify
+from scheduler.admission.backlogs import check_backlogs, is_forbidden_by_state
+from scheduler.admission.facts import Facts
+from scheduler.admission.manifests import place_of
+from scheduler.admission.violations import Notice, Rejected, Verdict, Violation
+from scheduler.admission.workload_manifests import JobManifest, TaskManifest, read_job
+from scheduler.admission.workloads import check_queue_takes_work, job_verdict
+from scheduler.domain.jobs import ACTION_NAMES, COMMANDS, FINISHED, JobAction, NotPossible, Step, command
+from scheduler.domain.queues import DEFAULT, QueueTree
+from scheduler.models import Command, Job, Namespace, PodGroup, Queue
+from scheduler.models.prepared import PreparedInsert
+from scheduler.selectors.backlogs import comes_near_a_limit, judged
+from scheduler.selectors.facts import Scene, submission_scene
+from scheduler.services.accounts import access
+from scheduler.services.accounts.actors import SYSTEM, Actor, submitter
+from scheduler.services.files.versions import Expected, check_version
+from scheduler.services.jobs.lifecycle import announce, facts_of, settle_jobs, sync_jobs, take_steps
+from scheduler.services.jobs.pod_creation import AT_ONCE, create_podgroup, create_pods, first_tasks, podgroup_of
+from scheduler.services.jobs.pods import Priorities, are_taken
+from scheduler.services.locks import alone_at_the_limit, alone_with_pods, share_tree
+from scheduler.services.records import audit
+from scheduler.services.sessions.requests import want_session
+
+__all__ = ["JobCommandResult", "Submitted", "check_job", "command_job", "submit_job", "sync_jobs"]
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """`pods` is how many were made; those of tasks that wait for others come later."""
+
+    job: Job
+    notices: tuple[Notice, ...] = ()
+    pods: int = 0
+
+
+def submit_job(manifest: Mapping[str, Any], *, by: Actor = SYSTEM, dry_run: bool = False) -> Submitted:
+    """Admit a job and make its podgroup and pods. Raises `Rejected` with every violation, and writes nothing then."""
+    if dry_run:
+        return _rehearse(manifest, by)
+    with transaction.atomic():
+        share_tree()
+        scene = _scene(manifest, submitter(by))
+        reading, notices = _admitted(manifest, scene, by)
+        if comes_near_a_limit(scene.facts, pods=reading.replicas):
+            alone_at_the_limit()
+            scene = _scene(manifest, submitter(by))
+            reading, notices = _admitted(manifest, scene, by)
+        job, pods = _create(reading, scene, by)
+        audit.record(by, "SubmitJob", "Job", job.name, namespace=job.namespace, queue=job.queue.name, after=_summary(job))
+        want_session()
+        notify.jobs_changed([str(job)], queues=[job.queue.name])
+    return Submitted(job, notices, pods)
+
+
+def _rehearse(manifest: Mapping[str, Any], by: Actor) -> Submitted:
+    """The same answer without a transaction: whoever only asks writes nothing, and nobody has to wait for them."""
+    scene = _scene(manifest, submitter(by))
+    reading, notices = _admitted(manifest, scene, by)
+    job = _new_job(reading, scene.queues[reading.queue], by)
+    job.created_at = timezone.now()
+    taken = _taken_name(job, reading)
+    if taken is not None:
+        raise Rejected([taken], by_state=True)
+    job.podgroup = podgroup_of(job, Priorities.load())
+    return Submitted(job, notices, sum(task["replicas"] for task in first_tasks(job)))
+
+
+def _taken_name(job: Job, manifest: JobManifest) -> Violation | None:
+    """The name that the database would refuse. Of very many pods only the first are looked for."""
+    if Job.objects.filter(namespace=job.namespace, name=job.name).exists():
+        return _exists(job.namespace, manifest)
+    names = [f"{job.name}-{task['name']}-{index}" for task in first_tasks(job) for index in range(min(task["replicas"], AT_ONCE))]
+    groups = PodGroup.objects.filter(namespace=job.namespace, name=job.name)
+    if groups.exists() or are_taken(job.namespace, names[:AT_ONCE]):
+        return _names_taken(job.namespace, manifest)
+    return None
+
+
+def _summary(job: Job) -> dict[str, Any]:
+    """What the audit log keeps of a job; its tasks are with the job itself."""
+    return {"queue": job.queue.name, "minAvailable": job.min_available, "replicas": {task["name"]: task["replicas"] for task in job.tasks}}
+
+
+def check_job(manifest: object, user: str) -> tuple[JobManifest | None, tuple[Violation, ...], tuple[Notice, ...]]:
+    """Every rule that this job would break if this user submitted it, without making it."""
+    return _checked(manifest, _scene(manifest, user))
+
+
+def _scene(manifest: object, user: str) -> Scene:
+    namespace, queue = place_of(manifest)
+    return submission_scene({queue}, namespace, user)
+
+
+def _checked(manifest: object, scene: Scene) -> tuple[JobManifest | None, tuple[Violation, ...], tuple[Notice, ...]]:
+    reading = read_job(manifest, scene.facts)
+    verdict = judged(lambda facts: job_verdict(reading, scene.tree, facts), scene.facts)
+    return reading.value, verdict.violations, verdict.notices
+
+
+def _admitted(manifest: Mapping[str, Any], scene: Scene, by: Actor) -> tuple[JobManifest, tuple[Notice, ...]]:
+    job, violations, notices = _checked(manifest, scene)
+    access.require_to_submit(by, job.queue if job else place_of(manifest)[1])
+    if violations or job is None:
+        raise Rejected(violations, notices, by_state=is_forbidden_by_state(violations))
+    return job, notices
+
+
+def _exists(namespace: str, job: JobManifest) -> Violation:
+    message = f"There is a job {namespace}/{job.metadata.name} already."
+    return Violation("already_exists", job.queue, "metadata.name", message, "choose another name")
+
+
+_NEW_JOB = PreparedInsert(Job)
+
+
+def _create(manifest: JobManifest, scene: Scene, by: Actor) -> tuple[Job, int]:
+    """The job, and how many pods it has. That its name is taken is found out by the database, which is asked anyway."""
+    job = _new_job(manifest, scene.queues[manifest.queue], by)
+    if job.namespace not in scene.facts.namespaces:
+        Namespace.objects.get_or_create(name=job.namespace)
+    try:
+        _NEW_JOB.insert([job])
+    except IntegrityError as error:
+        raise Rejected([_exists(job.namespace, manifest)], by_state=True) from error
+    try:
+        return job, _create_gang(job)
+    except IntegrityError as error:
+        raise Rejected([_names_taken(job.namespace, manifest)], by_state=True) from error
+
+
+def _create_gang(job: Job) -> int:
+    priorities = Priorities.load()
+    create_podgroup(job, priorities)
+    return create_pods([(job, first_tasks(job))], priorities)
+
+
+def _names_taken(namespace: str, job: JobManifest) -> Violation:
+    message = f"A podgroup or a pod in {namespace} has a name already that the podgroup or the pods of {job.metadata.name} would get."
+    return Violation("already_exists", job.queue, "metadata.name", message, "choose another name")
+
+
+def _new_job(manifest: JobManifest, queue: Queue, by: Actor) -> Job:
+    return Job(
+        namespace=manifest.metadata.namespace or DEFAULT,
+        name=manifest.metadata.name,
+        queue=queue,
+        owner=by.name,
+        owner_user=by.user,
+        labels=manifest.metadata.labels,
+        annotations=manifest.metadata.annotations,
+        min_available=manifest.min_available,
+        min_success=manifest.min_success,
+        priority_class=manifest.priority_class,
+        max_retry=manifest.max_retry,
+        ttl_seconds_after_finished=manifest.ttl_seconds_after_finished,
+        tasks=[_stored_task(task) for task in manifest.tasks],
+        policies=manifest.policies,
+        extra=dict(manifest.extra),
+        phase_since=timezone.now(),
+    )
+
+
+def _stored_task(task: TaskManifest) -> dict[str, Any]:
+    return {
+        "name": task.name,
+        "replicas": task.replicas,
+        "minAvailable": task.min_available,
+        "maxRetry": task.max_retry,
+        "template": dict(task.template.raw),
+        "policies": task.policies,
+        "dependsOn": dict(task.depends_on),
+    }
+
+
+# Commands
+
+
+@dataclass(frozen=True, slots=True)
+class JobCommandResult:
+    command: Command | None
+    job: Job
+    changed: bool
+    message: str
+
+
+def command_job(
+    namespace: str, name: str, action: JobAction | str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool = False,
+    expected_version: Expected = None,
+) -> JobCommandResult:  # fmt: skip
+    """Suspend (AbortJob), resume, restart or cancel (TerminateJob) a job. Raises `Job.DoesNotExist`, `NotPossible`, `Stale`, `Rejected`."""
+    wanted = action if isinstance(action, JobAction) else ACTION_NAMES.get(action)
+    if wanted not in COMMANDS:
+        raise NotPossible(f"“{action}” is not a command for a job; give one of {', '.join(sorted(COMMANDS))}")
+    with transaction.atomic():
+        share_tree()
+        alone_with_pods()
+        job = Job.objects.select_for_update(of=("self",)).select_related("queue", "podgroup").get(namespace=namespace, name=name)
+        access.require_job_command(by, job.queue.place, job.owner)
+        check_version(f"The job {job}", job, expected_version)
+        step = _first_step(job, wanted)
+        message = step.message if step else f"{job} is {job.phase} already; nothing was changed."
+        row = _command_row(job, wanted, by, reason, message if step is None else f"{job}: {message}.", changed=step is not None)
+        if step:
+            phase, now = job.phase, timezone.now()
+            take_steps([(job, step)], now)
+            settle_jobs([job], now)
+            job.refresh_from_db()
+            audit.record(
+                by,
+                wanted.value,
+                "Job",
+                name,
+                namespace=namespace,
+                queue=job.queue.name,
+                before={"phase": phase},
+                after={"phase": job.phase},
+                reason=reason,
+                message=message,
+            )
+        if dry_run:
+            transaction.set_rollback(True)
+        else:
+            announce([job])
+    return JobCommandResult(None if dry_run else row, job, step is not None, row.message)
+
+
+def _first_step(job: Job, action: JobAction) -> Step | None:
+    step = command(facts_of([job])[job.pk], action)
+    if step and action in (JobAction.RESUME, JobAction.RESTART):
+        scene = submission_scene({job.queue.place}, job.namespace, job.owner)
+        verdict = judged(lambda facts: _may_go_on(job, scene.tree, facts), scene.facts)
+        if verdict.violations:
+            raise Rejected(verdict.violations, by_state=True)
+    return step
+
+
+def _may_go_on(job: Job, tree: QueueTree, facts: Facts) -> Verdict:
+    """A job that never left its queue may go on in it while it drains; one that had ended is admitted anew."""
+    has_ended = job.phase in FINISHED
+    rules = list(check_queue_takes_work(job.queue.place, tree, facts, again=not has_ended))
+    if has_ended:
+        rules += check_backlogs(job.queue.name, facts, jobs=1, pods=sum(task["replicas"] for task in job.tasks))
+    return Verdict(tuple(rules))
+
+
+def _command_row(job: Job, action: JobAction, by: Actor, reason: str, message: str, *, changed: bool) -> Command:
+    return Command.objects.create(
+        action=action.value,
+        target_kind="Job",
+        target_namespace=job.namespace,
+        target_name=job.name,
+        target_uid=str(job.uid),
+        actor=by.name,
+        door=by.door.value,
+        reason=reason,
+        request_id=by.request_id,
+        address=by.address,
+        result=Command.DONE if changed else Command.NO_OP,
+        message=message,
+        executed_at=timezone.now(),
+    )

@@ -1,0 +1,350 @@
+"""Everything that can be done to a queue, whoever asks: the API, a page, a command, a manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from scheduler.admission.facts import Facts
+from scheduler.admission.manifests import QueueReading, Reading, queue_manifest, read_queue, state_of
+from scheduler.admission.queues import STATE_RULES, check_delete, deletion_order, verdict_on
+from scheduler.admission.violations import Notice, Rejected, Verdict, Violation
+from scheduler.domain import three_way
+from scheduler.domain.lifecycle import command_for, standing_of
+from scheduler.domain.plans import counted, listed
+from scheduler.domain.queues import ROOT, QueueSpec, QueueState, QueueTree
+from scheduler.domain.resources import Resources
+from scheduler.domain.three_way import FieldChange, Merged
+from scheduler.models import Command, Grant, Job, PlannedDeletion, Queue, QueueFigures
+from scheduler.models.workload import FINISHED_JOB_PHASES
+from scheduler.selectors.facts import spec_of
+from scheduler.services.accounts import access
+from scheduler.services.accounts.actors import SYSTEM, Actor
+from scheduler.services.files.merge import merge_patch
+from scheduler.services.files.versions import EditConflict, Expected, StaleVersion, check_queue_version, is_expected
+from scheduler.services.queues.commands import CommandOutcome, command_queue, order_in, plan_command
+from scheduler.services.queues.deletion_effects import Aftermath, aftermath_of
+from scheduler.services.queues.transaction import PLAIN_FIELDS, TreeWork
+from scheduler.services.records.events import EventNote
+
+__all__ = [
+    "Changed",
+    "CommandOutcome",
+    "Deleted",
+    "EditConflict",
+    "Saved",
+    "StaleVersion",
+    "command_queue",
+    "create_queue",
+    "create_queues",
+    "delete_queue",
+    "plan_command",
+    "update_queue",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A queue as it was stored, or would be. `before` is None for a new one; `command` is the order that a change of state became."""
+
+    queue: Queue
+    notices: tuple[Notice, ...] = ()
+    changed: bool = True
+    message: str = ""
+    before: QueueSpec | None = None
+    command: Command | None = None
+    kept: tuple[FieldChange, ...] = ()  # what others changed since the caller read it
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What a change came to, as far as it is known before it is written."""
+
+    notices: tuple[Notice, ...]
+    changed: bool
+    message: str
+    command: Command | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """What went: the queues, children first; and what that leaves of their work."""
+
+    queues: tuple[str, ...]
+    aftermath: Aftermath
+    message: str = ""
+
+
+def create_queue(manifest: object, *, by: Actor = SYSTEM, dry_run: bool = False, imported: bool = False) -> Saved:
+    """Make a queue from a manifest, with the defaults filled in. Raises `Rejected` with every violation, and writes nothing then."""
+    with transaction.atomic():
+        work = TreeWork()
+        made = create_in(work, manifest, by, imported=imported)
+        work.settle()
+        made.queue.refresh_from_db()
+        transaction.set_rollback(dry_run)
+    return made
+
+
+def create_queues(manifests: Iterable[object], *, by: Actor = SYSTEM, dry_run: bool = False) -> list[Saved | Exception]:
+    """Many at once, each by itself: made, or why it was not. One that is made counts for those behind it."""
+    with transaction.atomic():
+        work = TreeWork()
+        results = [_made_or_refused(work, manifest, by) for manifest in manifests]
+        work.settle()
+        transaction.set_rollback(dry_run)
+    return results
+
+
+def _made_or_refused(work: TreeWork, manifest: object, by: Actor) -> Saved | Exception:
+    try:
+        return create_in(work, manifest, by)
+    except (Rejected, access.Forbidden, access.OutOfSight) as refusal:
+        return refusal
+
+
+def create_in(work: TreeWork, manifest: object, by: Actor, *, imported: bool = False) -> Saved:
+    """The same as part of some work at the tree: its row is there when that is settled."""
+    reading = read_queue(manifest, imported=imported)
+    access.require_to_create_queue(work.seen_by(by), reading.value.spec.parent if reading.value else ROOT)
+    proposed, notices = _admitted(reading, work.tree, work.facts, None)
+    spec = proposed.spec
+    queue = work.add(proposed, by)
+    work.record(by, "CreateQueue", spec.name, after=queue_manifest(spec))
+    made = f"{spec.name} was created below {spec.parent}"
+    work.note(EventNote("Queue", spec.name, "CreateQueue", f"{by.name}: {made}.", queue=spec.name))
+    state = standing_of(work.tree, spec.name, work.facts.live_podgroups, work.unknown).state
+    return Saved(queue, notices, message=f"{made} and is {state}.")
+
+
+def _admitted(
+    reading: Reading[QueueReading], tree: QueueTree, facts: Facts, old: QueueSpec | None
+) -> tuple[QueueReading, tuple[Notice, ...]]:
+    verdict = verdict_on(reading, tree, facts, old)
+    _raise_if_refused(verdict)
+    assert reading.value is not None  # without a value there is a violation
+    return reading.value, verdict.notices
+
+
+def _raise_if_refused(verdict: Verdict) -> None:
+    if not verdict.allowed:
+        by_state = all(violation.rule_id in STATE_RULES for violation in verdict.violations)
+        raise Rejected(verdict.violations, verdict.notices, by_state=by_state)
+
+
+def update_queue(
+    name: str,
+    manifest: object,
+    *,
+    by: Actor = SYSTEM,
+    merge: bool = False,
+    expected_version: Expected = None,
+    opened: Mapping[str, Any] | None = None,
+    dry_run: bool = False,
+) -> Saved:
+    """Change a queue to what the manifest says; with `merge` the manifest is a patch, and what it leaves out stays (RFC 7386).
+
+    `opened` is the manifest that the caller read at `expected_version`: where others have changed the queue since, only what differs from
+    it is written, and what they changed is kept. Raises `EditConflict` where both changed the same field.
+
+    A change of `spec.state` is the command it stands for, and refused where that is. Raises `Queue.DoesNotExist`, `StaleVersion` when
+    `expected_version` is not the stored one and nothing was `opened`, and `Rejected` with every violation.
+    """
+    with transaction.atomic():
+        work = TreeWork(with_pods=True)
+        queue = Queue.objects.select_related("parent").get(name=name)
+        access.require_to_touch_queue(by, name, queue.parent.name if queue.parent else ROOT)
+        merged = None if opened is None or is_expected(queue.resource_version, expected_version) else _merged(queue, opened, manifest)
+        if merged is None:
+            check_queue_version(queue, expected_version)
+        stored = _Stored(spec_of(queue), queue.is_unknown, str(queue.uid))
+        wanted = merge_patch(queue_manifest(stored.spec), manifest) if merge else manifest
+        changed = _change(work, stored, wanted if merged is None else merged.value, by, names_state=_names_state(manifest))
+        work.settle()
+        queue.refresh_from_db()
+        transaction.set_rollback(dry_run)
+    kept = merged.kept if merged else ()
+    return Saved(queue, changed.notices, changed.changed, changed.message, stored.spec, changed.command, kept)
+
+
+def _merged(queue: Queue, opened: Mapping[str, Any], manifest: object) -> Merged:
+    """What the caller changed over what is stored by now. Raises `Rejected` where their manifest cannot be read, `EditConflict`."""
+    merged = merged_edit(opened, manifest, queue_manifest(spec_of(queue)))
+    if merged.both:
+        raise EditConflict(queue, merged)
+    return merged
+
+
+def merged_edit(opened: Mapping[str, Any], manifest: object, stored: Mapping[str, Any]) -> Merged:
+    """Three manifests put together, each as the server writes it, so that 1000m and 1 are the same."""
+    before = read_queue(opened).value
+    reading = read_queue(manifest, before.spec if before else None)
+    if reading.value is None or reading.violations:
+        raise Rejected(reading.violations, reading.notices)
+    base = queue_manifest(before.spec) if before else stored
+    return three_way.merge(base, queue_manifest(reading.value.spec), stored)
+
+
+def update_in(work: TreeWork, name: str, manifest: object, by: Actor) -> Changed:
+    """The same as part of some work at the tree, for a queue that is in it, by a manifest that names no uid."""
+    stored = _Stored(work.tree[name], name in work.unknown)
+    access.require_to_touch_queue(work.seen_by(by), name, stored.spec.parent or ROOT)
+    return _change(work, stored, manifest, by, names_state=_names_state(manifest))
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """A queue as a change finds it."""
+
+    spec: QueueSpec
+    is_unknown: bool
+    uid: str = ""
+
+
+def _names_state(manifest: object) -> bool:
+    """An Unknown queue that is sent back as it was read says nothing of its state: its wish is only what it was stored with."""
+    if state_of(manifest) == QueueState.UNKNOWN.value:
+        return False
+    spec = manifest.get("spec") if isinstance(manifest, Mapping) else None
+    return isinstance(spec, Mapping) and bool(spec.get("state"))
+
+
+def _change(work: TreeWork, stored: _Stored, manifest: object, by: Actor, *, names_state: bool) -> Changed:
+    old, name = stored.spec, stored.spec.name
+    reading = read_queue(manifest, old)
+    _check_identity(stored, reading)
+    leaves_unknown = stored.is_unknown and names_state
+    if reading.value is not None and not reading.violations and reading.value.spec == old and not leaves_unknown:
+        return Changed(reading.notices, False, f"{name} is already as asked; nothing was changed.")  # without a look at the tree
+    if reading.value is not None and not reading.violations:
+        access.require_queue_change(access.access_for(work.seen_by(by)), old, reading.value.spec)
+    proposed, notices = _admitted(reading, work.tree, work.facts, old)
+    differences = _respecified(work, old, proposed.spec, by)
+    command = _ordered(work, old, proposed.spec, by) if leaves_unknown or proposed.spec.state is not old.state else None
+    changed = bool(differences) or (command is not None and command.result == Command.DONE)
+    message = " ".join(filter(None, [f"Changed {listed(differences)}." if differences else "", command.message if command else ""]))
+    return Changed(notices, changed, message or f"{name} is already as asked; nothing was changed.", command)
+
+
+def _respecified(work: TreeWork, old: QueueSpec, new: QueueSpec, by: Actor) -> list[str]:
+    """What was changed, in words; nothing is done where nothing is."""
+    differences = _differences(old, new)
+    if differences:
+        message = f"changed {listed(differences)}."
+        work.respecify(new, by)
+        manifests = {"before": queue_manifest(old), "after": queue_manifest(replace(new, state=old.state))}
+        work.record(by, "UpdateQueue", old.name, **manifests, message=f"C{message[1:]}")
+        work.note(EventNote("Queue", old.name, "UpdateQueue", f"{by.name}: {message}", queue=old.name))
+    return differences
+
+
+def _check_identity(stored: _Stored, reading: Reading[QueueReading]) -> None:
+    """A manifest for another queue, or for an earlier one of the same name, is a mistake of the caller."""
+    name = stored.spec.name
+    if reading.value is None:
+        return
+    if reading.value.spec.name != name:
+        message = f"metadata.name is {reading.value.spec.name}, but the queue to change is {name}: a queue can not be renamed."
+        raise Rejected([Violation("immutable_field_changed", name, "metadata.name", message, f"write {name}"), *reading.violations])
+    if reading.value.uid and reading.value.uid != stored.uid:
+        message = f"metadata.uid is not that of {name}: it may have been deleted and made anew."
+        raise Rejected([Violation("uid_mismatch", name, "metadata.uid", message, "leave the uid out"), *reading.violations])
+
+
+def _differences(old: QueueSpec, new: QueueSpec) -> list[str]:
+    """What changes, in words, but for the state: that is a command."""
+    pairs = [(name, getattr(old, name), getattr(new, name)) for name in (*PLAIN_FIELDS, "dequeue_strategy", "parent")]
+    return [f"{name} from {_said(before)} to {_said(after)}" for name, before, after in pairs if before != after]
+
+
+def _said(value: object) -> str:
+    if isinstance(value, Resources):
+        return " ".join(f"{name} {amount}" for name, amount in value.to_quantities().items()) or "nothing"
+    if isinstance(value, Mapping):
+        return f"{len(value)} entries"
+    return str(value) if value != "" else "nothing"
+
+
+def _ordered(work: TreeWork, old: QueueSpec, new: QueueSpec, by: Actor) -> Command:
+    """The order that a change of `spec.state` stands for; admission has seen that it is not refused."""
+    return order_in(work, new.name, command_for(new.state, old.state), by=by, reason=by.reason or "spec.state was changed")
+
+
+def delete_queue(
+    name: str, *, cascade: bool = False, by: Actor = SYSTEM, dry_run: bool = False, expected_version: Expected = None,
+    shown: Iterable[str] | None = None,
+) -> Deleted:  # fmt: skip
+    """Delete a Closed queue; the records of its work stay. With `cascade` everything below it goes too, children first, all or nothing.
+
+    `shown` are the queues that the caller was shown beforehand: where it would be others now, nothing is deleted.
+    Raises `Queue.DoesNotExist`, `StaleVersion`, and `Rejected` with everything that stands against it, of every queue concerned.
+    """
+    with transaction.atomic():
+        work = TreeWork(with_pods=True)
+        queue = Queue.objects.select_related("parent").get(name=name)
+        access.require_to_delete_queue(by, name, queue.parent.name if queue.parent else ROOT)
+        check_queue_version(queue, expected_version)
+        deleted = _delete(work, name, by, cascade=cascade, shown=shown)
+        work.settle()
+        transaction.set_rollback(dry_run)
+    return deleted
+
+
+def delete_in(work: TreeWork, name: str, by: Actor) -> Deleted:
+    """The same as part of some work at the tree that was begun `with_pods`."""
+    access.require_to_delete_queue(work.seen_by(by), name, work.tree[name].parent or ROOT)
+    return _delete(work, name, by)
+
+
+def _delete(work: TreeWork, name: str, by: Actor, *, cascade: bool = False, shown: Iterable[str] | None = None) -> Deleted:
+    tree = work.tree
+    doomed = deletion_order(name, tree) if cascade else [name]
+    refuse_unless_shown(name, doomed, shown)
+    verdict = check_delete(name, tree, work.facts, cascade=cascade)
+    _raise_if_refused(replace(verdict, violations=(*verdict.violations, *_unfinished_jobs(doomed))))
+    deleted = _remove(work, doomed, by)
+    for gone in doomed:
+        follows = name if gone != name else ""
+        work.record(by, "DeleteQueue", gone, before=queue_manifest(tree[gone]), message=deleted.message, follows=follows)
+    return deleted
+
+
+def refuse_unless_shown(name: str, doomed: list[str], shown: Iterable[str] | None) -> None:
+    """Nobody deletes what he has not seen: a queue may have come below it, or left, since he looked."""
+    if shown is None or set(shown) == set(doomed):
+        return
+    message = f"What is below {name} has changed since it was shown: deleting it would now delete {listed(doomed)}."
+    raise Rejected([Violation("tree_changed", name, "metadata.name", message, "look again, and decide anew")], by_state=True)
+
+
+def _unfinished_jobs(names: list[str]) -> list[Violation]:
+    """Jobs that could still come back: none, where every podgroup is Completed, but a job is never lost by a mistake elsewhere."""
+    unfinished = (
+        Job.objects.filter(queue__name__in=names, queue__deleted_at=None)
+        .exclude(phase__in=FINISHED_JOB_PHASES)
+        .exclude(podgroup__phase__in=("Pending", "Inqueue", "Running", "Unknown"))
+    )
+    counts: dict[str, int] = {}
+    for queue in unfinished.values_list("queue__name", flat=True):
+        counts[queue] = counts.get(queue, 0) + 1
+    return [
+        Violation("has_jobs", name, "status", f"{name} has {counted(number, 'unfinished job')}.", "let them finish")
+        for name, number in counts.items()
+    ]
+
+
+def _remove(work: TreeWork, names: list[str], by: Actor) -> Deleted:
+    """Their rows stay, marked as deleted, for the records that refer to them; roles and figures go."""
+    aftermath = aftermath_of(names)
+    of_them = {"queue__name__in": names, "queue__deleted_at": None}
+    for gone in (Grant, QueueFigures, PlannedDeletion):
+        gone.objects.filter(**of_them).delete()
+    Queue.objects.filter(name__in=names).update(deleted_at=timezone.now(), updated_by=by.name[:150])
+    work.remove(names)
+    for name in names:
+        work.note(EventNote("Queue", name, "DeleteQueue", f"{by.name} deleted {name}.", queue=name))
+    return Deleted(tuple(names), aftermath, f"Deleted {listed(names)}. {aftermath.sentence}".rstrip())

@@ -1,0 +1,336 @@
+"""Changes of the queue tree in one transaction: the tree is read once, kept in step in memory, and written down in a few statements.
+
+So a thousand queues cost one look at the tree and not a thousand. What is read stays true until the transaction ends, because whoever
+changes the tree, or what a queue's state depends on, waits for the locks that are taken here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+from typing import Any, Final
+
+from django.db import transaction
+from django.utils import timezone
+
+from scheduler import notify
+from scheduler.admission.facts import Facts
+from scheduler.admission.manifests import QueueReading
+from scheduler.domain.lifecycle import Standing
+from scheduler.domain.plans import Change, Load, Plan
+from scheduler.domain.queues import QueueSpec, QueueState, QueueTree
+from scheduler.domain.resources import Resources
+from scheduler.models import AuditEntry, Command, Queue
+from scheduler.models.bulk import as_parameter, execute, json_column, values_table
+from scheduler.models.prepared import PreparedInsert
+from scheduler.selectors.facts import scene_of
+from scheduler.selectors.loads import queue_loads
+from scheduler.selectors.trees import StoredQueue, stored_queues, tree_of
+from scheduler.services.accounts import access
+from scheduler.services.accounts.actors import Actor
+from scheduler.services.locks import alone_with_pods, lock_tree
+from scheduler.services.queues.states import StoredTree, alone_with_states, drop_deletions, settle_states
+from scheduler.services.queues.warnings import settle_warnings
+from scheduler.services.records import audit
+from scheduler.services.records.events import EventNote, record_events
+from scheduler.services.sessions.requests import want_session
+
+PLAIN_FIELDS: Final = ("weight", "capability", "deserved", "guarantee", "reclaimable", "priority", "type", "labels", "annotations")
+"""Of a specification, those that are stored as they are."""
+
+_SPEC_COLUMNS: Final = {
+    "id": "bigint",
+    "parent_id": "bigint",
+    "weight": "bigint",
+    "capability": "text",
+    "deserved": "text",
+    "guarantee": "text",
+    "reclaimable": "boolean",
+    "priority": "bigint",
+    "dequeue_strategy": "text",
+    "type": "text",
+    "labels": "text",
+    "annotations": "text",
+}
+_JSON_COLUMNS: Final = ("capability", "deserved", "guarantee", "labels", "annotations")
+_WISH_COLUMNS: Final = {"id": "bigint", "wish": "text", "is_unknown": "boolean", "versions": "bigint", "updated_by": "text"}
+_NEW_QUEUE = PreparedInsert(Queue)
+_NEW_COMMAND = PreparedInsert(Command)
+
+
+@dataclass(slots=True)
+class _Image:
+    """The tree as it is by now, what is already decided but not yet written included."""
+
+    queues: dict[str, StoredQueue]
+    tree: QueueTree
+    facts: Facts
+    parents: dict[str, str]
+
+
+class TreeWork:
+    """To be made inside of a transaction, which has the tree to itself from then on. Nothing is written before `settle`.
+
+    `only_life` reads no more than wishes and states need: enough for commands. `with_pods` is for whoever deletes work, or may
+    forbid that it is placed.
+    """
+
+    def __init__(self, *, only_life: bool = False, with_pods: bool = False) -> None:
+        lock_tree()
+        if with_pods:
+            alone_with_pods()
+        alone_with_states()
+        self._only_life = only_life
+        self._new: dict[str, Queue] = {}
+        self._respecified: set[str] = set()
+        self._versions: Counter[str] = Counter()
+        self._authors: dict[str, str] = {}
+        self._orders: list[Command] = []
+        self._entries: list[AuditEntry] = []
+        self._notes: list[EventNote] = []
+        self._told: set[str] = set()  # whose changes of state are in the notes already
+        self._reopened: set[str] = set()
+        self._gone: list[str] = []
+        self.warns = False
+
+    @cached_property
+    def _image(self) -> _Image:
+        queues = stored_queues(only_life=self._only_life)
+        tree, facts = (tree_of(queues), _life_of(queues)) if self._only_life else scene_of(queues)
+        return _Image(queues, tree, facts, {name: queue.spec.parent for name, queue in queues.items()})
+
+    @property
+    def tree(self) -> QueueTree:
+        return self._image.tree
+
+    @property
+    def facts(self) -> Facts:
+        return self._image.facts
+
+    @property
+    def unknown(self) -> frozenset[str]:
+        return self.facts.unknown
+
+    def seen_by(self, by: Actor) -> Actor:
+        """The caller with his rights on the tree as it is by now: what he has just created below a queue of his is his too."""
+        known = access.access_for(by)
+        return replace(by, access=known if known.everything else replace(known, parents=self._image.parents))
+
+    def uid_of(self, name: str) -> str:
+        if name in self._new:
+            return str(self._new[name].uid)
+        return self._uids[name] if self._expects_many else str(Queue.objects.values_list("uid", flat=True).get(name=name))
+
+    @cached_property
+    def _uids(self) -> dict[str, str]:
+        return {name: str(uid) for name, uid in Queue.objects.values_list("name", "uid")}
+
+    def loads(self, name: str) -> Mapping[str, Load]:
+        """What is in the queues, with pods and users of at least this one and those below it."""
+        if self._expects_many:
+            return self._all_loads
+        return queue_loads([name, *(queue.name for queue in self.tree.descendants(name))])
+
+    _expects_many = False
+
+    def expect_many(self) -> None:
+        """Many orders will be given: what is in the queues is counted once for all of them."""
+        self._expects_many = True
+
+    @cached_property
+    def _all_loads(self) -> Mapping[str, Load]:
+        return queue_loads(self.tree.queues)
+
+    # What is done, in memory
+
+    def add(self, proposed: QueueReading, by: Actor) -> Queue:
+        spec, image = proposed.spec, self._image
+        row = Queue(
+            name=spec.name,
+            dequeue_strategy=spec.dequeue_strategy.value,
+            wish=spec.state.value,
+            is_unknown=proposed.is_unknown,
+            state_since=timezone.now(),
+            updated_by=by.name[:150],
+            **{name: getattr(spec, name) for name in PLAIN_FIELDS},
+        )
+        self._new[spec.name] = row
+        image.tree, image.parents[spec.name] = image.tree.with_queue(spec), spec.parent
+        if proposed.is_unknown:
+            image.facts = replace(image.facts, unknown=image.facts.unknown | {spec.name})
+        self.warns = True
+        return row
+
+    def respecify(self, spec: QueueSpec, by: Actor) -> None:
+        """Everything but the wish, which only an order changes."""
+        image = self._image
+        image.tree = image.tree.with_queue(replace(spec, state=image.tree[spec.name].state))
+        image.parents[spec.name] = spec.parent
+        self._respecified.add(spec.name)
+        self._touch(spec.name, by.name)
+        self.warns = True
+
+    def carry_out(self, planned: Plan, actor: str) -> None:
+        """The new wish, and what is to be told of every state that follows from it."""
+        if planned.wish is None:
+            return
+        image = self._image
+        image.tree = image.tree.with_queue(replace(image.tree[planned.queue], state=planned.wish))
+        image.facts = replace(image.facts, unknown=image.facts.unknown - {planned.queue})
+        self._touch(planned.queue, actor)
+        self._tell(planned)
+
+    def _tell(self, planned: Plan) -> None:
+        """Of the queue that was ordered always: if it is only whose wish it is that has changed, that is worth telling all the same."""
+        sentences = {change.name: change.sentence for change in planned.state_changes} | {planned.queue: planned.message}
+        for name, sentence in sentences.items():
+            self.note(EventNote("Queue", name, planned.command.value, sentence, queue=name))
+        self._told.update(change.name for change in planned.changes)
+        closing = (QueueState.CLOSING, QueueState.CLOSED)
+        self._reopened.update(change.name for change in planned.changes if change.after.state not in closing)
+
+    def _touch(self, name: str, author: str) -> None:
+        self._versions[name] += 1
+        self._authors[name] = author[:150]
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Their rows have been deleted."""
+        image = self._image
+        for name in names:
+            image.tree = image.tree.without(name)
+            del image.queues[name], image.parents[name]
+            self._gone.append(name)
+        self.warns = True
+
+    def note(self, note: EventNote) -> None:
+        self._notes.append(note)
+
+    def record(self, by: Actor, action: str, name: str, **more: Any) -> AuditEntry:
+        entry = audit.entry(by, action, "Queue", name, queue=name, **more)
+        self._entries.append(entry)
+        return entry
+
+    def record_consequences(self, deed: AuditEntry, changes: Iterable[Change]) -> None:
+        """What became of other queues by this deed: whoever looks for one of them finds who did it, and why."""
+        for change in changes:
+            states = {"before": change.before.state, "after": change.after.state}
+            self._entries.append(audit.consequence(deed, change.name, **states, message=change.sentence))
+
+    def keep_order(self, row: Command) -> None:
+        self._orders.append(row)
+
+    # What is written
+
+    def settle(self) -> None:
+        """Write it down, with what follows: states, warnings, events, news, and a session that takes it into account. Once, at the end."""
+        now = timezone.now()
+        moved = {*self._new, *self._versions, *self._gone}
+        self._insert()
+        self._update(now)
+        _NEW_COMMAND.insert(self._orders)
+        if moved:
+            drop_deletions(self._reopened)
+            settled = settle_states(self._stored(), silent=self._told)
+            self._record_moves(settled.changes)
+            self._image.queues.update(settled.queues)
+        audit.write(self._entries)
+        if self.warns:
+            settle_warnings(self._image.queues, self.tree, self.facts.total)
+        record_events(self._notes, now)
+        notify.queues_changed({*moved, *(row.target_name for row in self._orders), *(note.name for note in self._notes)})
+        if self._new or self._respecified:
+            notify.access_changed()  # grants count for what is below: another tree is another sight
+        if moved:
+            transaction.on_commit(want_session)
+
+    def _record_moves(self, changes: Iterable[Change]) -> None:
+        """A queue that was moved, below a closed one for instance, takes along the states of those below it."""
+        moves = {entry.name: entry for entry in self._entries if entry.action == "UpdateQueue"}
+        for change in changes:
+            deed = next((moves[name] for name in self.tree.ancestors(change.name) if name in moves), None)
+            if deed is not None and change.name not in self._told and change.changes_state:
+                self.record_consequences(deed, [change])
+
+    def _insert(self) -> None:
+        """Parents before their children, a level at a time: a row names its parent by its key."""
+        queues, waiting = self._image.queues if self._new else {}, dict(self._new)
+        while waiting:
+            ready = [row for name, row in waiting.items() if self.tree[name].parent in queues]
+            if not ready:  # the rules let no queue in without its parent: rather break than turn in circles with the tree locked
+                raise LookupError(f"the parents of {', '.join(waiting)} are not there")
+            for row in ready:
+                row.parent_id = queues[self.tree[row.name].parent].pk
+            _NEW_QUEUE.insert(ready)
+            for row in ready:
+                queues[row.name] = _stored(row, self.tree[row.name])
+                del waiting[row.name]
+
+    def _update(self, now: datetime) -> None:
+        queues = self._image.queues if self._versions else {}
+        for name in self._versions:
+            spec = self.tree[name]
+            parent = queues[spec.parent].pk if spec.parent else None
+            queues[name] = replace(queues[name], spec=spec, parent_pk=parent, is_unknown=name in self.unknown)
+        if self._respecified:
+            _write_specs([queues[name] for name in sorted(self._respecified)])
+        if self._versions:
+            _write_wishes([queues[name] for name in sorted(self._versions)], self._versions, self._authors, now)
+
+    def _stored(self) -> StoredTree:
+        queues = self._image.queues
+        return StoredTree(queues, self.tree, {name: queue.standing for name, queue in queues.items()}, self.unknown)
+
+
+def _life_of(queues: Mapping[str, StoredQueue]) -> Facts:
+    return Facts(unknown=frozenset(name for name, queue in queues.items() if queue.is_unknown))
+
+
+def _stored(row: Queue, spec: QueueSpec) -> StoredQueue:
+    """A new row, before anything has been derived for it."""
+    standing = Standing(QueueState(row.state))
+    return StoredQueue(row.pk, row.parent_id, spec, standing, row.is_unknown, row.state_since, conditions=[], warnings=[])
+
+
+def _write_specs(queues: list[StoredQueue]) -> None:
+    assignments = ", ".join(
+        f'"{name}" = {json_column(f"d.{name}") if name in _JSON_COLUMNS else f"d.{name}"}' for name in _SPEC_COLUMNS if name != "id"
+    )
+    execute(
+        f"UPDATE scheduler_queue SET {assignments} FROM {values_table('d', _SPEC_COLUMNS)} WHERE scheduler_queue.id = d.id",
+        [as_parameter(_spec_row(queue) for queue in queues)],
+    )
+
+
+def _spec_row(queue: StoredQueue) -> dict[str, Any]:
+    spec = queue.spec
+    plain = {name: getattr(spec, name) for name in PLAIN_FIELDS}
+    texts = {name: _text(plain[name]) for name in _JSON_COLUMNS}
+    place = {"id": queue.pk, "parent_id": queue.parent_pk, "dequeue_strategy": spec.dequeue_strategy.value}
+    return {**plain, **texts, **place}
+
+
+def _text(value: Mapping[str, Any] | Resources) -> str:
+    return json.dumps(dict(value))
+
+
+def _write_wishes(queues: list[StoredQueue], versions: Mapping[str, int], authors: Mapping[str, str], now: datetime) -> None:
+    rows = [
+        {
+            "id": queue.pk,
+            "wish": queue.spec.state.value,
+            "is_unknown": queue.is_unknown,
+            "versions": versions[queue.name],
+            "updated_by": authors[queue.name],
+        }
+        for queue in queues
+    ]
+    execute(
+        "UPDATE scheduler_queue SET wish = d.wish, is_unknown = d.is_unknown, updated_by = d.updated_by, updated_at = %s, "
+        "resource_version = scheduler_queue.resource_version + d.versions "
+        f"FROM {values_table('d', _WISH_COLUMNS)} WHERE scheduler_queue.id = d.id",
+        [now, as_parameter(rows)],
+    )

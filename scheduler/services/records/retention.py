@@ -1,0 +1,184 @@
+"""Nothing grows for ever: history is rolled up, and every table is pruned past its retention, in small steps."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.contrib.sessions.models import Session
+from django.db import connection, transaction
+from django.db.models import DateTimeField, DurationField, Exists, ExpressionWrapper, IntegerField, Max, Min, OuterRef, QuerySet, Value
+from django.db.models.functions import Cast
+from django.utils import timezone
+
+from scheduler.conf import conf
+from scheduler.models import (
+    BulkRun,
+    Change,
+    ChangeHorizon,
+    Command,
+    Decision,
+    Event,
+    Eviction,
+    Job,
+    Pod,
+    PodClass,
+    PodGroup,
+    Queue,
+    QueueSample,
+    SchedulingSession,
+)
+from scheduler.models.bulk import fetch
+from scheduler.selectors.nodes import OCCUPYING
+from scheduler.services.locks import alone_with_pods
+from scheduler.services.records import idempotency
+from scheduler.services.records.rollup import roll_up
+
+STEP = 2000
+"""Rows deleted in one transaction."""
+MOST_SECONDS = 10.0
+"""For all tables together; what is left is for the next time."""
+
+KEPT: Final[dict[str, tuple[Any, str, timedelta]]] = {
+    "decisions": (Decision, "created_at", timedelta(hours=2)),
+    "sessions": (SchedulingSession, "started_at", timedelta(hours=24)),
+    "evictions": (Eviction, "created_at", timedelta(days=30)),
+    "events": (Event, "last_at", timedelta(days=7)),
+    "commands": (Command, "created_at", timedelta(days=365)),
+    "bulk_runs": (BulkRun, "created_at", timedelta(days=30)),
+    "deleted_queues": (Queue, "deleted_at", timedelta(days=365)),
+}
+"""Table, the moment that counts, and for how long; settings.SCHEDULER["keep_hours"] may say otherwise for each."""
+
+# A little longer than can be asked for: what holds at the beginning of a span was said before it.
+SAMPLES: Final = (
+    (QueueSample.RAW, timedelta(minutes=15)),
+    (QueueSample.MINUTE, timedelta(hours=25)),
+    (QueueSample.HOUR, timedelta(days=31)),
+)
+LATE_SAMPLES = timedelta(seconds=10)
+"""A session's samples are of the moment it began to write, and are seen when it has committed."""
+CHANGES_KEPT = 50_000
+ENDED = ("Completed", "Failed", "Terminated")
+"""Jobs that are over. An Aborted one is only suspended: it waits to be resumed, however long."""
+POD_EVENTS_KEPT = timedelta(hours=2)
+"""Each waiting pod has one of its own, and pods come and go by the thousand; their podgroup's are kept as long as any."""
+JOBS_KEPT = timedelta(days=30)
+"""Without a time to live of their own."""
+
+
+def tidy_up() -> None:
+    now, until = timezone.now(), time.monotonic() + MOST_SECONDS
+    roll_up(now - LATE_SAMPLES)
+    _prune_decisions(now - kept_for("decisions"), until)
+    for rows in _past_their_time(now):
+        _prune(rows, until)
+    _prune_classes()
+    _prune_changes()
+    idempotency.prune()
+
+
+def kept_for(table: str) -> timedelta:
+    hours = conf().keep_hours.get(table)
+    return KEPT[table][2] if hours is None else timedelta(hours=hours)
+
+
+def _past_their_time(now: datetime) -> Iterable[Any]:
+    for table, (model, column, _) in KEPT.items():
+        if model in (Decision, Queue):  # with ways of their own
+            continue
+        rows = model.objects.filter(**{f"{column}__lt": now - kept_for(table)})
+        yield rows.exclude(Exists(_still_to_do())) if model is SchedulingSession else rows
+    yield Session.objects.filter(expire_date__lt=now)
+    yield Event.objects.filter(kind="Pod", last_at__lt=now - POD_EVENTS_KEPT)
+    for seconds, kept in SAMPLES:
+        yield QueueSample.objects.filter(seconds=seconds, at__lt=now - kept)
+    ended = Job.objects.filter(~Exists(_on_nodes()), phase__in=ENDED)
+    whole_seconds = Cast("ttl_seconds_after_finished", IntegerField())  # SQLite multiplies no other kind of number with a length of time
+    to_live = ExpressionWrapper(whole_seconds * Value(timedelta(seconds=1)), DurationField())
+    yield ended.filter(finished_at__lt=ExpressionWrapper(Value(now) - to_live, DateTimeField()))
+    yield ended.filter(ttl_seconds_after_finished=None, finished_at__lt=now - JOBS_KEPT)
+    yield PodGroup.objects.filter(job=None, phase="Completed", finished_at__lt=now - timedelta(days=1))
+    yield _forgotten_queues(now)
+
+
+def _forgotten_queues(now: datetime) -> QuerySet[Queue]:
+    """Deleted so long ago that no record of a job, and no other queue, refers to them any more."""
+    deleted = Queue.with_deleted.filter(deleted_at__lt=now - kept_for("deleted_queues"))
+    return deleted.filter(jobs=None, podgroups=None).exclude(Exists(Queue.with_deleted.filter(parent=OuterRef("pk"))))
+
+
+def _on_nodes() -> QuerySet[Pod]:
+    """Of a job: pods that the cluster has still to be told of, whatever has become of the job."""
+    return Pod.objects.filter(podgroup__job=OuterRef("pk"), phase__in=OCCUPYING)
+
+
+def _still_to_do() -> QuerySet[Decision]:
+    """Of a session: decisions that nobody has carried out yet."""
+    return Decision.objects.filter(session=OuterRef("pk"), done_at=None)
+
+
+def _prune(rows: Any, until: float) -> None:
+    has_pods = rows.model in (Job, PodGroup)
+    step = STEP // 10 if has_pods else STEP
+    while time.monotonic() < until:
+        with transaction.atomic():
+            if has_pods:
+                alone_with_pods()  # nobody brings one back to life between being chosen and being deleted
+            ids = _oldest(rows, step)
+            if ids:
+                rows.model._base_manager.filter(pk__in=ids).delete()
+        if len(ids) < step:
+            return
+
+
+def _oldest(rows: Any, step: int) -> list[Any]:
+    return list(rows.order_by("pk").values_list("pk", flat=True)[:step])
+
+
+def _prune_decisions(before: datetime, until: float) -> None:
+    """By their numbers, which grow with time: an index of the moments would have to be written with every decision.
+
+    What is still to be carried out stays, however long everything stood still: a pod would wait for it for ever.
+    """
+    while time.monotonic() < until:
+        first = list(Decision.objects.exclude(done_at=None).order_by("pk").values_list("pk", "created_at")[:STEP])
+        old = [pk for pk, at in first if at < before]
+        Decision.objects.filter(pk__in=old).delete()
+        if len(old) < STEP:
+            return
+
+
+@transaction.atomic
+def _prune_classes() -> None:
+    """Classes that no pod has. Whoever is just using one holds it (`services.pods`), and it is passed over."""
+    unused = "NOT EXISTS (SELECT 1 FROM scheduler_pod p WHERE p.pod_class_id = c.id)"
+    lock = "FOR UPDATE SKIP LOCKED" if connection.vendor == "postgresql" else ""
+    held = [pk for (pk,) in fetch(f"SELECT c.id FROM scheduler_podclass c WHERE {unused} ORDER BY c.id LIMIT 500 {lock}")]
+    if held:
+        used = Pod.objects.filter(pod_class__in=held).order_by().values_list("pod_class_id", flat=True).distinct()
+        PodClass.objects.filter(pk__in=set(held) - set(used)).delete()
+
+
+@transaction.atomic
+def _prune_changes() -> None:
+    """Old entries of the change log; the horizon tells a reader that stopped before it to read everything anew."""
+    newest = Change.objects.aggregate(newest=Max("id"))["newest"] or 0
+    oldest_kept = newest - CHANGES_KEPT
+    if oldest_kept <= 0:
+        return
+    old, position = Change.objects.filter(id__lte=oldest_kept), oldest_kept
+    if connection.vendor == "postgresql":
+        position = _oldest_transaction_kept(oldest_kept)
+        old = Change.objects.filter(transaction__lt=position)
+    ChangeHorizon.objects.update_or_create(id=1, defaults={"position": position})
+    old.delete()
+
+
+def _oldest_transaction_kept(oldest_kept: int) -> int:
+    """Never past the oldest transaction that still runs: that is where readers stand, and one held open must not make them start anew."""
+    kept = Change.objects.filter(id__gt=oldest_kept).aggregate(first=Min("transaction"))["first"] or 0
+    ((running,),) = fetch("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
+    return int(min(kept, running))

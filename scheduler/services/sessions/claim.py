@@ -1,0 +1,85 @@
+"""The beginning and the end of a session in the database: the lease, and a row of its own. At most one row is Running."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Exists
+from django.utils import timezone
+
+from scheduler.conf import conf
+from scheduler.models import SchedulingSession
+from scheduler.models.bulk import fetch
+from scheduler.services.sessions import lease
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A session that may run, and how the cluster was set when it began."""
+
+    held: lease.Held
+    session: SchedulingSession
+    paused: bool
+    policy_text: str | None  # None: the built-in policy
+    keep: bool  # somebody asked for this session to be kept
+
+
+class Claims:
+    """Of one worker, for one session after the other."""
+
+    def __init__(self, holder: str) -> None:
+        self.holder = holder
+        self._held: lease.Held | None = None
+        self._is_in_order = False  # its last session was closed, so that nobody's can have been left behind while it held the lease
+
+    def begin(self, trigger: str) -> Claimed | None:
+        """None while another worker holds the lease."""
+        with transaction.atomic():
+            held = lease.acquire(self.holder, conf().lease_seconds, renewed=self._held)
+            if held is None:
+                return None
+            now = timezone.now()
+            if held.taken_over or not self._is_in_order:
+                _close_orphans(now)
+            self._held, self._is_in_order = held, False
+            number, paused, policy, text, keep = _count_on(now)
+            session = SchedulingSession.objects.create(
+                number=number, worker=held.holder, fencing_token=held.token, started_at=now, policy_id=policy, trigger=trigger
+            )
+        return Claimed(held, session, bool(paused), text, keep > 0)
+
+    def end(self, claimed: Claimed, durations: Mapping[str, Any], counts: Mapping[str, Any], now: datetime) -> None:
+        """Close its row, together with whatever else it writes or alone. Raises `LeaseLost`."""
+        mine = SchedulingSession.objects.filter(Exists(lease.valid(claimed.held)), pk=claimed.session.pk, state=SchedulingSession.RUNNING)
+        if not mine.update(state=SchedulingSession.DONE, finished_at=now, durations=dict(durations), counts=dict(counts)):
+            raise lease.LeaseLost(f"session {claimed.session.number} was taken over")
+
+    def is_in_order(self) -> None:
+        """To be called when the end of the session is committed."""
+        self._is_in_order = True
+
+
+def _count_on(now: datetime) -> tuple[Any, ...]:
+    """The number of this session, and the settings that it goes by: one statement, so that nobody comes in between."""
+    sql = (
+        "UPDATE scheduler_clusterstate SET last_session = last_session + 1, last_session_at = %s, "
+        # A wish from before the clock was put back is served by this session, not by every one until that time comes again.
+        "session_wanted_at = CASE WHEN session_wanted_at > %s THEN NULL ELSE session_wanted_at END WHERE id = 1 RETURNING last_session, "
+        "paused, policy_id, (SELECT v.text FROM scheduler_policyversion v WHERE v.id = scheduler_clusterstate.policy_id), keep_sessions"
+    )
+    return fetch(sql, [now, now])[0]
+
+
+def _close_orphans(now: datetime) -> None:
+    """Whoever holds the lease is alone: a row that still runs is one that somebody left behind."""
+    orphans = SchedulingSession.objects.filter(state=SchedulingSession.RUNNING)
+    orphans.update(state=SchedulingSession.TAKEN_OVER, finished_at=now, message="its worker died or lost the lease")
+
+
+def fail(claimed: Claimed, error: Exception) -> None:
+    rows = SchedulingSession.objects.filter(pk=claimed.session.pk, state=SchedulingSession.RUNNING)
+    rows.update(state=SchedulingSession.FAILED, finished_at=timezone.now(), message=f"{type(error).__name__}: {error}"[:2000])

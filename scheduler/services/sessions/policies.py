@@ -1,0 +1,147 @@
+"""The policy in force: the stored text, read once for as long as it stays the same; checked and replaced as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from django.db import transaction
+
+from scheduler import notify
+from scheduler.admission.violations import Notice, Rejected, Violation
+from scheduler.engine.omissions import has_queue_plugin, omissions
+from scheduler.engine.policy import DEFAULT_POLICY, Policy
+from scheduler.models import ClusterState, PolicyVersion
+from scheduler.scenarios.policies import PolicyError, PolicyReading, default_policy_text, read_policy
+from scheduler.services.accounts import access
+from scheduler.services.accounts.actors import SYSTEM, Actor
+from scheduler.services.files.versions import Expected, Stale, is_expected
+from scheduler.services.records import audit
+from scheduler.services.sessions.requests import want_session
+
+_LOOKED_BACK = 50
+DEFAULT_VERSION = 0
+"""The version of an installation whose policy was never written."""
+
+
+def policy_in_force(state: ClusterState) -> Policy:
+    return policy_of(None if state.policy is None else state.policy.text)
+
+
+def policy_of(text: str | None) -> Policy:
+    """Of a text that was checked when it was written; None is the built-in policy."""
+    return DEFAULT_POLICY if text is None else _read(text)
+
+
+@lru_cache(maxsize=8)
+def _read(text: str) -> Policy:
+    return read_policy(text).policy
+
+
+def gives_shares(state: ClusterState) -> bool:
+    """Whether queues deserve anything under the policy in force."""
+    return has_queue_plugin(policy_in_force(state))
+
+
+def policy_text(state: ClusterState) -> str:
+    return default_policy_text() if state.policy is None else state.policy.text
+
+
+def policy_version(number: int) -> PolicyVersion | None:
+    """A policy that is or was in force; `DEFAULT_VERSION` is the built-in one, which no row holds."""
+    if number == DEFAULT_VERSION:
+        return PolicyVersion(pk=DEFAULT_VERSION, text=default_policy_text())
+    return PolicyVersion.objects.filter(pk=number).first()
+
+
+def check_policy(text: str) -> PolicyReading:
+    """Raises `Rejected` with every problem and its place."""
+    try:
+        return read_policy(text)
+    except PolicyError as error:
+        problems = [Violation("invalid_policy", "", problem.place, problem.message) for problem in error.problems]
+        raise Rejected(problems) from None
+
+
+def notices_on(reading: PolicyReading) -> tuple[Notice, ...]:
+    """What a policy leaves out although jobs need it, then what in its text has no effect here."""
+    left_out = [Notice(omission.code, "", omission.message, omission.place) for omission in omissions(reading.policy)]
+    unused = [Notice("policy_without_effect", "", warning.message, warning.place) for warning in reading.warnings]
+    return (*left_out, *unused)
+
+
+def _told(notice: Notice) -> str:
+    return f"{notice.field}: {notice.message}" if notice.field else notice.message
+
+
+@dataclass(frozen=True, slots=True)
+class SavedPolicy:
+    state: ClusterState
+    version: PolicyVersion
+    notices: tuple[Notice, ...] = ()
+    changed: bool = True
+
+
+def replace_policy(
+    text: str,
+    *,
+    by: Actor = SYSTEM,
+    reason: str = "",
+    expected_version: Expected = None,
+    dry_run: bool = False,
+    confirmed: bool = True,
+) -> SavedPolicy:
+    """Apply another policy, from the next session on; every earlier one is kept.
+
+    Raises `Rejected`, also for a policy under which no job would start unless that is `confirmed`, and `Stale`.
+    """
+    access.require_cluster(by, doing="replace the policy")
+    reading = check_policy(text)
+    notices = notices_on(reading)
+    if not confirmed and not dry_run:
+        _refuse_if_nothing_starts(reading.policy)
+    with transaction.atomic():
+        state = ClusterState.objects.select_for_update(of=("self",)).select_related("policy").get(pk=1)
+        _check_version(state, expected_version)
+        before = policy_text(state)
+        changed = text != before
+        version = PolicyVersion(text=text) if state.policy is None else state.policy
+        if changed:
+            version = PolicyVersion.objects.create(
+                text=text, author=by.name[:150], reason=reason[:1024], warnings=[_told(notice) for notice in notices]
+            )
+            ClusterState.objects.filter(pk=1).update(policy=version)
+            state.policy = version
+            audit.record(by, "ReplacePolicy", "Policy", "policy", before={"policy": before}, after={"policy": text}, reason=reason)
+            want_session()
+            notify.cluster_changed()
+        transaction.set_rollback(dry_run)
+    return SavedPolicy(state, version, notices, changed)
+
+
+def _refuse_if_nothing_starts(policy: Policy) -> None:
+    stopping = [omission for omission in omissions(policy) if omission.stops]
+    if stopping:
+        fix = "add allocate to the actions, or confirm that no job is to start (confirm=true)"
+        raise Rejected([Violation("policy_starts_nothing", "", item.place, item.message, fix) for item in stopping], by_state=True)
+
+
+def policy_to_go_back_to(state: ClusterState) -> PolicyVersion | None:
+    """The newest other policy before the one in force under which jobs would start; at last the built-in one, unless that is in force."""
+    if state.policy is None:
+        return None
+    earlier = PolicyVersion.objects.filter(pk__lt=state.policy.pk).exclude(text=state.policy.text).order_by("-pk")[:_LOOKED_BACK]
+    starting = (version for version in earlier if not _stops(version.text))
+    built_in = policy_version(DEFAULT_VERSION) if state.policy.text != default_policy_text() else None
+    return next(starting, None) or built_in
+
+
+def _stops(text: str) -> bool:
+    return any(omission.stops for omission in omissions(policy_of(text)))
+
+
+def _check_version(state: ClusterState, expected: Expected) -> None:
+    current = state.policy_id or DEFAULT_VERSION
+    if not is_expected(current, expected):
+        author = state.policy.author if state.policy else ""
+        raise Stale("The policy", state, current, author, place=("Policy", "", "policy"))
