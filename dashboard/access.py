@@ -17,7 +17,7 @@ from dashboard.sight import Sight
 from scheduler.domain.access import Access, Forbidden, OutOfSight, Permission
 from scheduler.domain.queues import ROOT
 from scheduler.models import AuditEntry, PodGroup
-from scheduler.selectors.access import access_of, queue_parents, whom_to_ask
+from scheduler.selectors.accounts.access import access_of, queue_parents, whom_to_ask
 
 LONGEST_PARAMETER = 12_000
 """Characters of one value in an address: SQLite gives up on patterns beyond 50,000 bytes, and a character may have four."""

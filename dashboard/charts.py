@@ -8,7 +8,7 @@ from typing import Any
 
 from dashboard.amounts import short_name
 from scheduler.domain.resources import format_quantity, is_bytes, units_per_one
-from scheduler.selectors.history import QueueHistory
+from scheduler.selectors.records.history import QueueHistory
 
 LINES = ("allocated", "promised", "deserved", "guarantee", "capability", "pending")
 HISTORY_COLUMNS = ("at", "state", "resource", *LINES)

@@ -13,8 +13,8 @@ from dashboard.as_json import as_json
 from dashboard.notices import notices_for, site_notices
 from scheduler.domain.access import Permission
 from scheduler.models import Preference
-from scheduler.selectors.cluster import cluster_name
-from scheduler.selectors.personal import preference_of
+from scheduler.selectors.accounts.preferences import preference_of
+from scheduler.selectors.cluster.summary import cluster_name
 
 THEMES = ("light", "dark", "system")
 THEME_COOKIE = "theme"

@@ -14,7 +14,7 @@ from django.contrib.sessions.models import Session
 from django.utils import timezone
 
 from dashboard.topics import Sight
-from scheduler.selectors.access import sights_of
+from scheduler.selectors.accounts.access import sights_of
 
 
 class Visitor(NamedTuple):

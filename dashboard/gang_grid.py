@@ -9,8 +9,8 @@ from typing import Any
 from django.utils.safestring import SafeString, mark_safe
 
 from scheduler.models import PodGroup
-from scheduler.selectors.job_page import Member
-from scheduler.selectors.jobs import CANNOT_START
+from scheduler.selectors.jobs.listing import CANNOT_START
+from scheduler.selectors.jobs.page import Member
 
 MOST_DRAWN = 2000
 _MOST_READ_OUT = 200  # more squares than that are told in sums, not one by one

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dashboard.amounts import short_name, shown, unit, with_unit
-from scheduler.selectors.queues import QueueBoard, QueueRow
+from scheduler.selectors.queues.listing import QueueBoard, QueueRow
 
 
 @dataclass(frozen=True, slots=True, order=True)

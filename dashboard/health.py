@@ -16,7 +16,7 @@ from django.views.decorators.http import require_safe
 from dashboard.middleware import DAMAGED
 from dashboard.redis_watch import ANSWER_SECONDS, ping
 from scheduler.outages import is_damage
-from scheduler.selectors.cluster import failing_parts, session_clock
+from scheduler.selectors.cluster.summary import failing_parts, session_clock
 
 logger = logging.getLogger(__name__)
 

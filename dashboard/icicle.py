@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from dashboard.amounts import shown, with_unit
 from dashboard.fragments import queue_url
-from scheduler.selectors.queues import QueueBoard, QueueRow
+from scheduler.selectors.queues.listing import QueueBoard, QueueRow
 
 WIDTH, LEVEL = 1200, 64
 _GAP = 2

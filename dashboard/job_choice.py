@@ -12,8 +12,8 @@ from dashboard.job_rows import Verb, may_command, obstacle
 from dashboard.query import Query, Vocabulary, parse
 from scheduler.domain.access import Access
 from scheduler.models import PodGroup
-from scheduler.selectors.jobs import REASON_CODES, JobRow, job_rows, jobs_matching
-from scheduler.selectors.queues import cluster_total
+from scheduler.selectors.jobs.listing import REASON_CODES, JobRow, job_rows, jobs_matching
+from scheduler.selectors.queues.listing import cluster_total
 from scheduler.services.jobs.bulk import MOST_JOBS
 
 Key = tuple[str, str]

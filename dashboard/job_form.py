@@ -9,7 +9,7 @@ from typing import Any
 from dashboard.amounts import as_typed, in_page_order, with_unit
 from dashboard.typed import number_or_text
 from scheduler.domain.access import Access, Permission
-from scheduler.selectors.queues import PHASES, QueueBoard, QueueFiguresRow, QueueRow
+from scheduler.selectors.queues.listing import PHASES, QueueBoard, QueueFiguresRow, QueueRow
 
 GPU_NAMES = ("nvidia.com/gpu", "amd.com/gpu")
 TAKES_JOBS = ("Open", "Suspended")

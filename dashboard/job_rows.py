@@ -14,7 +14,7 @@ from scheduler.domain.durations import seconds_between
 from scheduler.domain.jobs import JobAction, JobFacts, JobPhase, NotPossible, command
 from scheduler.domain.plans import counted
 from scheduler.domain.resources import Resources
-from scheduler.selectors.jobs import JobRow
+from scheduler.selectors.jobs.listing import JobRow
 
 COLUMNS = {
     "name": "Job",

@@ -26,7 +26,7 @@ from dashboard.door import signed_in
 from dashboard.redis_watch import RedisWatch, set_away
 from dashboard.topics import Sight, as_seen, may_follow, read_topics, topics_touched
 from scheduler.notify import NEWS_GROUP
-from scheduler.selectors.access import sights_of
+from scheduler.selectors.accounts.access import sights_of
 
 logger = logging.getLogger(__name__)
 

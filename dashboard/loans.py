@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from scheduler.selectors.queues import QueueBoard, QueueRow
+from scheduler.selectors.queues.listing import QueueBoard, QueueRow
 
 NOBODY = ""  # the lender of what is nobody's
 

@@ -21,7 +21,7 @@ from dashboard.proxies import is_from_this_machine
 from dashboard.session_figures import SESSIONS, Counted, Histogram
 from scheduler.domain.resources import Resources, units_per_one
 from scheduler.models import ClusterState, PodGroup, Queue
-from scheduler.selectors.queue_objects import PHASES, tree_counts
+from scheduler.selectors.queues.objects import PHASES, tree_counts
 
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)

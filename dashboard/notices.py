@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from dashboard.health import FUTURE_SECONDS, future_words
 from dashboard.redis_watch import away_since
-from scheduler.selectors.cluster import ClusterFacts, cluster_facts
+from scheduler.selectors.cluster.summary import ClusterFacts, cluster_facts
 
 Notice = dict[str, str]
 """`at` is when it began: the page counts how long ago that is, between `text` and `after`. `queue` is the one that the text is about."""

@@ -13,7 +13,7 @@ from typing import Any
 from dashboard.amounts import in_page_order, short_name, shown, with_unit
 from dashboard.gaps import is_starved
 from dashboard.loans import NOBODY, ledger
-from scheduler.selectors.queues import PHASES, Counts, QueueBoard, QueueFiguresRow, QueueRow
+from scheduler.selectors.queues.listing import PHASES, Counts, QueueBoard, QueueFiguresRow, QueueRow
 
 BAR_WIDTH = 1000  # the bar's own units; how wide it is on the screen is the style sheet's business
 _THIN, _THICK = 6, 14

@@ -9,7 +9,7 @@ from dashboard.amounts import short_name, shown, with_unit
 from dashboard.loans import Loan, ledger
 from dashboard.presenters import page_resources
 from dashboard.sight import Sight
-from scheduler.selectors.queues import QueueBoard, QueueRow
+from scheduler.selectors.queues.listing import QueueBoard, QueueRow
 
 Context = dict[str, Any]
 Names = Collection[str] | None  # the queues that the reader may see; None for all

@@ -11,8 +11,8 @@ from dashboard.amounts import with_unit
 from dashboard.templatetags.times import in_words
 from scheduler.domain.durations import seconds_between
 from scheduler.models import PodGroup
-from scheduler.selectors.job_page import FEWEST_STARTS, Standing, evaluation_of, standing_of, waiting_since
-from scheduler.selectors.jobs import CANNOT_START
+from scheduler.selectors.jobs.listing import CANNOT_START
+from scheduler.selectors.jobs.page import FEWEST_STARTS, Standing, evaluation_of, standing_of, waiting_since
 
 Context = dict[str, Any]
 MaySee = Callable[[str], bool]  # whether the reader may see the queue of this name

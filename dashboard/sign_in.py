@@ -14,7 +14,7 @@ from django.urls import reverse
 from dashboard.forms import SignInForm
 from dashboard.lockout import remember_browser
 from scheduler.domain.access import Permission
-from scheduler.selectors.access import access_of
+from scheduler.selectors.accounts.access import access_of
 
 
 class SignIn(LoginView):

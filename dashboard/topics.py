@@ -12,9 +12,9 @@ from dashboard.presenters import PresentedRow, present_queues
 from dashboard.redis_watch import away_since
 from dashboard.work_topics import present_jobs, present_live_jobs, present_live_nodes
 from scheduler.notify import EVERYTHING
-from scheduler.selectors.cluster import cluster_facts
-from scheduler.selectors.queue_page import waiting_by_reason_and_queue
-from scheduler.selectors.queues import queue_rows
+from scheduler.selectors.cluster.summary import cluster_facts
+from scheduler.selectors.queues.listing import queue_rows
+from scheduler.selectors.queues.page import waiting_by_reason_and_queue
 
 Rows = dict[str, str]  # key of the row -> the row as JSON text
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from scheduler.models import PodGroup
 from scheduler.models.workload import LIVE_PHASES
-from scheduler.selectors.gangs import PhaseCounts, pods_by_phase
-from scheduler.selectors.nodes import node_rows
-from scheduler.selectors.pulses import Pulses
+from scheduler.selectors.cluster.nodes import node_rows
+from scheduler.selectors.jobs.gangs import PhaseCounts, pods_by_phase
+from scheduler.selectors.jobs.pulses import Pulses
 
 _MOST_JOBS = 1000
 _pulses = Pulses()  # topics are read by one thread of the process

@@ -156,6 +156,6 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, object]) -> dic
 @pytest.fixture(autouse=True)
 def _no_cluster_of_another_test(monkeypatch: pytest.MonkeyPatch) -> None:
     """A forecast keeps what it read; a test that is rolled back takes that away without a trace in the log of changes."""
-    from scheduler.selectors import trials
+    from scheduler.selectors.sessions import trials
 
     monkeypatch.setattr(trials._of_this_process, "_root", None)

@@ -42,7 +42,7 @@ from dashboard.api.pagination import CursorPages
 from dashboard.api.schema import EndpointSchema
 from dashboard.api.throttling import MinuteThrottle
 from scheduler.domain.access import Access
-from scheduler.selectors.access import access_of
+from scheduler.selectors.accounts.access import access_of
 from scheduler.services.accounts.actors import Actor
 from scheduler.services.files.versions import Expected
 

@@ -22,8 +22,8 @@ from dashboard.job_rows import VERBS, Verb
 from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.domain.access import Permission
 from scheduler.models import BulkItem, BulkRun
-from scheduler.selectors.jobs import JobRow
-from scheduler.selectors.personal import counts_of_runs, visible_runs
+from scheduler.selectors.accounts.preferences import counts_of_runs, visible_runs
+from scheduler.selectors.jobs.listing import JobRow
 from scheduler.services.jobs.bulk import MOST_JOBS, retry_bulk_run, start_bulk_run
 
 _WARNED_OF_AT_MOST = 200

@@ -21,7 +21,7 @@ from dashboard.sight import Sight
 from scheduler.admission.violations import Rejected
 from scheduler.domain.access import Permission
 from scheduler.models import ClusterState, Namespace, Node, PolicyVersion, PriorityClass
-from scheduler.selectors.nodes import GangOnNode, node_loads
+from scheduler.selectors.cluster.nodes import GangOnNode, node_loads
 from scheduler.services.cluster import nodes, simulation
 from scheduler.services.files import catalog
 from scheduler.services.sessions.policies import DEFAULT_VERSION, check_policy, notices_on, policy_text, policy_version, replace_policy

@@ -25,7 +25,7 @@ from scheduler.domain.access import Forbidden, OutOfSight, ScopeTooNarrow
 from scheduler.domain.jobs import NotPossible
 from scheduler.domain.lifecycle import NotAllowed
 from scheduler.outages import is_damage
-from scheduler.selectors.events import last_changes
+from scheduler.selectors.records.feeds import last_changes
 from scheduler.services.files.versions import Stale
 from scheduler.services.queues.commands import CommandFailed
 from scheduler.services.queues.create_update import StaleVersion

@@ -26,9 +26,9 @@ from scheduler.domain.queues import QueueState
 from scheduler.domain.resources import QuantityError, parse_quantity
 from scheduler.models import Command, Decision, Event, SchedulingSession
 from scheduler.models.workload import JOB_PHASES, POD_PHASES, PODGROUP_PHASES
-from scheduler.selectors.events import EVENT_KINDS, EVICTING_ACTIONS, PLACING_ACTIONS
-from scheduler.selectors.jobs import REASON_CODES, WAITING
-from scheduler.selectors.queue_objects import names_in_records
+from scheduler.selectors.jobs.listing import REASON_CODES, WAITING
+from scheduler.selectors.queues.objects import names_in_records
+from scheduler.selectors.records.feeds import EVENT_KINDS, EVICTING_ACTIONS, PLACING_ACTIONS
 from scheduler.services.accounts.actors import Door
 
 _AGE = re.compile(r"(\d{1,9})([smhd])", re.ASCII)

@@ -15,7 +15,8 @@ from scheduler.domain.lifecycle import Standing
 from scheduler.domain.queues import QueueState
 from scheduler.domain.resources import NOTHING, Resources
 from scheduler.models import Job, Namespace, Node, Pod, PodGroup, PriorityClass
-from scheduler.selectors.manifests import (
+from scheduler.selectors.cluster.nodes import NodeLoad
+from scheduler.selectors.files.manifests import (
     BATCH,
     PRIORITY,
     SCHEDULING,
@@ -25,9 +26,8 @@ from scheduler.selectors.manifests import (
     podgroup_spec,
     priority_class_spec,
 )
-from scheduler.selectors.nodes import NodeLoad
-from scheduler.selectors.pod_conditions import pod_conditions
-from scheduler.selectors.queue_objects import JOB_COUNTS, PHASES, QueueCounts
+from scheduler.selectors.jobs.pod_conditions import pod_conditions
+from scheduler.selectors.queues.objects import JOB_COUNTS, PHASES, QueueCounts
 
 OURS = "fumarole.io/v1"
 _PHASE_KEYS = tuple(phase.lower() for phase in PHASES)

@@ -18,7 +18,7 @@ from dashboard.api.people import Users, given_fields, given_text
 from dashboard.api.records import Records
 from dashboard.api.schema import Form
 from scheduler.models import Preference, SavedView
-from scheduler.selectors.personal import preference_of
+from scheduler.selectors.accounts.preferences import preference_of
 from scheduler.services.accounts import preferences as account_preferences
 
 PAGES = ("jobs",)

@@ -28,7 +28,7 @@ from scheduler.domain.lifecycle import QueueCommand
 from scheduler.domain.resources import Resources
 from scheduler.models import PlannedDeletion, Queue, QueueFigures, QueueSample
 from scheduler.models.stamps import stamp_of
-from scheduler.selectors.queue_objects import QueueCounts, queue_counts, queue_values, subtree_ids, tree_counts
+from scheduler.selectors.queues.objects import QueueCounts, queue_counts, queue_values, subtree_ids, tree_counts
 from scheduler.services.queues.commands import CommandOutcome
 from scheduler.services.queues.create_update import Saved, command_queue, create_queue, create_queues, delete_queue, update_queue
 from scheduler.services.queues.deletion import Farewell, close_then_delete, keep_queue

@@ -34,7 +34,7 @@ from scheduler.domain.access import Access, Permission
 from scheduler.domain.jobs import JobAction
 from scheduler.domain.resources import Resources
 from scheduler.models import AuditEntry, Command, Decision, Event, Eviction, Job, SchedulingSession
-from scheduler.selectors.reused_names import records_of
+from scheduler.selectors.queues.reused_names import records_of
 from scheduler.services.queues.orders import Ordered, give_order, give_orders
 from scheduler.services.sessions.replay import NotKept, scenario_text
 

@@ -24,7 +24,7 @@ from scheduler.admission.reviews import Request
 from scheduler.admission.shapes import shown
 from scheduler.admission.violations import Verdict, Violation, in_words
 from scheduler.scenarios.documents import refuse_half_characters
-from scheduler.selectors.reviews import defaults_now, review_now
+from scheduler.selectors.files.reviews import defaults_now, review_now
 
 REVIEW_VERSIONS = ("admission.k8s.io/v1", "admission.k8s.io/v1beta1")
 

@@ -23,9 +23,9 @@ from scheduler.domain.jobs import JobAction
 from scheduler.domain.shown_phases import shown_phase
 from scheduler.models import Job, Pod, PodGroup
 from scheduler.models.stamps import stamp_of
-from scheduler.selectors.gangs import WAITING, PhaseCounts, pods_by_phase, standing_of
-from scheduler.selectors.job_page import gang_named
-from scheduler.selectors.job_timeline import Span, timeline_of
+from scheduler.selectors.jobs.gangs import WAITING, PhaseCounts, pods_by_phase, standing_of
+from scheduler.selectors.jobs.page import gang_named
+from scheduler.selectors.jobs.timeline import Span, timeline_of
 from scheduler.services.jobs import changes, podgroups, submit
 
 _EXAMPLE = OpenApiExample(

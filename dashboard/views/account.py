@@ -21,8 +21,8 @@ from dashboard.views.common import actor
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.access import Scope
 from scheduler.models import ApiToken
-from scheduler.selectors.access import grants_of
-from scheduler.selectors.personal import preference_of
+from scheduler.selectors.accounts.access import grants_of
+from scheduler.selectors.accounts.preferences import preference_of
 from scheduler.services.accounts.access import NewToken, create_token, revoke_token
 from scheduler.services.accounts.preferences import THEMES, change_password, set_preferences
 

@@ -22,7 +22,8 @@ from scheduler.domain.access import Forbidden, Permission
 from scheduler.domain.deeds import ACTIONS, KINDS, Deeds, known_actions
 from scheduler.domain.queues import ROOT
 from scheduler.models import AuditEntry
-from scheduler.selectors.events import (
+from scheduler.selectors.accounts.preferences import preference_of
+from scheduler.selectors.records.feeds import (
     EVENT_KINDS,
     EVERYTHING,
     Span,
@@ -33,7 +34,6 @@ from scheduler.selectors.events import (
     only_changes,
     page_by_number,
 )
-from scheduler.selectors.personal import preference_of
 from scheduler.services.accounts.actors import Door
 
 Context = dict[str, Any]

@@ -31,11 +31,11 @@ from scheduler.domain.jobs import NotPossible
 from scheduler.domain.resources import Resources
 from scheduler.models import Eviction, Pod, PodGroup
 from scheduler.models.workload import POD_PHASES
-from scheduler.selectors.job_page import MOST_RECORDS, PODS_A_PAGE, events_of, evictions_of, gang_named, members_of, pods_of, tasks_of
-from scheduler.selectors.job_timeline import timeline_of
-from scheduler.selectors.jobs import job_rows
-from scheduler.selectors.manifests import stored_job, stored_podgroup
-from scheduler.selectors.pod_conditions import pod_conditions
+from scheduler.selectors.files.manifests import stored_job, stored_podgroup
+from scheduler.selectors.jobs.listing import job_rows
+from scheduler.selectors.jobs.page import MOST_RECORDS, PODS_A_PAGE, events_of, evictions_of, gang_named, members_of, pods_of, tasks_of
+from scheduler.selectors.jobs.pod_conditions import pod_conditions
+from scheduler.selectors.jobs.timeline import timeline_of
 from scheduler.services.jobs.submit import command_job
 
 Context = dict[str, Any]

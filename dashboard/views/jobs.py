@@ -23,8 +23,8 @@ from dashboard.views.common import actor
 from scheduler.admission.violations import Rejected, in_words
 from scheduler.domain.access import Permission
 from scheduler.models import BulkRun
-from scheduler.selectors.jobs import COUNTED_AT_MOST, JobRow, count_up_to, job_page, jobs_matching
-from scheduler.selectors.personal import bulk_counts, bulk_run, recent_runs, views_for
+from scheduler.selectors.accounts.preferences import bulk_counts, bulk_run, recent_runs, views_for
+from scheduler.selectors.jobs.listing import COUNTED_AT_MOST, JobRow, count_up_to, job_page, jobs_matching
 from scheduler.services.accounts.preferences import delete_view, save_view
 from scheduler.services.jobs.bulk import MOST_JOBS, retry_bulk_run, start_bulk_run
 

@@ -21,7 +21,7 @@ from scheduler.admission.violations import Rejected, in_words
 from scheduler.domain.access import Forbidden, Permission
 from scheduler.domain.queues import ROOT
 from scheduler.models import Node, Pod
-from scheduler.selectors.nodes import Fragmentation, NodeRow, fragmentation, node_events, node_rows, pods_on
+from scheduler.selectors.cluster.nodes import Fragmentation, NodeRow, fragmentation, node_events, node_rows, pods_on
 from scheduler.services.cluster.nodes import cordon_node, drain_node, uncordon_node
 from scheduler.services.cluster.simulation import bring_back_node, lose_node, nodes_are_simulated
 

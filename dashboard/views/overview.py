@@ -17,10 +17,10 @@ from dashboard.presenters import CLUSTER, Limit, page_resources, present_queues,
 from scheduler.domain.access import Permission
 from scheduler.domain.queues import ROOT
 from scheduler.models import ClusterState
-from scheduler.selectors import overview as questions
-from scheduler.selectors.access import whom_to_ask
-from scheduler.selectors.queue_page import waiting_by_reason
-from scheduler.selectors.queues import QueueBoard, queue_rows
+from scheduler.selectors.accounts.access import whom_to_ask
+from scheduler.selectors.cluster import overview as questions
+from scheduler.selectors.queues.listing import QueueBoard, queue_rows
+from scheduler.selectors.queues.page import waiting_by_reason
 from scheduler.services.sessions.policies import DEFAULT_VERSION, gives_shares
 from scheduler.services.sessions.policy_effects import standstill
 

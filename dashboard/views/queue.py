@@ -26,12 +26,12 @@ from dashboard.queue_page import chosen_resource, columns, division, idle_words,
 from scheduler.admission.manifests import queue_manifest
 from scheduler.domain.access import Permission
 from scheduler.models import PlannedDeletion, Queue
-from scheduler.selectors.access import effective_grants, whom_to_ask
-from scheduler.selectors.facts import spec_of
-from scheduler.selectors.history import SPANS, UnknownSpan, queue_history
-from scheduler.selectors.jobs import REASON_CODES
-from scheduler.selectors.queue_page import command_obstacles, gang_rows, last_command, queue_activity, waiting_by_reason, waits
-from scheduler.selectors.queues import QueueBoard, queue_rows
+from scheduler.selectors.accounts.access import effective_grants, whom_to_ask
+from scheduler.selectors.jobs.listing import REASON_CODES
+from scheduler.selectors.queues.facts import spec_of
+from scheduler.selectors.queues.listing import QueueBoard, queue_rows
+from scheduler.selectors.queues.page import command_obstacles, gang_rows, last_command, queue_activity, waiting_by_reason, waits
+from scheduler.selectors.records.history import SPANS, UnknownSpan, queue_history
 
 Context = dict[str, Any]
 TABS = {"jobs": "Jobs", "children": "Children", "history": "History", "activity": "Activity", "access": "Access", "yaml": "YAML"}

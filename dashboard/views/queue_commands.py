@@ -20,8 +20,8 @@ from scheduler.domain.access import Permission
 from scheduler.domain.lifecycle import NotAllowed, QueueCommand, command_named
 from scheduler.domain.plans import NO_LOAD, Load
 from scheduler.models import PlannedDeletion, Queue
-from scheduler.selectors.loads import queue_loads
-from scheduler.selectors.queue_page import command_obstacles
+from scheduler.selectors.queues.loads import queue_loads
+from scheduler.selectors.queues.page import command_obstacles
 from scheduler.services.queues.commands import CommandOutcome, QueueOrder, command_queue, command_queues, plan_command
 
 Context = dict[str, Any]

@@ -38,8 +38,8 @@ from scheduler.domain.access import Forbidden, Permission
 from scheduler.domain.queues import ROOT, QueueSpec, QueueTree
 from scheduler.domain.three_way import FieldChange
 from scheduler.models import Queue
-from scheduler.selectors.facts import admission_scene, cluster_total, queue_tree, spec_of
-from scheduler.selectors.queues import queue_rows
+from scheduler.selectors.queues.facts import admission_scene, cluster_total, queue_tree, spec_of
+from scheduler.selectors.queues.listing import queue_rows
 from scheduler.services.queues.create_update import EditConflict, Saved, StaleVersion, create_queue, merged_edit, update_queue
 
 Context = dict[str, Any]

@@ -28,8 +28,8 @@ from scheduler.admission.queues import PROTECTED
 from scheduler.admission.violations import Rejected
 from scheduler.domain.access import Permission
 from scheduler.domain.queues import ROOT
-from scheduler.selectors.personal import preference_of
-from scheduler.selectors.queues import QueueBoard, queue_rows
+from scheduler.selectors.accounts.preferences import preference_of
+from scheduler.selectors.queues.listing import QueueBoard, queue_rows
 from scheduler.services.accounts.preferences import set_folding
 from scheduler.services.demo.sample import load_sample_tree
 

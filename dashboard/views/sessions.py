@@ -20,7 +20,15 @@ from scheduler.domain.access import Forbidden, Permission
 from scheduler.domain.plans import counted
 from scheduler.domain.queues import ROOT
 from scheduler.models import ClusterState, Eviction, SchedulingSession
-from scheduler.selectors.events import decisions_of, durations, kept_sessions, page_by_number, session_numbered, sessions_for, victims_of
+from scheduler.selectors.records.feeds import (
+    decisions_of,
+    durations,
+    kept_sessions,
+    page_by_number,
+    session_numbered,
+    sessions_for,
+    victims_of,
+)
 from scheduler.services.sessions.replay import NotKept, keep_next_sessions, scenario_text
 from scheduler.services.sessions.requests import pause_scheduling, resume_scheduling, set_period
 

@@ -22,9 +22,9 @@ from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.access import Forbidden, Permission
 from scheduler.models import Job, PriorityClass
 from scheduler.scenarios.documents import POLICY_LIMIT, DocumentError, read_documents
-from scheduler.selectors.job_page import gang_named, standing_at_the_end
-from scheduler.selectors.manifests import stored_job
-from scheduler.selectors.queues import queue_rows
+from scheduler.selectors.files.manifests import stored_job
+from scheduler.selectors.jobs.page import gang_named, standing_at_the_end
+from scheduler.selectors.queues.listing import queue_rows
 from scheduler.services.jobs.forecast import Forecast, Prospect, forecast_job
 from scheduler.services.jobs.submit import submit_job
 

@@ -21,7 +21,7 @@ from scheduler.admission.violations import Rejected, in_words
 from scheduler.domain.access import Access, Forbidden, Permission, Role
 from scheduler.domain.queues import ROOT
 from scheduler.models import ApiToken, Grant, Queue
-from scheduler.selectors.access import access_of, effective_grants, grants_of, queue_parents
+from scheduler.selectors.accounts.access import access_of, effective_grants, grants_of, queue_parents
 from scheduler.services.accounts.access import grant_role, revoke_grant
 from scheduler.services.accounts.users import delete_group, delete_user, save_group, save_user
 

@@ -105,7 +105,7 @@ class PodGroup(Named):
     priority = models.IntegerField(default=0)  # resolved from the class when it was submitted
     sla_waiting_seconds = models.PositiveIntegerField(null=True, blank=True)
     network_topology = models.JSONField(default=dict, blank=True)
-    size = models.PositiveIntegerField(default=0)  # at least as many pods as it has or will have: see selectors/backlogs.py
+    size = models.PositiveIntegerField(default=0)  # at least as many pods as it has or will have: see selectors/queues/backlogs.py
 
     phase = models.CharField(max_length=16, choices=_pairs(PODGROUP_PHASES), default="Pending")
     conditions = models.JSONField(default=list, blank=True)

@@ -128,7 +128,7 @@ class Bench:
         set_aside()
 
     def cold(self) -> None:
-        from scheduler.selectors.snapshots import ResidentSnapshot
+        from scheduler.selectors.sessions.snapshots import ResidentSnapshot
 
         ResidentSnapshot().reload()
 

@@ -15,7 +15,7 @@ from django.test import Client
 from dashboard.fragments import Manner, queue_table_rows
 from dashboard.presenters import page_resources, present_queues
 from scheduler.models import PodGroup, Queue, QueueFigures
-from scheduler.selectors.queues import queue_rows
+from scheduler.selectors.queues.listing import queue_rows
 from tests.dashboard.sample import amounts, load_tree
 
 TEAMS, PER_TEAM, GANGS = 40, 25, 10_000

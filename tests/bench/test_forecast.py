@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from scheduler.models import Pod
-from scheduler.selectors import trials
+from scheduler.selectors.sessions import trials
 from scheduler.services.accounts.actors import Actor, Door
 from scheduler.services.demo.setup import ensure_builtin_objects
 from scheduler.services.jobs.forecast import Prospect, forecast_job

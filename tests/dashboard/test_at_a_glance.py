@@ -10,7 +10,7 @@ from django.utils import timezone
 from dashboard.views.overview import holders
 from scheduler.domain.resources import Resources
 from scheduler.models import PodGroup, Queue
-from scheduler.selectors.queues import queue_rows
+from scheduler.selectors.queues.listing import queue_rows
 from tests.dashboard.sample import GPU, add_gang, load_tree
 from tests.dashboard.work import signed_in, small_cluster, text
 

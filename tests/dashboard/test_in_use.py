@@ -11,8 +11,8 @@ from dashboard.presenters import present_queues
 from dashboard.views.overview import cluster_bars
 from scheduler.domain.resources import NOTHING, Resources
 from scheduler.models import ClusterState, Pod, PodGroup
-from scheduler.selectors.nodes import node_rows
-from scheduler.selectors.queues import queue_rows
+from scheduler.selectors.cluster.nodes import node_rows
+from scheduler.selectors.queues.listing import queue_rows
 from scheduler.services.sessions.policies import replace_policy
 from scheduler.services.sessions.runner import SessionRunner
 from tests.dashboard.api.conftest import Caller

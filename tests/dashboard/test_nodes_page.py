@@ -9,7 +9,7 @@ import pytest
 
 from dashboard.views import nodes
 from scheduler.models import AuditEntry, Node, Pod
-from scheduler.selectors.nodes import node_rows
+from scheduler.selectors.cluster.nodes import node_rows
 from tests.dashboard.work import signed_in, small_cluster, text
 from tests.worlds import node
 

@@ -21,7 +21,7 @@ from dashboard.api.urls import COLLECTIONS, SETS, SINGLETONS
 from dashboard.topics import as_seen, may_follow, read_topics
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.models import ClusterState, Decision, Eviction, Namespace, SchedulingSession
-from scheduler.selectors.access import access_of
+from scheduler.selectors.accounts.access import access_of
 from scheduler.services.accounts.actors import SYSTEM
 from scheduler.services.cluster.nodes import cordon_node, uncordon_node
 from scheduler.services.demo.setup import ensure_builtin_objects

@@ -9,7 +9,7 @@ import pytest
 from dashboard.notices import notices_for, site_notices
 from dashboard.topics import as_seen, encode
 from scheduler.models import Grant, Queue
-from scheduler.selectors.cluster import ClusterFacts
+from scheduler.selectors.cluster.summary import ClusterFacts
 from tests.dashboard.work import signed_in, small_cluster, text
 
 pytestmark = [pytest.mark.django_db]

@@ -8,8 +8,8 @@ from dashboard.presenters import present_queues
 from dashboard.views.overview import cluster_bars
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.models import QueueFigures, QueueSample
-from scheduler.selectors.queue_status import queue_status
-from scheduler.selectors.queues import queue_rows
+from scheduler.selectors.queues.listing import queue_rows
+from scheduler.selectors.queues.status import queue_status
 from scheduler.services.queues.commands import command_queue
 from scheduler.services.sessions.runner import SessionRunner
 from tests.dashboard.work import small_cluster, submitted

@@ -10,7 +10,7 @@ from dashboard.amounts import in_page_order, short_name, shown, with_unit
 from dashboard.presenters import Limit, Quota, bar_geometry, bar_note, bar_sentence, bar_text, present_queues, present_quota
 from scheduler.domain.resources import Resources, parse_quantity
 from scheduler.models import Queue
-from scheduler.selectors.queues import queue_rows
+from scheduler.selectors.queues.listing import queue_rows
 from tests.dashboard.sample import GPU, add_gang, add_queue, amounts, load_tree, set_figures
 
 

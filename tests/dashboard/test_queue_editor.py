@@ -14,7 +14,7 @@ from dashboard.amounts import as_typed, shown
 from dashboard.queue_form import form_of_reading
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.models import Node, Queue
-from scheduler.selectors.facts import queue_tree
+from scheduler.selectors.queues.facts import queue_tree
 from scheduler.services.accounts.actors import Actor, Door
 from scheduler.services.queues.create_update import command_queue, update_queue
 from tests.dashboard.sample import GPU, add_user, amounts, load_tree

@@ -18,9 +18,9 @@ from dashboard.notices import site_notices
 from dashboard.queue_form import QueueForm, differences, family, form_from_manifest, form_from_post, manifest_from_yaml
 from scheduler.admission.manifests import queue_manifest
 from scheduler.models import ClusterState, Command, Queue
-from scheduler.selectors.cluster import ClusterFacts
-from scheduler.selectors.facts import queue_tree
-from scheduler.selectors.queues import queue_rows
+from scheduler.selectors.cluster.summary import ClusterFacts
+from scheduler.selectors.queues.facts import queue_tree
+from scheduler.selectors.queues.listing import queue_rows
 from tests.dashboard.sample import GPU, add_user, load_tree
 
 

@@ -13,7 +13,7 @@ from django.test import Client
 from dashboard.presenters import present_queues
 from dashboard.queue_query import FIELDS, QUALITIES, STATES, matching, read_search, with_ancestors
 from scheduler.models import Queue
-from scheduler.selectors.queues import queue_rows
+from scheduler.selectors.queues.listing import queue_rows
 from tests.dashboard.sample import add_queue, amounts, load_tree, set_figures
 
 pytestmark = pytest.mark.django_db

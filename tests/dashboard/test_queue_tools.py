@@ -23,9 +23,9 @@ from scheduler.admission.manifests import queue_manifest
 from scheduler.admission.quotas import hierarchy_problems
 from scheduler.domain.resources import Resources
 from scheduler.models import ClusterState, Command, Queue, QueueFigures, QueueSample
-from scheduler.selectors.facts import admission_scene, queue_tree
-from scheduler.selectors.personal import preference_of
-from scheduler.selectors.queues import queue_rows
+from scheduler.selectors.accounts.preferences import preference_of
+from scheduler.selectors.queues.facts import admission_scene, queue_tree
+from scheduler.selectors.queues.listing import queue_rows
 from scheduler.services.demo.sample import QUEUES
 from scheduler.services.demo.setup import ensure_builtin_objects
 from tests.dashboard import work

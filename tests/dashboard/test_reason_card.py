@@ -6,7 +6,7 @@ import pytest
 
 from dashboard.reason_card import help_words, ordinal, usual_words
 from scheduler.engine.decisions import ReasonCode
-from scheduler.selectors.job_page import Standing
+from scheduler.selectors.jobs.page import Standing
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from dashboard.gaps import starved
 from dashboard.presenters import present_queues
 from dashboard.views.overview import cluster_bars
-from scheduler.selectors.queues import queue_rows
+from scheduler.selectors.queues.listing import queue_rows
 from scheduler.services.jobs.submit import submit_job
 from scheduler.services.sessions.policies import replace_policy
 from scheduler.services.sessions.runner import SessionRunner

@@ -6,7 +6,7 @@ import pytest
 
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.models import QueueSample
-from scheduler.selectors.history import SPANS, Band, UnknownSpan, queue_history
+from scheduler.selectors.records.history import SPANS, Band, UnknownSpan, queue_history
 from scheduler.services.accounts.actors import Actor
 from scheduler.services.queues.create_update import command_queue, update_queue
 from scheduler.services.sessions.runner import SessionRunner

@@ -8,8 +8,8 @@ import pytest
 from django.utils import timezone
 
 from scheduler.models import Command, Decision, Event, Eviction, Pod, PodGroup
-from scheduler.selectors.job_page import events_of, evictions_of
-from scheduler.selectors.job_timeline import timeline_of
+from scheduler.selectors.jobs.page import events_of, evictions_of
+from scheduler.selectors.jobs.timeline import timeline_of
 from tests.dashboard.work import small_cluster
 
 pytestmark = pytest.mark.django_db

@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from scheduler.domain.filters import Comparison, Condition
 from scheduler.models import Job, PodGroup, Queue
-from scheduler.selectors import jobs as selector
-from scheduler.selectors.jobs import count_up_to, job_page, jobs_matching
+from scheduler.selectors.jobs import listing as selector
+from scheduler.selectors.jobs.listing import count_up_to, job_page, jobs_matching
 from scheduler.services.jobs.submit import command_job
 from tests.dashboard.work import small_cluster
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from scheduler.models import Node
-from scheduler.selectors.nodes import fragmentation, node_rows, pods_on
+from scheduler.selectors.cluster.nodes import fragmentation, node_rows, pods_on
 from tests.dashboard.work import small_cluster
 from tests.worlds import node
 

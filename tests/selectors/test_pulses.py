@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from scheduler.models import Pod, PodGroup
-from scheduler.selectors import pulses
-from scheduler.selectors.pulses import Pulses
+from scheduler.selectors.jobs import pulses
+from scheduler.selectors.jobs.pulses import Pulses
 from tests.dashboard.work import small_cluster, submitted
 
 pytestmark = pytest.mark.django_db

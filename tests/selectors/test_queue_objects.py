@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scheduler.models import Queue
-from scheduler.selectors.queue_objects import queue_counts, tree_counts
+from scheduler.selectors.queues.objects import queue_counts, tree_counts
 from tests.services.queue_builders import job, podgroup, queue
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]

@@ -9,7 +9,7 @@ import pytest
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.domain.resources import Resources
 from scheduler.models import Pod, PodClass, PodGroup, Queue, QueueFigures
-from scheduler.selectors.queue_status import queue_status, queue_statuses
+from scheduler.selectors.queues.status import queue_status, queue_statuses
 from scheduler.services.queues.create_update import command_queue
 from tests.services.queue_builders import complete, job, podgroup, queue
 

@@ -13,7 +13,7 @@ from scheduler.engine import run_session as think
 from scheduler.models import Change, Event, Job, Pod, PodClass, Queue
 from scheduler.models.bulk import execute, fetch
 from scheduler.scenarios.digests import plain_outcome
-from scheduler.selectors.snapshots import ResidentSnapshot, SumsDiffer, one_state_of_the_database
+from scheduler.selectors.sessions.snapshots import ResidentSnapshot, SumsDiffer, one_state_of_the_database
 from scheduler.services.sessions.runner import SessionRunner
 from tests.histories import History, build_cluster
 from tests.worlds import job, node, pass_time, queue, run_session
@@ -260,7 +260,7 @@ def test_a_reader_that_stopped_before_the_horizon_reads_everything_anew():
 @pytest.mark.both_databases
 @pytest.mark.django_db
 def test_rows_of_what_is_gone_are_thrown_out_in_time(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("scheduler.selectors.snapshots._WORTH_COMPACTING", 4)
+    monkeypatch.setattr("scheduler.selectors.sessions.snapshots._WORTH_COMPACTING", 4)
     queue("a")
     node("n1", cpu="8")
     resident = ResidentSnapshot()
@@ -278,7 +278,7 @@ def test_rows_of_what_is_gone_are_thrown_out_in_time(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.django_db
 def test_classes_that_no_pod_has_any_more_do_not_pile_up(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("scheduler.selectors.snapshots._WORTH_COMPACTING", 4)
+    monkeypatch.setattr("scheduler.selectors.sessions.snapshots._WORTH_COMPACTING", 4)
     resident = ResidentSnapshot()
     resident.refresh()
     for number in range(12):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler.selectors.rows import constraint_of
+from scheduler.selectors.sessions.snapshot_rows import constraint_of
 
 
 def test_terms_of_an_affinity_that_are_left_empty_match_nothing():

@@ -14,8 +14,8 @@ from django.test.utils import CaptureQueriesContext
 from scheduler.admission.violations import Rejected
 from scheduler.conf import conf
 from scheduler.models import AuditEntry, Job, Namespace, Pod, PodGroup, UnmadePods
-from scheduler.selectors import facts
-from scheduler.selectors.gangs import pods_by_phase
+from scheduler.selectors.jobs.gangs import pods_by_phase
+from scheduler.selectors.queues import facts
 from scheduler.services.jobs import pod_creation
 from scheduler.services.jobs import submit as job_submit
 from scheduler.services.jobs.changes import update_job

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from scheduler.admission.violations import Rejected
 from scheduler.domain.lifecycle import NotAllowed, QueueCommand
 from scheduler.models import Command, Event, Job, PodGroup, Queue
-from scheduler.selectors.queue_status import queue_statuses
+from scheduler.selectors.queues.status import queue_statuses
 from scheduler.services.jobs.submit import submit_job
 from scheduler.services.queues.create_update import command_queue, create_queue, delete_queue, update_queue
 from scheduler.services.queues.states import refresh_states

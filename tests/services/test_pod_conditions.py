@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from scheduler.models import Event, Job, Node, Pod, PodGroup
-from scheduler.selectors.pod_conditions import pod_conditions
+from scheduler.selectors.jobs.pod_conditions import pod_conditions
 from scheduler.services.sessions.runner import SessionRunner
 from tests.worlds import job, node, run_session
 

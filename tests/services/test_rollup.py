@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from scheduler.models import QueueSample
-from scheduler.selectors.history import queue_history
+from scheduler.selectors.records.history import queue_history
 from scheduler.services.records.rollup import roll_up
 from tests.worlds import queue
 

@@ -14,7 +14,7 @@ from scheduler.engine import run_session as think
 from scheduler.models import ClusterState, Lease, Node, Pod, SchedulingSession
 from scheduler.scenarios.digests import plain_outcome
 from scheduler.scenarios.policies import default_policy_text
-from scheduler.selectors.snapshots import Refreshed
+from scheduler.selectors.sessions.snapshots import Refreshed
 from scheduler.services.cluster.nodes import cordon_node
 from scheduler.services.queues.create_update import command_queue
 from scheduler.services.sessions import runner as session_runner

@@ -30,7 +30,7 @@ from scheduler.domain.access import (
 )
 from scheduler.domain.queues import ROOT
 from scheduler.models import ApiToken, Grant, Queue
-from scheduler.selectors.access import access_of, token_with_user
+from scheduler.selectors.accounts.access import access_of, token_with_user
 from scheduler.services.accounts.actors import Actor
 from scheduler.services.records import audit
 

@@ -16,8 +16,8 @@ from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.domain.access import Permission
 from scheduler.domain.plans import counted
 from scheduler.models import Node, Pod
-from scheduler.selectors.manifests import stored_node
-from scheduler.selectors.nodes import OCCUPYING, GangOnNode, gangs_on
+from scheduler.selectors.cluster.nodes import OCCUPYING, GangOnNode, gangs_on
+from scheduler.selectors.files.manifests import stored_node
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor
 from scheduler.services.files.merge import merge_patch, readable

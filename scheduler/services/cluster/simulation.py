@@ -12,7 +12,7 @@ from scheduler.clusters import SIMULATED
 from scheduler.conf import conf
 from scheduler.domain.plans import counted
 from scheduler.models import Node, Pod, SimulatedCluster
-from scheduler.selectors.nodes import gangs_on
+from scheduler.selectors.cluster.nodes import gangs_on
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor
 from scheduler.services.cluster.connection import simulation

@@ -11,7 +11,7 @@ from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.mixes import Target
 from scheduler.domain.resources import Resources, is_bytes, total, units_per_one
 from scheduler.models import ClusterState, Namespace, Node, PriorityClass, Queue, SimulatedCluster
-from scheduler.selectors.queues import cluster_total
+from scheduler.selectors.queues.listing import cluster_total
 from scheduler.services.accounts.actors import Actor
 from scheduler.services.demo.workload import Stream, start_stream, submit_numbers
 from scheduler.services.locks import lock_tree

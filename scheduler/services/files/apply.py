@@ -19,8 +19,8 @@ from scheduler.domain.jobs import NotPossible
 from scheduler.domain.lifecycle import NotAllowed
 from scheduler.domain.plans import counted
 from scheduler.models import Job, Namespace, Node, Pod, PodGroup, PriorityClass, Queue
-from scheduler.selectors import manifests
-from scheduler.selectors.facts import queue_tree
+from scheduler.selectors.files import manifests
+from scheduler.selectors.queues.facts import queue_tree
 from scheduler.services.accounts import access
 from scheduler.services.accounts.access import require_job_command
 from scheduler.services.accounts.actors import SYSTEM, Actor

@@ -15,7 +15,7 @@ from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.domain.plans import counted
 from scheduler.domain.queues import DEFAULT
 from scheduler.models import Job, Namespace, PodGroup, PriorityClass
-from scheduler.selectors.manifests import stored_namespace, stored_priority_class
+from scheduler.selectors.files.manifests import stored_namespace, stored_priority_class
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor
 from scheduler.services.files.merge import merge_patch, readable

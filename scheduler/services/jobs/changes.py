@@ -15,10 +15,10 @@ from scheduler.admission.workloads import admit_job_change
 from scheduler.domain.jobs import FINISHED, JobPhase, News
 from scheduler.domain.plans import counted
 from scheduler.models import Job, Pod, UnmadePods
-from scheduler.selectors.backlogs import judged
-from scheduler.selectors.facts import submission_scene
-from scheduler.selectors.manifests import stored_job
-from scheduler.selectors.nodes import OCCUPYING
+from scheduler.selectors.cluster.nodes import OCCUPYING
+from scheduler.selectors.files.manifests import stored_job
+from scheduler.selectors.queues.backlogs import judged
+from scheduler.selectors.queues.facts import submission_scene
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor
 from scheduler.services.files.merge import merge_patch, readable

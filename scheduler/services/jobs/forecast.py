@@ -17,8 +17,8 @@ from scheduler.domain.workloads import PodClass, PodGroup, PodStatus
 from scheduler.engine import run_session
 from scheduler.engine.decisions import STAYS, Outcome, Reason, ReasonCode
 from scheduler.models import ClusterState, Job
-from scheduler.selectors.rows import constraint_of
-from scheduler.selectors.trials import cluster_now
+from scheduler.selectors.sessions.snapshot_rows import constraint_of
+from scheduler.selectors.sessions.trials import cluster_now
 from scheduler.services.accounts.access import require_to_submit
 from scheduler.services.accounts.actors import Actor, submitter
 from scheduler.services.jobs.pods import CRITICAL_CLASSES, PREEMPTABLE, SYSTEM_NAMESPACES, Priorities, minimum_resources

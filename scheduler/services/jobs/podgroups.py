@@ -21,9 +21,9 @@ from scheduler.domain.access import Permission
 from scheduler.domain.plans import counted
 from scheduler.domain.queues import DEFAULT
 from scheduler.models import Namespace, Pod, PodGroup, Queue
-from scheduler.selectors.backlogs import judged
-from scheduler.selectors.facts import submission_scene
-from scheduler.selectors.manifests import stored_podgroup
+from scheduler.selectors.files.manifests import stored_podgroup
+from scheduler.selectors.queues.backlogs import judged
+from scheduler.selectors.queues.facts import submission_scene
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor, submitter
 from scheduler.services.files.merge import merge_patch, readable

@@ -21,7 +21,7 @@ from scheduler.domain.resources import Resources
 from scheduler.models import Decision, Pod, PodClass, PodGroup, PriorityClass
 from scheduler.models.bulk import as_parameter, columns_table, execute, fetch, values_table
 from scheduler.models.prepared import Prepared, PreparedInsert
-from scheduler.selectors.nodes import PLACED
+from scheduler.selectors.cluster.nodes import PLACED
 
 PREEMPTABLE = "volcano.sh/preemptable"
 CRITICAL_CLASSES = frozenset({"system-cluster-critical", "system-node-critical"})

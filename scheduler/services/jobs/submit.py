@@ -20,8 +20,8 @@ from scheduler.domain.jobs import ACTION_NAMES, COMMANDS, FINISHED, JobAction, N
 from scheduler.domain.queues import DEFAULT, QueueTree
 from scheduler.models import Command, Job, Namespace, PodGroup, Queue
 from scheduler.models.prepared import PreparedInsert
-from scheduler.selectors.backlogs import comes_near_a_limit, judged
-from scheduler.selectors.facts import Scene, submission_scene
+from scheduler.selectors.queues.backlogs import comes_near_a_limit, judged
+from scheduler.selectors.queues.facts import Scene, submission_scene
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor, submitter
 from scheduler.services.files.versions import Expected, check_version

@@ -20,7 +20,7 @@ from scheduler.domain.access import Permission
 from scheduler.domain.lifecycle import NotAllowed, QueueCommand
 from scheduler.domain.plans import Plan, plan
 from scheduler.models import Command, Queue
-from scheduler.selectors.loads import queue_loads
+from scheduler.selectors.queues.loads import queue_loads
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor, Door
 from scheduler.services.files.versions import Expected, check_queue_version

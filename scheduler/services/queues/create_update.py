@@ -21,7 +21,7 @@ from scheduler.domain.resources import Resources
 from scheduler.domain.three_way import FieldChange, Merged
 from scheduler.models import Command, Grant, Job, PlannedDeletion, Queue, QueueFigures
 from scheduler.models.workload import FINISHED_JOB_PHASES
-from scheduler.selectors.facts import spec_of
+from scheduler.selectors.queues.facts import spec_of
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor
 from scheduler.services.files.merge import merge_patch

@@ -20,7 +20,7 @@ from scheduler.domain.lifecycle import QueueCommand
 from scheduler.domain.plans import listed
 from scheduler.domain.queues import ROOT, QueueState
 from scheduler.models import PlannedDeletion, Queue
-from scheduler.selectors.facts import admission_scene
+from scheduler.selectors.queues.facts import admission_scene
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import Actor, Door
 from scheduler.services.files.versions import Expected, check_queue_version

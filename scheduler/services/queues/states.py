@@ -23,7 +23,7 @@ from scheduler.domain.queues import ROOT, QueueState, QueueTree
 from scheduler.models import PlannedDeletion, PodGroup
 from scheduler.models.bulk import as_parameter, execute, json_column, values_table
 from scheduler.models.workload import LIVE_PHASES
-from scheduler.selectors.trees import StoredQueue, stored_queues, tree_of
+from scheduler.selectors.queues.tree import StoredQueue, stored_queues, tree_of
 from scheduler.services.records.events import EventNote, record_events
 
 _STATES_LOCK = 7_320_001  # any number that nothing else locks

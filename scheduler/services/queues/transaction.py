@@ -27,9 +27,9 @@ from scheduler.domain.resources import Resources
 from scheduler.models import AuditEntry, Command, Queue
 from scheduler.models.bulk import as_parameter, execute, json_column, values_table
 from scheduler.models.prepared import PreparedInsert
-from scheduler.selectors.facts import scene_of
-from scheduler.selectors.loads import queue_loads
-from scheduler.selectors.trees import StoredQueue, stored_queues, tree_of
+from scheduler.selectors.queues.facts import scene_of
+from scheduler.selectors.queues.loads import queue_loads
+from scheduler.selectors.queues.tree import StoredQueue, stored_queues, tree_of
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import Actor
 from scheduler.services.locks import alone_with_pods, lock_tree

@@ -17,8 +17,8 @@ from scheduler.admission.violations import Notice, Violation
 from scheduler.domain.queues import QueueTree
 from scheduler.domain.resources import Resources
 from scheduler.models.bulk import as_parameter, execute, json_column, values_table
-from scheduler.selectors.facts import cluster_total
-from scheduler.selectors.trees import StoredQueue, stored_queues, tree_of
+from scheduler.selectors.queues.facts import cluster_total
+from scheduler.selectors.queues.tree import StoredQueue, stored_queues, tree_of
 from scheduler.services.locks import lock_tree
 
 _COLUMNS = {"id": "bigint", "warnings": "text", "conditions": "text"}

@@ -7,7 +7,7 @@ import logging
 from django.db import transaction
 
 from scheduler.models import Change, ChangeHorizon
-from scheduler.selectors.change_log import log_state
+from scheduler.selectors.sessions.change_log import log_state
 
 logger = logging.getLogger(__name__)
 

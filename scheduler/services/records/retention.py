@@ -31,7 +31,7 @@ from scheduler.models import (
     SchedulingSession,
 )
 from scheduler.models.bulk import fetch
-from scheduler.selectors.nodes import OCCUPYING
+from scheduler.selectors.cluster.nodes import OCCUPYING
 from scheduler.services.locks import alone_with_pods
 from scheduler.services.records import idempotency
 from scheduler.services.records.rollup import roll_up

@@ -15,8 +15,8 @@ from django.db.models import Max
 from scheduler.domain.timelines import Data, Point, average
 from scheduler.models import Queue, QueueSample
 from scheduler.models.bulk import fetch
-from scheduler.selectors.history import as_points
-from scheduler.selectors.rows import loaded
+from scheduler.selectors.records.history import as_points
+from scheduler.selectors.sessions.snapshot_rows import loaded
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from scheduler.domain.snapshot import Queue
 from scheduler.engine.decisions import QueueFigures
 from scheduler.models import QueueSample
 from scheduler.models.bulk import as_parameter, execute, json_column, values_table
-from scheduler.selectors.snapshots import ResidentSnapshot
+from scheduler.selectors.sessions.snapshots import ResidentSnapshot
 
 
 def sample(resident: ResidentSnapshot, figures: Mapping[str, QueueFigures], now: datetime) -> None:

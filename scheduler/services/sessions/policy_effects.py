@@ -14,8 +14,8 @@ from scheduler.engine import run_session
 from scheduler.engine.omissions import omissions
 from scheduler.engine.policy import Policy
 from scheduler.models import ClusterState, Decision, PodGroup, PolicyVersion
-from scheduler.selectors.queue_page import WAITING
-from scheduler.selectors.trials import cluster_now
+from scheduler.selectors.queues.page import WAITING
+from scheduler.selectors.sessions.trials import cluster_now
 from scheduler.services.sessions.policies import (
     DEFAULT_VERSION,
     policy_in_force,

@@ -23,7 +23,7 @@ from scheduler.scenarios.digests import outcome_digest
 from scheduler.scenarios.files import Scenario, read_scenarios
 from scheduler.scenarios.running import Run
 from scheduler.scenarios.writing import scenario_document
-from scheduler.selectors.snapshots import ResidentSnapshot
+from scheduler.selectors.sessions.snapshots import ResidentSnapshot
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor
 from scheduler.services.records import audit

@@ -22,8 +22,8 @@ from scheduler.domain.workloads import Phase, PodStatus
 from scheduler.engine.decisions import Bind, Condition, Event, Evict, Outcome, PhaseChange, QueueFigures, Reason, Said
 from scheduler.models.bulk import as_parameter, columns_table, execute, fetch, json_column, values_table
 from scheduler.models.workload import FINISHED_JOB_PHASES
-from scheduler.selectors.rows import ids_parameter, one_of_ids
-from scheduler.selectors.snapshots import ResidentSnapshot
+from scheduler.selectors.sessions.snapshot_rows import ids_parameter, one_of_ids
+from scheduler.selectors.sessions.snapshots import ResidentSnapshot
 from scheduler.services.records.events import EventNote, record_events
 
 _SCHEDULED_STATES = "('Open', 'Closing')"

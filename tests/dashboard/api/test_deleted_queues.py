@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from scheduler.models import Grant, Job, Pod, PodGroup, Queue
-from scheduler.selectors.snapshots import ResidentSnapshot
+from scheduler.selectors.sessions.snapshots import ResidentSnapshot
 from scheduler.services.records.retention import tidy_up
 from tests.dashboard.api.conftest import Caller, job, queue
 

@@ -12,7 +12,7 @@ from django.test import Client
 
 from scheduler.conf import conf
 from scheduler.models import Job, Pod, PodGroup
-from scheduler.selectors import facts
+from scheduler.selectors.queues import facts
 from scheduler.services.accounts.access import grant_role
 from scheduler.services.accounts.actors import SYSTEM
 from scheduler.services.jobs.pod_steps import create_next_pods

@@ -11,7 +11,7 @@ from django.db.models.functions import Coalesce
 from scheduler.models import ClusterState, PodGroup
 from scheduler.models.bulk import fetch
 from scheduler.models.prepared import Prepared, slot
-from scheduler.selectors.rows import ids_parameter, one_of_ids
+from scheduler.selectors.sessions.snapshot_rows import ids_parameter, one_of_ids
 
 WAITING = ("Pending", "Inqueue")
 

@@ -13,8 +13,8 @@ from django.utils import timezone
 from scheduler.domain.durations import seconds_between
 from scheduler.domain.evictions import why_evicted
 from scheduler.models import Command, Decision, Event, PodGroup
-from scheduler.selectors.job_page import evictions_of
-from scheduler.selectors.jobs import WAITING
+from scheduler.selectors.jobs.listing import WAITING
+from scheduler.selectors.jobs.page import evictions_of
 
 _MOST_RECORDS = 200
 

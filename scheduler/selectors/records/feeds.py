@@ -12,8 +12,8 @@ from django.db.models.functions import Concat
 
 from scheduler.engine.actions import ACTIONS
 from scheduler.models import AuditEntry, Decision, Event, Eviction, SavedScenario, SchedulingSession
-from scheduler.selectors.queue_objects import names_in_records
-from scheduler.selectors.reused_names import records_of
+from scheduler.selectors.queues.objects import names_in_records
+from scheduler.selectors.queues.reused_names import records_of
 
 PAGE = 50
 EVENT_KINDS = ("Queue", "Job", "PodGroup", "Pod", "Node", "Cluster")

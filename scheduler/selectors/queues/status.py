@@ -16,8 +16,8 @@ from django.db.models.functions import Cast
 from scheduler.domain.conditions import queue_conditions
 from scheduler.domain.resources import NOTHING, Resources, total
 from scheduler.models import Job, Pod, PodClass, PodGroup, Queue, QueueFigures
-from scheduler.selectors.facts import ALLOCATED_PHASES
-from scheduler.selectors.trees import StoredQueue, amounts_in, stored_queues
+from scheduler.selectors.queues.facts import ALLOCATED_PHASES
+from scheduler.selectors.queues.tree import StoredQueue, amounts_in, stored_queues
 
 _NO_WORK = Resources({"cpu": 0, "memory": 0})  # what an idle queue shows
 

@@ -146,7 +146,7 @@ def _queues_named(patterns: Sequence[str]) -> set[str]:
     """A plain name is itself, `name/*` everything from it down, and `*` inside a name anything. A path counts by its last part."""
     if not any("*" in pattern for pattern in patterns):
         return {pattern.rpartition("/")[2] for pattern in patterns}
-    from scheduler.selectors.facts import queue_tree
+    from scheduler.selectors.queues.facts import queue_tree
 
     tree = queue_tree()
     return {name for pattern in patterns for name in _queues_like(pattern, tree)}

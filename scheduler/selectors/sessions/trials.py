@@ -16,7 +16,7 @@ from scheduler.conf import conf
 from scheduler.domain.queues import ROOT
 from scheduler.domain.snapshot import Snapshot
 from scheduler.models import ClusterState, Queue
-from scheduler.selectors.snapshots import ResidentSnapshot, SumsDiffer
+from scheduler.selectors.sessions.snapshots import ResidentSnapshot, SumsDiffer
 
 logger = logging.getLogger(__name__)
 

@@ -14,8 +14,8 @@ from scheduler.domain.resources import Resources, total
 from scheduler.models import Namespace, Node, Pod, PodGroup, Queue
 from scheduler.models.prepared import Prepared, slot
 from scheduler.models.workload import LIVE_PHASES
-from scheduler.selectors.backlogs import with_bounds
-from scheduler.selectors.trees import StoredQueue, stored_queues, tree_of
+from scheduler.selectors.queues.backlogs import with_bounds
+from scheduler.selectors.queues.tree import StoredQueue, stored_queues, tree_of
 
 ALLOCATED_PHASES = ("Binding", "Bound", "Running")
 

@@ -16,9 +16,9 @@ from scheduler.domain.lifecycle import QueueCommand, derive, obstacles
 from scheduler.domain.resources import NOTHING, Resources
 from scheduler.domain.shown_phases import shown_phase
 from scheduler.models import Command, Event, Pod, PodGroup, Queue
-from scheduler.selectors.events import WAITING_REASONS
-from scheduler.selectors.facts import live_podgroups, queue_tree
-from scheduler.selectors.reused_names import records_of
+from scheduler.selectors.queues.facts import live_podgroups, queue_tree
+from scheduler.selectors.queues.reused_names import records_of
+from scheduler.selectors.records.feeds import WAITING_REASONS
 
 WAITING = ("Pending", "Inqueue")
 _STARTS_FOR_A_MEDIAN = 500

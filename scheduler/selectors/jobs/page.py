@@ -12,7 +12,7 @@ from django.db.models import Count, Max, Q, QuerySet
 from scheduler.domain.durations import seconds_between
 from scheduler.domain.resources import Resources
 from scheduler.models import ClusterState, Event, Eviction, Pod, PodGroup, Queue
-from scheduler.selectors.jobs import WAITING
+from scheduler.selectors.jobs.listing import WAITING
 
 PODS_A_PAGE = 200
 MOST_RECORDS = 200

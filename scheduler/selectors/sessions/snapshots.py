@@ -19,8 +19,8 @@ from scheduler.domain.snapshot import ClockedSnapshot, Queue, group_table, resou
 from scheduler.domain.tables import LOST_NODE, NO_NODE, ClassTable, GroupTable, PodTable
 from scheduler.domain.workloads import PodClass, PodGroup
 from scheduler.models.bulk import fetch
-from scheduler.selectors.change_log import Position, changes_since, one_state_of_the_database, untouched_since
-from scheduler.selectors.rows import (
+from scheduler.selectors.sessions.change_log import Position, changes_since, one_state_of_the_database, untouched_since
+from scheduler.selectors.sessions.snapshot_rows import (
     CLASS_COLUMNS,
     NODE_COLUMNS,
     POD_STATUS,

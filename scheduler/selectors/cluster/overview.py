@@ -11,7 +11,7 @@ from django.db.models import Count, Max, QuerySet
 from django.utils import timezone
 
 from scheduler.models import ClusterState, Eviction, Job, Node, PodGroup, SchedulingSession
-from scheduler.selectors.queue_page import WAITING, GangRow, with_members
+from scheduler.selectors.queues.page import WAITING, GangRow, with_members
 
 Names = Collection[str] | None  # the queues that the reader may see; None for all
 Rows = Collection[int] | None  # the same by their rows: `Access.readable`

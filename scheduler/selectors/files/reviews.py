@@ -10,8 +10,8 @@ from scheduler.admission.facts import QUEUE_ANNOTATION, Facts
 from scheduler.admission.reviews import Request, review, review_defaults
 from scheduler.admission.violations import Verdict
 from scheduler.domain.queues import DEFAULT, QueueTree
-from scheduler.selectors.backlogs import judged
-from scheduler.selectors.facts import admission_scene, submission_scene
+from scheduler.selectors.queues.backlogs import judged
+from scheduler.selectors.queues.facts import admission_scene, submission_scene
 
 
 def review_now(kind: str, request: Request) -> Verdict:

@@ -1,0 +1,1 @@
+"""Questions about accounts: what somebody may do, and what they prefer."""

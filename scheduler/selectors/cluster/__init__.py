@@ -1,0 +1,1 @@
+"""Questions about nodes and about the cluster as a whole."""

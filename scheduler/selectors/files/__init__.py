@@ -1,0 +1,1 @@
+"""Stored objects as files, and admission asked about objects from outside."""

@@ -1,0 +1,1 @@
+"""Questions about what happened: events, audit log, history."""

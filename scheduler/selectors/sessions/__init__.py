@@ -1,0 +1,1 @@
+"""What sessions read: the snapshot, and the log of changed rows behind it."""
