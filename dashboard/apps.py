@@ -7,6 +7,7 @@ class DashboardConfig(AppConfig):
     name = "dashboard"
 
     def ready(self) -> None:
-        from dashboard import access_news, celery  # noqa: F401
+        from dashboard import celery  # noqa: F401
+        from dashboard.live import access_changes
 
-        access_news.listen()
+        access_changes.listen()

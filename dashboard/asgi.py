@@ -9,7 +9,7 @@ from channels.security.websocket import OriginValidator
 from channels.sessions import CookieMiddleware
 from django.conf import settings
 
-from dashboard.handler import http_application
+from dashboard.http.handler import http_application
 from scheduler.garbage import set_aside
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
@@ -18,7 +18,7 @@ os.environ["DATABASE_POOLED"] = "1"  # read by the settings, so it comes before 
 pages_and_api = http_application()  # loads the apps, so it comes before anything that knows models
 
 import dashboard.urls  # noqa: E402, F401  every page and its view now, not with the first request
-from dashboard.routing import websocket_urlpatterns  # noqa: E402
+from dashboard.live.routing import websocket_urlpatterns  # noqa: E402
 
 # The same hosts that may ask for pages, and the same foreign origins that may post to them.
 allowed_origins = [*settings.ALLOWED_HOSTS, *settings.CSRF_TRUSTED_ORIGINS]

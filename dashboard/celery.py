@@ -20,25 +20,25 @@ app.autodiscover_tasks()
 @worker_init.connect
 def prepare_worker(**_: Any) -> None:
     """Before the pool is forked, so that its processes, and those that replace them, begin with everything loaded."""
-    from dashboard import worker_life
+    from dashboard.worker import life
 
-    worker_life.prepare()
+    life.prepare()
 
 
 @worker_process_init.connect
 def prepare_pool_process(**_: Any) -> None:
     """A pool process goes with its worker, even when that one is killed: another one may hold the lease soon."""
-    from dashboard import worker_life
+    from dashboard.worker import life
 
     die_with_parent()
-    worker_life.begin_pool_process()
+    life.begin_pool_process()
 
 
 @worker_ready.connect
 def watch_over_itself(**_: Any) -> None:
-    from dashboard import worker_life
+    from dashboard.worker import life
 
-    worker_life.watch_over_itself(app)
+    life.watch_over_itself(app)
 
 
 TICK_SECONDS = 0.5

@@ -55,23 +55,23 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "dashboard.proxies.TrustedProxyMiddleware",
-    "dashboard.middleware.RequestIdMiddleware",
-    "dashboard.metrics.HttpFiguresMiddleware",
+    "dashboard.http.proxies.TrustedProxyMiddleware",
+    "dashboard.http.middleware.RequestIdMiddleware",
+    "dashboard.http.metrics.HttpFiguresMiddleware",
     "dashboard.api.cors.CorsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "dashboard.middleware.QuickGZipMiddleware",
+    "dashboard.http.middleware.QuickGZipMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "dashboard.middleware.ContentSecurityPolicyMiddleware",
-    "dashboard.middleware.PrivateAnswersMiddleware",
+    "dashboard.http.middleware.ContentSecurityPolicyMiddleware",
+    "dashboard.http.middleware.PrivateAnswersMiddleware",
     "axes.middleware.AxesMiddleware",
-    "dashboard.middleware.UnavailableMiddleware",
+    "dashboard.http.middleware.UnavailableMiddleware",
     "dashboard.api.errors.ApiErrorMiddleware",
 ]
 
@@ -87,7 +87,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "dashboard.context.console",
+                "dashboard.http.context.console",
             ],
         },
     },
@@ -142,7 +142,7 @@ DATABASES = {"default": database()}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = env("REDIS_URL", default="") or embedded_redis_url(VAR_DIR) or "redis://127.0.0.1:6379/0"
-CHANNEL_LAYERS = {"default": {"BACKEND": "dashboard.news_layer.NewsLayer", "CONFIG": {"hosts": [REDIS_URL]}}}
+CHANNEL_LAYERS = {"default": {"BACKEND": "dashboard.live.layer.NewsLayer", "CONFIG": {"hosts": [REDIS_URL]}}}
 
 CELERY_BROKER_URL = REDIS_URL
 CELERY_BROKER_TRANSPORT_OPTIONS = {
@@ -157,7 +157,7 @@ CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_ROUTES = {"scheduler.tasks.run_session": {"queue": "scheduler"}}
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_PROC_ALIVE_TIMEOUT = 60.0  # seconds until a new pool process is taken for dead: on a busy machine 4, the usual, are too few
-CELERY_BEAT_SCHEDULER = "dashboard.beat:SteadyScheduler"
+CELERY_BEAT_SCHEDULER = "dashboard.worker.beat:SteadyScheduler"
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TIMEZONE = "UTC"
@@ -192,12 +192,12 @@ LOGOUT_REDIRECT_URL = "login"
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-AXES_HANDLER = "dashboard.lockout.LockoutHandler"
-AXES_CLIENT_IP_CALLABLE = "dashboard.lockout.address_of"
+AXES_HANDLER = "dashboard.http.lockout.LockoutHandler"
+AXES_CLIENT_IP_CALLABLE = "dashboard.http.lockout.address_of"
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # who tries on while locked does not make it longer
 SIGN_IN_ADDRESS_LIMIT = 50  # wrong passwords from one address, whoever they were for
 SIGN_IN_USER_LIMIT = 50  # wrong passwords for one account, wherever they came from
-AXES_LOCKOUT_CALLABLE = "dashboard.sign_in.locked_out"
+AXES_LOCKOUT_CALLABLE = "dashboard.http.sign_in.locked_out"
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
@@ -225,7 +225,7 @@ SECURE_HSTS_SECONDS = env.int("SECURE_HSTS_SECONDS", default=0 if EMBEDDED or DE
 
 
 def trusted_proxies() -> list[str]:
-    """Addresses and networks of proxies whose forwarding headers are believed (see dashboard/proxies.py).
+    """Addresses and networks of proxies whose forwarding headers are believed (see dashboard/http/proxies.py).
 
     BEHIND_PROXY, the setting before this one, is short for a proxy on this machine.
     """

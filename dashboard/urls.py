@@ -6,8 +6,8 @@ from django.contrib import admin
 from django.contrib.auth import views as auth
 from django.urls import include, path, re_path
 
-from dashboard import health, metrics, sign_in
 from dashboard.api import docs, webhooks
+from dashboard.http import health, metrics, sign_in
 from dashboard.views import components, overview, queue, queue_commands, queue_deletion, queue_edit, queues
 
 handler400 = "dashboard.api.docs.bad_request"
@@ -31,7 +31,7 @@ urlpatterns = [
     path("queues/<str:name>/history.csv", queue.history_csv, name="queue-history-csv"),
     re_path(r"^queues/(?P<name>[^/]+)/(?P<tab>jobs|children|history|activity|access|yaml)/$", queue.queue, name="queue-tab"),
     re_path(r"^queues/(?P<name>[^/]+)/(?P<verb>open|close|suspend|resume)/$", queue_commands.command, name="queue-command"),
-    path("", include("dashboard.work_urls")),
+    path("", include("dashboard.views.urls")),
     path("components/", components.components, name="components"),
     re_path(r"^admission/(?P<kind>queues|jobs|podgroups|pods)/validate/?$", webhooks.validate, name="admission-validate"),
     re_path(r"^admission/(?P<kind>queues|jobs|podgroups)/mutate/?$", webhooks.mutate, name="admission-mutate"),

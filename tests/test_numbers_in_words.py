@@ -7,7 +7,7 @@ import time
 import pytest
 
 from dashboard.cli import output, session_words
-from dashboard.job_rows import gang_words
+from dashboard.present.jobs import gang_words
 from scheduler.domain.jobs import JobAction, JobFacts, JobPhase, TaskCount, react, settle
 
 

@@ -22,7 +22,6 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 from rest_framework.viewsets import ViewSetMixin
 
-from dashboard.access import LONGEST_PARAMETER
 from dashboard.api import repeats, rules
 from dashboard.api.authentication import BearerAuthentication, SessionAuthentication, actor_of
 from dashboard.api.browsable import FORM_PARAMETER, BrowsableRenderer
@@ -41,6 +40,7 @@ from dashboard.api.formats import (
 from dashboard.api.pagination import CursorPages
 from dashboard.api.schema import EndpointSchema
 from dashboard.api.throttling import MinuteThrottle
+from dashboard.http.access import LONGEST_PARAMETER
 from scheduler.domain.access import Access
 from scheduler.selectors.accounts.access import access_of
 from scheduler.services.accounts.actors import Actor

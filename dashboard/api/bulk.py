@@ -17,8 +17,8 @@ from dashboard.api.objects import record_object, stamp
 from dashboard.api.pagination import CursorPages
 from dashboard.api.people import given_fields, given_text
 from dashboard.api.schema import Form
-from dashboard.job_choice import Choice, Key, choices, jobs_named, jobs_of_query, read_query
-from dashboard.job_rows import VERBS, Verb
+from dashboard.forms.job_choice import Choice, Key, choices, jobs_named, jobs_of_query, read_query
+from dashboard.present.jobs import VERBS, Verb
 from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.domain.access import Permission
 from scheduler.models import BulkItem, BulkRun

@@ -17,7 +17,7 @@ from dashboard.api.filters import NameFilters, NodeFilters
 from dashboard.api.objects import namespace_object, node_object, priority_class_object, record_object, stamp
 from dashboard.api.records import Records
 from dashboard.api.schema import Form, query
-from dashboard.sight import Sight
+from dashboard.http.visibility import Sight
 from scheduler.admission.violations import Rejected
 from scheduler.domain.access import Permission
 from scheduler.models import ClusterState, Namespace, Node, PolicyVersion, PriorityClass

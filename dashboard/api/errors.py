@@ -19,7 +19,7 @@ from rest_framework import exceptions, status
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from dashboard.middleware import DAMAGED
+from dashboard.http.middleware import DAMAGED
 from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.domain.access import Forbidden, OutOfSight, ScopeTooNarrow
 from scheduler.domain.jobs import NotPossible

@@ -15,8 +15,8 @@ from django.utils import timezone
 from django_filters import FilterSet
 
 from dashboard.api.errors import bad_parameter
-from dashboard.known_words import stored_word
-from dashboard.typed import moment_of
+from dashboard.forms.choices import stored_word
+from dashboard.forms.typed import moment_of
 from scheduler.domain.access import Role
 from scheduler.domain.deeds import KINDS, Deeds, known_actions
 from scheduler.domain.jobs import JobAction

@@ -161,7 +161,7 @@ class Documents(list):  # type: ignore[type-arg]
 
 
 class _Whole(renderers.BaseRenderer):
-    """Chosen by `Accept` or `format`; the answer is a stream (dashboard/exports.py) and never comes by here."""
+    """Chosen by `Accept` or `format`; the answer is a stream (dashboard/http/exports.py) and never comes by here."""
 
     charset = "utf-8"
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from dashboard.sight import Sight
+from dashboard.http.visibility import Sight
 from scheduler.admission.facts import QUEUE_ANNOTATION
 from scheduler.domain.conditions import condition, queue_conditions
 from scheduler.domain.lifecycle import Standing

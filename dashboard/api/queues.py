@@ -22,8 +22,8 @@ from dashboard.api.formats import CSVRenderer, Documents
 from dashboard.api.objects import queue_export, queue_object, queue_tree, stamp
 from dashboard.api.schema import Form, query
 from dashboard.api.shelf import Shelf
-from dashboard.charts import HISTORY_COLUMNS, LINES
-from dashboard.exports import as_csv, streamed
+from dashboard.http.exports import as_csv, streamed
+from dashboard.present.charts import HISTORY_COLUMNS, LINES
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.domain.resources import Resources
 from scheduler.models import PlannedDeletion, Queue, QueueFigures, QueueSample

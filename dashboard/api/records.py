@@ -28,8 +28,8 @@ from dashboard.api.objects import record_object, stamp
 from dashboard.api.queues import command_answer
 from dashboard.api.schema import Form
 from dashboard.api.work import job_command_answer
-from dashboard.exports import all_rows, as_csv, as_json_lines, streamed
-from dashboard.sight import Sight
+from dashboard.http.exports import all_rows, as_csv, as_json_lines, streamed
+from dashboard.http.visibility import Sight
 from scheduler.domain.access import Access, Permission
 from scheduler.domain.jobs import JobAction
 from scheduler.domain.resources import Resources

@@ -15,7 +15,7 @@ from redis.exceptions import RedisError
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
-from dashboard.proxies import neighbourhood
+from dashboard.http.proxies import neighbourhood
 
 logger = logging.getLogger(__name__)
 

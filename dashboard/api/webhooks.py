@@ -15,7 +15,7 @@ from django.utils.crypto import constant_time_compare
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from dashboard.proxies import is_from_this_machine
+from dashboard.http.proxies import is_from_this_machine
 from scheduler.admission.backlogs import FORBIDDEN_BY_STATE
 from scheduler.admission.defaults import json_patch
 from scheduler.admission.manifests import JOB_VERSIONS, POD_VERSIONS, SCHEDULING_VERSIONS

@@ -17,7 +17,7 @@ from dashboard.api.filters import JobFilters, PodFilters, PodGroupFilters
 from dashboard.api.objects import job_object, pod_object, podgroup_object, stamp
 from dashboard.api.schema import Form
 from dashboard.api.shelf import Shelf
-from dashboard.sight import Sight
+from dashboard.http.visibility import Sight
 from scheduler.domain.access import Access
 from scheduler.domain.jobs import JobAction
 from scheduler.domain.shown_phases import shown_phase

@@ -8,8 +8,9 @@ from typing import Any
 from django import template
 from django.utils.safestring import SafeString, mark_safe
 
-from dashboard import fragments, queue_form
-from dashboard.amounts import in_page_order, short_name, with_unit
+from dashboard.forms import queue
+from dashboard.present import row_html
+from dashboard.present.amounts import in_page_order, short_name, with_unit
 
 register = template.Library()
 
@@ -33,7 +34,7 @@ def amounts(resources: Mapping[str, int]) -> str:
 
 @register.filter
 def quota_words(field: str) -> str:
-    return queue_form.quota_words(field)
+    return queue.quota_words(field)
 
 
 @register.filter
@@ -43,9 +44,9 @@ def resource_name(resource: str) -> str:
 
 @register.simple_tag
 def bar(quota: Mapping[str, Any]) -> SafeString:
-    return mark_safe(fragments.bar(quota))  # noqa: S308 - escapes its values itself
+    return mark_safe(row_html.bar(quota))  # noqa: S308 - escapes its values itself
 
 
 @register.simple_tag
 def state_badge(state: str) -> SafeString:
-    return mark_safe(fragments.state_badge(state))  # noqa: S308 - escapes its value itself
+    return mark_safe(row_html.state_badge(state))  # noqa: S308 - escapes its value itself

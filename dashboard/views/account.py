@@ -14,9 +14,9 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from dashboard.access import access, page
-from dashboard.context import THEME_COOKIE
-from dashboard.terminal import copies_of_call
+from dashboard.http.access import access, page
+from dashboard.http.context import THEME_COOKIE
+from dashboard.present.terminal import copies_of_call
 from dashboard.views.common import actor
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.access import Scope

@@ -13,11 +13,11 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from dashboard.access import access, page
-from dashboard.differences import differences, line_differences
-from dashboard.exports import all_rows, as_csv, as_json_list, streamed
-from dashboard.known_words import problems_with, stored_word
-from dashboard.typed import moment_of, whole_number
+from dashboard.forms.choices import problems_with, stored_word
+from dashboard.forms.typed import moment_of, whole_number
+from dashboard.http.access import access, page
+from dashboard.http.exports import all_rows, as_csv, as_json_list, streamed
+from dashboard.present.differences import differences, line_differences
 from scheduler.domain.access import Forbidden, Permission
 from scheduler.domain.deeds import ACTIONS, KINDS, Deeds, known_actions
 from scheduler.domain.queues import ROOT

@@ -6,8 +6,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from dashboard.access import page
-from dashboard.presenters import CLUSTER, Limit, Quota, present_quota
+from dashboard.http.access import page
+from dashboard.present.queues import CLUSTER, Limit, Quota, present_quota
 
 GPU = "nvidia.com/gpu"
 

@@ -15,14 +15,14 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
-from dashboard.access import access, page, sight
-from dashboard.gang_grid import gang_grid, gang_sentence
-from dashboard.job_rows import VERBS, Verb, amounts_text, may_command, obstacle, present_job
-from dashboard.known_words import checked_word
-from dashboard.reason_card import reason_card
-from dashboard.sight import OtherJob, Sight
-from dashboard.terminal import copies
-from dashboard.typed import whole_number
+from dashboard.forms.choices import checked_word
+from dashboard.forms.typed import whole_number
+from dashboard.http.access import access, page, sight
+from dashboard.http.visibility import OtherJob, Sight
+from dashboard.present.gang_grid import gang_grid, gang_sentence
+from dashboard.present.jobs import VERBS, Verb, amounts_text, may_command, obstacle, present_job
+from dashboard.present.reasons import reason_card
+from dashboard.present.terminal import copies
 from dashboard.views.common import actor, wants_fragment
 from scheduler.admission.violations import Rejected, in_words
 from scheduler.domain.access import Permission

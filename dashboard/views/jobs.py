@@ -13,12 +13,12 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dashboard.access import access, page
-from dashboard.job_choice import choices, jobs_named, jobs_of_query, read_query, vocabulary
-from dashboard.job_rows import COLUMNS, DEFAULT_COLUMNS, VERBS, Verb, may_command, present_job
-from dashboard.query import DURATION_FIELDS, NUMBER_FIELDS, STATES, TEXT_FIELDS, Query
-from dashboard.terminal import copies, together
-from dashboard.typed import whole_number
+from dashboard.forms.job_choice import choices, jobs_named, jobs_of_query, read_query, vocabulary
+from dashboard.forms.query import DURATION_FIELDS, NUMBER_FIELDS, STATES, TEXT_FIELDS, Query
+from dashboard.forms.typed import whole_number
+from dashboard.http.access import access, page
+from dashboard.present.jobs import COLUMNS, DEFAULT_COLUMNS, VERBS, Verb, may_command, present_job
+from dashboard.present.terminal import copies, together
 from dashboard.views.common import actor
 from scheduler.admission.violations import Rejected, in_words
 from scheduler.domain.access import Permission

@@ -11,11 +11,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
-from dashboard.access import access, page, sight
-from dashboard.amounts import in_page_order, short_name, shown, with_unit
-from dashboard.job_rows import amounts_text
-from dashboard.known_words import checked_word
-from dashboard.terminal import copies
+from dashboard.forms.choices import checked_word
+from dashboard.http.access import access, page, sight
+from dashboard.present.amounts import in_page_order, short_name, shown, with_unit
+from dashboard.present.jobs import amounts_text
+from dashboard.present.terminal import copies
 from dashboard.views.common import actor, wants_fragment
 from scheduler.admission.violations import Rejected, in_words
 from scheduler.domain.access import Forbidden, Permission

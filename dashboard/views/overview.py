@@ -9,11 +9,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from dashboard.access import access, page, sight
-from dashboard.amounts import short_name, shown
-from dashboard.gaps import starved
-from dashboard.health import CHECKS, outcome
-from dashboard.presenters import CLUSTER, Limit, page_resources, present_queues, present_quota, quota_of
+from dashboard.http.access import access, page, sight
+from dashboard.http.health import CHECKS, outcome
+from dashboard.present.amounts import short_name, shown
+from dashboard.present.queues import CLUSTER, Limit, page_resources, present_queues, present_quota, quota_of
+from dashboard.present.starvation import starved
 from scheduler.domain.access import Permission
 from scheduler.domain.queues import ROOT
 from scheduler.models import ClusterState

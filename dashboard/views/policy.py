@@ -11,10 +11,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dashboard.access import access, page
-from dashboard.differences import line_differences
-from dashboard.terminal import copies_of_manifest
-from dashboard.typed import whole_number
+from dashboard.forms.typed import whole_number
+from dashboard.http.access import access, page
+from dashboard.present.differences import line_differences
+from dashboard.present.terminal import copies_of_manifest
 from dashboard.views.common import actor
 from scheduler.admission.violations import Rejected
 from scheduler.domain.access import Forbidden, Permission

@@ -14,15 +14,15 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from dashboard.access import access, may_create_below, may_edit, may_operate, no_such_queue, page, see
-from dashboard.amounts import short_name
-from dashboard.charts import HISTORY_COLUMNS, chart, table
-from dashboard.exports import as_csv, streamed
-from dashboard.fragments import Manner, blank_queue_row, queue_table_rows
-from dashboard.job_form import TAKES_JOBS
-from dashboard.known_words import checked_word
-from dashboard.presenters import page_resources, present_queues
-from dashboard.queue_page import chosen_resource, columns, division, idle_words, resource_lines
+from dashboard.forms.choices import checked_word
+from dashboard.forms.job import TAKES_JOBS
+from dashboard.http.access import access, may_create_below, may_edit, may_operate, no_such_queue, page, see
+from dashboard.http.exports import as_csv, streamed
+from dashboard.present.amounts import short_name
+from dashboard.present.charts import HISTORY_COLUMNS, chart, table
+from dashboard.present.queue_page import chosen_resource, columns, division, idle_words, resource_lines
+from dashboard.present.queues import page_resources, present_queues
+from dashboard.present.row_html import Manner, blank_queue_row, queue_table_rows
 from scheduler.admission.manifests import queue_manifest
 from scheduler.domain.access import Permission
 from scheduler.models import PlannedDeletion, Queue

@@ -11,9 +11,9 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
-from dashboard.access import access, may_edit, may_operate, no_such_queue, page, see
-from dashboard.job_form import TAKES_JOBS
-from dashboard.terminal import copies, together
+from dashboard.forms.job import TAKES_JOBS
+from dashboard.http.access import access, may_edit, may_operate, no_such_queue, page, see
+from dashboard.present.terminal import copies, together
 from dashboard.views.common import actor, next_url, wants_fragment
 from scheduler.admission.queues import PROTECTED
 from scheduler.domain.access import Permission

@@ -11,8 +11,8 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
-from dashboard.access import may_operate, no_such_queue, page, require_edit
-from dashboard.terminal import copies
+from dashboard.http.access import may_operate, no_such_queue, page, require_edit
+from dashboard.present.terminal import copies
 from dashboard.views.common import actor, wants_fragment
 from scheduler.admission.queues import PROTECTED
 from scheduler.admission.violations import Rejected, Violation

@@ -14,9 +14,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
-from dashboard.access import access, may_create_below, no_such_queue, page, require_edit
-from dashboard.presenters import page_resources
-from dashboard.queue_form import (
+from dashboard.forms.queue import (
     MOST_YAML,
     QueueForm,
     differences,
@@ -29,8 +27,10 @@ from dashboard.queue_form import (
     judge,
     manifest_from_yaml,
 )
-from dashboard.terminal import copies_of_manifest
-from dashboard.typed import whole_number
+from dashboard.forms.typed import whole_number
+from dashboard.http.access import access, may_create_below, no_such_queue, page, require_edit
+from dashboard.present.queues import page_resources
+from dashboard.present.terminal import copies_of_manifest
 from dashboard.views.common import actor, wants_fragment
 from scheduler.admission.manifests import queue_manifest, read_queue
 from scheduler.admission.violations import Rejected, Verdict, Violation

@@ -13,15 +13,15 @@ from django.urls import reverse
 from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_POST, require_safe
 
-from dashboard.access import access, may_create_below, page
-from dashboard.amounts import short_name, with_unit
-from dashboard.folding import ALL_LEVELS, Folding, collapsed_level, fitting_levels, offered_levels
-from dashboard.fragments import Manner, below_folds, blank_queue_row, queue_table_rows
-from dashboard.icicle import icicle
-from dashboard.presenters import page_resources, present_queues
-from dashboard.queue_page import chosen_resource, columns
-from dashboard.queue_query import FIELDS, QUALITIES, STATES, Search, matching, read_search, with_ancestors
-from dashboard.typed import whole_number
+from dashboard.forms.queue_query import FIELDS, QUALITIES, STATES, Search, matching, read_search, with_ancestors
+from dashboard.forms.typed import whole_number
+from dashboard.http.access import access, may_create_below, page
+from dashboard.present.amounts import short_name, with_unit
+from dashboard.present.folding import ALL_LEVELS, Folding, collapsed_level, fitting_levels, offered_levels
+from dashboard.present.queue_page import chosen_resource, columns
+from dashboard.present.queues import page_resources, present_queues
+from dashboard.present.row_html import Manner, below_folds, blank_queue_row, queue_table_rows
+from dashboard.present.share_map import icicle
 from dashboard.views.common import actor
 from dashboard.views.queue_commands import PROGRESS
 from scheduler.admission.queues import PROTECTED

@@ -10,11 +10,11 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dashboard.access import access, page, sight
 from dashboard.cli.session_words import COUNTS, REST_OF_THINKING
-from dashboard.known_words import checked_word
-from dashboard.terminal import copies
-from dashboard.typed import whole_number
+from dashboard.forms.choices import checked_word
+from dashboard.forms.typed import whole_number
+from dashboard.http.access import access, page, sight
+from dashboard.present.terminal import copies
 from dashboard.views.common import actor, wants_fragment
 from scheduler.domain.access import Forbidden, Permission
 from scheduler.domain.plans import counted

@@ -11,12 +11,12 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from dashboard.access import access, page, sight
-from dashboard.amounts import with_unit
-from dashboard.job_form import JobForm, form_from_manifest, form_from_post, next_name, queue_choices
-from dashboard.job_rows import amounts_text
-from dashboard.reason_card import CHECK_NAMES, use_words, usual_words
-from dashboard.terminal import copies_of_manifest
+from dashboard.forms.job import JobForm, form_from_manifest, form_from_post, next_name, queue_choices
+from dashboard.http.access import access, page, sight
+from dashboard.present.amounts import with_unit
+from dashboard.present.jobs import amounts_text
+from dashboard.present.reasons import CHECK_NAMES, use_words, usual_words
+from dashboard.present.terminal import copies_of_manifest
 from dashboard.views.common import actor
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.access import Forbidden, Permission

@@ -14,8 +14,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dashboard.access import access, page
-from dashboard.terminal import copies_of_call
+from dashboard.http.access import access, page
+from dashboard.present.terminal import copies_of_call
 from dashboard.views.common import actor, next_url
 from scheduler.admission.violations import Rejected, in_words
 from scheduler.domain.access import Access, Forbidden, Permission, Role

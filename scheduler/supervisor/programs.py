@@ -49,7 +49,7 @@ def prepare_program() -> Program:
 
 def web_program(installation: Installation) -> Program:
     listen = ("--host", HOST, "--port", str(installation.port))
-    protocol = ("--loop", "uvloop", "--http", "dashboard.http_protocol:TimedProtocol", "--ws", "websockets-sansio")
+    protocol = ("--loop", "uvloop", "--http", "dashboard.http.protocol:TimedProtocol", "--ws", "websockets-sansio")
     # Compression costs more than it saves with a thousand open pages; open sockets must not hold up a stop.
     options = ("--ws-per-message-deflate", "false", "--timeout-graceful-shutdown", "2", "--no-access-log", "--lifespan", "off")
     # Which proxies are believed is the setting TRUSTED_PROXIES; uvicorn would believe everything on this machine.

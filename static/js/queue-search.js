@@ -1,4 +1,4 @@
-// The words of the queue tree's search box, as dashboard/queue_query.py reads them: both take what there is from the page's list.
+// The words of the queue tree's search box, as dashboard/forms/queue_query.py reads them: both take what there is from the page's list.
 
 const lists = JSON.parse(document.getElementById("search-words")?.textContent ?? "{}");
 

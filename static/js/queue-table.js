@@ -2,7 +2,7 @@
 
 import { isFound, readSearch } from "./queue-search.js";
 
-const BAR_PARTS = ["ask", "use", "borrow", "promise", "lend", "over", "guarantee", "deserved"]; // as dashboard/fragments.py draws them
+const BAR_PARTS = ["ask", "use", "borrow", "promise", "lend", "over", "guarantee", "deserved"]; // as dashboard/present/row_html.py draws them
 const TELL_AFTER_MS = 400;
 
 const ALL_LEVELS = 0;

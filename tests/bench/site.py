@@ -11,7 +11,7 @@ from django.db import connection
 from django.http import HttpRequest, HttpResponse
 from django.urls import include, path
 
-from dashboard.handler import http_application
+from dashboard.http.handler import http_application
 from scheduler.garbage import set_aside
 
 

@@ -12,8 +12,8 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
 
-from dashboard.fragments import Manner, queue_table_rows
-from dashboard.presenters import page_resources, present_queues
+from dashboard.present.queues import page_resources, present_queues
+from dashboard.present.row_html import Manner, queue_table_rows
 from scheduler.models import PodGroup, Queue, QueueFigures
 from scheduler.selectors.queues.listing import queue_rows
 from tests.dashboard.sample import amounts, load_tree

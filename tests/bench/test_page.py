@@ -68,7 +68,7 @@ def measure(page: Page, number: int) -> tuple[list[float], int]:
 def test_a_thousand_queues_in_the_browser(tmp_path: Path, settings: Any):
     redis = RedisServer(tmp_path)
     redis.start()
-    settings.CHANNEL_LAYERS = {"default": {"BACKEND": "dashboard.news_layer.NewsLayer", "CONFIG": {"hosts": [redis.url]}}}
+    settings.CHANNEL_LAYERS = {"default": {"BACKEND": "dashboard.live.layer.NewsLayer", "CONFIG": {"hosts": [redis.url]}}}
     channel_layers.backends.clear()
     grow()
     get_user_model().objects.create(username="admin", is_superuser=True)

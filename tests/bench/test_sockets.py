@@ -163,7 +163,7 @@ async def measure_bare(size: int) -> list[float]:
 def test_a_thousand_sockets(tmp_path: Path, settings: Any):
     redis = RedisServer(tmp_path)
     redis.start()
-    settings.CHANNEL_LAYERS = {"default": {"BACKEND": "dashboard.news_layer.NewsLayer", "CONFIG": {"hosts": [redis.url]}}}
+    settings.CHANNEL_LAYERS = {"default": {"BACKEND": "dashboard.live.layer.NewsLayer", "CONFIG": {"hosts": [redis.url]}}}
     channel_layers.backends.clear()
     load_tree()
     get_user_model().objects.create(username="admin", is_superuser=True)

@@ -72,7 +72,7 @@ def console(
 ) -> ConsoleServer:
     """The server with the sample tree and two accounts: `admin` and `reader`."""
     settings.REDIS_URL = browser_redis.url
-    settings.CHANNEL_LAYERS = {"default": {"BACKEND": "dashboard.news_layer.NewsLayer", "CONFIG": {"hosts": [browser_redis.url]}}}
+    settings.CHANNEL_LAYERS = {"default": {"BACKEND": "dashboard.live.layer.NewsLayer", "CONFIG": {"hosts": [browser_redis.url]}}}
     channel_layers.backends.clear()
     act(load_tree)
     act(get_user_model().objects.create, username="admin", password=_hashed(), is_superuser=True, is_staff=True)

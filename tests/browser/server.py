@@ -37,7 +37,7 @@ class ConsoleServer:
         command = [sys.executable, "-m", "uvicorn", "dashboard.asgi:application", "--port", str(self.port)]
         command += [
             "--http",
-            "dashboard.http_protocol:TimedProtocol",
+            "dashboard.http.protocol:TimedProtocol",
             "--ws",
             "websockets-sansio",
             "--ws-per-message-deflate",

@@ -28,7 +28,7 @@ Acts = Callable[..., Any]
 def console(transactional_db: None, console_process: ConsoleServer, browser_redis: RedisServer, act: Acts, settings: Any) -> ConsoleServer:
     """The server with a small cluster at work and four people."""
     settings.REDIS_URL = browser_redis.url
-    layer = {"BACKEND": "dashboard.news_layer.NewsLayer", "CONFIG": {"hosts": [browser_redis.url]}}
+    layer = {"BACKEND": "dashboard.live.layer.NewsLayer", "CONFIG": {"hosts": [browser_redis.url]}}
     settings.CHANNEL_LAYERS = {"default": layer}
     channel_layers.backends.clear()
     act(small_cluster)

@@ -67,6 +67,6 @@ def redis_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisSer
 def redis_server(redis_process: RedisServer, settings: Any) -> RedisServer:
     """The running server, with this test's channel layer pointed at it."""
     settings.REDIS_URL = redis_process.url
-    settings.CHANNEL_LAYERS = {"default": {"BACKEND": "dashboard.news_layer.NewsLayer", "CONFIG": {"hosts": [redis_process.url]}}}
+    settings.CHANNEL_LAYERS = {"default": {"BACKEND": "dashboard.live.layer.NewsLayer", "CONFIG": {"hosts": [redis_process.url]}}}
     channel_layers.backends.clear()
     return redis_process

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.urls.exceptions import NoReverseMatch
 
-from dashboard.as_json import START
+from dashboard.http.json_links import START
 from scheduler.models import AuditEntry, PolicyVersion, SchedulingSession
 from tests.dashboard.work import signed_in, small_cluster
 
@@ -86,7 +86,7 @@ def test_names_with_dots_and_slashes_stay_one_part_of_the_address(client: Client
     from django.test import RequestFactory
     from django.urls import resolve
 
-    from dashboard.as_json import as_json
+    from dashboard.http.json_links import as_json
 
     request = RequestFactory().get("/queues/team.a/")
     request.resolver_match = resolve("/queues/team.a/")

@@ -12,8 +12,8 @@ import pytest
 from celery import Celery
 from kombu.exceptions import OperationalError
 
-from dashboard.beat import SteadyScheduler
 from dashboard.celery import app
+from dashboard.worker.beat import SteadyScheduler
 from scheduler import tasks
 from tests.running import BASE
 
@@ -93,7 +93,7 @@ def test_a_broker_that_is_away_is_told_once_and_beat_goes_on(celery: Celery, mon
 
 
 def test_beat_goes_by_its_own_clock():
-    assert app.conf.beat_scheduler == "dashboard.beat:SteadyScheduler"
+    assert app.conf.beat_scheduler == "dashboard.worker.beat:SteadyScheduler"
 
 
 def test_a_pool_process_has_time_to_start_on_a_busy_machine():

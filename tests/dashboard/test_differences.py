@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.differences import Difference, differences
+from dashboard.present.differences import Difference, differences
 
 
 def test_only_what_differs_is_told_by_its_path():

@@ -16,8 +16,8 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import path
 from django.views.decorators.csrf import csrf_exempt
 
-from dashboard.handler import ThreadedHandler
-from dashboard.lanes import Lane, WaitedTooLong
+from dashboard.http.handler import ThreadedHandler
+from dashboard.http.lanes import Lane, WaitedTooLong
 
 SEEN: list[int] = []
 CLOSED: list[bool] = []

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 from django.test import Client
 
-from dashboard.presenters import present_queues
+from dashboard.present.queues import present_queues
 from dashboard.views.overview import cluster_bars
 from scheduler.domain.resources import NOTHING, Resources
 from scheduler.models import ClusterState, Pod, PodGroup

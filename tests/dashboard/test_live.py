@@ -16,9 +16,9 @@ from django.contrib.sessions.models import Session
 from django.db import OperationalError, transaction
 from django.test import Client as Browser
 
-from dashboard import door, live, redis_watch
 from dashboard.asgi import application
-from dashboard.topics import read_topics
+from dashboard.live import hub, identity, redis_watch
+from dashboard.live.topics import read_topics
 from scheduler import notify
 from scheduler.models import Grant, PodGroup, Queue, QueueFigures
 from scheduler.services.accounts.access import grant_role, revoke_grant
@@ -178,7 +178,7 @@ async def test_resync_sends_the_topic_whole_again(cookie: str):
 
 
 async def test_there_is_a_heartbeat(cookie: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(live, "HEARTBEAT_SECONDS", 0.2)
+    monkeypatch.setattr(hub, "HEARTBEAT_SECONDS", 0.2)
     async with page(cookie, "queues") as opened:
         assert await next_of(opened, "heartbeat") == {"type": "heartbeat"}
 
@@ -271,7 +271,7 @@ async def test_who_sees_one_branch_is_told_at_once_of_any_change_there_and_of_no
             PodGroup.objects.filter(name=name).update(min_member=7)
             notify.jobs_changed()
 
-    monkeypatch.setattr(live, "SWEEP_SECONDS", 3600.0)
+    monkeypatch.setattr(hub, "SWEEP_SECONDS", 3600.0)
     narrow = await sync_to_async(lambda: cookie_of(add_user("narrow", queue="research")))()
     async with page(narrow, "jobs") as opened:
         await next_of(opened, "snapshot")
@@ -283,7 +283,7 @@ async def test_who_sees_one_branch_is_told_at_once_of_any_change_there_and_of_no
 
 
 async def test_a_grant_that_is_taken_away_closes_the_topic(cookie: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(live, "ACCESS_CHECK_SECONDS", 0.1)
+    monkeypatch.setattr(hub, "ACCESS_CHECK_SECONDS", 0.1)
     async with page(cookie, "queue:vision") as opened:
         await next_of(opened, "snapshot")
         await Grant.objects.all().adelete()
@@ -295,8 +295,8 @@ async def test_a_grant_that_is_taken_away_closes_the_topic(cookie: str, monkeypa
 @pytest.fixture
 def only_by_news(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is found by looking again now and then."""
-    monkeypatch.setattr(live, "ACCESS_CHECK_SECONDS", 3600.0)
-    monkeypatch.setattr(live, "ACCESS_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(hub, "ACCESS_CHECK_SECONDS", 3600.0)
+    monkeypatch.setattr(hub, "ACCESS_PAUSE_SECONDS", 0.0)
 
 
 def narrow_cookie() -> str:
@@ -381,7 +381,7 @@ async def close_code(opened: WebsocketCommunicator) -> int:
 
 
 async def test_signing_out_closes_the_socket(cookie: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(live, "ACCESS_CHECK_SECONDS", 0.1)
+    monkeypatch.setattr(hub, "ACCESS_CHECK_SECONDS", 0.1)
     async with page(cookie, "queues") as opened:
         await next_of(opened, "snapshot")
         await Session.objects.all().adelete()
@@ -396,7 +396,7 @@ def new_password() -> None:
 
 
 async def test_another_password_closes_the_sockets_of_browsers_that_had_the_old_one(cookie: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(live, "ACCESS_CHECK_SECONDS", 0.1)
+    monkeypatch.setattr(hub, "ACCESS_CHECK_SECONDS", 0.1)
     async with page(cookie, "queues") as opened:
         await next_of(opened, "snapshot")
         await sync_to_async(new_password)()
@@ -405,7 +405,7 @@ async def test_another_password_closes_the_sockets_of_browsers_that_had_the_old_
 
 
 async def test_who_is_no_longer_cluster_admin_sees_what_his_roles_show_from_then_on(cookie: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(live, "ACCESS_CHECK_SECONDS", 0.1)
+    monkeypatch.setattr(hub, "ACCESS_CHECK_SECONDS", 0.1)
     users = get_user_model().objects.filter(username="narrow")
     narrow = await sync_to_async(lambda: cookie_of(add_user("narrow", queue="research")))()
     await users.aupdate(is_superuser=True)
@@ -449,8 +449,8 @@ def test_many_jobs_are_read_at_once(cookie: str, django_assert_num_queries: Any)
 
 
 async def test_a_redis_that_was_away_is_found_again_and_news_flows(cookie: str, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(live, "SWEEP_SECONDS", 3600.0)  # so that only news, not looking again, can bring the change
-    live.Hub._hubs.clear()
+    monkeypatch.setattr(hub, "SWEEP_SECONDS", 3600.0)  # so that only news, not looking again, can bring the change
+    hub.Hub._hubs.clear()
     async with page(cookie, "queues") as opened:
         await next_of(opened, "snapshot")
         redis_server.stop()
@@ -470,8 +470,8 @@ async def test_a_redis_that_was_away_is_found_again_and_news_flows(cookie: str, 
 async def test_what_was_missed_while_redis_was_away_is_found_by_looking_again(
     cookie: str, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(live, "SWEEP_SECONDS", 0.2)
-    live.Hub._hubs.clear()
+    monkeypatch.setattr(hub, "SWEEP_SECONDS", 0.2)
+    hub.Hub._hubs.clear()
     redis_server.stop()
     try:
         async with page(cookie, "queues") as opened:
@@ -486,13 +486,13 @@ async def test_what_was_missed_while_redis_was_away_is_found_by_looking_again(
 
 async def test_those_who_come_at_once_are_asked_for_together(cookie: str, monkeypatch: pytest.MonkeyPatch):
     asked: list[set[str]] = []
-    find = door.visitors
+    find = identity.visitors
 
     def noted(keys: set[str]) -> Any:
         asked.append(set(keys))
         return find(keys)
 
-    monkeypatch.setattr(door, "visitors", noted)
+    monkeypatch.setattr(identity, "visitors", noted)
     others = await sync_to_async(lambda: [cookie_of(add_user(f"reader-{number}")) for number in range(3)])()
     sockets = [socket(key) for key in (cookie, *others) * 20]
 
@@ -513,7 +513,7 @@ async def test_while_the_database_is_away_nobody_is_let_in_and_nothing_breaks(co
         raise OperationalError("gone")
 
     with monkeypatch.context() as meanwhile:
-        meanwhile.setattr(door, "visitors", away)
+        meanwhile.setattr(identity, "visitors", away)
         accepted, _ = await socket(cookie).connect(timeout=60)
         assert not accepted
 

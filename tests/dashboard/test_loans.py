@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dashboard.loans import NOBODY, Loan, ledger, loans
+from dashboard.present.loans import NOBODY, Loan, ledger, loans
 from scheduler.selectors.queues.listing import queue_rows
 from tests.dashboard.sample import GPU, load_tree
 

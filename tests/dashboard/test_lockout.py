@@ -11,7 +11,7 @@ from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.db.models import F
 from django.test import Client
 
-from dashboard.lockout import KNOWN_BROWSER_COOKIE
+from dashboard.http.lockout import KNOWN_BROWSER_COOKIE
 from scheduler.services.demo.setup import ensure_builtin_objects
 from tests.dashboard.sample import PASSWORD, add_user
 

@@ -12,8 +12,8 @@ import pytest
 from django.test import Client
 from prometheus_client.parser import text_string_to_metric_families
 
-from dashboard import metrics
-from dashboard.session_figures import SessionFigures
+from dashboard.http import metrics
+from dashboard.http.session_figures import SessionFigures
 from scheduler.models import PriorityClass
 from scheduler.services.sessions.runner import SessionRunner
 from tests.dashboard.sample import load_tree

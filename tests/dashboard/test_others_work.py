@@ -18,7 +18,7 @@ from django.test import Client
 from django.utils import timezone
 
 from dashboard.api.urls import COLLECTIONS, SETS, SINGLETONS
-from dashboard.topics import as_seen, may_follow, read_topics
+from dashboard.live.topics import as_seen, may_follow, read_topics
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.models import ClusterState, Decision, Eviction, Namespace, SchedulingSession
 from scheduler.selectors.accounts.access import access_of

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from dashboard.notices import notices_for, site_notices
-from dashboard.topics import as_seen, encode
+from dashboard.live.notices import notices_for, site_notices
+from dashboard.live.topics import as_seen, encode
 from scheduler.models import Grant, Queue
 from scheduler.selectors.cluster.summary import ClusterFacts
 from tests.dashboard.work import signed_in, small_cluster, text

@@ -6,7 +6,7 @@ import asyncio
 import json
 from typing import Any
 
-from dashboard.live import MOST_NOTICES, Client, Topic, Update, encode_tail
+from dashboard.live.hub import MOST_NOTICES, Client, Topic, Update, encode_tail
 
 
 class Wire:

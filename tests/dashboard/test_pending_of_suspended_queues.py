@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.presenters import present_queues
+from dashboard.present.queues import present_queues
 from dashboard.views.overview import cluster_bars
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.models import QueueFigures, QueueSample

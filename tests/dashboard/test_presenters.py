@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from dashboard.amounts import in_page_order, short_name, shown, with_unit
-from dashboard.presenters import Limit, Quota, bar_geometry, bar_note, bar_sentence, bar_text, present_queues, present_quota
+from dashboard.present.amounts import in_page_order, short_name, shown, with_unit
+from dashboard.present.queues import Limit, Quota, bar_geometry, bar_note, bar_sentence, bar_text, present_queues, present_quota
 from scheduler.domain.resources import Resources, parse_quantity
 from scheduler.models import Queue
 from scheduler.selectors.queues.listing import queue_rows

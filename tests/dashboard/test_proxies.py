@@ -9,7 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest
 from django.test import Client
 
-from dashboard.proxies import is_from_this_machine, neighbourhood, place_visitor, visitor
+from dashboard.http.proxies import is_from_this_machine, neighbourhood, place_visitor, visitor
 from dashboard.settings import require_network
 from scheduler.services.demo.setup import ensure_builtin_objects
 

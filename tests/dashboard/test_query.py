@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.query import Vocabulary, parse
+from dashboard.forms.query import Vocabulary, parse
 from scheduler.domain.filters import Comparison, Condition
 
 WORDS = Vocabulary(

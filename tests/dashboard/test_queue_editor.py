@@ -10,8 +10,8 @@ import yaml
 from django.contrib.auth import get_user_model
 from django.test import Client
 
-from dashboard.amounts import as_typed, shown
-from dashboard.queue_form import form_of_reading
+from dashboard.forms.queue import form_of_reading
+from dashboard.present.amounts import as_typed, shown
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.models import Node, Queue
 from scheduler.selectors.queues.facts import queue_tree

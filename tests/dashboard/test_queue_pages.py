@@ -12,10 +12,10 @@ from django.http import QueryDict
 from django.test import Client
 from django.utils import timezone
 
-from dashboard.gaps import starved
-from dashboard.icicle import WIDTH, place
-from dashboard.notices import site_notices
-from dashboard.queue_form import QueueForm, differences, family, form_from_manifest, form_from_post, manifest_from_yaml
+from dashboard.forms.queue import QueueForm, differences, family, form_from_manifest, form_from_post, manifest_from_yaml
+from dashboard.live.notices import site_notices
+from dashboard.present.share_map import WIDTH, place
+from dashboard.present.starvation import starved
 from scheduler.admission.manifests import queue_manifest
 from scheduler.models import ClusterState, Command, Queue
 from scheduler.selectors.cluster.summary import ClusterFacts

@@ -10,8 +10,8 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
 
-from dashboard.presenters import present_queues
-from dashboard.queue_query import FIELDS, QUALITIES, STATES, matching, read_search, with_ancestors
+from dashboard.forms.queue_query import FIELDS, QUALITIES, STATES, matching, read_search, with_ancestors
+from dashboard.present.queues import present_queues
 from scheduler.models import Queue
 from scheduler.selectors.queues.listing import queue_rows
 from tests.dashboard.sample import add_queue, amounts, load_tree, set_figures

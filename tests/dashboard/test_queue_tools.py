@@ -16,9 +16,9 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 from django.utils import timezone
 
-from dashboard.presenters import present_queues
-from dashboard.queue_form import QueueForm, form_from_manifest, judge, quota_words
-from dashboard.queue_page import columns, division, resource_lines
+from dashboard.forms.queue import QueueForm, form_from_manifest, judge, quota_words
+from dashboard.present.queue_page import columns, division, resource_lines
+from dashboard.present.queues import present_queues
 from scheduler.admission.manifests import queue_manifest
 from scheduler.admission.quotas import hierarchy_problems
 from scheduler.domain.resources import Resources

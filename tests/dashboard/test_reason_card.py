@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.reason_card import help_words, ordinal, usual_words
+from dashboard.present.reasons import help_words, ordinal, usual_words
 from scheduler.engine.decisions import ReasonCode
 from scheduler.selectors.jobs.page import Standing
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.gaps import starved
-from dashboard.presenters import present_queues
+from dashboard.present.queues import present_queues
+from dashboard.present.starvation import starved
 from dashboard.views.overview import cluster_bars
 from scheduler.selectors.queues.listing import queue_rows
 from scheduler.services.jobs.submit import submit_job

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from django.test import RequestFactory
 
-from dashboard.terminal import copies, copies_of_manifest
+from dashboard.present.terminal import copies, copies_of_manifest
 
 
 def words_of(line: str) -> list[str]:

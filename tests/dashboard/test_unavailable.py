@@ -10,8 +10,8 @@ from django.db import InterfaceError, OperationalError, connections
 from django.db.backends.sqlite3.base import DatabaseWrapper
 from django.test import Client
 
-from dashboard import health
 from dashboard.api.cluster import Nodes
+from dashboard.http import health
 from dashboard.views import nodes
 from scheduler.models import Queue
 from scheduler.services.queues.transaction import TreeWork

@@ -10,7 +10,7 @@ from celery import shared_task
 from celery.signals import task_success
 from django.db import OperationalError
 
-from dashboard.worker_log import DatabaseAway, speak_plainly
+from dashboard.worker.log import DatabaseAway, speak_plainly
 
 _TRACE = logging.getLogger("celery.app.trace")
 

@@ -17,7 +17,7 @@ import httpx
 import psycopg
 import pytest
 
-from dashboard.worker_life import STOPPED_WORKING
+from dashboard.worker.life import STOPPED_WORKING
 from tests.running import BASE, PATIENCE_SECONDS, children_of, clean_environment, random_port
 
 pytestmark = pytest.mark.processes

@@ -24,8 +24,8 @@ from django.http import QueryDict
 from dashboard.api.errors import Refusal
 from dashboard.api.fields import read_fields
 from dashboard.api.pagination import _decode
-from dashboard.consumers import _parse
-from dashboard.query import Vocabulary, parse
+from dashboard.forms.query import Vocabulary, parse
+from dashboard.live.socket import _parse
 from scheduler.admission.facts import Facts
 from scheduler.admission.workloads import admit_job
 from scheduler.domain.durations import seconds_in

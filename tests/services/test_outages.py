@@ -10,7 +10,7 @@ from django.test import override_settings
 
 from scheduler import notify
 
-_NOWHERE = {"default": {"BACKEND": "dashboard.news_layer.NewsLayer", "CONFIG": {"hosts": ["redis://127.0.0.1:1"]}}}
+_NOWHERE = {"default": {"BACKEND": "dashboard.live.layer.NewsLayer", "CONFIG": {"hosts": ["redis://127.0.0.1:1"]}}}
 _HERE = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
 
 

@@ -22,9 +22,9 @@ from django.contrib.auth import get_user_model
 from django.db import connections
 from redis.exceptions import RedisError
 
-from dashboard.door import signed_in
-from dashboard.redis_watch import RedisWatch, set_away
-from dashboard.topics import Sight, as_seen, may_follow, read_topics, topics_touched
+from dashboard.live.identity import signed_in
+from dashboard.live.redis_watch import RedisWatch, set_away
+from dashboard.live.topics import Sight, as_seen, may_follow, read_topics, topics_touched
 from scheduler.notify import NEWS_GROUP
 from scheduler.selectors.accounts.access import sights_of
 

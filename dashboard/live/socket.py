@@ -15,9 +15,9 @@ from typing import Any
 from django.conf import settings
 from django.db import DatabaseError
 
-from dashboard.door import Door
-from dashboard.live import Client, Hub
-from dashboard.topics import may_follow
+from dashboard.live.hub import Client, Hub
+from dashboard.live.identity import Door
+from dashboard.live.topics import may_follow
 from scheduler.outages import in_a_line
 
 logger = logging.getLogger(__name__)

@@ -8,9 +8,9 @@ from typing import Any
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
-from dashboard.access import access
-from dashboard.as_json import as_json
-from dashboard.notices import notices_for, site_notices
+from dashboard.http.access import access
+from dashboard.http.json_links import as_json
+from dashboard.live.notices import notices_for, site_notices
 from scheduler.domain.access import Permission
 from scheduler.models import Preference
 from scheduler.selectors.accounts.preferences import preference_of

@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from dashboard.notices import notices_for, site_notices
-from dashboard.presenters import PresentedRow, present_queues
-from dashboard.redis_watch import away_since
-from dashboard.work_topics import present_jobs, present_live_jobs, present_live_nodes
+from dashboard.live.job_topics import present_jobs, present_live_jobs, present_live_nodes
+from dashboard.live.notices import notices_for, site_notices
+from dashboard.live.redis_watch import away_since
+from dashboard.present.queues import PresentedRow, present_queues
 from scheduler.notify import EVERYTHING
 from scheduler.selectors.cluster.summary import cluster_facts
 from scheduler.selectors.queues.listing import queue_rows

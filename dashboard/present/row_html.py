@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from django.utils.safestring import SafeString, mark_safe
 
-from dashboard.presenters import PresentedRow
+from dashboard.present.queues import PresentedRow
 
 _FIGURES = ("allocated", "promised", "deserved", "guarantee", "limit", "pending")
 _RECTANGLES = ("ask", "use", "borrow", "promise", "lend", "over", "guarantee", "deserved")

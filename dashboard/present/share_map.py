@@ -8,8 +8,8 @@ from html import escape
 
 from django.utils.safestring import SafeString, mark_safe
 
-from dashboard.amounts import shown, with_unit
-from dashboard.fragments import queue_url
+from dashboard.present.amounts import shown, with_unit
+from dashboard.present.row_html import queue_url
 from scheduler.selectors.queues.listing import QueueBoard, QueueRow
 
 WIDTH, LEVEL = 1200, 64

@@ -11,8 +11,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from dashboard.forms import SignInForm
-from dashboard.lockout import remember_browser
+from dashboard.forms.sign_in import SignInForm
+from dashboard.http.lockout import remember_browser
 from scheduler.domain.access import Permission
 from scheduler.selectors.accounts.access import access_of
 

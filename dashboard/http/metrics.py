@@ -17,8 +17,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from dashboard.proxies import is_from_this_machine
-from dashboard.session_figures import SESSIONS, Counted, Histogram
+from dashboard.http.proxies import is_from_this_machine
+from dashboard.http.session_figures import SESSIONS, Counted, Histogram
 from scheduler.domain.resources import Resources, units_per_one
 from scheduler.models import ClusterState, PodGroup, Queue
 from scheduler.selectors.queues.objects import PHASES, tree_counts
@@ -140,7 +140,7 @@ class Collector:
         yield from (total, times)
 
     def _sockets(self) -> Iterator[Any]:
-        from dashboard.live import Hub
+        from dashboard.live.hub import Hub
 
         gauge = GaugeMetricFamily("fumarole_websockets", "Open pages that follow the news in this process")
         gauge.add_metric([], sum(len(hub.clients) for hub in list(Hub._hubs.values())))

@@ -1,6 +1,6 @@
-"""HTTP/1.1 as uvicorn speaks it, for `--http dashboard.http_protocol:TimedProtocol`: a head that is not sent in time ends the connection.
+"""HTTP/1.1 as uvicorn speaks it, for `--http dashboard.http.protocol:TimedProtocol`: a head that is not sent in time ends the connection.
 
-It knows no Django: uvicorn loads it before the application. The time for bodies is kept by `dashboard.handler`.
+It knows no Django: uvicorn loads it before the application. The time for bodies is kept by `dashboard.http.handler`.
 """
 
 from __future__ import annotations

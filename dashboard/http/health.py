@@ -13,8 +13,8 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from dashboard.middleware import DAMAGED
-from dashboard.redis_watch import ANSWER_SECONDS, ping
+from dashboard.http.middleware import DAMAGED
+from dashboard.live.redis_watch import ANSWER_SECONDS, ping
 from scheduler.outages import is_damage
 from scheduler.selectors.cluster.summary import failing_parts, session_clock
 

@@ -21,8 +21,8 @@ from django.db import close_old_connections
 from django.http import HttpResponse, StreamingHttpResponse
 from django.urls import set_script_prefix
 
-from dashboard import refusals
-from dashboard.lanes import Lanes, WaitedTooLong
+from dashboard.http import early_answers
+from dashboard.http.lanes import Lanes, WaitedTooLong
 
 _SLOWEST_BYTES_A_SECOND = 16_384  # of a body, after its first seconds
 
@@ -45,7 +45,7 @@ class ThreadedHandler(ASGIHandler):
         except RequestAborted:
             return
         except TimeoutError:
-            await self.send_response(refusals.too_slow(scope["path"]), send)
+            await self.send_response(early_answers.too_slow(scope["path"]), send)
             return
         with body:
             response = await self._respond_in_turn(limited.told(scope), body)
@@ -59,7 +59,7 @@ class ThreadedHandler(ASGIHandler):
         if not lane.is_full():
             with contextlib.suppress(WaitedTooLong):
                 return await lane.run(scope, body)
-        return refusals.overloaded(scope["path"], lane.wait_ahead())
+        return early_answers.overloaded(scope["path"], lane.wait_ahead())
 
     def _respond(self, scope: Any, body: Any) -> Any:
         """The answer; one that streams is only begun, and closed by whoever sends it."""

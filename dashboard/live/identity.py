@@ -13,7 +13,7 @@ from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY, get_user_model
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 
-from dashboard.topics import Sight
+from dashboard.live.topics import Sight
 from scheduler.selectors.accounts.access import sights_of
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.urls import reverse
 
-from dashboard.amounts import in_page_order, with_unit
+from dashboard.present.amounts import in_page_order, with_unit
 from scheduler.domain.access import Access, Permission
 from scheduler.domain.durations import seconds_between
 from scheduler.domain.jobs import JobAction, JobFacts, JobPhase, NotPossible, command

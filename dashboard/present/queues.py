@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dashboard.amounts import in_page_order, short_name, shown, with_unit
-from dashboard.gaps import is_starved
-from dashboard.loans import NOBODY, ledger
+from dashboard.present.amounts import in_page_order, short_name, shown, with_unit
+from dashboard.present.loans import NOBODY, ledger
+from dashboard.present.starvation import is_starved
 from scheduler.selectors.queues.listing import PHASES, Counts, QueueBoard, QueueFiguresRow, QueueRow
 
 BAR_WIDTH = 1000  # the bar's own units; how wide it is on the screen is the style sheet's business

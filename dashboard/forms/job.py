@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from dashboard.amounts import as_typed, in_page_order, with_unit
-from dashboard.typed import number_or_text
+from dashboard.forms.typed import number_or_text
+from dashboard.present.amounts import as_typed, in_page_order, with_unit
 from scheduler.domain.access import Access, Permission
 from scheduler.selectors.queues.listing import PHASES, QueueBoard, QueueFiguresRow, QueueRow
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from django.http import QueryDict
 
-from dashboard.amounts import as_typed, in_page_order, short_name
-from dashboard.typed import number_or_text
+from dashboard.forms.typed import number_or_text
+from dashboard.present.amounts import as_typed, in_page_order, short_name
 from scheduler.admission.facts import Facts
 from scheduler.admission.manifests import SCHEDULING_VERSIONS, queue_manifest, read_queue
 from scheduler.admission.queues import verdict_on

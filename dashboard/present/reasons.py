@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from dashboard.amounts import with_unit
+from dashboard.present.amounts import with_unit
 from dashboard.templatetags.times import in_words
 from scheduler.domain.durations import seconds_between
 from scheduler.models import PodGroup

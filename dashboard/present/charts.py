@@ -6,7 +6,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from dashboard.amounts import short_name
+from dashboard.present.amounts import short_name
 from scheduler.domain.resources import format_quantity, is_bytes, units_per_one
 from scheduler.selectors.records.history import QueueHistory
 

@@ -26,7 +26,7 @@ from django.db.models import QuerySet, Sum
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
-from dashboard.proxies import neighbourhood
+from dashboard.http.proxies import neighbourhood
 
 KNOWN_BROWSER_COOKIE = "known_browser"
 _A_YEAR = 365 * 86_400

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from dashboard.amounts import short_name, shown, with_unit
-from dashboard.loans import Loan, ledger
-from dashboard.presenters import page_resources
-from dashboard.sight import Sight
+from dashboard.http.visibility import Sight
+from dashboard.present.amounts import short_name, shown, with_unit
+from dashboard.present.loans import Loan, ledger
+from dashboard.present.queues import page_resources
 from scheduler.selectors.queues.listing import QueueBoard, QueueRow
 
 Context = dict[str, Any]

@@ -12,8 +12,8 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
-from dashboard.known_words import UnknownWord
-from dashboard.sight import Sight
+from dashboard.forms.choices import UnknownWord
+from dashboard.http.visibility import Sight
 from scheduler.domain.access import Access, Forbidden, OutOfSight, Permission
 from scheduler.domain.queues import ROOT
 from scheduler.models import AuditEntry, PodGroup

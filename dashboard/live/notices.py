@@ -8,8 +8,8 @@ from datetime import UTC
 from django.urls import reverse
 from django.utils import timezone
 
-from dashboard.health import FUTURE_SECONDS, future_words
-from dashboard.redis_watch import away_since
+from dashboard.http.health import FUTURE_SECONDS, future_words
+from dashboard.live.redis_watch import away_since
 from scheduler.selectors.cluster.summary import ClusterFacts, cluster_facts
 
 Notice = dict[str, str]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from django.db.models import QuerySet
 
-from dashboard.amounts import short_name
-from dashboard.job_rows import Verb, may_command, obstacle
-from dashboard.query import Query, Vocabulary, parse
+from dashboard.forms.query import Query, Vocabulary, parse
+from dashboard.present.amounts import short_name
+from dashboard.present.jobs import Verb, may_command, obstacle
 from scheduler.domain.access import Access
 from scheduler.models import PodGroup
 from scheduler.selectors.jobs.listing import REASON_CODES, JobRow, job_rows, jobs_matching

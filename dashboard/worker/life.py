@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import connections
 from django.utils.module_loading import import_string
 
-from dashboard.worker_log import speak_plainly
+from dashboard.worker.log import speak_plainly
 from scheduler.garbage import set_aside
 from scheduler.supervisor.pulse import PULSE_FILE_VARIABLE, Heart, Pulse, pulse_of_this_worker, watch_beside
 from scheduler.supervisor.redis_server import work_waits

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from dashboard.amounts import short_name, shown, unit, with_unit
+from dashboard.present.amounts import short_name, shown, unit, with_unit
 from scheduler.selectors.queues.listing import QueueBoard, QueueRow
 
 

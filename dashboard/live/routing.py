@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from django.urls import path
 
-from dashboard.consumers import live_socket
+from dashboard.live.socket import live_socket
 
 websocket_urlpatterns = [path("ws/v1/", live_socket)]  # type: ignore[arg-type] # an ASGI application: URLRouter takes those

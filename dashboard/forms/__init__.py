@@ -1,0 +1,1 @@
+"""What people type: forms, query boxes, numbers and choices."""

@@ -1,0 +1,1 @@
+"""Everything around a request: how it is taken, who asks, what every answer carries."""

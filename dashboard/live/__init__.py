@@ -1,0 +1,1 @@
+"""Live pages: the websocket, what a page can follow, and what everybody is told."""

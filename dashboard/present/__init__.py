@@ -1,0 +1,1 @@
+"""Rows and figures as people read them: the same for pages, API and websocket."""

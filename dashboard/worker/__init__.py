@@ -1,0 +1,1 @@
+"""The Celery worker and beat: their clock, their life, their log."""
