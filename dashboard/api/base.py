@@ -22,7 +22,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 from rest_framework.viewsets import ViewSetMixin
 
-from dashboard.api import repeats, rules
+from dashboard.api import idempotency, permissions
 from dashboard.api.authentication import BearerAuthentication, SessionAuthentication, actor_of
 from dashboard.api.browsable import FORM_PARAMETER, BrowsableRenderer
 from dashboard.api.errors import MOST_PARAMETERS, PROBLEM_JSON, Refusal, bad_parameter, exception_handler, notice_json, problem
@@ -38,7 +38,7 @@ from dashboard.api.formats import (
     YAMLRenderer,
 )
 from dashboard.api.pagination import CursorPages
-from dashboard.api.schema import EndpointSchema
+from dashboard.api.schema.openapi import EndpointSchema
 from dashboard.api.throttling import MinuteThrottle
 from dashboard.http.access import LONGEST_PARAMETER
 from scheduler.domain.access import Access
@@ -70,11 +70,11 @@ class Endpoint(APIView):
     schema = EndpointSchema()
     http_method_names = ["get", "head", "options", "post", "put", "patch", "delete"]
 
-    rules: ClassVar[Mapping[str, rules.Rule]] = {}
+    rules: ClassVar[Mapping[str, permissions.Rule]] = {}
     parameters: ClassVar[frozenset[str]] = frozenset()  # query parameters beside those that all have
     writes_are_dry_runnable: ClassVar[bool] = True
     takes_lists_in_steps: ClassVar[bool] = False  # the objects of a list are made one by one (`each`), not all in one transaction
-    keyed: repeats.Keyed | None = None
+    keyed: idempotency.Keyed | None = None
     secrets: ClassVar[tuple[str, ...]] = ()  # what of an answer is given once and kept nowhere, not for a repeated request either
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
@@ -141,7 +141,7 @@ class Endpoint(APIView):
         if self.request.method not in self.allowed_methods:
             raise MethodNotAllowed(self.request.method or "")
         if self.request.method == "OPTIONS":
-            rules.signed_in(self.access)
+            permissions.signed_in(self.access)
             return
         rule = self.rules.get(self.action_name)
         if rule is None:
@@ -170,12 +170,12 @@ class Endpoint(APIView):
             return handler(request, *args, **kwargs)
         return self.keyed.once(lambda: self._with_refusals(partial(handler, request, *args, **kwargs)))
 
-    def _keyed(self, request: Request) -> repeats.Keyed | None:
+    def _keyed(self, request: Request) -> idempotency.Keyed | None:
         key = request.headers.get("Idempotency-Key", "")
         if not key or request.method not in _WRITES or self.dry_run:
             return None
         body = request._request.body
-        return repeats.keyed(request.user, key, request.method, request.get_full_path(), body, self.secrets)
+        return idempotency.keyed(request.user, key, request.method, request.get_full_path(), body, self.secrets)
 
     def _with_refusals(self, carry_out: Callable[[], Response]) -> Response:
         """A refusal is an answer like any other."""
@@ -480,7 +480,7 @@ class NothingHere(Endpoint):
     """Whatever address below /api/v1/ has no endpoint."""
 
     schema = None  # type: ignore[assignment]
-    rules: ClassVar[Mapping[str, rules.Rule]] = {}
+    rules: ClassVar[Mapping[str, permissions.Rule]] = {}
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         raise Refusal("There is nothing at this address. /api/v1/ lists what there is.", code=404, kind="not-found")

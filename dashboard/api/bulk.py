@@ -10,13 +10,13 @@ from drf_spectacular.utils import OpenApiExample
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api import rules, shapes
+from dashboard.api import permissions, schema
 from dashboard.api.base import LIST_PARAMETERS, EndpointSet, Objects, Rows, checked_reason
 from dashboard.api.errors import bad_parameter
 from dashboard.api.objects import record_object, stamp
 from dashboard.api.pagination import CursorPages
-from dashboard.api.people import given_fields, given_text
-from dashboard.api.schema import Form
+from dashboard.api.schema.openapi import Form
+from dashboard.api.users import given_fields, given_text
 from dashboard.forms.job_choice import Choice, Key, choices, jobs_named, jobs_of_query, read_query
 from dashboard.present.jobs import VERBS, Verb
 from scheduler.admission.violations import Notice, Rejected, Violation
@@ -40,23 +40,23 @@ class BulkRuns(EndpointSet):
     default_ordering = "-created"
     search_fields = ("query", "reason")
     verbs: ClassVar[Mapping[str, Mapping[str, str]]] = {"items": {"get": "items"}, "retry": {"post": "retry"}}
-    rules: ClassVar[Mapping[str, rules.Rule]] = {
-        **dict.fromkeys(("list", "retrieve", "items"), rules.signed_in),
-        **dict.fromkeys(("create", "retry"), rules.SUBMIT),
+    rules: ClassVar[Mapping[str, permissions.Rule]] = {
+        **dict.fromkeys(("list", "retrieve", "items"), permissions.signed_in),
+        **dict.fromkeys(("create", "retry"), permissions.SUBMIT),
     }
     forms: ClassVar[Mapping[str, Form]] = {
-        "list": Form(shapes.BulkRun, many=True, summary="Runs that one began; for cluster admins everybody's"),
-        "retrieve": Form(shapes.BulkRun),
+        "list": Form(schema.BulkRun, many=True, summary="Runs that one began; for cluster admins everybody's"),
+        "retrieve": Form(schema.BulkRun),
         "create": Form(
-            shapes.saved(shapes.BulkRun),
-            shapes.GivenBulkRun,
+            schema.saved(schema.BulkRun),
+            schema.GivenBulkRun,
             201,
             summary="Suspend, resume, restart or cancel many jobs, named or matching a filter",
             examples=(_EXAMPLE,),
         ),
-        "items": Form(shapes.BulkJob, many=True, summary="Each job of the run and what came of it"),
+        "items": Form(schema.BulkJob, many=True, summary="Each job of the run and what came of it"),
         "retry": Form(
-            shapes.saved(shapes.BulkRun), shapes.Reason, 201, optional_body=True, summary="A new run for those that were refused"
+            schema.saved(schema.BulkRun), schema.Reason, 201, optional_body=True, summary="A new run for those that were refused"
         ),
     }
 
@@ -68,7 +68,7 @@ class BulkRuns(EndpointSet):
         return visible_runs(self.request.user, everybody=self.access.is_cluster_admin)
 
     def lookup(self, where: Mapping[str, str]) -> dict[str, Any]:
-        return {"uid": where["name"]} if shapes.is_uid(where["name"]) else {"pk": None}
+        return {"uid": where["name"]} if schema.is_uid(where["name"]) else {"pk": None}
 
     def present(self, rows: Rows) -> Objects:
         counts = counts_of_runs([run.pk for run in rows])

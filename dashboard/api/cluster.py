@@ -10,13 +10,13 @@ from drf_spectacular.types import OpenApiTypes
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api import rules, shapes
+from dashboard.api import permissions, schema
 from dashboard.api.base import Endpoint, EndpointSet, Objects, Rows
 from dashboard.api.errors import Refusal, bad_parameter, notice_json, violation_json
 from dashboard.api.filters import NameFilters, NodeFilters
+from dashboard.api.history import Records
 from dashboard.api.objects import namespace_object, node_object, priority_class_object, record_object, stamp
-from dashboard.api.records import Records
-from dashboard.api.schema import Form, query
+from dashboard.api.schema.openapi import Form, query
 from dashboard.http.visibility import Sight
 from scheduler.admission.violations import Rejected
 from scheduler.domain.access import Permission
@@ -31,7 +31,7 @@ from scheduler.services.sessions.requests import pause_scheduling, resume_schedu
 
 _NODE_VERBS = ("cordon", "uncordon", "drain")
 _SIMULATED_VERBS = {"lose": "lose", "return": "bring_back"}  # by their last part of the address
-_NODE_COMMAND = Form(shapes.NodeCommandAnswer, takes=shapes.Reason, errors=(404, 409), optional_body=True)
+_NODE_COMMAND = Form(schema.NodeCommandAnswer, takes=schema.Reason, errors=(404, 409), optional_body=True)
 
 
 class Nodes(EndpointSet):
@@ -43,18 +43,18 @@ class Nodes(EndpointSet):
     verbs: ClassVar[Mapping[str, Mapping[str, str]]] = {
         verb: {"post": method} for verb, method in {**{name: name for name in _NODE_VERBS}, **_SIMULATED_VERBS}.items()
     }
-    rules: ClassVar[Mapping[str, rules.Rule]] = {
-        **dict.fromkeys(("list", "retrieve"), rules.MEMBER),
-        **dict.fromkeys(("create", "update", "partial_update", "destroy", *_SIMULATED_VERBS.values()), rules.CLUSTER_ADMIN),
-        **dict.fromkeys(_NODE_VERBS, rules.CLUSTER_OPERATE),
+    rules: ClassVar[Mapping[str, permissions.Rule]] = {
+        **dict.fromkeys(("list", "retrieve"), permissions.MEMBER),
+        **dict.fromkeys(("create", "update", "partial_update", "destroy", *_SIMULATED_VERBS.values()), permissions.CLUSTER_ADMIN),
+        **dict.fromkeys(_NODE_VERBS, permissions.CLUSTER_OPERATE),
     }
     forms: ClassVar[Mapping[str, Form]] = {
-        "list": Form(shapes.Node, many=True),
-        "retrieve": Form(shapes.Node),
-        "create": Form(shapes.saved(shapes.Node), shapes.NodeManifest, 201, bulk=True),
-        "update": Form(shapes.saved(shapes.Node), shapes.NodeManifest),
-        "partial_update": Form(shapes.saved(shapes.Node), shapes.NodeManifest),
-        "destroy": Form(shapes.Gone),
+        "list": Form(schema.Node, many=True),
+        "retrieve": Form(schema.Node),
+        "create": Form(schema.saved(schema.Node), schema.NodeManifest, 201, bulk=True),
+        "update": Form(schema.saved(schema.Node), schema.NodeManifest),
+        "partial_update": Form(schema.saved(schema.Node), schema.NodeManifest),
+        "destroy": Form(schema.Gone),
         **dict.fromkeys((*_NODE_VERBS, *_SIMULATED_VERBS.values()), _NODE_COMMAND),
     }
 
@@ -129,9 +129,9 @@ class _Catalog(EndpointSet):
     filter_class = NameFilters
     search_fields = ("name",)
     orderings: ClassVar[Mapping[str, str]] = {"name": "name", "created": "created_at"}
-    rules: ClassVar[Mapping[str, rules.Rule]] = {
-        **dict.fromkeys(("list", "retrieve"), rules.MEMBER),
-        **dict.fromkeys(("create", "update", "partial_update", "destroy"), rules.CLUSTER_ADMIN),
+    rules: ClassVar[Mapping[str, permissions.Rule]] = {
+        **dict.fromkeys(("list", "retrieve"), permissions.MEMBER),
+        **dict.fromkeys(("create", "update", "partial_update", "destroy"), permissions.CLUSTER_ADMIN),
     }
 
     def query(self) -> QuerySet[Any]:
@@ -181,17 +181,17 @@ def _catalog_forms(shape: Any, manifest: Any) -> dict[str, Form]:
     return {
         "list": Form(shape, many=True),
         "retrieve": Form(shape),
-        "create": Form(shapes.saved(shape), manifest, 201, bulk=True),
-        "update": Form(shapes.saved(shape), manifest),
-        "partial_update": Form(shapes.saved(shape), manifest),
-        "destroy": Form(shapes.Gone),
+        "create": Form(schema.saved(shape), manifest, 201, bulk=True),
+        "update": Form(schema.saved(shape), manifest),
+        "partial_update": Form(schema.saved(shape), manifest),
+        "destroy": Form(schema.Gone),
     }
 
 
 class Namespaces(_Catalog):
     kind = "namespace"
     entries = catalog.NAMESPACES
-    forms: ClassVar[Mapping[str, Form]] = _catalog_forms(shapes.Namespace, shapes.NamespaceManifest)
+    forms: ClassVar[Mapping[str, Form]] = _catalog_forms(schema.Namespace, schema.NamespaceManifest)
 
     def shown(self, row: Namespace) -> dict[str, Any]:
         return namespace_object(row, Sight(self.access.visible))
@@ -200,7 +200,7 @@ class Namespaces(_Catalog):
 class PriorityClasses(_Catalog):
     kind = "priority class"
     entries = catalog.PRIORITY_CLASSES
-    forms: ClassVar[Mapping[str, Form]] = _catalog_forms(shapes.PriorityClass, shapes.PriorityClassManifest)
+    forms: ClassVar[Mapping[str, Form]] = _catalog_forms(schema.PriorityClass, schema.PriorityClassManifest)
     orderings: ClassVar[Mapping[str, str]] = {"name": "name", "value": "value", "created": "created_at"}
 
     def shown(self, row: PriorityClass) -> dict[str, Any]:
@@ -237,12 +237,12 @@ def _policy_of(request: Request) -> tuple[str, str]:
 
 class Policy(Endpoint):
     basename = "policy"
-    rules: ClassVar[Mapping[str, rules.Rule]] = {"get": rules.MEMBER, "put": rules.CLUSTER_ADMIN}
+    rules: ClassVar[Mapping[str, permissions.Rule]] = {"get": permissions.MEMBER, "put": permissions.CLUSTER_ADMIN}
     forms: ClassVar[Mapping[str, Form]] = {
-        "get": Form(shapes.Policy, summary="The policy in force"),
+        "get": Form(schema.Policy, summary="The policy in force"),
         "put": Form(
-            shapes.SavedPolicy,
-            shapes.GivenPolicy,
+            schema.SavedPolicy,
+            schema.GivenPolicy,
             summary="Replace the policy; a dry run says what the next session would do differently",
             errors=(409, 412),
             parameters=(query("confirm", "Apply it although no job would start under it: else 409.", OpenApiTypes.BOOL),),
@@ -299,8 +299,8 @@ class PolicyVersions(Records):
 
     kind = "policy version"
     search_fields = ("author", "reason")
-    rules: ClassVar[Mapping[str, rules.Rule]] = dict.fromkeys(("list", "retrieve"), rules.MEMBER)
-    forms: ClassVar[Mapping[str, Form]] = {"list": Form(shapes.PolicyVersion, many=True), "retrieve": Form(shapes.PolicyVersion)}
+    rules: ClassVar[Mapping[str, permissions.Rule]] = dict.fromkeys(("list", "retrieve"), permissions.MEMBER)
+    forms: ClassVar[Mapping[str, Form]] = {"list": Form(schema.PolicyVersion, many=True), "retrieve": Form(schema.PolicyVersion)}
 
     def query(self) -> QuerySet[Any]:
         return PolicyVersion.objects.all()
@@ -324,8 +324,8 @@ def _version_object(row: PolicyVersion, in_force: bool) -> dict[str, Any]:
 class PolicyValidate(Endpoint):
     basename = "policy_validate"
     writes_are_dry_runnable = False
-    rules: ClassVar[Mapping[str, rules.Rule]] = {"post": rules.MEMBER}
-    forms: ClassVar[Mapping[str, Form]] = {"post": Form(shapes.CheckedPolicy, shapes.GivenPolicy, summary="Check a policy")}
+    rules: ClassVar[Mapping[str, permissions.Rule]] = {"post": permissions.MEMBER}
+    forms: ClassVar[Mapping[str, Form]] = {"post": Form(schema.CheckedPolicy, schema.GivenPolicy, summary="Check a policy")}
 
     def post(self, request: Request) -> Response:
         text, _ = _policy_of(request)
@@ -361,10 +361,10 @@ def _cluster_spec(state: ClusterState) -> dict[str, Any]:
 
 class Cluster(Endpoint):
     basename = "cluster"
-    rules: ClassVar[Mapping[str, rules.Rule]] = {"get": rules.MEMBER, "patch": rules.CLUSTER_ADMIN}
+    rules: ClassVar[Mapping[str, permissions.Rule]] = {"get": permissions.MEMBER, "patch": permissions.CLUSTER_ADMIN}
     forms: ClassVar[Mapping[str, Form]] = {
-        "get": Form(shapes.Cluster, summary="The cluster and its scheduler"),
-        "patch": Form(shapes.saved(shapes.Cluster), shapes.GivenCluster, summary="Change the period of sessions, or keep the next ones"),
+        "get": Form(schema.Cluster, summary="The cluster and its scheduler"),
+        "patch": Form(schema.saved(schema.Cluster), schema.GivenCluster, summary="Change the period of sessions, or keep the next ones"),
     }
 
     def get(self, request: Request) -> Response:
@@ -412,8 +412,8 @@ def _number(field: str, value: Any) -> float:
 
 
 class ClusterCommand(Endpoint):
-    rules: ClassVar[Mapping[str, rules.Rule]] = {"post": rules.CLUSTER_OPERATE}
-    forms: ClassVar[Mapping[str, Form]] = {"post": Form(shapes.ClusterCommandAnswer, takes=shapes.Reason, optional_body=True)}
+    rules: ClassVar[Mapping[str, permissions.Rule]] = {"post": permissions.CLUSTER_OPERATE}
+    forms: ClassVar[Mapping[str, Form]] = {"post": Form(schema.ClusterCommandAnswer, takes=schema.Reason, optional_body=True)}
     verb: ClassVar[str]
 
     def act(self) -> bool:

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.utils import encoders
 
 from dashboard.api.errors import Refusal
-from dashboard.api.shelf import Page
+from dashboard.api.json_cache import Page
 from scheduler.admission.violations import Violation
 from scheduler.scenarios.documents import DocumentError, HalfCharacter, read_documents, read_json
 

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.utils.urls import replace_query_param
 
 from dashboard.api.errors import bad_parameter
-from dashboard.api.shelf import Page, page_text
+from dashboard.api.json_cache import Page, page_text
 
 DEFAULT_PAGE, LARGEST_PAGE = 100, 1000
 

@@ -13,15 +13,15 @@ from drf_spectacular.utils import OpenApiExample
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api import rules, shapes
+from dashboard.api import permissions, schema
 from dashboard.api.base import EndpointSet, Names, Objects, Rows, visible_by_name
 from dashboard.api.errors import bad_parameter
 from dashboard.api.fields import chosen, read_fields
 from dashboard.api.filters import QueueFilters
 from dashboard.api.formats import CSVRenderer, Documents
+from dashboard.api.json_cache import Shelf
 from dashboard.api.objects import queue_export, queue_object, queue_tree, stamp
-from dashboard.api.schema import Form, query
-from dashboard.api.shelf import Shelf
+from dashboard.api.schema.openapi import Form, query
 from dashboard.http.exports import as_csv, streamed
 from dashboard.present.charts import HISTORY_COLUMNS, LINES
 from scheduler.domain.lifecycle import QueueCommand
@@ -61,12 +61,12 @@ def command_answer(outcome: CommandOutcome, dry_run: bool) -> dict[str, Any]:
     }
 
 
-_COMMAND = Form(shapes.CommandAnswer, takes=shapes.Reason, errors=(404, 409, 412), optional_body=True)
-_READ = Form(shapes.Queue)
+_COMMAND = Form(schema.CommandAnswer, takes=schema.Reason, errors=(404, 409, 412), optional_body=True)
+_READ = Form(schema.Queue)
 _DELETE = Form(
-    shapes.DeletedQueues,
-    otherwise=shapes.Farewell,
-    later=shapes.Farewell,
+    schema.DeletedQueues,
+    otherwise=schema.Farewell,
+    later=schema.Farewell,
     summary="Delete it now, or close it and delete it when it has drained",
     parameters=(
         query("cascade", "Delete everything below it too, children first.", OpenApiTypes.BOOL),
@@ -105,39 +105,39 @@ class Queues(EndpointSet):
         "export": {"get": "export"},
         "deletion": {"get": "deletion", "delete": "keep"},
     }
-    rules: ClassVar[Mapping[str, rules.Rule]] = {
-        **dict.fromkeys(("list", "retrieve", "children", "tree", "history", "export", "deletion"), rules.signed_in),
-        **dict.fromkeys(("create", "destroy", "keep"), rules.ADMIN),
-        **dict.fromkeys(("update", "partial_update", "open", "close", "suspend", "resume"), rules.OPERATE),
+    rules: ClassVar[Mapping[str, permissions.Rule]] = {
+        **dict.fromkeys(("list", "retrieve", "children", "tree", "history", "export", "deletion"), permissions.signed_in),
+        **dict.fromkeys(("create", "destroy", "keep"), permissions.ADMIN),
+        **dict.fromkeys(("update", "partial_update", "open", "close", "suspend", "resume"), permissions.OPERATE),
     }
     forms: ClassVar[Mapping[str, Form]] = {
-        "list": Form(shapes.Queue, many=True, summary="All queues that you may see"),
+        "list": Form(schema.Queue, many=True, summary="All queues that you may see"),
         "retrieve": _READ,
-        "create": Form(shapes.saved(shapes.Queue), shapes.QueueManifest, 201, bulk=True, examples=(_EXAMPLE,)),
-        "update": Form(shapes.saved(shapes.Queue), shapes.QueueManifest),
-        "partial_update": Form(shapes.saved(shapes.Queue), shapes.QueueManifest),
+        "create": Form(schema.saved(schema.Queue), schema.QueueManifest, 201, bulk=True, examples=(_EXAMPLE,)),
+        "update": Form(schema.saved(schema.Queue), schema.QueueManifest),
+        "partial_update": Form(schema.saved(schema.Queue), schema.QueueManifest),
         "destroy": _DELETE,
-        "deletion": Form(shapes.Deletion, summary="Whether it will be deleted when it has drained, with what, and who asked for it"),
-        "keep": Form(shapes.Kept, summary="Take that back: the queue stays, closed as it is"),
+        "deletion": Form(schema.Deletion, summary="Whether it will be deleted when it has drained, with what, and who asked for it"),
+        "keep": Form(schema.Kept, summary="Take that back: the queue stays, closed as it is"),
         "open": _COMMAND,
         "close": _COMMAND,
         "suspend": _COMMAND,
         "resume": _COMMAND,
-        "children": Form(shapes.Queue, many=True),
+        "children": Form(schema.Queue, many=True),
         "tree": Form(
-            shapes.QueueTree,
-            otherwise=shapes.FlatTree,
+            schema.QueueTree,
+            otherwise=schema.FlatTree,
             parameters=(query("flat", "One list instead of a nest: `{results: […]}`.", OpenApiTypes.BOOL),),
         ),
         "history": Form(
-            shapes.History,
+            schema.History,
             summary="What it had, oldest first; as CSV with `Accept: text/csv`",
             parameters=(
                 query("step", "How fine.", {"type": "string", "enum": list(_STEPS), "default": "minute"}),
                 query("limit", "How many samples, the newest, at most.", {"type": "integer", "minimum": 1, "maximum": _MOST_SAMPLES}),
             ),
         ),
-        "export": Form(shapes.Export, summary="The queue and everything below it, to be applied elsewhere"),
+        "export": Form(schema.Export, summary="The queue and everything below it, to be applied elsewhere"),
     }
 
     def get_renderers(self) -> list[Any]:

@@ -7,30 +7,30 @@ from typing import Any, Final
 
 from django.urls import URLPattern, re_path
 
-from dashboard.api import bulk, cluster, people, personal, queues, records, sets, work
+from dashboard.api import apply, bulk, cluster, history, jobs, me, queues, users
 from dashboard.api.base import Endpoint, EndpointSet, NothingHere
 
 app_name = "api"
 
 COLLECTIONS: Final[Mapping[str, type[EndpointSet]]] = {
     "queues": queues.Queues,
-    "jobs": work.Jobs,
-    "podgroups": work.PodGroups,
-    "pods": work.Pods,
+    "jobs": jobs.Jobs,
+    "podgroups": jobs.PodGroups,
+    "pods": jobs.Pods,
     "nodes": cluster.Nodes,
     "namespaces": cluster.Namespaces,
     "priorityclasses": cluster.PriorityClasses,
-    "commands": records.Commands,
-    "sessions": records.Sessions,
-    "decisions": records.Decisions,
-    "evictions": records.Evictions,
-    "events": records.Events,
-    "audit": records.Audit,
-    "users": personal.Accounts,
-    "groups": people.Groups,
-    "grants": people.Grants,
-    "tokens": people.Tokens,
-    "views": personal.Views,
+    "commands": history.Commands,
+    "sessions": history.Sessions,
+    "decisions": history.Decisions,
+    "evictions": history.Evictions,
+    "events": history.Events,
+    "audit": history.Audit,
+    "users": me.Accounts,
+    "groups": users.Groups,
+    "grants": users.Grants,
+    "tokens": users.Tokens,
+    "views": me.Views,
     "bulkruns": bulk.BulkRuns,
     "policyversions": cluster.PolicyVersions,
 }
@@ -42,10 +42,10 @@ SINGLETONS: Final[Mapping[str, type[Endpoint]]] = {
     "cluster/resume": cluster.ClusterResume,
 }
 SETS: Final[Mapping[str, type[Endpoint]]] = {
-    "validate": sets.Validate,
-    "apply": sets.Apply,
-    "forecast": sets.Forecast,
-    "sample": sets.Sample,
+    "validate": apply.Validate,
+    "apply": apply.Apply,
+    "forecast": apply.Forecast,
+    "sample": apply.Sample,
 }
 
 _OF_COLLECTION = {"get": "list", "post": "create"}
@@ -69,7 +69,7 @@ def _collection(name: str, view: type[EndpointSet]) -> list[URLPattern]:
 
 
 urlpatterns = [
-    re_path(r"^$", sets.Start.as_view(), name="start"),
+    re_path(r"^$", apply.Start.as_view(), name="start"),
     *(pattern for name, view in COLLECTIONS.items() for pattern in _collection(name, view)),
     *(re_path(rf"^{name}/?$", view.as_view(), name=name.replace("/", "-")) for name, view in {**SINGLETONS, **SETS}.items()),
     re_path(r"^.*$", NothingHere.as_view(), name="nothing"),

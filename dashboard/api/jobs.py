@@ -11,12 +11,12 @@ from drf_spectacular.utils import OpenApiExample
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api import rules, shapes
+from dashboard.api import permissions, schema
 from dashboard.api.base import EndpointSet, Objects, Rows, visible
 from dashboard.api.filters import JobFilters, PodFilters, PodGroupFilters
+from dashboard.api.json_cache import Shelf
 from dashboard.api.objects import job_object, pod_object, podgroup_object, stamp
-from dashboard.api.schema import Form
-from dashboard.api.shelf import Shelf
+from dashboard.api.schema.openapi import Form
 from dashboard.http.visibility import Sight
 from scheduler.domain.access import Access
 from scheduler.domain.jobs import JobAction
@@ -64,7 +64,7 @@ def _podgroup_of(job: Job) -> int:
     return int(job.podgroup.pk) if hasattr(job, "podgroup") else 0
 
 
-_JOB_COMMAND = Form(shapes.JobCommandAnswer, takes=shapes.Reason, errors=(404, 409, 412), optional_body=True)
+_JOB_COMMAND = Form(schema.JobCommandAnswer, takes=schema.Reason, errors=(404, 409, 412), optional_body=True)
 
 
 def _is_readable(access: Access, queue: int) -> bool:
@@ -80,17 +80,17 @@ class Jobs(EndpointSet):
     orderings: ClassVar[Mapping[str, str]] = {**_TIMES, "queue": "queue__name", "user": "owner"}
     default_ordering = "-created"
     verbs: ClassVar[Mapping[str, Mapping[str, str]]] = {name: {"post": name} for name in ("suspend", "resume", "restart", "cancel")}
-    rules: ClassVar[Mapping[str, rules.Rule]] = {
-        **dict.fromkeys(("list", "retrieve"), rules.signed_in),
-        **dict.fromkeys(("create", "update", "partial_update", "destroy", "suspend", "resume", "restart", "cancel"), rules.SUBMIT),
+    rules: ClassVar[Mapping[str, permissions.Rule]] = {
+        **dict.fromkeys(("list", "retrieve"), permissions.signed_in),
+        **dict.fromkeys(("create", "update", "partial_update", "destroy", "suspend", "resume", "restart", "cancel"), permissions.SUBMIT),
     }
     forms: ClassVar[Mapping[str, Form]] = {
-        "list": Form(shapes.Job, many=True),
-        "retrieve": Form(shapes.Job),
-        "create": Form(shapes.saved(shapes.Job), shapes.JobManifest, 201, bulk=True, examples=(_EXAMPLE,), summary="Submit a job"),
-        "update": Form(shapes.saved(shapes.Job), shapes.JobManifest),
-        "partial_update": Form(shapes.saved(shapes.Job), shapes.JobManifest),
-        "destroy": Form(shapes.Gone),
+        "list": Form(schema.Job, many=True),
+        "retrieve": Form(schema.Job),
+        "create": Form(schema.saved(schema.Job), schema.JobManifest, 201, bulk=True, examples=(_EXAMPLE,), summary="Submit a job"),
+        "update": Form(schema.saved(schema.Job), schema.JobManifest),
+        "partial_update": Form(schema.saved(schema.Job), schema.JobManifest),
+        "destroy": Form(schema.Gone),
         **dict.fromkeys(("suspend", "resume", "restart", "cancel"), _JOB_COMMAND),
     }
 
@@ -184,19 +184,19 @@ class PodGroups(EndpointSet):
     orderings: ClassVar[Mapping[str, str]] = {**_TIMES, "queue": "queue__name", "user": "owner", "priority": "priority"}
     default_ordering = "-created"
     verbs: ClassVar[Mapping[str, Mapping[str, str]]] = {"explain": {"get": "explain"}, "timeline": {"get": "timeline"}}
-    rules: ClassVar[Mapping[str, rules.Rule]] = {
-        **dict.fromkeys(("list", "retrieve", "explain", "timeline"), rules.signed_in),
-        **dict.fromkeys(("create", "update", "partial_update", "destroy"), rules.SUBMIT),
+    rules: ClassVar[Mapping[str, permissions.Rule]] = {
+        **dict.fromkeys(("list", "retrieve", "explain", "timeline"), permissions.signed_in),
+        **dict.fromkeys(("create", "update", "partial_update", "destroy"), permissions.SUBMIT),
     }
     forms: ClassVar[Mapping[str, Form]] = {
-        "list": Form(shapes.PodGroup, many=True),
-        "retrieve": Form(shapes.PodGroup),
-        "create": Form(shapes.saved(shapes.PodGroup), shapes.PodGroupManifest, 201, bulk=True),
-        "update": Form(shapes.saved(shapes.PodGroup), shapes.PodGroupManifest),
-        "partial_update": Form(shapes.saved(shapes.PodGroup), shapes.PodGroupManifest),
-        "destroy": Form(shapes.Gone),
-        "explain": Form(shapes.Explanation, summary="Why it waits, in words and figures"),
-        "timeline": Form(shapes.Timeline, summary="What happened to it, step by step, and what the time between was spent on"),
+        "list": Form(schema.PodGroup, many=True),
+        "retrieve": Form(schema.PodGroup),
+        "create": Form(schema.saved(schema.PodGroup), schema.PodGroupManifest, 201, bulk=True),
+        "update": Form(schema.saved(schema.PodGroup), schema.PodGroupManifest),
+        "partial_update": Form(schema.saved(schema.PodGroup), schema.PodGroupManifest),
+        "destroy": Form(schema.Gone),
+        "explain": Form(schema.Explanation, summary="Why it waits, in words and figures"),
+        "timeline": Form(schema.Timeline, summary="What happened to it, step by step, and what the time between was spent on"),
     }
 
     def query(self) -> QuerySet[Any]:
@@ -316,15 +316,15 @@ class Pods(EndpointSet):
     search_fields = ("name", "podgroup__name")
     orderings: ClassVar[Mapping[str, str]] = _TIMES
     default_ordering = "-created"
-    rules: ClassVar[Mapping[str, rules.Rule]] = {
-        **dict.fromkeys(("list", "retrieve"), rules.signed_in),
-        **dict.fromkeys(("create", "destroy"), rules.SUBMIT),
+    rules: ClassVar[Mapping[str, permissions.Rule]] = {
+        **dict.fromkeys(("list", "retrieve"), permissions.signed_in),
+        **dict.fromkeys(("create", "destroy"), permissions.SUBMIT),
     }
     forms: ClassVar[Mapping[str, Form]] = {
-        "list": Form(shapes.Pod, many=True),
-        "retrieve": Form(shapes.Pod),
-        "create": Form(shapes.saved(shapes.Pod), shapes.PodManifest, 201, bulk=True),
-        "destroy": Form(shapes.Gone),
+        "list": Form(schema.Pod, many=True),
+        "retrieve": Form(schema.Pod),
+        "create": Form(schema.saved(schema.Pod), schema.PodManifest, 201, bulk=True),
+        "destroy": Form(schema.Gone),
     }
 
     def query(self) -> QuerySet[Any]:

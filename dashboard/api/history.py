@@ -12,7 +12,7 @@ from drf_spectacular.utils import OpenApiExample
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api import rules, shapes
+from dashboard.api import permissions, schema
 from dashboard.api.base import EndpointSet, Objects, Rows, visible
 from dashboard.api.errors import Refusal, bad_parameter
 from dashboard.api.filters import (
@@ -24,10 +24,10 @@ from dashboard.api.filters import (
     SessionFilters,
 )
 from dashboard.api.formats import CSVRenderer, LinesRenderer
+from dashboard.api.jobs import job_command_answer
 from dashboard.api.objects import record_object, stamp
 from dashboard.api.queues import command_answer
-from dashboard.api.schema import Form
-from dashboard.api.work import job_command_answer
+from dashboard.api.schema.openapi import Form
 from dashboard.http.exports import all_rows, as_csv, as_json_lines, streamed
 from dashboard.http.visibility import Sight
 from scheduler.domain.access import Access, Permission
@@ -42,7 +42,7 @@ from scheduler.services.sessions.replay import NotKept, scenario_text
 class Records(EndpointSet):
     """Rows that are only read, addressed by their number."""
 
-    rules: ClassVar[Mapping[str, rules.Rule]] = dict.fromkeys(("list", "retrieve"), rules.signed_in)
+    rules: ClassVar[Mapping[str, permissions.Rule]] = dict.fromkeys(("list", "retrieve"), permissions.signed_in)
     orderings: ClassVar[Mapping[str, str]] = {"created": "id"}
     default_ordering = "-created"
 
@@ -59,13 +59,13 @@ class Commands(Records):
     kind = "command"
     filter_class = CommandFilters
     search_fields = ("target_name", "actor", "reason", "message")
-    rules: ClassVar[Mapping[str, rules.Rule]] = {**Records.rules, "create": rules.SUBMIT}
+    rules: ClassVar[Mapping[str, permissions.Rule]] = {**Records.rules, "create": permissions.SUBMIT}
     forms: ClassVar[Mapping[str, Form]] = {
-        "list": Form(shapes.Command, many=True),
-        "retrieve": Form(shapes.Command),
+        "list": Form(schema.Command, many=True),
+        "retrieve": Form(schema.Command),
         "create": Form(
-            shapes.CommandAnswer,
-            shapes.GivenCommand,
+            schema.CommandAnswer,
+            schema.GivenCommand,
             errors=(409,),
             bulk=True,
             summary="Give an order to a queue or a job; it is carried out at once",
@@ -157,11 +157,14 @@ class Sessions(Records):
     orderings: ClassVar[Mapping[str, str]] = {"number": "number"}
     default_ordering = "-number"
     verbs: ClassVar[Mapping[str, Mapping[str, str]]] = {"scenario": {"get": "scenario"}}
-    rules: ClassVar[Mapping[str, rules.Rule]] = {**dict.fromkeys(("list", "retrieve"), rules.MEMBER), "scenario": rules.CLUSTER_VIEW}
+    rules: ClassVar[Mapping[str, permissions.Rule]] = {
+        **dict.fromkeys(("list", "retrieve"), permissions.MEMBER),
+        "scenario": permissions.CLUSTER_VIEW,
+    }
     forms: ClassVar[Mapping[str, Form]] = {
-        "list": Form(shapes.Session, many=True),
-        "retrieve": Form(shapes.Session),
-        "scenario": Form(shapes.Scenario, summary="The session as a scenario file, for `manage.py simulate`"),
+        "list": Form(schema.Session, many=True),
+        "retrieve": Form(schema.Session),
+        "scenario": Form(schema.Scenario, summary="The session as a scenario file, for `manage.py simulate`"),
     }
 
     def query(self) -> QuerySet[Any]:
@@ -197,7 +200,7 @@ class Decisions(Records):
     kind = "decision"
     filter_class = DecisionFilters
     search_fields = ("pod_name", "podgroup_name", "node_name")
-    forms: ClassVar[Mapping[str, Form]] = {"list": Form(shapes.Decision, many=True), "retrieve": Form(shapes.Decision)}
+    forms: ClassVar[Mapping[str, Form]] = {"list": Form(schema.Decision, many=True), "retrieve": Form(schema.Decision)}
 
     def query(self) -> QuerySet[Any]:
         return _told(Decision.objects.select_related("session"), self.access)
@@ -224,7 +227,7 @@ class Evictions(Records):
     kind = "eviction"
     filter_class = EvictionFilters
     search_fields = ("pod_name", "podgroup_name", "beneficiary")
-    forms: ClassVar[Mapping[str, Form]] = {"list": Form(shapes.Eviction, many=True), "retrieve": Form(shapes.Eviction)}
+    forms: ClassVar[Mapping[str, Form]] = {"list": Form(schema.Eviction, many=True), "retrieve": Form(schema.Eviction)}
 
     def query(self) -> QuerySet[Any]:
         """Who may see the victim's queue; the name of the other side is shown only where that may be seen too."""
@@ -275,7 +278,7 @@ class Events(Records):
     search_fields = ("name", "reason", "message")
     orderings: ClassVar[Mapping[str, str]] = {"last": "last_at", "first": "first_at", "created": "id"}
     default_ordering = "-last"
-    forms: ClassVar[Mapping[str, Form]] = {"list": Form(shapes.Event, many=True), "retrieve": Form(shapes.Event)}
+    forms: ClassVar[Mapping[str, Form]] = {"list": Form(schema.Event, many=True), "retrieve": Form(schema.Event)}
 
     def query(self) -> QuerySet[Any]:
         """Events of the cluster and its nodes belong to no queue: for everybody with a role."""
@@ -313,10 +316,10 @@ class Audit(Records):
     search_fields = ("actor", "name", "message", "reason")
     orderings: ClassVar[Mapping[str, str]] = {"at": "id"}
     default_ordering = "-at"
-    rules: ClassVar[Mapping[str, rules.Rule]] = dict.fromkeys(("list", "retrieve"), rules.ADMIN)
+    rules: ClassVar[Mapping[str, permissions.Rule]] = dict.fromkeys(("list", "retrieve"), permissions.ADMIN)
     forms: ClassVar[Mapping[str, Form]] = {
-        "list": Form(shapes.AuditRecord, many=True, summary="The audit log in pages; all of it as text/csv or application/x-ndjson"),
-        "retrieve": Form(shapes.AuditRecord),
+        "list": Form(schema.AuditRecord, many=True, summary="The audit log in pages; all of it as text/csv or application/x-ndjson"),
+        "retrieve": Form(schema.AuditRecord),
     }
 
     def get_renderers(self) -> list[Any]:

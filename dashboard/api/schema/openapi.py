@@ -9,7 +9,7 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter
 
-from dashboard.api import shapes
+from dashboard.api import schema
 
 PROBLEM_JSON = "application/problem+json"
 _ALWAYS = (400, 401, 403, 406, 429, 503)
@@ -92,12 +92,12 @@ class EndpointSchema(AutoSchema):
         takes = self.form.takes
         if takes is None:
             return None
-        return shapes.patch_of(takes) if self.method == "PATCH" and takes.__name__.endswith("Manifest") else takes
+        return schema.patch_of(takes) if self.method == "PATCH" and takes.__name__.endswith("Manifest") else takes
 
     def get_response_serializers(self) -> Any:
         form = self.form
-        answers: dict[Any, Any] = {(code, PROBLEM_JSON): shapes.Problem for code in self._errors()}
-        good = shapes.page_of(form.gives) if form.many else form.gives
+        answers: dict[Any, Any] = {(code, PROBLEM_JSON): schema.Problem for code in self._errors()}
+        good = schema.page_of(form.gives) if form.many else form.gives
         answers[form.code] = good
         if self.method == "POST" and form.code == 201:
             answers[200] = good  # a dry run creates nothing
@@ -107,7 +107,7 @@ class EndpointSchema(AutoSchema):
 
     def _get_response_bodies(self, direction: Any = "response") -> Any:
         bodies = super()._get_response_bodies(direction)
-        other = shapes.bulk_of(self.form.gives) if self.form.bulk else self.form.otherwise
+        other = schema.bulk_of(self.form.gives) if self.form.bulk else self.form.otherwise
         if other is not None:
             found = self.resolve_serializer(other, direction).ref
             for media in bodies["200"]["content"].values():
@@ -176,8 +176,8 @@ class EndpointSchema(AutoSchema):
             return None
         form = self.form
         for media in body["content"].values():
-            if form.takes is shapes.AnyManifest:
-                media["schema"] = {"anyOf": [self.resolve_serializer(manifest, direction).ref for manifest in shapes.MANIFESTS]}
+            if form.takes is schema.AnyManifest:
+                media["schema"] = {"anyOf": [self.resolve_serializer(manifest, direction).ref for manifest in schema.MANIFESTS]}
             if form.bulk or form.several:
                 media["schema"] = {"oneOf": [media["schema"], {"type": "array", "items": media["schema"], "maxItems": 1000}]}
         if form.optional_body:

@@ -6,11 +6,11 @@ from functools import cache
 
 from rest_framework import serializers as s
 
-from dashboard.api.shapes.cluster import NamespaceManifest, NodeManifest, PriorityClassManifest
-from dashboard.api.shapes.parts import Notice, Problem, Shape, Violation, amounts, choice, shape, text
-from dashboard.api.shapes.queues import QueueManifest
-from dashboard.api.shapes.records import CommandManifest
-from dashboard.api.shapes.work import Check, JobManifest, PodGroupManifest, PodManifest
+from dashboard.api.schema.cluster import NamespaceManifest, NodeManifest, PriorityClassManifest
+from dashboard.api.schema.history import CommandManifest
+from dashboard.api.schema.jobs import Check, JobManifest, PodGroupManifest, PodManifest
+from dashboard.api.schema.parts import Notice, Problem, Shape, Violation, amounts, choice, shape, text
+from dashboard.api.schema.queues import QueueManifest
 from scheduler.services.jobs.forecast import Prospect
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rest_framework import serializers as s
 
-from dashboard.api.shapes.parts import amounts, choice, given_amounts, manifest_shape, maybe_moment, moment, object_shape, shape, text
+from dashboard.api.schema.parts import amounts, choice, given_amounts, manifest_shape, maybe_moment, moment, object_shape, shape, text
 from scheduler.models.workload import JOB_PHASES, POD_PHASES, PODGROUP_PHASES
 
 REASONS = (

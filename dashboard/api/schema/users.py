@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rest_framework import serializers as s
 
-from dashboard.api.shapes.cluster import Empty
-from dashboard.api.shapes.parts import choice, maybe_moment, object_shape, shape, text
+from dashboard.api.schema.cluster import Empty
+from dashboard.api.schema.parts import choice, maybe_moment, object_shape, shape, text
 from scheduler.domain.access import Role, Scope
 
 UserSpec = shape(

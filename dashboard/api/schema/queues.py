@@ -5,7 +5,7 @@ from __future__ import annotations
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers as s
 
-from dashboard.api.shapes.parts import (
+from dashboard.api.schema.parts import (
     Caution,
     Metadata,
     amounts,

@@ -15,13 +15,13 @@ from django.utils.dateparse import parse_datetime
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api import rules, shapes
+from dashboard.api import permissions, schema
 from dashboard.api.base import EndpointSet, Objects, Rows, visible
 from dashboard.api.errors import Refusal, bad_parameter
 from dashboard.api.filters import GrantFilters
+from dashboard.api.history import Records
 from dashboard.api.objects import record_object, stamp
-from dashboard.api.records import Records
-from dashboard.api.schema import Form
+from dashboard.api.schema.openapi import Form
 from scheduler.domain.queues import ROOT
 from scheduler.models import ApiToken, Grant
 from scheduler.services.accounts import access as access_service
@@ -52,16 +52,16 @@ class Users(EndpointSet):
     kind = "user"
     search_fields = ("username", "email", "first_name", "last_name")
     orderings: ClassVar[Mapping[str, str]] = {"name": "username", "joined": "date_joined"}
-    rules: ClassVar[Mapping[str, rules.Rule]] = {
-        **dict.fromkeys(("list", "retrieve"), rules.signed_in),
-        **dict.fromkeys(("create", "partial_update", "destroy"), rules.CLUSTER_ADMIN),
+    rules: ClassVar[Mapping[str, permissions.Rule]] = {
+        **dict.fromkeys(("list", "retrieve"), permissions.signed_in),
+        **dict.fromkeys(("create", "partial_update", "destroy"), permissions.CLUSTER_ADMIN),
     }
     forms: ClassVar[Mapping[str, Form]] = {
-        "list": Form(shapes.User, many=True, summary="Accounts; all of them for cluster admins, else one's own"),
-        "retrieve": Form(shapes.User),
-        "create": Form(shapes.User, shapes.GivenUser, 201),
-        "partial_update": Form(shapes.User, shapes.GivenUser),
-        "destroy": Form(shapes.Gone),
+        "list": Form(schema.User, many=True, summary="Accounts; all of them for cluster admins, else one's own"),
+        "retrieve": Form(schema.User),
+        "create": Form(schema.User, schema.GivenUser, 201),
+        "partial_update": Form(schema.User, schema.GivenUser),
+        "destroy": Form(schema.Gone),
     }
 
     def query(self) -> QuerySet[Any]:
@@ -110,16 +110,16 @@ class Groups(EndpointSet):
     kind = "group"
     search_fields = ("name",)
     orderings: ClassVar[Mapping[str, str]] = {"name": "name"}
-    rules: ClassVar[Mapping[str, rules.Rule]] = {
-        **dict.fromkeys(("list", "retrieve"), rules.signed_in),
-        **dict.fromkeys(("create", "partial_update", "destroy"), rules.CLUSTER_ADMIN),
+    rules: ClassVar[Mapping[str, permissions.Rule]] = {
+        **dict.fromkeys(("list", "retrieve"), permissions.signed_in),
+        **dict.fromkeys(("create", "partial_update", "destroy"), permissions.CLUSTER_ADMIN),
     }
     forms: ClassVar[Mapping[str, Form]] = {
-        "list": Form(shapes.Group, many=True, summary="Groups; all of them for cluster admins, else one's own"),
-        "retrieve": Form(shapes.Group),
-        "create": Form(shapes.Group, shapes.GivenGroup, 201),
-        "partial_update": Form(shapes.Group, shapes.GivenGroup),
-        "destroy": Form(shapes.Gone),
+        "list": Form(schema.Group, many=True, summary="Groups; all of them for cluster admins, else one's own"),
+        "retrieve": Form(schema.Group),
+        "create": Form(schema.Group, schema.GivenGroup, 201),
+        "partial_update": Form(schema.Group, schema.GivenGroup),
+        "destroy": Form(schema.Gone),
     }
 
     def query(self) -> QuerySet[Any]:
@@ -155,15 +155,15 @@ def group_object(group: Group) -> dict[str, Any]:
 class Grants(Records):
     kind = "grant"
     filter_class = GrantFilters
-    rules: ClassVar[Mapping[str, rules.Rule]] = {
-        **dict.fromkeys(("list", "retrieve"), rules.signed_in),
-        **dict.fromkeys(("create", "destroy"), rules.ADMIN),
+    rules: ClassVar[Mapping[str, permissions.Rule]] = {
+        **dict.fromkeys(("list", "retrieve"), permissions.signed_in),
+        **dict.fromkeys(("create", "destroy"), permissions.ADMIN),
     }
     forms: ClassVar[Mapping[str, Form]] = {
-        "list": Form(shapes.Grant, many=True),
-        "retrieve": Form(shapes.Grant),
-        "create": Form(shapes.Grant, shapes.GivenGrant, 201),
-        "destroy": Form(shapes.Gone),
+        "list": Form(schema.Grant, many=True),
+        "retrieve": Form(schema.Grant),
+        "create": Form(schema.Grant, schema.GivenGrant, 201),
+        "destroy": Form(schema.Gone),
     }
 
     def query(self) -> QuerySet[Any]:
@@ -199,15 +199,15 @@ def grant_object(grant: Grant) -> dict[str, Any]:
 class Tokens(Records):
     kind = "token"
     secrets = ("token",)
-    rules: ClassVar[Mapping[str, rules.Rule]] = {
-        **dict.fromkeys(("list", "retrieve", "destroy"), rules.signed_in),  # with a token for reading one may still revoke that one
-        "create": rules.writes_for_himself,
+    rules: ClassVar[Mapping[str, permissions.Rule]] = {
+        **dict.fromkeys(("list", "retrieve", "destroy"), permissions.signed_in),  # with a token for reading one may still revoke that one
+        "create": permissions.writes_for_himself,
     }
     forms: ClassVar[Mapping[str, Form]] = {
-        "list": Form(shapes.Token, many=True, summary="One's own tokens; for cluster admins everybody's"),
-        "retrieve": Form(shapes.Token),
-        "create": Form(shapes.NewToken, shapes.GivenToken, 201),
-        "destroy": Form(shapes.Gone, summary="Revoke a token"),
+        "list": Form(schema.Token, many=True, summary="One's own tokens; for cluster admins everybody's"),
+        "retrieve": Form(schema.Token),
+        "create": Form(schema.NewToken, schema.GivenToken, 201),
+        "destroy": Form(schema.Gone, summary="Revoke a token"),
     }
 
     def query(self) -> QuerySet[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rest_framework import serializers as s
 
-from dashboard.api.shapes.parts import (
+from dashboard.api.schema.parts import (
     Notice,
     Violation,
     amounts,

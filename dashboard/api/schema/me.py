@@ -6,8 +6,8 @@ import uuid
 
 from rest_framework import serializers as s
 
-from dashboard.api.shapes.cluster import Empty
-from dashboard.api.shapes.parts import choice, maybe_moment, object_shape, shape, text
+from dashboard.api.schema.cluster import Empty
+from dashboard.api.schema.parts import choice, maybe_moment, object_shape, shape, text
 from scheduler.models import BulkRun as BulkRunRow
 from scheduler.services.accounts.preferences import THEMES
 

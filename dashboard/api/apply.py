@@ -9,11 +9,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from dashboard.api import rules, shapes
+from dashboard.api import permissions, schema
 from dashboard.api.authentication import actor_of
 from dashboard.api.base import Endpoint
 from dashboard.api.errors import Refusal, notice_json, violation_json
-from dashboard.api.schema import Form, query
+from dashboard.api.schema.openapi import Form, query
 from scheduler.domain.plans import counted
 from scheduler.services.accounts.actors import Actor, Door
 from scheduler.services.demo.sample import load_sample_tree
@@ -31,9 +31,9 @@ class Validate(Endpoint):
 
     basename = "validate"
     writes_are_dry_runnable = False
-    rules: ClassVar[Mapping[str, rules.Rule]] = {"post": rules.MEMBER}
+    rules: ClassVar[Mapping[str, permissions.Rule]] = {"post": permissions.MEMBER}
     forms: ClassVar[Mapping[str, Form]] = {
-        "post": Form(shapes.Validated, shapes.AnyManifest, several=True, summary="Which rules these objects break")
+        "post": Form(schema.Validated, schema.AnyManifest, several=True, summary="Which rules these objects break")
     }
 
     def post(self, request: Request) -> Response:
@@ -59,11 +59,11 @@ class Apply(Endpoint):
 
     basename = "apply"
     parameters = frozenset({"prune", "shown"})
-    rules: ClassVar[Mapping[str, rules.Rule]] = {"post": rules.SUBMIT}
+    rules: ClassVar[Mapping[str, permissions.Rule]] = {"post": permissions.SUBMIT}
     forms: ClassVar[Mapping[str, Form]] = {
         "post": Form(
-            shapes.Applied,
-            shapes.AnyManifest,
+            schema.Applied,
+            schema.AnyManifest,
             several=True,
             summary="Create or update every object of a file, or none",
             parameters=(
@@ -111,9 +111,9 @@ class Sample(Endpoint):
     """The sample tree, for a cluster that has no queues of its own yet."""
 
     basename = "sample"
-    rules: ClassVar[Mapping[str, rules.Rule]] = {"post": rules.CLUSTER_ADMIN}
+    rules: ClassVar[Mapping[str, permissions.Rule]] = {"post": permissions.CLUSTER_ADMIN}
     forms: ClassVar[Mapping[str, Form]] = {
-        "post": Form(shapes.SampleLoaded, shapes.Empty, 201, optional_body=True, summary="Create the queues of the sample tree")
+        "post": Form(schema.SampleLoaded, schema.Empty, 201, optional_body=True, summary="Create the queues of the sample tree")
     }
 
     def post(self, request: Request) -> Response:
@@ -129,9 +129,9 @@ class Forecast(Endpoint):
 
     basename = "forecast"
     writes_are_dry_runnable = False
-    rules: ClassVar[Mapping[str, rules.Rule]] = {"post": rules.SUBMIT}
+    rules: ClassVar[Mapping[str, permissions.Rule]] = {"post": permissions.SUBMIT}
     forms: ClassVar[Mapping[str, Form]] = {
-        "post": Form(shapes.Forecast, shapes.JobManifest, summary="Starts now, waits because, can never run because; or is refused")
+        "post": Form(schema.Forecast, schema.JobManifest, summary="Starts now, waits because, can never run because; or is refused")
     }
 
     def post(self, request: Request) -> Response:
@@ -159,8 +159,8 @@ class Start(Endpoint):
     """What there is."""
 
     basename = "start"
-    rules: ClassVar[Mapping[str, rules.Rule]] = {"get": rules.signed_in}
-    forms: ClassVar[Mapping[str, Form]] = {"get": Form(shapes.Start, summary="What there is")}
+    rules: ClassVar[Mapping[str, permissions.Rule]] = {"get": permissions.signed_in}
+    forms: ClassVar[Mapping[str, Form]] = {"get": Form(schema.Start, summary="What there is")}
 
     def get(self, request: Request) -> Response:
         from dashboard.api.urls import COLLECTIONS, SETS, SINGLETONS

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dashboard.api.shapes.cluster import (
+from dashboard.api.schema.apply import MANIFESTS, AnyManifest, Applied, Forecast, SampleLoaded, Start, Validated, bulk_of
+from dashboard.api.schema.cluster import (
     CheckedPolicy,
     Cluster,
     ClusterCommandAnswer,
@@ -20,9 +21,20 @@ from dashboard.api.shapes.cluster import (
     PriorityClassManifest,
     SavedPolicy,
 )
-from dashboard.api.shapes.parts import Notice, Problem, Violation, page_of, patch_of, saved
-from dashboard.api.shapes.people import GivenGrant, GivenGroup, GivenToken, GivenUser, Grant, Group, NewToken, Token, User
-from dashboard.api.shapes.personal import (
+from dashboard.api.schema.history import AuditRecord, Command, Decision, Event, Eviction, GivenCommand, Scenario, Session
+from dashboard.api.schema.jobs import (
+    Explanation,
+    Gone,
+    Job,
+    JobCommandAnswer,
+    JobManifest,
+    Pod,
+    PodGroup,
+    PodGroupManifest,
+    PodManifest,
+    Timeline,
+)
+from dashboard.api.schema.me import (
     BulkJob,
     BulkRun,
     GivenBulkRun,
@@ -35,7 +47,8 @@ from dashboard.api.shapes.personal import (
     View,
     is_uid,
 )
-from dashboard.api.shapes.queues import (
+from dashboard.api.schema.parts import Notice, Problem, Violation, page_of, patch_of, saved
+from dashboard.api.schema.queues import (
     CommandAnswer,
     DeletedQueues,
     Deletion,
@@ -49,20 +62,7 @@ from dashboard.api.shapes.queues import (
     QueueTree,
     Reason,
 )
-from dashboard.api.shapes.records import AuditRecord, Command, Decision, Event, Eviction, GivenCommand, Scenario, Session
-from dashboard.api.shapes.sets import MANIFESTS, AnyManifest, Applied, Forecast, SampleLoaded, Start, Validated, bulk_of
-from dashboard.api.shapes.work import (
-    Explanation,
-    Gone,
-    Job,
-    JobCommandAnswer,
-    JobManifest,
-    Pod,
-    PodGroup,
-    PodGroupManifest,
-    PodManifest,
-    Timeline,
-)
+from dashboard.api.schema.users import GivenGrant, GivenGroup, GivenToken, GivenUser, Grant, Group, NewToken, Token, User
 
 __all__ = [
     "MANIFESTS",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rest_framework import serializers as s
 
-from dashboard.api.shapes.cluster import Empty
-from dashboard.api.shapes.parts import GivenNamespacedMetadata, amounts, choice, maybe_moment, moment, object_shape, shape, text
+from dashboard.api.schema.cluster import Empty
+from dashboard.api.schema.parts import GivenNamespacedMetadata, amounts, choice, maybe_moment, moment, object_shape, shape, text
 from scheduler.domain.deeds import Deeds
 
 Target = shape("Target", kind=choice(("Queue", "Job")), name=s.CharField(), namespace=text(required=False), uid=text(required=False))

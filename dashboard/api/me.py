@@ -10,13 +10,13 @@ from django.db.models import Q, QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api import rules, shapes
+from dashboard.api import permissions, schema
 from dashboard.api.base import Objects, Rows
 from dashboard.api.errors import Refusal, bad_parameter
+from dashboard.api.history import Records
 from dashboard.api.objects import record_object
-from dashboard.api.people import Users, given_fields, given_text
-from dashboard.api.records import Records
-from dashboard.api.schema import Form
+from dashboard.api.schema.openapi import Form
+from dashboard.api.users import Users, given_fields, given_text
 from scheduler.models import Preference, SavedView
 from scheduler.selectors.accounts.preferences import preference_of
 from scheduler.services.accounts import preferences as account_preferences
@@ -30,16 +30,16 @@ class Views(Records):
     search_fields = ("name", "query")
     orderings: ClassVar[Mapping[str, str]] = {"name": "name", "created": "id"}
     default_ordering = "name"
-    rules: ClassVar[Mapping[str, rules.Rule]] = {
-        **dict.fromkeys(("list", "retrieve"), rules.signed_in),
-        **dict.fromkeys(("create", "partial_update", "destroy"), rules.writes_for_himself),
+    rules: ClassVar[Mapping[str, permissions.Rule]] = {
+        **dict.fromkeys(("list", "retrieve"), permissions.signed_in),
+        **dict.fromkeys(("create", "partial_update", "destroy"), permissions.writes_for_himself),
     }
     forms: ClassVar[Mapping[str, Form]] = {
-        "list": Form(shapes.View, many=True, summary="Views of tables: one's own, and those that others share"),
-        "retrieve": Form(shapes.View),
-        "create": Form(shapes.View, shapes.GivenView, 201, summary="Keep a view; one's own of that name is replaced"),
-        "partial_update": Form(shapes.View, shapes.GivenViewPatch),
-        "destroy": Form(shapes.Gone),
+        "list": Form(schema.View, many=True, summary="Views of tables: one's own, and those that others share"),
+        "retrieve": Form(schema.View),
+        "create": Form(schema.View, schema.GivenView, 201, summary="Keep a view; one's own of that name is replaced"),
+        "partial_update": Form(schema.View, schema.GivenViewPatch),
+        "destroy": Form(schema.Gone),
     }
 
     def query(self) -> QuerySet[Any]:
@@ -105,17 +105,17 @@ class Accounts(Users):
         "preferences": {"get": "preferences", "patch": "change_preferences"},
         "password": {"post": "password"},
     }
-    rules: ClassVar[Mapping[str, rules.Rule]] = {
+    rules: ClassVar[Mapping[str, permissions.Rule]] = {
         **Users.rules,
-        "preferences": rules.signed_in,
-        "change_preferences": rules.writes_for_himself,
-        "password": rules.administers_himself,
+        "preferences": permissions.signed_in,
+        "change_preferences": permissions.writes_for_himself,
+        "password": permissions.administers_himself,
     }
     forms: ClassVar[Mapping[str, Form]] = {
         **Users.forms,
-        "preferences": Form(shapes.Preferences, summary="Time zone, theme and folded queues; one's own"),
-        "change_preferences": Form(shapes.Preferences, shapes.GivenPreferences, summary="Change some of one's own"),
-        "password": Form(shapes.PasswordChanged, shapes.GivenPassword, summary="Change one's own password, known by the old one"),
+        "preferences": Form(schema.Preferences, summary="Time zone, theme and folded queues; one's own"),
+        "change_preferences": Form(schema.Preferences, schema.GivenPreferences, summary="Change some of one's own"),
+        "password": Form(schema.PasswordChanged, schema.GivenPassword, summary="Change one's own password, known by the old one"),
     }
 
     def preferences(self, request: Request, name: str) -> Response:
