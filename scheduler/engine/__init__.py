@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 
 from scheduler.domain.snapshot import Snapshot
 from scheduler.engine.actions import ACTIONS
-from scheduler.engine.closing import outcome_of
 from scheduler.engine.decisions import Outcome
-from scheduler.engine.figures import Figures
 from scheduler.engine.plugins import find_plugin
 from scheduler.engine.policy import DEFAULT_POLICY, Policy
+from scheduler.engine.report.figures import Figures
+from scheduler.engine.report.outcome import outcome_of
 from scheduler.engine.session import Session
 
 

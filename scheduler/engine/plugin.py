@@ -16,10 +16,10 @@ from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.tables import Rows, Times
 
 if TYPE_CHECKING:
-    from scheduler.engine.job import Job
-    from scheduler.engine.quotas import Quotas
     from scheduler.engine.refusals import Refusal
     from scheduler.engine.session import Session
+    from scheduler.engine.state.gang import Job
+    from scheduler.engine.state.queue_quotas import Quotas
 
 Key = tuple[float, ...]
 """A sort key: smaller goes first. The session joins the keys of all plugins and puts creation time and name last."""

@@ -15,18 +15,18 @@ from scheduler.domain.snapshot import Snapshot
 from scheduler.domain.tables import IS_READY, Rows, Times
 from scheduler.domain.workloads import Phase, PodStatus
 from scheduler.engine.arguments import choice, number
-from scheduler.engine.asides import Asides
-from scheduler.engine.book import QueueBook
-from scheduler.engine.crowd import beyond_all_nodes
-from scheduler.engine.floor import Board, Floor, Scorer, fits
-from scheduler.engine.forest import Forest
-from scheduler.engine.job import Job, Role, ordinal
-from scheduler.engine.opinions import Opinions
+from scheduler.engine.dispatch import Opinions
 from scheduler.engine.plugin import Key, Plugin
 from scheduler.engine.policy import PluginConfig, Policy
-from scheduler.engine.quotas import Quotas
 from scheduler.engine.refusals import Refusal
-from scheduler.engine.specs import QueueSpecs
+from scheduler.engine.report.grouping import beyond_all_nodes
+from scheduler.engine.set_aside import Asides
+from scheduler.engine.state.gang import Job, Role, ordinal
+from scheduler.engine.state.nodes import Board, Floor, Scorer, fits
+from scheduler.engine.state.queue_quotas import Quotas
+from scheduler.engine.state.queue_specs import QueueSpecs
+from scheduler.engine.state.queue_tree import Forest
+from scheduler.engine.state.queue_usage import QueueBook
 from scheduler.engine.statement import Kind, Operation, Statement
 
 RESERVATION_SESSIONS = 30

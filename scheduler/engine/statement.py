@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from scheduler.domain.nodes import Amounts
 from scheduler.domain.tables import NO_NODE
 from scheduler.domain.workloads import PodStatus
-from scheduler.engine.job import Job
+from scheduler.engine.state.gang import Job
 
 if TYPE_CHECKING:
     from scheduler.engine.session import Session

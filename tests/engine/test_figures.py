@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from scheduler.engine import run_session
-from scheduler.engine.figures import differing
+from scheduler.engine.report.figures import differing
 from scheduler.scenarios.world import advance
 from tests.properties.strategies import POLICIES, clusters, policies
 from tests.properties.test_sessions import quick_and_long

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from scheduler.engine import open_session
-from scheduler.engine.floor import Board, Front
-from scheduler.engine.job import ordinal
 from scheduler.engine.policy import PluginConfig
+from scheduler.engine.state.gang import ordinal
+from scheduler.engine.state.nodes import Board, Front
 from tests.engine.builders import GPU, binds, cluster, job, node, policy, queue, run
 
 SPREAD = policy("allocate", ["nodeorder"])

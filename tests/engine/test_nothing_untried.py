@@ -11,7 +11,7 @@ import pytest
 from scheduler.domain.workloads import Phase
 from scheduler.engine.actions import ACTIONS
 from scheduler.engine.decisions import ReasonCode
-from scheduler.engine.opinions import POINTS
+from scheduler.engine.dispatch import POINTS
 from scheduler.engine.plugin import Plugin
 from scheduler.engine.plugins import PLUGINS
 from scheduler.engine.policy import Flag

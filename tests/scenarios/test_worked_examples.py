@@ -11,7 +11,7 @@ from scheduler.domain.workloads import Phase, PodStatus
 from scheduler.engine import open_session
 from scheduler.engine.fair_share import fill, fill_each
 from scheduler.engine.policy import Flag, PluginConfig
-from scheduler.engine.quotas import queue_share
+from scheduler.engine.state.queue_quotas import queue_share
 from tests.engine.builders import (
     BASIC,
     CAPACITY,
@@ -264,7 +264,7 @@ def test_e12b_when_the_sibling_is_down_to_its_deserved_the_other_branch_gives():
 def test_e12c_branches_are_compared_before_their_leaves():
     jobs = [job(f"r{name}", name, tasks=used, min=0, cpu=1, on="n1") for name, used in (("a1", 1), ("a2", 3), ("b1", 5))]
     session = open_session(tree([*jobs]), TREE)
-    from scheduler.engine.lines import in_queue_order
+    from scheduler.engine.ordering import in_queue_order
 
     order = in_queue_order(session, [session.forest.rows[name] for name in ("b1", "a2", "a1")])
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from scheduler.engine.claims import is_within_due, missing_runs
-from scheduler.engine.floor import fits
-from scheduler.engine.job import Job
-from scheduler.engine.lines import JobLines, QueueLine
-from scheduler.engine.placing import Placement, TaskLine
+from scheduler.engine.eviction.claims import is_within_due, missing_runs
+from scheduler.engine.ordering import JobLines, QueueLine
+from scheduler.engine.placement import Placement, TaskLine
 from scheduler.engine.session import Session
+from scheduler.engine.state.gang import Job
+from scheduler.engine.state.nodes import fits
 from scheduler.engine.statement import Statement
 
 

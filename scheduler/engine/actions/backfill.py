@@ -9,10 +9,10 @@ import numpy as np
 from scheduler.domain.nodes import Mask
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.arguments import boolean
-from scheduler.engine.job import Job
-from scheduler.engine.lines import JobLines, QueueLine
-from scheduler.engine.placing import Allowance, Placement, TaskLine
+from scheduler.engine.ordering import JobLines, QueueLine
+from scheduler.engine.placement import Allowance, Placement, TaskLine
 from scheduler.engine.session import Session
+from scheduler.engine.state.gang import Job
 from scheduler.engine.statement import Statement
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler.engine.lines import JobLines, QueueLine
+from scheduler.engine.ordering import JobLines, QueueLine
 from scheduler.engine.session import Session
 
 

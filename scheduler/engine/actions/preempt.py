@@ -9,13 +9,13 @@ import numpy as np
 
 from scheduler.domain.tables import Rows
 from scheduler.domain.workloads import PodStatus
-from scheduler.engine.candidates import RunningPods
-from scheduler.engine.floor import fits
-from scheduler.engine.job import Job
-from scheduler.engine.lines import JobLines, QueueLine
+from scheduler.engine.eviction.candidates import RunningPods
+from scheduler.engine.eviction.victims import NOBODY, RELEASING, PoolMemory, Source, VictimPool, fell_apart
+from scheduler.engine.ordering import JobLines, QueueLine
 from scheduler.engine.session import Session
+from scheduler.engine.state.gang import Job
+from scheduler.engine.state.nodes import fits
 from scheduler.engine.statement import Kind, Statement
-from scheduler.engine.victims import NOBODY, RELEASING, PoolMemory, Source, VictimPool, fell_apart
 
 _STATUSES = (PodStatus.BOUND, PodStatus.RUNNING)
 

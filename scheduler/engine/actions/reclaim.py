@@ -12,12 +12,12 @@ from scheduler.domain.tables import Rows
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.actions.reclaim_gangs import GangReclamation
 from scheduler.engine.arguments import boolean
-from scheduler.engine.candidates import RunningPods
-from scheduler.engine.job import Job
-from scheduler.engine.lines import JobLines, QueueLine, VictimOrder
+from scheduler.engine.eviction.candidates import RunningPods
+from scheduler.engine.eviction.victims import Outlook, PoolMemory, Source, Veto, VictimPool, fell_apart
+from scheduler.engine.ordering import JobLines, QueueLine, VictimOrder
 from scheduler.engine.session import Session
+from scheduler.engine.state.gang import Job
 from scheduler.engine.statement import Kind, Statement
-from scheduler.engine.victims import Outlook, PoolMemory, Source, Veto, VictimPool, fell_apart
 
 _STATUSES = (PodStatus.RUNNING,)
 _ROUNDED_UP = 1 + 1e-9

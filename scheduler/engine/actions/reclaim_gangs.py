@@ -16,13 +16,13 @@ from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.tables import Rows
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.arguments import number
-from scheduler.engine.claims import claimed, missing_amounts, missing_runs
-from scheduler.engine.evicting import Candidates, Search, Victim, carry_out, lay_out
-from scheduler.engine.job import Job
-from scheduler.engine.lines import JobLines, QueueLine
+from scheduler.engine.eviction.claims import claimed, missing_amounts, missing_runs
+from scheduler.engine.eviction.protection import Protection
+from scheduler.engine.eviction.whole_gangs import Candidates, Search, Victim, carry_out, lay_out
+from scheduler.engine.ordering import JobLines, QueueLine
 from scheduler.engine.plugins.scarcity import COMMON
-from scheduler.engine.protection import Protection
 from scheduler.engine.session import Session
+from scheduler.engine.state.gang import Job
 
 _STATUSES = (int(PodStatus.RUNNING),)
 

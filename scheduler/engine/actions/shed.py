@@ -8,8 +8,8 @@ from scheduler.domain.nodes import Amounts
 from scheduler.domain.tables import IS_ALLOCATED
 from scheduler.domain.workloads import Phase
 from scheduler.engine.arguments import number
-from scheduler.engine.job import Job
 from scheduler.engine.session import Session
+from scheduler.engine.state.gang import Job
 
 REASON = "StarvingInOverusedQueue"
 

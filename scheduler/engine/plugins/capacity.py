@@ -14,9 +14,9 @@ from scheduler.engine.decisions import ReasonCode
 from scheduler.engine.plugin import Key, Plugin
 from scheduler.engine.plugins.capacity_tree import HierarchyBuilder
 from scheduler.engine.plugins.shares import SharePlugin
-from scheduler.engine.quotas import Quotas, beyond_guarantees
 from scheduler.engine.refusals import Refusal
 from scheduler.engine.session import Session
+from scheduler.engine.state.queue_quotas import Quotas, beyond_guarantees
 
 # Who submits to a queue need not see the others: those that are not above theirs are not named to them.
 _ELSEWHERE = Refusal(ReasonCode.HIERARCHY_INVALID, "a queue elsewhere in it breaks a rule")

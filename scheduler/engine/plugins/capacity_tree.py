@@ -7,9 +7,9 @@ import numpy as np
 from scheduler.domain.nodes import Amounts
 from scheduler.domain.tables import Rows
 from scheduler.engine.fair_share import fill_each, int_sum
-from scheduler.engine.quotas import Quotas, beyond_guarantees
 from scheduler.engine.session import Session
-from scheduler.engine.specs import NO_LIMIT
+from scheduler.engine.state.queue_quotas import Quotas, beyond_guarantees
+from scheduler.engine.state.queue_specs import NO_LIMIT
 
 
 class HierarchyBuilder:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler.domain.nodes import Amounts
-from scheduler.engine.job import Job
 from scheduler.engine.plugin import Key, Plugin
 from scheduler.engine.session import Session
+from scheduler.engine.state.gang import Job
 
 _EQUAL_WITHIN = 1e-6
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from scheduler.domain.plans import counted
 from scheduler.engine.decisions import ReasonCode
-from scheduler.engine.job import Job, Role
 from scheduler.engine.plugin import Key, Plugin, Vote
 from scheduler.engine.refusals import Refusal
+from scheduler.engine.state.gang import Job, Role
 
 
 class Gang(Plugin):

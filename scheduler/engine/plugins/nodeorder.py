@@ -10,8 +10,8 @@ import numpy as np
 from scheduler.domain.nodes import Amounts
 from scheduler.domain.tables import Rows, Times
 from scheduler.engine.arguments import number
-from scheduler.engine.constraints import matches_term, untolerated_preferences
 from scheduler.engine.plugin import Plugin
+from scheduler.engine.state.constraints import matches_term, untolerated_preferences
 
 _DEVICE = "nvidia.com/gpu"  # the one extended resource that Volcano keeps in balance
 

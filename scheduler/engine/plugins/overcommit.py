@@ -9,12 +9,12 @@ import numpy as np
 
 from scheduler.domain.nodes import Amounts
 from scheduler.engine.arguments import fraction
-from scheduler.engine.book import job_inqueue
 from scheduler.engine.decisions import ReasonCode
-from scheduler.engine.job import Job
 from scheduler.engine.plugin import Plugin, Vote
 from scheduler.engine.refusals import Refusal, Shortfall
 from scheduler.engine.session import Session
+from scheduler.engine.state.gang import Job
+from scheduler.engine.state.queue_usage import job_inqueue
 
 _DEFAULT_FACTOR = Fraction(6, 5)
 

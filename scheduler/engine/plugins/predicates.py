@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from scheduler.domain.nodes import Mask
-from scheduler.engine.constraints import suitable_nodes
 from scheduler.engine.plugin import Plugin
+from scheduler.engine.state.constraints import suitable_nodes
 
 
 class Predicates(Plugin):

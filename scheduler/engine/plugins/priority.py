@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from scheduler.engine.job import Job
 from scheduler.engine.plugin import Key, Plugin
+from scheduler.engine.state.gang import Job
 
 
 class Priority(Plugin):

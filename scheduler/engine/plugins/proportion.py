@@ -9,8 +9,8 @@ from scheduler.domain.tables import Rows
 from scheduler.engine.fair_share import fill_each, int_sum
 from scheduler.engine.plugin import Plugin
 from scheduler.engine.plugins.shares import SharePlugin
-from scheduler.engine.quotas import Quotas, beyond_guarantees
 from scheduler.engine.session import Session
+from scheduler.engine.state.queue_quotas import Quotas, beyond_guarantees
 
 
 class Proportion(SharePlugin):

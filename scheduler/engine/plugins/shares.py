@@ -9,10 +9,10 @@ import numpy as np
 from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.tables import Rows
 from scheduler.engine.decisions import ReasonCode
-from scheduler.engine.job import Job
 from scheduler.engine.plugin import Key, Plugin, Vote
-from scheduler.engine.quotas import Quotas
 from scheduler.engine.refusals import Refusal, Shortfall
+from scheduler.engine.state.gang import Job
+from scheduler.engine.state.queue_quotas import Quotas
 
 
 class SharePlugin(Plugin):

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 
 from scheduler.engine.arguments import duration
-from scheduler.engine.job import Job
 from scheduler.engine.plugin import Key, Plugin, Vote
+from scheduler.engine.state.gang import Job
 
 
 class Sla(Plugin):

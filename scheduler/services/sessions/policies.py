@@ -9,8 +9,8 @@ from django.db import transaction
 
 from scheduler import notify
 from scheduler.admission.violations import Notice, Rejected, Violation
-from scheduler.engine.omissions import has_queue_plugin, omissions
 from scheduler.engine.policy import DEFAULT_POLICY, Policy
+from scheduler.engine.report.omissions import has_queue_plugin, omissions
 from scheduler.models import ClusterState, PolicyVersion
 from scheduler.scenarios.policies import PolicyError, PolicyReading, default_policy_text, read_policy
 from scheduler.services.accounts import access

@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from scheduler.domain.snapshot import Snapshot
 from scheduler.engine import run_session
-from scheduler.engine.omissions import omissions
 from scheduler.engine.policy import Policy
+from scheduler.engine.report.omissions import omissions
 from scheduler.models import ClusterState, Decision, PodGroup, PolicyVersion
 from scheduler.selectors.queues.page import WAITING
 from scheduler.selectors.sessions.trials import cluster_now

@@ -21,7 +21,7 @@ from scheduler.domain.resources import NOTHING
 from scheduler.domain.snapshot import Queue
 from scheduler.engine import run_session
 from scheduler.engine.decisions import Outcome, QueueFigures
-from scheduler.engine.figures import differing
+from scheduler.engine.report.figures import differing
 from scheduler.garbage import undisturbed
 from scheduler.models import ClusterState
 from scheduler.selectors.sessions.snapshots import Refreshed, ResidentSnapshot, SumsDiffer

@@ -16,11 +16,11 @@ import numpy as np
 from scheduler.domain.nodes import Amounts
 from scheduler.domain.tables import Rows, Times
 from scheduler.domain.workloads import PodStatus
-from scheduler.engine.floor import copies
+from scheduler.engine.state.nodes import copies
 
 if TYPE_CHECKING:
-    from scheduler.engine.job import Job
     from scheduler.engine.session import Session
+    from scheduler.engine.state.gang import Job
 
 Runs = Sequence[tuple[int, int]]
 """(class, how many pods) of what a gang needs, in task order."""

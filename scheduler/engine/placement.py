@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from scheduler.engine.floor import copies
-from scheduler.engine.job import Job
 from scheduler.engine.plugins.gang import roles_count
 from scheduler.engine.session import Session
+from scheduler.engine.state.gang import Job
+from scheduler.engine.state.nodes import copies
 from scheduler.engine.statement import Statement
 
 Allowance = Callable[[int, int, int], int]

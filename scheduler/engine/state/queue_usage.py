@@ -10,8 +10,8 @@ from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.snapshot import Snapshot
 from scheduler.domain.tables import IS_ALLOCATED
 from scheduler.domain.workloads import Phase
-from scheduler.engine.forest import Forest
-from scheduler.engine.specs import QueueSpecs
+from scheduler.engine.state.queue_specs import QueueSpecs
+from scheduler.engine.state.queue_tree import Forest
 
 
 class QueueBook:

@@ -9,12 +9,12 @@ import numpy as np
 from scheduler.domain.nodes import Amounts
 from scheduler.domain.queues import ROOT
 from scheduler.engine.decisions import Check, ReasonCode
-from scheduler.engine.floor import copies
-from scheduler.engine.holdings import holdings_of
-from scheduler.engine.job import Job
 from scheduler.engine.refusals import Shortfall
 from scheduler.engine.session import Session
-from scheduler.engine.specs import NO_LIMIT
+from scheduler.engine.state.gang import Job
+from scheduler.engine.state.holdings import holdings_of
+from scheduler.engine.state.nodes import copies
+from scheduler.engine.state.queue_specs import NO_LIMIT
 
 Asked = tuple[int, str, int]
 """Column, name and amount of a resource that is asked for."""

@@ -7,9 +7,9 @@ from itertools import groupby
 import numpy as np
 
 from scheduler.domain.nodes import Amounts, Mask
-from scheduler.engine.asides import Runs
-from scheduler.engine.job import Job
 from scheduler.engine.session import Session
+from scheduler.engine.set_aside import Runs
+from scheduler.engine.state.gang import Job
 
 
 def missing_pods(session: Session, job: Job) -> list[int]:

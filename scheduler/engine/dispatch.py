@@ -11,10 +11,10 @@ import numpy as np
 from scheduler.domain.nodes import Mask
 from scheduler.domain.tables import Rows
 from scheduler.engine.decisions import ReasonCode
-from scheduler.engine.job import Job
 from scheduler.engine.plugin import Key, Plugin, Vote
 from scheduler.engine.policy import Flag, PluginConfig, Policy
 from scheduler.engine.refusals import Refusal
+from scheduler.engine.state.gang import Job
 
 Tiers = list[list[Any]]
 _REJECTED = Refusal(ReasonCode.NOT_PERMITTED, "a plugin of the policy refuses it")

@@ -11,10 +11,10 @@ import numpy as np
 from scheduler.domain.nodes import Amounts
 from scheduler.domain.resources import Resources
 from scheduler.engine.decisions import QueueFigures
-from scheduler.engine.holdings import asked_for, holdings_of
-from scheduler.engine.quotas import Quotas
 from scheduler.engine.session import Session
-from scheduler.engine.specs import NO_LIMIT
+from scheduler.engine.state.holdings import asked_for, holdings_of
+from scheduler.engine.state.queue_quotas import Quotas
+from scheduler.engine.state.queue_specs import NO_LIMIT
 
 
 def amounts(session: Session, values: Amounts, *, zeros: bool = False) -> Resources:

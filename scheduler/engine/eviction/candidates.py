@@ -11,8 +11,8 @@ import numpy as np
 from scheduler.domain.nodes import Mask
 from scheduler.domain.tables import STATUSES, Rows, Times
 from scheduler.domain.workloads import PodStatus
-from scheduler.engine.job import Job
 from scheduler.engine.session import Session
+from scheduler.engine.state.gang import Job
 
 _RELEASING = int(PodStatus.RELEASING)
 

@@ -16,11 +16,11 @@ import numpy as np
 
 from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.tables import IS_ALLOCATED, Rows, Times
-from scheduler.engine.asides import Runs
-from scheduler.engine.claims import missing_runs
-from scheduler.engine.floor import copies, fits
-from scheduler.engine.job import Job
+from scheduler.engine.eviction.claims import missing_runs
 from scheduler.engine.session import Session
+from scheduler.engine.set_aside import Runs
+from scheduler.engine.state.gang import Job
+from scheduler.engine.state.nodes import copies, fits
 from scheduler.engine.statement import Statement
 
 SPARE: Final = 0.01

@@ -11,8 +11,8 @@ import numpy as np
 from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.tables import Rows
 from scheduler.domain.workloads import PodStatus
-from scheduler.engine.job import Job
 from scheduler.engine.session import Session
+from scheduler.engine.state.gang import Job
 from scheduler.engine.statement import Statement
 
 Veto = Callable[[Job, int], bool]

@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from scheduler.engine.job import Job
+from scheduler.engine.state.gang import Job
 
 if TYPE_CHECKING:
     from scheduler.engine.session import Session

@@ -10,9 +10,9 @@ import numpy as np
 
 from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.resources import Resources
-from scheduler.engine.book import QueueBook
 from scheduler.engine.fair_share import int_sum
-from scheduler.engine.forest import Forest
+from scheduler.engine.state.queue_tree import Forest
+from scheduler.engine.state.queue_usage import QueueBook
 
 
 @dataclass(eq=False)

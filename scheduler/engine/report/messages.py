@@ -12,14 +12,14 @@ from scheduler.domain.nodes import Mask
 from scheduler.domain.tables import Rows
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.actions.shed import REASON as SHED_REASON
-from scheduler.engine.constraints import suitable_nodes
-from scheduler.engine.crowd import alike
 from scheduler.engine.decisions import STAYS, Condition, Event, PodCondition, Reason, ReasonCode, Said
-from scheduler.engine.explain import BEFORE_ROOM, explain, is_impossible, signature
-from scheduler.engine.figures import Waiting
-from scheduler.engine.job import Job
-from scheduler.engine.needs import missing_pods, needed, nodes_short_of
+from scheduler.engine.report.checks import missing_pods, needed, nodes_short_of
+from scheduler.engine.report.explain import BEFORE_ROOM, explain, is_impossible, signature
+from scheduler.engine.report.figures import Waiting
+from scheduler.engine.report.grouping import alike
 from scheduler.engine.session import Session
+from scheduler.engine.state.constraints import suitable_nodes
+from scheduler.engine.state.gang import Job
 
 READY = "tasks in gang are ready to be scheduled"
 _OWN_REASONS = {ReasonCode.NOT_ENOUGH_TASKS: "NotEnoughTasks", ReasonCode.QUEUE_SUSPENDED: "QueueSuspended"}

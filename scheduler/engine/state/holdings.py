@@ -14,9 +14,9 @@ import numpy as np
 from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.tables import IS_ALLOCATED, Ints, Rows
 from scheduler.domain.workloads import PodStatus
-from scheduler.engine.floor import Floor
-from scheduler.engine.forest import Forest
 from scheduler.engine.session import Session
+from scheduler.engine.state.nodes import Floor
+from scheduler.engine.state.queue_tree import Forest
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import numpy as np
 from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.resources import Resources
 from scheduler.domain.snapshot import Snapshot
-from scheduler.engine.forest import Forest
+from scheduler.engine.state.queue_tree import Forest
 
 NO_LIMIT: Final = 2**62
 _BASE: Final = ("cpu", "memory")

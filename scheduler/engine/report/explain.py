@@ -13,20 +13,11 @@ from scheduler.domain.plans import counted
 from scheduler.domain.queues import QueueState
 from scheduler.domain.resources import format_quantity
 from scheduler.engine.decisions import Check, Reason, ReasonCode
-from scheduler.engine.holdings import holdings_of
-from scheduler.engine.job import Job
-from scheduler.engine.needs import (
-    checks_of,
-    fits_some_node,
-    kinds_of,
-    largest_node,
-    level_check,
-    needed,
-    roomiest_node,
-    scarce,
-)
 from scheduler.engine.refusals import Shortfall
+from scheduler.engine.report.checks import checks_of, fits_some_node, kinds_of, largest_node, level_check, needed, roomiest_node, scarce
 from scheduler.engine.session import Session
+from scheduler.engine.state.gang import Job
+from scheduler.engine.state.holdings import holdings_of
 
 Finding = tuple[ReasonCode, str, Mapping[str, object]]
 Question = Callable[[Session, Job], Finding | None]

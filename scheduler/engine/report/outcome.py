@@ -12,9 +12,9 @@ from scheduler.domain.tables import IS_READY, IS_SCHEDULED, Codes
 from scheduler.domain.workloads import Phase, PodStatus
 from scheduler.engine.actions.shed import REASON as SHED_REASON
 from scheduler.engine.decisions import Bind, Evict, Outcome, PhaseChange, Reservation
-from scheduler.engine.figures import Figures, amounts
 from scheduler.engine.plugins.gang import roles_count
-from scheduler.engine.reporting import Report, report
+from scheduler.engine.report.figures import Figures, amounts
+from scheduler.engine.report.messages import Report, report
 from scheduler.engine.session import Session
 from scheduler.engine.statement import Operation
 

@@ -1,0 +1,1 @@
+"""What a session says: its outcome, reasons, conditions and figures."""

@@ -1,0 +1,1 @@
+"""What a session knows and changes: queue tree, queue usage, nodes and gangs."""
