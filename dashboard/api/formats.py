@@ -14,7 +14,7 @@ from rest_framework.utils import encoders
 from dashboard.api.errors import Refusal
 from dashboard.api.json_cache import Page
 from scheduler.admission.violations import Violation
-from scheduler.scenarios.documents import DocumentError, HalfCharacter, read_documents, read_json
+from scheduler.documents import DocumentError, HalfCharacter, read_documents, read_json
 
 YAML_TYPE = "application/yaml"
 _UTF8 = ("", "utf-8", "utf8", "us-ascii")

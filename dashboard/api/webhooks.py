@@ -16,14 +16,14 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
 from dashboard.http.proxies import is_from_this_machine
-from scheduler.admission.backlogs import FORBIDDEN_BY_STATE
 from scheduler.admission.defaults import json_patch
-from scheduler.admission.manifests import JOB_VERSIONS, POD_VERSIONS, SCHEDULING_VERSIONS
-from scheduler.admission.queues import STATE_RULES
+from scheduler.admission.reading.queue import JOB_VERSIONS, POD_VERSIONS, SCHEDULING_VERSIONS
+from scheduler.admission.reading.reader import shown
 from scheduler.admission.reviews import Request
-from scheduler.admission.shapes import shown
+from scheduler.admission.rules.backlogs import FORBIDDEN_BY_STATE
+from scheduler.admission.rules.queues import STATE_RULES
 from scheduler.admission.violations import Verdict, Violation, in_words
-from scheduler.scenarios.documents import refuse_half_characters
+from scheduler.documents import refuse_half_characters
 from scheduler.selectors.files.reviews import defaults_now, review_now
 
 REVIEW_VERSIONS = ("admission.k8s.io/v1", "admission.k8s.io/v1beta1")

@@ -11,12 +11,12 @@ from django.http import QueryDict
 from dashboard.forms.typed import number_or_text
 from dashboard.present.amounts import as_typed, in_page_order, short_name
 from scheduler.admission.facts import Facts
-from scheduler.admission.manifests import SCHEDULING_VERSIONS, queue_manifest, read_queue
-from scheduler.admission.queues import verdict_on
+from scheduler.admission.reading.queue import SCHEDULING_VERSIONS, queue_manifest, read_queue
+from scheduler.admission.rules.queues import verdict_on
 from scheduler.admission.violations import Notice, Rejected, Verdict, Violation
+from scheduler.documents import DocumentError, read_documents
 from scheduler.domain.queues import ROOT, QueueSpec, QueueTree
 from scheduler.domain.resources import Resources, format_quantity
-from scheduler.scenarios.documents import DocumentError, read_documents
 from scheduler.services.accounts.access import Forbidden, access_for, require_queue_change, require_to_create_queue
 from scheduler.services.accounts.actors import SYSTEM, Actor
 

@@ -23,7 +23,7 @@ from dashboard.present.charts import HISTORY_COLUMNS, chart, table
 from dashboard.present.queue_page import chosen_resource, columns, division, idle_words, resource_lines
 from dashboard.present.queues import page_resources, present_queues
 from dashboard.present.row_html import Manner, blank_queue_row, queue_table_rows
-from scheduler.admission.manifests import queue_manifest
+from scheduler.admission.reading.queue import queue_manifest
 from scheduler.domain.access import Permission
 from scheduler.models import PlannedDeletion, Queue
 from scheduler.selectors.accounts.access import effective_grants, whom_to_ask

@@ -15,7 +15,7 @@ from dashboard.forms.job import TAKES_JOBS
 from dashboard.http.access import access, may_edit, may_operate, no_such_queue, page, see
 from dashboard.present.terminal import copies, together
 from dashboard.views.common import actor, next_url, wants_fragment
-from scheduler.admission.queues import PROTECTED
+from scheduler.admission.rules.queues import PROTECTED
 from scheduler.domain.access import Permission
 from scheduler.domain.lifecycle import NotAllowed, QueueCommand, command_named
 from scheduler.domain.plans import NO_LOAD, Load

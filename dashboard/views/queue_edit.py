@@ -32,7 +32,7 @@ from dashboard.http.access import access, may_create_below, no_such_queue, page,
 from dashboard.present.queues import page_resources
 from dashboard.present.terminal import copies_of_manifest
 from dashboard.views.common import actor, wants_fragment
-from scheduler.admission.manifests import queue_manifest, read_queue
+from scheduler.admission.reading.queue import queue_manifest, read_queue
 from scheduler.admission.violations import Rejected, Verdict, Violation
 from scheduler.domain.access import Forbidden, Permission
 from scheduler.domain.queues import ROOT, QueueSpec, QueueTree

@@ -24,7 +24,7 @@ from dashboard.present.row_html import Manner, below_folds, blank_queue_row, que
 from dashboard.present.share_map import icicle
 from dashboard.views.common import actor
 from dashboard.views.queue_commands import PROGRESS
-from scheduler.admission.queues import PROTECTED
+from scheduler.admission.rules.queues import PROTECTED
 from scheduler.admission.violations import Rejected
 from scheduler.domain.access import Permission
 from scheduler.domain.queues import ROOT

@@ -19,9 +19,9 @@ from dashboard.present.reasons import CHECK_NAMES, use_words, usual_words
 from dashboard.present.terminal import copies_of_manifest
 from dashboard.views.common import actor
 from scheduler.admission.violations import Rejected, Violation
+from scheduler.documents import POLICY_LIMIT, DocumentError, read_documents
 from scheduler.domain.access import Forbidden, Permission
 from scheduler.models import Job, PriorityClass
-from scheduler.scenarios.documents import POLICY_LIMIT, DocumentError, read_documents
 from scheduler.selectors.files.manifests import stored_job
 from scheduler.selectors.jobs.page import gang_named, standing_at_the_end
 from scheduler.selectors.queues.listing import queue_rows

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 from scheduler.admission.defaults import Defaults, job_defaults, podgroup_defaults, queue_defaults
 from scheduler.admission.facts import Facts
-from scheduler.admission.manifests import name_of, read_queue, state_of
-from scheduler.admission.queues import check_delete, verdict_on
-from scheduler.admission.shapes import shown
+from scheduler.admission.reading.queue import name_of, read_queue, state_of
+from scheduler.admission.reading.reader import shown
+from scheduler.admission.rules.queues import check_delete, verdict_on
+from scheduler.admission.rules.workloads import admit_job, admit_job_change, admit_pod, admit_podgroup, admit_podgroup_change
 from scheduler.admission.violations import Verdict, Violation
-from scheduler.admission.workloads import admit_job, admit_job_change, admit_pod, admit_podgroup, admit_podgroup_change
 from scheduler.domain.queues import QueueTree
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from scheduler.documents import DocumentError, read_document
 from scheduler.domain.mixes import Target
 from scheduler.engine.policy import DEFAULT_POLICY, Policy
 from scheduler.scenarios.clusters import Cluster, read_cluster
-from scheduler.scenarios.documents import DocumentError, read_document
 from scheduler.scenarios.fields import FieldError, Fields
 from scheduler.scenarios.objects import NAMESPACE, read_time
 from scheduler.scenarios.policies import PolicyError, PolicyReading, policy_from

@@ -8,7 +8,7 @@ import pytest
 
 from scheduler.admission.facts import Facts
 from scheduler.admission.reviews import Request, review
-from scheduler.admission.workloads import admit_job, admit_job_change
+from scheduler.admission.rules.workloads import admit_job, admit_job_change
 from scheduler.domain.queues import QueueSpec, QueueState, QueueTree
 
 TREE = QueueTree([QueueSpec("root", parent=""), QueueSpec("default")])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from scheduler.admission.defaults import json_patch, queue_defaults, with_defaults
 from scheduler.admission.facts import Facts
-from scheduler.admission.manifests import queue_manifest, read_queue
+from scheduler.admission.reading.queue import queue_manifest, read_queue
 from scheduler.admission.reviews import Request, review, review_defaults
 from scheduler.domain.queues import DequeueStrategy, QueueSpec, QueueState, QueueTree
 from scheduler.domain.resources import Resources

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduler.admission.facts import Facts
-from scheduler.admission.queues import check_queue
+from scheduler.admission.rules.queues import check_queue
 from scheduler.admission.violations import Violation
 from scheduler.domain.queues import ROOT, QueueSpec, QueueTree
 from scheduler.domain.resources import Resources

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from scheduler.admission.facts import Facts
-from scheduler.admission.queues import admit_queue, check_delete, check_queue, deletion_order
-from scheduler.admission.quotas import hierarchy_problems, tree_notices
+from scheduler.admission.rules.queues import admit_queue, check_delete, check_queue, deletion_order
+from scheduler.admission.rules.quotas import hierarchy_problems, tree_notices
 from scheduler.admission.violations import Verdict
 from scheduler.domain.queues import QueueSpec, QueueState, QueueTree
 from scheduler.domain.resources import Resources

@@ -7,16 +7,10 @@ from typing import Any
 import pytest
 
 from scheduler.admission.facts import QUEUE_ANNOTATION, Facts
+from scheduler.admission.reading.workload import read_job
 from scheduler.admission.reviews import Request, review
+from scheduler.admission.rules.workloads import admit_job, admit_job_change, admit_pod, admit_podgroup, admit_podgroup_change
 from scheduler.admission.violations import Verdict
-from scheduler.admission.workload_manifests import read_job
-from scheduler.admission.workloads import (
-    admit_job,
-    admit_job_change,
-    admit_pod,
-    admit_podgroup,
-    admit_podgroup_change,
-)
 from scheduler.domain.queues import QueueSpec, QueueState, QueueTree
 from scheduler.domain.resources import Resources
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from scheduler.admission.facts import Facts
-from scheduler.admission.manifests import read_queue
+from scheduler.admission.reading.queue import read_queue
 from scheduler.domain.queues import QueueSpec, QueueState, QueueTree
 from scheduler.domain.resources import parse_quantity
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from scheduler.admission.defaults import with_defaults
-from scheduler.admission.manifests import read_queue
-from scheduler.admission.queues import check_queue
-from scheduler.admission.quotas import check_capability_above, check_children
+from scheduler.admission.reading.queue import read_queue
 from scheduler.admission.reviews import Request, review, review_defaults
+from scheduler.admission.rules.queues import check_queue
+from scheduler.admission.rules.quotas import check_capability_above, check_children
 from scheduler.admission.violations import Verdict, Violation
 from scheduler.domain.lifecycle import NotAllowed, QueueCommand, Standing, command_named, derive, judge, state_named
 from scheduler.domain.plans import Load, plan

@@ -16,7 +16,7 @@ from dashboard.forms.queue import QueueForm, differences, family, form_from_mani
 from dashboard.live.notices import site_notices
 from dashboard.present.share_map import WIDTH, place
 from dashboard.present.starvation import starved
-from scheduler.admission.manifests import queue_manifest
+from scheduler.admission.reading.queue import queue_manifest
 from scheduler.models import ClusterState, Command, Queue
 from scheduler.selectors.cluster.summary import ClusterFacts
 from scheduler.selectors.queues.facts import queue_tree

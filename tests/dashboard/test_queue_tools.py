@@ -19,8 +19,8 @@ from django.utils import timezone
 from dashboard.forms.queue import QueueForm, form_from_manifest, judge, quota_words
 from dashboard.present.queue_page import columns, division, resource_lines
 from dashboard.present.queues import present_queues
-from scheduler.admission.manifests import queue_manifest
-from scheduler.admission.quotas import hierarchy_problems
+from scheduler.admission.reading.queue import queue_manifest
+from scheduler.admission.rules.quotas import hierarchy_problems
 from scheduler.domain.resources import Resources
 from scheduler.models import ClusterState, Command, Queue, QueueFigures, QueueSample
 from scheduler.selectors.accounts.preferences import preference_of

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from scheduler.admission.shapes import is_subdomain
+from scheduler.admission.reading.reader import is_subdomain
 from scheduler.models import Namespace, Pod, PodClass, PodGroup, Queue
 from scheduler.services.queues.states import refresh_states
 from tests.conformance.lifecycle_cases import Case, all_cases, facts_of, queue_of

@@ -11,7 +11,7 @@ import yaml
 from django.urls import resolve
 
 from dashboard.api import webhooks
-from scheduler.admission.manifests import JOB_VERSIONS, POD_VERSIONS, SCHEDULING_VERSIONS
+from scheduler.admission.reading.queue import JOB_VERSIONS, POD_VERSIONS, SCHEDULING_VERSIONS
 from scheduler.admission.reviews import _REVIEWS
 
 FILE = Path(__file__).parents[2] / "deploy" / "kubernetes" / "admission-webhooks.yaml"

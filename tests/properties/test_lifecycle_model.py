@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from scheduler.admission.facts import Facts
-from scheduler.admission.queues import check_delete, check_queue
-from scheduler.admission.workloads import check_queue_takes_work
+from scheduler.admission.rules.queues import check_delete, check_queue
+from scheduler.admission.rules.workloads import check_queue_takes_work
 from scheduler.domain.lifecycle import NotAllowed, QueueCommand, Standing, derive
 from scheduler.domain.plans import Load, plan
 from scheduler.domain.queues import ROOT, QueueSpec, QueueState, QueueTree

@@ -27,12 +27,12 @@ from dashboard.api.pagination import _decode
 from dashboard.forms.query import Vocabulary, parse
 from dashboard.live.socket import _parse
 from scheduler.admission.facts import Facts
-from scheduler.admission.workloads import admit_job
+from scheduler.admission.rules.workloads import admit_job
+from scheduler.documents import read_document, read_documents, read_json
 from scheduler.domain.durations import seconds_in
 from scheduler.domain.label_selectors import parse_selector
 from scheduler.domain.queues import QueueTree
 from scheduler.domain.resources import parse_quantity
-from scheduler.scenarios.documents import read_document, read_documents, read_json
 from scheduler.scenarios.policies import read_policy
 
 SHORT, TIMES = 1_500, 8

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scheduler.scenarios.documents import POLICY_LIMIT, DocumentError, read_document
+from scheduler.documents import POLICY_LIMIT, DocumentError, read_document
 
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"{chr(98 + i)}: &{chr(98 + i)} [{', '.join(['*' + chr(97 + i)] * 9)}]\n" for i in range(8)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from scheduler.admission.backlogs import BACKLOG_RULES
 from scheduler.admission.facts import Backlog, Facts
+from scheduler.admission.rules.backlogs import BACKLOG_RULES
 from scheduler.admission.violations import Verdict
 from scheduler.models.bulk import fetch
 from scheduler.models.workload import LIVE_PHASES

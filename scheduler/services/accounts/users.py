@@ -10,7 +10,7 @@ from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
-from scheduler.admission.shapes import Reader
+from scheduler.admission.reading.reader import Reader
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.access import SignInNeeded
 from scheduler.services.accounts import access

@@ -10,8 +10,8 @@ from django.db.models import F
 from django.utils import timezone
 
 from scheduler import notify
-from scheduler.admission.cluster_manifests import NodeManifest, read_node
-from scheduler.admission.manifests import Reading
+from scheduler.admission.reading.cluster import NodeManifest, read_node
+from scheduler.admission.reading.queue import Reading
 from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.domain.access import Permission
 from scheduler.domain.plans import counted

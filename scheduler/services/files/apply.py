@@ -11,9 +11,9 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from scheduler.admission.defaults import Path, queue_defaults
-from scheduler.admission.manifests import name_of, place_of, queue_manifest
+from scheduler.admission.reading.queue import name_of, place_of, queue_manifest
+from scheduler.admission.reading.workload import read_pod
 from scheduler.admission.violations import Notice, Rejected, Violation
-from scheduler.admission.workload_manifests import read_pod
 from scheduler.domain.access import Access, Forbidden, OutOfSight, Permission
 from scheduler.domain.jobs import NotPossible
 from scheduler.domain.lifecycle import NotAllowed

@@ -9,8 +9,8 @@ from typing import Any, Final
 from django.db import transaction
 from django.db.models import F
 
-from scheduler.admission.cluster_manifests import read_namespace, read_priority_class, with_spec
-from scheduler.admission.manifests import Reading
+from scheduler.admission.reading.cluster import read_namespace, read_priority_class, with_spec
+from scheduler.admission.reading.queue import Reading
 from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.domain.plans import counted
 from scheduler.domain.queues import DEFAULT

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from scheduler.admission.manifests import Reading
+from scheduler.admission.reading.queue import Reading
 from scheduler.admission.violations import Rejected, Violation
 
 T = TypeVar("T")

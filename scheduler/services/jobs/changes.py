@@ -8,10 +8,10 @@ from typing import Any
 from django.db import transaction
 
 from scheduler import notify
-from scheduler.admission.backlogs import is_forbidden_by_state
+from scheduler.admission.reading.workload import JobManifest, read_job
+from scheduler.admission.rules.backlogs import is_forbidden_by_state
+from scheduler.admission.rules.workloads import admit_job_change
 from scheduler.admission.violations import Notice, Rejected, Violation
-from scheduler.admission.workload_manifests import JobManifest, read_job
-from scheduler.admission.workloads import admit_job_change
 from scheduler.domain.jobs import FINISHED, JobPhase, News
 from scheduler.domain.plans import counted
 from scheduler.models import Job, Pod, UnmadePods

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from scheduler.admission.reading.workload import JobManifest
 from scheduler.admission.violations import Notice, Violation
-from scheduler.admission.workload_manifests import JobManifest
 from scheduler.domain.queues import DEFAULT
 from scheduler.domain.resources import NOTHING, Resources
 from scheduler.domain.snapshot import Snapshot

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import F
 from kombu.exceptions import OperationalError
 
-from scheduler.admission.waiting_times import waiting_time
+from scheduler.admission.reading.waiting_times import waiting_time
 from scheduler.domain.jobs import dependency_of, first_to_begin
 from scheduler.domain.resources import Resources
 from scheduler.models import Job, Pod, PodGroup, UnmadePods

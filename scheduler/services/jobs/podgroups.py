@@ -11,12 +11,12 @@ from django.db.models import F
 from django.utils import timezone
 
 from scheduler import notify
-from scheduler.admission.backlogs import check_backlogs, is_forbidden_by_state
-from scheduler.admission.manifests import Reading, place_of
+from scheduler.admission.reading.queue import Reading, place_of
+from scheduler.admission.reading.waiting_times import waiting_time
+from scheduler.admission.reading.workload import PodGroupManifest, PodManifest, read_pod, read_podgroup
+from scheduler.admission.rules.backlogs import check_backlogs, is_forbidden_by_state
+from scheduler.admission.rules.workloads import admit_pod, admit_podgroup_change, podgroup_verdict
 from scheduler.admission.violations import Notice, Rejected, Verdict, Violation
-from scheduler.admission.waiting_times import waiting_time
-from scheduler.admission.workload_manifests import PodGroupManifest, PodManifest, read_pod, read_podgroup
-from scheduler.admission.workloads import admit_pod, admit_podgroup_change, podgroup_verdict
 from scheduler.domain.access import Permission
 from scheduler.domain.plans import counted
 from scheduler.domain.queues import DEFAULT

@@ -15,8 +15,8 @@ from django.db import connection
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from scheduler.admission.pod_templates import PodTemplate, read_template
-from scheduler.admission.shapes import Reader
+from scheduler.admission.reading.pod import PodTemplate, read_template
+from scheduler.admission.reading.reader import Reader
 from scheduler.domain.resources import Resources
 from scheduler.models import Decision, Pod, PodClass, PodGroup, PriorityClass
 from scheduler.models.bulk import as_parameter, columns_table, execute, fetch, values_table

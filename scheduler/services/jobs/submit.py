@@ -10,12 +10,12 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from scheduler import notify
-from scheduler.admission.backlogs import check_backlogs, is_forbidden_by_state
 from scheduler.admission.facts import Facts
-from scheduler.admission.manifests import place_of
+from scheduler.admission.reading.queue import place_of
+from scheduler.admission.reading.workload import JobManifest, TaskManifest, read_job
+from scheduler.admission.rules.backlogs import check_backlogs, is_forbidden_by_state
+from scheduler.admission.rules.workloads import check_queue_takes_work, job_verdict
 from scheduler.admission.violations import Notice, Rejected, Verdict, Violation
-from scheduler.admission.workload_manifests import JobManifest, TaskManifest, read_job
-from scheduler.admission.workloads import check_queue_takes_work, job_verdict
 from scheduler.domain.jobs import ACTION_NAMES, COMMANDS, FINISHED, JobAction, NotPossible, Step, command
 from scheduler.domain.queues import DEFAULT, QueueTree
 from scheduler.models import Command, Job, Namespace, PodGroup, Queue

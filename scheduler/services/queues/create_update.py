@@ -10,8 +10,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from scheduler.admission.facts import Facts
-from scheduler.admission.manifests import QueueReading, Reading, queue_manifest, read_queue, state_of
-from scheduler.admission.queues import STATE_RULES, check_delete, deletion_order, verdict_on
+from scheduler.admission.reading.queue import QueueReading, Reading, queue_manifest, read_queue, state_of
+from scheduler.admission.rules.queues import STATE_RULES, check_delete, deletion_order, verdict_on
 from scheduler.admission.violations import Notice, Rejected, Verdict, Violation
 from scheduler.domain import three_way
 from scheduler.domain.lifecycle import command_for, standing_of

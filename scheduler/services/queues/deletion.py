@@ -13,7 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from scheduler import notify
-from scheduler.admission.queues import PROTECTED, check_delete, deletion_order
+from scheduler.admission.rules.queues import PROTECTED, check_delete, deletion_order
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.access import Forbidden, OutOfSight
 from scheduler.domain.lifecycle import QueueCommand

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 
-from scheduler.admission.cluster_manifests import CommandManifest, read_command
+from scheduler.admission.reading.cluster import CommandManifest, read_command
 from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.domain.access import Permission
 from scheduler.domain.jobs import ACTION_NAMES, COMMANDS, JobAction, NotPossible

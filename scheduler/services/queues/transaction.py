@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from scheduler import notify
 from scheduler.admission.facts import Facts
-from scheduler.admission.manifests import QueueReading
+from scheduler.admission.reading.queue import QueueReading
 from scheduler.domain.lifecycle import Standing
 from scheduler.domain.plans import Change, Load, Plan
 from scheduler.domain.queues import QueueSpec, QueueState, QueueTree

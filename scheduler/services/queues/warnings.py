@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from scheduler import notify
 from scheduler.admission.facts import Facts
-from scheduler.admission.quotas import hierarchy_problems, tree_notices
+from scheduler.admission.rules.quotas import hierarchy_problems, tree_notices
 from scheduler.admission.violations import Notice, Violation
 from scheduler.domain.queues import QueueTree
 from scheduler.domain.resources import Resources

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from scheduler.admission import known_fields
-from scheduler.admission.placement import KEPT, read_affinity, read_toleration
-from scheduler.admission.shapes import Reader, shown
+from scheduler.admission.reading import known_fields
+from scheduler.admission.reading.placement import KEPT, read_affinity, read_toleration
+from scheduler.admission.reading.reader import Reader, shown
 from scheduler.domain.resources import NOTHING, Resources, format_quantity, total
 
 RUN_SECONDS = "fumarole.io/run-seconds"

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator, Mapping
 
 from scheduler.admission.defaults import job_defaults, resolved_queue, with_defaults
 from scheduler.admission.facts import Facts
-from scheduler.admission.shapes import shown
+from scheduler.admission.reading.reader import shown
+from scheduler.admission.reading.workload import JOB_FIELDS, TASK_FIELDS, UNUSED_JOB_FIELDS, UNUSED_TASK_FIELDS, JobManifest
 from scheduler.admission.violations import Violation
-from scheduler.admission.workload_manifests import JOB_FIELDS, TASK_FIELDS, UNUSED_JOB_FIELDS, UNUSED_TASK_FIELDS, JobManifest
 from scheduler.domain.plans import counted
 from scheduler.domain.queues import DEFAULT
 from scheduler.domain.resources import QuantityError, parse_quantity

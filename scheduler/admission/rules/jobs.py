@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from scheduler.admission.shapes import shown
+from scheduler.admission.reading.reader import shown
+from scheduler.admission.reading.waiting_times import check_waiting_time
+from scheduler.admission.reading.workload import JobManifest, TaskManifest
 from scheduler.admission.violations import Violation
-from scheduler.admission.waiting_times import check_waiting_time
-from scheduler.admission.workload_manifests import JobManifest, TaskManifest
 from scheduler.domain.jobs import ITERATIONS, needed_tasks, read_policies, waits_for_itself
 from scheduler.domain.plans import counted
 

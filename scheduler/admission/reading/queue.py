@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from scheduler.admission import known_fields
 from scheduler.admission.defaults import queue_defaults, with_defaults
-from scheduler.admission.shapes import Reader, is_label, is_storable, shown
+from scheduler.admission.reading import known_fields
+from scheduler.admission.reading.reader import Reader, is_label, is_storable, shown
 from scheduler.admission.violations import Notice, Violation
 from scheduler.domain.lifecycle import CLOSED_BY_PARENT, WISHES, wish_of_status
 from scheduler.domain.queues import DEFAULT, ROOT, DequeueStrategy, QueueSpec, QueueState

@@ -5,21 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
-from scheduler.admission.backlogs import check_backlogs, check_room
 from scheduler.admission.facts import QUEUE_ANNOTATION, Facts
-from scheduler.admission.job_changes import check_job_change, stays_in_queue
-from scheduler.admission.job_rules import check_job_itself, check_size
-from scheduler.admission.manifests import Reading
+from scheduler.admission.reading.queue import Reading
+from scheduler.admission.reading.waiting_times import check_waiting_time
+from scheduler.admission.reading.workload import JobManifest, PodGroupManifest, PodManifest, read_job, read_pod, read_podgroup
+from scheduler.admission.rules.backlogs import check_backlogs, check_room
+from scheduler.admission.rules.job_changes import check_job_change, stays_in_queue
+from scheduler.admission.rules.jobs import check_job_itself, check_size
 from scheduler.admission.violations import Verdict, Violation, without_repeats
-from scheduler.admission.waiting_times import check_waiting_time
-from scheduler.admission.workload_manifests import (
-    JobManifest,
-    PodGroupManifest,
-    PodManifest,
-    read_job,
-    read_pod,
-    read_podgroup,
-)
 from scheduler.domain.lifecycle import TAKES_WORK
 from scheduler.domain.plans import counted
 from scheduler.domain.queues import DEFAULT, ROOT, QueueState, QueueTree

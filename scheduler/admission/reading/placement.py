@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from scheduler.admission import known_fields
-from scheduler.admission.shapes import Reader
+from scheduler.admission.reading import known_fields
+from scheduler.admission.reading.reader import Reader
 
 KEPT: Final = "kept as it came, but nothing here looks at it"
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from scheduler.admission import known_fields
 from scheduler.admission.defaults import job_defaults, podgroup_defaults, with_defaults
 from scheduler.admission.facts import QUEUE_ANNOTATION, Facts
-from scheduler.admission.manifests import (
+from scheduler.admission.reading import known_fields
+from scheduler.admission.reading.pod import PodTemplate, read_template
+from scheduler.admission.reading.queue import (
     JOB_VERSIONS,
     POD_VERSIONS,
     SCHEDULING_VERSIONS,
@@ -20,8 +21,7 @@ from scheduler.admission.manifests import (
     name_of,
     read_metadata,
 )
-from scheduler.admission.pod_templates import PodTemplate, read_template
-from scheduler.admission.shapes import Reader, is_label, shown
+from scheduler.admission.reading.reader import Reader, is_label, shown
 from scheduler.domain.jobs import DEFAULT_MAX_RETRY
 from scheduler.domain.resources import Resources
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from scheduler.admission import known_fields
-from scheduler.admission.manifests import Metadata, Reading, check_status, read_metadata
-from scheduler.admission.shapes import INT32, Reader, is_label, shown
+from scheduler.admission.reading import known_fields
+from scheduler.admission.reading.queue import Metadata, Reading, check_status, read_metadata
+from scheduler.admission.reading.reader import INT32, Reader, is_label, shown
 from scheduler.domain.resources import NOTHING, Resources
 
 NODE_VERSIONS = ("v1",)

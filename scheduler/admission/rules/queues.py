@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from scheduler.admission.annotations import check_hierarchy_annotations, check_tree_of_annotations
 from scheduler.admission.facts import Facts
-from scheduler.admission.manifests import QueueReading, Reading, read_queue
-from scheduler.admission.quotas import check_quotas, quota_notices
+from scheduler.admission.reading.annotations import check_hierarchy_annotations, check_tree_of_annotations
+from scheduler.admission.reading.queue import QueueReading, Reading, read_queue
+from scheduler.admission.rules.quotas import check_quotas, quota_notices
 from scheduler.admission.violations import Notice, Remedy, Verdict, Violation, without_repeats
 from scheduler.domain.lifecycle import command_for, judge, standing_of
 from scheduler.domain.plans import DEFAULT_CLOSES, counted, listed

@@ -1,0 +1,1 @@
+"""Objects from outside, read into values: every mistake is named, nothing is passed over."""

@@ -1,0 +1,1 @@
+"""May this be created, changed, deleted? Every rule, by subject."""
