@@ -6,17 +6,18 @@ import time
 
 import pytest
 
-from dashboard.cli import output, session_words
+from dashboard.cli import output
+from dashboard.cli.sessions import words
 from dashboard.present.jobs import gang_words
 from scheduler.domain.jobs import JobAction, JobFacts, JobPhase, TaskCount, react, settle
 
 
 def test_what_a_session_did():
-    assert [session_words.told(name, 1) for name in session_words.COUNTS] == [
+    assert [words.told(name, 1) for name in words.COUNTS] == [
         "1 pod placed", "1 pod evicted", "1 preemption tried", "1 lost to others", "1 gang written", "1 queue written", "1 change read",
     ]  # fmt: skip
-    assert session_words.told("binds", 3) == "3 pods placed"
-    assert session_words.told("somethingNew", 1) == "1 somethingNew"
+    assert words.told("binds", 3) == "3 pods placed"
+    assert words.told("somethingNew", 1) == "1 somethingNew"
 
 
 def test_on_the_command_line():

@@ -27,25 +27,25 @@ HELP: Final = (
 )
 # The modules whose commands make up a group; the last one has the group itself under the name given.
 GROUPS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
-    "queue": (("queue_write", "queue_state", "queue_read"), "app"),
-    "job": (("job_run", "job_commands", "job_read"), "app"),
-    "pod": (("job_read",), "pods"),
-    "node": (("nodes",), "app"),
-    "session": (("sessions",), "app"),
-    "policy": (("policy",), "app"),
-    "contexts": (("accounts",), "contexts_app"),
+    "queue": (("queues.write", "queues.state", "queues.read"), "app"),
+    "job": (("jobs.run", "jobs.commands", "jobs.read"), "app"),
+    "pod": (("jobs.read",), "pods"),
+    "node": (("cluster.nodes",), "app"),
+    "session": (("sessions.read",), "app"),
+    "policy": (("sessions.policy",), "app"),
+    "contexts": (("accounts.login",), "contexts_app"),
 }
 # Commands without a group: which module registers them.
 COMMANDS: Final = {
-    "apply": "files",
-    "diff": "files",
-    "export": "files",
-    "pause": "cluster",
-    "unpause": "cluster",
-    "audit": "audit",
+    "apply": "files.apply",
+    "diff": "files.apply",
+    "export": "files.apply",
+    "pause": "cluster.pause",
+    "unpause": "cluster.pause",
+    "audit": "records.audit",
     "api": "raw",
-    "login": "accounts",
-    "whoami": "accounts",
+    "login": "accounts.login",
+    "whoami": "accounts.login",
     "completion": "shells",
 }
 

@@ -11,7 +11,7 @@ from dashboard.cli import output
 from dashboard.cli.asking import DryRun, Yes, confirm
 from dashboard.cli.client import api
 from dashboard.cli.commands import command
-from dashboard.cli.documents import Source, documents_of, read_text
+from dashboard.cli.files.documents import Source, documents_of, read_text
 from dashboard.cli.output import Format, Output
 from dashboard.cli.problems import usage
 

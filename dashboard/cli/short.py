@@ -7,15 +7,16 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from dashboard.cli import job_run, output
+from dashboard.cli import output
 from dashboard.cli.asking import DryRun, Reason, Yes
 from dashboard.cli.client import api, path
 from dashboard.cli.commands import command, new_app
-from dashboard.cli.job_commands import command_job, delete_job
-from dashboard.cli.job_read import NameLike, Scheduler, job_table, matching_jobs
+from dashboard.cli.jobs import run
+from dashboard.cli.jobs.commands import command_job, delete_job
+from dashboard.cli.jobs.read import NameLike, Scheduler, job_table, matching_jobs
 from dashboard.cli.names import AllNamespaces, QueueArgument, QueueFilter, QueueOption, complete_job, job_name, queue_name
 from dashboard.cli.output import Format, Output
-from dashboard.cli.queue_read import queue_row
+from dashboard.cli.queues.read import queue_row
 from dashboard.cli.tables import Table
 
 Job = Annotated[str, typer.Argument(metavar="NAME", help="The job.", autocompletion=complete_job, show_default=False)]
@@ -35,20 +36,20 @@ PROGRAMS: Final[dict[str, typer.Typer]] = {
 def vsub(
     name: Name = "",
     namespace: PlaceOfJob = "",
-    queue: job_run.Queue = "",
-    image: job_run.Image = "",
-    min_available: job_run.Min = None,
-    replicas: job_run.Replicas = None,
-    requests: job_run.Requests = "",
-    limits: job_run.Limits = "",
-    scheduler: job_run.SchedulerOfJob = "",
-    priority_class: job_run.PriorityClass = "",
-    file: job_run.File = "",
+    queue: run.Queue = "",
+    image: run.Image = "",
+    min_available: run.Min = None,
+    replicas: run.Replicas = None,
+    requests: run.Requests = "",
+    limits: run.Limits = "",
+    scheduler: run.SchedulerOfJob = "",
+    priority_class: run.PriorityClass = "",
+    file: run.File = "",
     dry_run: DryRun = False,
     form: Output = Format.TABLE,
 ) -> None:
     """Submit a job; vcctl job run in short."""
-    job_run.run_job(**dict(locals()))
+    run.run_job(**dict(locals()))
 
 
 @command(PROGRAMS["vjobs"], "vjobs", "vjobs", "vjobs -N research -q team-a", "vjobs -A -o wide")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dashboard.cli.contexts import Context, read_contexts
+from dashboard.cli.accounts.contexts import Context, read_contexts
 from dashboard.cli.problems import ExitCode, Problem, usage
 
 ADDRESS_FILE, TOKEN_FILE = "address", "cli-token"  # what `make run` leaves under var/

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dashboard.cli.session_words import COUNTS, REST_OF_THINKING
+from dashboard.cli.sessions.words import COUNTS, REST_OF_THINKING
 from dashboard.forms.choices import checked_word
 from dashboard.forms.typed import whole_number
 from dashboard.http.access import access, page, sight

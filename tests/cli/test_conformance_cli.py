@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from dashboard.cli import main
-from dashboard.cli.queue_read import queue_table
+from dashboard.cli.queues.read import queue_table
 from scheduler.models import PodGroup, Queue
 from tests.cli.conftest import Done, Type
 

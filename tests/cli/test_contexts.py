@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.cli.contexts import Context, Contexts, contexts_file, read_contexts, write_contexts
+from dashboard.cli.accounts.contexts import Context, Contexts, contexts_file, read_contexts, write_contexts
 from dashboard.cli.problems import Problem
 from dashboard.cli.target import ConnectionOptions, find_target
 from tests.cli.conftest import Type, typed

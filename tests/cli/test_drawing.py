@@ -12,8 +12,8 @@ from dashboard.cli import output
 from dashboard.cli.amounts import in_order, joined, parse_pairs, value
 from dashboard.cli.output import Format, age
 from dashboard.cli.problems import Problem
+from dashboard.cli.queues.tree import bar_cells, print_trees
 from dashboard.cli.tables import Table
-from dashboard.cli.trees import bar_cells, print_trees
 
 
 @pytest.mark.parametrize(

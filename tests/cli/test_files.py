@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dashboard.cli import files
+from dashboard.cli.files import apply
 from tests.cli.conftest import Type
 
 TREE = """
@@ -83,7 +83,7 @@ def test_what_came_to_wear_the_label_meanwhile_is_not_pruned_unseen(vcctl: Type,
     vcctl("vcctl queue create old --label by=git --state Closed")
     file = tmp_path / "tree.yaml"
     file.write_text(TREE)
-    monkeypatch.setattr(files, "confirm", lambda *_: vcctl("vcctl queue create new --label by=git --state Closed"))
+    monkeypatch.setattr(apply, "confirm", lambda *_: vcctl("vcctl queue create new --label by=git --state Closed"))
 
     refused = vcctl(f"vcctl apply -f {file} --prune by=git")
 

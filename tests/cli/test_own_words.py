@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from dashboard.cli.advice import option_for, sentence
-from dashboard.cli.job_read import PHASES
+from dashboard.cli.jobs.read import PHASES
 from scheduler.models import Job
 from scheduler.models.workload import JOB_PHASES
 from tests.cli.conftest import Type

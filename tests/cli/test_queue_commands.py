@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from dashboard.cli import queue_write
+from dashboard.cli.queues import write
 from scheduler.models import AuditEntry, Queue
 from tests.cli.conftest import Type, typed
 from tests.worlds import job, node, run_session
@@ -209,7 +209,7 @@ def test_a_queue_that_came_while_somebody_thought_is_not_deleted_unseen(vcctl: T
         asked.append(question)
         vcctl(f"vcctl queue create late{len(asked)} --parent a --state Closed")
 
-    monkeypatch.setattr(queue_write, "confirm", think)
+    monkeypatch.setattr(write, "confirm", think)
 
     plain = vcctl("vcctl queue delete a --cascade")
     closing = vcctl("vcctl queue delete a --cascade --close-first")
@@ -218,5 +218,5 @@ def test_a_queue_that_came_while_somebody_thought_is_not_deleted_unseen(vcctl: T
     assert "has changed since it was shown" in plain.err
     assert "has changed since it was shown" in closing.err
     assert {"a", "a1", "late1", "late2"} <= {row[0] for row in vcctl("vcctl queue list").rows}
-    monkeypatch.setattr(queue_write, "confirm", lambda *_: None)
+    monkeypatch.setattr(write, "confirm", lambda *_: None)
     assert vcctl("vcctl queue delete a --cascade").code == 0

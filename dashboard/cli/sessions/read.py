@@ -12,7 +12,7 @@ from dashboard.cli.client import api, path
 from dashboard.cli.commands import command, new_app
 from dashboard.cli.output import Format, Output
 from dashboard.cli.problems import ExitCode, Problem
-from dashboard.cli.session_words import REST_OF_THINKING, told
+from dashboard.cli.sessions.words import REST_OF_THINKING, told
 from dashboard.cli.tables import Table
 from dashboard.cli.watching import DEFAULT_INTERVAL, Interval, Watch, watch
 

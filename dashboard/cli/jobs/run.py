@@ -11,8 +11,8 @@ from dashboard.cli import amounts, output
 from dashboard.cli.asking import DryRun
 from dashboard.cli.client import api
 from dashboard.cli.commands import command
-from dashboard.cli.documents import documents_of, read_sources
-from dashboard.cli.job_read import app
+from dashboard.cli.files.documents import documents_of, read_sources
+from dashboard.cli.jobs.read import app
 from dashboard.cli.names import complete_queue
 from dashboard.cli.output import Format, Output
 from dashboard.cli.problems import usage

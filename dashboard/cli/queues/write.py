@@ -14,7 +14,7 @@ from dashboard.cli.commands import Options, command
 from dashboard.cli.names import QueueArgument, QueueOption, complete_queue, queue_name
 from dashboard.cli.output import Format, Output
 from dashboard.cli.problems import usage
-from dashboard.cli.queue_read import app
+from dashboard.cli.queues.read import app
 
 VERSION = "scheduling.volcano.sh/v1beta1"
 

@@ -9,7 +9,7 @@ from dashboard.cli import output
 from dashboard.cli.asking import DryRun, Reason, Yes, confirm
 from dashboard.cli.client import api, path
 from dashboard.cli.commands import Options, command
-from dashboard.cli.job_read import ENDED, app
+from dashboard.cli.jobs.read import ENDED, app
 from dashboard.cli.names import JobArgument, JobOption, Namespace, job_name
 from dashboard.cli.problems import Problem
 

@@ -13,9 +13,9 @@ from dashboard.cli.commands import Options, command, new_app
 from dashboard.cli.names import QueueArgument, QueueOption, queue_name, topmost_queues
 from dashboard.cli.output import Format, Output
 from dashboard.cli.problems import usage
-from dashboard.cli.queue_view import print_queue
+from dashboard.cli.queues.tree import print_trees
+from dashboard.cli.queues.view import print_queue
 from dashboard.cli.tables import Table
-from dashboard.cli.trees import print_trees
 from dashboard.cli.watching import DEFAULT_INTERVAL, Interval, Watch, watch
 
 app = new_app("Queues: look at them, make and change them, open, close, suspend and resume them.")

@@ -14,8 +14,8 @@ from dashboard.cli.commands import Options, command
 from dashboard.cli.names import QueueArgument, QueueOption, queue_name
 from dashboard.cli.output import Format, Output
 from dashboard.cli.problems import usage
-from dashboard.cli.queue_read import app
-from dashboard.cli.queue_write import update_with
+from dashboard.cli.queues.read import app
+from dashboard.cli.queues.write import update_with
 
 _ASKED_BEFORE = ("close", "suspend")  # what stops work; to open and to resume is never a surprise
 _ACTIONS = ("open", "close", "suspend", "resume", "update")

@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 import typer
 
 from dashboard.cli import client, output
+from dashboard.cli.accounts.contexts import Context, contexts_file, read_contexts, write_contexts
 from dashboard.cli.client import Api, api
 from dashboard.cli.commands import command, new_app
-from dashboard.cli.contexts import Context, contexts_file, read_contexts, write_contexts
 from dashboard.cli.output import Format, Output
 from dashboard.cli.problems import ExitCode, Problem, usage
 from dashboard.cli.tables import Table

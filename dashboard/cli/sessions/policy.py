@@ -12,7 +12,7 @@ from dashboard.cli.advice import sentence
 from dashboard.cli.asking import DryRun, Reason, Yes, confirm
 from dashboard.cli.client import api
 from dashboard.cli.commands import command, new_app
-from dashboard.cli.documents import read_text
+from dashboard.cli.files.documents import read_text
 from dashboard.cli.output import Format, Output
 from dashboard.cli.problems import ExitCode, Problem, usage
 

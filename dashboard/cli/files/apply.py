@@ -14,7 +14,7 @@ from dashboard.cli import output
 from dashboard.cli.asking import DryRun, Yes, confirm
 from dashboard.cli.client import api, path
 from dashboard.cli.commands import command
-from dashboard.cli.documents import located_documents, read_sources
+from dashboard.cli.files.documents import located_documents, read_sources
 from dashboard.cli.names import QueueArgument, QueueOption, queue_name, topmost_queues
 from dashboard.cli.output import Format, Output
 from dashboard.cli.problems import Problem, usage

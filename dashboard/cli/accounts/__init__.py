@@ -1,0 +1,1 @@
+"""`vcctl login`, `contexts` and `whoami`."""

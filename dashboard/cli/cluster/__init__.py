@@ -1,0 +1,1 @@
+"""`vcctl node`, `pause` and `unpause`."""

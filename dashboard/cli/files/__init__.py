@@ -1,0 +1,1 @@
+"""`vcctl apply`, `diff` and `export`."""

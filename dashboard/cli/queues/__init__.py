@@ -1,0 +1,1 @@
+"""`vcctl queue`."""

@@ -1,0 +1,1 @@
+"""`vcctl session` and `vcctl policy`."""
