@@ -53,6 +53,23 @@ def test_a_queue_within_its_due_takes_back_what_another_borrowed():
     assert waiting(outcome) == {"b-0": "n1"}
 
 
+def test_a_gang_may_have_members_that_ask_for_no_gpu():
+    snapshot = scene(job("a", "q1", tasks=2, gpu=4, min=1, on="n1"), mixed("b", "q2"), queues=HALVES)
+
+    outcome = run(snapshot, RECLAIM)
+
+    assert evicted(outcome) == ["a-1"]
+    assert waiting(outcome) == {"b-worker-0": "n1", "b-master-0": "n1"}
+
+
+def mixed(name, queue):
+    """A gang of one pod with four GPUs and one without any."""
+    worker = job(f"{name}-worker", queue, gpu=4)
+    master = job(f"{name}-master", queue, cpu=1)
+    group = replace(worker.group, name=name, min_member=2)
+    return Workload(group, tuple(replace(pod, podgroup=group.key) for pod in (*worker.pods, *master.pods)))
+
+
 def test_a_queue_that_would_go_beyond_its_due_takes_nothing():
     snapshot = scene(job("a", "q1", tasks=8, min=1, gpu=1, on="n1"), job("b", "q2", gpu=5), queues=HALVES)
 

@@ -245,7 +245,8 @@ def lay_out(session: Session, room: Amounts, runs: Runs) -> list[int] | None:
             return None
         order = np.flatnonzero(fitting)
         order = order[np.argsort(fitting[order], kind="stable")]
-        places = np.repeat(order, fitting[order])[:count].tolist()
+        fitting_here = np.minimum(fitting[order], count)  # where a resource is not asked for, any number fits
+        places = np.repeat(order, fitting_here)[:count].tolist()
         for node in places:
             room[:, node] -= request
         nodes.extend(places)
