@@ -7,22 +7,30 @@ import sys
 
 def main() -> None:
     if sys.version_info < (3, 11):  # noqa: UP036 - said here, before anything that an older one can not read is imported
-        sys.exit(f"Fumarole needs Python 3.11 or newer; this is Python {sys.version.split()[0]}. Install a newer Python and run it again.")
+        sys.exit(
+            f"Fumarole needs Python 3.11 or newer; this is Python {sys.version.split()[0]}. Install a newer Python and run it again."
+        )
     try:
         run(sys.argv)
     except ModuleNotFoundError as error:
         if error.name not in ("django", "redis"):
             raise
-        sys.exit("Django is not installed in this Python. Run “make run”, which sets everything up, or use .venv/bin/python.")
+        sys.exit(
+            "Django is not installed in this Python. Run “make run”, which sets everything up, or use .venv/bin/python."
+        )
 
 
 def run(arguments: list) -> None:
     if arguments[1:] == ["up"]:
-        from scheduler.supervisor.up import main as up  # no Django: it is up before the settings are read
+        from scheduler.supervisor.up import (
+            main as up,
+        )  # no Django: it is up before the settings are read
 
         sys.exit(up())
     if arguments[1:2] == ["simulate"]:
-        from scheduler.management.simulation import main as simulate  # no Django either: a file can be tried without any settings
+        from scheduler.management.simulation import (
+            main as simulate,
+        )  # no Django either: a file can be tried without any settings
 
         sys.exit(simulate(arguments[2:]))
     from django.core.exceptions import ImproperlyConfigured

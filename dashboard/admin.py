@@ -37,7 +37,11 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 def _columns(model: type[Model]) -> list[str]:
     """The first plain columns; long texts and secrets are on no list."""
-    plain = [field for field in model._meta.fields if not isinstance(field, (JSONField, TextField)) and field.name not in _SECRET]
+    plain = [
+        field
+        for field in model._meta.fields
+        if not isinstance(field, (JSONField, TextField)) and field.name not in _SECRET
+    ]
     return [field.name for field in plain][:_MOST_COLUMNS]
 
 
@@ -46,7 +50,9 @@ _SECRET = ("digest", "password", "content")
 
 def _admin_for(model: type[Model]) -> type[ReadOnlyAdmin]:
     names = {field.name for field in model._meta.fields}
-    related = [field.name for field in model._meta.fields if isinstance(field, Field) and field.is_relation]
+    related = [
+        field.name for field in model._meta.fields if isinstance(field, Field) and field.is_relation
+    ]
     return type(
         f"{model.__name__}Admin",
         (ReadOnlyAdmin,),
@@ -61,13 +67,22 @@ def _admin_for(model: type[Model]) -> type[ReadOnlyAdmin]:
 
 def register() -> None:
     """All tables of the scheduler; what others registered is replaced by its read-only form."""
-    for model in (*apps.get_app_config("scheduler").get_models(), User, Group, AccessAttempt, AccessFailureLog, AccessLog):
+    for model in (
+        *apps.get_app_config("scheduler").get_models(),
+        User,
+        Group,
+        AccessAttempt,
+        AccessFailureLog,
+        AccessLog,
+    ):
         if admin.site.is_registered(model):
             admin.site.unregister(model)
         admin.site.register(model, _admin_for(model))
     admin.site.site_header = "Fumarole: the tables"
     admin.site.site_title = "Fumarole"
-    admin.site.index_title = "Everything can be read here; changes are made on the pages of the console"
+    admin.site.index_title = (
+        "Everything can be read here; changes are made on the pages of the console"
+    )
 
 
 register()

@@ -26,7 +26,9 @@ allowed_origins = [*settings.ALLOWED_HOSTS, *settings.CSRF_TRUSTED_ORIGINS]
 application = ProtocolTypeRouter(
     {
         "http": pages_and_api,
-        "websocket": OriginValidator(CookieMiddleware(URLRouter(websocket_urlpatterns)), allowed_origins),
+        "websocket": OriginValidator(
+            CookieMiddleware(URLRouter(websocket_urlpatterns)), allowed_origins
+        ),
     }
 )
 

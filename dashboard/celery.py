@@ -48,7 +48,11 @@ TICK_LASTS_SECONDS = 10.0
 
 def _every(seconds: float, task: str) -> dict[str, object]:
     # A tick that nobody took in time is dropped. On a busy machine it may well be on its way for some seconds.
-    return {"task": f"scheduler.tasks.{task}", "schedule": seconds, "options": {"expires": max(seconds, TICK_LASTS_SECONDS)}}
+    return {
+        "task": f"scheduler.tasks.{task}",
+        "schedule": seconds,
+        "options": {"expires": max(seconds, TICK_LASTS_SECONDS)},
+    }
 
 
 app.conf.beat_schedule = {

@@ -29,11 +29,15 @@ def secret_key() -> str:
         return str(given)
     if EMBEDDED:
         return embedded_secret_key(VAR_DIR)
-    raise ImproperlyConfigured("SECRET_KEY is not set. Set it to a long random text that stays secret, or start with “make run”.")
+    raise ImproperlyConfigured(
+        "SECRET_KEY is not set. Set it to a long random text that stays secret, or start with “make run”."
+    )
 
 
 SECRET_KEY = secret_key()
-ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"] if EMBEDDED else [])
+ALLOWED_HOSTS = env.list(
+    "ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"] if EMBEDDED else []
+)
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 READ_ONLY = env.bool("READ_ONLY", default=False)
 
@@ -110,7 +114,10 @@ def database_at(url: str) -> dict[str, Any]:
 def database() -> dict[str, Any]:
     """DATABASE_URL, or SQLite under var/ with the settings that let several processes share it."""
     url = env("DATABASE_URL", default="")
-    embedded: dict[str, Any] = {"ENGINE": "django.db.backends.sqlite3", "NAME": str(VAR_DIR / "fumarole.sqlite3")}
+    embedded: dict[str, Any] = {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": str(VAR_DIR / "fumarole.sqlite3"),
+    }
     config = database_at(url) if url else embedded
     if config["ENGINE"] == "django.db.backends.sqlite3":
         config["OPTIONS"] = {
@@ -133,7 +140,11 @@ def keep_connections(config: dict[str, Any]) -> None:
     """
     if env.bool("DATABASE_POOLED", default=False):
         config["CONN_MAX_AGE"] = 0
-        config["OPTIONS"]["pool"] = {"min_size": 1, "max_size": env.int("DATABASE_POOL_SIZE", default=20), "timeout": 5}
+        config["OPTIONS"]["pool"] = {
+            "min_size": 1,
+            "max_size": env.int("DATABASE_POOL_SIZE", default=20),
+            "timeout": 5,
+        }
     else:
         config.setdefault("CONN_MAX_AGE", env.int("CONN_MAX_AGE", default=60))
 
@@ -141,8 +152,12 @@ def keep_connections(config: dict[str, Any]) -> None:
 DATABASES = {"default": database()}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-REDIS_URL = env("REDIS_URL", default="") or embedded_redis_url(VAR_DIR) or "redis://127.0.0.1:6379/0"
-CHANNEL_LAYERS = {"default": {"BACKEND": "dashboard.live.layer.NewsLayer", "CONFIG": {"hosts": [REDIS_URL]}}}
+REDIS_URL = (
+    env("REDIS_URL", default="") or embedded_redis_url(VAR_DIR) or "redis://127.0.0.1:6379/0"
+)
+CHANNEL_LAYERS = {
+    "default": {"BACKEND": "dashboard.live.layer.NewsLayer", "CONFIG": {"hosts": [REDIS_URL]}}
+}
 
 CELERY_BROKER_URL = REDIS_URL
 CELERY_BROKER_TRANSPORT_OPTIONS = {
@@ -180,10 +195,16 @@ SCHEDULER = {
     "keep_hours": env("KEEP_HOURS", cast={"value": float}, default={}),
 }
 
-AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "django.contrib.auth.backends.ModelBackend",
+]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
-    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 10},
+    },
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 LOGIN_URL = "login"
@@ -194,7 +215,9 @@ AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_HANDLER = "dashboard.http.lockout.LockoutHandler"
 AXES_CLIENT_IP_CALLABLE = "dashboard.http.lockout.address_of"
-AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # who tries on while locked does not make it longer
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = (
+    False  # who tries on while locked does not make it longer
+)
 SIGN_IN_ADDRESS_LIMIT = 50  # wrong passwords from one address, whoever they were for
 SIGN_IN_USER_LIMIT = 50  # wrong passwords for one account, wherever they came from
 AXES_LOCKOUT_CALLABLE = "dashboard.http.sign_in.locked_out"
@@ -230,7 +253,11 @@ def trusted_proxies() -> list[str]:
     BEHIND_PROXY, the setting before this one, is short for a proxy on this machine.
     """
     this_machine = ["127.0.0.1", "::1"] if env.bool("BEHIND_PROXY", default=False) else []
-    given = [entry.strip() for entry in env.list("TRUSTED_PROXIES", default=this_machine) if entry.strip()]
+    given = [
+        entry.strip()
+        for entry in env.list("TRUSTED_PROXIES", default=this_machine)
+        if entry.strip()
+    ]
     for entry in given:
         require_network(entry)
     return given
@@ -249,10 +276,19 @@ def require_network(entry: str) -> None:
 
 
 TRUSTED_PROXIES = trusted_proxies()
-SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")  # the middleware removes it where no trusted proxy has set it
-WEB_THREADS = env.int("WEB_THREADS", default=16)  # requests that a web process works on at once; each has a database connection meanwhile
-WEB_LONGEST_WAIT = env.float("WEB_LONGEST_WAIT", default=3.0)  # seconds; a request that would wait longer for its turn is refused
-REQUEST_SECONDS = env.float("REQUEST_SECONDS", default=10.0)  # for a head, and between the pieces of a body
+SECURE_PROXY_SSL_HEADER = (
+    "HTTP_X_FORWARDED_PROTO",
+    "https",
+)  # the middleware removes it where no trusted proxy has set it
+WEB_THREADS = env.int(
+    "WEB_THREADS", default=16
+)  # requests that a web process works on at once; each has a database connection meanwhile
+WEB_LONGEST_WAIT = env.float(
+    "WEB_LONGEST_WAIT", default=3.0
+)  # seconds; a request that would wait longer for its turn is refused
+REQUEST_SECONDS = env.float(
+    "REQUEST_SECONDS", default=10.0
+)  # for a head, and between the pieces of a body
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 25_000  # one for each ticked queue of a large tree
 DATA_UPLOAD_MAX_MEMORY_SIZE = env.int("MAX_BODY_BYTES", default=10 * 1024 * 1024)
 
@@ -261,7 +297,9 @@ API_RATE_PER_MINUTE = env.int("API_RATE_PER_MINUTE", default=12_000)
 API_ANONYMOUS_RATE_PER_MINUTE = env.int("API_ANONYMOUS_RATE_PER_MINUTE", default=300)
 CORS_ALLOWED_ORIGINS = env.list("CORS_ALLOWED_ORIGINS", default=[])
 METRICS_TOKEN = env("METRICS_TOKEN", default="")  # when set, /metrics wants it as a bearer token
-METRICS_PUBLIC = env.bool("METRICS_PUBLIC", default=False)  # else, without a token, only this machine may read them
+METRICS_PUBLIC = env.bool(
+    "METRICS_PUBLIC", default=False
+)  # else, without a token, only this machine may read them
 
 REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
@@ -281,7 +319,11 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "APPEND_COMPONENTS": {
         "securitySchemes": {
-            "token": {"type": "http", "scheme": "bearer", "description": "A token of /api/v1/tokens/ or of the account page."},
+            "token": {
+                "type": "http",
+                "scheme": "bearer",
+                "description": "A token of /api/v1/tokens/ or of the account page.",
+            },
             "browser": {
                 "type": "apiKey",
                 "in": "cookie",
@@ -294,7 +336,12 @@ SPECTACULAR_SETTINGS = {
     "ENUM_ADD_EXPLICIT_BLANK_NULL_CHOICE": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "SWAGGER_UI_SETTINGS": {"deepLinking": True, "persistAuthorization": False, "tryItOutEnabled": False, "docExpansion": "none"},
+    "SWAGGER_UI_SETTINGS": {
+        "deepLinking": True,
+        "persistAuthorization": False,
+        "tryItOutEnabled": False,
+        "docExpansion": "none",
+    },
 }
 
 ADMISSION_TOKEN = env("ADMISSION_TOKEN", default="")

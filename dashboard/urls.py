@@ -8,7 +8,15 @@ from django.urls import include, path, re_path
 
 from dashboard.api import docs, webhooks
 from dashboard.http import health, metrics, sign_in
-from dashboard.views import components, overview, queue, queue_commands, queue_deletion, queue_edit, queues
+from dashboard.views import (
+    components,
+    overview,
+    queue,
+    queue_commands,
+    queue_deletion,
+    queue_edit,
+    queues,
+)
 
 handler400 = "dashboard.api.docs.bad_request"
 
@@ -29,12 +37,28 @@ urlpatterns = [
     path("queues/<str:name>/actions/", queue_commands.actions, name="queue-actions"),
     path("queues/<str:name>/history.json", queue.history_data, name="queue-history"),
     path("queues/<str:name>/history.csv", queue.history_csv, name="queue-history-csv"),
-    re_path(r"^queues/(?P<name>[^/]+)/(?P<tab>jobs|children|history|activity|access|yaml)/$", queue.queue, name="queue-tab"),
-    re_path(r"^queues/(?P<name>[^/]+)/(?P<verb>open|close|suspend|resume)/$", queue_commands.command, name="queue-command"),
+    re_path(
+        r"^queues/(?P<name>[^/]+)/(?P<tab>jobs|children|history|activity|access|yaml)/$",
+        queue.queue,
+        name="queue-tab",
+    ),
+    re_path(
+        r"^queues/(?P<name>[^/]+)/(?P<verb>open|close|suspend|resume)/$",
+        queue_commands.command,
+        name="queue-command",
+    ),
     path("", include("dashboard.views.urls")),
     path("components/", components.components, name="components"),
-    re_path(r"^admission/(?P<kind>queues|jobs|podgroups|pods)/validate/?$", webhooks.validate, name="admission-validate"),
-    re_path(r"^admission/(?P<kind>queues|jobs|podgroups)/mutate/?$", webhooks.mutate, name="admission-mutate"),
+    re_path(
+        r"^admission/(?P<kind>queues|jobs|podgroups|pods)/validate/?$",
+        webhooks.validate,
+        name="admission-validate",
+    ),
+    re_path(
+        r"^admission/(?P<kind>queues|jobs|podgroups)/mutate/?$",
+        webhooks.mutate,
+        name="admission-mutate",
+    ),
     path("api/v1/", include("dashboard.api.urls")),
     path("api/schema/", docs.Schema.as_view(), name="api-schema"),
     path("api/docs/", docs.Docs.as_view(), name="api-docs"),

@@ -42,10 +42,20 @@ def known_holes(packages: Iterable[dict[str, Any]]) -> Iterable[str]:
 def _ask(requirements: str) -> list[dict[str, Any]] | None:
     """What pip-audit tells of each package; None where it could tell nothing."""
     program = Path(sys.executable).with_name("pip-audit")
-    options = ["--disable-pip", "--require-hashes", "--progress-spinner=off", "--format=json", f"--timeout={_REQUEST_SECONDS}"]
+    options = [
+        "--disable-pip",
+        "--require-hashes",
+        "--progress-spinner=off",
+        "--format=json",
+        f"--timeout={_REQUEST_SECONDS}",
+    ]
     try:
         done = subprocess.run(  # noqa: S603 - our own tool
-            [program, *options, "-r", requirements], capture_output=True, text=True, timeout=_PATIENCE_SECONDS, check=False
+            [program, *options, "-r", requirements],
+            capture_output=True,
+            text=True,
+            timeout=_PATIENCE_SECONDS,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         return None

@@ -29,21 +29,33 @@ class HalfCharacter(DocumentError):
 
     def __init__(self, field: str, half: str) -> None:
         self.field = field
-        super().__init__(f"{f'{_short(field)}: ' if field else ''}{half} is half of a character; write the whole of it")
+        super().__init__(
+            f"{f'{_short(field)}: ' if field else ''}{half} is half of a character; write the whole of it"
+        )
 
 
 def read_document(text: str, limit: int = SCENARIO_LIMIT) -> object:
     """Mappings, lists, texts, whole numbers, true, false and null. Numbers with a point stay texts, so that no digit is lost."""
     if len(text) > limit:
-        raise DocumentError(f"the text has {len(text)} characters, more than the {limit} that are read; make it smaller")
+        raise DocumentError(
+            f"the text has {len(text)} characters, more than the {limit} that are read; make it smaller"
+        )
     return _read_json(text) if text.lstrip()[:1] in ("{", "[") else _read_yaml(text)
 
 
 def _read_json(text: str) -> object:
     try:
-        value = json.loads(text, object_pairs_hook=_unique_pairs, parse_int=_whole, parse_float=str, parse_constant=_refuse_constant)
+        value = json.loads(
+            text,
+            object_pairs_hook=_unique_pairs,
+            parse_int=_whole,
+            parse_float=str,
+            parse_constant=_refuse_constant,
+        )
     except json.JSONDecodeError as error:
-        return _read_flow_yaml(text, f"line {error.lineno}, column {error.colno}: this is not JSON: {error.msg}")
+        return _read_flow_yaml(
+            text, f"line {error.lineno}, column {error.colno}: this is not JSON: {error.msg}"
+        )
     except RecursionError:
         raise DocumentError("the text is nested too deeply") from None
     except ValueError as error:
@@ -123,7 +135,9 @@ def _read_flow_yaml(text: str, problem: str) -> object:
 def _unique_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise DocumentError(f"the key “{_short(_first_repeated(pairs))}” is given twice in one mapping")
+        raise DocumentError(
+            f"the key “{_short(_first_repeated(pairs))}” is given twice in one mapping"
+        )
     return found
 
 
@@ -164,9 +178,13 @@ def _plain_mapping(loader: _PlainLoader, node: Any) -> dict[str, object]:
     keys: set[str] = set()
     for key, _ in node.value:
         if not isinstance(key, yaml.ScalarNode):
-            raise DocumentError(f"{_place(key.start_mark)}: a key must be a word, not a list or a mapping")
+            raise DocumentError(
+                f"{_place(key.start_mark)}: a key must be a word, not a list or a mapping"
+            )
         if key.value in keys:
-            raise DocumentError(f"{_place(key.start_mark)}: the key “{_short(key.value)}” is given twice in one mapping")
+            raise DocumentError(
+                f"{_place(key.start_mark)}: the key “{_short(key.value)}” is given twice in one mapping"
+            )
         keys.add(key.value)
     return {key.value: loader.construct_object(value, deep=True) for key, value in node.value}
 
@@ -186,7 +204,9 @@ def _read_yaml(text: str) -> object:
         _check_events(text)
         value: object = yaml.load(text, Loader=_PlainLoader)  # noqa: S506 - a subclass of the safe loader
     except yaml.MarkedYAMLError as error:
-        raise DocumentError(f"{_place(error.problem_mark)}: this is not YAML: {error.problem or error.context}") from None
+        raise DocumentError(
+            f"{_place(error.problem_mark)}: this is not YAML: {error.problem or error.context}"
+        ) from None
     except yaml.YAMLError as error:
         raise DocumentError(f"this is not YAML: {_first_line(error)}") from None
     except RecursionError:
@@ -201,11 +221,17 @@ def _check_events(text: str) -> None:
     for event in yaml.parse(text, Loader=_SafeLoader):
         documents += isinstance(event, yaml.DocumentStartEvent)
         if documents > MOST_DOCUMENTS:
-            raise DocumentError(f"there are more than the {MOST_DOCUMENTS} documents that are read at once")
+            raise DocumentError(
+                f"there are more than the {MOST_DOCUMENTS} documents that are read at once"
+            )
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            raise DocumentError(f"{_place(event.start_mark)}: anchors and aliases (& and *) are not read; write the value out")
+            raise DocumentError(
+                f"{_place(event.start_mark)}: anchors and aliases (& and *) are not read; write the value out"
+            )
         if getattr(event, "tag", None):
-            raise DocumentError(f"{_place(event.start_mark)}: tags (!) are not read; write the value without")
+            raise DocumentError(
+                f"{_place(event.start_mark)}: tags (!) are not read; write the value without"
+            )
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
@@ -221,11 +247,21 @@ def _place(mark: Any) -> str:
 def read_json(text: str, limit: int = SCENARIO_LIMIT) -> object:
     """One JSON text and nothing else, no deeper than YAML may be."""
     if len(text) > limit:
-        raise DocumentError(f"the text has {len(text)} characters, more than the {limit} that are read; make it smaller")
+        raise DocumentError(
+            f"the text has {len(text)} characters, more than the {limit} that are read; make it smaller"
+        )
     try:
-        value = json.loads(text, object_pairs_hook=_unique_pairs, parse_int=_whole, parse_float=str, parse_constant=_refuse_constant)
+        value = json.loads(
+            text,
+            object_pairs_hook=_unique_pairs,
+            parse_int=_whole,
+            parse_float=str,
+            parse_constant=_refuse_constant,
+        )
     except json.JSONDecodeError as error:
-        raise DocumentError(f"line {error.lineno}, column {error.colno}: this is not JSON: {error.msg}") from None
+        raise DocumentError(
+            f"line {error.lineno}, column {error.colno}: this is not JSON: {error.msg}"
+        ) from None
     except RecursionError:
         raise DocumentError("the text is nested too deeply") from None
     _check_depth(value)
@@ -253,12 +289,16 @@ def read_documents(text: str, limit: int = SCENARIO_LIMIT) -> list[object]:
     if text.lstrip()[:1] in ("{", "["):
         return [read_document(text, limit)]
     if len(text) > limit:
-        raise DocumentError(f"the text has {len(text)} characters, more than the {limit} that are read; make it smaller")
+        raise DocumentError(
+            f"the text has {len(text)} characters, more than the {limit} that are read; make it smaller"
+        )
     try:
         _check_events(text)
         documents = list(yaml.load_all(text, Loader=_PlainLoader))
     except yaml.MarkedYAMLError as error:
-        raise DocumentError(f"{_place(error.problem_mark)}: this is not YAML: {error.problem or error.context}") from None
+        raise DocumentError(
+            f"{_place(error.problem_mark)}: this is not YAML: {error.problem or error.context}"
+        ) from None
     except yaml.YAMLError as error:
         raise DocumentError(f"this is not YAML: {_first_line(error)}") from None
     except RecursionError:

@@ -26,7 +26,9 @@ EVERYTHING: Final = "*"  # stands for every name of its kind
 _MOST_NAMES = 200  # more than this many names are said as "everything": the message stays small
 _PUBLISH_SECONDS = 2.0
 _LONG_SECONDS = 1.0
-_LEAVE_ALONE_SECONDS = 5.0  # a Redis that hangs is not waited for at every change; pages look by themselves meanwhile
+_LEAVE_ALONE_SECONDS = (
+    5.0  # a Redis that hangs is not waited for at every change; pages look by themselves meanwhile
+)
 _away_until = 0.0
 _silence = Outage(logger, "Open pages are told of changes again.")
 
@@ -56,7 +58,9 @@ def access_changed() -> None:
 
 
 def session_finished(
-    queues: Iterable[str] = (EVERYTHING,), jobs: Iterable[str] = (EVERYTHING,), nodes: Iterable[str] = (EVERYTHING,)
+    queues: Iterable[str] = (EVERYTHING,),
+    jobs: Iterable[str] = (EVERYTHING,),
+    nodes: Iterable[str] = (EVERYTHING,),
 ) -> None:
     """A scheduling session has written its outcome; the names are those it changed, all of them if not told."""
     _announce(queues=_few(queues), jobs=_few(jobs), nodes=_few(nodes), cluster=[EVERYTHING])
@@ -88,7 +92,10 @@ def _publish(news: dict[str, list[str]]) -> None:
     except Exception as problem:  # whatever it is, the work itself is done and committed
         if time.monotonic() - began > _LONG_SECONDS:
             _away_until = time.monotonic() + _LEAVE_ALONE_SECONDS
-        _silence.noticed("Open pages are not told of changes: %s. They find them when they next look, until it is back.", problem)
+        _silence.noticed(
+            "Open pages are not told of changes: %s. They find them when they next look, until it is back.",
+            problem,
+        )
     else:
         _silence.over()
 

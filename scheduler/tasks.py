@@ -18,7 +18,9 @@ def _begin(task: Task[..., None]) -> None:
     try:
         task.apply_async(expires=5, retry=False)
     except OperationalError as problem:
-        _broker_away.noticed("What follows from a task waits for the next tick: %s", in_a_line(problem))
+        _broker_away.noticed(
+            "What follows from a task waits for the next tick: %s", in_a_line(problem)
+        )
     else:
         _broker_away.over()
 
@@ -45,7 +47,12 @@ def watch_cluster() -> None:
     """What happened on the cluster, and whatever somebody who died left undone: decisions, orders, deletions, commands for many jobs."""
     from scheduler.services.cluster.tick import watch
 
-    watch(also={"beginning commands for many jobs": _begin_bulk_runs, "making pods of large jobs": _begin_pods})
+    watch(
+        also={
+            "beginning commands for many jobs": _begin_bulk_runs,
+            "making pods of large jobs": _begin_pods,
+        }
+    )
 
 
 def _begin_bulk_runs() -> None:

@@ -59,7 +59,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if any(metafunc.definition.iter_markers("both_databases")):
         metafunc.fixturenames.append("database_kind")
-        metafunc.parametrize("database_kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+        metafunc.parametrize(
+            "database_kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)]
+        )
 
 
 @pytest.hookimpl(trylast=True)  # after pytest-django, which sorts too
@@ -91,7 +93,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def _missing_chromium() -> str:
-    return "" if chromium() else "no Chromium found: install the package “chromium” to run the browser tests"
+    return (
+        ""
+        if chromium()
+        else "no Chromium found: install the package “chromium” to run the browser tests"
+    )
 
 
 def _missing_postgres() -> str:
@@ -101,16 +107,23 @@ def _missing_postgres() -> str:
         return str(reason)
 
 
-_WHAT_IS_MISSING: dict[str, Callable[[], str]] = {"browser": _missing_chromium, "postgres": _missing_postgres}
+_WHAT_IS_MISSING: dict[str, Callable[[], str]] = {
+    "browser": _missing_chromium,
+    "postgres": _missing_postgres,
+}
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None, tmp_path_factory: pytest.TempPathFactory) -> None:
+def django_db_modify_db_settings(
+    django_db_modify_db_settings_parallel_suffix: None, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     """SQLite tests use a file: an in-memory database locks whole tables as soon as a second thread looks."""
     from django.db import connection
 
     if connection.vendor == "sqlite":
-        connection.settings_dict["TEST"]["NAME"] = str(tmp_path_factory.mktemp("database") / "test.sqlite3")
+        connection.settings_dict["TEST"]["NAME"] = str(
+            tmp_path_factory.mktemp("database") / "test.sqlite3"
+        )
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -150,7 +163,11 @@ def postgres_database(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="session")
 def browser_type_launch_args(browser_type_launch_args: dict[str, object]) -> dict[str, object]:
-    return {**browser_type_launch_args, "executable_path": chromium(), "args": ["--no-sandbox", "--disable-dev-shm-usage"]}
+    return {
+        **browser_type_launch_args,
+        "executable_path": chromium(),
+        "args": ["--no-sandbox", "--disable-dev-shm-usage"],
+    }
 
 
 @pytest.fixture(autouse=True)

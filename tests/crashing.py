@@ -117,10 +117,22 @@ def _bound_twice() -> list[str]:
     from scheduler.models import Decision, Pod, SimulatedPod
 
     open_binds = Decision.objects.filter(kind="Bind", done_at=None).exclude(pod=None)
-    twice = open_binds.values_list("pod_name").annotate(number=Count("pk")).filter(number__gt=1, pod__phase="Binding")
+    twice = (
+        open_binds.values_list("pod_name")
+        .annotate(number=Count("pk"))
+        .filter(number__gt=1, pod__phase="Binding")
+    )
     places = dict(SimulatedPod.objects.filter(leaving=False).values_list("pod_id", "node_name"))
-    stored = dict(Pod.objects.filter(pk__in=places, phase__in=("Bound", "Running")).values_list("pk", "node__name"))
-    moved = [f"pod {pk} is on {places[pk]} and should be on {node}" for pk, node in stored.items() if places[pk] != node]
+    stored = dict(
+        Pod.objects.filter(pk__in=places, phase__in=("Bound", "Running")).values_list(
+            "pk", "node__name"
+        )
+    )
+    moved = [
+        f"pod {pk} is on {places[pk]} and should be on {node}"
+        for pk, node in stored.items()
+        if places[pk] != node
+    ]
     return [*(f"{name} is bound twice" for name, _ in twice), *moved]
 
 
@@ -131,13 +143,25 @@ def _leftovers() -> list[str]:
     problems = [f"sessions are {sorted(states)}"] if not states <= {"Done", "TakenOver"} else []
     if Command.objects.filter(result="Pending").exists():
         problems.append("an order was lost")
-    wishes = {"OpenQueue": "Open", "CloseQueue": "Closed", "SuspendQueue": "Suspended", "ResumeQueue": "Open"}
+    wishes = {
+        "OpenQueue": "Open",
+        "CloseQueue": "Closed",
+        "SuspendQueue": "Suspended",
+        "ResumeQueue": "Open",
+    }
     for queue in Queue.objects.exclude(name="root"):
-        last = Command.objects.filter(target_kind="Queue", target_name=queue.name, result="Done").order_by("-executed_at", "-id").first()
+        last = (
+            Command.objects.filter(target_kind="Queue", target_name=queue.name, result="Done")
+            .order_by("-executed_at", "-id")
+            .first()
+        )
         if last and wishes[last.action] != queue.wish and not _from_above(last, queue):
             problems.append(f"{queue.name} is wished {queue.wish} after {last.action}")
     noted = Command.objects.exclude(reason="").values_list("reason", flat=True)
-    problems += [f"the order {reason} was given twice" for reason in {reason for reason in noted if list(noted).count(reason) > 1}]
+    problems += [
+        f"the order {reason} was given twice"
+        for reason in {reason for reason in noted if list(noted).count(reason) > 1}
+    ]
     return problems
 
 
@@ -146,7 +170,11 @@ def _from_above(last: Any, queue: Any) -> bool:
     from scheduler.models import Command
 
     later = Command.objects.filter(result="Done", id__gt=last.id)
-    return any(change["name"] == queue.name for command in later for change in (command.effect or {}).get("queues", []))
+    return any(
+        change["name"] == queue.name
+        for command in later
+        for change in (command.effect or {}).get("queues", [])
+    )
 
 
 def _figures() -> dict[str, Any]:
@@ -181,9 +209,15 @@ def stopped_past_its_lease() -> dict[str, Any]:
     return {
         "secondEnded": status,
         "firstEnded": late,
-        "sessions": list(SchedulingSession.objects.order_by("number").values_list("state", flat=True)),
-        "tokens": list(SchedulingSession.objects.order_by("number").values_list("fencing_token", flat=True)),
-        "bindsByToken": sorted(Decision.objects.filter(kind="Bind").values_list("session__fencing_token", flat=True)),
+        "sessions": list(
+            SchedulingSession.objects.order_by("number").values_list("state", flat=True)
+        ),
+        "tokens": list(
+            SchedulingSession.objects.order_by("number").values_list("fencing_token", flat=True)
+        ),
+        "bindsByToken": sorted(
+            Decision.objects.filter(kind="Bind").values_list("session__fencing_token", flat=True)
+        ),
         "phases": sorted(Pod.objects.values_list("phase", flat=True)),
     }
 
@@ -214,5 +248,9 @@ def _take_over() -> None:
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
-    answer = stopped_past_its_lease() if sys.argv[1] == "stop" else main(int(sys.argv[1]), int(sys.argv[2]))
+    answer = (
+        stopped_past_its_lease()
+        if sys.argv[1] == "stop"
+        else main(int(sys.argv[1]), int(sys.argv[2]))
+    )
     print(json.dumps(answer))

@@ -22,7 +22,14 @@ from scheduler.services.jobs.submit import command_job, submit_job
 from scheduler.services.queues.create_update import command_queue, update_queue
 from tests.worlds import manifest, node, queue
 
-EXPECTED = (Rejected, NotAllowed, NotPossible, Job.DoesNotExist, Node.DoesNotExist, Queue.DoesNotExist)
+EXPECTED = (
+    Rejected,
+    NotAllowed,
+    NotPossible,
+    Job.DoesNotExist,
+    Node.DoesNotExist,
+    Queue.DoesNotExist,
+)
 LEAVES = ("a1", "a2", "b", "default")
 
 
@@ -70,16 +77,24 @@ class History:
             seconds=self.dice.choice([2, 10, 60]),
             exit_code=self.dice.choice([0, 0, 0, 1]),
             policies=self.dice.choice(
-                [[], [{"event": "PodFailed", "action": "RestartJob"}], [{"event": "PodEvicted", "action": "AbortJob"}]]
+                [
+                    [],
+                    [{"event": "PodFailed", "action": "RestartJob"}],
+                    [{"event": "PodEvicted", "action": "AbortJob"}],
+                ]
             ),
         )
         if self.dice.random() < 0.1:  # a resource that nobody had before
-            requests = asked["spec"]["tasks"][0]["template"]["spec"]["containers"][0]["resources"]["requests"]
+            requests = asked["spec"]["tasks"][0]["template"]["spec"]["containers"][0]["resources"][
+                "requests"
+            ]
             requests[f"example.com/thing-{self.dice.randint(0, 2)}"] = "1"
         submit_job(asked)
 
     def let_time_pass(self) -> None:
-        SimulatedCluster.objects.filter(pk=1).update(advanced_at=timezone.now() - timedelta(seconds=self.dice.choice([1, 3, 20])))
+        SimulatedCluster.objects.filter(pk=1).update(
+            advanced_at=timezone.now() - timedelta(seconds=self.dice.choice([1, 3, 20]))
+        )
         dispatch()
         observe()
 
@@ -96,10 +111,16 @@ class History:
         """With a reason that no other order has: one that was carried out twice would show."""
         self.number += 1
         with contextlib.suppress(EXPECTED):
-            command_queue("b", self.dice.choice([QueueCommand.SUSPEND, QueueCommand.RESUME]), reason=f"order {self.seed}-{self.number}")
+            command_queue(
+                "b",
+                self.dice.choice([QueueCommand.SUSPEND, QueueCommand.RESUME]),
+                reason=f"order {self.seed}-{self.number}",
+            )
 
     def edit_a_queue(self) -> None:
-        update_queue(self.dice.choice(["a1", "b"]), {"spec": {"weight": self.dice.randint(1, 9)}}, merge=True)
+        update_queue(
+            self.dice.choice(["a1", "b"]), {"spec": {"weight": self.dice.randint(1, 9)}}, merge=True
+        )
 
     def touch_a_node(self) -> None:
         name = self._one(Node.objects.order_by("id").values_list("name", flat=True))
@@ -110,13 +131,21 @@ class History:
 
     def _grow(self, name: str) -> None:
         Node.objects.filter(name=name).update(
-            allocatable=Resources.parse({"cpu": str(self.dice.randint(4, 16)), "memory": "32Gi", "pods": "110"})
+            allocatable=Resources.parse(
+                {"cpu": str(self.dice.randint(4, 16)), "memory": "32Gi", "pods": "110"}
+            )
         )
         if self.dice.random() < 0.3:
-            node(f"x{self.seed}-{self.number}-{self.dice.randint(0, 10**6)}", cpu="8", memory="32Gi")
+            node(
+                f"x{self.seed}-{self.number}-{self.dice.randint(0, 10**6)}", cpu="8", memory="32Gi"
+            )
 
     def forget_a_job(self) -> None:
-        done = self._one(Job.objects.filter(phase__in=("Completed", "Failed", "Terminated")).order_by("id").values_list("pk", flat=True))
+        done = self._one(
+            Job.objects.filter(phase__in=("Completed", "Failed", "Terminated"))
+            .order_by("id")
+            .values_list("pk", flat=True)
+        )
         if done:
             Job.objects.filter(pk=done).delete()
 
@@ -135,7 +164,9 @@ ON_NODES = ("Binding", "Bound", "Running", "Releasing", "Unknown")
 
 def _overfull_nodes() -> list[str]:
     used: dict[int, dict[str, int]] = {}
-    for pod in Pod.objects.filter(phase__in=ON_NODES, node__isnull=False).select_related("pod_class"):
+    for pod in Pod.objects.filter(phase__in=ON_NODES, node__isnull=False).select_related(
+        "pod_class"
+    ):
         sums = used.setdefault(pod.node_id, {})
         for name, amount in (*pod.pod_class.requests.items(), ("pods", 1)):
             sums[name] = sums.get(name, 0) + amount
@@ -150,7 +181,9 @@ def _overfull_nodes() -> list[str]:
 
 def _overfull_queues() -> list[str]:
     used: dict[int, dict[str, int]] = {}
-    for pod in Pod.objects.filter(phase__in=("Binding", "Bound", "Running")).select_related("pod_class", "podgroup"):
+    for pod in Pod.objects.filter(phase__in=("Binding", "Bound", "Running")).select_related(
+        "pod_class", "podgroup"
+    ):
         sums = used.setdefault(pod.podgroup.queue_id, {})
         for name, amount in pod.pod_class.requests.items():
             sums[name] = sums.get(name, 0) + amount
@@ -164,7 +197,10 @@ def _overfull_queues() -> list[str]:
 
 
 def _pods_without_place() -> list[str]:
-    return [f"{pod} is {pod.phase} on no node" for pod in Pod.objects.filter(phase__in=("Binding", "Bound", "Running"), node=None)]
+    return [
+        f"{pod} is {pod.phase} on no node"
+        for pod in Pod.objects.filter(phase__in=("Binding", "Bound", "Running"), node=None)
+    ]
 
 
 def half_gangs() -> list[str]:

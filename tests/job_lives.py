@@ -72,7 +72,10 @@ class JobLives:
         asked = manifest(f"j{self.number}", self.dice.choice(LEAVES), policies=self._policies())
         asked["spec"]["tasks"] = [self._task(index) for index in range(tasks)]
         replicas = sum(task["replicas"] for task in asked["spec"]["tasks"])
-        asked["spec"] |= {"minAvailable": self.dice.randint(0, replicas), "maxRetry": self.dice.randint(0, 2)}
+        asked["spec"] |= {
+            "minAvailable": self.dice.randint(0, replicas),
+            "maxRetry": self.dice.randint(0, 2),
+        }
         if self.dice.random() < 0.2:
             asked["spec"]["minSuccess"] = self.dice.randint(1, max(1, replicas))
         if self.dice.random() < 0.3:
@@ -82,9 +85,17 @@ class JobLives:
 
     def _task(self, index: int) -> dict[str, Any]:
         replicas = self.dice.choice([0, 1, 1, 2, 3, 4])
-        fields = {"seconds": self.dice.choice([1, 5, 30]), "exit_code": self.dice.choice([0, 0, 0, 1, 2])}
-        (task,) = manifest("x", replicas=replicas, least=self.dice.randint(0, replicas), **fields)["spec"]["tasks"]
-        task |= {"name": f"t{index}", "policies": self._policies() if self.dice.random() < 0.3 else []}
+        fields = {
+            "seconds": self.dice.choice([1, 5, 30]),
+            "exit_code": self.dice.choice([0, 0, 0, 1, 2]),
+        }
+        (task,) = manifest("x", replicas=replicas, least=self.dice.randint(0, replicas), **fields)[
+            "spec"
+        ]["tasks"]
+        task |= {
+            "name": f"t{index}",
+            "policies": self._policies() if self.dice.random() < 0.3 else [],
+        }
         if index and self.dice.random() < 0.5:
             task["dependsOn"] = {"name": [f"t{self.dice.randrange(index)}"]}
         if self.dice.random() < 0.3:
@@ -93,7 +104,14 @@ class JobLives:
 
     def _policies(self) -> list[dict[str, Any]]:
         return [
-            {"action": self.dice.choice(ACTIONS), **({"exitCode": 2} if self.dice.random() < 0.2 else {"event": self.dice.choice(EVENTS)})}
+            {
+                "action": self.dice.choice(ACTIONS),
+                **(
+                    {"exitCode": 2}
+                    if self.dice.random() < 0.2
+                    else {"event": self.dice.choice(EVENTS)}
+                ),
+            }
             for _ in range(self.dice.choice([0, 1, 1, 2]))
         ]
 
@@ -110,7 +128,9 @@ class JobLives:
     def command(self) -> None:
         job = self._one(Job.objects.order_by("id"))
         if job:
-            action = self.dice.choice(["AbortJob", "ResumeJob", "ResumeJob", "RestartJob", "TerminateJob", "CompleteJob"])
+            action = self.dice.choice(
+                ["AbortJob", "ResumeJob", "ResumeJob", "RestartJob", "TerminateJob", "CompleteJob"]
+            )
             self.note(f"{job} {action}")
             command_job(job.namespace, job.name, action)
 
@@ -124,7 +144,9 @@ class JobLives:
         chosen["minAvailable"] = min(chosen["minAvailable"], chosen["replicas"])
         least = min(job.min_available, sum(task["replicas"] for task in tasks))
         self.note(f"{job} {chosen['name']} to {chosen['replicas']}")
-        update_job(job.namespace, job.name, {"spec": {"tasks": tasks, "minAvailable": least}}, merge=True)
+        update_job(
+            job.namespace, job.name, {"spec": {"tasks": tasks, "minAvailable": least}}, merge=True
+        )
 
     def take_a_pod(self) -> None:
         pod = self._one(Pod.objects.order_by("id"))
@@ -141,7 +163,10 @@ class JobLives:
 
     def touch_a_queue(self) -> None:
         again = [QueueCommand.OPEN, QueueCommand.RESUME] * 2
-        name, deed = self.dice.choice(["a", "a1", "default"]), self.dice.choice([*QueueCommand, *again])
+        name, deed = (
+            self.dice.choice(["a", "a1", "default"]),
+            self.dice.choice([*QueueCommand, *again]),
+        )
         self.note(f"{deed} {name}")
         command_queue(name, deed)
 
@@ -165,7 +190,10 @@ class JobLives:
             self.session()
             dispatch()
             pass_time(20)
-            if not Job.objects.exclude(phase__in=FINISHED).exists() and not Pod.objects.filter(phase__in=ON_NODES).exists():
+            if (
+                not Job.objects.exclude(phase__in=FINISHED).exists()
+                and not Pod.objects.filter(phase__in=ON_NODES).exists()
+            ):
                 break
 
     def note(self, text: object) -> None:
@@ -179,7 +207,8 @@ class JobLives:
 def _short(name: str, spec: dict[str, Any]) -> str:
     """A job in a line, for whoever has to find out what went wrong."""
     tasks = [
-        {key: value for key, value in task.items() if key != "template"} | dict(task["template"]["metadata"]["annotations"])
+        {key: value for key, value in task.items() if key != "template"}
+        | dict(task["template"]["metadata"]["annotations"])
         for task in spec["tasks"]
     ]
     return f"{name} { ({**spec, 'tasks': tasks}) }"
@@ -208,7 +237,9 @@ def _broken_by(job: Job, pods: list[Pod]) -> Iterator[str]:
             yield f"task {task['name']} has {retries} of {task['maxRetry']} retries"
     if job.phase in TRANSIENT and not alive:
         yield "nobody is left to wait for"
-    if job.phase in (*TRANSIENT, *FINISHED) and (phases["Pending"] or phases["Binding"] or phases["Bound"] or phases["Running"]):
+    if job.phase in (*TRANSIENT, *FINISHED) and (
+        phases["Pending"] or phases["Binding"] or phases["Bound"] or phases["Running"]
+    ):
         yield f"has pods that were not stopped: {dict(phases)}"
     yield from _broken_gang(job, alive)
     if job.phase in (JobPhase.PENDING, JobPhase.RUNNING):
@@ -227,7 +258,9 @@ def _broken_gang(job: Job, alive: int) -> Iterator[str]:
 
 def _broken_tasks(job: Job, pods: list[Pod]) -> Iterator[str]:
     """Every task that has begun has all its pods and no others; one that waits for another has begun only after that."""
-    by_task = {task["name"]: [pod for pod in pods if pod.task == task["name"]] for task in job.tasks}
+    by_task = {
+        task["name"]: [pod for pod in pods if pod.task == task["name"]] for task in job.tasks
+    }
     for task in job.tasks:
         mine = by_task[task["name"]]
         wanted = [pod.index for pod in mine if not pod.unwanted]
@@ -248,16 +281,28 @@ def _replicas(job: Job, name: str) -> int:
 def _lost_machines() -> list[str]:
     """The simulated cluster runs what the database knows of, and nothing else."""
     on_nodes = set(Pod.objects.filter(phase__in=ON_NODES).values_list("pk", flat=True))
-    return [f"pod {pk} runs and nobody knows of it" for pk in SimulatedPod.objects.values_list("pk", flat=True) if pk not in on_nodes]
+    return [
+        f"pod {pk} runs and nobody knows of it"
+        for pk in SimulatedPod.objects.values_list("pk", flat=True)
+        if pk not in on_nodes
+    ]
 
 
 def unfinished_business() -> list[str]:
     """After all has calmed down."""
-    left = [job for job in Job.objects.exclude(phase__in=FINISHED) if any(task["replicas"] for task in job.tasks)]
+    left = [
+        job
+        for job in Job.objects.exclude(phase__in=FINISHED)
+        if any(task["replicas"] for task in job.tasks)
+    ]
     found = [f"{job} is still {job.phase}: {job.podgroup.reason_message}" for job in left]
     found += [f"{pod} is still {pod.phase}" for pod in Pod.objects.filter(phase__in=ALIVE)]
-    Job.objects.filter(ttl_seconds_after_finished=0).update(finished_at=timezone.now() - timedelta(seconds=5))
+    Job.objects.filter(ttl_seconds_after_finished=0).update(
+        finished_at=timezone.now() - timedelta(seconds=5)
+    )
     tidy_up()
-    kept = Job.objects.filter(ttl_seconds_after_finished=0, phase__in=("Completed", "Failed", "Terminated"))
+    kept = Job.objects.filter(
+        ttl_seconds_after_finished=0, phase__in=("Completed", "Failed", "Terminated")
+    )
     found += [f"{job} outlived its time" for job in kept]
     return found + [f"{group} without its job" for group in PodGroup.objects.filter(job=None)]

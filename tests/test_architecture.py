@@ -15,7 +15,9 @@ BASE = Path(__file__).resolve().parent.parent
 def test_imports_point_one_way():
     linter = Path(sys.executable).parent / "lint-imports"
 
-    done = subprocess.run([linter, "--no-cache"], cwd=BASE, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [linter, "--no-cache"], cwd=BASE, capture_output=True, text=True, check=False
+    )
 
     assert done.returncode == 0, done.stdout
 
@@ -32,9 +34,13 @@ def test_imports_point_one_way():
 )
 def test_importing_it_loads_no_framework(module: str, frameworks: set[str]):
     """The import contracts read the code; this is what really happens, parents of the package included."""
-    program = f"import sys, {module}; print(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
+    program = (
+        f"import sys, {module}; print(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
+    )
 
-    done = subprocess.run([sys.executable, "-c", program], cwd=BASE, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=BASE, capture_output=True, text=True, check=True
+    )
 
     assert not frameworks & set(done.stdout.split())
 

@@ -21,16 +21,26 @@ def test_what_a_session_did():
 
 
 def test_on_the_command_line():
-    assert (output.counted(1, "gang"), output.counted(0, "gang"), output.counted(2, "gang")) == ("1 gang", "0 gangs", "2 gangs")
+    assert (output.counted(1, "gang"), output.counted(0, "gang"), output.counted(2, "gang")) == (
+        "1 gang",
+        "0 gangs",
+        "2 gangs",
+    )
 
 
 def test_of_a_gang():
-    assert gang_words(0, 1, 1, "Pending").startswith("0 of 1 pod has a place; 1 is needed to start. ")
-    assert gang_words(1, 2, 3, "Running").startswith("1 of 3 pods have a place; 2 are needed to start, 1 more is elastic. ")
+    assert gang_words(0, 1, 1, "Pending").startswith(
+        "0 of 1 pod has a place; 1 is needed to start. "
+    )
+    assert gang_words(1, 2, 3, "Running").startswith(
+        "1 of 3 pods have a place; 2 are needed to start, 1 more is elastic. "
+    )
 
 
 def test_of_what_became_of_a_job():
-    failed = settle(JobFacts(JobPhase.RUNNING, 2, (TaskCount("worker", 2, 1, succeeded=1, failed=1),)))
+    failed = settle(
+        JobFacts(JobPhase.RUNNING, 2, (TaskCount("worker", 2, 1, succeeded=1, failed=1),))
+    )
     assert failed
     assert failed.message == "1 pod succeeded, 2 needed"
     tired = react(JobFacts(JobPhase.RUNNING, 1, (), retry_count=1, max_retry=1), JobAction.RESTART)

@@ -27,13 +27,19 @@ RETIRED = {
 
 def written() -> list[Path]:
     places = [ROOT / place for place in PLACES]
-    files = [file for place in places for file in ([place] if place.is_file() else place.rglob("*"))]
+    files = [
+        file for place in places for file in ([place] if place.is_file() else place.rglob("*"))
+    ]
     return [file for file in files if file.suffix in ENDINGS and "migrations" not in file.parts]
 
 
 @pytest.fixture(scope="module")
 def lines() -> list[tuple[str, str]]:
-    return [(f"{file.relative_to(ROOT)}:{number}", line) for file in written() for number, line in _numbered(file)]
+    return [
+        (f"{file.relative_to(ROOT)}:{number}", line)
+        for file in written()
+        for number, line in _numbered(file)
+    ]
 
 
 def _numbered(file: Path) -> list[tuple[int, str]]:

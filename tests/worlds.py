@@ -16,8 +16,14 @@ from scheduler.services.sessions.runner import SessionResult, SessionRunner
 
 
 def queue(name: str, parent: str = "root", **fields: Any) -> Queue:
-    amounts = {key: Resources.parse(fields.pop(key)) for key in ("deserved", "guarantee", "capability") if key in fields}
-    return Queue.objects.create(name=name, parent=Queue.objects.get(name=parent), **fields, **amounts)
+    amounts = {
+        key: Resources.parse(fields.pop(key))
+        for key in ("deserved", "guarantee", "capability")
+        if key in fields
+    }
+    return Queue.objects.create(
+        name=name, parent=Queue.objects.get(name=parent), **fields, **amounts
+    )
 
 
 def node(name: str, **amounts: str) -> Node:
@@ -26,15 +32,27 @@ def node(name: str, **amounts: str) -> Node:
 
 
 def manifest(
-    name: str, queue: str = "default", *, replicas: int = 1, cpu: str = "1", least: int | None = None, **spec: Any
+    name: str,
+    queue: str = "default",
+    *,
+    replicas: int = 1,
+    cpu: str = "1",
+    least: int | None = None,
+    **spec: Any,
 ) -> dict[str, Any]:
     """A job of one task; `seconds` and `exit_code` tell the simulated cluster how it runs."""
-    annotations = {"fumarole.io/run-seconds": str(spec.pop("seconds", 60)), "fumarole.io/exit-code": str(spec.pop("exit_code", 0))}
+    annotations = {
+        "fumarole.io/run-seconds": str(spec.pop("seconds", 60)),
+        "fumarole.io/exit-code": str(spec.pop("exit_code", 0)),
+    }
     task = {
         "name": "worker",
         "replicas": replicas,
         "minAvailable": replicas if least is None else least,
-        "template": {"metadata": {"annotations": annotations}, "spec": {"containers": [{"resources": {"requests": {"cpu": cpu}}}]}},
+        "template": {
+            "metadata": {"annotations": annotations},
+            "spec": {"containers": [{"resources": {"requests": {"cpu": cpu}}}]},
+        },
     }
     return {
         "apiVersion": "batch.volcano.sh/v1alpha1",
@@ -53,7 +71,9 @@ def pass_time(seconds: float) -> None:
     SimulatedCluster.objects.filter(pk=1).update(speed=1.0)
     while seconds > 0:
         step = min(seconds, 20.0)
-        SimulatedCluster.objects.filter(pk=1).update(advanced_at=timezone.now() - timedelta(seconds=step))
+        SimulatedCluster.objects.filter(pk=1).update(
+            advanced_at=timezone.now() - timedelta(seconds=step)
+        )
         observe()
         seconds -= step
 

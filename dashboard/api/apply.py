@@ -33,13 +33,20 @@ class Validate(Endpoint):
     writes_are_dry_runnable = False
     rules: ClassVar[Mapping[str, permissions.Rule]] = {"post": permissions.MEMBER}
     forms: ClassVar[Mapping[str, Form]] = {
-        "post": Form(schema.Validated, schema.AnyManifest, several=True, summary="Which rules these objects break")
+        "post": Form(
+            schema.Validated,
+            schema.AnyManifest,
+            several=True,
+            summary="Which rules these objects break",
+        )
     }
 
     def post(self, request: Request) -> Response:
         items = check_documents(_documents(request.data), by=self.actor)
         results = [_checked(item) for item in sorted(items, key=lambda item: item.index)]
-        return self.answer({"valid": all(result["valid"] for result in results), "results": results})
+        return self.answer(
+            {"valid": all(result["valid"] for result in results), "results": results}
+        )
 
 
 def _checked(item: Item) -> dict[str, Any]:
@@ -67,9 +74,13 @@ class Apply(Endpoint):
             several=True,
             summary="Create or update every object of a file, or none",
             parameters=(
-                query("prune", "A label such as `team=a`: objects of the file's kinds that wear it and are not in the file go."),
                 query(
-                    "shown", "Those that a dry run said would go, such as `queue/team-a`, joined by commas: 409 where it would be others."
+                    "prune",
+                    "A label such as `team=a`: objects of the file's kinds that wear it and are not in the file go.",
+                ),
+                query(
+                    "shown",
+                    "Those that a dry run said would go, such as `queue/team-a`, joined by commas: 409 where it would be others.",
                 ),
             ),
         )
@@ -82,7 +93,9 @@ class Apply(Endpoint):
     def post(self, request: Request) -> Response:
         prune, shown = request.query_params.get("prune", ""), request.query_params.get("shown")
         seen = None if shown is None else [name for name in shown.split(",") if name]
-        done = apply_documents(_documents(request.data), by=self.actor, dry_run=self.dry_run, prune=prune, shown=seen)
+        done = apply_documents(
+            _documents(request.data), by=self.actor, dry_run=self.dry_run, prune=prune, shown=seen
+        )
         results = [_applied(item) for item in done]
         changed = sum(item.changed for item in done)
         would = "would be" if self.dry_run else "were"
@@ -91,7 +104,14 @@ class Apply(Endpoint):
             if changed
             else "Everything is as the file says; nothing was changed."
         )
-        return self.answer({"changed": bool(changed), "dryRun": self.dry_run, "message": message, "results": results})
+        return self.answer(
+            {
+                "changed": bool(changed),
+                "dryRun": self.dry_run,
+                "message": message,
+                "results": results,
+            }
+        )
 
 
 def _applied(item: Applied) -> dict[str, Any]:
@@ -102,7 +122,9 @@ def _applied(item: Applied) -> dict[str, Any]:
         "operation": item.operation,
         "changed": item.changed,
         "message": item.message,
-        "diff": [{"field": field, "before": before, "after": after} for field, before, after in item.diff],
+        "diff": [
+            {"field": field, "before": before, "after": after} for field, before, after in item.diff
+        ],
         "warnings": [notice_json(notice) for notice in item.notices],
     }
 
@@ -113,7 +135,13 @@ class Sample(Endpoint):
     basename = "sample"
     rules: ClassVar[Mapping[str, permissions.Rule]] = {"post": permissions.CLUSTER_ADMIN}
     forms: ClassVar[Mapping[str, Form]] = {
-        "post": Form(schema.SampleLoaded, schema.Empty, 201, optional_body=True, summary="Create the queues of the sample tree")
+        "post": Form(
+            schema.SampleLoaded,
+            schema.Empty,
+            201,
+            optional_body=True,
+            summary="Create the queues of the sample tree",
+        )
     }
 
     def post(self, request: Request) -> Response:
@@ -121,7 +149,10 @@ class Sample(Endpoint):
             raise Refusal("The sample tree is what it is: send no body.", kind="invalid-request")
         made = load_sample_tree(by=self.actor, dry_run=self.dry_run)
         message = f"{len(made)} queues {'would be' if self.dry_run else 'were'} created."
-        return self.answer({"changed": True, "dryRun": self.dry_run, "message": message, "queues": made}, 200 if self.dry_run else 201)
+        return self.answer(
+            {"changed": True, "dryRun": self.dry_run, "message": message, "queues": made},
+            200 if self.dry_run else 201,
+        )
 
 
 class Forecast(Endpoint):
@@ -131,7 +162,11 @@ class Forecast(Endpoint):
     writes_are_dry_runnable = False
     rules: ClassVar[Mapping[str, permissions.Rule]] = {"post": permissions.SUBMIT}
     forms: ClassVar[Mapping[str, Form]] = {
-        "post": Form(schema.Forecast, schema.JobManifest, summary="Starts now, waits because, can never run because; or is refused")
+        "post": Form(
+            schema.Forecast,
+            schema.JobManifest,
+            summary="Starts now, waits because, can never run because; or is refused",
+        )
     }
 
     def post(self, request: Request) -> Response:
@@ -165,9 +200,16 @@ class Start(Endpoint):
     def get(self, request: Request) -> Response:
         from dashboard.api.urls import COLLECTIONS, SETS, SINGLETONS
 
-        tables = (("collections", COLLECTIONS, "-list"), ("singletons", SINGLETONS, ""), ("sets", SETS, ""))
+        tables = (
+            ("collections", COLLECTIONS, "-list"),
+            ("singletons", SINGLETONS, ""),
+            ("sets", SETS, ""),
+        )
         body = {
-            title: {name: reverse(f"api:{name.replace('/', '-')}{ending}", request=request) + "/" for name in table}
+            title: {
+                name: reverse(f"api:{name.replace('/', '-')}{ending}", request=request) + "/"
+                for name in table
+            }
             for title, table, ending in tables
         }
         return self.answer(body)

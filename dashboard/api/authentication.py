@@ -20,7 +20,9 @@ class BearerAuthentication(authentication.BaseAuthentication):
         if not scheme:
             return None
         if scheme.lower() != "bearer" or not secret.strip():
-            raise exceptions.AuthenticationFailed("Only “Authorization: Bearer …” is understood here.")
+            raise exceptions.AuthenticationFailed(
+                "Only “Authorization: Bearer …” is understood here."
+            )
         try:
             return token_user(secret.strip())
         except BadToken as error:
@@ -41,7 +43,9 @@ class SessionAuthentication(authentication.SessionAuthentication):
         return 'Bearer realm="Fumarole"'
 
 
-def actor_of(request: Any, door: Door | None = None, access: Access | None = None, reason: str = "") -> Actor:
+def actor_of(
+    request: Any, door: Door | None = None, access: Access | None = None, reason: str = ""
+) -> Actor:
     """Who asks, for services: the account, the token's scopes, the address, the request's id, and what he may where that is known."""
     token = getattr(request, "auth", None)
     scopes = frozenset(token.scopes) if token is not None else None
@@ -50,7 +54,8 @@ def actor_of(request: Any, door: Door | None = None, access: Access | None = Non
         door=door or _door(request),
         user=request.user,
         address=request.META.get("REMOTE_ADDR") or "",
-        request_id=getattr(request, "request_id", "") or getattr(getattr(request, "_request", None), "request_id", ""),
+        request_id=getattr(request, "request_id", "")
+        or getattr(getattr(request, "_request", None), "request_id", ""),
         scopes=scopes,
         access=access,
         reason=reason,

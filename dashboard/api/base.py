@@ -25,7 +25,15 @@ from rest_framework.viewsets import ViewSetMixin
 from dashboard.api import idempotency, permissions
 from dashboard.api.authentication import BearerAuthentication, SessionAuthentication, actor_of
 from dashboard.api.browsable import FORM_PARAMETER, BrowsableRenderer
-from dashboard.api.errors import MOST_PARAMETERS, PROBLEM_JSON, Refusal, bad_parameter, exception_handler, notice_json, problem
+from dashboard.api.errors import (
+    MOST_PARAMETERS,
+    PROBLEM_JSON,
+    Refusal,
+    bad_parameter,
+    exception_handler,
+    notice_json,
+    problem,
+)
 from dashboard.api.fields import chosen, read_fields
 from dashboard.api.formats import (
     FormParser,
@@ -49,7 +57,9 @@ from scheduler.services.files.versions import Expected
 _WRITES = ("POST", "PUT", "PATCH", "DELETE")
 _EVERYWHERE = frozenset({"format", "fields"})
 LIST_PARAMETERS = frozenset({"cursor", "page_size", "ordering", "search"})
-_OUR_TAG = re.compile(r'(?:^|,)[ \t]*(?:W/)?"([0-9]{1,18})"[ \t]*(?=,|$)')  # weak where the answer was compressed on its way
+_OUR_TAG = re.compile(
+    r'(?:^|,)[ \t]*(?:W/)?"([0-9]{1,18})"[ \t]*(?=,|$)'
+)  # weak where the answer was compressed on its way
 _TRUTHS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False, "": False}
 Rows = list[Any]  # named here: `list` is an action of every collection
 Objects = list[dict[str, Any]]
@@ -65,24 +75,39 @@ class Endpoint(APIView):
     authentication_classes = (BearerAuthentication, SessionAuthentication)
     permission_classes = ()  # `rules` and the services decide
     throttle_classes = (MinuteThrottle,)
-    parser_classes = (StrictJSONParser, MergePatchParser, SafeYAMLParser, OldYAMLParser, FormParser, MultiPartFormParser)
+    parser_classes = (
+        StrictJSONParser,
+        MergePatchParser,
+        SafeYAMLParser,
+        OldYAMLParser,
+        FormParser,
+        MultiPartFormParser,
+    )
     renderer_classes = (JSONRenderer, YAMLRenderer, BrowsableRenderer)
     schema = EndpointSchema()
     http_method_names = ["get", "head", "options", "post", "put", "patch", "delete"]
 
     rules: ClassVar[Mapping[str, permissions.Rule]] = {}
-    parameters: ClassVar[frozenset[str]] = frozenset()  # query parameters beside those that all have
+    parameters: ClassVar[frozenset[str]] = (
+        frozenset()
+    )  # query parameters beside those that all have
     writes_are_dry_runnable: ClassVar[bool] = True
-    takes_lists_in_steps: ClassVar[bool] = False  # the objects of a list are made one by one (`each`), not all in one transaction
+    takes_lists_in_steps: ClassVar[bool] = (
+        False  # the objects of a list are made one by one (`each`), not all in one transaction
+    )
     keyed: idempotency.Keyed | None = None
-    secrets: ClassVar[tuple[str, ...]] = ()  # what of an answer is given once and kept nowhere, not for a repeated request either
+    secrets: ClassVar[
+        tuple[str, ...]
+    ] = ()  # what of an answer is given once and kept nowhere, not for a repeated request either
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         method = _method_of_form(request)
         _take_parameters_of_form(request)
         if method:
             request.method = method
-            request.META.setdefault("HTTP_X_CSRFTOKEN", request.POST.get("csrfmiddlewaretoken", ""))  # Django looks there for these
+            request.META.setdefault(
+                "HTTP_X_CSRFTOKEN", request.POST.get("csrfmiddlewaretoken", "")
+            )  # Django looks there for these
         return self._dispatched(request, *args, **kwargs)
 
     def _dispatched(self, given: HttpRequest, *args: Any, **kwargs: Any) -> Any:
@@ -150,14 +175,22 @@ class Endpoint(APIView):
 
     @property
     def action_name(self) -> str:
-        return getattr(self, "action", None) or (self.request.method or "").lower().replace("head", "get")
+        return getattr(self, "action", None) or (self.request.method or "").lower().replace(
+            "head", "get"
+        )
 
     def _begin_write(self, request: Request) -> None:
         if settings.READ_ONLY:
-            raise Refusal("This installation is read-only at the moment.", code=503, kind="read-only")
+            raise Refusal(
+                "This installation is read-only at the moment.", code=503, kind="read-only"
+            )
         packed = request.headers.get("Content-Encoding", "").strip().lower()
         if packed not in ("", "identity"):
-            raise Refusal(f"A body that is packed ({packed[:40]}) is not read; send it as it is.", code=415, kind="unsupported-encoding")
+            raise Refusal(
+                f"A body that is packed ({packed[:40]}) is not read; send it as it is.",
+                code=415,
+                kind="unsupported-encoding",
+            )
         request._request.body  # noqa: B018 - read now: what is too large is refused before anything else is done
 
     def _carried_out(self, request: Request, *args: Any, **kwargs: Any) -> Any:
@@ -168,14 +201,18 @@ class Endpoint(APIView):
         if self.takes_lists_in_steps and isinstance(request.data, list):
             self.keyed.begin_list()
             return handler(request, *args, **kwargs)
-        return self.keyed.once(lambda: self._with_refusals(partial(handler, request, *args, **kwargs)))
+        return self.keyed.once(
+            lambda: self._with_refusals(partial(handler, request, *args, **kwargs))
+        )
 
     def _keyed(self, request: Request) -> idempotency.Keyed | None:
         key = request.headers.get("Idempotency-Key", "")
         if not key or request.method not in _WRITES or self.dry_run:
             return None
         body = request._request.body
-        return idempotency.keyed(request.user, key, request.method, request.get_full_path(), body, self.secrets)
+        return idempotency.keyed(
+            request.user, key, request.method, request.get_full_path(), body, self.secrets
+        )
 
     def _with_refusals(self, carry_out: Callable[[], Response]) -> Response:
         """A refusal is an answer like any other."""
@@ -184,9 +221,14 @@ class Endpoint(APIView):
         except Exception as error:
             return self.handle_exception(error)
 
-    def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
+    def finalize_response(
+        self, request: Request, response: Response, *args: Any, **kwargs: Any
+    ) -> Response:
         response = super().finalize_response(request, response, *args, **kwargs)
-        if getattr(response, "exception", False) and getattr(response, "accepted_renderer", None) is not None:
+        if (
+            getattr(response, "exception", False)
+            and getattr(response, "accepted_renderer", None) is not None
+        ):
             _as_problem(response)
         for name, value in getattr(request, "rate_headers", {}).items():
             response[name] = value
@@ -222,19 +264,27 @@ class Endpoint(APIView):
         for name, values in request.query_params.lists():
             if name not in known:
                 near = difflib.get_close_matches(name, known, 1, 0.6)
-                fix = f"did you mean {near[0]}?" if near else f"known here: {', '.join(sorted(known))}"
+                fix = (
+                    f"did you mean {near[0]}?"
+                    if near
+                    else f"known here: {', '.join(sorted(known))}"
+                )
                 raise bad_parameter(name[:80], f"There is no parameter {name[:80]} here.", fix)
             if any("\x00" in value for value in values):
                 raise bad_parameter(name, f"{name} has a character that can not be used.")
             if name != "shown" and any(len(value) > LONGEST_PARAMETER for value in values):
-                raise bad_parameter(name, f"{name} is longer than {LONGEST_PARAMETER:,} characters.", "shorten it")
+                raise bad_parameter(
+                    name, f"{name} is longer than {LONGEST_PARAMETER:,} characters.", "shorten it"
+                )
 
     def truth(self, name: str, default: bool = False) -> bool:
         text = self.request.query_params.get(name)
         if text is None:
             return default
         if text.lower() not in _TRUTHS:
-            raise bad_parameter(name, f"{name} is “{text[:20]}”; it must be true or false.", "write true or false")
+            raise bad_parameter(
+                name, f"{name} is “{text[:20]}”; it must be true or false.", "write true or false"
+            )
         return _TRUTHS[text.lower()]
 
     @property
@@ -245,7 +295,11 @@ class Endpoint(APIView):
     def expected_version(self) -> Expected:
         """The versions that If-Match names, any of which will do; none where there is no version of ours among them."""
         text = self.request.headers.get("If-Match", "").strip()
-        return None if text in ("", "*") else frozenset(int(number) for number in _OUR_TAG.findall(text))
+        return (
+            None
+            if text in ("", "*")
+            else frozenset(int(number) for number in _OUR_TAG.findall(text))
+        )
 
     @contextmanager
     def rehearsal(self) -> Iterator[None]:
@@ -257,12 +311,22 @@ class Endpoint(APIView):
 
     # Answers
 
-    def saved(self, body: dict[str, Any], notices: Iterable[Any], *, changed: bool = True, created: bool = False, **more: Any) -> Response:
+    def saved(
+        self,
+        body: dict[str, Any],
+        notices: Iterable[Any],
+        *,
+        changed: bool = True,
+        created: bool = False,
+        **more: Any,
+    ) -> Response:
         """An object as stored, with the warnings that the request earned."""
         full = {**body, "warnings": [notice_json(notice) for notice in notices], "changed": changed}
         return self.answer(full, 201 if created and not self.dry_run else 200, **more)
 
-    def answer(self, body: Any, status: int = 200, *, version: int | None = None, location: str = "") -> Response:
+    def answer(
+        self, body: Any, status: int = 200, *, version: int | None = None, location: str = ""
+    ) -> Response:
         headers = {}
         if version is not None and not self.dry_run:
             headers["ETag"] = f'"{version}"'
@@ -273,7 +337,11 @@ class Endpoint(APIView):
     @property
     def stated_reason(self) -> str:
         """Why, as a parameter of any write: it stands in the audit log."""
-        return checked_reason(self.request.query_params.get("reason", "")) if self.request.method in _WRITES else ""
+        return (
+            checked_reason(self.request.query_params.get("reason", ""))
+            if self.request.method in _WRITES
+            else ""
+        )
 
     @property
     def reason(self) -> str:
@@ -282,10 +350,17 @@ class Endpoint(APIView):
         if body in ({}, [], None, ""):
             return self.stated_reason
         if not isinstance(body, Mapping):
-            raise Refusal('The body of a command is an object such as {"reason": "maintenance"}.', kind="invalid-request")
+            raise Refusal(
+                'The body of a command is an object such as {"reason": "maintenance"}.',
+                kind="invalid-request",
+            )
         unknown = sorted(set(body) - {"reason"})
         if unknown:
-            raise bad_parameter(str(unknown[0])[:80], f"A command has no {str(unknown[0])[:80]}; it takes a reason.", "leave it out")
+            raise bad_parameter(
+                str(unknown[0])[:80],
+                f"A command has no {str(unknown[0])[:80]}; it takes a reason.",
+                "leave it out",
+            )
         return checked_reason(body.get("reason") or "") or self.stated_reason
 
 
@@ -299,7 +374,9 @@ class EndpointSet(ViewSetMixin, Endpoint):
     """A collection: its rows are read by `query`, shown by `present`, in pages."""
 
     lookups: ClassVar[tuple[str, ...]] = ("name",)
-    verbs: ClassVar[Mapping[str, Mapping[str, str]]] = {}  # what stands behind an object: path -> {method: action}
+    verbs: ClassVar[
+        Mapping[str, Mapping[str, str]]
+    ] = {}  # what stands behind an object: path -> {method: action}
     collection_verbs: ClassVar[Mapping[str, Mapping[str, str]]] = {}
     filter_class: ClassVar[type[FilterSet] | None] = None
     orderings: ClassVar[Mapping[str, str]] = {}  # what `ordering=` may name -> the column
@@ -311,7 +388,9 @@ class EndpointSet(ViewSetMixin, Endpoint):
     def known_parameters(self) -> frozenset[str]:
         known = super().known_parameters
         if self.action_name == "list":
-            known |= LIST_PARAMETERS | frozenset(self.filter_class.base_filters if self.filter_class else ())
+            known |= LIST_PARAMETERS | frozenset(
+                self.filter_class.base_filters if self.filter_class else ()
+            )
         return known
 
     def query(self) -> QuerySet[Any]:
@@ -332,9 +411,14 @@ class EndpointSet(ViewSetMixin, Endpoint):
     @property
     def wants_plain_json(self) -> bool:
         """Whole objects as JSON: what most programs ask for."""
-        return getattr(self.request.accepted_renderer, "format", "") == "json" and read_fields(self.request) is None
+        return (
+            getattr(self.request.accepted_renderer, "format", "") == "json"
+            and read_fields(self.request) is None
+        )
 
-    def stamped(self, query: QuerySet[Any], *joined: str, **stamps: Any) -> tuple[CursorPages, Objects]:
+    def stamped(
+        self, query: QuerySet[Any], *joined: str, **stamps: Any
+    ) -> tuple[CursorPages, Objects]:
         """The rows of a page as their keys and stamps; `joined` names a column of each other table that a stamp is of."""
         pages = CursorPages(self.request, self.ordering)
         columns = {"id", *(name.lstrip("-") for name in pages.ordering)} - {"pk"}
@@ -343,18 +427,27 @@ class EndpointSet(ViewSetMixin, Endpoint):
     @property
     def ordering(self) -> Names:
         asked = self.request.query_params.get("ordering", "") or self.default_ordering
-        return [self._column(name.strip()) for name in asked.split(",") if name.strip()][:4] or [self._column(self.default_ordering)]
+        return [self._column(name.strip()) for name in asked.split(",") if name.strip()][:4] or [
+            self._column(self.default_ordering)
+        ]
 
     def _column(self, name: str) -> str:
         plain = name.lstrip("-")
         if plain not in self.orderings:
             known = ", ".join(self.orderings)
-            raise bad_parameter("ordering", f"This list can not be ordered by {plain[:40]}.", f"one of {known}; - in front turns it round")
+            raise bad_parameter(
+                "ordering",
+                f"This list can not be ordered by {plain[:40]}.",
+                f"one of {known}; - in front turns it round",
+            )
         return ("-" if name.startswith("-") else "") + self.orderings[plain]
 
     def filtered(self, query: QuerySet[Any]) -> QuerySet[Any]:
         query = self._searched(query)
-        if self.filter_class is None or not self.request.query_params.keys() & self.filter_class.base_filters.keys():
+        if (
+            self.filter_class is None
+            or not self.request.query_params.keys() & self.filter_class.base_filters.keys()
+        ):
             return query
         filters = self.filter_class(self.request.query_params, queryset=query, request=self.request)
         if not filters.is_valid():
@@ -407,42 +500,79 @@ class EndpointSet(ViewSetMixin, Endpoint):
         if not isinstance(body, list):
             return None
         if len(body) > MOST_ITEMS:
-            raise Refusal(f"There are {len(body)} objects in the list; {MOST_ITEMS} at once are the most.", kind="too-many")
+            raise Refusal(
+                f"There are {len(body)} objects in the list; {MOST_ITEMS} at once are the most.",
+                kind="too-many",
+            )
         return body
 
-    def _tried(self, index: int, item: Any, make: Callable[[Any], Response]) -> Response | Exception:
+    def _tried(
+        self, index: int, item: Any, make: Callable[[Any], Response]
+    ) -> Response | Exception:
         try:
             if self.keyed is None:
                 return make(item)
-            return self.keyed.item(index, item).once(lambda: self._with_refusals(partial(make, item)))
+            return self.keyed.item(index, item).once(
+                lambda: self._with_refusals(partial(make, item))
+            )
         except Exception as error:
             return error
 
     def results(self, made: Iterable[Response | Exception]) -> Response:
         """The answer to a list: what each would have been answered alone."""
-        return Response({"results": [self._result(index, answer) for index, answer in enumerate(made)]})
+        return Response(
+            {"results": [self._result(index, answer) for index, answer in enumerate(made)]}
+        )
 
     def _result(self, index: int, answer: Response | Exception) -> dict[str, Any]:
         if isinstance(answer, Exception):
             response = self.handle_exception(answer)
-            return {"index": index, "status": response.status_code, "object": None, "problem": response.data}
+            return {
+                "index": index,
+                "status": response.status_code,
+                "object": None,
+                "problem": response.data,
+            }
         if answer.status_code >= 400:
-            return {"index": index, "status": answer.status_code, "object": None, "problem": answer.data}
-        return {"index": index, "status": answer.status_code, "object": answer.data, "problem": None}
+            return {
+                "index": index,
+                "status": answer.status_code,
+                "object": None,
+                "problem": answer.data,
+            }
+        return {
+            "index": index,
+            "status": answer.status_code,
+            "object": answer.data,
+            "problem": None,
+        }
 
 
 def visible(query: QuerySet[Any], access: Access, column: str = "queue") -> QuerySet[Any]:
     """Only rows that refer to a queue that the caller may see; a deleted one is judged by its own row, not by its name."""
-    return query if access.readable is None else query.filter(**{f"{column}__in": sorted(access.readable)})
+    return (
+        query
+        if access.readable is None
+        else query.filter(**{f"{column}__in": sorted(access.readable)})
+    )
 
 
-def visible_by_name(query: QuerySet[Any], access: Access, column: str = "queue_name") -> QuerySet[Any]:
+def visible_by_name(
+    query: QuerySet[Any], access: Access, column: str = "queue_name"
+) -> QuerySet[Any]:
     """Only rows that name a queue that the caller may see."""
-    return query if access.visible is None else query.filter(**{f"{column}__in": sorted(access.visible)})
+    return (
+        query
+        if access.visible is None
+        else query.filter(**{f"{column}__in": sorted(access.visible)})
+    )
 
 
 def _is_form(request: HttpRequest) -> bool:
-    return request.method == "POST" and request.content_type in (FormParser.media_type, MultiPartFormParser.media_type)
+    return request.method == "POST" and request.content_type in (
+        FormParser.media_type,
+        MultiPartFormParser.media_type,
+    )
 
 
 def _method_of_form(request: HttpRequest) -> str:
@@ -459,7 +589,9 @@ def _take_parameters_of_form(request: HttpRequest) -> None:
     if not _is_form(request):
         return
     given = {
-        name.removeprefix(FORM_PARAMETER): str(text) for name, text in request.POST.items() if name.startswith(FORM_PARAMETER) and text
+        name.removeprefix(FORM_PARAMETER): str(text)
+        for name, text in request.POST.items()
+        if name.startswith(FORM_PARAMETER) and text
     }
     if given:
         asked = request.GET.copy()
@@ -483,7 +615,11 @@ class NothingHere(Endpoint):
     rules: ClassVar[Mapping[str, permissions.Rule]] = {}
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        raise Refusal("There is nothing at this address. /api/v1/ lists what there is.", code=404, kind="not-found")
+        raise Refusal(
+            "There is nothing at this address. /api/v1/ lists what there is.",
+            code=404,
+            kind="not-found",
+        )
 
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         return Response(problem(404, ""), status=404)

@@ -31,23 +31,36 @@ class BrowsableRenderer(renderers.BaseRenderer):
     format = "api"
     charset = "utf-8"
 
-    def render(self, data: Any, accepted_media_type: str | None = None, renderer_context: Mapping[str, Any] | None = None) -> str:
+    def render(
+        self,
+        data: Any,
+        accepted_media_type: str | None = None,
+        renderer_context: Mapping[str, Any] | None = None,
+    ) -> str:
         context = renderer_context or {}
         request, response, view = context["request"], context["response"], context["view"]
         page = {
             "request": request,
             "status": response.status_code,
             "status_text": response.status_text,
-            "headers": sorted((name, value) for name, value in response.items() if name != "Content-Type"),
+            "headers": sorted(
+                (name, value) for name, value in response.items() if name != "Content-Type"
+            ),
             "content": json.dumps(data, indent=2, ensure_ascii=False, default=str),
             "title": _title(view),
             "crumbs": _crumbs(request),
             "links": _links(data, request),
             "verbs": _verbs(view, request),
             "problem": data if response.status_code >= 400 and isinstance(data, dict) else None,
-            "forms": [_form(method, view, data, response.status_code) for method in _SUMMARIES if _may_have(view, method)],
+            "forms": [
+                _form(method, view, data, response.status_code)
+                for method in _SUMMARIES
+                if _may_have(view, method)
+            ],
             "curl": _curl(request),
-            "parameters": sorted(getattr(view, "known_parameters", ())) if request.user.is_authenticated else [],
+            "parameters": sorted(getattr(view, "known_parameters", ()))
+            if request.user.is_authenticated
+            else [],
         }
         if response.status_code == 204:
             response.status_code = 200
@@ -63,22 +76,42 @@ def _plain(request: Request) -> Any:
 
 def _title(view: Any) -> str:
     name = type(view).__name__
-    place = "/".join(view.kwargs.get(lookup, "") for lookup in getattr(view, "lookups", ()) if lookup in view.kwargs)
+    place = "/".join(
+        view.kwargs.get(lookup, "")
+        for lookup in getattr(view, "lookups", ())
+        if lookup in view.kwargs
+    )
     return f"{place} · {name}" if place else name
 
 
 def _crumbs(request: Request) -> list[tuple[str, str]]:
     parts = [part for part in request.path.split("/") if part]
-    return [(part, "/" + "/".join(parts[: index + 1]) + "/") for index, part in enumerate(parts) if index > 0]
+    return [
+        (part, "/" + "/".join(parts[: index + 1]) + "/")
+        for index, part in enumerate(parts)
+        if index > 0
+    ]
 
 
 def _links(data: Any, request: Request) -> list[tuple[str, str]]:
     """Where to go on: pages, and each object of a list."""
     if not isinstance(data, dict):
         return []
-    pages = [(name.capitalize(), data[name]) for name in ("previous", "next") if isinstance(data.get(name), str)]
-    tables = [(name, url) for title in ("collections", "singletons", "sets") for name, url in (data.get(title) or {}).items()]
-    objects = [_place(item, request) for item in data.get("results") or [] if isinstance(item, dict) and "metadata" in item]
+    pages = [
+        (name.capitalize(), data[name])
+        for name in ("previous", "next")
+        if isinstance(data.get(name), str)
+    ]
+    tables = [
+        (name, url)
+        for title in ("collections", "singletons", "sets")
+        for name, url in (data.get(title) or {}).items()
+    ]
+    objects = [
+        _place(item, request)
+        for item in data.get("results") or []
+        if isinstance(item, dict) and "metadata" in item
+    ]
     return pages + tables + [found for found in objects if found]
 
 
@@ -87,13 +120,21 @@ def _place(item: dict[str, Any], request: Request) -> tuple[str, str] | None:
     if not metadata.get("name"):
         return None
     base = "/".join(request.path.split("/")[:4])
-    name = f"{metadata['namespace']}/{metadata['name']}" if metadata.get("namespace") else metadata["name"]
+    name = (
+        f"{metadata['namespace']}/{metadata['name']}"
+        if metadata.get("namespace")
+        else metadata["name"]
+    )
     return name, f"{base}/{name}/"
 
 
 def _verbs(view: Any, request: Request) -> list[tuple[str, str]]:
     """The sub-paths of an object, to be read or, with a form, to be told."""
-    if not view.kwargs or getattr(view, "action", "") not in ("retrieve", "update", "partial_update"):
+    if not view.kwargs or getattr(view, "action", "") not in (
+        "retrieve",
+        "update",
+        "partial_update",
+    ):
         return []
     return [(verb, f"{request.path.rstrip('/')}/{verb}/") for verb in getattr(view, "verbs", {})]
 
@@ -110,7 +151,10 @@ def _declared(view: Any, method: str) -> Any:
 
 def _form(method: str, view: Any, data: Any, status: int) -> dict[str, Any]:
     form = _declared(view, method)
-    parameters = [(f"{FORM_PARAMETER}{found.name}", found.name, found.description) for found in form.parameters]
+    parameters = [
+        (f"{FORM_PARAMETER}{found.name}", found.name, found.description)
+        for found in form.parameters
+    ]
     return {
         "method": method,
         "has_body": method in _WITH_BODY,
@@ -140,7 +184,9 @@ def _skeleton(shape: Any, indent: str = "") -> Iterator[str]:
     for name, field in shape.fields.items():
         if name in _OF_EVERY_OBJECT:
             continue
-        if isinstance(field, serializers.Serializer) and not isinstance(field, serializers.ListSerializer):
+        if isinstance(field, serializers.Serializer) and not isinstance(
+            field, serializers.ListSerializer
+        ):
             yield f"{indent}{name}:"
             yield from _skeleton(field, indent + "  ")
         else:

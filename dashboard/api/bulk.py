@@ -39,13 +39,18 @@ class BulkRuns(EndpointSet):
     orderings: ClassVar[Mapping[str, str]] = {"created": "id"}
     default_ordering = "-created"
     search_fields = ("query", "reason")
-    verbs: ClassVar[Mapping[str, Mapping[str, str]]] = {"items": {"get": "items"}, "retry": {"post": "retry"}}
+    verbs: ClassVar[Mapping[str, Mapping[str, str]]] = {
+        "items": {"get": "items"},
+        "retry": {"post": "retry"},
+    }
     rules: ClassVar[Mapping[str, permissions.Rule]] = {
         **dict.fromkeys(("list", "retrieve", "items"), permissions.signed_in),
         **dict.fromkeys(("create", "retry"), permissions.SUBMIT),
     }
     forms: ClassVar[Mapping[str, Form]] = {
-        "list": Form(schema.BulkRun, many=True, summary="Runs that one began; for cluster admins everybody's"),
+        "list": Form(
+            schema.BulkRun, many=True, summary="Runs that one began; for cluster admins everybody's"
+        ),
         "retrieve": Form(schema.BulkRun),
         "create": Form(
             schema.saved(schema.BulkRun),
@@ -56,13 +61,19 @@ class BulkRuns(EndpointSet):
         ),
         "items": Form(schema.BulkJob, many=True, summary="Each job of the run and what came of it"),
         "retry": Form(
-            schema.saved(schema.BulkRun), schema.Reason, 201, optional_body=True, summary="A new run for those that were refused"
+            schema.saved(schema.BulkRun),
+            schema.Reason,
+            201,
+            optional_body=True,
+            summary="A new run for those that were refused",
         ),
     }
 
     @property
     def known_parameters(self) -> frozenset[str]:
-        return super().known_parameters | (LIST_PARAMETERS if self.action_name == "items" else frozenset())
+        return super().known_parameters | (
+            LIST_PARAMETERS if self.action_name == "items" else frozenset()
+        )
 
     def query(self) -> QuerySet[Any]:
         return visible_runs(self.request.user, everybody=self.access.is_cluster_admin)
@@ -91,24 +102,40 @@ class BulkRuns(EndpointSet):
 
     def _verb(self) -> Verb:
         action = given_text(self.request.data, "action", required=True)
-        verb = VERBS.get(action) or next((verb for verb in VERBS.values() if verb.action.value == action), None)
+        verb = VERBS.get(action) or next(
+            (verb for verb in VERBS.values() if verb.action.value == action), None
+        )
         if verb is None:
-            raise bad_parameter("spec.action", f"“{action[:40]}” can not be done to jobs.", f"write one of {', '.join(VERBS)}")
+            raise bad_parameter(
+                "spec.action",
+                f"“{action[:40]}” can not be done to jobs.",
+                f"write one of {', '.join(VERBS)}",
+            )
         return verb
 
     def _chosen(self, verb: Verb) -> list[Choice]:
         given = given_fields(self.request.data)
         unknown = sorted(set(given) - {"action", "jobs", "query", "reason"})
         if unknown:
-            raise bad_parameter(unknown[0][:80], f"A bulk run has no {unknown[0][:80]}.", "one of action, jobs, query, reason")
+            raise bad_parameter(
+                unknown[0][:80],
+                f"A bulk run has no {unknown[0][:80]}.",
+                "one of action, jobs, query, reason",
+            )
         if (given.get("jobs") is None) == (given.get("query") is None):
-            raise bad_parameter("spec.jobs", "Give either the jobs by name, or a query that they match.", 'such as ["default/train"]')
+            raise bad_parameter(
+                "spec.jobs",
+                "Give either the jobs by name, or a query that they match.",
+                'such as ["default/train"]',
+            )
         rows = self._named(given["jobs"]) if given.get("jobs") is not None else self._matching()
         return choices(rows, verb, self.access, self.request.user.get_username())
 
     def _matching(self) -> tuple[JobRow, ...]:
         """A term that can not be read is a refusal: without it more jobs would match than were meant."""
-        query = read_query(given_text(self.request.data, "query", longest=1024), self.request.user.get_username())
+        query = read_query(
+            given_text(self.request.data, "query", longest=1024), self.request.user.get_username()
+        )
         if query.problems:
             raise bad_parameter("spec.query", " ".join(query.problems))
         return jobs_of_query(query, self.access)
@@ -116,15 +143,26 @@ class BulkRuns(EndpointSet):
     def _named(self, names: Any) -> tuple[JobRow, ...]:
         keys = _keys(names)
         rows = jobs_named(keys, self.access)
-        missing = sorted({"/".join(key) for key in keys} - {f"{row.namespace}/{row.name}" for row in rows})
+        missing = sorted(
+            {"/".join(key) for key in keys} - {f"{row.namespace}/{row.name}" for row in rows}
+        )
         if missing:
-            raise Rejected([Violation("job_not_found", "", "spec.jobs", f"There is no job {name[:120]}.", "") for name in missing[:20]])
+            raise Rejected(
+                [
+                    Violation(
+                        "job_not_found", "", "spec.jobs", f"There is no job {name[:120]}.", ""
+                    )
+                    for name in missing[:20]
+                ]
+            )
         return rows
 
     def _refuse_forbidden(self, found: list[Choice], able: list[Choice]) -> None:
         forbidden = next((choice for choice in found if choice.is_forbidden), None)
         if forbidden is not None and not able:
-            raise self.access.refusal(Permission.OPERATE, forbidden.row.queue, "command jobs that are not your own")
+            raise self.access.refusal(
+                Permission.OPERATE, forbidden.row.queue, "command jobs that are not your own"
+            )
 
     def items(self, request: Request, name: str) -> Response:
         pages = CursorPages(request, ["id"])
@@ -141,16 +179,30 @@ class BulkRuns(EndpointSet):
 
 def _keys(names: Any) -> list[Key]:
     """["default/train"]; a name without a namespace is one of `default`."""
-    if not isinstance(names, list) or len(names) > MOST_JOBS or not all(isinstance(name, str) and "\x00" not in name for name in names):
-        raise bad_parameter("spec.jobs", f'jobs must be a list of at most {MOST_JOBS} names such as "default/train".')
+    if (
+        not isinstance(names, list)
+        or len(names) > MOST_JOBS
+        or not all(isinstance(name, str) and "\x00" not in name for name in names)
+    ):
+        raise bad_parameter(
+            "spec.jobs",
+            f'jobs must be a list of at most {MOST_JOBS} names such as "default/train".',
+        )
     parted = [name.partition("/") for name in names]
-    return [(namespace, name) if slash else ("default", namespace) for namespace, slash, name in parted]
+    return [
+        (namespace, name) if slash else ("default", namespace) for namespace, slash, name in parted
+    ]
 
 
 def _left_out(found: list[Choice]) -> list[Notice]:
     left = [choice for choice in found if choice.obstacle]
     notices = [
-        Notice("left_out", choice.row.queue, f"{choice.row.namespace}/{choice.row.name}: {choice.obstacle}", "spec.jobs")
+        Notice(
+            "left_out",
+            choice.row.queue,
+            f"{choice.row.namespace}/{choice.row.name}: {choice.obstacle}",
+            "spec.jobs",
+        )
         for choice in left[:_WARNED_OF_AT_MOST]
     ]
     rest = len(left) - len(notices)
@@ -175,4 +227,9 @@ def run_object(run: BulkRun, counts: Mapping[str, int]) -> dict[str, Any]:
 
 
 def item_object(item: BulkItem) -> dict[str, Any]:
-    return {"namespace": item.namespace, "name": item.name, "result": item.result, "message": item.message}
+    return {
+        "namespace": item.namespace,
+        "name": item.name,
+        "result": item.result,
+        "message": item.message,
+    }

@@ -15,7 +15,13 @@ from dashboard.api.base import Endpoint, EndpointSet, Objects, Rows
 from dashboard.api.errors import Refusal, bad_parameter, notice_json, violation_json
 from dashboard.api.filters import NameFilters, NodeFilters
 from dashboard.api.history import Records
-from dashboard.api.objects import namespace_object, node_object, priority_class_object, record_object, stamp
+from dashboard.api.objects import (
+    namespace_object,
+    node_object,
+    priority_class_object,
+    record_object,
+    stamp,
+)
 from dashboard.api.schema.openapi import Form, query
 from dashboard.http.visibility import Sight
 from scheduler.admission.violations import Rejected
@@ -24,14 +30,23 @@ from scheduler.models import ClusterState, Namespace, Node, PolicyVersion, Prior
 from scheduler.selectors.cluster.nodes import GangOnNode, node_loads
 from scheduler.services.cluster import nodes, simulation
 from scheduler.services.files import catalog
-from scheduler.services.sessions.policies import DEFAULT_VERSION, check_policy, notices_on, policy_text, policy_version, replace_policy
+from scheduler.services.sessions.policies import (
+    DEFAULT_VERSION,
+    check_policy,
+    notices_on,
+    policy_text,
+    policy_version,
+    replace_policy,
+)
 from scheduler.services.sessions.policy_effects import PolicyEffect, SessionEffect, effect_of
 from scheduler.services.sessions.replay import keep_next_sessions
 from scheduler.services.sessions.requests import pause_scheduling, resume_scheduling, set_period
 
 _NODE_VERBS = ("cordon", "uncordon", "drain")
 _SIMULATED_VERBS = {"lose": "lose", "return": "bring_back"}  # by their last part of the address
-_NODE_COMMAND = Form(schema.NodeCommandAnswer, takes=schema.Reason, errors=(404, 409), optional_body=True)
+_NODE_COMMAND = Form(
+    schema.NodeCommandAnswer, takes=schema.Reason, errors=(404, 409), optional_body=True
+)
 
 
 class Nodes(EndpointSet):
@@ -41,11 +56,15 @@ class Nodes(EndpointSet):
     search_fields = ("name", "kind")
     orderings: ClassVar[Mapping[str, str]] = {"name": "name", "created": "created_at"}
     verbs: ClassVar[Mapping[str, Mapping[str, str]]] = {
-        verb: {"post": method} for verb, method in {**{name: name for name in _NODE_VERBS}, **_SIMULATED_VERBS}.items()
+        verb: {"post": method}
+        for verb, method in {**{name: name for name in _NODE_VERBS}, **_SIMULATED_VERBS}.items()
     }
     rules: ClassVar[Mapping[str, permissions.Rule]] = {
         **dict.fromkeys(("list", "retrieve"), permissions.MEMBER),
-        **dict.fromkeys(("create", "update", "partial_update", "destroy", *_SIMULATED_VERBS.values()), permissions.CLUSTER_ADMIN),
+        **dict.fromkeys(
+            ("create", "update", "partial_update", "destroy", *_SIMULATED_VERBS.values()),
+            permissions.CLUSTER_ADMIN,
+        ),
         **dict.fromkeys(_NODE_VERBS, permissions.CLUSTER_OPERATE),
     }
     forms: ClassVar[Mapping[str, Form]] = {
@@ -72,7 +91,13 @@ class Nodes(EndpointSet):
         with self.rehearsal():
             made = nodes.create_node(manifest, by=self.actor)
             body = self.present([made.node])[0]
-        return self.saved(body, made.notices, created=True, version=made.node.resource_version, location=f"/api/v1/nodes/{made.node.name}/")
+        return self.saved(
+            body,
+            made.notices,
+            created=True,
+            version=made.node.resource_version,
+            location=f"/api/v1/nodes/{made.node.name}/",
+        )
 
     def update(self, request: Request, name: str) -> Response:
         return self._update(name, merge=False)
@@ -83,13 +108,23 @@ class Nodes(EndpointSet):
     def _update(self, name: str, merge: bool) -> Response:
         self.found()
         with self.rehearsal():
-            made = nodes.update_node(name, self.request.data, by=self.actor, merge=merge, expected_version=self.expected_version)
+            made = nodes.update_node(
+                name,
+                self.request.data,
+                by=self.actor,
+                merge=merge,
+                expected_version=self.expected_version,
+            )
             body = self.present([made.node])[0]
-        return self.saved(body, made.notices, changed=made.changed, version=made.node.resource_version)
+        return self.saved(
+            body, made.notices, changed=made.changed, version=made.node.resource_version
+        )
 
     def destroy(self, request: Request, name: str) -> Response:
         self.found()
-        nodes.delete_node(name, by=self.actor, expected_version=self.expected_version, dry_run=self.dry_run)
+        nodes.delete_node(
+            name, by=self.actor, expected_version=self.expected_version, dry_run=self.dry_run
+        )
         return self.answer({"message": f"{name} was taken away.", "dryRun": self.dry_run})
 
     def cordon(self, request: Request, name: str) -> Response:
@@ -107,18 +142,30 @@ class Nodes(EndpointSet):
     def bring_back(self, request: Request, name: str) -> Response:
         return self._command(name, "return", simulation.bring_back_node)
 
-    def _command(self, name: str, verb: str, act: Callable[..., nodes.NodeCommandResult]) -> Response:
+    def _command(
+        self, name: str, verb: str, act: Callable[..., nodes.NodeCommandResult]
+    ) -> Response:
         self.found()
         result = act(name, by=self.actor, reason=self.reason, dry_run=self.dry_run)
         body = {"changed": result.changed, "message": result.message, "dryRun": self.dry_run}
-        touched = {"pods": result.pods, "podgroups": [_gang_json(gang) for gang in result.gangs], "users": result.users}
+        touched = {
+            "pods": result.pods,
+            "podgroups": [_gang_json(gang) for gang in result.gangs],
+            "users": result.users,
+        }
         return self.answer({**body, "command": verb, "node": name, **touched})
 
 
 def _gang_json(gang: GangOnNode) -> dict[str, Any]:
     """What the gang loses with the node, and whether enough of it is left."""
     said = {"namespace": gang.namespace, "name": gang.name, "queue": gang.queue, "user": gang.owner}
-    return {**said, "pods": gang.pods, "left": gang.left, "minMember": gang.needed, "breaks": gang.breaks}
+    return {
+        **said,
+        "pods": gang.pods,
+        "left": gang.left,
+        "minMember": gang.needed,
+        "breaks": gang.breaks,
+    }
 
 
 class _Catalog(EndpointSet):
@@ -131,7 +178,9 @@ class _Catalog(EndpointSet):
     orderings: ClassVar[Mapping[str, str]] = {"name": "name", "created": "created_at"}
     rules: ClassVar[Mapping[str, permissions.Rule]] = {
         **dict.fromkeys(("list", "retrieve"), permissions.MEMBER),
-        **dict.fromkeys(("create", "update", "partial_update", "destroy"), permissions.CLUSTER_ADMIN),
+        **dict.fromkeys(
+            ("create", "update", "partial_update", "destroy"), permissions.CLUSTER_ADMIN
+        ),
     }
 
     def query(self) -> QuerySet[Any]:
@@ -150,7 +199,13 @@ class _Catalog(EndpointSet):
     def _create(self, manifest: Any) -> Response:
         made = catalog.create_entry(self.entries, manifest, by=self.actor, dry_run=self.dry_run)
         place = f"/api/v1/{self.basename}/{made.row.name}/"
-        return self.saved(self.shown(made.row), made.notices, created=True, version=made.row.resource_version, location=place)
+        return self.saved(
+            self.shown(made.row),
+            made.notices,
+            created=True,
+            version=made.row.resource_version,
+            location=place,
+        )
 
     def update(self, request: Request, name: str) -> Response:
         return self._update(name, merge=False)
@@ -169,11 +224,22 @@ class _Catalog(EndpointSet):
             expected_version=self.expected_version,
             dry_run=self.dry_run,
         )
-        return self.saved(self.shown(made.row), made.notices, changed=made.changed, version=made.row.resource_version)
+        return self.saved(
+            self.shown(made.row),
+            made.notices,
+            changed=made.changed,
+            version=made.row.resource_version,
+        )
 
     def destroy(self, request: Request, name: str) -> Response:
         self.found()
-        catalog.delete_entry(self.entries, name, by=self.actor, expected_version=self.expected_version, dry_run=self.dry_run)
+        catalog.delete_entry(
+            self.entries,
+            name,
+            by=self.actor,
+            expected_version=self.expected_version,
+            dry_run=self.dry_run,
+        )
         return self.answer({"message": f"{name} was deleted.", "dryRun": self.dry_run})
 
 
@@ -200,8 +266,14 @@ class Namespaces(_Catalog):
 class PriorityClasses(_Catalog):
     kind = "priority class"
     entries = catalog.PRIORITY_CLASSES
-    forms: ClassVar[Mapping[str, Form]] = _catalog_forms(schema.PriorityClass, schema.PriorityClassManifest)
-    orderings: ClassVar[Mapping[str, str]] = {"name": "name", "value": "value", "created": "created_at"}
+    forms: ClassVar[Mapping[str, Form]] = _catalog_forms(
+        schema.PriorityClass, schema.PriorityClassManifest
+    )
+    orderings: ClassVar[Mapping[str, str]] = {
+        "name": "name",
+        "value": "value",
+        "created": "created_at",
+    }
 
     def shown(self, row: PriorityClass) -> dict[str, Any]:
         return priority_class_object(row)
@@ -219,7 +291,13 @@ def policy_object(state: ClusterState) -> dict[str, Any]:
         "warnings": list(version.warnings) if version else [],
         "isDefault": version is None,
     }
-    body = record_object("Policy", "policy", version.created_at if version else None, {"policy": policy_text(state)}, status)
+    body = record_object(
+        "Policy",
+        "policy",
+        version.created_at if version else None,
+        {"policy": policy_text(state)},
+        status,
+    )
     body["metadata"]["resourceVersion"] = str(state.policy_id or DEFAULT_VERSION)
     return body
 
@@ -227,17 +305,27 @@ def policy_object(state: ClusterState) -> dict[str, Any]:
 def _policy_of(request: Request) -> tuple[str, str]:
     """The text of the policy and the reason: an object with `spec.policy`, or the policy itself as YAML."""
     body = request.data
-    if isinstance(body, Mapping) and isinstance(body.get("spec"), Mapping) and isinstance(body["spec"].get("policy"), str):
+    if (
+        isinstance(body, Mapping)
+        and isinstance(body.get("spec"), Mapping)
+        and isinstance(body["spec"].get("policy"), str)
+    ):
         reason = body.get("reason")
         return body["spec"]["policy"], reason if isinstance(reason, str) else ""
     if isinstance(body, Mapping) and ("actions" in body or "tiers" in body):
         return getattr(request, "raw_text", ""), ""
-    raise Refusal('Send {"spec": {"policy": "…"}} with the text of the policy, or the policy itself as YAML.', kind="invalid-request")
+    raise Refusal(
+        'Send {"spec": {"policy": "…"}} with the text of the policy, or the policy itself as YAML.',
+        kind="invalid-request",
+    )
 
 
 class Policy(Endpoint):
     basename = "policy"
-    rules: ClassVar[Mapping[str, permissions.Rule]] = {"get": permissions.MEMBER, "put": permissions.CLUSTER_ADMIN}
+    rules: ClassVar[Mapping[str, permissions.Rule]] = {
+        "get": permissions.MEMBER,
+        "put": permissions.CLUSTER_ADMIN,
+    }
     forms: ClassVar[Mapping[str, Form]] = {
         "get": Form(schema.Policy, summary="The policy in force"),
         "put": Form(
@@ -245,13 +333,21 @@ class Policy(Endpoint):
             schema.GivenPolicy,
             summary="Replace the policy; a dry run says what the next session would do differently",
             errors=(409, 412),
-            parameters=(query("confirm", "Apply it although no job would start under it: else 409.", OpenApiTypes.BOOL),),
+            parameters=(
+                query(
+                    "confirm",
+                    "Apply it although no job would start under it: else 409.",
+                    OpenApiTypes.BOOL,
+                ),
+            ),
         ),
     }
 
     @property
     def known_parameters(self) -> frozenset[str]:
-        return super().known_parameters | ({"confirm"} if self.request.method == "PUT" else frozenset())
+        return super().known_parameters | (
+            {"confirm"} if self.request.method == "PUT" else frozenset()
+        )
 
     def get(self, request: Request) -> Response:
         state = ClusterState.objects.select_related("policy").get(pk=1)
@@ -269,7 +365,12 @@ class Policy(Endpoint):
                 confirmed=self.dry_run or self.truth("confirm"),
             )
             body = {**policy_object(made.state), "effect": effect}
-        return self.saved(body, made.notices, changed=made.changed, version=made.state.policy_id or DEFAULT_VERSION)
+        return self.saved(
+            body,
+            made.notices,
+            changed=made.changed,
+            version=made.state.policy_id or DEFAULT_VERSION,
+        )
 
     def _effect(self, text: str) -> dict[str, Any]:
         self.access.require_cluster(Permission.ADMINISTER, "replace the policy")
@@ -299,8 +400,13 @@ class PolicyVersions(Records):
 
     kind = "policy version"
     search_fields = ("author", "reason")
-    rules: ClassVar[Mapping[str, permissions.Rule]] = dict.fromkeys(("list", "retrieve"), permissions.MEMBER)
-    forms: ClassVar[Mapping[str, Form]] = {"list": Form(schema.PolicyVersion, many=True), "retrieve": Form(schema.PolicyVersion)}
+    rules: ClassVar[Mapping[str, permissions.Rule]] = dict.fromkeys(
+        ("list", "retrieve"), permissions.MEMBER
+    )
+    forms: ClassVar[Mapping[str, Form]] = {
+        "list": Form(schema.PolicyVersion, many=True),
+        "retrieve": Form(schema.PolicyVersion),
+    }
 
     def query(self) -> QuerySet[Any]:
         return PolicyVersion.objects.all()
@@ -317,7 +423,12 @@ class PolicyVersions(Records):
 
 
 def _version_object(row: PolicyVersion, in_force: bool) -> dict[str, Any]:
-    status = {"author": row.author, "reason": row.reason, "warnings": list(row.warnings), "inForce": in_force}
+    status = {
+        "author": row.author,
+        "reason": row.reason,
+        "warnings": list(row.warnings),
+        "inForce": in_force,
+    }
     return record_object("PolicyVersion", str(row.pk), row.created_at, {"policy": row.text}, status)
 
 
@@ -325,15 +436,29 @@ class PolicyValidate(Endpoint):
     basename = "policy_validate"
     writes_are_dry_runnable = False
     rules: ClassVar[Mapping[str, permissions.Rule]] = {"post": permissions.MEMBER}
-    forms: ClassVar[Mapping[str, Form]] = {"post": Form(schema.CheckedPolicy, schema.GivenPolicy, summary="Check a policy")}
+    forms: ClassVar[Mapping[str, Form]] = {
+        "post": Form(schema.CheckedPolicy, schema.GivenPolicy, summary="Check a policy")
+    }
 
     def post(self, request: Request) -> Response:
         text, _ = _policy_of(request)
         try:
             reading = check_policy(text)
         except Rejected as refusal:
-            return self.answer({"valid": False, "violations": [violation_json(item) for item in refusal.violations], "warnings": []})
-        return self.answer({"valid": True, "violations": [], "warnings": [notice_json(notice) for notice in notices_on(reading)]})
+            return self.answer(
+                {
+                    "valid": False,
+                    "violations": [violation_json(item) for item in refusal.violations],
+                    "warnings": [],
+                }
+            )
+        return self.answer(
+            {
+                "valid": True,
+                "violations": [],
+                "warnings": [notice_json(notice) for notice in notices_on(reading)],
+            }
+        )
 
 
 def cluster_object(state: ClusterState, sight: Sight) -> dict[str, Any]:
@@ -350,7 +475,10 @@ def cluster_object(state: ClusterState, sight: Sight) -> dict[str, Any]:
         "allocated": state.allocated.to_quantities(),
         "promised": state.promised.to_quantities(),
         "nodes": Node.objects.count(),
-        "warnings": [warning if isinstance(warning, dict) else {"message": str(warning)} for warning in warnings],
+        "warnings": [
+            warning if isinstance(warning, dict) else {"message": str(warning)}
+            for warning in warnings
+        ],
     }
     return record_object("Cluster", state.name, None, _cluster_spec(state), status)
 
@@ -361,14 +489,23 @@ def _cluster_spec(state: ClusterState) -> dict[str, Any]:
 
 class Cluster(Endpoint):
     basename = "cluster"
-    rules: ClassVar[Mapping[str, permissions.Rule]] = {"get": permissions.MEMBER, "patch": permissions.CLUSTER_ADMIN}
+    rules: ClassVar[Mapping[str, permissions.Rule]] = {
+        "get": permissions.MEMBER,
+        "patch": permissions.CLUSTER_ADMIN,
+    }
     forms: ClassVar[Mapping[str, Form]] = {
         "get": Form(schema.Cluster, summary="The cluster and its scheduler"),
-        "patch": Form(schema.saved(schema.Cluster), schema.GivenCluster, summary="Change the period of sessions, or keep the next ones"),
+        "patch": Form(
+            schema.saved(schema.Cluster),
+            schema.GivenCluster,
+            summary="Change the period of sessions, or keep the next ones",
+        ),
     }
 
     def get(self, request: Request) -> Response:
-        return self.answer(cluster_object(ClusterState.objects.get(pk=1), Sight(self.access.visible)))
+        return self.answer(
+            cluster_object(ClusterState.objects.get(pk=1), Sight(self.access.visible))
+        )
 
     def patch(self, request: Request) -> Response:
         given = _settings_of(request.data)
@@ -387,7 +524,9 @@ class Cluster(Endpoint):
             else:
                 keep_next_sessions(int(value), by=self.actor)
         except ValueError as error:
-            raise bad_parameter(f"spec.{field}", f"{str(error)[0].upper()}{str(error)[1:].rstrip('.')}.") from None
+            raise bad_parameter(
+                f"spec.{field}", f"{str(error)[0].upper()}{str(error)[1:].rstrip('.')}."
+            ) from None
 
 
 _SETTINGS: Final[Mapping[str, type]] = {"periodSeconds": float, "keepSessions": int}
@@ -395,9 +534,16 @@ _SETTINGS: Final[Mapping[str, type]] = {"periodSeconds": float, "keepSessions": 
 
 def _settings_of(body: Any) -> dict[str, float]:
     spec = body.get("spec") if isinstance(body, Mapping) else None
-    known = {field: value for field, value in spec.items() if field in _SETTINGS} if isinstance(spec, Mapping) else {}
+    known = (
+        {field: value for field, value in spec.items() if field in _SETTINGS}
+        if isinstance(spec, Mapping)
+        else {}
+    )
     if not known:
-        raise bad_parameter("spec.periodSeconds", 'Give {"spec": {"periodSeconds": 1}}, in seconds, or {"spec": {"keepSessions": 5}}.')
+        raise bad_parameter(
+            "spec.periodSeconds",
+            'Give {"spec": {"periodSeconds": 1}}, in seconds, or {"spec": {"keepSessions": 5}}.',
+        )
     return {field: _number(field, value) for field, value in known.items()}
 
 
@@ -413,7 +559,9 @@ def _number(field: str, value: Any) -> float:
 
 class ClusterCommand(Endpoint):
     rules: ClassVar[Mapping[str, permissions.Rule]] = {"post": permissions.CLUSTER_OPERATE}
-    forms: ClassVar[Mapping[str, Form]] = {"post": Form(schema.ClusterCommandAnswer, takes=schema.Reason, optional_body=True)}
+    forms: ClassVar[Mapping[str, Form]] = {
+        "post": Form(schema.ClusterCommandAnswer, takes=schema.Reason, optional_body=True)
+    }
     verb: ClassVar[str]
 
     def act(self) -> bool:
@@ -423,8 +571,20 @@ class ClusterCommand(Endpoint):
         with self.rehearsal():
             changed = self.act()
             paused = ClusterState.objects.values_list("paused", flat=True).get(pk=1)
-        done = f"Scheduling is {self.verb}d." if changed else f"Scheduling is {self.verb}d already; nothing was changed."
-        return self.answer({"changed": changed, "message": done, "dryRun": self.dry_run, "command": self.verb, "paused": paused})
+        done = (
+            f"Scheduling is {self.verb}d."
+            if changed
+            else f"Scheduling is {self.verb}d already; nothing was changed."
+        )
+        return self.answer(
+            {
+                "changed": changed,
+                "message": done,
+                "dryRun": self.dry_run,
+                "command": self.verb,
+                "paused": paused,
+            }
+        )
 
 
 class ClusterPause(ClusterCommand):

@@ -24,7 +24,9 @@ class CorsMiddleware:
         if not request.path.startswith("/api/") or origin not in settings.CORS_ALLOWED_ORIGINS:
             return self.get_response(request)
         asks = request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers
-        response = HttpResponse(status=204, headers=_ALLOWED) if asks else self.get_response(request)
+        response = (
+            HttpResponse(status=204, headers=_ALLOWED) if asks else self.get_response(request)
+        )
         response["Access-Control-Allow-Origin"] = origin
         response["Access-Control-Expose-Headers"] = _EXPOSED
         response["Vary"] = "Origin" if "Vary" not in response else f"{response['Vary']}, Origin"

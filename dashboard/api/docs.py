@@ -25,7 +25,11 @@ _POLICY = (
 
 def only_ours(endpoints: list[Any]) -> list[Any]:
     """The catch-all address is no endpoint."""
-    return [endpoint for endpoint in endpoints if endpoint[0].startswith("/api/v1/") and "NothingHere" not in repr(endpoint[3])]
+    return [
+        endpoint
+        for endpoint in endpoints
+        if endpoint[0].startswith("/api/v1/") and "NothingHere" not in repr(endpoint[3])
+    ]
 
 
 class Schema(SpectacularAPIView):
@@ -35,7 +39,9 @@ class Schema(SpectacularAPIView):
     throttle_classes: tuple[Any, ...] = ()
 
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        return Response(_description(), headers={"Content-Disposition": 'inline; filename="fumarole.yaml"'})
+        return Response(
+            _description(), headers={"Content-Disposition": 'inline; filename="fumarole.yaml"'}
+        )
 
 
 @cache
@@ -60,7 +66,9 @@ def elsewhere(request: HttpRequest, rest: str) -> HttpResponse:
     if f"/api/{rest}/" in (reverse("api:start"), reverse("api-schema"), reverse("api-docs")):
         return HttpResponsePermanentRedirect(f"/api/{rest}/")
     return problem_response(
-        404, f"There is nothing at /api/{rest[:80]}. The API is at /api/v1/, its description at /api/docs/.", "not-found"
+        404,
+        f"There is nothing at /api/{rest[:80]}. The API is at /api/v1/, its description at /api/docs/.",
+        "not-found",
     )
 
 
@@ -68,7 +76,12 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """What Django refuses before any view has seen it: a name that is not this server's, too many fields, too long a body."""
     code = 413 if isinstance(exception, RequestDataTooBig) else 400
     if request.path.startswith(("/api/", "/admission/")):
-        return problem_response(code, "The request can not be used: its Host header, its length or its form is not one that is taken.")
-    page = defaults.bad_request(request, exception)  # without what pages say about their reader: who that is was not looked up
+        return problem_response(
+            code,
+            "The request can not be used: its Host header, its length or its form is not one that is taken.",
+        )
+    page = defaults.bad_request(
+        request, exception
+    )  # without what pages say about their reader: who that is was not looked up
     page.status_code = code
     return page

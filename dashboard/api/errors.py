@@ -58,14 +58,26 @@ class Refusal(exceptions.APIException):
     status_code = 400
     kind = "invalid-request"
 
-    def __init__(self, detail: str, *, code: int = 400, kind: str = "", violations: Iterable[Violation] = (), **more: Any) -> None:
+    def __init__(
+        self,
+        detail: str,
+        *,
+        code: int = 400,
+        kind: str = "",
+        violations: Iterable[Violation] = (),
+        **more: Any,
+    ) -> None:
         super().__init__(detail)
         self.status_code, self.kind = code, kind or self.kind
         self.violations, self.more = tuple(violations), more
 
 
 def bad_parameter(name: str, message: str, fix: str = "") -> Refusal:
-    return Refusal(message, kind="invalid-parameter", violations=[Violation("invalid_parameter", "", name, message, fix)])
+    return Refusal(
+        message,
+        kind="invalid-parameter",
+        violations=[Violation("invalid_parameter", "", name, message, fix)],
+    )
 
 
 def violation_json(violation: Violation) -> dict[str, str]:
@@ -79,11 +91,21 @@ def violation_json(violation: Violation) -> dict[str, str]:
 
 
 def notice_json(notice: Notice) -> dict[str, str]:
-    return {"code": notice.code, "queue": notice.queue, "field": notice.field, "message": notice.message}
+    return {
+        "code": notice.code,
+        "queue": notice.queue,
+        "field": notice.field,
+        "message": notice.message,
+    }
 
 
 def problem(
-    code: int, detail: str, kind: str = "", violations: Iterable[Violation] = (), warnings: Iterable[Notice] = (), **more: Any
+    code: int,
+    detail: str,
+    kind: str = "",
+    violations: Iterable[Violation] = (),
+    warnings: Iterable[Notice] = (),
+    **more: Any,
 ) -> dict[str, Any]:
     """The body of an error; `more` are members that only this kind has."""
     title = TITLES.get(code, "Error")
@@ -111,12 +133,21 @@ def _not_allowed(error: NotAllowed) -> dict[str, Any]:
 
 
 def _not_possible(error: NotPossible) -> dict[str, Any]:
-    return problem(409, f"{error}."[0].upper() + f"{error}."[1:].replace("..", "."), "state-forbids")
+    return problem(
+        409, f"{error}."[0].upper() + f"{error}."[1:].replace("..", "."), "state-forbids"
+    )
 
 
 def _forbidden(error: Forbidden) -> dict[str, Any]:
     violation = Violation("permission_missing", error.queue, "", str(error), error.fix)
-    body = problem(403, str(error), "not-permitted", [violation], permission=error.permission.value, queue=error.queue)
+    body = problem(
+        403,
+        str(error),
+        "not-permitted",
+        [violation],
+        permission=error.permission.value,
+        queue=error.queue,
+    )
     return {**body, "scope": error.scope.value} if isinstance(error, ScopeTooNarrow) else body
 
 
@@ -135,7 +166,12 @@ def _stale(error: Stale) -> dict[str, Any]:
     kind, namespace, name = error.place
     what = last_changes(kind, name, namespace)
     by = error.by or (what[0]["by"] if what else "")
-    return problem(412, str(error), "changed-meanwhile", changed={"by": by, "resourceVersion": str(error.version), "what": what})
+    return problem(
+        412,
+        str(error),
+        "changed-meanwhile",
+        changed={"by": by, "resourceVersion": str(error.version), "what": what},
+    )
 
 
 def _refusal(error: Refusal) -> dict[str, Any]:
@@ -163,13 +199,21 @@ _ANSWERS: dict[type[Exception], Callable[[Any], dict[str, Any]]] = {
     Stale: _stale,
     Refusal: _refusal,
     CommandFailed: lambda error: problem(503, str(error), "command-failed"),
-    ObjectDoesNotExist: lambda error: problem(404, str(error) if "matching query" not in str(error) else "There is no such object."),
+    ObjectDoesNotExist: lambda error: problem(
+        404, str(error) if "matching query" not in str(error) else "There is no such object."
+    ),
     Http404: lambda error: problem(404, str(error) or "There is nothing at this address."),
     PermissionDenied: lambda error: problem(403, str(error) or "You may not do this."),
-    RequestDataTooBig: lambda _error: problem(413, "The request is larger than this server reads. Send it in parts.", "too-large"),
+    RequestDataTooBig: lambda _error: problem(
+        413, "The request is larger than this server reads. Send it in parts.", "too-large"
+    ),
     SuspiciousOperation: lambda error: problem(400, _suspicious(error), "invalid-request"),
-    OperationalError: lambda _error: problem(503, "The database does not answer just now. Try again in a moment.", "unavailable"),
-    InterfaceError: lambda _error: problem(503, "The database does not answer just now. Try again in a moment.", "unavailable"),
+    OperationalError: lambda _error: problem(
+        503, "The database does not answer just now. Try again in a moment.", "unavailable"
+    ),
+    InterfaceError: lambda _error: problem(
+        503, "The database does not answer just now. Try again in a moment.", "unavailable"
+    ),
 }
 _RETRY_SECONDS = "2"
 
@@ -199,7 +243,12 @@ def _answer(error: Exception) -> dict[str, Any] | None:
 
 def _framework_problem(error: exceptions.APIException) -> dict[str, Any]:
     if isinstance(error, exceptions.ValidationError):
-        return problem(400, "The request is not in order.", "invalid-request", list(_field_errors(error.detail)))
+        return problem(
+            400,
+            "The request is not in order.",
+            "invalid-request",
+            list(_field_errors(error.detail)),
+        )
     return problem(error.status_code, str(error.detail))
 
 
@@ -245,9 +294,18 @@ class ApiErrorMiddleware:
             return None
         body = _answer(error)
         if body is not None:
-            return JsonResponse(body, status=body["status"], content_type=PROBLEM_JSON, headers=_headers(error, body["status"]))
+            return JsonResponse(
+                body,
+                status=body["status"],
+                content_type=PROBLEM_JSON,
+                headers=_headers(error, body["status"]),
+            )
         request_id = getattr(request, "request_id", "")
         logger.error("the request %s to %s failed", request_id, request.path, exc_info=error)
         if transaction.get_connection().in_atomic_block:
             set_rollback()
-        return problem_response(500, f"Something is wrong here, and it was written to the log under {request_id}.", "internal-error")
+        return problem_response(
+            500,
+            f"Something is wrong here, and it was written to the log under {request_id}.",
+            "internal-error",
+        )

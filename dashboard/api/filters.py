@@ -56,11 +56,17 @@ class Age(django_filters.CharFilter):
             return qs
         match = _AGE.fullmatch(value)
         if match is None:
-            raise bad_parameter(_parameter(self), f"“{value[:20]}” is not an age.", "write a number with s, m, h or d, such as 30m")
+            raise bad_parameter(
+                _parameter(self),
+                f"“{value[:20]}” is not an age.",
+                "write a number with s, m, h or d, such as 30m",
+            )
         try:
             moment = timezone.now() - timedelta(seconds=int(match[1]) * _UNITS[match[2]])
         except OverflowError:
-            raise bad_parameter(_parameter(self), f"“{value[:20]}” is longer than anything.", "write a shorter one") from None
+            raise bad_parameter(
+                _parameter(self), f"“{value[:20]}” is longer than anything.", "write a shorter one"
+            ) from None
         return qs.filter(**{f"{self.field_name}__{self.lookup_expr}": moment})
 
 
@@ -70,7 +76,11 @@ _MOST_PARTS = 20
 def _few(one: django_filters.Filter, parts: Sequence[T]) -> Sequence[T]:
     """Each part becomes a condition, and a database refuses conditions without number."""
     if len(parts) > _MOST_PARTS:
-        raise bad_parameter(_parameter(one), f"{_parameter(one)} has {len(parts)} parts; {_MOST_PARTS} are the most.", "leave some out")
+        raise bad_parameter(
+            _parameter(one),
+            f"{_parameter(one)} has {len(parts)} parts; {_MOST_PARTS} are the most.",
+            "leave some out",
+        )
     return parts
 
 
@@ -81,7 +91,11 @@ class Amounts(django_filters.CharFilter):
         for part in _few(self, [part for part in (value or "").split(",") if part]):
             resource, colon, quantity = part.strip().partition(":")
             if not colon or "__" in resource or not resource:
-                raise bad_parameter(_parameter(self), f"“{part[:40]}” is not an amount.", "write resource:amount, such as cpu:4")
+                raise bad_parameter(
+                    _parameter(self),
+                    f"“{part[:40]}” is not an amount.",
+                    "write resource:amount, such as cpu:4",
+                )
             try:
                 amount = parse_quantity(resource, quantity)
             except QuantityError as error:
@@ -108,7 +122,9 @@ def one_of(parameter: str, word: str, known: Iterable[str]) -> str:
     words = tuple(known)
     found = stored_word(word, words)
     if found is None:
-        raise bad_parameter(parameter, f"There is no {parameter} “{word[:40]}”.", f"one of {', '.join(words)}")
+        raise bad_parameter(
+            parameter, f"There is no {parameter} “{word[:40]}”.", f"one of {', '.join(words)}"
+        )
     return found
 
 
@@ -153,7 +169,11 @@ class Moment(django_filters.CharFilter):
         until = self.lookup_expr == "lt"
         moment = moment_of(value, UTC, end_of_day=until)
         if moment is None:
-            raise bad_parameter(_parameter(self), f"“{value[:40]}” is not a date.", "write 2026-01-31 or 2026-01-31T12:00:00Z")
+            raise bad_parameter(
+                _parameter(self),
+                f"“{value[:40]}” is not a date.",
+                "write 2026-01-31 or 2026-01-31T12:00:00Z",
+            )
         return qs.filter(**{f"{self.field_name}__{self.lookup_expr}": moment})
 
 
@@ -177,9 +197,15 @@ class Labels(django_filters.CharFilter):
         return qs
 
 
-def _labelled(qs: QuerySet[Any], alias: str, column: str, requirement: LabelRequirement) -> QuerySet[Any]:
+def _labelled(
+    qs: QuerySet[Any], alias: str, column: str, requirement: LabelRequirement
+) -> QuerySet[Any]:
     qs = qs.alias(**{alias: LabelValue(column, requirement.key)})
-    holds = Q(**{f"{alias}__isnull": False}) if requirement.values is None else Q(**{f"{alias}__in": requirement.values})
+    holds = (
+        Q(**{f"{alias}__isnull": False})
+        if requirement.values is None
+        else Q(**{f"{alias}__in": requirement.values})
+    )
     if not requirement.negated:
         return qs.filter(holds)
     return qs.filter(Q(**{f"{alias}__isnull": True}) | ~holds)
@@ -196,15 +222,22 @@ class LabelValue(Func):
     def as_sqlite(self, compiler: Any, connection: Any, **more: Any) -> Any:
         column, key = self.get_source_expressions()
         path = Value(f'$."{key.value}"', output_field=TextField())
-        return Func(column, path, function="JSON_EXTRACT", output_field=TextField()).as_sql(compiler, connection, **more)
+        return Func(column, path, function="JSON_EXTRACT", output_field=TextField()).as_sql(
+            compiler, connection, **more
+        )
 
     def as_postgresql(self, compiler: Any, connection: Any, **more: Any) -> Any:
-        return super().as_sql(compiler, connection, template="(%(expressions)s::text)", arg_joiner=" ->> ", **more)
+        return super().as_sql(
+            compiler, connection, template="(%(expressions)s::text)", arg_joiner=" ->> ", **more
+        )
 
 
 def _parameter(one: django_filters.Filter) -> str:
     """What the filter is called in the address."""
-    return next((str(name) for name, known in one.parent.filters.items() if known is one), str(one.field_name))
+    return next(
+        (str(name) for name, known in one.parent.filters.items() if known is one),
+        str(one.field_name),
+    )
 
 
 class Created(FilterSet):
@@ -243,7 +276,9 @@ class JobFilters(Gangs):
 class PodGroupFilters(Gangs):
     phase = OneOf(PODGROUP_PHASES, field_name="phase")
     reason = Reasons(REASON_CODES, field_name="reason_code")
-    priority = django_filters.NumberFilter(field_name="priority", min_value=-(2**31), max_value=2**31 - 1)
+    priority = django_filters.NumberFilter(
+        field_name="priority", min_value=-(2**31), max_value=2**31 - 1
+    )
     min_request = Amounts(field_name="min_resources", lookup_expr="gte")
     max_request = Amounts(field_name="min_resources", lookup_expr="lte")
 
@@ -277,7 +312,10 @@ class CommandedQueues(Words):
 
 class CommandFilters(Created):
     queue = CommandedQueues(field_name="target_name", lookup_expr="in")
-    action = OneOf((action.value for actions in (QueueCommand, JobAction) for action in actions), field_name="action")
+    action = OneOf(
+        (action.value for actions in (QueueCommand, JobAction) for action in actions),
+        field_name="action",
+    )
     result = OneOf(Command.RESULTS, field_name="result")
     user = Words(field_name="actor", lookup_expr="in")
 
@@ -293,7 +331,9 @@ class DecisionFilters(FilterSet):
     kind = OneOf((Decision.BIND, Decision.EVICT), field_name="kind")
     action = OneOf(PLACING_ACTIONS, field_name="action")
     node = Words(field_name="node_name", lookup_expr="in")
-    session = django_filters.NumberFilter(field_name="session__number", min_value=0, max_value=2**62)
+    session = django_filters.NumberFilter(
+        field_name="session__number", min_value=0, max_value=2**62
+    )
 
 
 class EvictionFilters(Created):

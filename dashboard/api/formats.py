@@ -24,14 +24,24 @@ def body_text(stream: Any, parser_context: Mapping[str, Any] | None, media_type:
     """The body as text. Refuses what is larger than the server reads and what is not UTF-8."""
     charset = _charset(media_type)
     if charset not in _UTF8:
-        raise Refusal(f"The encoding {charset[:40]} is not read; send UTF-8.", code=415, kind="unsupported-encoding")
+        raise Refusal(
+            f"The encoding {charset[:40]} is not read; send UTF-8.",
+            code=415,
+            kind="unsupported-encoding",
+        )
     raw: bytes = stream.read(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
     if len(raw) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
-        raise Refusal("The request is larger than this server reads. Send it in parts.", code=413, kind="too-large")
+        raise Refusal(
+            "The request is larger than this server reads. Send it in parts.",
+            code=413,
+            kind="too-large",
+        )
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise Refusal(f"The body is not UTF-8: byte {error.start} can not be read.", kind="not-utf-8") from None
+        raise Refusal(
+            f"The body is not UTF-8: byte {error.start} can not be read.", kind="not-utf-8"
+        ) from None
     if parser_context and parser_context.get("request") is not None:
         parser_context["request"].raw_text = text
     return text
@@ -48,7 +58,11 @@ def _charset(media_type: str | None) -> str:
 def _unreadable(message: str, error: DocumentError) -> Refusal:
     """What is wrong with a single value names its field, as everything else does."""
     field = error.field if isinstance(error, HalfCharacter) else ""
-    violations = [Violation("invalid_text", "", field, message, "write the whole character")] if field else []
+    violations = (
+        [Violation("invalid_text", "", field, message, "write the whole character")]
+        if field
+        else []
+    )
     return Refusal(message, kind="unreadable", violations=violations)
 
 
@@ -57,7 +71,12 @@ class StrictJSONParser(parsers.BaseParser):
 
     media_type = "application/json"
 
-    def parse(self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None) -> Any:
+    def parse(
+        self,
+        stream: Any,
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> Any:
         text = body_text(stream, parser_context, media_type)
         if not text.strip():
             return {}
@@ -76,7 +95,12 @@ class SafeYAMLParser(parsers.BaseParser):
 
     media_type = YAML_TYPE
 
-    def parse(self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None) -> Any:
+    def parse(
+        self,
+        stream: Any,
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> Any:
         text = body_text(stream, parser_context, media_type)
         try:
             found = [document for document in read_documents(text) if document is not None]
@@ -94,7 +118,12 @@ class FormParser(parsers.BaseParser):
 
     media_type = "application/x-www-form-urlencoded"
 
-    def parse(self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None) -> Any:
+    def parse(
+        self,
+        stream: Any,
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> Any:
         request: Request = (parser_context or {})["request"]
         form = request._request.POST
         text = form.get("_content", "")
@@ -117,7 +146,12 @@ class JSONRenderer(renderers.JSONRenderer):
     ensure_ascii = False
     compact = True
 
-    def render(self, data: Any, accepted_media_type: str | None = None, renderer_context: Mapping[str, Any] | None = None) -> bytes:
+    def render(
+        self,
+        data: Any,
+        accepted_media_type: str | None = None,
+        renderer_context: Mapping[str, Any] | None = None,
+    ) -> bytes:
         if isinstance(data, Page):
             return data.encode()
         rendered: bytes = super().render(data, accepted_media_type, renderer_context)
@@ -138,7 +172,14 @@ _Dumper.add_representer(str, _text)
 
 
 def to_yaml(value: Any) -> str:
-    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=False, width=120)
+    return yaml.dump(
+        value,
+        Dumper=_Dumper,
+        sort_keys=False,
+        allow_unicode=True,
+        default_flow_style=False,
+        width=120,
+    )
 
 
 class YAMLRenderer(renderers.BaseRenderer):
@@ -148,7 +189,12 @@ class YAMLRenderer(renderers.BaseRenderer):
     format = "yaml"
     charset = "utf-8"
 
-    def render(self, data: Any, accepted_media_type: str | None = None, renderer_context: Mapping[str, Any] | None = None) -> bytes:
+    def render(
+        self,
+        data: Any,
+        accepted_media_type: str | None = None,
+        renderer_context: Mapping[str, Any] | None = None,
+    ) -> bytes:
         if data is None:
             return b""
         if isinstance(data, Documents):

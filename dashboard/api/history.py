@@ -42,7 +42,9 @@ from scheduler.services.sessions.replay import NotKept, scenario_text
 class Records(EndpointSet):
     """Rows that are only read, addressed by their number."""
 
-    rules: ClassVar[Mapping[str, permissions.Rule]] = dict.fromkeys(("list", "retrieve"), permissions.signed_in)
+    rules: ClassVar[Mapping[str, permissions.Rule]] = dict.fromkeys(
+        ("list", "retrieve"), permissions.signed_in
+    )
     orderings: ClassVar[Mapping[str, str]] = {"created": "id"}
     default_ordering = "-created"
 
@@ -59,7 +61,10 @@ class Commands(Records):
     kind = "command"
     filter_class = CommandFilters
     search_fields = ("target_name", "actor", "reason", "message")
-    rules: ClassVar[Mapping[str, permissions.Rule]] = {**Records.rules, "create": permissions.SUBMIT}
+    rules: ClassVar[Mapping[str, permissions.Rule]] = {
+        **Records.rules,
+        "create": permissions.SUBMIT,
+    }
     forms: ClassVar[Mapping[str, Form]] = {
         "list": Form(schema.Command, many=True),
         "retrieve": Form(schema.Command),
@@ -73,7 +78,11 @@ class Commands(Records):
                 OpenApiExample(
                     "Suspend a queue",
                     request_only=True,
-                    value={"action": "SuspendQueue", "target": {"kind": "Queue", "name": "team-a"}, "reason": "quota change"},
+                    value={
+                        "action": "SuspendQueue",
+                        "target": {"kind": "Queue", "name": "team-a"},
+                        "reason": "quota change",
+                    },
                 ),
             ),
         ),
@@ -84,7 +93,9 @@ class Commands(Records):
         if seen is None:
             return Command.objects.all()
         queues = Q(records_of(seen, "created_at", "target_name"), target_kind="Queue")
-        return Command.objects.filter(queues | Q(Exists(_commanded_jobs(self.access)), target_kind="Job"))
+        return Command.objects.filter(
+            queues | Q(Exists(_commanded_jobs(self.access)), target_kind="Job")
+        )
 
     def present(self, rows: Rows) -> Objects:
         return [command_object(row) for row in rows]
@@ -94,7 +105,10 @@ class Commands(Records):
         if items is None:
             return self._answered(give_order(request.data, by=self.actor, dry_run=self.dry_run))
         ordered = give_orders(items, by=self.actor, dry_run=self.dry_run)
-        return self.results(result if isinstance(result, Exception) else self._answered(result) for result in ordered)
+        return self.results(
+            result if isinstance(result, Exception) else self._answered(result)
+            for result in ordered
+        )
 
     def _answered(self, ordered: Ordered) -> Response:
         return self.answer(order_answer(ordered, self.dry_run))
@@ -106,7 +120,11 @@ def _told(rows: QuerySet[Any], access: Access) -> QuerySet[Any]:
 
 def _commanded_jobs(access: Access) -> QuerySet[Job]:
     """The job that a command was for, if it may be seen: one of its name that was there by then."""
-    named = Job.objects.filter(namespace=OuterRef("target_namespace"), name=OuterRef("target_name"), created_at__lte=OuterRef("created_at"))
+    named = Job.objects.filter(
+        namespace=OuterRef("target_namespace"),
+        name=OuterRef("target_name"),
+        created_at__lte=OuterRef("created_at"),
+    )
     return visible(named, access)
 
 
@@ -136,7 +154,12 @@ def _full_name(ordered: Ordered) -> str:
 
 
 def command_object(row: Command) -> dict[str, Any]:
-    target = {"kind": row.target_kind, "name": row.target_name, "namespace": row.target_namespace, "uid": row.target_uid}
+    target = {
+        "kind": row.target_kind,
+        "name": row.target_name,
+        "namespace": row.target_namespace,
+        "uid": row.target_uid,
+    }
     spec = {"action": row.action, "target": target, "reason": row.reason}
     status = {
         "result": row.result,
@@ -164,7 +187,9 @@ class Sessions(Records):
     forms: ClassVar[Mapping[str, Form]] = {
         "list": Form(schema.Session, many=True),
         "retrieve": Form(schema.Session),
-        "scenario": Form(schema.Scenario, summary="The session as a scenario file, for `manage.py simulate`"),
+        "scenario": Form(
+            schema.Scenario, summary="The session as a scenario file, for `manage.py simulate`"
+        ),
     }
 
     def query(self) -> QuerySet[Any]:
@@ -200,7 +225,10 @@ class Decisions(Records):
     kind = "decision"
     filter_class = DecisionFilters
     search_fields = ("pod_name", "podgroup_name", "node_name")
-    forms: ClassVar[Mapping[str, Form]] = {"list": Form(schema.Decision, many=True), "retrieve": Form(schema.Decision)}
+    forms: ClassVar[Mapping[str, Form]] = {
+        "list": Form(schema.Decision, many=True),
+        "retrieve": Form(schema.Decision),
+    }
 
     def query(self) -> QuerySet[Any]:
         return _told(Decision.objects.select_related("session"), self.access)
@@ -219,7 +247,12 @@ def decision_object(row: Decision) -> dict[str, Any]:
         "action": row.action,
         "session": row.session.number if row.session else None,
     }
-    status = {"claimedAt": stamp(row.claimed_at), "doneAt": stamp(row.done_at), "attempts": row.attempts, "error": row.error}
+    status = {
+        "claimedAt": stamp(row.claimed_at),
+        "doneAt": stamp(row.done_at),
+        "attempts": row.attempts,
+        "error": row.error,
+    }
     return record_object("Decision", str(row.pk), row.created_at, spec, status)
 
 
@@ -227,7 +260,10 @@ class Evictions(Records):
     kind = "eviction"
     filter_class = EvictionFilters
     search_fields = ("pod_name", "podgroup_name", "beneficiary")
-    forms: ClassVar[Mapping[str, Form]] = {"list": Form(schema.Eviction, many=True), "retrieve": Form(schema.Eviction)}
+    forms: ClassVar[Mapping[str, Form]] = {
+        "list": Form(schema.Eviction, many=True),
+        "retrieve": Form(schema.Eviction),
+    }
 
     def query(self) -> QuerySet[Any]:
         """Who may see the victim's queue; the name of the other side is shown only where that may be seen too."""
@@ -236,7 +272,11 @@ class Evictions(Records):
     def filtered(self, query: QuerySet[Any]) -> QuerySet[Any]:
         """By what is shown alone: nobody finds out about the other side by looking for it."""
         found, seen = super().filtered(query), self.access.visible
-        return found if seen is None or not self.request.query_params.get("beneficiary_queue") else found.filter(beneficiary_queue__in=seen)
+        return (
+            found
+            if seen is None or not self.request.query_params.get("beneficiary_queue")
+            else found.filter(beneficiary_queue__in=seen)
+        )
 
     def places_of(self, word: str) -> Q:
         seen = self.access.visible
@@ -276,16 +316,27 @@ class Events(Records):
     kind = "event"
     filter_class = EventFilters
     search_fields = ("name", "reason", "message")
-    orderings: ClassVar[Mapping[str, str]] = {"last": "last_at", "first": "first_at", "created": "id"}
+    orderings: ClassVar[Mapping[str, str]] = {
+        "last": "last_at",
+        "first": "first_at",
+        "created": "id",
+    }
     default_ordering = "-last"
-    forms: ClassVar[Mapping[str, Form]] = {"list": Form(schema.Event, many=True), "retrieve": Form(schema.Event)}
+    forms: ClassVar[Mapping[str, Form]] = {
+        "list": Form(schema.Event, many=True),
+        "retrieve": Form(schema.Event),
+    }
 
     def query(self) -> QuerySet[Any]:
         """Events of the cluster and its nodes belong to no queue: for everybody with a role."""
         seen = self.access.visible
         if seen is None:
             return Event.objects.all()
-        common = Q(queue_name="", kind__in=("Cluster", "Node")) if self.access.may_anywhere(Permission.VIEW) else Q(pk=None)
+        common = (
+            Q(queue_name="", kind__in=("Cluster", "Node"))
+            if self.access.may_anywhere(Permission.VIEW)
+            else Q(pk=None)
+        )
         return Event.objects.filter(records_of(seen, "last_at") | common)
 
     def present(self, rows: Rows) -> Objects:
@@ -316,9 +367,15 @@ class Audit(Records):
     search_fields = ("actor", "name", "message", "reason")
     orderings: ClassVar[Mapping[str, str]] = {"at": "id"}
     default_ordering = "-at"
-    rules: ClassVar[Mapping[str, permissions.Rule]] = dict.fromkeys(("list", "retrieve"), permissions.ADMIN)
+    rules: ClassVar[Mapping[str, permissions.Rule]] = dict.fromkeys(
+        ("list", "retrieve"), permissions.ADMIN
+    )
     forms: ClassVar[Mapping[str, Form]] = {
-        "list": Form(schema.AuditRecord, many=True, summary="The audit log in pages; all of it as text/csv or application/x-ndjson"),
+        "list": Form(
+            schema.AuditRecord,
+            many=True,
+            summary="The audit log in pages; all of it as text/csv or application/x-ndjson",
+        ),
         "retrieve": Form(schema.AuditRecord),
     }
 
@@ -341,11 +398,21 @@ class Audit(Records):
     def _whole(self, chosen: str) -> HttpResponseBase:
         for name in ("cursor", "page_size", "fields"):
             if name in self.request.query_params:
-                raise bad_parameter(name, f"An export is whole, so it has no {name}.", "leave it out")
-        entries = map(audit_object, all_rows(self.filtered(self.query()), oldest_first=self.ordering == ["id"]))
+                raise bad_parameter(
+                    name, f"An export is whole, so it has no {name}.", "leave it out"
+                )
+        entries = map(
+            audit_object,
+            all_rows(self.filtered(self.query()), oldest_first=self.ordering == ["id"]),
+        )
         plain = self.request._request
         if chosen == "csv":
-            return streamed(plain, as_csv((entry["spec"] for entry in entries), AUDIT_COLUMNS), "text/csv", "audit.csv")
+            return streamed(
+                plain,
+                as_csv((entry["spec"] for entry in entries), AUDIT_COLUMNS),
+                "text/csv",
+                "audit.csv",
+            )
         return streamed(plain, as_json_lines(entries), "application/x-ndjson", "audit.ndjson")
 
 

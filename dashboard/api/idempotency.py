@@ -52,7 +52,9 @@ class Keyed:
             raise _Undone(response)
         headers = {name: response[name] for name in ("ETag", "Location") if name in response}
         body = _without(self.secrets, response.data)
-        idempotency.keep(self.user, self.key, status=response.status_code, headers=headers, body=body)
+        idempotency.keep(
+            self.user, self.key, status=response.status_code, headers=headers, body=body
+        )
         return response
 
     def begin_list(self) -> None:
@@ -64,12 +66,22 @@ class Keyed:
         text = json.dumps(item, sort_keys=True, default=str).encode()
         own = hashlib.sha256(self.key.encode()).hexdigest()
         # No key that somebody sends begins with a line break.
-        return Keyed(self.user, f"\n{own}#{index}", hashlib.sha256(text).hexdigest(), self.shown_key, self.secrets)
+        return Keyed(
+            self.user,
+            f"\n{own}#{index}",
+            hashlib.sha256(text).hexdigest(),
+            self.shown_key,
+            self.secrets,
+        )
 
 
-def keyed(user: Any, key: str, method: str, path: str, body: bytes, secrets: tuple[str, ...]) -> Keyed:
+def keyed(
+    user: Any, key: str, method: str, path: str, body: bytes, secrets: tuple[str, ...]
+) -> Keyed:
     if len(key) > LONGEST_KEY or not key.isprintable():
-        raise bad_parameter("Idempotency-Key", f"An Idempotency-Key has at most {LONGEST_KEY} printable characters.")
+        raise bad_parameter(
+            "Idempotency-Key", f"An Idempotency-Key has at most {LONGEST_KEY} printable characters."
+        )
     digest = hashlib.sha256(b"\n".join([method.encode(), path.encode(), body])).hexdigest()
     return Keyed(user, key, digest, key[:60], secrets)
 
@@ -87,11 +99,17 @@ def _in_words(key: str) -> Iterator[None]:
 
 
 def _without(secrets: tuple[str, ...], body: Any) -> Any:
-    return {**body, **{name: "" for name in secrets if name in body}} if isinstance(body, dict) else body
+    return (
+        {**body, **{name: "" for name in secrets if name in body}}
+        if isinstance(body, dict)
+        else body
+    )
 
 
 def _again(answer: Any) -> Response:
     """The very answer that was given before; a refusal is a problem this time too."""
-    response = Response(answer.body, status=answer.status, headers={**answer.headers, "Idempotent-Replayed": "true"})
+    response = Response(
+        answer.body, status=answer.status, headers={**answer.headers, "Idempotent-Replayed": "true"}
+    )
     response.exception = answer.status >= 400
     return response

@@ -40,14 +40,28 @@ _EXAMPLE = OpenApiExample(
                 {
                     "name": "worker",
                     "replicas": 4,
-                    "template": {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "2", "memory": "4Gi"}}}]}},
+                    "template": {
+                        "spec": {
+                            "containers": [
+                                {
+                                    "name": "main",
+                                    "resources": {"requests": {"cpu": "2", "memory": "4Gi"}},
+                                }
+                            ]
+                        }
+                    },
                 }
             ],
         },
     },
 )
 _NAMESPACED = ("namespace", "name")
-_TIMES: Mapping[str, str] = {"created": "created_at", "name": "name", "namespace": "namespace", "phase": "phase"}
+_TIMES: Mapping[str, str] = {
+    "created": "created_at",
+    "name": "name",
+    "namespace": "namespace",
+    "phase": "phase",
+}
 
 
 _SHELF = Shelf()
@@ -64,7 +78,9 @@ def _podgroup_of(job: Job) -> int:
     return int(job.podgroup.pk) if hasattr(job, "podgroup") else 0
 
 
-_JOB_COMMAND = Form(schema.JobCommandAnswer, takes=schema.Reason, errors=(404, 409, 412), optional_body=True)
+_JOB_COMMAND = Form(
+    schema.JobCommandAnswer, takes=schema.Reason, errors=(404, 409, 412), optional_body=True
+)
 
 
 def _is_readable(access: Access, queue: int) -> bool:
@@ -79,15 +95,36 @@ class Jobs(EndpointSet):
     search_fields = ("name", "owner", "queue__name")
     orderings: ClassVar[Mapping[str, str]] = {**_TIMES, "queue": "queue__name", "user": "owner"}
     default_ordering = "-created"
-    verbs: ClassVar[Mapping[str, Mapping[str, str]]] = {name: {"post": name} for name in ("suspend", "resume", "restart", "cancel")}
+    verbs: ClassVar[Mapping[str, Mapping[str, str]]] = {
+        name: {"post": name} for name in ("suspend", "resume", "restart", "cancel")
+    }
     rules: ClassVar[Mapping[str, permissions.Rule]] = {
         **dict.fromkeys(("list", "retrieve"), permissions.signed_in),
-        **dict.fromkeys(("create", "update", "partial_update", "destroy", "suspend", "resume", "restart", "cancel"), permissions.SUBMIT),
+        **dict.fromkeys(
+            (
+                "create",
+                "update",
+                "partial_update",
+                "destroy",
+                "suspend",
+                "resume",
+                "restart",
+                "cancel",
+            ),
+            permissions.SUBMIT,
+        ),
     }
     forms: ClassVar[Mapping[str, Form]] = {
         "list": Form(schema.Job, many=True),
         "retrieve": Form(schema.Job),
-        "create": Form(schema.saved(schema.Job), schema.JobManifest, 201, bulk=True, examples=(_EXAMPLE,), summary="Submit a job"),
+        "create": Form(
+            schema.saved(schema.Job),
+            schema.JobManifest,
+            201,
+            bulk=True,
+            examples=(_EXAMPLE,),
+            summary="Submit a job",
+        ),
         "update": Form(schema.saved(schema.Job), schema.JobManifest),
         "partial_update": Form(schema.saved(schema.Job), schema.JobManifest),
         "destroy": Form(schema.Gone),
@@ -101,9 +138,13 @@ class Jobs(EndpointSet):
         if not self.wants_plain_json:
             return self.page(self.filtered(self.query()))
         found = self.filtered(visible(Job.objects.all(), self.access))
-        pages, rows = self.stamped(found, "podgroup__id", spec=stamp_of(Job), now=stamp_of(PodGroup))
+        pages, rows = self.stamped(
+            found, "podgroup__id", spec=stamp_of(Job), now=stamp_of(PodGroup)
+        )
         pods = pods_by_phase([row["podgroup__id"] for row in rows if row["podgroup__id"]])
-        stamps = {row["id"]: (row["spec"], row["now"], pods.get(row["podgroup__id"])) for row in rows}
+        stamps = {
+            row["id"]: (row["spec"], row["now"], pods.get(row["podgroup__id"])) for row in rows
+        }
         return Response(pages.text(_SHELF.texts(stamps, partial(_objects, pods))))
 
     def present(self, rows: Rows) -> Objects:
@@ -133,7 +174,12 @@ class Jobs(EndpointSet):
         self.found()
         with self.rehearsal():
             made = changes.update_job(
-                namespace, name, self.request.data, by=self.actor, merge=merge, expected_version=self.expected_version
+                namespace,
+                name,
+                self.request.data,
+                by=self.actor,
+                merge=merge,
+                expected_version=self.expected_version,
             )
             row = self.found()
             body = self.present([row])[0]
@@ -141,7 +187,13 @@ class Jobs(EndpointSet):
 
     def destroy(self, request: Request, namespace: str, name: str) -> Response:
         self.found()
-        changes.delete_job(namespace, name, by=self.actor, expected_version=self.expected_version, dry_run=self.dry_run)
+        changes.delete_job(
+            namespace,
+            name,
+            by=self.actor,
+            expected_version=self.expected_version,
+            dry_run=self.dry_run,
+        )
         return self.answer({"message": f"{namespace}/{name} was deleted.", "dryRun": self.dry_run})
 
     def suspend(self, request: Request, namespace: str, name: str) -> Response:
@@ -159,12 +211,20 @@ class Jobs(EndpointSet):
     def _command(self, namespace: str, name: str, action: JobAction) -> Response:
         self.found()
         result = submit.command_job(
-            namespace, name, action, by=self.actor, reason=self.reason, dry_run=self.dry_run, expected_version=self.expected_version
+            namespace,
+            name,
+            action,
+            by=self.actor,
+            reason=self.reason,
+            dry_run=self.dry_run,
+            expected_version=self.expected_version,
         )
         return self.answer(job_command_answer(result, action, self.dry_run))
 
 
-def job_command_answer(result: submit.JobCommandResult, action: JobAction, dry_run: bool) -> dict[str, Any]:
+def job_command_answer(
+    result: submit.JobCommandResult, action: JobAction, dry_run: bool
+) -> dict[str, Any]:
     return {
         "changed": result.changed,
         "message": result.message,
@@ -181,9 +241,17 @@ class PodGroups(EndpointSet):
     lookups = _NAMESPACED
     filter_class = PodGroupFilters
     search_fields = ("name", "owner", "queue__name")
-    orderings: ClassVar[Mapping[str, str]] = {**_TIMES, "queue": "queue__name", "user": "owner", "priority": "priority"}
+    orderings: ClassVar[Mapping[str, str]] = {
+        **_TIMES,
+        "queue": "queue__name",
+        "user": "owner",
+        "priority": "priority",
+    }
     default_ordering = "-created"
-    verbs: ClassVar[Mapping[str, Mapping[str, str]]] = {"explain": {"get": "explain"}, "timeline": {"get": "timeline"}}
+    verbs: ClassVar[Mapping[str, Mapping[str, str]]] = {
+        "explain": {"get": "explain"},
+        "timeline": {"get": "timeline"},
+    }
     rules: ClassVar[Mapping[str, permissions.Rule]] = {
         **dict.fromkeys(("list", "retrieve", "explain", "timeline"), permissions.signed_in),
         **dict.fromkeys(("create", "update", "partial_update", "destroy"), permissions.SUBMIT),
@@ -196,7 +264,10 @@ class PodGroups(EndpointSet):
         "partial_update": Form(schema.saved(schema.PodGroup), schema.PodGroupManifest),
         "destroy": Form(schema.Gone),
         "explain": Form(schema.Explanation, summary="Why it waits, in words and figures"),
-        "timeline": Form(schema.Timeline, summary="What happened to it, step by step, and what the time between was spent on"),
+        "timeline": Form(
+            schema.Timeline,
+            summary="What happened to it, step by step, and what the time between was spent on",
+        ),
     }
 
     def query(self) -> QuerySet[Any]:
@@ -214,7 +285,9 @@ class PodGroups(EndpointSet):
             made = podgroups.submit_podgroup(manifest, by=self.actor)
             body = self.present([made.podgroup])[0]
         place = f"/api/v1/podgroups/{made.podgroup.namespace}/{made.podgroup.name}/"
-        return self.saved(body, made.notices, created=True, version=made.podgroup.resource_version, location=place)
+        return self.saved(
+            body, made.notices, created=True, version=made.podgroup.resource_version, location=place
+        )
 
     def update(self, request: Request, namespace: str, name: str) -> Response:
         return self._update(namespace, name, merge=False)
@@ -226,14 +299,27 @@ class PodGroups(EndpointSet):
         self.found()
         with self.rehearsal():
             made = podgroups.update_podgroup(
-                namespace, name, self.request.data, by=self.actor, merge=merge, expected_version=self.expected_version
+                namespace,
+                name,
+                self.request.data,
+                by=self.actor,
+                merge=merge,
+                expected_version=self.expected_version,
             )
             body = self.present([self.found()])[0]
-        return self.saved(body, made.notices, changed=made.changed, version=made.podgroup.resource_version)
+        return self.saved(
+            body, made.notices, changed=made.changed, version=made.podgroup.resource_version
+        )
 
     def destroy(self, request: Request, namespace: str, name: str) -> Response:
         self.found()
-        message = podgroups.delete_podgroup(namespace, name, by=self.actor, expected_version=self.expected_version, dry_run=self.dry_run)
+        message = podgroups.delete_podgroup(
+            namespace,
+            name,
+            by=self.actor,
+            expected_version=self.expected_version,
+            dry_run=self.dry_run,
+        )
         return self.answer({"message": message, "dryRun": self.dry_run})
 
     def explain(self, request: Request, namespace: str, name: str) -> Response:
@@ -285,7 +371,11 @@ def timeline_answer(gang: PodGroup, sight: Sight) -> dict[str, Any]:
 
 
 def _spent(span: Span | None) -> dict[str, Any] | None:
-    return None if span is None else {"seconds": round(span.seconds, 3), "waited": span.waited, "waitedFor": span.what}
+    return (
+        None
+        if span is None
+        else {"seconds": round(span.seconds, 3), "waited": span.waited, "waitedFor": span.what}
+    )
 
 
 def explanation(gang: Mapping[str, Any]) -> dict[str, Any]:
@@ -298,7 +388,9 @@ def explanation(gang: Mapping[str, Any]) -> dict[str, Any]:
         "phase": phase,
         "waiting": waiting,
         "reason": (gang["reason_code"] or "AwaitingEvaluation") if waiting else "",
-        "message": (gang["reason_message"] or unseen) if waiting else _why_not_waiting(phase, gang["job__message"] or ""),
+        "message": (gang["reason_message"] or unseen)
+        if waiting
+        else _why_not_waiting(phase, gang["job__message"] or ""),
         "figures": gang["reason_figures"] if waiting else {},
         "checks": gang["reason_checks"] if waiting else [],
         "session": gang["reason_session"],
@@ -328,7 +420,11 @@ class Pods(EndpointSet):
     }
 
     def query(self) -> QuerySet[Any]:
-        return visible(Pod.objects.select_related("podgroup__queue", "node", "pod_class"), self.access, "podgroup__queue")
+        return visible(
+            Pod.objects.select_related("podgroup__queue", "node", "pod_class"),
+            self.access,
+            "podgroup__queue",
+        )
 
     def present(self, rows: Rows) -> Objects:
         return [pod_object(pod) for pod in rows]
@@ -340,7 +436,12 @@ class Pods(EndpointSet):
         with self.rehearsal():
             made = podgroups.submit_pod(manifest, by=self.actor)
             body = pod_object(made.pod)
-        return self.saved(body, made.notices, created=True, location=f"/api/v1/pods/{made.pod.namespace}/{made.pod.name}/")
+        return self.saved(
+            body,
+            made.notices,
+            created=True,
+            location=f"/api/v1/pods/{made.pod.namespace}/{made.pod.name}/",
+        )
 
     def destroy(self, request: Request, namespace: str, name: str) -> Response:
         self.found()

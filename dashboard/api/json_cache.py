@@ -24,12 +24,22 @@ class Shelf:
 
     def texts(self, stamps: Stamps, read: Callable[[list[int]], Objects]) -> list[str]:
         """In the order of the stamps. A row that is gone before it was read is left out."""
-        missing = [key for key, stamp in stamps.items() if self._kept.get(key, (None, ""))[0] != stamp]
+        missing = [
+            key for key, stamp in stamps.items() if self._kept.get(key, (None, ""))[0] != stamp
+        ]
         fresh = self._written(missing, stamps, read) if missing else {}
         kept = self._kept
-        return [text for key in stamps if (text := fresh.get(key) or (kept[key][1] if key in kept and key not in fresh else ""))]
+        return [
+            text
+            for key in stamps
+            if (
+                text := fresh.get(key) or (kept[key][1] if key in kept and key not in fresh else "")
+            )
+        ]
 
-    def _written(self, missing: list[int], stamps: Stamps, read: Callable[[list[int]], Objects]) -> dict[int, str]:
+    def _written(
+        self, missing: list[int], stamps: Stamps, read: Callable[[list[int]], Objects]
+    ) -> dict[int, str]:
         objects = read(missing)
         fresh = {key: as_text(objects[key]) if key in objects else "" for key in missing}
         if len(self._kept) + len(fresh) > _MOST_TEXTS:
@@ -51,4 +61,6 @@ class Page(str):
 
 
 def page_text(next_page: str | None, previous_page: str | None, texts: Iterable[str]) -> Page:
-    return Page(f'{{"next":{as_text(next_page)},"previous":{as_text(previous_page)},"results":[{",".join(texts)}]}}')
+    return Page(
+        f'{{"next":{as_text(next_page)},"previous":{as_text(previous_page)},"results":[{",".join(texts)}]}}'
+    )

@@ -57,7 +57,9 @@ def _value(text: str | None) -> Any:
 def _reservation(guarantee: str | None, allocated: str | None) -> dict[str, str]:
     """What is kept free for the queue: its guarantee as far as it does not use it."""
     wanted, used = _amounts(guarantee) or NOTHING, _amounts(allocated) or NOTHING
-    return Resources({name: max(0, amount - used.amount(name)) for name, amount in wanted.items()}).to_quantities()
+    return Resources(
+        {name: max(0, amount - used.amount(name)) for name, amount in wanted.items()}
+    ).to_quantities()
 
 
 def queue_object(row: Mapping[str, Any], counts: QueueCounts) -> dict[str, Any]:
@@ -115,14 +117,28 @@ def _queue_status(row: Mapping[str, Any], counts: QueueCounts) -> dict[str, Any]
         "overused": bool(row["figures__overused"]),
         "reservation": {"resource": _reservation(row["text_guarantee"], row["now_allocated"])},
         "conditions": _conditions(row, counts),
-        "warnings": [_warning(warning) for warning in [*(_value(row["text_warnings"]) or []), *(_value(row["now_warnings"]) or [])]],
+        "warnings": [
+            _warning(warning)
+            for warning in [
+                *(_value(row["text_warnings"]) or []),
+                *(_value(row["now_warnings"]) or []),
+            ]
+        ],
     }
 
 
 def _conditions(row: Mapping[str, Any], counts: QueueCounts) -> list[dict[str, Any]]:
-    standing = Standing(QueueState(row["state"]), row["closed_by"], row["suspended_by"], row["held_by"])
+    standing = Standing(
+        QueueState(row["state"]), row["closed_by"], row["suspended_by"], row["held_by"]
+    )
     live = sum(counts.gangs_below(row["id"])[:-1])  # all but the Completed ones
-    return queue_conditions(row["name"], standing, _value(row["text_conditions"]) or [], live, stamp(row["state_since"]) or "")
+    return queue_conditions(
+        row["name"],
+        standing,
+        _value(row["text_conditions"]) or [],
+        live,
+        stamp(row["state_since"]) or "",
+    )
 
 
 def _warning(warning: Any) -> dict[str, str]:
@@ -133,16 +149,28 @@ def _warning(warning: Any) -> dict[str, str]:
 
 def queue_export(row: Mapping[str, Any]) -> dict[str, Any]:
     """Without what the server fills in: applied again, it changes nothing."""
-    spec = {key: value for key, value in _queue_spec(row).items() if value not in ({}, "", {"resource": {}})}
+    spec = {
+        key: value
+        for key, value in _queue_spec(row).items()
+        if value not in ({}, "", {"resource": {}})
+    }
     annotations = dict(_value(row["text_annotations"]) or {})
     if row["closed_by"]:
         annotations["volcano.sh/closed-by-parent"] = "true"
-    metadata: dict[str, Any] = {"name": row["name"], "labels": _value(row["text_labels"]) or {}, "annotations": annotations}
+    metadata: dict[str, Any] = {
+        "name": row["name"],
+        "labels": _value(row["text_labels"]) or {},
+        "annotations": annotations,
+    }
     exported = {"apiVersion": SCHEDULING, "kind": "Queue", "metadata": metadata, "spec": spec}
-    return {**exported, "status": {"state": row["state"]}} if row["state"] == "Unknown" else exported
+    return (
+        {**exported, "status": {"state": row["state"]}} if row["state"] == "Unknown" else exported
+    )
 
 
-def queue_tree(rows: Iterable[Mapping[str, Any]], counts: QueueCounts, name: str) -> dict[str, Any] | None:
+def queue_tree(
+    rows: Iterable[Mapping[str, Any]], counts: QueueCounts, name: str
+) -> dict[str, Any] | None:
     """The objects nested: each with its `children`."""
     objects = {row["id"]: {**queue_object(row, counts), "children": []} for row in rows}
     for queue_id, found in objects.items():
@@ -164,7 +192,9 @@ def metadata(row: Any, namespaced: bool = False) -> dict[str, Any]:
     }
 
 
-def _object(version: str, kind: str, meta: dict[str, Any], spec: dict[str, Any], status: dict[str, Any]) -> dict[str, Any]:
+def _object(
+    version: str, kind: str, meta: dict[str, Any], spec: dict[str, Any], status: dict[str, Any]
+) -> dict[str, Any]:
     return {"apiVersion": version, "kind": kind, "metadata": meta, "spec": spec, "status": status}
 
 
@@ -185,7 +215,9 @@ def job_object(job: Job, pods: Mapping[str, int]) -> dict[str, Any]:
         "version": job.version,
         "startedAt": stamp(job.started_at),
         "finishedAt": stamp(job.finished_at),
-        "podgroup": None if group is None else {"phase": group.phase, "priority": group.priority, "reason": _reason(group)},
+        "podgroup": None
+        if group is None
+        else {"phase": group.phase, "priority": group.priority, "reason": _reason(group)},
     }
     return _object(BATCH, "Job", metadata(job, namespaced=True), job_spec(job), status)
 
@@ -218,7 +250,9 @@ def podgroup_object(group: PodGroup, pods: Mapping[str, int]) -> dict[str, Any]:
         "startedAt": stamp(group.started_at),
         "finishedAt": stamp(group.finished_at),
     }
-    return _object(SCHEDULING, "PodGroup", metadata(group, namespaced=True), podgroup_spec(group), status)
+    return _object(
+        SCHEDULING, "PodGroup", metadata(group, namespaced=True), podgroup_spec(group), status
+    )
 
 
 def pod_object(pod: Pod) -> dict[str, Any]:
@@ -252,7 +286,12 @@ def node_object(node: Node, load: NodeLoad) -> dict[str, Any]:
     allocated = load.used
     if "pods" in node.allocatable:
         allocated = Resources({**allocated, "pods": load.pods})
-    idle = Resources({name: amount - allocated.amount(name) if node.ready else 0 for name, amount in node.allocatable.items()})
+    idle = Resources(
+        {
+            name: amount - allocated.amount(name) if node.ready else 0
+            for name, amount in node.allocatable.items()
+        }
+    )
     status = {
         "allocatable": node.allocatable.to_quantities(),
         "allocated": allocated.to_quantities(),
@@ -276,7 +315,9 @@ def namespace_object(namespace: Namespace, sight: Sight) -> dict[str, Any]:
     queue = namespace.annotations.get(QUEUE_ANNOTATION, "")
     meta = metadata(namespace)
     if not sight.sees(queue):
-        meta["annotations"] = {key: value for key, value in meta["annotations"].items() if key != QUEUE_ANNOTATION}
+        meta["annotations"] = {
+            key: value for key, value in meta["annotations"].items() if key != QUEUE_ANNOTATION
+        }
     return _object("v1", "Namespace", meta, {}, {"phase": "Active", "queue": sight.queue(queue)})
 
 
@@ -285,7 +326,12 @@ def priority_class_object(row: PriorityClass) -> dict[str, Any]:
 
 
 def record_object(
-    kind: str, name: str, created: datetime | None, spec: dict[str, Any], status: dict[str, Any], uid: str = ""
+    kind: str,
+    name: str,
+    created: datetime | None,
+    spec: dict[str, Any],
+    status: dict[str, Any],
+    uid: str = "",
 ) -> dict[str, Any]:
     """Objects of our own that have no Kubernetes counterpart."""
     meta: dict[str, Any] = {

@@ -24,7 +24,10 @@ class CursorPages:
 
     def __init__(self, request: Request, ordering: list[str]) -> None:
         self.request = request
-        self.ordering = [*ordering, *([] if any(name.lstrip("-") in ("pk", "id") for name in ordering) else ["pk"])]
+        self.ordering = [
+            *ordering,
+            *([] if any(name.lstrip("-") in ("pk", "id") for name in ordering) else ["pk"]),
+        ]
         self.size = page_size(request)
         self.cursor = _decode(request.query_params.get("cursor", ""), len(self.ordering))
 
@@ -57,7 +60,9 @@ class CursorPages:
 
     @property
     def previous(self) -> str | None:
-        return self._link(self.first, True) if self.has_previous and self.first is not None else None
+        return (
+            self._link(self.first, True) if self.has_previous and self.first is not None else None
+        )
 
     def _link(self, row: Any, back: bool) -> str:
         at = [_value(row, name.lstrip("-")) for name in self.ordering]
@@ -69,9 +74,15 @@ def page_size(request: Request) -> int:
     if not text:
         return DEFAULT_PAGE
     if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) >= 1):
-        raise bad_parameter("page_size", f"page_size is {text[:20]}; it must be a number from 1 to {LARGEST_PAGE}.")
+        raise bad_parameter(
+            "page_size", f"page_size is {text[:20]}; it must be a number from 1 to {LARGEST_PAGE}."
+        )
     if int(text) > LARGEST_PAGE:
-        raise bad_parameter("page_size", f"page_size is {text}; {LARGEST_PAGE} is the most.", f"write {LARGEST_PAGE}")
+        raise bad_parameter(
+            "page_size",
+            f"page_size is {text}; {LARGEST_PAGE} is the most.",
+            f"write {LARGEST_PAGE}",
+        )
     return int(text)
 
 
@@ -80,7 +91,9 @@ def _turned(name: str) -> str:
 
 
 def _value(row: Any, name: str) -> Any:
-    value = row[("id" if name == "pk" else name)] if isinstance(row, dict) else _attribute(row, name)
+    value = (
+        row[("id" if name == "pk" else name)] if isinstance(row, dict) else _attribute(row, name)
+    )
     return value.isoformat() if hasattr(value, "isoformat") else value
 
 
@@ -100,10 +113,18 @@ def _decode(text: str, length: int) -> dict[str, Any] | None:
         return None
     try:
         back, at = json.loads(base64.urlsafe_b64decode(text.encode() + b"=" * (-len(text) % 4)))
-        if not isinstance(back, bool) or len(at) != length or not all(_is_plain(value) for value in at):
+        if (
+            not isinstance(back, bool)
+            or len(at) != length
+            or not all(_is_plain(value) for value in at)
+        ):
             raise ValueError
     except (ValueError, TypeError, binascii.Error, UnicodeError, RecursionError):
-        raise bad_parameter("cursor", "The cursor can not be read: it belongs to another list or order.", "begin without one") from None
+        raise bad_parameter(
+            "cursor",
+            "The cursor can not be read: it belongs to another list or order.",
+            "begin without one",
+        ) from None
     return {"back": back, "at": at}
 
 
@@ -144,4 +165,8 @@ def _typed(model: type[Model], column: str, value: Any) -> Any:
             raise ValueError
         return _in_utc(typed) if isinstance(typed, datetime) else typed
     except (ValidationError, ValueError, TypeError, OverflowError):
-        raise bad_parameter("cursor", "The cursor can not be read: it belongs to another list or order.", "begin without one") from None
+        raise bad_parameter(
+            "cursor",
+            "The cursor can not be read: it belongs to another list or order.",
+            "begin without one",
+        ) from None

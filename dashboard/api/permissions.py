@@ -36,7 +36,9 @@ def somewhere(permission: Permission) -> Rule:
             return
         if access.is_held_back_everywhere(permission):
             raise ScopeTooNarrow(permission, ROOT, "do this")
-        raise Forbidden(permission, ROOT, "do this; it need not be root, but you have it on no queue")
+        raise Forbidden(
+            permission, ROOT, "do this; it need not be root, but you have it on no queue"
+        )
 
     rule.__name__ = f"somewhere_{permission}"
     return rule

@@ -28,9 +28,22 @@ from scheduler.domain.lifecycle import QueueCommand
 from scheduler.domain.resources import Resources
 from scheduler.models import PlannedDeletion, Queue, QueueFigures, QueueSample
 from scheduler.models.stamps import stamp_of
-from scheduler.selectors.queues.objects import QueueCounts, queue_counts, queue_values, subtree_ids, tree_counts
+from scheduler.selectors.queues.objects import (
+    QueueCounts,
+    queue_counts,
+    queue_values,
+    subtree_ids,
+    tree_counts,
+)
 from scheduler.services.queues.commands import CommandOutcome
-from scheduler.services.queues.create_update import Saved, command_queue, create_queue, create_queues, delete_queue, update_queue
+from scheduler.services.queues.create_update import (
+    Saved,
+    command_queue,
+    create_queue,
+    create_queues,
+    delete_queue,
+    update_queue,
+)
 from scheduler.services.queues.deletion import Farewell, close_then_delete, keep_queue
 from scheduler.services.queues.deletion_effects import Aftermath
 
@@ -41,7 +54,12 @@ _EXAMPLE = OpenApiExample(
     request_only=True,
     value={
         "metadata": {"name": "team-a"},
-        "spec": {"parent": "root", "weight": 4, "deserved": {"cpu": "64", "nvidia.com/gpu": "8"}, "guarantee": {"resource": {"cpu": "8"}}},
+        "spec": {
+            "parent": "root",
+            "weight": 4,
+            "deserved": {"cpu": "64", "nvidia.com/gpu": "8"},
+            "guarantee": {"resource": {"cpu": "8"}},
+        },
     },
 )
 
@@ -61,7 +79,9 @@ def command_answer(outcome: CommandOutcome, dry_run: bool) -> dict[str, Any]:
     }
 
 
-_COMMAND = Form(schema.CommandAnswer, takes=schema.Reason, errors=(404, 409, 412), optional_body=True)
+_COMMAND = Form(
+    schema.CommandAnswer, takes=schema.Reason, errors=(404, 409, 412), optional_body=True
+)
 _READ = Form(schema.Queue)
 _DELETE = Form(
     schema.DeletedQueues,
@@ -70,8 +90,15 @@ _DELETE = Form(
     summary="Delete it now, or close it and delete it when it has drained",
     parameters=(
         query("cascade", "Delete everything below it too, children first.", OpenApiTypes.BOOL),
-        query("close_first", "Close it, and delete it when what is in it has ended: 202 while that takes.", OpenApiTypes.BOOL),
-        query("shown", "The queues that a dry run said would go, joined by commas: 409 where it would be others by now."),
+        query(
+            "close_first",
+            "Close it, and delete it when what is in it has ended: 202 while that takes.",
+            OpenApiTypes.BOOL,
+        ),
+        query(
+            "shown",
+            "The queues that a dry run said would go, joined by commas: 409 where it would be others by now.",
+        ),
     ),
 )
 
@@ -80,7 +107,10 @@ _SHELF = Shelf()
 
 
 def _objects(counts: QueueCounts, ids: list[int]) -> dict[int, dict[str, Any]]:
-    return {row["id"]: queue_object(row, counts) for row in queue_values(Queue.objects.filter(pk__in=ids))}
+    return {
+        row["id"]: queue_object(row, counts)
+        for row in queue_values(Queue.objects.filter(pk__in=ids))
+    }
 
 
 class Queues(EndpointSet):
@@ -106,18 +136,28 @@ class Queues(EndpointSet):
         "deletion": {"get": "deletion", "delete": "keep"},
     }
     rules: ClassVar[Mapping[str, permissions.Rule]] = {
-        **dict.fromkeys(("list", "retrieve", "children", "tree", "history", "export", "deletion"), permissions.signed_in),
+        **dict.fromkeys(
+            ("list", "retrieve", "children", "tree", "history", "export", "deletion"),
+            permissions.signed_in,
+        ),
         **dict.fromkeys(("create", "destroy", "keep"), permissions.ADMIN),
-        **dict.fromkeys(("update", "partial_update", "open", "close", "suspend", "resume"), permissions.OPERATE),
+        **dict.fromkeys(
+            ("update", "partial_update", "open", "close", "suspend", "resume"), permissions.OPERATE
+        ),
     }
     forms: ClassVar[Mapping[str, Form]] = {
         "list": Form(schema.Queue, many=True, summary="All queues that you may see"),
         "retrieve": _READ,
-        "create": Form(schema.saved(schema.Queue), schema.QueueManifest, 201, bulk=True, examples=(_EXAMPLE,)),
+        "create": Form(
+            schema.saved(schema.Queue), schema.QueueManifest, 201, bulk=True, examples=(_EXAMPLE,)
+        ),
         "update": Form(schema.saved(schema.Queue), schema.QueueManifest),
         "partial_update": Form(schema.saved(schema.Queue), schema.QueueManifest),
         "destroy": _DELETE,
-        "deletion": Form(schema.Deletion, summary="Whether it will be deleted when it has drained, with what, and who asked for it"),
+        "deletion": Form(
+            schema.Deletion,
+            summary="Whether it will be deleted when it has drained, with what, and who asked for it",
+        ),
         "keep": Form(schema.Kept, summary="Take that back: the queue stays, closed as it is"),
         "open": _COMMAND,
         "close": _COMMAND,
@@ -127,21 +167,37 @@ class Queues(EndpointSet):
         "tree": Form(
             schema.QueueTree,
             otherwise=schema.FlatTree,
-            parameters=(query("flat", "One list instead of a nest: `{results: […]}`.", OpenApiTypes.BOOL),),
+            parameters=(
+                query("flat", "One list instead of a nest: `{results: […]}`.", OpenApiTypes.BOOL),
+            ),
         ),
         "history": Form(
             schema.History,
             summary="What it had, oldest first; as CSV with `Accept: text/csv`",
             parameters=(
-                query("step", "How fine.", {"type": "string", "enum": list(_STEPS), "default": "minute"}),
-                query("limit", "How many samples, the newest, at most.", {"type": "integer", "minimum": 1, "maximum": _MOST_SAMPLES}),
+                query(
+                    "step",
+                    "How fine.",
+                    {"type": "string", "enum": list(_STEPS), "default": "minute"},
+                ),
+                query(
+                    "limit",
+                    "How many samples, the newest, at most.",
+                    {"type": "integer", "minimum": 1, "maximum": _MOST_SAMPLES},
+                ),
             ),
         ),
-        "export": Form(schema.Export, summary="The queue and everything below it, to be applied elsewhere"),
+        "export": Form(
+            schema.Export, summary="The queue and everything below it, to be applied elsewhere"
+        ),
     }
 
     def get_renderers(self) -> list[Any]:
-        return [*super().get_renderers(), CSVRenderer()] if self.action_name == "history" else super().get_renderers()
+        return (
+            [*super().get_renderers(), CSVRenderer()]
+            if self.action_name == "history"
+            else super().get_renderers()
+        )
 
     @property
     def known_parameters(self) -> frozenset[str]:
@@ -164,7 +220,9 @@ class Queues(EndpointSet):
         return self._shelved(found) if self.wants_plain_json else self.page(queue_values(found))
 
     def _shelved(self, found: QuerySet[Queue]) -> Response:
-        pages, rows = self.stamped(found, "figures__session", spec=stamp_of(Queue), now=stamp_of(QueueFigures))
+        pages, rows = self.stamped(
+            found, "figures__session", spec=stamp_of(Queue), now=stamp_of(QueueFigures)
+        )
         counts = queue_counts()
         stamps = {row["id"]: (row["spec"], row["now"], counts.of(row["id"])) for row in rows}
         return Response(pages.text(_SHELF.texts(stamps, partial(_objects, counts))))
@@ -183,7 +241,9 @@ class Queues(EndpointSet):
 
     def create(self, request: Request) -> Response:
         items = self.items_of_list()
-        return self._create(request.data) if items is None else self.results(self._create_all(items))
+        return (
+            self._create(request.data) if items is None else self.results(self._create_all(items))
+        )
 
     def _create(self, manifest: Any) -> Response:
         with self.rehearsal():
@@ -206,7 +266,13 @@ class Queues(EndpointSet):
                 yield result
 
     def _made(self, made: Saved, body: dict[str, Any], version: int) -> Response:
-        return self.saved(body, made.notices, created=True, version=version, location=f"/api/v1/queues/{made.queue.name}/")
+        return self.saved(
+            body,
+            made.notices,
+            created=True,
+            version=version,
+            location=f"/api/v1/queues/{made.queue.name}/",
+        )
 
     def update(self, request: Request, name: str) -> Response:
         return self._update(name, merge=False)
@@ -217,7 +283,13 @@ class Queues(EndpointSet):
     def _update(self, name: str, merge: bool) -> Response:
         self.found()
         with self.rehearsal():
-            made = update_queue(name, self.request.data, by=self.actor, merge=merge, expected_version=self.expected_version)
+            made = update_queue(
+                name,
+                self.request.data,
+                by=self.actor,
+                merge=merge,
+                expected_version=self.expected_version,
+            )
             body, version = self._object(name)
         return self.saved(body, made.notices, changed=made.changed, version=version)
 
@@ -233,7 +305,14 @@ class Queues(EndpointSet):
             expected_version=self.expected_version,
             shown=self._shown,
         )
-        return self.answer({"deleted": list(gone.queues), **_aftermath(gone.aftermath), "message": gone.message, "dryRun": self.dry_run})
+        return self.answer(
+            {
+                "deleted": list(gone.queues),
+                **_aftermath(gone.aftermath),
+                "message": gone.message,
+                "dryRun": self.dry_run,
+            }
+        )
 
     @property
     def _shown(self) -> Names | None:
@@ -250,17 +329,30 @@ class Queues(EndpointSet):
             dry_run=self.dry_run,
             expected_version=self.expected_version,
         )
-        return self.answer(_farewell_answer(farewell, self.dry_run), 200 if farewell.is_gone or self.dry_run else 202)
+        return self.answer(
+            _farewell_answer(farewell, self.dry_run),
+            200 if farewell.is_gone or self.dry_run else 202,
+        )
 
     def deletion(self, request: Request, name: str) -> Response:
         self.found()
-        return self.answer(_deletion(name, PlannedDeletion.objects.filter(queue__name=name).first()))
+        return self.answer(
+            _deletion(name, PlannedDeletion.objects.filter(queue__name=name).first())
+        )
 
     def keep(self, request: Request, name: str) -> Response:
         self.found()
-        kept = keep_queue(name, by=self.actor, dry_run=self.dry_run, expected_version=self.expected_version)
-        message = f"{name} is kept: it will not be deleted." if kept else f"Nobody was going to delete {name}."
-        return self.answer({"changed": kept, "message": message, "dryRun": self.dry_run, "queue": name})
+        kept = keep_queue(
+            name, by=self.actor, dry_run=self.dry_run, expected_version=self.expected_version
+        )
+        message = (
+            f"{name} is kept: it will not be deleted."
+            if kept
+            else f"Nobody was going to delete {name}."
+        )
+        return self.answer(
+            {"changed": kept, "message": message, "dryRun": self.dry_run, "queue": name}
+        )
 
     def open(self, request: Request, name: str) -> Response:
         return self._command(name, QueueCommand.OPEN)
@@ -277,7 +369,12 @@ class Queues(EndpointSet):
     def _command(self, name: str, command: QueueCommand) -> Response:
         self.found()
         outcome = command_queue(
-            name, command, by=self.actor, reason=self.reason, dry_run=self.dry_run, expected_version=self.expected_version
+            name,
+            command,
+            by=self.actor,
+            reason=self.reason,
+            dry_run=self.dry_run,
+            expected_version=self.expected_version,
         )
         return self.answer(command_answer(outcome, self.dry_run))
 
@@ -289,7 +386,9 @@ class Queues(EndpointSet):
         rows, counts = self._subtree(name)
         if self.truth("flat"):
             wanted = read_fields(self.request)
-            return Response({"results": [chosen(queue_object(row, counts), wanted) for row in rows]})
+            return Response(
+                {"results": [chosen(queue_object(row, counts), wanted) for row in rows]}
+            )
         return Response(queue_tree(rows, counts, name))
 
     def _subtree(self, name: str) -> tuple[Rows, QueueCounts]:
@@ -304,17 +403,25 @@ class Queues(EndpointSet):
         self.found()
         step = request.query_params.get("step", "minute")
         if step not in _STEPS:
-            raise bad_parameter("step", f"step is “{step[:20]}”; it must be one of {', '.join(_STEPS)}.")
-        samples = QueueSample.objects.filter(queue_name=name, seconds=_STEPS[step]).order_by("-at")[: self._limit()]
+            raise bad_parameter(
+                "step", f"step is “{step[:20]}”; it must be one of {', '.join(_STEPS)}."
+            )
+        samples = QueueSample.objects.filter(queue_name=name, seconds=_STEPS[step]).order_by("-at")[
+            : self._limit()
+        ]
         results = [_sample(sample) for sample in reversed(samples)]
         if getattr(request.accepted_renderer, "format", "") == "csv":
             rows = (row for result in results for row in _flat(result))
-            return streamed(request._request, as_csv(rows, HISTORY_COLUMNS), "text/csv", f"{name}-{step}.csv")
+            return streamed(
+                request._request, as_csv(rows, HISTORY_COLUMNS), "text/csv", f"{name}-{step}.csv"
+            )
         return self.answer({"queue": name, "seconds": _STEPS[step], "results": results})
 
     def _limit(self) -> int:
         text = self.request.query_params.get("limit", "1000")
-        if not (text.isascii() and text.isdigit() and len(text) < 6 and 1 <= int(text) <= _MOST_SAMPLES):
+        if not (
+            text.isascii() and text.isdigit() and len(text) < 6 and 1 <= int(text) <= _MOST_SAMPLES
+        ):
             raise bad_parameter("limit", f"limit must be a number from 1 to {_MOST_SAMPLES}.")
         return int(text)
 
@@ -349,9 +456,23 @@ def _aftermath(aftermath: Aftermath) -> dict[str, int]:
 
 def _deletion(name: str, planned: PlannedDeletion | None) -> dict[str, Any]:
     if planned is None:
-        return {"queue": name, "planned": False, "queues": [], "actor": "", "door": "", "reason": "", "since": None}
+        return {
+            "queue": name,
+            "planned": False,
+            "queues": [],
+            "actor": "",
+            "door": "",
+            "reason": "",
+            "since": None,
+        }
     who = {"actor": planned.actor, "door": planned.door, "reason": planned.reason}
-    return {"queue": name, "planned": True, "queues": planned.queues, **who, "since": stamp(planned.created_at)}
+    return {
+        "queue": name,
+        "planned": True,
+        "queues": planned.queues,
+        **who,
+        "since": stamp(planned.created_at),
+    }
 
 
 def _flat(result: dict[str, Any]) -> list[dict[str, Any]]:
@@ -359,7 +480,12 @@ def _flat(result: dict[str, Any]) -> list[dict[str, Any]]:
     amounts = {name: result[name] for name in LINES}
     resources = sorted({resource for given in amounts.values() for resource in given})
     return [
-        {"at": result["at"], "state": result["state"], "resource": resource, **{name: amounts[name].get(resource, "") for name in LINES}}
+        {
+            "at": result["at"],
+            "state": result["state"],
+            "resource": resource,
+            **{name: amounts[name].get(resource, "") for name in LINES},
+        }
         for resource in resources
     ]
 

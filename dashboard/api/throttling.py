@@ -20,7 +20,9 @@ from dashboard.http.proxies import neighbourhood
 logger = logging.getLogger(__name__)
 
 _WINDOW = 60
-_ANSWER_SECONDS = 0.25  # a Redis that takes longer is treated as away: a count is not worth a slow answer
+_ANSWER_SECONDS = (
+    0.25  # a Redis that takes longer is treated as away: a count is not worth a slow answer
+)
 _LEAVE_ALONE_SECONDS = 5.0
 _away_until = 0.0
 
@@ -29,7 +31,11 @@ class MinuteThrottle(BaseThrottle):
     """So many requests in each minute of the clock, for an account or, before sign-in, for an address."""
 
     def allow_request(self, request: Request, view: Any) -> bool:
-        limit: int = settings.API_RATE_PER_MINUTE if request.user.is_authenticated else settings.API_ANONYMOUS_RATE_PER_MINUTE
+        limit: int = (
+            settings.API_RATE_PER_MINUTE
+            if request.user.is_authenticated
+            else settings.API_ANONYMOUS_RATE_PER_MINUTE
+        )
         if limit <= 0:
             return True
         now = time.time()
@@ -44,7 +50,11 @@ class MinuteThrottle(BaseThrottle):
         return count <= limit
 
     def _who(self, request: Request) -> str:
-        return f"user-{request.user.pk}" if request.user.is_authenticated else f"address-{neighbourhood(self.get_ident(request))}"
+        return (
+            f"user-{request.user.pk}"
+            if request.user.is_authenticated
+            else f"address-{neighbourhood(self.get_ident(request))}"
+        )
 
     def wait(self) -> float | None:
         return self._wait
@@ -58,7 +68,9 @@ def counted(key: str) -> int:
             return _counted_by_all(key)
         except RedisError as error:
             _away_until = time.monotonic() + _LEAVE_ALONE_SECONDS
-            logger.warning("requests are counted by each web process for itself while Redis is away: %s", error)
+            logger.warning(
+                "requests are counted by each web process for itself while Redis is away: %s", error
+            )
     return _counted_here(key)
 
 
@@ -72,7 +84,9 @@ def _counted_by_all(key: str) -> int:
 
 @lru_cache(maxsize=4)
 def _redis(url: str) -> redis.Redis:
-    return redis.Redis.from_url(url, socket_timeout=_ANSWER_SECONDS, socket_connect_timeout=_ANSWER_SECONDS)
+    return redis.Redis.from_url(
+        url, socket_timeout=_ANSWER_SECONDS, socket_connect_timeout=_ANSWER_SECONDS
+    )
 
 
 @lru_cache(maxsize=4)

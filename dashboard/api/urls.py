@@ -59,18 +59,35 @@ def _present(view: type[EndpointSet], methods: Mapping[str, str]) -> dict[str, A
 def _collection(name: str, view: type[EndpointSet]) -> list[URLPattern]:
     place = "/".join(f"(?P<{lookup}>[^/]+)" for lookup in view.lookups)
     patterns = [
-        re_path(rf"^{name}/?$", view.as_view(_present(view, _OF_COLLECTION), detail=False, basename=name), name=f"{name}-list"),
-        re_path(rf"^{name}/{place}/?$", view.as_view(_present(view, _OF_OBJECT), detail=True, basename=name), name=f"{name}-detail"),
+        re_path(
+            rf"^{name}/?$",
+            view.as_view(_present(view, _OF_COLLECTION), detail=False, basename=name),
+            name=f"{name}-list",
+        ),
+        re_path(
+            rf"^{name}/{place}/?$",
+            view.as_view(_present(view, _OF_OBJECT), detail=True, basename=name),
+            name=f"{name}-detail",
+        ),
     ]
     for verb, methods in view.verbs.items():
         pattern = rf"^{name}/{place}/{verb}/?$"
-        patterns.append(re_path(pattern, view.as_view(dict(methods), detail=True, basename=name), name=f"{name}-{verb}"))
+        patterns.append(
+            re_path(
+                pattern,
+                view.as_view(dict(methods), detail=True, basename=name),
+                name=f"{name}-{verb}",
+            )
+        )
     return patterns
 
 
 urlpatterns = [
     re_path(r"^$", apply.Start.as_view(), name="start"),
     *(pattern for name, view in COLLECTIONS.items() for pattern in _collection(name, view)),
-    *(re_path(rf"^{name}/?$", view.as_view(), name=name.replace("/", "-")) for name, view in {**SINGLETONS, **SETS}.items()),
+    *(
+        re_path(rf"^{name}/?$", view.as_view(), name=name.replace("/", "-"))
+        for name, view in {**SINGLETONS, **SETS}.items()
+    ),
     re_path(r"^.*$", NothingHere.as_view(), name="nothing"),
 ]

@@ -28,13 +28,17 @@ from scheduler.services.accounts import access as access_service
 from scheduler.services.accounts import users
 
 
-def given_text(body: Any, name: str, default: str = "", *, required: bool = False, longest: int = 253) -> str:
+def given_text(
+    body: Any, name: str, default: str = "", *, required: bool = False, longest: int = 253
+) -> str:
     fields = given_fields(body)
     value = fields.get(name, default)
     if value is None:
         value = default
     if not isinstance(value, str) or len(value) > longest or "\x00" in value:
-        raise bad_parameter(f"spec.{name}", f"{name} must be a text of at most {longest} characters.")
+        raise bad_parameter(
+            f"spec.{name}", f"{name} must be a text of at most {longest} characters."
+        )
     if required and not value:
         raise bad_parameter(f"spec.{name}", f"{name} must be given.")
     return value
@@ -57,7 +61,11 @@ class Users(EndpointSet):
         **dict.fromkeys(("create", "partial_update", "destroy"), permissions.CLUSTER_ADMIN),
     }
     forms: ClassVar[Mapping[str, Form]] = {
-        "list": Form(schema.User, many=True, summary="Accounts; all of them for cluster admins, else one's own"),
+        "list": Form(
+            schema.User,
+            many=True,
+            summary="Accounts; all of them for cluster admins, else one's own",
+        ),
         "retrieve": Form(schema.User),
         "create": Form(schema.User, schema.GivenUser, 201),
         "partial_update": Form(schema.User, schema.GivenUser),
@@ -66,11 +74,17 @@ class Users(EndpointSet):
 
     def query(self) -> QuerySet[Any]:
         everybody = get_user_model().objects.prefetch_related("groups")
-        return everybody if self.access.is_cluster_admin else everybody.filter(username=self.request.user.get_username())
+        return (
+            everybody
+            if self.access.is_cluster_admin
+            else everybody.filter(username=self.request.user.get_username())
+        )
 
     def lookup(self, where: Mapping[str, str]) -> dict[str, Any]:
         """`users/~/` is whoever asks; no account can have that name."""
-        return {"username": self.request.user.get_username() if where["name"] == "~" else where["name"]}
+        return {
+            "username": self.request.user.get_username() if where["name"] == "~" else where["name"]
+        }
 
     def present(self, rows: Rows) -> Objects:
         return [user_object(row) for row in rows]
@@ -79,7 +93,11 @@ class Users(EndpointSet):
         with self.rehearsal():
             user = users.save_user(request.data, by=self.actor)
             body = user_object(user)
-        return self.answer(body, 200 if self.dry_run else 201, location=f"/api/v1/users/{quote(user.get_username())}/")
+        return self.answer(
+            body,
+            200 if self.dry_run else 201,
+            location=f"/api/v1/users/{quote(user.get_username())}/",
+        )
 
     def partial_update(self, request: Request, name: str) -> Response:
         self.found()
@@ -103,7 +121,9 @@ def user_object(user: Any) -> dict[str, Any]:
         "isClusterAdmin": user.is_superuser,
         "groups": sorted(group.name for group in user.groups.all()),
     }
-    return record_object("User", user.get_username(), user.date_joined, spec, {"lastLogin": stamp(user.last_login)})
+    return record_object(
+        "User", user.get_username(), user.date_joined, spec, {"lastLogin": stamp(user.last_login)}
+    )
 
 
 class Groups(EndpointSet):
@@ -115,7 +135,11 @@ class Groups(EndpointSet):
         **dict.fromkeys(("create", "partial_update", "destroy"), permissions.CLUSTER_ADMIN),
     }
     forms: ClassVar[Mapping[str, Form]] = {
-        "list": Form(schema.Group, many=True, summary="Groups; all of them for cluster admins, else one's own"),
+        "list": Form(
+            schema.Group,
+            many=True,
+            summary="Groups; all of them for cluster admins, else one's own",
+        ),
         "retrieve": Form(schema.Group),
         "create": Form(schema.Group, schema.GivenGroup, 201),
         "partial_update": Form(schema.Group, schema.GivenGroup),
@@ -133,7 +157,9 @@ class Groups(EndpointSet):
         with self.rehearsal():
             group = users.save_group(request.data, by=self.actor)
             body = group_object(group)
-        return self.answer(body, 200 if self.dry_run else 201, location=f"/api/v1/groups/{quote(group.name)}/")
+        return self.answer(
+            body, 200 if self.dry_run else 201, location=f"/api/v1/groups/{quote(group.name)}/"
+        )
 
     def partial_update(self, request: Request, name: str) -> Response:
         self.found()
@@ -183,7 +209,9 @@ class Grants(Records):
                 by=self.actor,
             )
             shown = grant_object(grant)
-        return self.answer(shown, 200 if self.dry_run else 201, location=f"/api/v1/grants/{grant.pk}/")
+        return self.answer(
+            shown, 200 if self.dry_run else 201, location=f"/api/v1/grants/{grant.pk}/"
+        )
 
     def destroy(self, request: Request, name: str) -> Response:
         grant = self.found()
@@ -193,18 +221,24 @@ class Grants(Records):
 
 def grant_object(grant: Grant) -> dict[str, Any]:
     spec = access_service.describe_grant(grant)
-    return record_object("Grant", str(grant.pk), grant.created_at, spec, {"createdBy": grant.created_by})
+    return record_object(
+        "Grant", str(grant.pk), grant.created_at, spec, {"createdBy": grant.created_by}
+    )
 
 
 class Tokens(Records):
     kind = "token"
     secrets = ("token",)
     rules: ClassVar[Mapping[str, permissions.Rule]] = {
-        **dict.fromkeys(("list", "retrieve", "destroy"), permissions.signed_in),  # with a token for reading one may still revoke that one
+        **dict.fromkeys(
+            ("list", "retrieve", "destroy"), permissions.signed_in
+        ),  # with a token for reading one may still revoke that one
         "create": permissions.writes_for_himself,
     }
     forms: ClassVar[Mapping[str, Form]] = {
-        "list": Form(schema.Token, many=True, summary="One's own tokens; for cluster admins everybody's"),
+        "list": Form(
+            schema.Token, many=True, summary="One's own tokens; for cluster admins everybody's"
+        ),
         "retrieve": Form(schema.Token),
         "create": Form(schema.NewToken, schema.GivenToken, 201),
         "destroy": Form(schema.Gone, summary="Revoke a token"),
@@ -228,25 +262,40 @@ class Tokens(Records):
                 expires_at=_moment(given_text(body, "expiresAt")),
             )
             shown = {**token_object(made.token), "token": "" if self.dry_run else made.secret}
-        return self.answer(shown, 200 if self.dry_run else 201, location=f"/api/v1/tokens/{made.token.pk}/")
+        return self.answer(
+            shown, 200 if self.dry_run else 201, location=f"/api/v1/tokens/{made.token.pk}/"
+        )
 
     def _owner(self, name: str) -> Any:
         if not name or name == self.request.user.get_username():
             return self.request.user
-        user = get_user_model().objects.filter(username=name).first() if self.access.is_cluster_admin else None
+        user = (
+            get_user_model().objects.filter(username=name).first()
+            if self.access.is_cluster_admin
+            else None
+        )
         if user is None:
-            raise bad_parameter("spec.user", "A token is for yourself; only a cluster admin makes one for another user.")
+            raise bad_parameter(
+                "spec.user",
+                "A token is for yourself; only a cluster admin makes one for another user.",
+            )
         return user
 
     def destroy(self, request: Request, name: str) -> Response:
         token = self.found()
         access_service.revoke_token(token, by=self.actor, dry_run=self.dry_run)
-        return self.answer({"message": f"The token {token.name} was revoked.", "dryRun": self.dry_run})
+        return self.answer(
+            {"message": f"The token {token.name} was revoked.", "dryRun": self.dry_run}
+        )
 
 
 def _scopes(body: Any) -> list[str]:
     scopes = given_fields(body).get("scopes")
-    if not isinstance(scopes, list) or len(scopes) > 20 or not all(isinstance(scope, str) for scope in scopes):
+    if (
+        not isinstance(scopes, list)
+        or len(scopes) > 20
+        or not all(isinstance(scope, str) for scope in scopes)
+    ):
         raise bad_parameter("spec.scopes", 'scopes must be a list such as ["read"].')
     return scopes
 
@@ -259,7 +308,9 @@ def _moment(text: str) -> datetime | None:
     except ValueError:
         moment = None
     if moment is None:
-        raise bad_parameter("spec.expiresAt", "expiresAt is not a moment.", "write it as 2027-01-31T12:00:00Z")
+        raise bad_parameter(
+            "spec.expiresAt", "expiresAt is not a moment.", "write it as 2027-01-31T12:00:00Z"
+        )
     try:
         return moment if timezone.is_aware(moment) else timezone.make_aware(moment)
     except OverflowError:
@@ -267,6 +318,15 @@ def _moment(text: str) -> datetime | None:
 
 
 def token_object(token: ApiToken) -> dict[str, Any]:
-    spec = {"name": token.name, "user": token.user.get_username(), "scopes": token.scopes, "expiresAt": stamp(token.expires_at)}
-    status = {"prefix": token.prefix, "lastUsedAt": stamp(token.last_used_at), "revokedAt": stamp(token.revoked_at)}
+    spec = {
+        "name": token.name,
+        "user": token.user.get_username(),
+        "scopes": token.scopes,
+        "expiresAt": stamp(token.expires_at),
+    }
+    status = {
+        "prefix": token.prefix,
+        "lastUsedAt": stamp(token.last_used_at),
+        "revokedAt": stamp(token.revoked_at),
+    }
     return record_object("Token", str(token.pk), token.created_at, spec, status)

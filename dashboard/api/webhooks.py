@@ -73,32 +73,63 @@ def _answered(request: HttpRequest, kind: str, answer: Any) -> JsonResponse:
         return refusal
     try:
         review = read_review(_body(request), kind)
-        response = _refused(_wrong_kind(review, kind)) if not review.is_known_kind else answer(review, kind)
+        response = (
+            _refused(_wrong_kind(review, kind))
+            if not review.is_known_kind
+            else answer(review, kind)
+        )
     except MalformedReview as problem:
         return _problem(400, "Malformed AdmissionReview", str(problem))
     except RequestDataTooBig:
-        return _problem(413, "Too large", f"The review is larger than {settings.DATA_UPLOAD_MAX_MEMORY_SIZE} bytes.")
+        return _problem(
+            413,
+            "Too large",
+            f"The review is larger than {settings.DATA_UPLOAD_MAX_MEMORY_SIZE} bytes.",
+        )
     except RecursionError:
-        return _problem(400, "Malformed AdmissionReview", "The review is nested too deeply to be read.")
-    return JsonResponse({"apiVersion": review.version, "kind": "AdmissionReview", "response": {"uid": review.uid, **response}})
+        return _problem(
+            400, "Malformed AdmissionReview", "The review is nested too deeply to be read."
+        )
+    return JsonResponse(
+        {
+            "apiVersion": review.version,
+            "kind": "AdmissionReview",
+            "response": {"uid": review.uid, **response},
+        }
+    )
 
 
 def _not_for_you(request: HttpRequest) -> JsonResponse | None:
     """With a token set, whoever has it may ask; without one, only this machine."""
     if settings.ADMISSION_TOKEN:
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and constant_time_compare(token.strip(), settings.ADMISSION_TOKEN):
+        if scheme.lower() == "bearer" and constant_time_compare(
+            token.strip(), settings.ADMISSION_TOKEN
+        ):
             return None
-        response = _problem(401, "Token needed", "Send the admission token as “Authorization: Bearer …”.")
+        response = _problem(
+            401, "Token needed", "Send the admission token as “Authorization: Bearer …”."
+        )
         response["WWW-Authenticate"] = "Bearer"
         return response
     if is_from_this_machine(request):
         return None
-    return _problem(403, "Not from here", "Admission is served to this machine only; set ADMISSION_TOKEN to serve others.")
+    return _problem(
+        403,
+        "Not from here",
+        "Admission is served to this machine only; set ADMISSION_TOKEN to serve others.",
+    )
 
 
 def _problem(status: int, title: str, detail: str) -> JsonResponse:
-    body = {"type": "about:blank", "title": title, "status": status, "detail": detail, "violations": [], "warnings": []}
+    body = {
+        "type": "about:blank",
+        "title": title,
+        "status": status,
+        "detail": detail,
+        "violations": [],
+        "warnings": [],
+    }
     return JsonResponse(body, status=status, content_type="application/problem+json")
 
 
@@ -123,7 +154,9 @@ def read_review(body: object, kind: str) -> Review:
         raise MalformedReview(f"kind is {shown(whole.get('kind'))}; it must be AdmissionReview.")
     version = whole.get("apiVersion")
     if version not in REVIEW_VERSIONS:
-        raise MalformedReview(f"apiVersion is {shown(version)}; it must be {' or '.join(REVIEW_VERSIONS)}.")
+        raise MalformedReview(
+            f"apiVersion is {shown(version)}; it must be {' or '.join(REVIEW_VERSIONS)}."
+        )
     request = _object(whole.get("request"), "request")
     operation = _text(request, "operation")
     return Review(
@@ -177,7 +210,9 @@ def _kind_in_words(request: Mapping[str, Any]) -> str:
     if not isinstance(given, Mapping):
         raise MalformedReview("request.kind is missing or not an object.")
     name = given.get("kind") or given.get("resource")
-    return shown("/".join(str(part) for part in (given.get("group"), given.get("version"), name) if part))
+    return shown(
+        "/".join(str(part) for part in (given.get("group"), given.get("version"), name) if part)
+    )
 
 
 def _is_known_kind(request: Mapping[str, Any], kind: str) -> bool:
@@ -185,7 +220,8 @@ def _is_known_kind(request: Mapping[str, Any], kind: str) -> bool:
     singular, versions = _KINDS[kind]
     given, resource = request.get("kind"), request.get("resource")
     return all(
-        not isinstance(part, Mapping) or (part.get(key) == name and _group_version(part) in versions)
+        not isinstance(part, Mapping)
+        or (part.get(key) == name and _group_version(part) in versions)
         for part, key, name in ((given, "kind", singular), (resource, "resource", kind))
     )
 
@@ -202,7 +238,9 @@ def _wrong_kind(review: Review, kind: str) -> Verdict:
 
 
 def _validated(review: Review, kind: str) -> dict[str, Any]:
-    if review.subresource == "status":  # what is observed is not asked for: there is nothing to refuse
+    if (
+        review.subresource == "status"
+    ):  # what is observed is not asked for: there is nothing to refuse
         return {"allowed": True}
     if review.subresource:
         message = f"The sub-resource {shown(review.subresource)} is not reviewed here."
@@ -220,7 +258,11 @@ def _mutated(review: Review, kind: str) -> dict[str, Any]:
     if not defaults or not isinstance(review.request.new, Mapping):
         return _allowed(verdict)
     patch = json.dumps(json_patch(review.request.new, defaults)).encode()
-    return {**_allowed(verdict), "patchType": "JSONPatch", "patch": base64.b64encode(patch).decode()}
+    return {
+        **_allowed(verdict),
+        "patchType": "JSONPatch",
+        "patch": base64.b64encode(patch).decode(),
+    }
 
 
 def _allowed(verdict: Verdict) -> dict[str, Any]:
@@ -230,7 +272,10 @@ def _allowed(verdict: Verdict) -> dict[str, Any]:
 
 def _refused(verdict: Verdict) -> dict[str, Any]:
     by_state = all(violation.rule_id in _BY_STATE for violation in verdict.violations)
-    causes = [{"reason": violation.rule_id, "field": violation.field, "message": _with_fix(violation)} for violation in verdict.violations]
+    causes = [
+        {"reason": violation.rule_id, "field": violation.field, "message": _with_fix(violation)}
+        for violation in verdict.violations
+    ]
     status = {
         "status": "Failure",
         "code": 409 if by_state else 400,
@@ -242,4 +287,8 @@ def _refused(verdict: Verdict) -> dict[str, Any]:
 
 
 def _with_fix(violation: Violation) -> str:
-    return f"{violation.message} {violation.fix[0].upper()}{violation.fix[1:]}." if violation.fix else violation.message
+    return (
+        f"{violation.message} {violation.fix[0].upper()}{violation.fix[1:]}."
+        if violation.fix
+        else violation.message
+    )

@@ -48,7 +48,9 @@ def short_name(resource: str) -> str:
     return _SHORT.get(resource, resource.rpartition("/")[2])
 
 
-def parse_pairs(texts: Iterable[str] | None, option: str, example: str = "cpu=8,memory=16Gi") -> dict[str, str]:
+def parse_pairs(
+    texts: Iterable[str] | None, option: str, example: str = "cpu=8,memory=16Gi"
+) -> dict[str, str]:
     """`["cpu=2,memory=4Gi", "nvidia.com/gpu=1"]` as a mapping. What the amounts may be, the server knows."""
     found: dict[str, str] = {}
     for part in (part.strip() for text in texts or () for part in text.split(",")):

@@ -13,7 +13,12 @@ from dashboard.cli.problems import Problem, usage
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would happen.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; kept with the command and in the audit log.")]
+Reason = Annotated[
+    str,
+    typer.Option(
+        "--reason", metavar="TEXT", help="Why; kept with the command and in the audit log."
+    ),
+]
 
 
 def confirm(question: str, yes: bool) -> None:
@@ -39,5 +44,7 @@ def _answer(question: str) -> bool:
     said = sys.stdin.readline()
     if not said:
         output.remark("")
-        raise usage("Nobody answered the question above, so nothing was done. Say --yes to go on without it, --dry-run to look first.")
+        raise usage(
+            "Nobody answered the question above, so nothing was done. Say --yes to go on without it, --dry-run to look first."
+        )
     return said.strip().lower() in ("y", "yes")

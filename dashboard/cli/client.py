@@ -30,11 +30,15 @@ _CODES: Final[Mapping[int, ExitCode]] = {
     504: ExitCode.NO_CONNECTION,
 }
 
-transport: Any = None  # what carries requests; the network, unless a test has the server in its own process
+transport: Any = (
+    None  # what carries requests; the network, unless a test has the server in its own process
+)
 options = ConnectionOptions()  # of the command that runs; set before it begins
 _api: Api | None = None
 _reason = ""  # why, where the command that runs writes; goes with each of its writes
-own_options: Collection[str] = ()  # of the command that runs, such as --weight: a refusal speaks of these
+own_options: Collection[
+    str
+] = ()  # of the command that runs, such as --weight: a refusal speaks of these
 
 
 def use(given: ConnectionOptions, reason: str = "", words: Collection[str] = ()) -> None:
@@ -97,7 +101,9 @@ class Api:
             yield page["results"]
             if not page.get("next"):
                 return
-            page = self.ask("GET", f"{where}?{page['next'].partition('?')[2]}")  # our own address of it: a proxy may have another name
+            page = self.ask(
+                "GET", f"{where}?{page['next'].partition('?')[2]}"
+            )  # our own address of it: a proxy may have another name
 
     def text(self, where: str, accept: str, **parameters: Any) -> str:
         return self.send("GET", where, parameters, headers={"Accept": accept}).text
@@ -105,7 +111,9 @@ class Api:
     # Writing
 
     def post(self, where: str, body: Any = None, dry_run: bool = False, **parameters: Any) -> Any:
-        return self.ask("POST", where, _with_dry_run(parameters, dry_run), {} if body is None else body)
+        return self.ask(
+            "POST", where, _with_dry_run(parameters, dry_run), {} if body is None else body
+        )
 
     def put(self, where: str, body: Any, dry_run: bool = False, **parameters: Any) -> Any:
         return self.ask("PUT", where, _with_dry_run(parameters, dry_run), body)
@@ -116,17 +124,33 @@ class Api:
     def delete(self, where: str, dry_run: bool = False, **parameters: Any) -> Any:
         return self.ask("DELETE", where, _with_dry_run(parameters, dry_run))
 
-    def post_text(self, where: str, text: str, kind: str, dry_run: bool = False, **parameters: Any) -> Any:
-        response = self.send("POST", where, _with_dry_run(parameters, dry_run), content=text.encode(), headers={"Content-Type": kind})
+    def post_text(
+        self, where: str, text: str, kind: str, dry_run: bool = False, **parameters: Any
+    ) -> Any:
+        response = self.send(
+            "POST",
+            where,
+            _with_dry_run(parameters, dry_run),
+            content=text.encode(),
+            headers={"Content-Type": kind},
+        )
         return self._read(response)
 
     # How
 
-    def ask(self, method: str, where: str, parameters: Mapping[str, Any] | None = None, body: Any = None) -> Any:
-        return self._read(self.send(method, where, parameters, **({} if body is None else {"json": body})))
+    def ask(
+        self, method: str, where: str, parameters: Mapping[str, Any] | None = None, body: Any = None
+    ) -> Any:
+        return self._read(
+            self.send(method, where, parameters, **({} if body is None else {"json": body}))
+        )
 
-    def send(self, method: str, where: str, parameters: Mapping[str, Any] | None = None, **more: Any) -> httpx.Response:
-        given = {name: value for name, value in (parameters or {}).items() if value not in (None, "")}
+    def send(
+        self, method: str, where: str, parameters: Mapping[str, Any] | None = None, **more: Any
+    ) -> httpx.Response:
+        given = {
+            name: value for name, value in (parameters or {}).items() if value not in (None, "")
+        }
         if _reason and method != "GET":
             given["reason"] = _reason
         if given:
@@ -147,16 +171,17 @@ class Api:
         try:
             return self.client.request(method, where, **more)
         except (httpx.InvalidURL, httpx.UnsupportedProtocol):
-            raise Problem(f"The server {self.target.server} is no address. Write it as http://127.0.0.1:8000.", ExitCode.USAGE) from None
+            raise Problem(
+                f"The server {self.target.server} is no address. Write it as http://127.0.0.1:8000.",
+                ExitCode.USAGE,
+            ) from None
         except httpx.ConnectError as error:
             raise Problem(_unreachable(self.target, error), ExitCode.NO_CONNECTION) from None
         except httpx.TimeoutException:
             message = f"{self.target.server} did not answer within {self.target.timeout:g} s. Try again, or give it longer with --timeout."
             raise Problem(message, ExitCode.NO_CONNECTION) from None
         except httpx.TransportError as error:
-            message = (
-                f"The connection to {self.target.server} broke off ({error}). Try again; look first whether the command was carried out."
-            )
+            message = f"The connection to {self.target.server} broke off ({error}). Try again; look first whether the command was carried out."
             raise Problem(message, ExitCode.NO_CONNECTION) from None
 
     def _read(self, response: httpx.Response) -> Any:
@@ -192,15 +217,20 @@ def _trust(target: Target) -> Any:
     try:
         return ssl.create_default_context(cafile=target.ca_cert or None)
     except (OSError, ssl.SSLError):
-        raise Problem(f"The certificates in {target.ca_cert} can not be read. Give a file in PEM form.", ExitCode.USAGE) from None
+        raise Problem(
+            f"The certificates in {target.ca_cert} can not be read. Give a file in PEM form.",
+            ExitCode.USAGE,
+        ) from None
 
 
 def _unreachable(target: Target, error: Exception) -> str:
     if "CERTIFICATE_VERIFY_FAILED" in str(error):
-        return (
-            f"The certificate of {target.server} is not trusted. Give its authority with --ca-cert, or --insecure to go without the check."
-        )
-    hint = "Is it running? make run starts it." if target.origin == "this machine" else "Is it running, and is the address right?"
+        return f"The certificate of {target.server} is not trusted. Give its authority with --ca-cert, or --insecure to go without the check."
+    hint = (
+        "Is it running? make run starts it."
+        if target.origin == "this machine"
+        else "Is it running, and is the address right?"
+    )
     return f"There is no connection to {target.server}. {hint}"
 
 
@@ -219,4 +249,6 @@ def _problem(response: httpx.Response, target: Target) -> Problem:
         return Problem(message, code if code is not ExitCode.REFUSED else ExitCode.NO_CONNECTION)
     if response.status_code == 401:
         return Problem(f"{detail} Sign in with vcctl login, or give a token in VCCTL_TOKEN.", code)
-    return Problem("\n".join(sentence(violation, own_options) for violation in violations) or detail, code)
+    return Problem(
+        "\n".join(sentence(violation, own_options) for violation in violations) or detail, code
+    )

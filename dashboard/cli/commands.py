@@ -16,23 +16,62 @@ from dashboard.cli.target import ConnectionOptions
 
 _PANEL = "Connection"
 Server = Annotated[
-    str, typer.Option("--server", "--master", "-s", metavar="URL", help="The server's address (VCCTL_SERVER).", rich_help_panel=_PANEL)
+    str,
+    typer.Option(
+        "--server",
+        "--master",
+        "-s",
+        metavar="URL",
+        help="The server's address (VCCTL_SERVER).",
+        rich_help_panel=_PANEL,
+    ),
 ]
 ContextName = Annotated[
-    str, typer.Option("--context", metavar="NAME", help="A server you signed in to (VCCTL_CONTEXT).", rich_help_panel=_PANEL)
+    str,
+    typer.Option(
+        "--context",
+        metavar="NAME",
+        help="A server you signed in to (VCCTL_CONTEXT).",
+        rich_help_panel=_PANEL,
+    ),
 ]
 TokenFile = Annotated[
     str,
-    typer.Option("--token-file", metavar="FILE", help="A file with the token (VCCTL_TOKEN_FILE; or VCCTL_TOKEN).", rich_help_panel=_PANEL),
+    typer.Option(
+        "--token-file",
+        metavar="FILE",
+        help="A file with the token (VCCTL_TOKEN_FILE; or VCCTL_TOKEN).",
+        rich_help_panel=_PANEL,
+    ),
 ]
 CaCert = Annotated[
-    str, typer.Option("--ca-cert", metavar="FILE", help="Trust this certificate authority (VCCTL_CA_CERT).", rich_help_panel=_PANEL)
+    str,
+    typer.Option(
+        "--ca-cert",
+        metavar="FILE",
+        help="Trust this certificate authority (VCCTL_CA_CERT).",
+        rich_help_panel=_PANEL,
+    ),
 ]
-Insecure = Annotated[bool, typer.Option("--insecure", help="Do not check the server's certificate.", rich_help_panel=_PANEL)]
+Insecure = Annotated[
+    bool,
+    typer.Option(
+        "--insecure", help="Do not check the server's certificate.", rich_help_panel=_PANEL
+    ),
+]
 Timeout = Annotated[
-    float, typer.Option("--timeout", metavar="SECONDS", min=0.1, help="How long to wait for an answer.", rich_help_panel=_PANEL)
+    float,
+    typer.Option(
+        "--timeout",
+        metavar="SECONDS",
+        min=0.1,
+        help="How long to wait for an answer.",
+        rich_help_panel=_PANEL,
+    ),
 ]
-Options = Mapping[str, tuple[Any, Any]]  # by the name of the parameter: its type as typer reads it, and its default
+Options = Mapping[
+    str, tuple[Any, Any]
+]  # by the name of the parameter: its type as typer reads it, and its default
 _CONNECTION: Options = {
     "server": (Server, ""),
     "context": (ContextName, ""),
@@ -42,7 +81,9 @@ _CONNECTION: Options = {
     "timeout": (Timeout, 30.0),
 }
 CONNECTION_OPTIONS = tuple(_CONNECTION)
-_WHY: Options = {"reason": (Reason, "")}  # of every command that writes, unless it has one of its own
+_WHY: Options = {
+    "reason": (Reason, "")
+}  # of every command that writes, unless it has one of its own
 
 
 _of_program = ConnectionOptions()
@@ -67,7 +108,11 @@ def new_app(help: str) -> typer.Typer:
 
 
 def command(
-    app: typer.Typer, name: str, *examples: str, hidden: bool = False, options: Options | None = None
+    app: typer.Typer,
+    name: str,
+    *examples: str,
+    hidden: bool = False,
+    options: Options | None = None,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Register a function as a command. Each example is a line, `# what it does` before it where that needs words.
 
@@ -78,7 +123,9 @@ def command(
         epilog = "\b\nExamples:\n" + "\n".join(f"  {line}" for line in examples)
         settings = {"help_option_names": ["--help", "-h"]}
         words = inspect.cleandoc(function.__doc__ or "")
-        app.command(name, help=words, epilog=epilog, hidden=hidden, context_settings=settings)(_connected(function, options or {}))
+        app.command(name, help=words, epilog=epilog, hidden=hidden, context_settings=settings)(
+            _connected(function, options or {})
+        )
         return function
 
     return register
@@ -99,15 +146,24 @@ def _connected(function: Callable[..., None], shared: Options) -> Callable[..., 
         client.use(replace(_of_program, **said), given.pop("reason") if why else "", words)
         function(**given)
 
-    own = [parameter for parameter in signature.parameters.values() if parameter.kind is not inspect.Parameter.VAR_KEYWORD]
+    own = [
+        parameter
+        for parameter in signature.parameters.values()
+        if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+    ]
     more = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+        )
         for name, (annotation, default) in {**shared, **why, **_CONNECTION}.items()
     ]
     options = _words_of([*own, *more])
     parameters = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
-    run.__signature__ = signature.replace(parameters=[*parameters, *more])  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in run.__signature__.parameters.values()}  # type: ignore[attr-defined]
+    signature = signature.replace(parameters=[*parameters, *more])
+    run.__signature__ = signature  # type: ignore[attr-defined]
+    run.__annotations__ = {
+        parameter.name: parameter.annotation for parameter in signature.parameters.values()
+    }
     return run
 
 
@@ -116,6 +172,9 @@ def _words_of(parameters: Iterable[inspect.Parameter]) -> frozenset[str]:
     found: set[str] = set()
     for parameter in parameters:
         for declared in getattr(parameter.annotation, "__metadata__", ()):
-            names = (getattr(declared, "default", ""), *(getattr(declared, "param_decls", None) or ()))  # typer keeps the first there
+            names = (
+                getattr(declared, "default", ""),
+                *(getattr(declared, "param_decls", None) or ()),
+            )  # typer keeps the first there
             found |= {name for name in names if isinstance(name, str) and name.startswith("--")}
     return frozenset(found)

@@ -18,7 +18,9 @@ def lighten(command: Any) -> Any:
     def get_params(context: Any) -> Any:  # with --help, which is made only when it is asked for
         parameters = all_of_them(context)
         for parameter in parameters:
-            if getattr(parameter, "_runtime_param", _NO) is None and hasattr(parameter, "type_descriptor"):
+            if getattr(parameter, "_runtime_param", _NO) is None and hasattr(
+                parameter, "type_descriptor"
+            ):
                 parameter._runtime_param = _Shortcut()
         return parameters
 
@@ -53,8 +55,19 @@ def _single(value: Any, param: Any) -> Any:
         return value
     if wanted is str and isinstance(value, str):
         return value
-    if wanted is int and isinstance(value, str) and info.min is None and info.max is None and value.isascii() and value.isdigit():
+    if (
+        wanted is int
+        and isinstance(value, str)
+        and info.min is None
+        and info.max is None
+        and value.isascii()
+        and value.isdigit()
+    ):
         return int(value)
-    if isinstance(wanted, type) and issubclass(wanted, Enum) and value in tuple(member.value for member in wanted):
+    if (
+        isinstance(wanted, type)
+        and issubclass(wanted, Enum)
+        and value in tuple(member.value for member in wanted)
+    ):
         return wanted(value)
     return _NO

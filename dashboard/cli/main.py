@@ -16,7 +16,16 @@ import typer
 from typer.exceptions import TyperException
 
 from dashboard.cli import VERSION, output
-from dashboard.cli.commands import CaCert, ContextName, Insecure, Server, Timeout, TokenFile, new_app, use_for_all
+from dashboard.cli.commands import (
+    CaCert,
+    ContextName,
+    Insecure,
+    Server,
+    Timeout,
+    TokenFile,
+    new_app,
+    use_for_all,
+)
 from dashboard.cli.light import lighten
 from dashboard.cli.problems import ExitCode, Problem
 from dashboard.cli.target import ConnectionOptions
@@ -57,7 +66,13 @@ def program(words: Sequence[str] = ()) -> typer.Typer:
     first = words[0] if words else ""
     for name in [first] if first in GROUPS else [] if first in COMMANDS else GROUPS:
         app.add_typer(_group(name, words[1:] if first else ()), name=name)
-    modules = [COMMANDS[first]] if first in COMMANDS else [] if first in GROUPS else dict.fromkeys(COMMANDS.values())
+    modules = (
+        [COMMANDS[first]]
+        if first in COMMANDS
+        else []
+        if first in GROUPS
+        else dict.fromkeys(COMMANDS.values())
+    )
     for module in modules:
         _load(module).register(app)
     return app
@@ -70,7 +85,9 @@ def _load(module: str):  # type: ignore[no-untyped-def] # a module
 def _group(name: str, words: Sequence[str]) -> typer.Typer:
     modules, attribute = GROUPS[name]
     group: typer.Typer = getattr([_load(module) for module in modules][-1], attribute)
-    wanted = [command for command in group.registered_commands if words and command.name == words[0]]
+    wanted = [
+        command for command in group.registered_commands if words and command.name == words[0]
+    ]
     if not wanted:
         return group
     lean = new_app(str(group.info.help))
@@ -90,7 +107,12 @@ def _say_version(wanted: bool) -> None:
 
 
 def _root(
-    _version: Annotated[bool, typer.Option("--version", help="Say which version this is.", is_eager=True, callback=_say_version)] = False,
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Say which version this is.", is_eager=True, callback=_say_version
+        ),
+    ] = False,
     server: Server = "",
     context: ContextName = "",
     token_file: TokenFile = "",
@@ -114,7 +136,9 @@ def run(app: typer.Typer, name: str, arguments: list[str] | None = None) -> None
         completion_init()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # an old terminal shows ? for what it has no letter for
+            stream.reconfigure(
+                errors="replace"
+            )  # an old terminal shows ? for what it has no letter for
     sys.exit(exit_code(lambda: ready(app).main(arguments, prog_name=name, standalone_mode=False)))
 
 
@@ -162,7 +186,9 @@ def _usage_error(error: TyperException) -> ExitCode:
         return _said(error.format_message(), ExitCode.USAGE)
     message = error.format_message().rstrip()
     hint = f" {context.command_path} --help says how." if context is not None else ""
-    return _said(f"{message.rstrip('.?')}{'?' if message.endswith('?') else '.'}{hint}", ExitCode.USAGE)
+    return _said(
+        f"{message.rstrip('.?')}{'?' if message.endswith('?') else '.'}{hint}", ExitCode.USAGE
+    )
 
 
 def _short(name: str) -> None:

@@ -18,18 +18,28 @@ _ROOT = "root"
 
 def _completer(collection: str, namespaced: bool = False) -> Callable[..., list[str]]:
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
-        return [name for name in _names(collection, namespaced, ctx.params, incomplete) if name.startswith(incomplete)]
+        return [
+            name
+            for name in _names(collection, namespaced, ctx.params, incomplete)
+            if name.startswith(incomplete)
+        ]
 
     return complete
 
 
 def _names(collection: str, namespaced: bool, given: dict[str, Any], incomplete: str) -> list[str]:
     """What is there; nothing where the server can not be asked, since a completion has no place for an error."""
-    options = {name: given[name] for name in ("server", "context", "token_file", "ca_cert", "insecure") if given.get(name)}
+    options = {
+        name: given[name]
+        for name in ("server", "context", "token_file", "ca_cert", "insecure")
+        if given.get(name)
+    }
     client.use(ConnectionOptions(**{**options, "timeout": _COMPLETION_SECONDS}))
     wanted = {"namespace": given.get("namespace") or "default"} if namespaced else {}
     try:
-        found = client.api().all(f"{collection}/", limit=_MOST, search=incomplete, fields="metadata.name", **wanted)
+        found = client.api().all(
+            f"{collection}/", limit=_MOST, search=incomplete, fields="metadata.name", **wanted
+        )
     except Problem:
         return []
     return sorted(row["metadata"]["name"] for row in found)
@@ -39,28 +49,61 @@ complete_queue = _completer("queues")
 complete_job = _completer("jobs", namespaced=True)
 complete_node = _completer("nodes")
 
-QueueArgument = Annotated[str, typer.Argument(metavar="NAME", help="The queue.", autocompletion=complete_queue, show_default=False)]
+QueueArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME", help="The queue.", autocompletion=complete_queue, show_default=False
+    ),
+]
 QueueOption = Annotated[
     str,
     typer.Option(
-        "--name", "-n", metavar="NAME", help="The queue, as in Volcano's commands.", autocompletion=complete_queue, show_default=False
+        "--name",
+        "-n",
+        metavar="NAME",
+        help="The queue, as in Volcano's commands.",
+        autocompletion=complete_queue,
+        show_default=False,
     ),
 ]
 JobArgument = Annotated[
-    str, typer.Argument(metavar="NAME", help="The job, or NAMESPACE/NAME.", autocompletion=complete_job, show_default=False)
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help="The job, or NAMESPACE/NAME.",
+        autocompletion=complete_job,
+        show_default=False,
+    ),
 ]
 JobOption = Annotated[
     str,
     typer.Option(
-        "--name", "-N", metavar="NAME", help="The job, as in Volcano's commands.", autocompletion=complete_job, show_default=False
+        "--name",
+        "-N",
+        metavar="NAME",
+        help="The job, as in Volcano's commands.",
+        autocompletion=complete_job,
+        show_default=False,
     ),
 ]
-Namespace = Annotated[str, typer.Option("--namespace", "-n", metavar="NAMESPACE", help="Where the job lives.")]
-NodeArgument = Annotated[str, typer.Argument(metavar="NAME", help="The node.", autocompletion=complete_node, show_default=False)]
+Namespace = Annotated[
+    str, typer.Option("--namespace", "-n", metavar="NAMESPACE", help="Where the job lives.")
+]
+NodeArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME", help="The node.", autocompletion=complete_node, show_default=False
+    ),
+]
 QueueFilter = Annotated[
     str,
     typer.Option(
-        "--queue", "-q", metavar="QUEUE", help="Only of this queue and those below it.", autocompletion=complete_queue, show_default=False
+        "--queue",
+        "-q",
+        metavar="QUEUE",
+        help="Only of this queue and those below it.",
+        autocompletion=complete_queue,
+        show_default=False,
     ),
 ]
 AllNamespaces = Annotated[bool, typer.Option("--all-namespaces", "-A", help="Of every namespace.")]
@@ -79,7 +122,9 @@ def job_name(argument: str, option: str, namespace: str, doing: str) -> tuple[st
 
 def _one(kind: str, argument: str, option: str, doing: str, flag: str) -> str:
     if argument and option and argument != option:
-        raise usage(f"{kind.capitalize()} {argument} or {option}? Give the name once, as argument or with {flag}.")
+        raise usage(
+            f"{kind.capitalize()} {argument} or {option}? Give the name once, as argument or with {flag}."
+        )
     name = argument or option
     if not name:
         raise usage(f"Which {kind} to {doing}? The name must be given, as argument or with {flag}.")
@@ -99,5 +144,7 @@ def topmost_queues() -> list[str]:
     found = client.api().all("queues/", fields="metadata.name,spec.parent")
     parents = {row["metadata"]["name"]: row["spec"]["parent"] for row in found}
     if not parents:
-        raise Problem("You may not see any queue. Ask an admin for a role on one.", ExitCode.NOT_ALLOWED)
+        raise Problem(
+            "You may not see any queue. Ask an admin for a role on one.", ExitCode.NOT_ALLOWED
+        )
     return sorted(name for name, parent in parents.items() if parent not in parents)

@@ -80,7 +80,11 @@ def warn(warnings: Iterable[Mapping[str, Any]]) -> None:
         remark(f"Warning: {warning.get('message', '')}")
 
 
-def show(objects: Sequence[Mapping[str, Any]], form: Format, table: Callable[[Sequence[Mapping[str, Any]], bool], Table]) -> None:
+def show(
+    objects: Sequence[Mapping[str, Any]],
+    form: Format,
+    table: Callable[[Sequence[Mapping[str, Any]], bool], Table],
+) -> None:
     """A list of objects in the form asked for. `table(objects, wide)` makes the table."""
     if form is Format.JSON:
         show_value({"apiVersion": "v1", "kind": "List", "items": list(objects)}, form)
@@ -118,11 +122,20 @@ def to_yaml(value: Any) -> str:
             return True
 
     Plain.add_representer(str, _yaml_text)
-    return yaml.dump(value, Dumper=Plain, sort_keys=False, allow_unicode=True, default_flow_style=False, width=120)
+    return yaml.dump(
+        value,
+        Dumper=Plain,
+        sort_keys=False,
+        allow_unicode=True,
+        default_flow_style=False,
+        width=120,
+    )
 
 
 def _yaml_text(dumper: Any, text: str) -> Any:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+    return dumper.represent_scalar(
+        "tag:yaml.org,2002:str", text, style="|" if "\n" in text else None
+    )
 
 
 def yaml_documents(objects: Iterable[Any]) -> str:

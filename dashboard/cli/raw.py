@@ -16,11 +16,36 @@ from dashboard.cli.output import Format, Output
 from dashboard.cli.problems import usage
 
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
-Method = Annotated[str, typer.Argument(metavar="METHOD", help="get, post, put, patch or delete.", show_default=False)]
-Address = Annotated[str, typer.Argument(metavar="ADDRESS", help="Below /api/v1/, such as users/ or grants/7/.", show_default=False)]
-Data = Annotated[str, typer.Option("--data", "-d", metavar="TEXT", help="The body, as JSON or YAML.", show_default=False)]
-File = Annotated[str, typer.Option("--filename", "-f", metavar="FILE", help="The body in a file; - is standard input.", show_default=False)]
-Query = Annotated[list[str] | None, typer.Option("--query", "-q", metavar="NAME=VALUE", help="A parameter; may be repeated.")]
+Method = Annotated[
+    str,
+    typer.Argument(metavar="METHOD", help="get, post, put, patch or delete.", show_default=False),
+]
+Address = Annotated[
+    str,
+    typer.Argument(
+        metavar="ADDRESS", help="Below /api/v1/, such as users/ or grants/7/.", show_default=False
+    ),
+]
+Data = Annotated[
+    str,
+    typer.Option(
+        "--data", "-d", metavar="TEXT", help="The body, as JSON or YAML.", show_default=False
+    ),
+]
+File = Annotated[
+    str,
+    typer.Option(
+        "--filename",
+        "-f",
+        metavar="FILE",
+        help="The body in a file; - is standard input.",
+        show_default=False,
+    ),
+]
+Query = Annotated[
+    list[str] | None,
+    typer.Option("--query", "-q", metavar="NAME=VALUE", help="A parameter; may be repeated."),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -47,7 +72,9 @@ def ask(
     """Ask the API anything, and print what it answers. What deletes something asks first, unless told --yes."""
     verb = method.upper()
     if verb not in _METHODS:
-        raise usage(f"{method} is no method of the API; write one of {', '.join(_METHODS).lower()}.")
+        raise usage(
+            f"{method} is no method of the API; write one of {', '.join(_METHODS).lower()}."
+        )
     where = address.removeprefix("/").removeprefix("api/v1/")
     if verb == "DELETE" and not dry_run:
         confirm(f"Delete {where}? This can not be undone.", yes)
@@ -69,6 +96,8 @@ def _body(data: str, file: str) -> Any:
         raise usage("Give the body with -d or with -f, not with both.")
     if not data and not file:
         return None
-    source = Source("-d", data) if data else Source(file, read_text(None if file == "-" else Path(file)))
+    source = (
+        Source("-d", data) if data else Source(file, read_text(None if file == "-" else Path(file)))
+    )
     found = documents_of([source])
     return found[0] if len(found) == 1 else found

@@ -73,10 +73,18 @@ def reference() -> str:
     root: Any = typer.main.get_command(program())
     codes = "\n".join(f"| {code.value} | {meaning} |" for code, meaning in MEANINGS.items())
     some = root.commands["whoami"]
-    connection = "\n".join(_option(parameter) for parameter in some.params if parameter.name in CONNECTION_OPTIONS)
+    connection = "\n".join(
+        _option(parameter) for parameter in some.params if parameter.name in CONNECTION_OPTIONS
+    )
     parts = [_HEAD.format(help=HELP, codes=codes, connection=connection)]
-    for name, command in sorted(root.commands.items(), key=lambda item: (not hasattr(item[1], "commands"), item[0])):
-        parts += _group(f"vcctl {name}", command) if hasattr(command, "commands") else _command(f"vcctl {name}", command, "##")
+    for name, command in sorted(
+        root.commands.items(), key=lambda item: (not hasattr(item[1], "commands"), item[0])
+    ):
+        parts += (
+            _group(f"vcctl {name}", command)
+            if hasattr(command, "commands")
+            else _command(f"vcctl {name}", command, "##")
+        )
     parts.append("## Short forms\n\nAs Volcano's own: `-n` is the name, `-N` the namespace.\n")
     for name, app in PROGRAMS.items():
         parts += _command(name, typer.main.get_command(app), "###")
@@ -97,7 +105,11 @@ def _command(path: str, command: Any, heading: str) -> Iterator[str]:
     options = [_option(parameter) for parameter in own if parameter.param_type_name == "option"]
     if options:
         yield "\n".join(options) + "\n"
-    examples = [line.strip() for line in (command.epilog or "").splitlines() if line.strip() not in ("\b", "Examples:", "")]
+    examples = [
+        line.strip()
+        for line in (command.epilog or "").splitlines()
+        if line.strip() not in ("\b", "Examples:", "")
+    ]
     yield "```sh\n" + "\n".join(examples) + "\n```\n"
 
 
@@ -107,10 +119,16 @@ def _argument(parameter: Any) -> str:
 
 
 def _option(parameter: Any) -> str:
-    flags = ", ".join(f"`{flag}`" for flag in sorted([*parameter.opts, *parameter.secondary_opts], key=len))
+    flags = ", ".join(
+        f"`{flag}`" for flag in sorted([*parameter.opts, *parameter.secondary_opts], key=len)
+    )
     value = f" `{parameter.metavar}`" if parameter.metavar else ""
     default = parameter.default
-    told = "" if default in (None, "", False, ()) or callable(default) else f" Default: {_default(default)}."
+    told = (
+        ""
+        if default in (None, "", False, ()) or callable(default)
+        else f" Default: {_default(default)}."
+    )
     return f"- {flags}{value}: {parameter.help or ''}{told}"
 
 

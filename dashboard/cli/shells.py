@@ -24,11 +24,21 @@ def register(app: typer.Typer) -> None:
     )(completion)
 
 
-def completion(shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh or fish.", show_default=False)] = "") -> None:
+def completion(
+    shell: Annotated[
+        str, typer.Argument(metavar="SHELL", help="bash, zsh or fish.", show_default=False)
+    ] = "",
+) -> None:
     """The script that makes a shell complete commands, options, and the names of queues, jobs and nodes."""
     if shell not in SHELLS:
-        raise usage(f"{'The shell ' + shell + ' is not known' if shell else 'Which shell'}? Give one of {', '.join(SHELLS)}.")
+        raise usage(
+            f"{'The shell ' + shell + ' is not known' if shell else 'Which shell'}? Give one of {', '.join(SHELLS)}."
+        )
     from typer._completion_shared import get_completion_script
 
     for program in PROGRAMS:
-        output.line(get_completion_script(prog_name=program, complete_var=f"_{program.upper()}_COMPLETE", shell=shell))
+        output.line(
+            get_completion_script(
+                prog_name=program, complete_var=f"_{program.upper()}_COMPLETE", shell=shell
+            )
+        )

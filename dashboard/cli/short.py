@@ -14,21 +14,54 @@ from dashboard.cli.commands import command, new_app
 from dashboard.cli.jobs import run
 from dashboard.cli.jobs.commands import command_job, delete_job
 from dashboard.cli.jobs.read import NameLike, Scheduler, job_table, matching_jobs
-from dashboard.cli.names import AllNamespaces, QueueArgument, QueueFilter, QueueOption, complete_job, job_name, queue_name
+from dashboard.cli.names import (
+    AllNamespaces,
+    QueueArgument,
+    QueueFilter,
+    QueueOption,
+    complete_job,
+    job_name,
+    queue_name,
+)
 from dashboard.cli.output import Format, Output
 from dashboard.cli.queues.read import queue_row
 from dashboard.cli.tables import Table
 
-Job = Annotated[str, typer.Argument(metavar="NAME", help="The job.", autocompletion=complete_job, show_default=False)]
-Name = Annotated[str, typer.Option("--name", "-n", metavar="NAME", help="The job.", autocompletion=complete_job, show_default=False)]
-Place = Annotated[str, typer.Option("--namespace", "-N", metavar="NAMESPACE", help="Where the job lives.")]
+Job = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME", help="The job.", autocompletion=complete_job, show_default=False
+    ),
+]
+Name = Annotated[
+    str,
+    typer.Option(
+        "--name",
+        "-n",
+        metavar="NAME",
+        help="The job.",
+        autocompletion=complete_job,
+        show_default=False,
+    ),
+]
+Place = Annotated[
+    str, typer.Option("--namespace", "-N", metavar="NAMESPACE", help="Where the job lives.")
+]
 PlaceOfJob = Annotated[
-    str, typer.Option("--namespace", "-N", metavar="NAMESPACE", help="Where the job shall live.", show_default="default")
+    str,
+    typer.Option(
+        "--namespace",
+        "-N",
+        metavar="NAMESPACE",
+        help="Where the job shall live.",
+        show_default="default",
+    ),
 ]
 _COLUMNS = ("Name", "Weight", "State", "Inqueue", "Pending", "Running", "Unknown")
 
 PROGRAMS: Final[dict[str, typer.Typer]] = {
-    name: new_app(f"Volcano's {name}.") for name in ("vsub", "vjobs", "vqueues", "vcancel", "vsuspend", "vresume")
+    name: new_app(f"Volcano's {name}.")
+    for name in ("vsub", "vjobs", "vqueues", "vcancel", "vsuspend", "vresume")
 }
 
 
@@ -67,31 +100,57 @@ def vjobs(
 
 
 @command(PROGRAMS["vqueues"], "vqueues", "vqueues", "vqueues -n team-a", "vqueues -o json")
-def vqueues(argument: QueueArgument = "", option: QueueOption = "", form: Output = Format.TABLE) -> None:
+def vqueues(
+    argument: QueueArgument = "", option: QueueOption = "", form: Output = Format.TABLE
+) -> None:
     """List queues, or one; vcctl queue list in short, without Parent and Completed."""
     one = argument or option
-    found = [api().get(path("queues", queue_name(argument, option, "list")))] if one else api().all("queues/")
+    found = (
+        [api().get(path("queues", queue_name(argument, option, "list")))]
+        if one
+        else api().all("queues/")
+    )
     output.show(found, form, _table)
 
 
 def _table(queues: Sequence[Mapping[str, Any]], _wide: bool) -> Table:
     kept = (0, 1, 2, 4, 5, 6, 7)
-    return Table(_COLUMNS, [[queue_row(queue)[index] for index in kept] for queue in queues], (25, *(8,) * 6))
+    return Table(
+        _COLUMNS, [[queue_row(queue)[index] for index in kept] for queue in queues], (25, *(8,) * 6)
+    )
 
 
 @command(PROGRAMS["vcancel"], "vcancel", "vcancel -n train", "vcancel -n train -N research --yes")
-def vcancel(job: Job = "", name: Name = "", namespace: Place = "default", dry_run: DryRun = False, yes: Yes = False) -> None:
+def vcancel(
+    job: Job = "",
+    name: Name = "",
+    namespace: Place = "default",
+    dry_run: DryRun = False,
+    yes: Yes = False,
+) -> None:
     """End a job and remove it, as Volcano's vcancel does; vcctl job delete in short. Asks first, unless told --yes."""
     delete_job(*job_name(job, name, namespace, "cancel"), dry_run, yes)
 
 
 @command(PROGRAMS["vsuspend"], "vsuspend", "vsuspend -n train", "vsuspend -n train -N research")
-def vsuspend(job: Job = "", name: Name = "", namespace: Place = "default", reason: Reason = "", dry_run: DryRun = False) -> None:
+def vsuspend(
+    job: Job = "",
+    name: Name = "",
+    namespace: Place = "default",
+    reason: Reason = "",
+    dry_run: DryRun = False,
+) -> None:
     """Stop a job's pods and keep the job; vcctl job suspend in short."""
     command_job(*job_name(job, name, namespace, "suspend"), "suspend", reason, dry_run, yes=True)
 
 
 @command(PROGRAMS["vresume"], "vresume", "vresume -n train", "vresume -n train -N research")
-def vresume(job: Job = "", name: Name = "", namespace: Place = "default", reason: Reason = "", dry_run: DryRun = False) -> None:
+def vresume(
+    job: Job = "",
+    name: Name = "",
+    namespace: Place = "default",
+    reason: Reason = "",
+    dry_run: DryRun = False,
+) -> None:
     """Let a suspended job go on; vcctl job resume in short."""
     command_job(*job_name(job, name, namespace, "resume"), "resume", reason, dry_run, yes=True)

@@ -43,24 +43,43 @@ class Table:
 
     def least_width(self) -> int:
         """On a terminal: long texts are folded, names and figures never. Where that is too much, the terminal breaks the lines."""
-        return sum(min(width, _FOLDED_TO) if width > _FOLDED_FROM else width for width in self._widths(_TERMINAL_GAP))
+        return sum(
+            min(width, _FOLDED_TO) if width > _FOLDED_FROM else width
+            for width in self._widths(_TERMINAL_GAP)
+        )
 
     def coloured(self) -> rich.table.Table:
         from rich.table import Table as RichTable
         from rich.text import Text
 
-        table = RichTable(box=None, pad_edge=False, header_style="bold", padding=(0, _TERMINAL_GAP, 0, 0))
-        for index, (column, width) in enumerate(zip(self.columns, self._widths(_TERMINAL_GAP), strict=True)):
+        table = RichTable(
+            box=None, pad_edge=False, header_style="bold", padding=(0, _TERMINAL_GAP, 0, 0)
+        )
+        for index, (column, width) in enumerate(
+            zip(self.columns, self._widths(_TERMINAL_GAP), strict=True)
+        ):
             numbers = all(_is_number(row[index]) for row in self.rows)
-            table.add_column(column, justify="right" if numbers else "left", overflow="fold", no_wrap=width <= _FOLDED_FROM)
+            table.add_column(
+                column,
+                justify="right" if numbers else "left",
+                overflow="fold",
+                no_wrap=width <= _FOLDED_FROM,
+            )
         for row in self.rows:
-            table.add_row(*(Text(cell_text(cell), style=output.STATE_STYLES.get(str(cell), "")) for cell in row))
+            table.add_row(
+                *(
+                    Text(cell_text(cell), style=output.STATE_STYLES.get(str(cell), ""))
+                    for cell in row
+                )
+            )
         return table
 
 
 def cell_text(cell: object) -> str:
     """One line, whatever is in it."""
-    return " ".join(output.harmless(str(cell)).split()) if not str(cell).isprintable() else str(cell)
+    return (
+        " ".join(output.harmless(str(cell)).split()) if not str(cell).isprintable() else str(cell)
+    )
 
 
 def _padded(row: Sequence[object], widths: Sequence[int], volcano: bool) -> str:

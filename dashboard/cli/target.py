@@ -45,7 +45,12 @@ def find_target(options: ConnectionOptions) -> Target:
     token = _token_of_user(options) or context.token or _local_token(server)
     insecure = options.insecure or context.insecure
     return Target(
-        server, token, options.ca_cert or context.ca_cert or os.environ.get("VCCTL_CA_CERT", ""), insecure, options.timeout, origin
+        server,
+        token,
+        options.ca_cert or context.ca_cert or os.environ.get("VCCTL_CA_CERT", ""),
+        insecure,
+        options.timeout,
+        origin,
     )
 
 
@@ -67,7 +72,9 @@ def _context(options: ConnectionOptions) -> tuple[Context, str]:
 def _address(server: str) -> str:
     address = server if "://" in server else f"http://{server}"
     if not address.startswith(("http://", "https://")):
-        raise usage(f"The server {server} is no address. Write it as https://fumarole.example.com or http://127.0.0.1:8000.")
+        raise usage(
+            f"The server {server} is no address. Write it as https://fumarole.example.com or http://127.0.0.1:8000."
+        )
     return address.rstrip("/")
 
 
@@ -85,7 +92,9 @@ def _token_in(name: str) -> str:
     try:
         return Path(name).read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise usage(f"The token file {name} can not be read: {getattr(error, 'strerror', None) or 'it is no text'}.") from None
+        raise usage(
+            f"The token file {name} can not be read: {getattr(error, 'strerror', None) or 'it is no text'}."
+        ) from None
 
 
 def _local_token(server: str) -> str:

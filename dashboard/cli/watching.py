@@ -17,16 +17,25 @@ import typer
 from dashboard.cli import output
 from dashboard.cli.problems import ExitCode, Problem
 
-Watch = Annotated[bool, typer.Option("--watch", help="Stay, and show every change; Ctrl-C ends it.")]
-Interval = Annotated[float, typer.Option("--interval", metavar="SECONDS", min=0.2, help="How often --watch looks.")]
+Watch = Annotated[
+    bool, typer.Option("--watch", help="Stay, and show every change; Ctrl-C ends it.")
+]
+Interval = Annotated[
+    float, typer.Option("--interval", metavar="SECONDS", min=0.2, help="How often --watch looks.")
+]
 DEFAULT_INTERVAL = 2.0
 _HEAD_LINES = 2
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _CLEAR = "\x1b[H\x1b[J"
-_ENTER, _LEAVE = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"  # a screen of its own, so that what was there before is there afterwards
+_ENTER, _LEAVE = (
+    "\x1b[?1049h\x1b[?25l",
+    "\x1b[?25h\x1b[?1049l",
+)  # a screen of its own, so that what was there before is there afterwards
 
 
-def watch(draw: Callable[[], None], interval: float, until: Callable[[], bool] = lambda: False) -> None:
+def watch(
+    draw: Callable[[], None], interval: float, until: Callable[[], bool] = lambda: False
+) -> None:
     """Draw until Ctrl-C or `until`. A server that goes away is waited for; whatever else is wrong ends it."""
     if output.on_terminal():
         _in_place(draw, interval, until)
@@ -70,7 +79,9 @@ def _in_place(draw: Callable[[], None], interval: float, until: Callable[[], boo
     typer.echo(last, nl=False)
 
 
-def _attempt(draw: Callable[[], None], last: str, lost_at: datetime | None) -> tuple[str, datetime | None]:
+def _attempt(
+    draw: Callable[[], None], last: str, lost_at: datetime | None
+) -> tuple[str, datetime | None]:
     """The new picture; or the last one with the time since when it is old."""
     try:
         return _drawn(draw), None

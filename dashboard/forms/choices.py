@@ -16,7 +16,9 @@ def refusal(what: str, word: str, known: Iterable[str]) -> str:
     """Why the word is refused, in a sentence that names those there are."""
     words = list(known)
     close = get_close_matches(word.lower(), [one.lower() for one in words], 1)
-    meant = next((f" Did you mean {one}?" for one in words if close and one.lower() == close[0]), "")
+    meant = next(
+        (f" Did you mean {one}?" for one in words if close and one.lower() == close[0]), ""
+    )
     return f"There is no {what} “{word[:40]}”.{meant} There are {', '.join(words)}."
 
 

@@ -46,12 +46,21 @@ class JobForm:
             "queue": self.queue,
             "minAvailable": needed,
             **({"priorityClassName": self.priority_class} if self.priority_class else {}),
-            "tasks": [{"name": self.task or "worker", "replicas": replicas, "template": {"spec": {"containers": [container]}}}],
+            "tasks": [
+                {
+                    "name": self.task or "worker",
+                    "replicas": replicas,
+                    "template": {"spec": {"containers": [container]}},
+                }
+            ],
         }
         return {
             "apiVersion": "batch.volcano.sh/v1alpha1",
             "kind": "Job",
-            "metadata": {"name": self.name.strip(), "namespace": self.namespace.strip() or "default"},
+            "metadata": {
+                "name": self.name.strip(),
+                "namespace": self.namespace.strip() or "default",
+            },
             "spec": spec,
         }
 
@@ -68,7 +77,9 @@ def form_from_manifest(manifest: Mapping[str, Any]) -> JobForm | None:
     container = _only(template.get("containers"))
     if task is None or container is None or spec.get("policies") or task.get("policies"):
         return None
-    if set(template) - {"containers", "restartPolicy"} or not isinstance(container.get("command") or [], list):
+    if set(template) - {"containers", "restartPolicy"} or not isinstance(
+        container.get("command") or [], list
+    ):
         return None
     return _form(_mapping(manifest.get("metadata")), spec, task, container)
 
@@ -79,10 +90,19 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 def _only(value: object) -> Mapping[str, Any] | None:
     """The one object of a list that has no more."""
-    return value[0] if isinstance(value, list) and len(value) == 1 and isinstance(value[0], Mapping) else None
+    return (
+        value[0]
+        if isinstance(value, list) and len(value) == 1 and isinstance(value[0], Mapping)
+        else None
+    )
 
 
-def _form(metadata: Mapping[str, Any], spec: Mapping[str, Any], task: Mapping[str, Any], container: Mapping[str, Any]) -> JobForm:
+def _form(
+    metadata: Mapping[str, Any],
+    spec: Mapping[str, Any],
+    task: Mapping[str, Any],
+    container: Mapping[str, Any],
+) -> JobForm:
     requests = _mapping(_mapping(container.get("resources")).get("requests"))
     command = container.get("command") or []
     gpu_name = next((name for name in requests if name in GPU_NAMES), GPU_NAMES[0])
@@ -107,7 +127,9 @@ def next_name(name: str, taken: Iterable[str]) -> str:
     """ "train-2" after "train", "train-10" after "train-9"."""
     known = set(taken)
     stem, dash, number = name.rpartition("-")
-    base, start = (stem, int(number) + 1) if dash and number.isdecimal() and len(number) < 6 else (name, 2)
+    base, start = (
+        (stem, int(number) + 1) if dash and number.isdecimal() and len(number) < 6 else (name, 2)
+    )
     while f"{base}-{start}" in known:
         start += 1
     return f"{base[:240]}-{start}"
@@ -141,12 +163,25 @@ class Choice:
 def queue_choices(board: QueueBoard, access: Access) -> list[Choice]:
     """Leaf queues that are open or suspended and that the user may submit to."""
     rows = {row.name: row for row in board.rows}
-    chosen = [row for row in board.rows if row.is_leaf and row.state in TAKES_JOBS and access.may(Permission.SUBMIT, row.name)]
-    return [Choice(row.name, row.state, " / ".join(_way(row, rows)), _free(row, rows, board), _waiting(row)) for row in chosen]
+    chosen = [
+        row
+        for row in board.rows
+        if row.is_leaf and row.state in TAKES_JOBS and access.may(Permission.SUBMIT, row.name)
+    ]
+    return [
+        Choice(
+            row.name, row.state, " / ".join(_way(row, rows)), _free(row, rows, board), _waiting(row)
+        )
+        for row in chosen
+    ]
 
 
 def _waiting(row: QueueRow) -> int:
-    return sum(number for phase, number in zip(PHASES, row.own, strict=True) if phase in ("Pending", "Inqueue"))
+    return sum(
+        number
+        for phase, number in zip(PHASES, row.own, strict=True)
+        if phase in ("Pending", "Inqueue")
+    )
 
 
 def _way(row: QueueRow, rows: Mapping[str, QueueRow]) -> list[str]:

@@ -29,7 +29,11 @@ class Choice:
 
 
 def vocabulary(username: str) -> Vocabulary:
-    resources = {short_name(name).lower().replace(" ", "-"): name for name in cluster_total() if name != "pods"}
+    resources = {
+        short_name(name).lower().replace(" ", "-"): name
+        for name in cluster_total()
+        if name != "pods"
+    }
     return Vocabulary(REASON_CODES, {"cpu": "cpu", "memory": "memory", **resources}, username)
 
 
@@ -48,12 +52,20 @@ def jobs_named(keys: Iterable[Key], access: Access) -> tuple[JobRow, ...]:
     found = jobs_matching((), access.readable).filter(
         namespace__in={namespace for namespace, _ in pairs}, name__in={name for _, name in pairs}
     )
-    ids = [group.pk for group in found.only("pk", "namespace", "name") if (group.namespace, group.name) in pairs]
+    ids = [
+        group.pk
+        for group in found.only("pk", "namespace", "name")
+        if (group.namespace, group.name) in pairs
+    ]
     return _rows(PodGroup.objects.filter(pk__in=ids))
 
 
 def _rows(found: QuerySet[PodGroup]) -> tuple[JobRow, ...]:
-    return job_rows(list(found.exclude(job=None).select_related("queue", "job").order_by("-pk")[: MOST_JOBS + 1]))
+    return job_rows(
+        list(
+            found.exclude(job=None).select_related("queue", "job").order_by("-pk")[: MOST_JOBS + 1]
+        )
+    )
 
 
 def choices(rows: Iterable[JobRow], verb: Verb, access: Access, username: str) -> list[Choice]:
@@ -62,5 +74,9 @@ def choices(rows: Iterable[JobRow], verb: Verb, access: Access, username: str) -
 
 def _choice(row: JobRow, verb: Verb, access: Access, username: str) -> Choice:
     if not may_command(access, username, row.place, row.owner):
-        return Choice(row, f"it is not yours, and you need the permission “operate” on {row.queue}", is_forbidden=True)
+        return Choice(
+            row,
+            f"it is not yours, and you need the permission “operate” on {row.queue}",
+            is_forbidden=True,
+        )
     return Choice(row, obstacle(row.phase, verb))

@@ -45,12 +45,25 @@ TEXT_FIELDS = {
     "name": "name:train-*",
     "class": "class:high, the priority class",
 }
-NUMBER_FIELDS = {"priority": "priority>=1000", "members": "members>=8, the pods that the gang needs"}
+NUMBER_FIELDS = {
+    "priority": "priority>=1000",
+    "members": "members>=8, the pods that the gang needs",
+}
 DURATION_FIELDS = {"age": "age>1h, since it was submitted", "wait": "wait>30m, without a place"}
-_OTHER_FIELD_NAMES = {"ns": "namespace", "owner": "user", "is": "state", "status": "state", "phase": "state", "q": "queue"}
+_OTHER_FIELD_NAMES = {
+    "ns": "namespace",
+    "owner": "user",
+    "is": "state",
+    "status": "state",
+    "phase": "state",
+    "q": "queue",
+}
 
 _WORD = re.compile(r'-?(?:[^\s"]|"[^"]*"?)+')
-_SHAPE = re.compile(r'(?P<minus>-?)(?P<field>"[^"]+"|[A-Za-z][\w./-]*?)(?P<sign>>=|<=|:|=|>|<)(?P<value>.*)', re.DOTALL)
+_SHAPE = re.compile(
+    r'(?P<minus>-?)(?P<field>"[^"]+"|[A-Za-z][\w./-]*?)(?P<sign>>=|<=|:|=|>|<)(?P<value>.*)',
+    re.DOTALL,
+)
 _DURATION = re.compile(r"(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?")
 _SECONDS = (604_800, 86_400, 3600, 60, 1)
 _LONGEST_SECONDS = 100 * 365 * 86_400  # no job is older, and no calendar reaches back without end
@@ -104,7 +117,9 @@ def parse(text: str, vocabulary: Vocabulary) -> Query:
     """Never fails: a word that can not be read becomes a term with a problem."""
     words = _WORD.findall(text)
     read = [_term(word, vocabulary) for word in words[:_MOST_WORDS]]
-    return Query((*read, *(Term(word, problem=_TOO_MANY) for word in words[_MOST_WORDS : _MOST_WORDS + 1])))
+    return Query(
+        (*read, *(Term(word, problem=_TOO_MANY) for word in words[_MOST_WORDS : _MOST_WORDS + 1]))
+    )
 
 
 _TOO_MANY = f"A filter has at most {_MOST_WORDS} words: leave this one and those behind it out."
@@ -132,10 +147,15 @@ def _condition(word: str, vocabulary: Vocabulary) -> Condition:
 
 
 def _field_name(name: str, vocabulary: Vocabulary) -> str:
-    known = {**{item.lower(): item for item in vocabulary.fields}, **{full.lower(): short for short, full in vocabulary.resources.items()}}
+    known = {
+        **{item.lower(): item for item in vocabulary.fields},
+        **{full.lower(): short for short, full in vocabulary.resources.items()},
+    }
     found = known.get(_OTHER_FIELD_NAMES.get(name, name))
     if found is None:
-        raise _NotUnderstood(f"There is no field “{name}”{_meant(name, known)} There are {', '.join(vocabulary.fields)}.")
+        raise _NotUnderstood(
+            f"There is no field “{name}”{_meant(name, known)} There are {', '.join(vocabulary.fields)}."
+        )
     return found
 
 
@@ -145,12 +165,18 @@ def _meant(word: str, known: Collection[str]) -> str:
 
 
 def _example(name: str) -> str:
-    return {**TEXT_FIELDS, **NUMBER_FIELDS, **DURATION_FIELDS}.get(name, f"{name}>=8").partition(",")[0]
+    return {**TEXT_FIELDS, **NUMBER_FIELDS, **DURATION_FIELDS}.get(name, f"{name}>=8").partition(
+        ","
+    )[0]
 
 
-def _text_condition(name: str, comparison: Comparison, value: str, negated: bool, vocabulary: Vocabulary) -> Condition:
+def _text_condition(
+    name: str, comparison: Comparison, value: str, negated: bool, vocabulary: Vocabulary
+) -> Condition:
     if comparison not in (Comparison.IS, Comparison.EQUAL):
-        raise _NotUnderstood(f"“{name}” can not be compared with {comparison}: write {_example(name)}.")
+        raise _NotUnderstood(
+            f"“{name}” can not be compared with {comparison}: write {_example(name)}."
+        )
     values = tuple(dict.fromkeys(_unquoted(part) for part in _parts(value) if _unquoted(part)))
     if len(values) > _MOST_VALUES:
         raise _NotUnderstood(f"“{name}” has {len(values)} values: write {_MOST_VALUES} at most.")
@@ -167,14 +193,18 @@ def _parts(value: str) -> list[str]:
 def _state(value: str, _: Vocabulary) -> str:
     state = _OTHER_STATE_NAMES.get(value.lower(), value.lower())
     if state not in STATES:
-        raise _NotUnderstood(f"There is no state “{value}”{_meant(state, STATES)} There are {', '.join(STATES)}.")
+        raise _NotUnderstood(
+            f"There is no state “{value}”{_meant(state, STATES)} There are {', '.join(STATES)}."
+        )
     return state
 
 
 def _reason(value: str, vocabulary: Vocabulary) -> str:
     known = {code.lower(): code for code in vocabulary.reasons}
     if value.lower() not in known:
-        raise _NotUnderstood(f"There is no reason “{value}”{_meant(value, vocabulary.reasons)} There are {', '.join(vocabulary.reasons)}.")
+        raise _NotUnderstood(
+            f"There is no reason “{value}”{_meant(value, vocabulary.reasons)} There are {', '.join(vocabulary.reasons)}."
+        )
     return known[value.lower()]
 
 
@@ -185,7 +215,9 @@ def _user(value: str, vocabulary: Vocabulary) -> str:
 _CHECKS = {"state": _state, "reason": _reason, "user": _user}
 
 
-def _number_condition(name: str, comparison: Comparison, value: str, negated: bool, vocabulary: Vocabulary) -> Condition:
+def _number_condition(
+    name: str, comparison: Comparison, value: str, negated: bool, vocabulary: Vocabulary
+) -> Condition:
     sign = Comparison.EQUAL if comparison is Comparison.IS else comparison
     if name in DURATION_FIELDS:
         return Condition(name, sign, number=_seconds(name, value), negated=negated)
@@ -193,9 +225,13 @@ def _number_condition(name: str, comparison: Comparison, value: str, negated: bo
         return Condition(name, sign, number=_whole(name, value), negated=negated)
     resource = vocabulary.resources[name]
     try:
-        return Condition(f"resource:{resource}", sign, number=parse_quantity(resource, value), negated=negated)
+        return Condition(
+            f"resource:{resource}", sign, number=parse_quantity(resource, value), negated=negated
+        )
     except ValueError:
-        raise _NotUnderstood(f"“{value}” is not an amount of {name}: write a number such as 8, 500m or 64Gi.") from None
+        raise _NotUnderstood(
+            f"“{value}” is not an amount of {name}: write a number such as 8, 500m or 64Gi."
+        ) from None
 
 
 def _whole(name: str, value: str) -> int:
@@ -207,10 +243,16 @@ def _whole(name: str, value: str) -> int:
 def _seconds(name: str, value: str) -> int:
     found = _DURATION.fullmatch(value.lower())
     if found is None or not any(found.groups()) or len(value) > 20:
-        raise _NotUnderstood(f"“{value}” is not a length of time: write 30s, 15m, 1h, 2d or 1w, as in {_example(name)}.")
-    whole = sum(int(number or 0) * seconds for number, seconds in zip(found.groups(), _SECONDS, strict=True))
+        raise _NotUnderstood(
+            f"“{value}” is not a length of time: write 30s, 15m, 1h, 2d or 1w, as in {_example(name)}."
+        )
+    whole = sum(
+        int(number or 0) * seconds for number, seconds in zip(found.groups(), _SECONDS, strict=True)
+    )
     if whole > _LONGEST_SECONDS:
-        raise _NotUnderstood(f"“{value}” is longer than a hundred years: write something like {_example(name)}.")
+        raise _NotUnderstood(
+            f"“{value}” is longer than a hundred years: write something like {_example(name)}."
+        )
     return whole
 
 

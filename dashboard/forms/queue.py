@@ -17,10 +17,19 @@ from scheduler.admission.violations import Notice, Rejected, Verdict, Violation
 from scheduler.documents import DocumentError, read_documents
 from scheduler.domain.queues import ROOT, QueueSpec, QueueTree
 from scheduler.domain.resources import Resources, format_quantity
-from scheduler.services.accounts.access import Forbidden, access_for, require_queue_change, require_to_create_queue
+from scheduler.services.accounts.access import (
+    Forbidden,
+    access_for,
+    require_queue_change,
+    require_to_create_queue,
+)
 from scheduler.services.accounts.actors import SYSTEM, Actor
 
-QUOTAS = {"guarantee": "spec.guarantee.resource", "deserved": "spec.deserved", "capability": "spec.capability"}
+QUOTAS = {
+    "guarantee": "spec.guarantee.resource",
+    "deserved": "spec.deserved",
+    "capability": "spec.capability",
+}
 _TITLES = {"guarantee": "Guarantee", "deserved": "Deserved", "capability": "Capability"}
 _LABELS = {
     "metadata.name": "Name",
@@ -52,18 +61,32 @@ class QueueForm:
     type: str = ""
     state: str = "Open"
     amounts: dict[str, dict[str, str]] = field(default_factory=dict)  # resource -> quota -> text
-    unnamed: dict[str, str] = field(default_factory=dict)  # quota -> text, typed in the last line without a resource's name
-    doubled: tuple[str, ...] = ()  # resources that the last line names although they have a line of their own, with another amount
+    unnamed: dict[str, str] = field(
+        default_factory=dict
+    )  # quota -> text, typed in the last line without a resource's name
+    doubled: tuple[
+        str, ...
+    ] = ()  # resources that the last line names although they have a line of their own, with another amount
 
     def rows(self, known: Iterable[str]) -> list[dict[str, Any]]:
         """One line of the table per resource, with its three inputs."""
         counted_elsewhere = [PODS] if PODS in self.amounts else []
         resources = [*in_page_order({*known, *self.amounts}), *counted_elsewhere]
-        return [{"resource": name, "title": short_name(name), "cells": [self._cell(name, quota) for quota in QUOTAS]} for name in resources]
+        return [
+            {
+                "resource": name,
+                "title": short_name(name),
+                "cells": [self._cell(name, quota) for quota in QUOTAS],
+            }
+            for name in resources
+        ]
 
     def last_line(self) -> list[dict[str, str]]:
         """The inputs for a resource that is yet to be named, with what was typed there without a name."""
-        return [{"input": f"{quota}:+", "label": _TITLES[quota], "value": self.unnamed.get(quota, "")} for quota in QUOTAS]
+        return [
+            {"input": f"{quota}:+", "label": _TITLES[quota], "value": self.unnamed.get(quota, "")}
+            for quota in QUOTAS
+        ]
 
     def _cell(self, resource: str, quota: str) -> dict[str, str]:
         return {
@@ -82,11 +105,23 @@ class QueueForm:
 
     def _unnamed(self, quota: str, text: str) -> Violation:
         message = f"{_TITLES[quota]} {text[:40]} has no resource: the name beside it is empty."
-        return Violation("resource_name_missing", self.name, NEW_RESOURCE, message, "name the resource, or clear the amount")
+        return Violation(
+            "resource_name_missing",
+            self.name,
+            NEW_RESOURCE,
+            message,
+            "name the resource, or clear the amount",
+        )
 
     def _doubled(self, resource: str) -> Violation:
         message = f"{resource} is typed twice, with different amounts."
-        return Violation("resource_named_twice", self.name, NEW_RESOURCE, message, "clear the last line, and change the resource's own")
+        return Violation(
+            "resource_named_twice",
+            self.name,
+            NEW_RESOURCE,
+            message,
+            "clear the last line, and change the resource's own",
+        )
 
     def manifest(self, base: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """As the API would be sent it. `base` is the stored manifest: what the form does not show stays."""
@@ -99,10 +134,18 @@ class QueueForm:
             "type": self.type,
         }
         for quota in QUOTAS:
-            amounts = {name: texts[quota] for name, texts in self.amounts.items() if texts.get(quota, "") != ""}
+            amounts = {
+                name: texts[quota]
+                for name, texts in self.amounts.items()
+                if texts.get(quota, "") != ""
+            }
             spec[quota] = {"resource": amounts} if quota == "guarantee" else amounts
         if base is None:
-            head = {"apiVersion": SCHEDULING_VERSIONS[0], "kind": "Queue", "metadata": {"name": self.name}}
+            head = {
+                "apiVersion": SCHEDULING_VERSIONS[0],
+                "kind": "Queue",
+                "metadata": {"name": self.name},
+            }
             return {**head, "spec": spec | {"state": self.state}}
         kept = {key: value for key, value in base["spec"].items() if key not in spec}
         return {**base, "spec": kept | spec}
@@ -120,7 +163,9 @@ class QueueForm:
 
 def quota_words(field: str) -> str:
     """ "spec.guarantee.resource.cpu" -> "guarantee CPU": an input of the form by its place in the manifest."""
-    quota, path = next((quota, path) for quota, path in QUOTAS.items() if field.startswith(f"{path}."))
+    quota, path = next(
+        (quota, path) for quota, path in QUOTAS.items() if field.startswith(f"{path}.")
+    )
     return f"{_TITLES[quota].lower()} {short_name(field.removeprefix(f'{path}.'))}"
 
 
@@ -185,7 +230,9 @@ def _posted_amounts(data: QueryDict) -> dict[str, Any]:
     return {"amounts": amounts, "doubled": _add_line(amounts, added, last_line)}
 
 
-def _add_line(amounts: dict[str, dict[str, str]], resource: str, texts: dict[str, str]) -> tuple[str, ...]:
+def _add_line(
+    amounts: dict[str, dict[str, str]], resource: str, texts: dict[str, str]
+) -> tuple[str, ...]:
     """The last line, among the others. The resource's name if it has a line already that says something else."""
     own = amounts.setdefault(resource, {})
     for quota, text in texts.items():
@@ -200,7 +247,9 @@ def form_from_manifest(manifest: Mapping[str, Any]) -> QueueForm:
     amounts: dict[str, dict[str, str]] = {}
     for quota in QUOTAS:
         given = spec.get(quota) or {}
-        for resource, text in (given.get("resource", {}) if quota == "guarantee" else given).items():
+        for resource, text in (
+            given.get("resource", {}) if quota == "guarantee" else given
+        ).items():
             amounts.setdefault(resource, {})[quota] = str(text)
     return QueueForm(
         name=manifest["metadata"]["name"],
@@ -215,7 +264,9 @@ def form_from_manifest(manifest: Mapping[str, Any]) -> QueueForm:
     )
 
 
-def form_of_reading(manifest: object, old: QueueSpec | None) -> tuple[QueueForm | None, tuple[Violation, ...]]:
+def form_of_reading(
+    manifest: object, old: QueueSpec | None
+) -> tuple[QueueForm | None, tuple[Violation, ...]]:
     """The form that says the same as the manifest, or why there is none: it can not be read, or says what the form has no place for."""
     reading = read_queue(manifest, old)
     if reading.violations or reading.value is None:
@@ -223,12 +274,16 @@ def form_of_reading(manifest: object, old: QueueSpec | None) -> tuple[QueueForm 
     whole = queue_manifest(reading.value.spec)
     form = form_from_manifest(whole)
     elsewhere = differences(whole, form.manifest(queue_manifest(old) if old else None))
-    return (None, tuple(_no_place(line["field"]) for line in elsewhere)) if elsewhere else (form, ())
+    return (
+        (None, tuple(_no_place(line["field"]) for line in elsewhere)) if elsewhere else (form, ())
+    )
 
 
 def _no_place(field: str) -> Violation:
     message = f"The form has no place for {field}, which is changed here."
-    return Violation("not_in_the_form", "", field, message, "save it as YAML, or leave that field as it is")
+    return Violation(
+        "not_in_the_form", "", field, message, "save it as YAML, or leave that field as it is"
+    )
 
 
 def manifest_from_yaml(text: str) -> tuple[object, str]:
@@ -239,17 +294,26 @@ def manifest_from_yaml(text: str) -> tuple[object, str]:
         documents = [document for document in read_documents(text) if document is not None]
     except DocumentError as problem:
         place, is_no_yaml, why = str(problem).partition(": this is not YAML: ")
-        return None, f"This is not YAML in {place}: {why}." if is_no_yaml else f"This can not be read: {problem}."
+        return (
+            None,
+            f"This is not YAML in {place}: {why}."
+            if is_no_yaml
+            else f"This can not be read: {problem}.",
+        )
     if len(documents) != 1:
         return None, f"There are {len(documents)} documents here; this page takes one queue."
     return documents[0], ""
 
 
-def judge(manifest: object, tree: QueueTree, facts: Facts, name: str, by: Actor = SYSTEM) -> Verdict:
+def judge(
+    manifest: object, tree: QueueTree, facts: Facts, name: str, by: Actor = SYSTEM
+) -> Verdict:
     """By the rules of every door, without touching anything. Who may not do it hears no more than that: the rules name the neighbours."""
     old = tree[name] if name else None
     reading = read_queue(manifest, old)
-    return _not_permitted(reading.value.spec if reading.value else None, old, by) or verdict_on(reading, tree, facts, old)
+    return _not_permitted(reading.value.spec if reading.value else None, old, by) or verdict_on(
+        reading, tree, facts, old
+    )
 
 
 def _not_permitted(wanted: QueueSpec | None, old: QueueSpec | None, by: Actor) -> Verdict | None:
@@ -259,13 +323,24 @@ def _not_permitted(wanted: QueueSpec | None, old: QueueSpec | None, by: Actor) -
         elif wanted is not None:
             require_queue_change(access_for(by), old, wanted)
     except Forbidden as missing:
-        return Verdict((Violation("permission_missing", missing.queue, "spec.parent" if old is None else "", str(missing)),))
+        return Verdict(
+            (
+                Violation(
+                    "permission_missing",
+                    missing.queue,
+                    "spec.parent" if old is None else "",
+                    str(missing),
+                ),
+            )
+        )
     except Rejected as refusal:
         return Verdict(tuple(refusal.violations))
     return None
 
 
-def family(form: QueueForm, tree: QueueTree, total: Resources | None = None) -> list[dict[str, Any]]:
+def family(
+    form: QueueForm, tree: QueueTree, total: Resources | None = None
+) -> list[dict[str, Any]]:
     """Per resource, what the parent has and how its children divide it with this queue among them; for the panel beside the form.
 
     Root sets nothing itself: its children divide the cluster, of which `total` is known.
@@ -280,7 +355,11 @@ def family(form: QueueForm, tree: QueueTree, total: Resources | None = None) -> 
             mine = _amount(resource, form.amounts[resource].get(quota, ""))
             if mine is None:
                 continue
-            others = {child.name: getattr(child, quota).amount(resource) for child in tree.children(form.parent) if child.name != form.name}
+            others = {
+                child.name: getattr(child, quota).amount(resource)
+                for child in tree.children(form.parent)
+                if child.name != form.name
+            }
             whose = "the cluster" if is_root else parent.name
             has = total if is_root and total is not None else getattr(parent, quota)
             lines.append(_line(resource, quota, whose, has, others, mine))
@@ -294,7 +373,9 @@ def _amount(resource: str, text: str) -> int | None:
         return None
 
 
-def _line(resource: str, quota: str, parent: str, has: Resources, others: dict[str, int], mine: int) -> dict[str, Any]:
+def _line(
+    resource: str, quota: str, parent: str, has: Resources, others: dict[str, int], mine: int
+) -> dict[str, Any]:
     together = sum(others.values()) + mine
     limit = has.get(resource)
     scale = max(together, limit or 0) or 1
@@ -303,8 +384,14 @@ def _line(resource: str, quota: str, parent: str, has: Resources, others: dict[s
         "together": format_quantity(resource, together),
         "parent": parent,
         "has": "" if limit is None else format_quantity(resource, limit),
-        "over": format_quantity(resource, together - limit) if limit is not None and together > limit else "",
-        "others": ", ".join(f"{name} {format_quantity(resource, amount)}" for name, amount in others.items() if amount),
+        "over": format_quantity(resource, together - limit)
+        if limit is not None and together > limit
+        else "",
+        "others": ", ".join(
+            f"{name} {format_quantity(resource, amount)}"
+            for name, amount in others.items()
+            if amount
+        ),
         "mine": format_quantity(resource, mine),
         "others_width": sum(others.values()) * 1000 // scale,
         "mine_width": mine * 1000 // scale,
@@ -317,7 +404,11 @@ def differences(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[dict
     flat_mine, flat_theirs = _flat(mine), _flat(theirs)
     names = [*flat_mine, *(name for name in flat_theirs if name not in flat_mine)]
     return [
-        {"field": name, "mine": flat_mine.get(name, "unset"), "theirs": flat_theirs.get(name, "unset")}
+        {
+            "field": name,
+            "mine": flat_mine.get(name, "unset"),
+            "theirs": flat_theirs.get(name, "unset"),
+        }
         for name in names
         if flat_mine.get(name, "unset") != flat_theirs.get(name, "unset")
     ]
@@ -325,5 +416,9 @@ def differences(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[dict
 
 def _flat(value: Any, path: str = "") -> dict[str, str]:
     if isinstance(value, Mapping):
-        return {key: text for name, inner in value.items() for key, text in _flat(inner, f"{path}.{name}" if path else str(name)).items()}
+        return {
+            key: text
+            for name, inner in value.items()
+            for key, text in _flat(inner, f"{path}.{name}" if path else str(name)).items()
+        }
     return {path: str(value)}

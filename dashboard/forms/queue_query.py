@@ -64,7 +64,9 @@ def read_search(text: str, names: Collection[str]) -> Search:
     if len(text) > LONGEST:
         return Search(problems=(f"A search has at most {LONGEST} characters.",))
     terms = [_term(word) for word in text.lower().split()]
-    problems = [problem for term in terms for problem in _problems(term, {name.lower() for name in names})]
+    problems = [
+        problem for term in terms for problem in _problems(term, {name.lower() for name in names})
+    ]
     return Search(tuple(terms), tuple(dict.fromkeys(problems)))
 
 
@@ -81,11 +83,19 @@ def _problems(term: Term, names: Collection[str]) -> list[str]:
         return []
     if term.field not in FIELDS:
         fields = ", ".join(f"{field}:" for field in FIELDS)
-        return [f"There is no word “{term.field}:”{_meant(term.field, FIELDS, ':')} There are {fields} and parts of names."]
+        return [
+            f"There is no word “{term.field}:”{_meant(term.field, FIELDS, ':')} There are {fields} and parts of names."
+        ]
     if not term.values:
-        return [f"“{term.field}:” has no value: write something like {FIELDS[term.field].partition(',')[0]}."]
+        return [
+            f"“{term.field}:” has no value: write something like {FIELDS[term.field].partition(',')[0]}."
+        ]
     if term.field == "below":
-        return [f"There is no queue “{value}”{_meant(value, names)}" for value in term.values if value not in names]
+        return [
+            f"There is no queue “{value}”{_meant(value, names)}"
+            for value in term.values
+            if value not in names
+        ]
     known = _KNOWN[term.field]
     listed = ", ".join(f"{term.field}:{value}" for value in known)
     return [
@@ -110,7 +120,11 @@ def matching(rows: Collection[Row], search: Search) -> set[str]:
     if search.problems:
         return set()
     paths = _paths(rows) if any(term.field == "below" for term in search.terms) else {}
-    return {row["name"] for row in rows if all(_holds(row, term, paths) != term.negated for term in search.terms)}
+    return {
+        row["name"]
+        for row in rows
+        if all(_holds(row, term, paths) != term.negated for term in search.terms)
+    }
 
 
 def _holds(row: Row, term: Term, paths: Mapping[str, Collection[str]]) -> bool:

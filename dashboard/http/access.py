@@ -38,7 +38,9 @@ def may_operate(request: HttpRequest, queue: str) -> bool:
 def may_edit(request: HttpRequest, queue: str) -> bool:
     """Quotas and place are the parent's admin's business, the rest the queue's own admin's: either may open the form."""
     parent = queue_parents().get(queue) or ROOT
-    return access(request).may(Permission.ADMINISTER, parent) or access(request).may(Permission.ADMINISTER, queue)
+    return access(request).may(Permission.ADMINISTER, parent) or access(request).may(
+        Permission.ADMINISTER, queue
+    )
 
 
 def require_edit(request: HttpRequest, queue: str, doing: str) -> None:
@@ -64,7 +66,12 @@ def page(view: View) -> View:
         try:
             return view(request, *arguments, **keywords)
         except Forbidden as refusal:
-            return render(request, "403.html", {"missing_permission": str(refusal), "whom": whom_to_ask(refusal.queue)}, status=403)
+            return render(
+                request,
+                "403.html",
+                {"missing_permission": str(refusal), "whom": whom_to_ask(refusal.queue)},
+                status=403,
+            )
         except OutOfSight as hidden:
             return no_such_queue(request, hidden.queue)
         except UnknownWord as problem:
@@ -96,7 +103,12 @@ def _problem_of_fields(request: HttpRequest) -> str:
 
 def _unusable_field(request: HttpRequest) -> str | None:
     """The first that holds a NUL, which PostgreSQL takes in no text."""
-    given = ((name, value) for fields in (request.GET, request.POST) for name, values in fields.lists() for value in (name, *values))
+    given = (
+        (name, value)
+        for fields in (request.GET, request.POST)
+        for name, values in fields.lists()
+        for value in (name, *values)
+    )
     return next((name.replace("\x00", "?") for name, value in given if "\x00" in value), None)
 
 
@@ -114,7 +126,11 @@ def no_such_queue(request: HttpRequest, name: str) -> HttpResponse:
     """Gone, never there or not for this reader's eyes: only who may read its records is told which."""
     mine = access(request)
     reads_records = mine.may(Permission.VIEW, name) or mine.sees_everything
-    deletion = AuditEntry.objects.filter(action="DeleteQueue", name=name).first() if reads_records else None
+    deletion = (
+        AuditEntry.objects.filter(action="DeleteQueue", name=name).first()
+        if reads_records
+        else None
+    )
     context = {
         "queue_name": name,
         "deletion": deletion,

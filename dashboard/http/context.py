@@ -81,5 +81,9 @@ def _entry(place: Place, path: str) -> dict[str, Any] | None:
         url = reverse(place.url_name)
     except NoReverseMatch:
         return None
-    here = path == url if place.prefix == "/" else path.startswith((place.prefix, *ALSO.get(place.url_name, ())))
+    here = (
+        path == url
+        if place.prefix == "/"
+        else path.startswith((place.prefix, *ALSO.get(place.url_name, ())))
+    )
     return {"title": place.title, "url": url, "icon": place.icon, "here": here}

@@ -26,7 +26,9 @@ def all_rows(query: QuerySet[Any], *, oldest_first: bool = False) -> Iterator[An
     batch: list[Model] = list(ordered[:_BATCH])
     while batch:
         yield from batch
-        batch = list(ordered.filter(**{beyond: batch[-1].pk})[:_BATCH]) if len(batch) == _BATCH else []
+        batch = (
+            list(ordered.filter(**{beyond: batch[-1].pk})[:_BATCH]) if len(batch) == _BATCH else []
+        )
 
 
 def as_csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> Iterator[str]:
@@ -45,7 +47,13 @@ def _lines(rows: Iterable[Sequence[str]]) -> str:
 
 def _cell(value: Any) -> str:
     """A cell that a spreadsheet would take for a formula is marked as text."""
-    text = "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = (
+        ""
+        if value is None
+        else value
+        if isinstance(value, str)
+        else json.dumps(value, ensure_ascii=False)
+    )
     return f"'{text}" if text.startswith(_RISKY) else text
 
 
@@ -63,7 +71,9 @@ def as_json_lines(rows: Iterable[Any]) -> Iterator[str]:
     return (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
-def streamed(request: HttpRequest, pieces: Iterator[str], kind: str, name: str) -> StreamingHttpResponse:
+def streamed(
+    request: HttpRequest, pieces: Iterator[str], kind: str, name: str
+) -> StreamingHttpResponse:
     """A file to be kept, sent piece by piece."""
     gathered = _gathered(pieces)
     content: Any = _in_threads(gathered) if isinstance(request, ASGIRequest) else gathered

@@ -114,13 +114,17 @@ class _Limited:
     def told(self, scope: Any) -> Any:
         if not self._is_too_much:
             return scope
-        others = [(name, value) for name, value in scope["headers"] if name.lower() != b"content-length"]
+        others = [
+            (name, value) for name, value in scope["headers"] if name.lower() != b"content-length"
+        ]
         return {**scope, "headers": [*others, (b"content-length", str(self._read).encode())]}
 
 
 def _whole(response: StreamingHttpResponse) -> HttpResponse:
     """A file, read: files are few and small here, and the event loop must not read them."""
-    whole = HttpResponse(b"".join(response), status=response.status_code, headers=dict(response.headers))
+    whole = HttpResponse(
+        b"".join(response), status=response.status_code, headers=dict(response.headers)
+    )
     whole.cookies = response.cookies
     response.close()
     return whole

@@ -44,13 +44,18 @@ def readyz(_request: HttpRequest) -> HttpResponse:
     ready = all(outcome["ok"] for outcome in checks.values())
     failing = _failing_parts() if ready else {}
     status = "not ready" if not ready else "impaired" if failing else OK
-    return JsonResponse({"status": status, "checks": {**checks, **failing}}, status=200 if ready else 503)
+    return JsonResponse(
+        {"status": status, "checks": {**checks, **failing}}, status=200 if ready else 503
+    )
 
 
 def _failing_parts() -> dict[str, dict[str, object]]:
     """Sessions go on, so it stays ready; but somebody should look."""
     return {
-        name: {"ok": False, "message": f"Fails since {since:%Y-%m-%d %H:%M:%S} UTC. The log of the worker says why."}
+        name: {
+            "ok": False,
+            "message": f"Fails since {since:%Y-%m-%d %H:%M:%S} UTC. The log of the worker says why.",
+        }
         for name, since in failing_parts().items()
     }
 
@@ -64,7 +69,10 @@ def outcome(check: Callable[[], str]) -> dict[str, object]:
         logger.warning("A readiness check failed: %s", problem)
         if is_damage(problem):
             return {"ok": False, "message": DAMAGED}
-        return {"ok": False, "message": f"Does not answer ({type(problem).__name__}). The log of the web process says more."}
+        return {
+            "ok": False,
+            "message": f"Does not answer ({type(problem).__name__}). The log of the web process says more.",
+        }
 
 
 def check_database() -> str:
@@ -77,14 +85,18 @@ def check_redis() -> str:
     try:
         ping()
     except redis.TimeoutError as problem:
-        raise NotReadyError(f"Redis does not answer within {ANSWER_SECONDS:g} s. It hangs, or this machine is overloaded.") from problem
+        raise NotReadyError(
+            f"Redis does not answer within {ANSWER_SECONDS:g} s. It hangs, or this machine is overloaded."
+        ) from problem
     return "answers"
 
 
 def check_sessions() -> str:
     clock = session_clock()
     if clock is None:
-        raise NotReadyError("The database is empty. Run “.venv/bin/python manage.py migrate” and start the scheduler worker and beat.")
+        raise NotReadyError(
+            "The database is empty. Run “.venv/bin/python manage.py migrate” and start the scheduler worker and beat."
+        )
     if clock.paused:
         return "paused"
     if clock.last_at is None:
@@ -94,8 +106,14 @@ def check_sessions() -> str:
     if age < -FUTURE_SECONDS:
         raise NotReadyError(future_words(clock.last_at))
     if age > READY_WITHIN_PERIODS * clock.period_seconds:
-        why = f"Since then they fail. {_TOLD}" if clock.failing else "Is the scheduler worker running?"
-        raise NotReadyError(f"No scheduling for {age:.0f} s (normally every {clock.period_seconds:g} s). {why}")
+        why = (
+            f"Since then they fail. {_TOLD}"
+            if clock.failing
+            else "Is the scheduler worker running?"
+        )
+        raise NotReadyError(
+            f"No scheduling for {age:.0f} s (normally every {clock.period_seconds:g} s). {why}"
+        )
     return f"last session {max(0.0, age):.1f} s ago"
 
 
@@ -107,4 +125,8 @@ def future_words(stamp: datetime) -> str:
     )
 
 
-CHECKS: dict[str, Callable[[], str]] = {"database": check_database, "redis": check_redis, "sessions": check_sessions}
+CHECKS: dict[str, Callable[[], str]] = {
+    "database": check_database,
+    "redis": check_redis,
+    "sessions": check_sessions,
+}

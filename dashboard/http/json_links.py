@@ -77,5 +77,7 @@ def as_json(request: HttpRequest) -> str:
     if match.namespace == "api":
         return request.path
     words = {name: quote(str(value), safe="") for name, value in match.kwargs.items()}
-    address = _TABS.get((match.url_name or "", words.get("tab", ""))) or _ADDRESSES.get(match.url_name or "", "")
+    address = _TABS.get((match.url_name or "", words.get("tab", ""))) or _ADDRESSES.get(
+        match.url_name or "", ""
+    )
     return START + address.format(**words)

@@ -21,13 +21,23 @@ class WaitedTooLong(Exception):
 class Lane:
     """Some threads, and those who wait for one. `usual_seconds` is how long a request takes, as long as none was seen."""
 
-    def __init__(self, work: Callable[..., Any], threads: int, name: str, *, usual_seconds: float, longest_wait: float) -> None:
+    def __init__(
+        self,
+        work: Callable[..., Any],
+        threads: int,
+        name: str,
+        *,
+        usual_seconds: float,
+        longest_wait: float,
+    ) -> None:
         self._work = work
         self._threads = threads
         self._arrivals: deque[_Arrival] = deque()  # of those that no thread has begun with
         self._usual_seconds = usual_seconds
         self._longest_wait = longest_wait
-        self._in_thread = sync_to_async(self._begin, thread_sensitive=False, executor=ThreadPoolExecutor(threads, name))
+        self._in_thread = sync_to_async(
+            self._begin, thread_sensitive=False, executor=ThreadPoolExecutor(threads, name)
+        )
 
     def wait_ahead(self) -> float:
         """Seconds that one who comes now would wait for a thread, as far as that can be told."""
@@ -78,8 +88,12 @@ class Lanes:
     def __init__(self, work: Callable[..., Any], threads: int, longest_wait: float) -> None:
         writing = max(1, threads // 2)
         reading = max(1, threads - writing)
-        self._writing = Lane(work, writing, "web-writing", usual_seconds=0.2, longest_wait=longest_wait)
-        self._reading = Lane(work, reading, "web-reading", usual_seconds=0.05, longest_wait=longest_wait)
+        self._writing = Lane(
+            work, writing, "web-writing", usual_seconds=0.2, longest_wait=longest_wait
+        )
+        self._reading = Lane(
+            work, reading, "web-reading", usual_seconds=0.05, longest_wait=longest_wait
+        )
         self._health = Lane(work, 1, "web-health", usual_seconds=0.0, longest_wait=longest_wait)
 
     def of(self, method: str, path: str) -> Lane:

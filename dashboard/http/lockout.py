@@ -53,13 +53,18 @@ class LockoutHandler(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no 
         others = recent.exclude(user_agent__startswith=_KNOWN)
         from_here = _total(others.filter(username=username, ip_address=request.axes_ip_address))
         limit = int(get_failure_limit(request, credentials))
-        if _total(others.filter(ip_address=request.axes_ip_address)) >= settings.SIGN_IN_ADDRESS_LIMIT:
+        if (
+            _total(others.filter(ip_address=request.axes_ip_address))
+            >= settings.SIGN_IN_ADDRESS_LIMIT
+        ):
             return max(limit, from_here)
         if from_here and _total(others.filter(username=username)) >= settings.SIGN_IN_USER_LIMIT:
             return max(limit, from_here)
         return from_here
 
-    def user_login_failed(self, sender: Any, credentials: dict[str, Any], request: Any = None, **more: Any) -> None:
+    def user_login_failed(
+        self, sender: Any, credentials: dict[str, Any], request: Any = None, **more: Any
+    ) -> None:
         if request is not None:
             _name_browser(request, get_client_username(request, credentials) or "")
         super().user_login_failed(sender, credentials, request, **more)
@@ -72,7 +77,9 @@ class LockoutHandler(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no 
         if browser:
             own.filter(user_agent=_KNOWN + browser).delete()
         else:
-            own.filter(ip_address=request.axes_ip_address).exclude(user_agent__startswith=_KNOWN).delete()
+            own.filter(ip_address=request.axes_ip_address).exclude(
+                user_agent__startswith=_KNOWN
+            ).delete()
 
 
 def _recent(request: Any) -> QuerySet[Any]:
@@ -88,13 +95,17 @@ def _total(attempts: QuerySet[Any]) -> int:
 def _name_browser(request: Any, username: str) -> None:
     browser = known_browser(request, username)
     own_words = str(request.axes_user_agent)
-    request.axes_user_agent = _KNOWN + browser if browser else (_NEW + own_words.removeprefix(_NEW))[:255]
+    request.axes_user_agent = (
+        _KNOWN + browser if browser else (_NEW + own_words.removeprefix(_NEW))[:255]
+    )
 
 
 def known_browser(request: HttpRequest, username: str) -> str:
     """The name of a browser in which this account has signed in before; empty for any other."""
     try:
-        kept = signing.loads(request.COOKIES.get(KNOWN_BROWSER_COOKIE, ""), salt=_SALT, max_age=_A_YEAR)
+        kept = signing.loads(
+            request.COOKIES.get(KNOWN_BROWSER_COOKIE, ""), salt=_SALT, max_age=_A_YEAR
+        )
     except signing.BadSignature:
         return ""
     return str(kept["browser"]) if kept["username"] == username else ""
@@ -104,4 +115,11 @@ def remember_browser(request: HttpRequest, response: HttpResponse, username: str
     """After a sign-in with the right password."""
     browser = known_browser(request, username) or secrets.token_hex(16)
     value = signing.dumps({"username": username, "browser": browser}, salt=_SALT)
-    response.set_cookie(KNOWN_BROWSER_COOKIE, value, max_age=_A_YEAR, httponly=True, samesite="Lax", secure=settings.SECURE_COOKIES)
+    response.set_cookie(
+        KNOWN_BROWSER_COOKIE,
+        value,
+        max_age=_A_YEAR,
+        httponly=True,
+        samesite="Lax",
+        secure=settings.SECURE_COOKIES,
+    )

@@ -64,7 +64,9 @@ class HttpFiguresMiddleware:
         begin = perf_counter()
         response = self.get_response(request)
         route = request.resolver_match.route if request.resolver_match else "unknown"
-        method = request.method if request.method in _METHODS else "other"  # a client can make up as many as it likes
+        method = (
+            request.method if request.method in _METHODS else "other"
+        )  # a client can make up as many as it likes
         HTTP.note(method, route, response.status_code, perf_counter() - begin)
         return response
 
@@ -80,9 +82,19 @@ class Collector:
 
     def _queues(self) -> Iterator[Any]:
         metrics: dict[str, GaugeMetricFamily] = {}
-        share = GaugeMetricFamily("volcano_queue_share", "The largest part of its deserved amount that a queue uses", labels=["queue_name"])
-        overused = GaugeMetricFamily("volcano_queue_overused", "1 while a queue uses more than it deserves", labels=["queue_name"])
-        weight = GaugeMetricFamily("volcano_queue_weight", "Weight of a queue", labels=["queue_name"])
+        share = GaugeMetricFamily(
+            "volcano_queue_share",
+            "The largest part of its deserved amount that a queue uses",
+            labels=["queue_name"],
+        )
+        overused = GaugeMetricFamily(
+            "volcano_queue_overused",
+            "1 while a queue uses more than it deserves",
+            labels=["queue_name"],
+        )
+        weight = GaugeMetricFamily(
+            "volcano_queue_weight", "Weight of a queue", labels=["queue_name"]
+        )
         for queue in Queue.objects.select_related("figures").order_by("name"):
             weight.add_metric([queue.name], queue.weight)
             for field, prefix in _SPECS.items():
@@ -101,15 +113,25 @@ class Collector:
         counts = tree_counts()
         for index, phase in enumerate(PHASES):
             name = f"volcano_queue_pod_group_{phase.lower()}_count"
-            gauge = GaugeMetricFamily(name, f"Podgroups of a queue that are {phase}", labels=["queue_name"])
+            gauge = GaugeMetricFamily(
+                name, f"Podgroups of a queue that are {phase}", labels=["queue_name"]
+            )
             for queue_id, queue in counts.names.items():
                 gauge.add_metric([queue], counts.gangs(queue_id)[index])
             yield gauge
 
     def _waiting(self) -> Iterator[Any]:
-        gauge = GaugeMetricFamily("fumarole_pending_jobs", "Podgroups that wait, by the reason they wait for", labels=["queue", "reason"])
+        gauge = GaugeMetricFamily(
+            "fumarole_pending_jobs",
+            "Podgroups that wait, by the reason they wait for",
+            labels=["queue", "reason"],
+        )
         total = 0
-        rows = PodGroup.objects.filter(phase__in=("Pending", "Inqueue")).order_by().values_list("queue__name", "reason_code")
+        rows = (
+            PodGroup.objects.filter(phase__in=("Pending", "Inqueue"))
+            .order_by()
+            .values_list("queue__name", "reason_code")
+        )
         for queue, reason, number in rows.annotate(number=Count("id")):
             gauge.add_metric([queue, reason or "AwaitingEvaluation"], number)
             total += number
@@ -120,10 +142,16 @@ class Collector:
         state = ClusterState.objects.first()
         if state is None:
             return
-        yield GaugeMetricFamily("fumarole_session_number", "Number of the last session", value=state.last_session)
-        yield GaugeMetricFamily("fumarole_scheduling_paused", "1 while scheduling is paused", value=int(state.paused))
+        yield GaugeMetricFamily(
+            "fumarole_session_number", "Number of the last session", value=state.last_session
+        )
+        yield GaugeMetricFamily(
+            "fumarole_scheduling_paused", "1 while scheduling is paused", value=int(state.paused)
+        )
         if state.last_session_at:
-            ended = GaugeMetricFamily("fumarole_last_session_timestamp_seconds", "When the last session ended")
+            ended = GaugeMetricFamily(
+                "fumarole_last_session_timestamp_seconds", "When the last session ended"
+            )
             ended.add_metric([], state.last_session_at.timestamp())
             yield ended
         counted = SESSIONS.read()
@@ -131,10 +159,16 @@ class Collector:
         yield from _evictions(counted)
 
     def _http(self) -> Iterator[Any]:
-        total = CounterMetricFamily("fumarole_http_requests", "Requests answered by this process", labels=["method", "route", "code"])
+        total = CounterMetricFamily(
+            "fumarole_http_requests",
+            "Requests answered by this process",
+            labels=["method", "route", "code"],
+        )
         for key, number in list(HTTP.answers.items()):
             total.add_metric(list(key), number)
-        times = HistogramMetricFamily("fumarole_http_request_seconds", "How long requests took", labels=["method"])
+        times = HistogramMetricFamily(
+            "fumarole_http_request_seconds", "How long requests took", labels=["method"]
+        )
         for method, taken in list(HTTP.seconds.items()):
             times.add_metric([method], taken.buckets(), taken.sum)
         yield from (total, times)
@@ -142,19 +176,25 @@ class Collector:
     def _sockets(self) -> Iterator[Any]:
         from dashboard.live.hub import Hub
 
-        gauge = GaugeMetricFamily("fumarole_websockets", "Open pages that follow the news in this process")
+        gauge = GaugeMetricFamily(
+            "fumarole_websockets", "Open pages that follow the news in this process"
+        )
         gauge.add_metric([], sum(len(hub.clients) for hub in list(Hub._hubs.values())))
         yield gauge
 
 
-def _add_amounts(metrics: dict[str, GaugeMetricFamily], prefix: str, queue: str, amounts: Resources | None) -> None:
+def _add_amounts(
+    metrics: dict[str, GaugeMetricFamily], prefix: str, queue: str, amounts: Resources | None
+) -> None:
     """cpu in thousandths and memory in bytes, as Volcano has them; every other resource with its name as a label."""
     for resource, amount in (amounts or {}).items():
         ending = _ENDINGS.get(resource, "scalar_resources")
         labels = ["queue_name", "resource"] if ending == "scalar_resources" else ["queue_name"]
         name = f"{prefix}_{ending}"
         if name not in metrics:
-            metrics[name] = GaugeMetricFamily(name, f"{prefix.split('_queue_')[1].replace('_', ' ')} of a queue", labels=labels)
+            metrics[name] = GaugeMetricFamily(
+                name, f"{prefix.split('_queue_')[1].replace('_', ' ')} of a queue", labels=labels
+            )
         value = float(amount) if resource in _ENDINGS else amount / units_per_one(resource)
         metrics[name].add_metric([queue, resource][: len(labels)], value)
 
@@ -165,20 +205,35 @@ _ENDINGS = {"cpu": "milli_cpu", "memory": "memory_bytes"}
 # Volcano's name -> where it is counted, and what it is.
 _VOLCANO_TIMES = {
     "volcano_e2e_scheduling_latency_milliseconds": ("session", "How long sessions took"),
-    "volcano_open_session_duration_milliseconds": ("opening", "How long sessions took to claim their turn and to read"),
-    "volcano_e2e_job_scheduling_latency_milliseconds": ("jobs", "From the creation of a gang until it ran"),
-    "volcano_task_scheduling_latency_milliseconds": ("tasks", "From the creation of a pod until it had a node"),
+    "volcano_open_session_duration_milliseconds": (
+        "opening",
+        "How long sessions took to claim their turn and to read",
+    ),
+    "volcano_e2e_job_scheduling_latency_milliseconds": (
+        "jobs",
+        "From the creation of a gang until it ran",
+    ),
+    "volcano_task_scheduling_latency_milliseconds": (
+        "tasks",
+        "From the creation of a pod until it had a node",
+    ),
 }
 
 
 def _times(counted: Counted) -> Iterator[Any]:
     for name, (kept, told) in _VOLCANO_TIMES.items():
         histogram = getattr(counted, kept)
-        yield HistogramMetricFamily(name, told, buckets=histogram.buckets(), sum_value=histogram.sum)
+        yield HistogramMetricFamily(
+            name, told, buckets=histogram.buckets(), sum_value=histogram.sum
+        )
     actions = HistogramMetricFamily(
-        "volcano_action_scheduling_latency_milliseconds", "How long actions of sessions took", labels=["action"]
+        "volcano_action_scheduling_latency_milliseconds",
+        "How long actions of sessions took",
+        labels=["action"],
     )
-    parts = HistogramMetricFamily("fumarole_session_part_seconds", "How long parts of sessions took", labels=["part"])
+    parts = HistogramMetricFamily(
+        "fumarole_session_part_seconds", "How long parts of sessions took", labels=["part"]
+    )
     for family, by_label in ((actions, counted.actions), (parts, counted.parts)):
         for label, histogram in sorted(by_label.items()):
             family.add_metric([label], histogram.buckets(), histogram.sum)
@@ -186,22 +241,32 @@ def _times(counted: Counted) -> Iterator[Any]:
 
 
 def _evictions(counted: Counted) -> Iterator[Any]:
-    attempts = CounterMetricFamily(_ATTEMPTS, "How often preempt looked for victims", value=counted.preemption_attempts)
+    attempts = CounterMetricFamily(
+        _ATTEMPTS, "How often preempt looked for victims", value=counted.preemption_attempts
+    )
     victims = GaugeMetricFamily(
-        "volcano_pod_preemption_victims", "Victims of the last session that preempted", value=counted.preemption_victims
+        "volcano_pod_preemption_victims",
+        "Victims of the last session that preempted",
+        value=counted.preemption_victims,
     )
     batches = CounterMetricFamily(
-        "volcano_eviction_transactions", "Gangs that pods were evicted for, once for each session", labels=["action"]
+        "volcano_eviction_transactions",
+        "Gangs that pods were evicted for, once for each session",
+        labels=["action"],
     )
     for action, number in sorted(counted.transactions.items()):
         batches.add_metric([action], number)
-    evictions = CounterMetricFamily("fumarole_evictions", "Pods evicted by sessions", labels=["action", "queue", "reason"])
+    evictions = CounterMetricFamily(
+        "fumarole_evictions", "Pods evicted by sessions", labels=["action", "queue", "reason"]
+    )
     for labels, number in sorted(counted.evictions.items()):
         evictions.add_metric(labels, number)
     yield from (attempts, victims, batches, evictions)
 
 
-_ATTEMPTS = "volcano_total_preemption_attempts"  # without the ending that counters have: Volcano's own
+_ATTEMPTS = (
+    "volcano_total_preemption_attempts"  # without the ending that counters have: Volcano's own
+)
 
 
 _registry = CollectorRegistry(auto_describe=False)
@@ -213,7 +278,10 @@ _registry.register(Collector())
 def metrics(request: HttpRequest) -> HttpResponse:
     """With METRICS_TOKEN set, whoever sends it; else this machine alone, unless METRICS_PUBLIC says everybody."""
     if not _may_read(request):
-        return HttpResponseForbidden("The metrics are protected. Send METRICS_TOKEN as a bearer token.\n", content_type="text/plain")
+        return HttpResponseForbidden(
+            "The metrics are protected. Send METRICS_TOKEN as a bearer token.\n",
+            content_type="text/plain",
+        )
     text = generate_latest(_registry).replace(f"{_ATTEMPTS}_total".encode(), _ATTEMPTS.encode())
     return HttpResponse(text, content_type=CONTENT_TYPE_LATEST)
 

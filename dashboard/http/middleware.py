@@ -48,10 +48,18 @@ class QuickGZipMiddleware(GZipMiddleware):
 
     LONG = 32 * 1024
 
-    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        if response.streaming or not isinstance(response, HttpResponse) or len(response.content) < self.LONG:
+    def process_response(
+        self, request: HttpRequest, response: HttpResponseBase
+    ) -> HttpResponseBase:
+        if (
+            response.streaming
+            or not isinstance(response, HttpResponse)
+            or len(response.content) < self.LONG
+        ):
             return super().process_response(request, response)
-        if response.has_header("Content-Encoding") or not _ACCEPTS_GZIP.search(request.headers.get("Accept-Encoding", "")):
+        if response.has_header("Content-Encoding") or not _ACCEPTS_GZIP.search(
+            request.headers.get("Accept-Encoding", "")
+        ):
             return super().process_response(request, response)
         patch_vary_headers(response, ("Accept-Encoding",))
         response.content = _packed(response.content)
@@ -65,7 +73,9 @@ class QuickGZipMiddleware(GZipMiddleware):
 def _packed(content: bytes) -> bytes:
     """With a name of random length, as Django does it: the length must not tell what is inside (BREACH)."""
     out = BytesIO()
-    with GzipFile(filename="a" * secrets.randbelow(100), mode="wb", compresslevel=1, fileobj=out, mtime=0) as file:
+    with GzipFile(
+        filename="a" * secrets.randbelow(100), mode="wb", compresslevel=1, fileobj=out, mtime=0
+    ) as file:
         file.write(content)
     return out.getvalue()
 

@@ -56,11 +56,16 @@ def place_visitor(request: HttpRequest) -> None:
         request.META["REMOTE_ADDR"] = visitor(given, peer)
         _keep_last_scheme(request)
         if not given:
-            _tell_once(peer, "The proxy %s does not say whom it speaks for. Let it set X-Forwarded-For.")
+            _tell_once(
+                peer, "The proxy %s does not say whom it speaks for. Let it set X-Forwarded-For."
+            )
     elif was_forwarded:
         for name in _BELIEVED_LATER:
             request.META.pop(name, None)
-        _tell_once(peer, "%s sends forwarding headers and is not in TRUSTED_PROXIES. They are not believed.")
+        _tell_once(
+            peer,
+            "%s sends forwarding headers and is not in TRUSTED_PROXIES. They are not believed.",
+        )
     request.through_proxy = was_forwarded or is_trusted(peer)  # type: ignore[attr-defined]
 
 

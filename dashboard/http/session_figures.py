@@ -23,7 +23,22 @@ from scheduler.models import Decision, Eviction, PodGroup, SchedulingSession
 VOLCANO_BOUNDS: Final = tuple(5.0 * 2**power for power in range(15))
 """Milliseconds, as Volcano has them for sessions, actions and tasks."""
 VOLCANO_JOB_BOUNDS: Final = tuple(32.0 * 2**power for power in range(10))
-SECONDS_BOUNDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+SECONDS_BOUNDS: Final = (
+    0.001,
+    0.0025,
+    0.005,
+    0.01,
+    0.025,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1.0,
+    2.5,
+    5.0,
+    10.0,
+    30.0,
+)
 
 
 class Histogram:
@@ -58,7 +73,9 @@ class Counted:
     jobs: Histogram = field(default_factory=lambda: Histogram(VOLCANO_JOB_BOUNDS))
     preemption_attempts: int = 0
     preemption_victims: int = 0  # of the last session that had any
-    evictions: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # by action, queue and reason
+    evictions: Counter[tuple[str, str, str]] = field(
+        default_factory=Counter
+    )  # by action, queue and reason
     transactions: Counter[str] = field(default_factory=Counter)  # by action
 
 
@@ -92,7 +109,9 @@ class SessionFigures:
         for session in rows.only("started_at", "finished_at", "durations", "counts", "state"):
             self._seen[SchedulingSession] = session.pk
             if session.state == SchedulingSession.DONE:
-                self._counted.session.note(seconds_between(session.started_at, session.finished_at) * 1000)
+                self._counted.session.note(
+                    seconds_between(session.started_at, session.finished_at) * 1000
+                )
                 self._note_parts(session)
                 self._count_jobs(session.started_at)
 
@@ -105,7 +124,9 @@ class SessionFigures:
         for name, milliseconds in actions.items():
             counted.actions.setdefault(name, Histogram(VOLCANO_BOUNDS)).note(float(milliseconds))
         for name, milliseconds in durations.items():
-            counted.parts.setdefault(name, Histogram(SECONDS_BOUNDS)).note(float(milliseconds) / 1000)
+            counted.parts.setdefault(name, Histogram(SECONDS_BOUNDS)).note(
+                float(milliseconds) / 1000
+            )
 
     def _count_jobs(self, until: datetime) -> None:
         """Gangs that came to run before `until`: whatever was stamped before a session began has been written when it has ended."""
@@ -113,11 +134,15 @@ class SessionFigures:
             return
         started = PodGroup.objects.filter(started_at__gt=self._jobs_until, started_at__lte=until)
         for group in started.only("created_at", "started_at"):
-            self._counted.jobs.note(seconds_between(group.created_at, group.started_at or until) * 1000)
+            self._counted.jobs.note(
+                seconds_between(group.created_at, group.started_at or until) * 1000
+            )
         self._jobs_until = until
 
     def _count_tasks(self) -> None:
-        rows = self._new_rows(Decision, "created_at").values_list("pk", "kind", "created_at", "pod__created_at")
+        rows = self._new_rows(Decision, "created_at").values_list(
+            "pk", "kind", "created_at", "pod__created_at"
+        )
         for pk, kind, decided_at, created_at in rows:
             self._seen[Decision] = pk
             if kind == Decision.BIND and created_at is not None:
@@ -127,7 +152,9 @@ class SessionFigures:
         fields = ("pk", "action", "queue_name", "reason", "session_number", "beneficiary")
         victims: Counter[int] = Counter()
         transactions = set()
-        for pk, action, queue, reason, session, beneficiary in self._new_rows(Eviction, "created_at").values_list(*fields):
+        for pk, action, queue, reason, session, beneficiary in self._new_rows(
+            Eviction, "created_at"
+        ).values_list(*fields):
             self._seen[Eviction] = pk
             self._counted.evictions[action, queue, reason] += 1
             transactions.add((session, action, beneficiary))

@@ -34,14 +34,25 @@ class SignIn(LoginView):
     def get_default_redirect_url(self) -> str:
         """Who runs queues begins with the overview, who submits to them with his own jobs."""
         mine = access_of(self.request.user)
-        submits_only = mine.may_anywhere(Permission.SUBMIT) and not mine.may_anywhere(Permission.OPERATE)
-        return f"{reverse('jobs')}?q=user:me" if submits_only else super().get_default_redirect_url()
+        submits_only = mine.may_anywhere(Permission.SUBMIT) and not mine.may_anywhere(
+            Permission.OPERATE
+        )
+        return (
+            f"{reverse('jobs')}?q=user:me" if submits_only else super().get_default_redirect_url()
+        )
 
 
-def locked_out(request: HttpRequest, _response: HttpResponse | None = None, credentials: dict[str, str] | None = None) -> HttpResponse:
+def locked_out(
+    request: HttpRequest,
+    _response: HttpResponse | None = None,
+    credentials: dict[str, str] | None = None,
+) -> HttpResponse:
     """Named in AXES_LOCKOUT_CALLABLE."""
     cool_off = get_cool_off(request) or timedelta()
-    context = {"username": (credentials or {}).get("username", ""), "minutes": round(cool_off.total_seconds() / 60)}
+    context = {
+        "username": (credentials or {}).get("username", ""),
+        "minutes": round(cool_off.total_seconds() / 60),
+    }
     answer = render(request, "locked_out.html", context, status=429)
     answer["Retry-After"] = str(round(cool_off.total_seconds()))
     return answer

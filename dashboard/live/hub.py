@@ -57,12 +57,16 @@ Rows = dict[str, str]  # key of the row -> the row as JSON text
 NOTHING: Sight = frozenset()  # what an account sees that is gone
 
 HEARTBEAT_SECONDS = 5.0
-SWEEP_SECONDS = 5.0  # look again even without news: what was missed while Redis was away is found here
+SWEEP_SECONDS = (
+    5.0  # look again even without news: what was missed while Redis was away is found here
+)
 COALESCE_SECONDS = 0.05  # news that comes close together is read once
 ACCESS_CHECK_SECONDS = 10.0  # look again who may see what even without news of it
 ACCESS_PAUSE_SECONDS = 0.5  # a storm of such news is looked into this often
 SIGNED_OUT, TOO_MUCH = 4401, 1008
-MOST_NOTICES = 256  # more than these are waiting only for who asks and asks and does not read the answers
+MOST_NOTICES = (
+    256  # more than these are waiting only for who asks and asks and does not read the answers
+)
 
 
 @dataclass(slots=True)
@@ -75,13 +79,19 @@ class Update:
     rows: Rows = field(default_factory=dict)
     gone: Rows = field(default_factory=dict)
     whole: bool = False
-    before: Rows = field(default_factory=dict)  # how the changed rows were: some eyes saw them then that may not now
+    before: Rows = field(
+        default_factory=dict
+    )  # how the changed rows were: some eyes saw them then that may not now
 
     def absorb(self, later: Update) -> None:
         """Take in later news, row by row: the newest state of each row is what counts."""
         self.whole = self.whole or later.whole
-        self.rows = {key: row for key, row in self.rows.items() if key not in later.gone} | later.rows
-        self.gone = {key: row for key, row in self.gone.items() if key not in later.rows} | later.gone
+        self.rows = {
+            key: row for key, row in self.rows.items() if key not in later.gone
+        } | later.rows
+        self.gone = {
+            key: row for key, row in self.gone.items() if key not in later.rows
+        } | later.gone
 
     def copy(self) -> Update:
         return Update(dict(self.rows), dict(self.gone), self.whole)
@@ -149,16 +159,24 @@ class Client:
 
     def _seen(self, topic: Topic, update: Update) -> Update:
         rows = self._visible(topic, update.rows)
-        left = {key: row for key, row in self._visible(topic, update.before).items() if key not in rows}
+        left = {
+            key: row for key, row in self._visible(topic, update.before).items() if key not in rows
+        }
         return Update(rows, self._visible(topic, update.gone) | left)
 
     def _visible(self, topic: Topic, rows: Rows) -> Rows:
-        return {key: seen for key, row in rows.items() if (seen := as_seen(self.sight, topic.name, key, row)) is not None}
+        return {
+            key: seen
+            for key, row in rows.items()
+            if (seen := as_seen(self.sight, topic.name, key, row)) is not None
+        }
 
     def notice(self, message: str) -> None:
         if len(self._notices) >= MOST_NOTICES:
             self.close(TOO_MUCH)
-        elif message not in self._notices:  # one heartbeat is as good as ten to a reader that is behind
+        elif (
+            message not in self._notices
+        ):  # one heartbeat is as good as ten to a reader that is behind
             self._notices.append(message)
         self._wake.set()
 
@@ -195,7 +213,11 @@ class Client:
     def _message(self, topic: Topic, update: Update, tail: str | None) -> str:
         self.topics[topic.name] = sequence = self.topics[topic.name] + 1
         kind = "snapshot" if update.whole else "delta"
-        rest = self._whole(topic) if update.whole else tail or encode_tail(update.rows.values(), update.gone)
+        rest = (
+            self._whole(topic)
+            if update.whole
+            else tail or encode_tail(update.rows.values(), update.gone)
+        )
         return f'{{"type":"{kind}","topic":{json.dumps(topic.name)},"seq":{sequence},{rest}'
 
     def _whole(self, topic: Topic) -> str:
@@ -226,8 +248,12 @@ class Hub:
         self._wake = asyncio.Event()
         self._access_changed = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
-        self._thread = ThreadPoolExecutor(1, "live")  # readings follow one another and keep one database connection
-        self._in_order = False  # whether the last reading succeeded: only then is a heartbeat the truth
+        self._thread = ThreadPoolExecutor(
+            1, "live"
+        )  # readings follow one another and keep one database connection
+        self._in_order = (
+            False  # whether the last reading succeeded: only then is a heartbeat the truth
+        )
 
     @classmethod
     def of_this_loop(cls) -> Hub:
@@ -240,7 +266,14 @@ class Hub:
         self.clients.add(client)
         if not self._tasks:
             self._tasks = [
-                asyncio.create_task(_lasting(work)) for work in (self._hear, self._read, self._beat, self._check_access, self._watch_redis)
+                asyncio.create_task(_lasting(work))
+                for work in (
+                    self._hear,
+                    self._read,
+                    self._beat,
+                    self._check_access,
+                    self._watch_redis,
+                )
             ]
 
     def leave(self, client: Client) -> None:
@@ -259,7 +292,9 @@ class Hub:
         self._thread.submit(connections.close_all)
 
     async def _in_thread(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        return await database_sync_to_async(function, thread_sensitive=False, executor=self._thread)(*arguments)
+        return await database_sync_to_async(
+            function, thread_sensitive=False, executor=self._thread
+        )(*arguments)
 
     def subscribe(self, client: Client, name: str) -> None:
         topic = self.topics.setdefault(name, Topic(name))
@@ -302,7 +337,9 @@ class Hub:
                     self._access_changed.set()
                 self._mark(topics_touched(message["changed"], self.topics))
         finally:
-            with contextlib.suppress(Exception):  # Redis may be away: then there is nothing to leave
+            with contextlib.suppress(
+                Exception
+            ):  # Redis may be away: then there is nothing to leave
                 await layer.group_discard(NEWS_GROUP, channel)
 
     async def _tune_in(self, layer: Any) -> str:
@@ -311,7 +348,11 @@ class Hub:
                 channel: str = await layer.new_channel("live")
                 await layer.group_add(NEWS_GROUP, channel)
             except Exception as problem:
-                logger.warning("Redis does not answer (%s); looking every %g s instead, and trying again.", problem, SWEEP_SECONDS)
+                logger.warning(
+                    "Redis does not answer (%s); looking every %g s instead, and trying again.",
+                    problem,
+                    SWEEP_SECONDS,
+                )
                 await asyncio.sleep(1)
             else:
                 return channel
@@ -326,7 +367,9 @@ class Hub:
             except Exception as problem:
                 self._in_order = False
                 self._dirty |= names
-                logger.warning("The database could not be read for open pages: %s. Trying again.", problem)
+                logger.warning(
+                    "The database could not be read for open pages: %s. Trying again.", problem
+                )
                 await asyncio.sleep(1)
             else:
                 self._in_order = True
@@ -405,6 +448,8 @@ class Hub:
 
 def _look_again(clients: list[Client]) -> tuple[set[str], dict[Any, Sight]]:
     """Which sessions are still good, and what each user may see now."""
-    users = get_user_model().objects.in_bulk({client.user.pk for client in clients})  # anew: roles are not all that may have changed
+    users = get_user_model().objects.in_bulk(
+        {client.user.pk for client in clients}
+    )  # anew: roles are not all that may have changed
     keys = {client.session_key for client in clients if client.session_key}
     return set(signed_in(keys)), sights_of(users.values())

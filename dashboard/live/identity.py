@@ -27,7 +27,9 @@ def signed_in(keys: Iterable[str]) -> dict[str, Any]:
     sessions = Session.objects.filter(session_key__in=list(keys), expire_date__gt=timezone.now())
     contents = {session.session_key: session.get_decoded() for session in sessions}
     named = {data[SESSION_KEY] for data in contents.values() if SESSION_KEY in data}
-    accounts = {str(user.pk): user for user in get_user_model().objects.filter(pk__in=named, is_active=True)}
+    accounts = {
+        str(user.pk): user for user in get_user_model().objects.filter(pk__in=named, is_active=True)
+    }
     hashes = {pk: _hashes(user) for pk, user in accounts.items()}
     found = {}
     for key, data in contents.items():
@@ -60,7 +62,9 @@ class Door:
     def __init__(self) -> None:
         self._waiting: list[tuple[str, _Answer]] = []
         self._asking: asyncio.Task[None] | None = None
-        self._find = database_sync_to_async(self._look, thread_sensitive=False, executor=ThreadPoolExecutor(1, "door"))
+        self._find = database_sync_to_async(
+            self._look, thread_sensitive=False, executor=ThreadPoolExecutor(1, "door")
+        )
 
     @classmethod
     def of_this_loop(cls) -> Door:

@@ -21,7 +21,10 @@ class NewsLayer(RedisPubSubChannelLayer):  # type: ignore[misc]
         self._prefix = prefix
         again_if_it_was_restarted = Retry(NoBackoff(), 1)
         self._redis = redis.Redis.from_url(
-            hosts[0], socket_timeout=_ANSWER_SECONDS, socket_connect_timeout=_ANSWER_SECONDS, retry=again_if_it_was_restarted
+            hosts[0],
+            socket_timeout=_ANSWER_SECONDS,
+            socket_connect_timeout=_ANSWER_SECONDS,
+            retry=again_if_it_was_restarted,
         )
 
     def publish(self, group: str, message: dict[str, Any]) -> None:

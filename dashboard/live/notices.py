@@ -43,7 +43,10 @@ def notices_for(seen: Collection[str] | None, notices: Iterable[Notice]) -> list
 def _for_some(seen: Collection[str], notice: Notice) -> Notice:
     if notice["queue"] in seen:
         return {**notice, "text": f"{_NOT_VALID}: {notice['message']}"}
-    return {"level": notice["level"], "text": f"{_NOT_VALID}. An admin of the cluster has to fix it."}
+    return {
+        "level": notice["level"],
+        "text": f"{_NOT_VALID}. An admin of the cluster has to fix it.",
+    }
 
 
 def _paused(facts: ClusterFacts) -> Notice | None:
@@ -76,7 +79,12 @@ def _late(facts: ClusterFacts) -> Notice | None:
         return None
     age = (timezone.now() - facts.last_session_at).total_seconds()
     if age < -FUTURE_SECONDS:
-        return {"level": "error", "text": future_words(facts.last_session_at), "url": "/readyz", "link": "What is wrong"}
+        return {
+            "level": "error",
+            "text": future_words(facts.last_session_at),
+            "url": "/readyz",
+            "link": "What is wrong",
+        }
     if age <= _LATE_PERIODS * facts.period_seconds:
         return None
     return {

@@ -26,7 +26,11 @@ _outage = Outage(logger, "Redis answers again.")
 
 def ping() -> None:
     """Raises `redis.RedisError`, or `OSError`, where it does not answer in time. Asks once."""
-    options = {"socket_connect_timeout": ANSWER_SECONDS, "socket_timeout": ANSWER_SECONDS, "retry": Retry(NoBackoff(), 0)}
+    options = {
+        "socket_connect_timeout": ANSWER_SECONDS,
+        "socket_timeout": ANSWER_SECONDS,
+        "retry": Retry(NoBackoff(), 0),
+    }
     with redis.Redis.from_url(settings.REDIS_URL, **options) as client:
         client.ping()
 

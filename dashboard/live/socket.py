@@ -53,7 +53,9 @@ async def live_socket(scope: Message, receive: Receive, send: Send) -> None:
     finally:
         hub.leave(client)
         writer.cancel()
-        with contextlib.suppress(asyncio.CancelledError, Exception):  # a socket that broke while writing has nobody left to tell
+        with contextlib.suppress(
+            asyncio.CancelledError, Exception
+        ):  # a socket that broke while writing has nobody left to tell
             await writer
 
 
@@ -69,7 +71,9 @@ def _answer(client: Client, hub: Hub, text: str) -> None:
     """Do what the page asks; a request that can not be read is answered, not obeyed and not fatal."""
     request = _parse(text)
     if request is None:
-        client.refuse("", 'Not understood. Send JSON such as {"type": "subscribe", "topics": ["queues"]}.')
+        client.refuse(
+            "", 'Not understood. Send JSON such as {"type": "subscribe", "topics": ["queues"]}.'
+        )
         return
     if request["type"] == "resync":
         hub.resync(client, request["topics"][0])
@@ -94,6 +98,10 @@ def _parse(text: str) -> Message | None:
     if not isinstance(request, dict) or request.get("type") not in ("subscribe", "resync"):
         return None
     topics = request.get("topics") if request["type"] == "subscribe" else [request.get("topic")]
-    if not isinstance(topics, list) or not topics or not all(isinstance(topic, str) for topic in topics):
+    if (
+        not isinstance(topics, list)
+        or not topics
+        or not all(isinstance(topic, str) for topic in topics)
+    ):
         return None
     return {"type": request["type"], "topics": topics}

@@ -46,7 +46,9 @@ def may_follow(sight: Sight, topic: str) -> bool:
         return False
     if sight is None or kind not in ("queue", "nodes"):
         return True
-    return name in sight if kind == "queue" else bool(sight)  # machines belong to no queue: whoever sees any queue sees them
+    return (
+        name in sight if kind == "queue" else bool(sight)
+    )  # machines belong to no queue: whoever sees any queue sees them
 
 
 def as_seen(sight: Sight, topic: str, key: str, row: str) -> str | None:
@@ -65,7 +67,11 @@ def topics_touched(changed: Mapping[str, Iterable[str]], followed: Iterable[str]
     """Of the topics that are followed, those that the news may have changed."""
     kinds = {kind for news in changed for kind in _TOUCHES.get(news, ())}
     jobs = set(changed.get("jobs", (EVERYTHING,)))
-    return {topic for topic in followed if split(topic)[0] in kinds and (EVERYTHING in jobs or _concerns(topic, jobs))}
+    return {
+        topic
+        for topic in followed
+        if split(topic)[0] in kinds and (EVERYTHING in jobs or _concerns(topic, jobs))
+    }
 
 
 def _concerns(topic: str, jobs: set[str]) -> bool:
@@ -91,7 +97,11 @@ def read_topics(names: Iterable[str]) -> dict[str, Rows]:
         reader = READERS.get(split(topic)[0])
         if reader:
             by_reader.setdefault(reader, set()).add(topic)
-    return {topic: rows for reader, topics in by_reader.items() for topic, rows in reader(topics).items()}
+    return {
+        topic: rows
+        for reader, topics in by_reader.items()
+        for topic, rows in reader(topics).items()
+    }
 
 
 def _read_queues(topics: set[str]) -> dict[str, Rows]:
@@ -100,13 +110,22 @@ def _read_queues(topics: set[str]) -> dict[str, Rows]:
     found = {"queues": rows} if "queues" in topics else {}
     if topics - found.keys():
         reasons = waiting_by_reason_and_queue()
-        found |= {topic: _one_queue(presented, split(topic)[1], reasons) for topic in topics - found.keys()}
+        found |= {
+            topic: _one_queue(presented, split(topic)[1], reasons)
+            for topic in topics - found.keys()
+        }
     return found
 
 
-def _one_queue(presented: Mapping[str, PresentedRow], name: str, reasons: Mapping[str, dict[str, int]]) -> Rows:
+def _one_queue(
+    presented: Mapping[str, PresentedRow], name: str, reasons: Mapping[str, dict[str, int]]
+) -> Rows:
     """The queue's row, and why its gangs wait: its page shows more of it than the tree does."""
-    return {name: encode({**presented[name], "reasons": reasons.get(name, {})})} if name in presented else {}
+    return (
+        {name: encode({**presented[name], "reasons": reasons.get(name, {})})}
+        if name in presented
+        else {}
+    )
 
 
 def _read_cluster(topics: set[str]) -> dict[str, Rows]:
@@ -132,7 +151,10 @@ def _read_jobs(topics: set[str]) -> dict[str, Rows]:
 
 def _read_job(topics: set[str]) -> dict[str, Rows]:
     presented = present_jobs({split(topic)[1] for topic in topics})
-    return {topic: {key: encode(presented[key])} if (key := split(topic)[1]) in presented else {} for topic in topics}
+    return {
+        topic: {key: encode(presented[key])} if (key := split(topic)[1]) in presented else {}
+        for topic in topics
+    }
 
 
 def _read_nodes(topics: set[str]) -> dict[str, Rows]:

@@ -7,8 +7,21 @@ from collections.abc import Iterable
 
 from scheduler.domain.resources import is_bytes, units_per_one
 
-_BYTE_UNITS = (("Ei", 2**60), ("Pi", 2**50), ("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
-_NAMES = {"cpu": "CPU", "memory": "Memory", "ephemeral-storage": "Scratch disk", "storage": "Storage", "pods": "Pods"}
+_BYTE_UNITS = (
+    ("Ei", 2**60),
+    ("Pi", 2**50),
+    ("Ti", 2**40),
+    ("Gi", 2**30),
+    ("Mi", 2**20),
+    ("Ki", 2**10),
+)
+_NAMES = {
+    "cpu": "CPU",
+    "memory": "Memory",
+    "ephemeral-storage": "Scratch disk",
+    "storage": "Storage",
+    "pods": "Pods",
+}
 _UNITS = {"cpu": "CPU", "pods": "pods"}
 
 
@@ -45,9 +58,13 @@ def _shown_bytes(amount: int) -> str:
 
 def _trimmed(amount: int, per_one: int) -> str:
     if amount % per_one == 0:
-        return f"{amount // per_one:,}".replace(",", " ")  # a narrow space groups digits in every language
+        return f"{amount // per_one:,}".replace(
+            ",", " "
+        )  # a narrow space groups digits in every language
     value = amount / per_one
-    digits = 1 if abs(value) >= 10 else 2 if abs(value) >= 1 else 3  # a thousandth of a CPU is not nothing
+    digits = (
+        1 if abs(value) >= 10 else 2 if abs(value) >= 1 else 3
+    )  # a thousandth of a CPU is not nothing
     return f"{value:,.{digits}f}".rstrip("0").rstrip(".").replace(",", " ")
 
 

@@ -24,7 +24,12 @@ def chart(history: QueueHistory, resource: str) -> dict[str, Any]:
         "end": history.end,
         "since": history.since,
         "times": history.times,
-        **{line: [_scaled(amount, per_one) for amount in series.get(line, [None] * len(history.times))] for line in LINES},
+        **{
+            line: [
+                _scaled(amount, per_one) for amount in series.get(line, [None] * len(history.times))
+            ]
+            for line in LINES
+        },
         "states": [asdict(band) for band in history.states],
         "markers": [asdict(marker) for marker in history.markers],
     }
@@ -35,7 +40,9 @@ def table(history: QueueHistory) -> list[dict[str, str]]:
     return [
         {
             "at": datetime.fromtimestamp(at, tz=UTC).isoformat(),
-            "state": next((band.state for band in history.states if band.start <= at < band.end), ""),
+            "state": next(
+                (band.state for band in history.states if band.start <= at < band.end), ""
+            ),
             "resource": resource,
             **{line: _exact(resource, series[line][place]) for line in LINES},
         }

@@ -20,7 +20,11 @@ class Difference:
 def differences(before: Any, after: Any) -> list[Difference]:
     """Only what differs, by path, in the order of the fields."""
     old, new = dict(_leaves("", before)), dict(_leaves("", after))
-    return [Difference(path, old.get(path), new.get(path)) for path in {**old, **new} if old.get(path) != new.get(path)]
+    return [
+        Difference(path, old.get(path), new.get(path))
+        for path in {**old, **new}
+        if old.get(path) != new.get(path)
+    ]
 
 
 def _leaves(path: str, value: Any) -> Iterator[tuple[str, str]]:
@@ -53,4 +57,7 @@ _KINDS = {"+": "added", "-": "removed", "@": "place"}
 
 def line_differences(before: str, after: str) -> list[Line]:
     lines = list(unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=3))[2:]
-    return [Line(_KINDS.get(line[:1], "same"), line if line.startswith("@") else line[1:]) for line in lines]
+    return [
+        Line(_KINDS.get(line[:1], "same"), line if line.startswith("@") else line[1:])
+        for line in lines
+    ]

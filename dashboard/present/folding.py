@@ -40,7 +40,11 @@ def fitting_levels(rows: Collection[Row]) -> int:
     per_level = Counter(row["depth"] + 1 for row in rows)
     levels = sorted(per_level)
     fitting = [
-        level for level, count in zip(levels, accumulate(per_level[level] for level in levels), strict=True) if count <= _A_SCREENFUL
+        level
+        for level, count in zip(
+            levels, accumulate(per_level[level] for level in levels), strict=True
+        )
+        if count <= _A_SCREENFUL
     ]
     return int(max([*fitting, collapsed_level(rows)]))
 

@@ -15,17 +15,32 @@ from scheduler.selectors.jobs.page import Member
 MOST_DRAWN = 2000
 _MOST_READ_OUT = 200  # more squares than that are told in sums, not one by one
 
-_PLACED_FIRST = {"Succeeded": 0, "Running": 1, "Bound": 2, "Binding": 3, "Releasing": 4, "Unknown": 5, "Failed": 6, "Pending": 7}
+_PLACED_FIRST = {
+    "Succeeded": 0,
+    "Running": 1,
+    "Bound": 2,
+    "Binding": 3,
+    "Releasing": 4,
+    "Unknown": 5,
+    "Failed": 6,
+    "Pending": 7,
+}
 
 
 def gang_grid(members: Sequence[Member], needed: int) -> dict[str, Any]:
     """Lists of squares as HTML; a template loop over a thousand of them takes ten times as long."""
-    ordered = sorted(members, key=lambda member: (_PLACED_FIRST.get(member.phase, 9), member.task, member.index))
+    ordered = sorted(
+        members, key=lambda member: (_PLACED_FIRST.get(member.phase, 9), member.task, member.index)
+    )
     drawn = ordered[:MOST_DRAWN]
     missing = max(0, min(needed, MOST_DRAWN) - len(ordered))
     return {
         "gang": squares(drawn[:needed], f"The {needed} that are needed to start", missing=missing),
-        "elastic": squares(drawn[needed:], f"Elastic: {len(ordered) - needed} more that may run or not", "members elastic")
+        "elastic": squares(
+            drawn[needed:],
+            f"Elastic: {len(ordered) - needed} more that may run or not",
+            "members elastic",
+        )
         if len(ordered) > needed
         else "",
         "elastic_count": max(0, len(ordered) - needed),
@@ -33,7 +48,9 @@ def gang_grid(members: Sequence[Member], needed: int) -> dict[str, Any]:
     }
 
 
-def squares(members: Sequence[Member], label: str, css: str = "members", missing: int = 0) -> SafeString:
+def squares(
+    members: Sequence[Member], label: str, css: str = "members", missing: int = 0
+) -> SafeString:
     read_out = len(members) <= _MOST_READ_OUT
     role = "" if read_out else ' role="img"'
     words = label if read_out else f"{label}: {_sums(members)}"
@@ -77,4 +94,6 @@ def gang_sentence(gang: PodGroup, placed: int, is_waiting: bool) -> str:
         return start
     blocked = needed - placed - fitting
     by = gang.reason_figures.get("resource", "lack of room")
-    return f"{start}, {fitting} {'fits' if fitting == 1 else 'fit'} now" + (f", {blocked} blocked by {by}" if blocked else "")
+    return f"{start}, {fitting} {'fits' if fitting == 1 else 'fit'} now" + (
+        f", {blocked} blocked by {by}" if blocked else ""
+    )

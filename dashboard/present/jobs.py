@@ -54,8 +54,20 @@ VERBS = {
             "Its pods are stopped and its places go to others. It can be resumed later and begins anew then.",
             "suspended",
         ),
-        Verb("resume", "Resume", JobAction.RESUME, "It gets new pods and waits for places in its queue.", "resumed"),
-        Verb("restart", "Restart", JobAction.RESTART, "Its pods are stopped, and it begins anew with new ones.", "restarted"),
+        Verb(
+            "resume",
+            "Resume",
+            JobAction.RESUME,
+            "It gets new pods and waits for places in its queue.",
+            "resumed",
+        ),
+        Verb(
+            "restart",
+            "Restart",
+            JobAction.RESTART,
+            "Its pods are stopped, and it begins anew with new ones.",
+            "restarted",
+        ),
         Verb(
             "cancel",
             "Cancel",
@@ -70,7 +82,9 @@ VERBS = {
 
 def obstacle(phase: str, verb: Verb) -> str:
     """Why this verb would do nothing to a job of this phase, "" if it would do something."""
-    known = phase if phase in tuple(JobPhase) else "Running"  # a gang's own phases are those of a live job
+    known = (
+        phase if phase in tuple(JobPhase) else "Running"
+    )  # a gang's own phases are those of a live job
     try:
         step = command(JobFacts(JobPhase(known), 1, ()), verb.action)
     except NotPossible as reason:
@@ -88,11 +102,19 @@ def may_command(access: Access, user: str, queue: str, owner: str) -> bool:
 def amounts_text(amounts: Resources, most: int = 3) -> str:
     """ "8 GPU · 64 CPU · 512 Gi": accelerators first."""
     names = [name for name in in_page_order(amounts) if amounts[name]]
-    return " · ".join(with_unit(name, amounts[name]).replace(" ", "\N{NO-BREAK SPACE}") for name in names[:most]) or "nothing"
+    return (
+        " · ".join(
+            with_unit(name, amounts[name]).replace(" ", "\N{NO-BREAK SPACE}")
+            for name in names[:most]
+        )
+        or "nothing"
+    )
 
 
 def present_job(row: JobRow) -> dict[str, Any]:
-    placed = sum(row.members.get(phase, 0) for phase in ("Binding", "Bound", "Running", "Succeeded"))
+    placed = sum(
+        row.members.get(phase, 0) for phase in ("Binding", "Bound", "Running", "Succeeded")
+    )
     whole = sum(row.members.values())
     return {
         "key": row.key,
@@ -126,7 +148,9 @@ def _reason(row: JobRow, placed: int) -> dict[str, str]:
     """A gang that has all its places waits for nothing more, even before its pods run."""
     if row.is_waiting and placed >= row.min_member > 0:
         return {"reason_code": "", "reason": "Has its places and is starting."}
-    words = row.reason_message or ("Not evaluated yet: the next session will look at it." if row.is_waiting else "")
+    words = row.reason_message or (
+        "Not evaluated yet: the next session will look at it." if row.is_waiting else ""
+    )
     return {"reason_code": row.reason_code, "reason": words}
 
 
@@ -138,7 +162,9 @@ def _waited(row: JobRow) -> float | None:
 
 def gang_figures(placed: int, needed: int) -> str:
     """ "3 of 8", and "8 of 8 +4" where the elastic part runs too."""
-    return f"{min(placed, needed)} of {needed}" + (f" +{placed - needed}" if placed > needed else "")
+    return f"{min(placed, needed)} of {needed}" + (
+        f" +{placed - needed}" if placed > needed else ""
+    )
 
 
 def gang_words(placed: int, needed: int, whole: int, phase: str) -> str:
@@ -148,7 +174,16 @@ def gang_words(placed: int, needed: int, whole: int, phase: str) -> str:
     return f"{placed} of {counted(whole, 'pod has', 'pods have')} a place; {needed} {are} needed to start{elastic}. {phase}."
 
 
-_CELL_ORDER = ("Running", "Bound", "Binding", "Releasing", "Succeeded", "Failed", "Unknown", "Pending")
+_CELL_ORDER = (
+    "Running",
+    "Bound",
+    "Binding",
+    "Releasing",
+    "Succeeded",
+    "Failed",
+    "Unknown",
+    "Pending",
+)
 _MOST_CELLS = 16
 
 

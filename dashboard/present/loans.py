@@ -21,7 +21,9 @@ class Loan:
     amount: int
 
 
-Ledger = dict[tuple[str, str], tuple[Loan, ...]]  # (parent, resource) -> the loans among its children
+Ledger = dict[
+    tuple[str, str], tuple[Loan, ...]
+]  # (parent, resource) -> the loans among its children
 
 
 def ledger(board: QueueBoard, resources: Iterable[str]) -> Ledger:
@@ -37,7 +39,9 @@ def ledger(board: QueueBoard, resources: Iterable[str]) -> Ledger:
         for resource in names:
             balances = _balances(children, resource)
             if any(balance > 0 for balance in balances.values()):
-                found[parent, resource] = tuple(loans(balances, _free(parents.get(parent), children, resource)))
+                found[parent, resource] = tuple(
+                    loans(balances, _free(parents.get(parent), children, resource))
+                )
     return found
 
 
@@ -56,7 +60,10 @@ def _free(parent: QueueRow | None, children: list[QueueRow], resource: str) -> i
     if parent is None or parent.figures is None:
         return 0
     given = sum(row.figures.deserved.amount(resource) for row in children if row.figures)
-    deserved, allocated = parent.figures.deserved.amount(resource), parent.figures.allocated.amount(resource)
+    deserved, allocated = (
+        parent.figures.deserved.amount(resource),
+        parent.figures.allocated.amount(resource),
+    )
     return max(0, deserved - given) + max(0, allocated - deserved)
 
 
@@ -73,5 +80,6 @@ def loans(balances: Mapping[str, int], free: int) -> Iterator[Loan]:
 
 def _largest_first(balances: Mapping[str, int], sign: int) -> list[tuple[str, int]]:
     return sorted(
-        ((name, balance * sign) for name, balance in balances.items() if balance * sign > 0), key=lambda pair: (-pair[1], pair[0])
+        ((name, balance * sign) for name, balance in balances.items() if balance * sign > 0),
+        key=lambda pair: (-pair[1], pair[0]),
     )

@@ -19,7 +19,14 @@ _ALL_SHOWN = 4  # with more resources than these, tables show the first, and a p
 
 def chosen_resource(wanted: str, resources: list[str]) -> str:
     """By its name or by what people call it, ?resource=gpu; "" for all."""
-    return next((name for name in resources if wanted and wanted.lower() in (name.lower(), short_name(name).lower())), "")
+    return next(
+        (
+            name
+            for name in resources
+            if wanted and wanted.lower() in (name.lower(), short_name(name).lower())
+        ),
+        "",
+    )
 
 
 def columns(wanted: str, resources: list[str]) -> tuple[str, ...]:
@@ -30,17 +37,27 @@ def columns(wanted: str, resources: list[str]) -> tuple[str, ...]:
     return tuple(resources[:_MOST_COLUMNS] if wanted == "all" else resources[:_ALL_SHOWN])
 
 
-def resource_lines(board: QueueBoard, row: Mapping[str, Any], chosen: str = "", visible: Names = None) -> Context:
+def resource_lines(
+    board: QueueBoard, row: Mapping[str, Any], chosen: str = "", visible: Names = None
+) -> Context:
     """One line a resource with its bar, its figures and its loans; `idle` ones have no figure at all in this queue."""
     resources = page_resources(board)
     loans = ledger(board, resources)
     lines = [
-        {"name": name, "title": short_name(name), "loans": _loan_words(name, row, loans.get((row["parent"], name), ()), visible)}
+        {
+            "name": name,
+            "title": short_name(name),
+            "loans": _loan_words(name, row, loans.get((row["parent"], name), ()), visible),
+        }
         | row["resources"][name]
         for name in resources
     ]
     shown_lines = [line for line in lines if chosen in ("", line["name"])]
-    idle = [line for line in shown_lines if not chosen and len(resources) > _ALL_SHOWN and _is_idle(line)]
+    idle = [
+        line
+        for line in shown_lines
+        if not chosen and len(resources) > _ALL_SHOWN and _is_idle(line)
+    ]
     return {
         "resources": lines,
         "resource": chosen,
@@ -51,14 +68,22 @@ def resource_lines(board: QueueBoard, row: Mapping[str, Any], chosen: str = "", 
 
 def _is_idle(line: Mapping[str, Any]) -> bool:
     figures = (line["allocated"], line["deserved"], line["guarantee"], line["pending"])
-    return bool(line["limitFrom"]) and all(figure in ("0", "unset", "unknown") for figure in figures)
+    return bool(line["limitFrom"]) and all(
+        figure in ("0", "unset", "unknown") for figure in figures
+    )
 
 
-def _loan_words(resource: str, row: Mapping[str, Any], loans: Iterable[Loan], visible: Names) -> str:
+def _loan_words(
+    resource: str, row: Mapping[str, Any], loans: Iterable[Loan], visible: Names
+) -> str:
     """ "lending 76 to batch (52), archive (24)"; "borrowing 18 from team-a": what is no sibling's is the parent's."""
     seen = Sight(visible)
     lent = seen.shares((loan.borrower, loan.amount) for loan in loans if loan.lender == row["name"])
-    borrowed = seen.shares((loan.lender or row["parent"], loan.amount) for loan in loans if loan.borrower == row["name"])
+    borrowed = seen.shares(
+        (loan.lender or row["parent"], loan.amount)
+        for loan in loans
+        if loan.borrower == row["name"]
+    )
     if lent:
         return f"lending {_with_parts(resource, 'to', lent)}"
     return f"borrowing {_with_parts(resource, 'from', borrowed)}" if borrowed else ""
@@ -68,16 +93,27 @@ def _with_parts(resource: str, word: str, parts: list[tuple[str, int]]) -> str:
     whole = shown(resource, sum(amount for _, amount in parts))
     if len(parts) == 1:
         return f"{whole} {word} {parts[0][0]}"
-    return f"{whole} {word} " + ", ".join(f"{name} ({shown(resource, amount)})" for name, amount in parts)
+    return f"{whole} {word} " + ", ".join(
+        f"{name} ({shown(resource, amount)})" for name, amount in parts
+    )
 
 
 def idle_words(board: QueueBoard, queue: str, visible: Names = None) -> str:
     """For an empty queue: what it deserves is at work elsewhere, or waits for it."""
     row = next(row for row in board.rows if row.name == queue)
-    deserved = [with_unit(name, amount) for name, amount in _deserved(row).items() if amount and name != "pods"]
+    deserved = [
+        with_unit(name, amount)
+        for name, amount in _deserved(row).items()
+        if amount and name != "pods"
+    ]
     if not deserved:
         return ""
-    loans = [loan for (parent, _), found in ledger(board, page_resources(board)).items() if parent == row.parent for loan in found]
+    loans = [
+        loan
+        for (parent, _), found in ledger(board, page_resources(board)).items()
+        if parent == row.parent
+        for loan in found
+    ]
     lent = [(loan.borrower, loan.amount) for loan in loans if loan.lender == queue]
     borrowers = sorted({name for name, _ in Sight(visible).shares(lent)})
     where = f", lent to {', '.join(borrowers)} meanwhile" if borrowers else ", ready for it"
@@ -92,13 +128,23 @@ def division(board: QueueBoard, name: str, resource: str) -> Context:
     """How the parent's deserved is divided among its children, and what nobody has."""
     parent = next(row for row in board.rows if row.name == name)
     whole = _deserved(parent).get(resource, 0)
-    parts = [(row.name, _deserved(row).get(resource, 0)) for row in board.rows if row.parent == name]
+    parts = [
+        (row.name, _deserved(row).get(resource, 0)) for row in board.rows if row.parent == name
+    ]
     given = sum(amount for _, amount in parts)
     scale = max(whole, given)
     x, spans = 0, []
     for place, (child, amount) in enumerate(part for part in parts if part[1]):
         width = amount * 1000 // scale
-        spans.append({"name": child, "amount": with_unit(resource, amount), "x": x, "width": max(0, width - 3), "shade": place % 6})
+        spans.append(
+            {
+                "name": child,
+                "amount": with_unit(resource, amount),
+                "x": x,
+                "width": max(0, width - 3),
+                "shade": place % 6,
+            }
+        )
         x += width
     rest = max(0, whole - given)
     return {
@@ -108,6 +154,9 @@ def division(board: QueueBoard, name: str, resource: str) -> Context:
         "rest": with_unit(resource, rest) if rest else "",
         "over": with_unit(resource, given - whole) if given > whole else "",
         "sentence": ", ".join(
-            [*(f"{span['name']} {span['amount']}" for span in spans), *([f"{with_unit(resource, rest)} not assigned"] if rest else [])]
+            [
+                *(f"{span['name']} {span['amount']}" for span in spans),
+                *([f"{with_unit(resource, rest)} not assigned"] if rest else []),
+            ]
         ),
     }

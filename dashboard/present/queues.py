@@ -61,7 +61,11 @@ class Quota:
     def taken(self) -> int:
         """What is in use and what is promised. Promised room may be what others are leaving: no more than the limit is taken then."""
         both = (self.allocated or 0) + self.promised
-        return both if self.limit.amount is None else max(self.allocated or 0, min(both, self.limit.amount))
+        return (
+            both
+            if self.limit.amount is None
+            else max(self.allocated or 0, min(both, self.limit.amount))
+        )
 
     @property
     def reach(self) -> int:
@@ -95,7 +99,9 @@ class PresentedRow(dict[str, Any]):
         self.drawn: dict[object, str] = {}
 
 
-_last: dict[str, PresentedRow] = {}  # the rows of the last presentation, by queue; most of them are the same in the next
+_last: dict[
+    str, PresentedRow
+] = {}  # the rows of the last presentation, by queue; most of them are the same in the next
 
 
 def present_queues(board: QueueBoard) -> dict[str, PresentedRow]:
@@ -110,7 +116,11 @@ def present_queues(board: QueueBoard) -> dict[str, PresentedRow]:
     for row in board.rows:
         source = (row, limits[row.name], lent.get(row.name, nothing), resources, largest)
         before = known.get(row.name)
-        fresh[row.name] = before if before is not None and before.source == source else PresentedRow(_present(*source), source)
+        fresh[row.name] = (
+            before
+            if before is not None and before.source == source
+            else PresentedRow(_present(*source), source)
+        )
     _last = fresh
     return fresh
 
@@ -124,19 +134,28 @@ def _limits(board: QueueBoard, resources: tuple[str, ...]) -> dict[str, tuple[Li
         inherited = handed_down.get(row.parent, cluster)
         own = row.capability
         mine = (
-            tuple(Limit(own[name], "") if name in own else limit for name, limit in zip(resources, inherited, strict=True))
+            tuple(
+                Limit(own[name], "") if name in own else limit
+                for name, limit in zip(resources, inherited, strict=True)
+            )
             if own
             else inherited
         )
         limits[row.name] = mine
-        handed_down[row.name] = tuple(limit if limit.source else Limit(limit.amount, row.name) for limit in mine) if own else mine
+        handed_down[row.name] = (
+            tuple(limit if limit.source else Limit(limit.amount, row.name) for limit in mine)
+            if own
+            else mine
+        )
     return limits
 
 
 def _largest_limits(limits: Mapping[str, tuple[Limit, ...]], width: int) -> tuple[int, ...]:
     """For each resource the largest limit of all: the length of the longest bar where all are drawn to one scale."""
     distinct = set(limits.values())
-    return tuple(max((own[place].amount or 0 for own in distinct), default=0) for place in range(width))
+    return tuple(
+        max((own[place].amount or 0 for own in distinct), default=0) for place in range(width)
+    )
 
 
 def _lent(board: QueueBoard, resources: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
@@ -145,18 +164,28 @@ def _lent(board: QueueBoard, resources: tuple[str, ...]) -> dict[str, tuple[int,
     for (_, resource), loans in ledger(board, resources).items():
         for loan in loans:
             if loan.lender != NOBODY:
-                sums.setdefault(loan.lender, [0] * len(resources))[resources.index(resource)] += loan.amount
+                sums.setdefault(loan.lender, [0] * len(resources))[resources.index(resource)] += (
+                    loan.amount
+                )
     return {name: tuple(amounts) for name, amounts in sums.items()}
 
 
 def _quota(row: QueueRow, resource: str, limit: Limit, lent: int) -> Quota:
     now = row.figures
     deserved = now.deserved.get(resource) if now else row.deserved.get(resource)
-    return quota_of(now, resource, limit, deserved=deserved, guarantee=row.guarantee.get(resource), lent=lent)
+    return quota_of(
+        now, resource, limit, deserved=deserved, guarantee=row.guarantee.get(resource), lent=lent
+    )
 
 
 def quota_of(
-    now: QueueFiguresRow | None, resource: str, limit: Limit, *, deserved: int | None = None, guarantee: int | None = None, lent: int = 0
+    now: QueueFiguresRow | None,
+    resource: str,
+    limit: Limit,
+    *,
+    deserved: int | None = None,
+    guarantee: int | None = None,
+    lent: int = 0,
 ) -> Quota:
     """From what the last session found."""
     if now is None:
@@ -175,10 +204,17 @@ def quota_of(
 
 
 def _present(
-    row: QueueRow, limits: tuple[Limit, ...], lent: tuple[int, ...], resources: tuple[str, ...], largest: tuple[int, ...]
+    row: QueueRow,
+    limits: tuple[Limit, ...],
+    lent: tuple[int, ...],
+    resources: tuple[str, ...],
+    largest: tuple[int, ...],
 ) -> dict[str, Any]:
     starved = is_starved(row)
-    quotas = [_quota(row, name, limit, given) for name, limit, given in zip(resources, limits, lent, strict=True)]
+    quotas = [
+        _quota(row, name, limit, given)
+        for name, limit, given in zip(resources, limits, lent, strict=True)
+    ]
     return {
         "key": row.name,
         "name": row.name,
@@ -197,7 +233,10 @@ def _present(
         "starved": starved,
         "is": qualities(row, quotas, starved=starved),
         "warnings": [warning_text(warning) for warning in row.warnings],
-        "resources": {quota.resource: present_quota(quota, widest) for quota, widest in zip(quotas, largest, strict=True)},
+        "resources": {
+            quota.resource: present_quota(quota, widest)
+            for quota, widest in zip(quotas, largest, strict=True)
+        },
     }
 
 
@@ -218,7 +257,9 @@ def qualities(row: QueueRow, quotas: Sequence[Quota], *, starved: bool) -> list[
         "parent": not row.is_leaf,
         "suspended": row.state == "Suspended" or bool(row.suspended_by),
     }
-    states = [state for state in ("open", "closing", "closed", "unknown") if state == row.state.lower()]
+    states = [
+        state for state in ("open", "closing", "closed", "unknown") if state == row.state.lower()
+    ]
     return [quality for quality, holds in claims.items() if holds] + states
 
 
@@ -307,7 +348,11 @@ def _share_note(quota: Quota) -> str:
 def bar_sentence(quota: Quota) -> str:
     """The whole bar in words, figure by figure: for those who do not see it, and for the small table beside the pointer."""
     name, resource = short_name(quota.resource), quota.resource
-    parts = [f"allocated {bar_text(quota)}" if quota.allocated is not None else "not evaluated yet by a session"]
+    parts = [
+        f"allocated {bar_text(quota)}"
+        if quota.allocated is not None
+        else "not evaluated yet by a session"
+    ]
     parts += [f"promised {shown(resource, quota.promised)}"] if quota.promised else []
     parts.append(f"deserved {_or_unset(resource, quota.deserved)}")
     parts.append(f"guarantee {_or_unset(resource, quota.guarantee)}")
@@ -324,7 +369,11 @@ def _limit_words(quota: Quota) -> str:
     words = f"capability {shown(quota.resource, quota.limit.amount)}"
     if not quota.limit.source:
         return words
-    return f"{words}: all that the cluster has" if quota.limit.source == CLUSTER else f"{words} inherited from {quota.limit.source}"
+    return (
+        f"{words}: all that the cluster has"
+        if quota.limit.source == CLUSTER
+        else f"{words} inherited from {quota.limit.source}"
+    )
 
 
 def bar_geometry(quota: Quota) -> list[int]:

@@ -12,7 +12,13 @@ from dashboard.templatetags.times import in_words
 from scheduler.domain.durations import seconds_between
 from scheduler.models import PodGroup
 from scheduler.selectors.jobs.listing import CANNOT_START
-from scheduler.selectors.jobs.page import FEWEST_STARTS, Standing, evaluation_of, standing_of, waiting_since
+from scheduler.selectors.jobs.page import (
+    FEWEST_STARTS,
+    Standing,
+    evaluation_of,
+    standing_of,
+    waiting_since,
+)
 
 Context = dict[str, Any]
 MaySee = Callable[[str], bool]  # whether the reader may see the queue of this name
@@ -56,7 +62,10 @@ def reason_card(gang: PodGroup, may_see: MaySee) -> Context:
         "evaluated": evaluation_of(gang),
         "level": level,
         "may_see_level": bool(level) and may_see(level),
-        "checks": [_check(check) for check in sorted(gang.reason_checks, key=lambda check: bool(check["passed"]))],
+        "checks": [
+            _check(check)
+            for check in sorted(gang.reason_checks, key=lambda check: bool(check["passed"]))
+        ],
         **_place(gang, standing_of(gang), may_see),
     }
 
@@ -69,8 +78,19 @@ def help_words(code: str, figures: Mapping[str, Any]) -> str:
     """What would make it start. Figures that the reason does not have are left out of the sentence."""
     words = _STILL_LEAVING if _LEAVING in figures else _HELP.get(code, _NOT_LOOKED_AT)
     resource = str(figures.get("resource", ""))
-    known = {name: with_unit(resource, int(figures[name])) for name in ("limit", "short") if resource and name in figures}
-    return words.format_map({"limit": "less", "short": "what it needs and", "level": _level(figures) or "its queue", **known})
+    known = {
+        name: with_unit(resource, int(figures[name]))
+        for name in ("limit", "short")
+        if resource and name in figures
+    }
+    return words.format_map(
+        {
+            "limit": "less",
+            "short": "what it needs and",
+            "level": _level(figures) or "its queue",
+            **known,
+        }
+    )
 
 
 # Where it stands
@@ -79,7 +99,9 @@ def help_words(code: str, figures: Mapping[str, Any]) -> str:
 def _place(gang: PodGroup, standing: Standing, may_see: MaySee) -> Context:
     parent = gang.queue.parent
     is_shown = parent is not None and parent.parent_id is not None and may_see(parent.name)
-    name = f"{parent.name}/{gang.queue.name}" if parent is not None and is_shown else gang.queue.name
+    name = (
+        f"{parent.name}/{gang.queue.name}" if parent is not None and is_shown else gang.queue.name
+    )
     since = waiting_since(gang)
     waited = seconds_between(since, timezone.now())
     return {
@@ -94,7 +116,9 @@ def _place(gang: PodGroup, standing: Standing, may_see: MaySee) -> Context:
 
 def ordinal(number: int) -> str:
     """ "1st", "2nd", "3rd", "11th"."""
-    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    ending = (
+        "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    )
     return f"{number}{ending}"
 
 
@@ -122,7 +146,9 @@ def use_words(resource: str, used: int, promised: int, admitted: int) -> str:
     """ "5 GPU in use, 2 GPU promised": what is held and what is kept are told apart."""
     words = [f"{with_unit(resource, used)} in use"]
     words += [f"{with_unit(resource, promised)} promised"] if promised else []
-    words += [f"{with_unit(resource, admitted)} reserved for jobs admitted before"] if admitted else []
+    words += (
+        [f"{with_unit(resource, admitted)} reserved for jobs admitted before"] if admitted else []
+    )
     return ", ".join(words)
 
 

@@ -32,7 +32,10 @@ class Manner:
 
 
 def queue_table_rows(
-    rows: Iterable[Mapping[str, Any]], manner: Manner, folded: Collection[str] = (), hidden: Collection[str] = ()
+    rows: Iterable[Mapping[str, Any]],
+    manner: Manner,
+    folded: Collection[str] = (),
+    hidden: Collection[str] = (),
 ) -> SafeString:
     """`folded` are the queues whose children are not to be seen, `hidden` those that are not to be seen themselves."""
     drawn = [_marked(_drawn(row, manner), row["name"], folded, hidden) for row in rows]
@@ -42,7 +45,9 @@ def queue_table_rows(
 def _marked(text: str, name: str, folded: Collection[str], hidden: Collection[str]) -> str:
     if name in hidden:
         text = text.replace("<tr ", "<tr hidden ", 1)
-    return text.replace('aria-expanded="true"', 'aria-expanded="false"', 1) if name in folded else text
+    return (
+        text.replace('aria-expanded="true"', 'aria-expanded="false"', 1) if name in folded else text
+    )
 
 
 def below_folds(rows: Iterable[Mapping[str, Any]], folded: Collection[str]) -> set[str]:
@@ -67,7 +72,10 @@ def _drawn(row: Mapping[str, Any], manner: Manner) -> str:
 def blank_queue_row(manner: Manner) -> SafeString:
     """A row without values, for queues that appear while the page is open."""
     zeros = dict.fromkeys(("pending", "inqueue", "running", "unknown", "completed"), 0)
-    quota = dict.fromkeys(("text", "note", "label", "limitFrom", *_FIGURES), "") | {"bar": [0] * 2 * len(_RECTANGLES), "scale": 1000}
+    quota = dict.fromkeys(("text", "note", "label", "limitFrom", *_FIGURES), "") | {
+        "bar": [0] * 2 * len(_RECTANGLES),
+        "scale": 1000,
+    }
     row = {
         "name": "-",
         "parent": "",
@@ -86,10 +94,16 @@ def blank_queue_row(manner: Manner) -> SafeString:
 def queue_row(row: Mapping[str, Any], manner: Manner) -> str:
     name = escape(row["name"])
     expanded = "" if row["leaf"] else ' aria-expanded="true"'
-    box = f'<input type="checkbox" form="bulk" name="queue" value="{name}" aria-label="Select {name}">' if manner.selectable else ""
+    box = (
+        f'<input type="checkbox" form="bulk" name="queue" value="{name}" aria-label="Select {name}">'
+        if manner.selectable
+        else ""
+    )
     quotas = row["resources"]
     shown = [resource for resource in manner.resources if resource in quotas]
-    cells = "".join(quota_cell(resource, quotas[resource], absolute=manner.absolute) for resource in shown)
+    cells = "".join(
+        quota_cell(resource, quotas[resource], absolute=manner.absolute) for resource in shown
+    )
     if manner.detailed:
         cells += "".join(figure_cells(resource, quotas[resource]) for resource in shown)
     return (
@@ -155,7 +169,9 @@ def bar(quota: Mapping[str, Any], *, absolute: bool = False) -> str:
     An `absolute` one is as long as its limit, against all others; else the limit is the whole width.
     """
     kind = " absolute" * absolute + " inherited" * bool(quota["limitFrom"])
-    width, track = (quota["scale"], '<rect class="track" x="0" width="1000"/>') if absolute else (1000, "")
+    width, track = (
+        (quota["scale"], '<rect class="track" x="0" width="1000"/>') if absolute else (1000, "")
+    )
     numbers = quota["bar"]
     rectangles = "".join(
         [

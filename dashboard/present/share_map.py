@@ -47,10 +47,16 @@ def place(board: QueueBoard, resource: str) -> Iterator[Cell]:
         cell = stack.pop()
         yield cell
         below = children.get(cell.row.name, [])
-        stack.extend(_divide(cell.x, cell.width, cell.level + 1, _deserved(cell.row, resource), below, resource))
+        stack.extend(
+            _divide(
+                cell.x, cell.width, cell.level + 1, _deserved(cell.row, resource), below, resource
+            )
+        )
 
 
-def _divide(x: float, width: float, level: int, whole: int, queues: list[QueueRow], resource: str) -> Iterator[Cell]:
+def _divide(
+    x: float, width: float, level: int, whole: int, queues: list[QueueRow], resource: str
+) -> Iterator[Cell]:
     """`whole` is what the parent deserves: what its children do not add up to stays empty."""
     sizes = [_deserved(queue, resource) for queue in queues]
     if not any(sizes):
@@ -73,7 +79,10 @@ def _draw(cell: Cell, resource: str) -> str:
     deserved = _deserved(row, resource)
     allocated = row.figures.allocated.amount(resource) if row.figures else None
     used = 0.0 if not allocated else min(1.0, allocated / deserved) if deserved else 1.0
-    text, title = _words(cell, resource, allocated, deserved), escape(_sentence(row, resource, allocated, deserved))
+    text, title = (
+        _words(cell, resource, allocated, deserved),
+        escape(_sentence(row, resource, allocated, deserved)),
+    )
     width = max(1.0, cell.width - _GAP)
     over = " over" if allocated and allocated > deserved else ""
     return (
@@ -90,13 +99,17 @@ def _words(cell: Cell, resource: str, allocated: int | None, deserved: int) -> s
     name = cell.row.name if len(cell.row.name) <= room else cell.row.name[: room - 1] + "…"
     figures = f"{'unknown' if allocated is None else shown(resource, allocated)} of {with_unit(resource, deserved)} deserved"
     second = (
-        f'<text class="figures" x="{cell.x + 8:.1f}" y="{cell.level * LEVEL + 40}">{escape(figures)}</text>' if len(figures) <= room else ""
+        f'<text class="figures" x="{cell.x + 8:.1f}" y="{cell.level * LEVEL + 40}">{escape(figures)}</text>'
+        if len(figures) <= room
+        else ""
     )
     return f'<text x="{cell.x + 8:.1f}" y="{cell.level * LEVEL + 22}">{escape(name)}</text>{second}'
 
 
 def _sentence(row: QueueRow, resource: str, allocated: int | None, deserved: int) -> str:
-    used = "not evaluated yet" if allocated is None else f"{with_unit(resource, allocated)} allocated"
+    used = (
+        "not evaluated yet" if allocated is None else f"{with_unit(resource, allocated)} allocated"
+    )
     promised = row.figures.promised.amount(resource) if row.figures else 0
     used += f", {with_unit(resource, promised)} promised" if promised else ""
     return f"{row.name} ({row.state}): {used}, {with_unit(resource, deserved)} deserved, weight {row.weight}."

@@ -26,8 +26,15 @@ class Gap:
 
 def starved(board: QueueBoard) -> list[dict[str, Any]]:
     """Leaf queues that lack something, the widest gap first (as a share of what they deserve)."""
-    found = [lacking for row in board.rows if row.is_leaf and (lacking := sorted(gaps(row), reverse=True))]
-    return [_line(lacking) for lacking in sorted(found, key=lambda lacking: (-lacking[0].share, lacking[0].queue))]
+    found = [
+        lacking
+        for row in board.rows
+        if row.is_leaf and (lacking := sorted(gaps(row), reverse=True))
+    ]
+    return [
+        _line(lacking)
+        for lacking in sorted(found, key=lambda lacking: (-lacking[0].share, lacking[0].queue))
+    ]
 
 
 def is_starved(row: QueueRow) -> bool:
@@ -44,16 +51,31 @@ def gaps(row: QueueRow) -> Iterator[Gap]:
         promised = row.figures.promised.amount(resource)
         amount = min(wanted, deserved - allocated - promised)
         if amount > 0:
-            yield Gap(amount / deserved, row.name, row.state, resource, amount, allocated, promised, deserved)
+            yield Gap(
+                amount / deserved,
+                row.name,
+                row.state,
+                resource,
+                amount,
+                allocated,
+                promised,
+                deserved,
+            )
 
 
 def _named(resource: str, amount: int) -> str:
     """Bytes carry a unit but no name: "672 Gi memory", where "96 CPU" says of what."""
-    return with_unit(resource, amount) if unit(resource) else f"{shown(resource, amount)} {short_name(resource).lower()}"
+    return (
+        with_unit(resource, amount)
+        if unit(resource)
+        else f"{shown(resource, amount)} {short_name(resource).lower()}"
+    )
 
 
 def _have_words(gap: Gap) -> str:
-    words = f"{shown(gap.resource, gap.allocated)} of {with_unit(gap.resource, gap.deserved)} deserved"
+    words = (
+        f"{shown(gap.resource, gap.allocated)} of {with_unit(gap.resource, gap.deserved)} deserved"
+    )
     return f"{words}, {shown(gap.resource, gap.promised)} promised" if gap.promised else words
 
 

@@ -10,10 +10,20 @@ from typing import Any
 from django.http import HttpRequest
 
 
-def copies(request: HttpRequest, cli: list[str], path: str, body: Mapping[str, Any] | None = None, method: str = "POST") -> dict[str, str]:
+def copies(
+    request: HttpRequest,
+    cli: list[str],
+    path: str,
+    body: Mapping[str, Any] | None = None,
+    method: str = "POST",
+) -> dict[str, str]:
     """`cli` as words, `path` below the API's address; both are quoted for a shell here."""
     url = request.build_absolute_uri(f"/api/v1/{path}")
-    data = f' -H "Content-Type: application/json" -d {shlex.quote(json.dumps(body or {}))}' if method == "POST" else ""
+    data = (
+        f' -H "Content-Type: application/json" -d {shlex.quote(json.dumps(body or {}))}'
+        if method == "POST"
+        else ""
+    )
     return {
         "cli": shlex.join(["vcctl", *cli]),
         "curl": f'curl -X {method} -H "Authorization: Bearer $FUMAROLE_TOKEN"{data} {shlex.quote(url)}',
@@ -28,7 +38,10 @@ def copies_of_call(request: HttpRequest, path: str, body: Mapping[str, Any]) -> 
 def together(orders: Iterable[Mapping[str, str]]) -> dict[str, str]:
     """Several orders, one a line."""
     given = list(orders)
-    return {"cli": "\n".join(order["cli"] for order in given), "curl": "\n".join(order["curl"] for order in given)}
+    return {
+        "cli": "\n".join(order["cli"] for order in given),
+        "curl": "\n".join(order["curl"] for order in given),
+    }
 
 
 def _given_in_place(text: str) -> str:
@@ -39,7 +52,9 @@ def _given_in_place(text: str) -> str:
     return f" <<'{end}'\n{text}\n{end}"
 
 
-def copies_of_manifest(request: HttpRequest, text: str, cli: list[str], path: str, method: str = "POST") -> dict[str, str]:
+def copies_of_manifest(
+    request: HttpRequest, text: str, cli: list[str], path: str, method: str = "POST"
+) -> dict[str, str]:
     """For what is sent as a document: it goes to the command's standard input."""
     document = _given_in_place(text.rstrip())
     url = request.build_absolute_uri(f"/api/v1/{path}")

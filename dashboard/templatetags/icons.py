@@ -13,5 +13,7 @@ register = template.Library()
 @register.simple_tag
 def icon(name: str) -> SafeString:
     return format_html(
-        '<svg class="icon" aria-hidden="true" focusable="false"><use href="{}#{}"></use></svg>', static("img/icons.svg"), name
+        '<svg class="icon" aria-hidden="true" focusable="false"><use href="{}#{}"></use></svg>',
+        static("img/icons.svg"),
+        name,
     )

@@ -26,7 +26,9 @@ def amounts(resources: Mapping[str, int]) -> str:
     """ "8 GPU · 32 CPU · 128 Gi"; "–" for nothing."""
     return (
         " · ".join(
-            with_unit(name, resources[name]).replace(" ", "\N{NO-BREAK SPACE}") for name in in_page_order(resources) if resources[name]
+            with_unit(name, resources[name]).replace(" ", "\N{NO-BREAK SPACE}")
+            for name in in_page_order(resources)
+            if resources[name]
         )
         or "–"
     )

@@ -17,7 +17,14 @@ _STEPS = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 def in_words(seconds: float) -> str:
     """ "38 min", "2 h", "4 s"."""
     whole = max(0, int(seconds))
-    return next((f"{whole // size} {unit}" for size, unit in _STEPS if whole >= size * (2 if size > 60 else 1)), f"{whole} s")
+    return next(
+        (
+            f"{whole // size} {unit}"
+            for size, unit in _STEPS
+            if whole >= size * (2 if size > 60 else 1)
+        ),
+        f"{whole} s",
+    )
 
 
 @register.filter
@@ -37,9 +44,14 @@ def moment(when: datetime | None) -> SafeString | str:
     if when is None:
         return "never"
     utc = when.astimezone(UTC)
-    shown = utc.strftime("%H:%M:%S UTC" if utc.date() == timezone.now().date() else "%Y-%m-%d %H:%M UTC")
+    shown = utc.strftime(
+        "%H:%M:%S UTC" if utc.date() == timezone.now().date() else "%Y-%m-%d %H:%M UTC"
+    )
     return format_html(
-        '<time datetime="{}" title="{}" data-moment>{}</time>', utc.isoformat(), utc.strftime("%Y-%m-%d %H:%M:%S UTC"), shown
+        '<time datetime="{}" title="{}" data-moment>{}</time>',
+        utc.isoformat(),
+        utc.strftime("%Y-%m-%d %H:%M:%S UTC"),
+        shown,
     )
 
 
@@ -51,5 +63,8 @@ def since(when: datetime | None) -> SafeString | str:
     utc = when.astimezone(UTC)
     words = in_words((timezone.now() - when).total_seconds())
     return format_html(
-        '<time datetime="{}" title="since {}" data-since>{}</time>', utc.isoformat(), utc.strftime("%Y-%m-%d %H:%M:%S UTC"), words
+        '<time datetime="{}" title="since {}" data-since>{}</time>',
+        utc.isoformat(),
+        utc.strftime("%Y-%m-%d %H:%M:%S UTC"),
+        words,
     )

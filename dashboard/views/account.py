@@ -33,7 +33,9 @@ SCOPES = {
     Scope.OPERATE: "and open, close, suspend and resume queues, command any job there",
     Scope.ADMIN: "and everything else that you may do",
 }
-_DIFFERENT = Violation("invalid_value", "", "again", "The two new passwords differ. Type the same one twice.")
+_DIFFERENT = Violation(
+    "invalid_value", "", "again", "The two new passwords differ. Type the same one twice."
+)
 LIFETIMES = {"7": "a week", "30": "a month", "90": "three months", "365": "a year", "": "no end"}
 
 
@@ -43,14 +45,26 @@ def account(request: HttpRequest) -> HttpResponse:
     return _render(request)
 
 
-def _render(request: HttpRequest, *, new: NewToken | None = None, problems: tuple[str, Rejected] | None = None) -> HttpResponse:
+def _render(
+    request: HttpRequest,
+    *,
+    new: NewToken | None = None,
+    problems: tuple[str, Rejected] | None = None,
+) -> HttpResponse:
     where, refusal = problems or ("", None)
     context: Context = {
-        "tokens": [_token(token) for token in ApiToken.objects.filter(user=request.user.pk, revoked_at=None)],
+        "tokens": [
+            _token(token)
+            for token in ApiToken.objects.filter(user=request.user.pk, revoked_at=None)
+        ],
         "scopes": SCOPES.items(),
         "lifetimes": LIFETIMES.items(),
         "preference": preference_of(request.user),
-        "zones": sorted(zone for zone in zoneinfo.available_timezones() if "/" in zone and not zone.startswith(("Etc/", "SystemV/"))),
+        "zones": sorted(
+            zone
+            for zone in zoneinfo.available_timezones()
+            if "/" in zone and not zone.startswith(("Etc/", "SystemV/"))
+        ),
         "themes": THEMES,
         "grants": grants_of(request.user),
         "is_cluster_admin": access(request).is_cluster_admin,
@@ -78,7 +92,10 @@ def password(request: HttpRequest) -> HttpResponse:
     except Rejected as refusal:
         return _render(request, problems=("password", refusal))
     update_session_auth_hash(request, request.user)  # type: ignore[arg-type]
-    messages.success(request, "Your password is changed. Other browsers where you were signed in have to sign in again.")
+    messages.success(
+        request,
+        "Your password is changed. Other browsers where you were signed in have to sign in again.",
+    )
     return redirect("account")
 
 
@@ -88,9 +105,19 @@ def password(request: HttpRequest) -> HttpResponse:
 def new_token(request: HttpRequest) -> HttpResponse:
     """The secret is in this one answer and nowhere else."""
     days = request.POST.get("days", "")
-    expires_at = timezone.now() + timedelta(days=int(days)) if days.isdecimal() and len(days) < 5 and int(days) else None
+    expires_at = (
+        timezone.now() + timedelta(days=int(days))
+        if days.isdecimal() and len(days) < 5 and int(days)
+        else None
+    )
     try:
-        new = create_token(request.user, request.POST.get("name", "").strip(), _scopes(request), by=actor(request), expires_at=expires_at)
+        new = create_token(
+            request.user,
+            request.POST.get("name", "").strip(),
+            _scopes(request),
+            by=actor(request),
+            expires_at=expires_at,
+        )
     except Rejected as refusal:
         return _render(request, problems=("tokens", refusal))
     return _render(request, new=new)
@@ -110,7 +137,10 @@ def forget_token(request: HttpRequest, number: int) -> HttpResponse:
         messages.error(request, "There is no such token of yours.")
     else:
         revoke_token(token, by=actor(request))
-        messages.success(request, f"The token {token.name} is revoked: programs that use it are turned away from now on.")
+        messages.success(
+            request,
+            f"The token {token.name} is revoked: programs that use it are turned away from now on.",
+        )
     return redirect("account")
 
 
@@ -119,10 +149,17 @@ def forget_token(request: HttpRequest, number: int) -> HttpResponse:
 def display(request: HttpRequest) -> HttpResponse:
     theme = request.POST.get("theme", "system")
     try:
-        set_preferences(request.user, time_zone=request.POST.get("time_zone", ""), theme=theme, by=actor(request))
+        set_preferences(
+            request.user,
+            time_zone=request.POST.get("time_zone", ""),
+            theme=theme,
+            by=actor(request),
+        )
     except Rejected as refusal:
         return _render(request, problems=("display", refusal))
     messages.success(request, "Kept.")
     answer = redirect("account")
-    answer.set_cookie(THEME_COOKIE, theme, max_age=365 * 86_400, samesite="Lax", secure=request.is_secure())
+    answer.set_cookie(
+        THEME_COOKIE, theme, max_age=365 * 86_400, samesite="Lax", secure=request.is_secure()
+    )
     return answer

@@ -39,13 +39,40 @@ from scheduler.services.accounts.actors import Door
 Context = dict[str, Any]
 _EVENT_FILTERS = ("kind", "type", "queue", "reason", "from", "until", "q")
 _TYPES = ("normal", "warning")
-_AUDIT_FILTERS = ("deeds", "actor", "action", "kind", "queue", "name", "door", "request", "since", "from", "until", "q")
-_DEEDS = {"admin": "Admins’ deeds", "work": "Submits and jobs", "own": "Own settings", "all": "Everything"}
-_AUDIT_WORDS = {"deeds": tuple(_DEEDS), "action": known_actions(), "kind": KINDS, "door": tuple(door.value for door in Door)}
+_AUDIT_FILTERS = (
+    "deeds",
+    "actor",
+    "action",
+    "kind",
+    "queue",
+    "name",
+    "door",
+    "request",
+    "since",
+    "from",
+    "until",
+    "q",
+)
+_DEEDS = {
+    "admin": "Admins’ deeds",
+    "work": "Submits and jobs",
+    "own": "Own settings",
+    "all": "Everything",
+}
+_AUDIT_WORDS = {
+    "deeds": tuple(_DEEDS),
+    "action": known_actions(),
+    "kind": KINDS,
+    "door": tuple(door.value for door in Door),
+}
 
 
 def _given(request: HttpRequest, names: Iterable[str]) -> dict[str, str]:
-    return {name: request.GET.get(name, "").strip()[:253] for name in names if request.GET.get(name, "").strip()}
+    return {
+        name: request.GET.get(name, "").strip()[:253]
+        for name in names
+        if request.GET.get(name, "").strip()
+    }
 
 
 @require_safe
@@ -54,7 +81,11 @@ def activity(request: HttpRequest) -> HttpResponse:
     filters = _given(request, _EVENT_FILTERS)
     span, problems = _span(request, filters)
     problems += problems_with(filters, {"kind": (EVERYTHING, *EVENT_KINDS), "type": _TYPES})
-    found = events_for(access(request).visible, _stored(filters, {"kind": (EVERYTHING, *EVENT_KINDS), "type": _TYPES}), span)
+    found = events_for(
+        access(request).visible,
+        _stored(filters, {"kind": (EVERYTHING, *EVENT_KINDS), "type": _TYPES}),
+        span,
+    )
     feed = event_page(found.none() if problems else found, request.GET.get("before", ""))
     context = {
         "events": [{"row": event} for event in feed.rows],
@@ -71,17 +102,27 @@ def activity(request: HttpRequest) -> HttpResponse:
 
 def _stored(filters: dict[str, str], known: Mapping[str, Iterable[str]]) -> dict[str, str]:
     """The filters with those of a fixed set as they are stored; others are left as they are."""
-    words = {name: stored_word(filters[name], choices) or filters[name] for name, choices in known.items() if name in filters}
+    words = {
+        name: stored_word(filters[name], choices) or filters[name]
+        for name, choices in known.items()
+        if name in filters
+    }
     return {**filters, **words}
 
 
 def _span(request: HttpRequest, filters: dict[str, str]) -> tuple[Span, list[str]]:
     """From the morning of one day to the evening of another, where the reader is; and what is wrong with what was typed."""
     zone = ZoneInfo(preference_of(request.user).time_zone or "UTC")
-    moments = {name: moment_of(filters[name], zone, end_of_day=name == "until") for name in ("from", "until") if name in filters}
+    moments = {
+        name: moment_of(filters[name], zone, end_of_day=name == "until")
+        for name in ("from", "until")
+        if name in filters
+    }
     wrong = [name for name, moment in moments.items() if moment is None]
     span = Span(moments.get("from"), moments.get("until"))
-    return span, [f"“{filters.pop(name)[:40]}” is not a date: write it as 2026-01-31." for name in wrong]
+    return span, [
+        f"“{filters.pop(name)[:40]}” is not a date: write it as 2026-01-31." for name in wrong
+    ]
 
 
 # The audit log
@@ -110,20 +151,27 @@ def audit(request: HttpRequest) -> HttpResponseBase:
         filters.setdefault("from", filters.pop("since"))
     span, problems = _span(request, filters)
     problems += problems_with(filters, _AUDIT_WORDS)
-    deeds = filters.get("deeds") or ("all" if filters.keys() & {"action", "kind", "name", "request"} else Deeds.ADMIN.value)
+    deeds = filters.get("deeds") or (
+        "all" if filters.keys() & {"action", "kind", "name", "request"} else Deeds.ADMIN.value
+    )
     asked = _stored(filters, _AUDIT_WORDS) | {"deeds": "" if deeds == "all" else deeds}
     found = audit_for(queues, asked, span)
     if request.GET.get("format") in ("csv", "json") and not problems:
         return _export(request, found, request.GET["format"])
     before = request.GET.get("before", "")
-    feed = page_by_number(found.none() if problems else deeds_alone(found, queues, asked), whole_number(before))
+    feed = page_by_number(
+        found.none() if problems else deeds_alone(found, queues, asked), whole_number(before)
+    )
     others = {name: value for name, value in filters.items() if name != "deeds"}
     context = {
         "entries": [_entry(entry) for entry in feed.rows],
         "filters": filters,
         "problems": problems,
         "deeds": deeds,
-        "tabs": [{"key": key, "title": title, "query": urlencode({**others, "deeds": key})} for key, title in _DEEDS.items()],
+        "tabs": [
+            {"key": key, "title": title, "query": urlencode({**others, "deeds": key})}
+            for key, title in _DEEDS.items()
+        ],
         "actions": ACTIONS,
         "query": urlencode({**others, "deeds": deeds}),
         "older": urlencode({**filters, "before": feed.older}) if feed.older else "",
@@ -143,9 +191,16 @@ def _entry(entry: AuditEntry) -> Context:
 def audit_entry(request: HttpRequest, number: int) -> HttpResponse:
     entry = audit_for(_require_audited(request), {}).filter(pk=number).first()
     if entry is None:
-        return render(request, "404.html", {"missing": f"There is no entry {number} in the record that you may read."}, status=404)
+        return render(
+            request,
+            "404.html",
+            {"missing": f"There is no entry {number} in the record that you may read."},
+            status=404,
+        )
     texts = [_text(entry.before), _text(entry.after)]
-    is_text = all(text is not None for text in texts) and any("\n" in (text or "") for text in texts)
+    is_text = all(text is not None for text in texts) and any(
+        "\n" in (text or "") for text in texts
+    )
     context = {
         "entry": entry,
         "changes": [] if is_text else differences(entry.before, entry.after),
@@ -156,7 +211,11 @@ def audit_entry(request: HttpRequest, number: int) -> HttpResponse:
 
 def _text(value: Any) -> str | None:
     """A policy is kept as its text: shown line by line."""
-    return value["policy"] if isinstance(value, dict) and isinstance(value.get("policy"), str) else None
+    return (
+        value["policy"]
+        if isinstance(value, dict) and isinstance(value.get("policy"), str)
+        else None
+    )
 
 
 _COLUMNS = (
@@ -174,5 +233,7 @@ def _export(request: HttpRequest, found: QuerySet[AuditEntry], kind: str) -> Str
     """All of what the filters leave, however much that is."""
     rows = map(_plain, all_rows(found))
     if kind == "csv":
-        return streamed(request, as_csv(rows, [*_COLUMNS, "before", "after"]), "text/csv", "audit.csv")
+        return streamed(
+            request, as_csv(rows, [*_COLUMNS, "before", "after"]), "text/csv", "audit.csv"
+        )
     return streamed(request, as_json_list(rows), "application/json", "audit.json")

@@ -13,13 +13,24 @@ GPU = "nvidia.com/gpu"
 
 
 def _quota(
-    allocated: int | None, deserved: int | None, limit: Limit, pending: int = 0, guarantee: int | None = None, lent: int = 0
+    allocated: int | None,
+    deserved: int | None,
+    limit: Limit,
+    pending: int = 0,
+    guarantee: int | None = None,
+    lent: int = 0,
 ) -> Quota:
     def units(number: int | None) -> int | None:
         return None if number is None else number * 1000
 
     return Quota(
-        GPU, units(allocated), units(deserved), units(guarantee), pending * 1000, Limit(units(limit.amount), limit.source), lent * 1000
+        GPU,
+        units(allocated),
+        units(deserved),
+        units(guarantee),
+        pending * 1000,
+        Limit(units(limit.amount), limit.source),
+        lent * 1000,
     )
 
 
@@ -39,4 +50,8 @@ EXAMPLES = {
 @page
 def components(request: HttpRequest) -> HttpResponse:
     bars = [{"title": title, "quota": present_quota(quota)} for title, quota in EXAMPLES.items()]
-    return render(request, "components.html", {"bars": bars, "states": ["Open", "Closing", "Closed", "Suspended", "Unknown"]})
+    return render(
+        request,
+        "components.html",
+        {"bars": bars, "states": ["Open", "Closing", "Closed", "Suspended", "Unknown"]},
+    )

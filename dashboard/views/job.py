@@ -33,14 +33,29 @@ from scheduler.models import Eviction, Pod, PodGroup
 from scheduler.models.workload import POD_PHASES
 from scheduler.selectors.files.manifests import stored_job, stored_podgroup
 from scheduler.selectors.jobs.listing import job_rows
-from scheduler.selectors.jobs.page import MOST_RECORDS, PODS_A_PAGE, events_of, evictions_of, gang_named, members_of, pods_of, tasks_of
+from scheduler.selectors.jobs.page import (
+    MOST_RECORDS,
+    PODS_A_PAGE,
+    events_of,
+    evictions_of,
+    gang_named,
+    members_of,
+    pods_of,
+    tasks_of,
+)
 from scheduler.selectors.jobs.pod_conditions import pod_conditions
 from scheduler.selectors.jobs.timeline import timeline_of
 from scheduler.services.jobs.submit import command_job
 
 Context = dict[str, Any]
 _LAST_POD = 10_000_000
-TABS = {"": "Gang", "timeline": "Timeline", "events": "Events", "evictions": "Evictions", "yaml": "YAML"}
+TABS = {
+    "": "Gang",
+    "timeline": "Timeline",
+    "events": "Events",
+    "evictions": "Evictions",
+    "yaml": "YAML",
+}
 
 
 @require_safe
@@ -50,14 +65,22 @@ def job(request: HttpRequest, namespace: str, name: str, tab: str = "") -> HttpR
     if gang is None:
         return no_such_job(request, namespace, name)
     tab = "" if tab == "members" else tab
-    context = _header(request, gang) | _TAB_CONTEXT[tab](request, gang) | {"tab": tab, "tabs": _tabs(gang)}
+    context = (
+        _header(request, gang)
+        | _TAB_CONTEXT[tab](request, gang)
+        | {"tab": tab, "tabs": _tabs(gang)}
+    )
     return render(request, "jobs/job.html", context)
 
 
 def _seen(request: HttpRequest, namespace: str, name: str) -> PodGroup | None:
     """None when it is not there, or in a queue that the reader may not know of."""
     gang = gang_named(namespace, name)
-    return gang if gang is not None and access(request).may(Permission.VIEW, gang.queue.place) else None
+    return (
+        gang
+        if gang is not None and access(request).may(Permission.VIEW, gang.queue.place)
+        else None
+    )
 
 
 def no_such_job(request: HttpRequest, namespace: str, name: str) -> HttpResponse:
@@ -67,21 +90,36 @@ def no_such_job(request: HttpRequest, namespace: str, name: str) -> HttpResponse
 
 def _tabs(gang: PodGroup) -> list[Context]:
     base = reverse("job", args=[gang.namespace, gang.name])
-    return [{"key": key, "title": title, "url": f"{base}{key}/" if key else base} for key, title in TABS.items()]
+    return [
+        {"key": key, "title": title, "url": f"{base}{key}/" if key else base}
+        for key, title in TABS.items()
+    ]
 
 
 def _header(request: HttpRequest, gang: PodGroup) -> Context:
     row = present_job(job_rows([gang])[0])
-    may = gang.job is not None and may_command(access(request), request.user.get_username(), gang.queue.place, gang.owner)
+    may = gang.job is not None and may_command(
+        access(request), request.user.get_username(), gang.queue.place, gang.owner
+    )
     may_see = partial(access(request).may, Permission.VIEW)
     return {
         "gang": gang,
         "row": row,
         "may": may,
-        "verbs": [{"verb": verb, "obstacle": obstacle(row["phase"], verb)} for verb in VERBS.values()] if gang.job else [],
+        "verbs": [
+            {"verb": verb, "obstacle": obstacle(row["phase"], verb)} for verb in VERBS.values()
+        ]
+        if gang.job
+        else [],
         "gang_sentence": gang_sentence(gang, row["placed"], row["is_waiting"]),
-        "reason": reason_card(gang, may_see) if row["is_waiting"] and row["placed"] < row["needed"] else None,
-        **({} if gang.job else {"json_url": f"/api/v1/podgroups/{quote(gang.namespace)}/{quote(gang.name)}/"}),
+        "reason": reason_card(gang, may_see)
+        if row["is_waiting"] and row["placed"] < row["needed"]
+        else None,
+        **(
+            {}
+            if gang.job
+            else {"json_url": f"/api/v1/podgroups/{quote(gang.namespace)}/{quote(gang.name)}/"}
+        ),
         "may_clone": gang.job is not None and access(request).may_anywhere(Permission.SUBMIT),
     }
 
@@ -130,7 +168,8 @@ def _pod(pod: Pod) -> Context:
         "reserved": pod.reserved_node.name if pod.reserved_node else "",
         "request": amounts_text(pod.pod_class.requests),
         "since": pod.finished_at or pod.started_at or pod.bound_at or pod.created_at,
-        "message": pod.message or (f"exit code {pod.exit_code}" if pod.exit_code else _why_it_waits(pod)),
+        "message": pod.message
+        or (f"exit code {pod.exit_code}" if pod.exit_code else _why_it_waits(pod)),
         "borrowed": pod.borrowed,
     }
 
@@ -152,17 +191,24 @@ def _task(task: Mapping[str, Any], phases: Mapping[str, int], request: Resources
         "phases": Counter(phases).most_common(),
         "image": containers[0].get("image", ""),
         "command": " ".join(str(word) for word in containers[0].get("command") or []),
-        "waits_for": ", ".join(_listed((task.get("dependsOn") or {}).get("name"))) if not phases else "",
+        "waits_for": ", ".join(_listed((task.get("dependsOn") or {}).get("name")))
+        if not phases
+        else "",
     }
 
 
 def _listed(names: Any) -> list[str]:
-    return [str(name) for name in names] if isinstance(names, list) else [str(names)] if names else []
+    return (
+        [str(name) for name in names] if isinstance(names, list) else [str(names)] if names else []
+    )
 
 
 def _timeline(request: HttpRequest, gang: PodGroup) -> Context:
     timeline = timeline_of(gang)
-    steps = [{"span": span, "step": step, "whom": sight(request).job(step.whom, step.queue)} for span, step in timeline.entries]
+    steps = [
+        {"span": span, "step": step, "whom": sight(request).job(step.whom, step.queue)}
+        for span, step in timeline.entries
+    ]
     return {"steps": steps, "now": timeline.now}
 
 
@@ -174,8 +220,13 @@ def _evictions(request: HttpRequest, gang: PodGroup) -> Context:
     mine = sight(request)
     suffered, caused = evictions_of(gang)
     return {
-        "suffered": [_eviction(row, mine, mine.job(row.beneficiary, row.beneficiary_queue)) for row in suffered],
-        "caused": [_eviction(row, mine, mine.job(row.podgroup_name, row.queue_name)) for row in caused],
+        "suffered": [
+            _eviction(row, mine, mine.job(row.beneficiary, row.beneficiary_queue))
+            for row in suffered
+        ],
+        "caused": [
+            _eviction(row, mine, mine.job(row.podgroup_name, row.queue_name)) for row in caused
+        ],
     }
 
 
@@ -193,12 +244,20 @@ def _eviction(row: Eviction, mine: Sight, other: OtherJob | None) -> Context:
 
 def _allocated(figures: Mapping[str, Any]) -> str:
     """Empty where the reader may not see the queue that had it."""
-    return amounts_text(Resources(figures["allocated"])) if figures.get("allocated") is not None else ""
+    return (
+        amounts_text(Resources(figures["allocated"]))
+        if figures.get("allocated") is not None
+        else ""
+    )
 
 
 def _yaml(_: HttpRequest, gang: PodGroup) -> Context:
     manifest = stored_job(gang.job) if gang.job else stored_podgroup(gang)
-    return {"yaml": yaml.safe_dump(_with_status(manifest, gang), sort_keys=False, allow_unicode=True, width=120)}
+    return {
+        "yaml": yaml.safe_dump(
+            _with_status(manifest, gang), sort_keys=False, allow_unicode=True, width=120
+        )
+    }
 
 
 def _with_status(manifest: Context, gang: PodGroup) -> Context:
@@ -206,7 +265,11 @@ def _with_status(manifest: Context, gang: PodGroup) -> Context:
     status: Context = {"phase": row.phase, "conditions": gang.conditions}
     if gang.reason_code:
         status["reason"] = {"code": gang.reason_code, "message": gang.reason_message}
-    metadata = {**manifest["metadata"], "uid": str(row.uid), "creationTimestamp": f"{row.created_at:%Y-%m-%dT%H:%M:%SZ}"}
+    metadata = {
+        **manifest["metadata"],
+        "uid": str(row.uid),
+        "creationTimestamp": f"{row.created_at:%Y-%m-%dT%H:%M:%SZ}",
+    }
     return {**manifest, "metadata": metadata, "status": status}
 
 
@@ -233,10 +296,21 @@ def command(request: HttpRequest, namespace: str, name: str, verb: str) -> HttpR
     if request.method == "POST":
         return _carry_out(request, gang, chosen)
     row = present_job(job_rows([gang])[0])
-    placed = sum(number for phase, number in row["cells"] if phase in ("Running", "Bound", "Binding"))
-    context = {"gang": gang, "row": row, "verb": chosen, "obstacle": obstacle(row["phase"], chosen), "placed": placed}
+    placed = sum(
+        number for phase, number in row["cells"] if phase in ("Running", "Bound", "Binding")
+    )
+    context = {
+        "gang": gang,
+        "row": row,
+        "verb": chosen,
+        "obstacle": obstacle(row["phase"], chosen),
+        "placed": placed,
+    }
     context["copies"] = copies(
-        request, ["job", verb, f"{namespace}/{name}"], f"jobs/{quote(namespace)}/{quote(name)}/{verb}/", {"reason": ""}
+        request,
+        ["job", verb, f"{namespace}/{name}"],
+        f"jobs/{quote(namespace)}/{quote(name)}/{verb}/",
+        {"reason": ""},
     )
     template = "jobs/command_dialog.html" if wants_fragment(request) else "jobs/command.html"
     return render(request, template, context)
@@ -244,7 +318,13 @@ def command(request: HttpRequest, namespace: str, name: str, verb: str) -> HttpR
 
 def _carry_out(request: HttpRequest, gang: PodGroup, verb: Verb) -> HttpResponse:
     try:
-        result = command_job(gang.namespace, gang.name, verb.action, by=actor(request), reason=request.POST.get("reason", ""))
+        result = command_job(
+            gang.namespace,
+            gang.name,
+            verb.action,
+            by=actor(request),
+            reason=request.POST.get("reason", ""),
+        )
         (messages.success if result.changed else messages.info)(request, result.message)
     except NotPossible as refusal:
         messages.error(request, f"{gang} can not be {verb.past}: {refusal}.")

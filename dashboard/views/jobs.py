@@ -24,7 +24,13 @@ from scheduler.admission.violations import Rejected, in_words
 from scheduler.domain.access import Permission
 from scheduler.models import BulkRun
 from scheduler.selectors.accounts.preferences import bulk_counts, bulk_run, recent_runs, views_for
-from scheduler.selectors.jobs.listing import COUNTED_AT_MOST, JobRow, count_up_to, job_page, jobs_matching
+from scheduler.selectors.jobs.listing import (
+    COUNTED_AT_MOST,
+    JobRow,
+    count_up_to,
+    job_page,
+    jobs_matching,
+)
 from scheduler.services.accounts.preferences import delete_view, save_view
 from scheduler.services.jobs.bulk import MOST_JOBS, retry_bulk_run, start_bulk_run
 
@@ -40,7 +46,12 @@ def jobs(request: HttpRequest) -> HttpResponse:
     if query.problems:  # the rest of the filter would match more jobs than were meant
         found = found.none()
     oldest_first = request.GET.get("sort") == "oldest"
-    rows = job_page(found, before=_mark(request, "before"), after=_mark(request, "after"), oldest_first=oldest_first)
+    rows = job_page(
+        found,
+        before=_mark(request, "before"),
+        after=_mark(request, "after"),
+        oldest_first=oldest_first,
+    )
     columns = _columns(request)
     selectable = [_selectable(request, row) for row in rows.rows]
     context = {
@@ -50,9 +61,13 @@ def jobs(request: HttpRequest) -> HttpResponse:
         "rows": selectable,
         "may_any": any(row["may"] for row in selectable),
         "count": _count_words(count_up_to(found)),
-        "matching": _count_words(count_up_to(found.exclude(job=None))),  # a gang without a job takes no commands
+        "matching": _count_words(
+            count_up_to(found.exclude(job=None))
+        ),  # a gang without a job takes no commands
         "columns": [(key, COLUMNS[key]) for key in columns],
-        "choices": [(key, title, key in columns) for key, title in COLUMNS.items() if key != "name"],
+        "choices": [
+            (key, title, key in columns) for key, title in COLUMNS.items() if key != "name"
+        ],
         "older_url": _url(request, before=rows.older) if rows.older else "",
         "newer_url": _url(request, after=rows.newer) if rows.newer else "",
         "oldest_first": oldest_first,
@@ -74,7 +89,11 @@ def _mark(request: HttpRequest, name: str) -> int | None:
 
 def _columns(request: HttpRequest) -> list[str]:
     chosen = request.GET.getlist("cols")
-    names = {name for item in chosen for name in item.split(",")} if any(chosen) else set(DEFAULT_COLUMNS)
+    names = (
+        {name for item in chosen for name in item.split(",")}
+        if any(chosen)
+        else set(DEFAULT_COLUMNS)
+    )
     return [key for key in COLUMNS if key in names or key == "name"]
 
 
@@ -95,25 +114,44 @@ def _url(request: HttpRequest, **changes: Any) -> str:
 
 def _chips(request: HttpRequest, query: Query) -> list[Context]:
     return [
-        {"text": term.text, "problem": term.problem, "without": _url(request, q=query.without(place))}
+        {
+            "text": term.text,
+            "problem": term.problem,
+            "without": _url(request, q=query.without(place)),
+        }
         for place, term in enumerate(query.terms)
     ]
 
 
 def _selectable(request: HttpRequest, row: JobRow) -> Context:
-    return {**present_job(row), "may": row.is_job and may_command(access(request), request.user.get_username(), row.place, row.owner)}
+    return {
+        **present_job(row),
+        "may": row.is_job
+        and may_command(access(request), request.user.get_username(), row.place, row.owner),
+    }
 
 
-_TABS = (("All", ""), ("Mine", "user:me"), ("Waiting", "state:waiting"), ("Running", "state:running"), ("Failed", "state:failed"))
+_TABS = (
+    ("All", ""),
+    ("Mine", "user:me"),
+    ("Waiting", "state:waiting"),
+    ("Running", "state:running"),
+    ("Failed", "state:failed"),
+)
 
 
 def _tabs(request: HttpRequest) -> list[Context]:
     here = request.GET.get("q", "").strip()
-    return [{"title": title, "url": _url(request, q=query), "here": here == query} for title, query in _TABS]
+    return [
+        {"title": title, "url": _url(request, q=query), "here": here == query}
+        for title, query in _TABS
+    ]
 
 
 def _views(request: HttpRequest) -> list[Context]:
-    here = _query_string(request.GET.get("q", ""), ",".join(request.GET.getlist("cols")), request.GET.get("sort", ""))
+    here = _query_string(
+        request.GET.get("q", ""), ",".join(request.GET.getlist("cols")), request.GET.get("sort", "")
+    )
     return [
         {
             "id": view.pk,
@@ -129,8 +167,17 @@ def _views(request: HttpRequest) -> list[Context]:
 
 
 def _help(request: HttpRequest) -> list[tuple[str, str]]:
-    resources = [(name, f"{name}>=8, what the gang needs to start") for name in vocabulary(request.user.get_username()).resources]
-    return [*TEXT_FIELDS.items(), *resources, *NUMBER_FIELDS.items(), *DURATION_FIELDS.items(), ("states", ", ".join(STATES))]
+    resources = [
+        (name, f"{name}>=8, what the gang needs to start")
+        for name in vocabulary(request.user.get_username()).resources
+    ]
+    return [
+        *TEXT_FIELDS.items(),
+        *resources,
+        *NUMBER_FIELDS.items(),
+        *DURATION_FIELDS.items(),
+        ("states", ", ".join(STATES)),
+    ]
 
 
 def _run_line(run: BulkRun) -> Context:
@@ -138,9 +185,18 @@ def _run_line(run: BulkRun) -> Context:
     whole, refused = sum(counts.values()), counts.get("Refused", 0)
     jobs = "1 job" if whole == 1 else f"{whole} jobs"
     if run.state != BulkRun.DONE:
-        return {"words": f"{verb.title} {jobs}: {whole - counts.get('', 0)} done so far.", "link": "See how far it is", "uid": run.uid}
+        return {
+            "words": f"{verb.title} {jobs}: {whole - counts.get('', 0)} done so far.",
+            "link": "See how far it is",
+            "uid": run.uid,
+        }
     words = f"{verb.title} {jobs}: done" + (f", {refused} refused." if refused else ".")
-    return {"words": words, "link": "See what came of each", "uid": run.uid, "is_bad": bool(refused)}
+    return {
+        "words": words,
+        "link": "See what came of each",
+        "uid": run.uid,
+        "is_bad": bool(refused),
+    }
 
 
 def _verb_of(run: BulkRun) -> Verb:
@@ -151,17 +207,31 @@ def _verb_of(run: BulkRun) -> Verb:
 
 
 def _query_string(query: str, columns: str, sort: str) -> str:
-    return urlencode({name: value for name, value in (("q", query), ("cols", columns), ("sort", sort)) if value})
+    return urlencode(
+        {name: value for name, value in (("q", query), ("cols", columns), ("sort", sort)) if value}
+    )
 
 
 @require_POST
 @page
 def keep_view(request: HttpRequest) -> HttpResponse:
-    query = _query_string(request.POST.get("q", ""), request.POST.get("cols", ""), request.POST.get("sort", ""))
+    query = _query_string(
+        request.POST.get("q", ""), request.POST.get("cols", ""), request.POST.get("sort", "")
+    )
     try:
         shared = request.POST.get("shared") == "1"
-        view = save_view(request.user, "jobs", request.POST.get("name", ""), query, shared=shared, by=actor(request))
-        messages.success(request, f"The view “{view.name}” is kept{', and everybody can use it' if view.shared else ''}.")
+        view = save_view(
+            request.user,
+            "jobs",
+            request.POST.get("name", ""),
+            query,
+            shared=shared,
+            by=actor(request),
+        )
+        messages.success(
+            request,
+            f"The view “{view.name}” is kept{', and everybody can use it' if view.shared else ''}.",
+        )
     except Rejected as refusal:
         messages.error(request, in_words(refusal.violations))
     return HttpResponseRedirect(f"{reverse('jobs')}?{query}")
@@ -191,7 +261,9 @@ def bulk(request: HttpRequest) -> HttpResponse:
         return redirect("jobs")
     problems = _query(request, given).problems if given.get("all") == "1" else ()
     if problems:  # the rest of the filter would match more jobs than were meant
-        messages.error(request, f"Nothing was done, because the filter has a mistake. {' '.join(problems)}")
+        messages.error(
+            request, f"Nothing was done, because the filter has a mistake. {' '.join(problems)}"
+        )
         return HttpResponseRedirect(f"{reverse('jobs')}?{urlencode({'q': given.get('q', '')})}")
     rows = _chosen(request, given)
     if not rows:
@@ -228,9 +300,17 @@ _ASKS_FIRST = ("cancel", "restart")  # the commands that a terminal asks about, 
 
 def _in_a_terminal(request: HttpRequest, verb: Verb, keys: list[str], given: Any) -> dict[str, str]:
     """A line a job; over HTTP one request, by the same filter or by names."""
-    lines = together(copies(request, ["job", verb.key, key, *(["--yes"] if verb.key in _ASKS_FIRST else [])], "") for key in keys)
+    lines = together(
+        copies(request, ["job", verb.key, key, *(["--yes"] if verb.key in _ASKS_FIRST else [])], "")
+        for key in keys
+    )
     which: Context = {"query": given.get("q", "")} if given.get("all") == "1" else {"jobs": keys}
-    return {"cli": lines["cli"], "curl": copies(request, [], "bulkruns/", {"action": verb.key, **which, "reason": ""})["curl"]}
+    return {
+        "cli": lines["cli"],
+        "curl": copies(request, [], "bulkruns/", {"action": verb.key, **which, "reason": ""})[
+            "curl"
+        ],
+    }
 
 
 def _query(request: HttpRequest, given: Any) -> Query:
@@ -245,19 +325,32 @@ def _chosen(request: HttpRequest, given: Any) -> tuple[JobRow, ...]:
 
 def _agreed(request: HttpRequest) -> set[str]:
     """The jobs that the question was about. What has come to match since nobody has agreed to: it is left alone."""
-    return set(request.POST.getlist("job")) if request.POST.get("all") != "1" else set(request.POST.get("agreed", "").split())
+    return (
+        set(request.POST.getlist("job"))
+        if request.POST.get("all") != "1"
+        else set(request.POST.get("agreed", "").split())
+    )
 
 
 def _begin(request: HttpRequest, verb: Verb, agreed: list[Context], later: int) -> HttpResponse:
     keys = [(job["namespace"], job["name"]) for job in agreed]
     try:
-        run = start_bulk_run(verb.action, keys, by=actor(request), reason=request.POST.get("reason", ""), query=request.POST.get("q", ""))
+        run = start_bulk_run(
+            verb.action,
+            keys,
+            by=actor(request),
+            reason=request.POST.get("reason", ""),
+            query=request.POST.get("q", ""),
+        )
     except Rejected as refusal:
         messages.error(request, in_words(refusal.violations))
         return redirect("jobs")
     if later:
         came = "1 job has" if later == 1 else f"{later} jobs have"
-        messages.info(request, f"{came} come to match since you were asked, and {'is' if later == 1 else 'are'} left alone.")
+        messages.info(
+            request,
+            f"{came} come to match since you were asked, and {'is' if later == 1 else 'are'} left alone.",
+        )
     return redirect("bulk-run", uid=run.uid)
 
 
@@ -266,8 +359,17 @@ def _begin(request: HttpRequest, verb: Verb, agreed: list[Context], later: int) 
 def progress(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     run = bulk_run(uid, request.user)
     if run is None:
-        return render(request, "404.html", {"missing": "There is no such action, or it is somebody else's."}, status=404)
-    return _again(request, run) if request.method == "POST" else render(request, "jobs/progress.html", _progress(run))
+        return render(
+            request,
+            "404.html",
+            {"missing": "There is no such action, or it is somebody else's."},
+            status=404,
+        )
+    return (
+        _again(request, run)
+        if request.method == "POST"
+        else render(request, "jobs/progress.html", _progress(run))
+    )
 
 
 def _again(request: HttpRequest, run: BulkRun) -> HttpResponse:
@@ -298,4 +400,7 @@ def _progress(run: BulkRun) -> Context:
 def _items(run: BulkRun) -> list[Mapping[str, Any]]:
     """The refused first: they are what somebody has to look at."""
     order = {"Refused": 0, "": 1, "NoOp": 2, "Done": 3}
-    return sorted(run.items.values("namespace", "name", "result", "message")[:MOST_JOBS], key=lambda item: order.get(item["result"], 1))
+    return sorted(
+        run.items.values("namespace", "name", "result", "message")[:MOST_JOBS],
+        key=lambda item: order.get(item["result"], 1),
+    )

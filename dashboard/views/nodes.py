@@ -21,14 +21,27 @@ from scheduler.admission.violations import Rejected, in_words
 from scheduler.domain.access import Forbidden, Permission
 from scheduler.domain.queues import ROOT
 from scheduler.models import Node, Pod
-from scheduler.selectors.cluster.nodes import Fragmentation, NodeRow, fragmentation, node_events, node_rows, pods_on
+from scheduler.selectors.cluster.nodes import (
+    Fragmentation,
+    NodeRow,
+    fragmentation,
+    node_events,
+    node_rows,
+    pods_on,
+)
 from scheduler.services.cluster.nodes import cordon_node, drain_node, uncordon_node
 from scheduler.services.cluster.simulation import bring_back_node, lose_node, nodes_are_simulated
 
 Context = dict[str, Any]
 PAGE = 100
 VIEWS = {"table": "Table", "map": "Heat map"}
-VERBS = {"cordon": cordon_node, "uncordon": uncordon_node, "drain": drain_node, "lose": lose_node, "return": bring_back_node}
+VERBS = {
+    "cordon": cordon_node,
+    "uncordon": uncordon_node,
+    "drain": drain_node,
+    "lose": lose_node,
+    "return": bring_back_node,
+}
 TITLES = {"return": "Bring back"}  # where it is not the verb
 STATES = ("Ready", "Cordoned", "Not ready")
 
@@ -58,8 +71,12 @@ def nodes(request: HttpRequest) -> HttpResponse:
         "resources": [{"name": name, "title": short_name(name)} for name in resources],
         "count": len(found),
         "whole": len(rows),
-        "rows": [present_node(row, resources) for row in found[start : start + PAGE]] if view == "table" else [],
-        "further": found[start + PAGE - 1].name if len(found) > start + PAGE and view == "table" else "",
+        "rows": [present_node(row, resources) for row in found[start : start + PAGE]]
+        if view == "table"
+        else [],
+        "further": found[start + PAGE - 1].name
+        if len(found) > start + PAGE and view == "table"
+        else "",
         "cells": [heat_cell(row, resource) for row in found] if view == "map" else [],
         "lies": [_lie(fragmentation(rows, name)) for name in resources],
         "states": [(state, sum(row.state == state for row in rows)) for state in STATES],
@@ -77,7 +94,11 @@ def _matching(rows: Sequence[NodeRow], request: HttpRequest) -> list[NodeRow]:
     state = checked_word(request.GET, "state", STATES)
     kind = checked_word(request.GET, "kind", sorted({row.kind for row in rows if row.kind}))
     text = request.GET.get("q", "").strip()
-    return [row for row in rows if state in ("", row.state) and kind in ("", row.kind) and text in row.name]
+    return [
+        row
+        for row in rows
+        if state in ("", row.state) and kind in ("", row.kind) and text in row.name
+    ]
 
 
 def in_order(rows: Sequence[NodeRow], wanted: str) -> list[NodeRow]:
@@ -92,7 +113,14 @@ def in_order(rows: Sequence[NodeRow], wanted: str) -> list[NodeRow]:
         return sorted(rows, key=keys[field], reverse=descending)
     having = [row for row in rows if row.allocatable.get(field)]
     lacking = [row for row in rows if not row.allocatable.get(field)]
-    return sorted(having, key=lambda row: row.used.amount(field) / row.allocatable[field], reverse=descending) + lacking
+    return (
+        sorted(
+            having,
+            key=lambda row: row.used.amount(field) / row.allocatable[field],
+            reverse=descending,
+        )
+        + lacking
+    )
 
 
 def _orders(resources: Iterable[str], chosen: str) -> dict[str, str]:
@@ -151,9 +179,20 @@ def _free_words(row: NodeRow, resource: str) -> str:
 def heat_cell(row: NodeRow, resource: str) -> Context:
     has, used = row.allocatable.get(resource), row.used.amount(resource)
     heat = "none" if not has else str(min(10, -(-used * 10 // has)))
-    words = f"{shown(resource, used)} of {with_unit(resource, has)} in use, {_free_words(row, resource)}" if has else _lacks(resource)
+    words = (
+        f"{shown(resource, used)} of {with_unit(resource, has)} in use, {_free_words(row, resource)}"
+        if has
+        else _lacks(resource)
+    )
     figures = f"{shown(resource, used)}/{shown(resource, has)}" if has else "–"
-    return {"name": row.name, "state": row.state, "heat": heat, "words": words, "figures": figures, "takes_pods": row.takes_pods}
+    return {
+        "name": row.name,
+        "state": row.state,
+        "heat": heat,
+        "words": words,
+        "figures": figures,
+        "takes_pods": row.takes_pods,
+    }
 
 
 def _lacks(resource: str) -> str:
@@ -174,7 +213,9 @@ def _lie(lie: Fragmentation) -> Context:
         "title": short_name(resource),
         "words": words,
         "warning": lie.is_fragmented,
-        "room": [{"size": with_unit(resource, size), "nodes": nodes} for size, nodes in lie.room_for],
+        "room": [
+            {"size": with_unit(resource, size), "nodes": nodes} for size, nodes in lie.room_for
+        ],
     }
 
 
@@ -204,7 +245,12 @@ def node(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def no_such_node(request: HttpRequest, name: str) -> HttpResponse:
-    return render(request, "404.html", {"missing": f"There is no node {name}. It may have been removed."}, status=404)
+    return render(
+        request,
+        "404.html",
+        {"missing": f"There is no node {name}. It may have been removed."},
+        status=404,
+    )
 
 
 def _pod(pod: Pod) -> Context:
@@ -237,6 +283,15 @@ def command(request: HttpRequest, name: str, verb: str) -> HttpResponse:
     except Rejected as refusal:
         messages.error(request, in_words(refusal.violations))
         return redirect("node", name)
-    context = {"name": name, "verb": verb, "title": TITLES.get(verb, verb.capitalize()), "tried": tried}
-    context["copies"] = copies(request, ["node", verb, name], f"nodes/{quote(name)}/{verb}/", {"reason": ""})
-    return render(request, "nodes/_command.html" if wants_fragment(request) else "nodes/command.html", context)
+    context = {
+        "name": name,
+        "verb": verb,
+        "title": TITLES.get(verb, verb.capitalize()),
+        "tried": tried,
+    }
+    context["copies"] = copies(
+        request, ["node", verb, name], f"nodes/{quote(name)}/{verb}/", {"reason": ""}
+    )
+    return render(
+        request, "nodes/_command.html" if wants_fragment(request) else "nodes/command.html", context
+    )

@@ -12,7 +12,14 @@ from django.views.decorators.http import require_safe
 from dashboard.http.access import access, page, sight
 from dashboard.http.health import CHECKS, outcome
 from dashboard.present.amounts import short_name, shown
-from dashboard.present.queues import CLUSTER, Limit, page_resources, present_queues, present_quota, quota_of
+from dashboard.present.queues import (
+    CLUSTER,
+    Limit,
+    page_resources,
+    present_queues,
+    present_quota,
+    quota_of,
+)
 from dashboard.present.starvation import starved
 from scheduler.domain.access import Permission
 from scheduler.domain.queues import ROOT
@@ -32,7 +39,11 @@ _HOLDERS_SHOWN = 5
 @page
 def overview(request: HttpRequest) -> HttpResponse:
     if not access(request).may_anywhere(Permission.VIEW):
-        return render(request, "overview.html", {"state": questions.cluster_state(), "whom": whom_to_ask(ROOT), "sees_nothing": True})
+        return render(
+            request,
+            "overview.html",
+            {"state": questions.cluster_state(), "whom": whom_to_ask(ROOT), "sees_nothing": True},
+        )
     seen, readable = access(request).visible, access(request).readable
     board = queue_rows()
     sessions = questions.last_sessions()
@@ -42,7 +53,9 @@ def overview(request: HttpRequest) -> HttpResponse:
         "state": questions.cluster_state(),
         **_placing(request),
         "nodes": questions.node_counts(),
-        "bars": [{**bar, "holders": holders(board, bar["name"], seen)} for bar in cluster_bars(board)],
+        "bars": [
+            {**bar, "holders": holders(board, bar["name"], seen)} for bar in cluster_bars(board)
+        ],
         "starved": starved(board.visible_to(seen))[:_STARVED_SHOWN],
         "waits": questions.longest_waits(readable),
         "waiting": questions.waiting_count(readable),
@@ -50,12 +63,17 @@ def overview(request: HttpRequest) -> HttpResponse:
         "sessions": sessions,
         "spark": spark(sessions),
         "evictions": [
-            {**row, "whom": sight(request).job(row["beneficiary"], row["beneficiary_queue"])} for row in questions.recent_evictions(seen)
+            {**row, "whom": sight(request).job(row["beneficiary"], row["beneficiary_queue"])}
+            for row in questions.recent_evictions(seen)
         ],
         "evictions_24h": questions.evictions_since(since, seen),
         "failures": questions.recent_failures(readable),
         "failures_24h": questions.failures_since(since, readable),
-        "warned": [row for name, row in present_queues(board).items() if row["warnings"] and (seen is None or name in seen)],
+        "warned": [
+            row
+            for name, row in present_queues(board).items()
+            if row["warnings"] and (seen is None or name in seen)
+        ],
         "states": state_counts(board.visible_to(seen)),
         "queue_count": len(board.visible_to(seen).rows),
     }
@@ -78,19 +96,33 @@ def cluster_bars(board: QueueBoard) -> list[dict[str, Any]]:
     root = next((row for row in board.rows if row.name == "root"), None)
     bars = []
     for resource in page_resources(board):
-        quota = quota_of(root.figures if root else None, resource, Limit(board.total.get(resource), CLUSTER))
+        quota = quota_of(
+            root.figures if root else None, resource, Limit(board.total.get(resource), CLUSTER)
+        )
         bars.append({"name": resource, "title": short_name(resource), **present_quota(quota)})
     return bars
 
 
-def holders(board: QueueBoard, resource: str, visible: Collection[str] | None = None) -> dict[str, Any]:
+def holders(
+    board: QueueBoard, resource: str, visible: Collection[str] | None = None
+) -> dict[str, Any]:
     """Who has it: the leaf queues with the most of it by name, the others in sum, and apart from them those that the reader may not see."""
-    held = [(row.figures.allocated.amount(resource), row.name) for row in board.rows if row.is_leaf and row.figures]
+    held = [
+        (row.figures.allocated.amount(resource), row.name)
+        for row in board.rows
+        if row.is_leaf and row.figures
+    ]
     seen = [entry for entry in held if visible is None or entry[1] in visible]
     most = sorted((entry for entry in seen if entry[0]), key=lambda entry: (-entry[0], entry[1]))
-    rest, unseen = most[_HOLDERS_SHOWN:], sum(amount for amount, _ in held) - sum(amount for amount, _ in seen)
+    rest, unseen = (
+        most[_HOLDERS_SHOWN:],
+        sum(amount for amount, _ in held) - sum(amount for amount, _ in seen),
+    )
     return {
-        "first": [{"name": name, "amount": shown(resource, amount)} for amount, name in most[:_HOLDERS_SHOWN]],
+        "first": [
+            {"name": name, "amount": shown(resource, amount)}
+            for amount, name in most[:_HOLDERS_SHOWN]
+        ],
         "others": len(rest),
         "rest": shown(resource, sum(amount for amount, _ in rest)),
         "unseen": shown(resource, unseen) if unseen else "",
@@ -100,7 +132,11 @@ def holders(board: QueueBoard, resource: str, visible: Collection[str] | None = 
 def spark(sessions: list[Any]) -> list[dict[str, Any]]:
     """The durations of the last sessions as columns of a small chart, oldest first."""
     totals = [
-        (session, sum(value for value in session.durations.values() if isinstance(value, int | float))) for session in reversed(sessions)
+        (
+            session,
+            sum(value for value in session.durations.values() if isinstance(value, int | float)),
+        )
+        for session in reversed(sessions)
     ]
     longest = max((total for _, total in totals), default=0) or 1
     return [
@@ -109,7 +145,8 @@ def spark(sessions: list[Any]) -> list[dict[str, Any]]:
             "y": round(40 - 38 * total / longest, 1),
             "height": round(38 * total / longest, 1),
             "failed": session.state != "Done",
-            "title": f"session {session.number}: {total:.0f} ms" + ("" if session.state == "Done" else f", {session.state}"),
+            "title": f"session {session.number}: {total:.0f} ms"
+            + ("" if session.state == "Done" else f", {session.state}"),
         }
         for place, (session, total) in enumerate(totals)
     ]

@@ -65,32 +65,51 @@ def _context(request: HttpRequest, state: ClusterState, text: str) -> Context:
 def _history(state: ClusterState) -> list[Context]:
     """The newest first, each with how many lines it changed against the one before it. It all began with the built-in one."""
     built_in = policy_version(DEFAULT_VERSION)
-    versions = [*PolicyVersion.objects.order_by("-pk")[: _HISTORY + 1], *([built_in] if built_in else [])]
+    versions = [
+        *PolicyVersion.objects.order_by("-pk")[: _HISTORY + 1],
+        *([built_in] if built_in else []),
+    ]
     return [
-        {"row": version, "is_current": version.pk == state.policy_id, **_counts(before.text, version.text)}
+        {
+            "row": version,
+            "is_current": version.pk == state.policy_id,
+            **_counts(before.text, version.text),
+        }
         for version, before in list(pairwise(versions))[:_HISTORY]
     ]
 
 
 def _counts(before: str, after: str) -> Context:
     lines = line_differences(before, after)
-    return {"added": sum(line.kind == "added" for line in lines), "removed": sum(line.kind == "removed" for line in lines)}
+    return {
+        "added": sum(line.kind == "added" for line in lines),
+        "removed": sum(line.kind == "removed" for line in lines),
+    }
 
 
 def _posted(request: HttpRequest, state: ClusterState) -> HttpResponse:
     access(request).require_cluster(Permission.ADMINISTER, "replace the policy")
     text = request.POST.get("text", "").replace("\r\n", "\n")
     applies = request.POST.get("do") == "save"
-    context = _context(request, state, text) | {"checked": True, "reason": request.POST.get("reason", "")}
+    context = _context(request, state, text) | {
+        "checked": True,
+        "reason": request.POST.get("reason", ""),
+    }
     try:
         reading = check_policy(text)
         if applies and _is_overtaken(request, state):
             return _put_together(request, state, text)
-        if applies and (text == policy_text(state) or request.POST.get("confirmed") == _digest(text)):
+        if applies and (
+            text == policy_text(state) or request.POST.get("confirmed") == _digest(text)
+        ):
             return _apply(request, text)
         context |= _prospect(reading, state, text) | {"asks": applies}
     except Rejected as refusal:
-        context |= {"problems": [{"place": item.field, "message": item.message} for item in refusal.violations]}
+        context |= {
+            "problems": [
+                {"place": item.field, "message": item.message} for item in refusal.violations
+            ]
+        }
     except Stale:  # between the look above and the write
         return _put_together(request, ClusterState.objects.select_related("policy").get(pk=1), text)
     return render(request, "policy/policy.html", context)
@@ -134,13 +153,19 @@ def _prospect(reading: PolicyReading, state: ClusterState, text: str) -> Context
 
 def _apply(request: HttpRequest, text: str) -> HttpResponse:
     expected = whole_number(request.POST.get("version", ""))
-    saved = replace_policy(text, by=actor(request), reason=request.POST.get("reason", ""), expected_version=expected)
+    saved = replace_policy(
+        text, by=actor(request), reason=request.POST.get("reason", ""), expected_version=expected
+    )
     if saved.changed:
-        messages.success(request, f"Policy {saved.version.pk} applied. The next session follows it.")
+        messages.success(
+            request, f"Policy {saved.version.pk} applied. The next session follows it."
+        )
     else:
         messages.info(request, "Nothing was changed: this policy is applied already.")
     for notice in saved.notices:
-        messages.warning(request, f"{notice.field}: {notice.message}" if notice.field else notice.message)
+        messages.warning(
+            request, f"{notice.field}: {notice.message}" if notice.field else notice.message
+        )
     return redirect("policy")
 
 
@@ -156,7 +181,9 @@ def back(request: HttpRequest) -> HttpResponse:
     name = "the built-in policy" if found.pk == DEFAULT_VERSION else f"policy {found.pk}"
     try:
         expected = whole_number(request.POST.get("version", ""))
-        saved = replace_policy(found.text, by=actor(request), reason=f"back to {name}", expected_version=expected)
+        saved = replace_policy(
+            found.text, by=actor(request), reason=f"back to {name}", expected_version=expected
+        )
     except Stale as conflict:
         messages.error(request, str(conflict))
         return redirect("policy")

@@ -16,11 +16,25 @@ from django.views.decorators.http import require_safe
 
 from dashboard.forms.choices import checked_word
 from dashboard.forms.job import TAKES_JOBS
-from dashboard.http.access import access, may_create_below, may_edit, may_operate, no_such_queue, page, see
+from dashboard.http.access import (
+    access,
+    may_create_below,
+    may_edit,
+    may_operate,
+    no_such_queue,
+    page,
+    see,
+)
 from dashboard.http.exports import as_csv, streamed
 from dashboard.present.amounts import short_name
 from dashboard.present.charts import HISTORY_COLUMNS, chart, table
-from dashboard.present.queue_page import chosen_resource, columns, division, idle_words, resource_lines
+from dashboard.present.queue_page import (
+    chosen_resource,
+    columns,
+    division,
+    idle_words,
+    resource_lines,
+)
 from dashboard.present.queues import page_resources, present_queues
 from dashboard.present.row_html import Manner, blank_queue_row, queue_table_rows
 from scheduler.admission.reading.queue import queue_manifest
@@ -30,11 +44,25 @@ from scheduler.selectors.accounts.access import effective_grants, whom_to_ask
 from scheduler.selectors.jobs.listing import REASON_CODES
 from scheduler.selectors.queues.facts import spec_of
 from scheduler.selectors.queues.listing import QueueBoard, queue_rows
-from scheduler.selectors.queues.page import command_obstacles, gang_rows, last_command, queue_activity, waiting_by_reason, waits
+from scheduler.selectors.queues.page import (
+    command_obstacles,
+    gang_rows,
+    last_command,
+    queue_activity,
+    waiting_by_reason,
+    waits,
+)
 from scheduler.selectors.records.history import SPANS, UnknownSpan, queue_history
 
 Context = dict[str, Any]
-TABS = {"jobs": "Jobs", "children": "Children", "history": "History", "activity": "Activity", "access": "Access", "yaml": "YAML"}
+TABS = {
+    "jobs": "Jobs",
+    "children": "Children",
+    "history": "History",
+    "activity": "Activity",
+    "access": "Access",
+    "yaml": "YAML",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +86,11 @@ def queue(request: HttpRequest, name: str, tab: str = "") -> HttpResponse:
     see(request, name)
     row, below = rows[name], _below(board, name)
     tab = tab or ("children" if len(below) > 1 else "jobs")
-    context = _header(request, board, rows, name) | _now(name, below) | {"tab": tab, "tabs": _tabs(request, name, row)}
+    context = (
+        _header(request, board, rows, name)
+        | _now(name, below)
+        | {"tab": tab, "tabs": _tabs(request, name, row)}
+    )
     context |= TAB_CONTEXT[tab](Scene(request, name, below, board, rows))
     return render(request, "queues/queue.html", context)
 
@@ -76,11 +108,18 @@ def _tabs(request: HttpRequest, name: str, row: Context) -> list[Context]:
     """The chosen resource goes with the reader from tab to tab."""
     kept = request.GET.get("resource", "")
     query = f"?{urlencode({'resource': kept})}" if kept else ""
-    keys = ["children", *(key for key in TABS if key != "children")] if not row["leaf"] else list(TABS)
-    return [{"key": key, "title": TABS[key], "url": reverse("queue-tab", args=[name, key]) + query} for key in keys]
+    keys = (
+        ["children", *(key for key in TABS if key != "children")] if not row["leaf"] else list(TABS)
+    )
+    return [
+        {"key": key, "title": TABS[key], "url": reverse("queue-tab", args=[name, key]) + query}
+        for key in keys
+    ]
 
 
-def _header(request: HttpRequest, board: QueueBoard, rows: Mapping[str, Context], name: str) -> Context:
+def _header(
+    request: HttpRequest, board: QueueBoard, rows: Mapping[str, Context], name: str
+) -> Context:
     path: list[str] = []
     above = rows[name]["parent"]
     while above in rows and above not in path:
@@ -93,12 +132,19 @@ def _header(request: HttpRequest, board: QueueBoard, rows: Mapping[str, Context]
         "queue": stored,
         "path": [(above, access(request).may(Permission.VIEW, above)) for above in path],
         **resource_lines(
-            board, rows[name], chosen_resource(request.GET.get("resource", ""), page_resources(board)), access(request).visible
+            board,
+            rows[name],
+            chosen_resource(request.GET.get("resource", ""), page_resources(board)),
+            access(request).visible,
         ),
         "obstacles": {command.verb: why for command, why in command_obstacles(name).items()},
         "source": source,
         "last": last_command(source) if rows[name]["state"] != "Open" else None,
-        "invalid": [condition for condition in stored.conditions if condition.get("type") == "HierarchyInvalid"],
+        "invalid": [
+            condition
+            for condition in stored.conditions
+            if condition.get("type") == "HierarchyInvalid"
+        ],
         "deletion": PlannedDeletion.objects.filter(queue=stored).first(),
         "may_operate": may_operate(request, name),
         "may_edit": may_edit(request, name),
@@ -111,7 +157,11 @@ def _header(request: HttpRequest, board: QueueBoard, rows: Mapping[str, Context]
 
 
 def _now(name: str, below: list[str]) -> Context:
-    return {"waits": waits(below), "reasons": waiting_by_reason(below), "is_parent": len(below) > 1 or name == "root"}
+    return {
+        "waits": waits(below),
+        "reasons": waiting_by_reason(below),
+        "is_parent": len(below) > 1 or name == "root",
+    }
 
 
 def _jobs(scene: Scene) -> Context:
@@ -145,7 +195,9 @@ def _history(scene: Scene) -> Context:
     period = scene.request.GET.get("period", "")
     period = period if period in SPANS else "1h"
     resources = page_resources(scene.board)
-    drawn = chosen_resource(scene.request.GET.get("resource", ""), resources) or _worth_drawing(scene, resources, period)
+    drawn = chosen_resource(scene.request.GET.get("resource", ""), resources) or _worth_drawing(
+        scene, resources, period
+    )
     return {
         "period": period,
         "periods": list(SPANS),
@@ -160,9 +212,18 @@ def _worth_drawing(scene: Scene, resources: list[str], period: str) -> str:
     row = next(row for row in scene.board.rows if row.name == scene.name)
     series = queue_history(scene.name, period).series
     now = row.figures
-    in_use = [name for name in resources if now and (now.allocated.amount(name) or now.promised.amount(name) or now.asked.amount(name))]
+    in_use = [
+        name
+        for name in resources
+        if now
+        and (now.allocated.amount(name) or now.promised.amount(name) or now.asked.amount(name))
+    ]
     in_period = [name for name in resources if _had_any(series.get(name, {}))]
-    in_quotas = [name for name in resources if any(name in quota for quota in (row.deserved, row.guarantee, row.capability))]
+    in_quotas = [
+        name
+        for name in resources
+        if any(name in quota for quota in (row.deserved, row.guarantee, row.capability))
+    ]
     return next(iter([*in_use, *in_period, *in_quotas, *resources]), "")
 
 
@@ -176,13 +237,18 @@ def _activity(scene: Scene) -> Context:
 
 def _yaml(scene: Scene) -> Context:
     stored = Queue.objects.select_related("parent").get(name=scene.name)
-    return {"yaml": yaml.safe_dump(queue_manifest(spec_of(stored)), sort_keys=False, allow_unicode=True)}
+    return {
+        "yaml": yaml.safe_dump(queue_manifest(spec_of(stored)), sort_keys=False, allow_unicode=True)
+    }
 
 
 def _access(scene: Scene) -> Context:
     sees = access(scene.request)
     return {
-        "grants": [(grant, inherited, sees.may(Permission.VIEW, grant.queue.name)) for grant, inherited in effective_grants(scene.name)]
+        "grants": [
+            (grant, inherited, sees.may(Permission.VIEW, grant.queue.name))
+            for grant, inherited in effective_grants(scene.name)
+        ]
     }
 
 
@@ -221,4 +287,6 @@ def history_csv(request: HttpRequest, name: str) -> HttpResponseBase:
         return JsonResponse({"detail": str(problem)}, status=400)
     wanted = request.GET.get("resource", "")
     rows = [row for row in table(history) if wanted in ("", row["resource"])]
-    return streamed(request, as_csv(rows, HISTORY_COLUMNS), "text/csv", f"{name}-{history.span}.csv")
+    return streamed(
+        request, as_csv(rows, HISTORY_COLUMNS), "text/csv", f"{name}-{history.span}.csv"
+    )

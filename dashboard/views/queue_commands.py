@@ -22,7 +22,13 @@ from scheduler.domain.plans import NO_LOAD, Load
 from scheduler.models import PlannedDeletion, Queue
 from scheduler.selectors.queues.loads import queue_loads
 from scheduler.selectors.queues.page import command_obstacles
-from scheduler.services.queues.commands import CommandOutcome, QueueOrder, command_queue, command_queues, plan_command
+from scheduler.services.queues.commands import (
+    CommandOutcome,
+    QueueOrder,
+    command_queue,
+    command_queues,
+    plan_command,
+)
 
 Context = dict[str, Any]
 
@@ -60,9 +66,15 @@ def actions(request: HttpRequest, name: str) -> HttpResponse:
         "may_operate": may_operate(request, name),
         "may_edit": may_edit(request, name),
         "may_delete": may_edit(request, name) and name not in PROTECTED,
-        "may_submit": access(request).may(Permission.SUBMIT, name) and queue.state in TAKES_JOBS and not queue.children.exists(),
+        "may_submit": access(request).may(Permission.SUBMIT, name)
+        and queue.state in TAKES_JOBS
+        and not queue.children.exists(),
     }
-    return render(request, "queues/_actions.html" if wants_fragment(request) else "queues/actions.html", context)
+    return render(
+        request,
+        "queues/_actions.html" if wants_fragment(request) else "queues/actions.html",
+        context,
+    )
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -81,7 +93,9 @@ def command(request: HttpRequest, name: str, verb: str) -> HttpResponse:
         return _show(request, name, order, {"refusal": refusal})
 
 
-def _show(request: HttpRequest, name: str, order: QueueCommand, context: Context, status: int = 200) -> HttpResponse:
+def _show(
+    request: HttpRequest, name: str, order: QueueCommand, context: Context, status: int = 200
+) -> HttpResponse:
     context |= {
         "name": name,
         "verb": order.verb,
@@ -89,10 +103,14 @@ def _show(request: HttpRequest, name: str, order: QueueCommand, context: Context
         "meaning": MEANING[order.verb],
         "next": next_url(request, reverse("queue", args=[name])),
         "copies": _in_a_terminal(request, name, order.verb),
-        "drops": PlannedDeletion.objects.filter(queue__name=name).first() if order is not QueueCommand.CLOSE else None,
+        "drops": PlannedDeletion.objects.filter(queue__name=name).first()
+        if order is not QueueCommand.CLOSE
+        else None,
     }
     if wants_fragment(request):
-        return render(request, "queues/_command.html", context)  # htmx shows only what is answered with 200
+        return render(
+            request, "queues/_command.html", context
+        )  # htmx shows only what is answered with 200
     return render(request, "queues/command.html", context, status=status)
 
 
@@ -102,7 +120,9 @@ def _in_a_terminal(request: HttpRequest, name: str, verb: str) -> dict[str, str]
 
 def _carry_out(request: HttpRequest, name: str, order: QueueCommand) -> HttpResponse:
     try:
-        outcome = command_queue(name, order, by=actor(request), reason=request.POST.get("reason", ""))
+        outcome = command_queue(
+            name, order, by=actor(request), reason=request.POST.get("reason", "")
+        )
     except Queue.DoesNotExist:
         return no_such_queue(request, name)
     except NotAllowed as refusal:
@@ -110,7 +130,9 @@ def _carry_out(request: HttpRequest, name: str, order: QueueCommand) -> HttpResp
     context: Context = {"done": outcome, "undo": _undo(outcome)}
     if wants_fragment(request):
         return _show(request, name, order, context)
-    messages.add_message(request, messages.SUCCESS if outcome.changed else messages.INFO, outcome.message)
+    messages.add_message(
+        request, messages.SUCCESS if outcome.changed else messages.INFO, outcome.message
+    )
     return HttpResponseRedirect(next_url(request, reverse("queue", args=[name])))
 
 
@@ -137,11 +159,18 @@ def _undo(outcome: CommandOutcome) -> Context | None:
     verb = _verb_back(outcome.action, before)
     if not outcome.changed or not verb:
         return None
-    return {"verb": verb, "title": PROGRESS[verb], "url": reverse("queue-command", args=[outcome.queue, verb]), "state": before}
+    return {
+        "verb": verb,
+        "title": PROGRESS[verb],
+        "url": reverse("queue-command", args=[outcome.queue, verb]),
+        "state": before,
+    }
 
 
 def _before(outcome: CommandOutcome) -> str:
-    return next((change["from"] for change in outcome.queues if change["name"] == outcome.queue), "")
+    return next(
+        (change["from"] for change in outcome.queues if change["name"] == outcome.queue), ""
+    )
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -155,7 +184,9 @@ def bulk(request: HttpRequest) -> HttpResponse:
     is_confirmed = request.POST.get("confirmed") == "1"
     order, names = command_named(data.get("command", "")), sorted(set(data.getlist("queue")))
     if order is None or not names:
-        messages.warning(request, "Nothing was done: tick at least one queue and choose what to do.")
+        messages.warning(
+            request, "Nothing was done: tick at least one queue and choose what to do."
+        )
         return HttpResponseRedirect(reverse("queues"))
     for name in names:
         access(request).require(Permission.OPERATE, name, f"{order.verb} it")
@@ -177,12 +208,16 @@ def bulk(request: HttpRequest) -> HttpResponse:
         "undo": _undo_of_several(results, order) if is_confirmed else None,
         "copies": together(_in_a_terminal(request, name, order.verb) for name in names),
     }
-    return render(request, "queues/_bulk.html" if wants_fragment(request) else "queues/bulk.html", context)
+    return render(
+        request, "queues/_bulk.html" if wants_fragment(request) else "queues/bulk.html", context
+    )
 
 
 def _load(results: list[Context]) -> Load:
     """What is in all the queues that would change, each counted once: a queue may change with its parent and by itself."""
-    felt = {change["name"] for result in results if result["changes"] for change in result["queues"]}
+    felt = {
+        change["name"] for result in results if result["changes"] for change in result["queues"]
+    }
     loads = queue_loads(felt)
     return sum((loads.get(name, NO_LOAD) for name in felt), NO_LOAD)
 

@@ -37,7 +37,9 @@ def delete(request: HttpRequest, name: str) -> HttpResponse:
     }
     shown = request.POST.getlist("queue") or None
     try:
-        deleted = delete_queue(name, cascade=cascade, by=actor(request), dry_run=request.method != "POST", shown=shown)
+        deleted = delete_queue(
+            name, cascade=cascade, by=actor(request), dry_run=request.method != "POST", shown=shown
+        )
     except Queue.DoesNotExist:
         return no_such_queue(request, name)
     except Rejected as refusal:
@@ -50,7 +52,9 @@ def delete(request: HttpRequest, name: str) -> HttpResponse:
 
 def _in_a_terminal(request: HttpRequest, name: str, *, cascade: bool) -> dict[str, str]:
     words, query = (["--cascade"], "?cascade=true") if cascade else ([], "")
-    return copies(request, ["queue", "delete", name, *words], f"queues/{quote(name)}/{query}", method="DELETE")
+    return copies(
+        request, ["queue", "delete", name, *words], f"queues/{quote(name)}/{query}", method="DELETE"
+    )
 
 
 def _blocked(request: HttpRequest, name: str, refusal: Rejected) -> Context:
@@ -63,7 +67,9 @@ def _blocked(request: HttpRequest, name: str, refusal: Rejected) -> Context:
         "state": state,
         "planned": planned,
         "never": name in PROTECTED,
-        "may_close": name not in PROTECTED and state in ("Open", "Suspended") and may_operate(request, name),
+        "may_close": name not in PROTECTED
+        and state in ("Open", "Suspended")
+        and may_operate(request, name),
         "may_farewell": passes and planned is None and may_operate(request, name),
     }
 
@@ -74,20 +80,36 @@ def farewell(request: HttpRequest, name: str) -> HttpResponse:
     """Close it now, delete it when it has drained. A GET shows exactly what would be gone; a POST says what it was shown."""
     require_edit(request, name, "delete it")
     is_order = request.method == "POST"
-    shown, reason = (request.POST.getlist("queue"), request.POST.get("reason", "")) if is_order else (None, "")
+    shown, reason = (
+        (request.POST.getlist("queue"), request.POST.get("reason", "")) if is_order else (None, "")
+    )
     try:
-        planned = close_then_delete(name, shown=shown, by=actor(request), reason=reason, dry_run=not is_order)
+        planned = close_then_delete(
+            name, shown=shown, by=actor(request), reason=reason, dry_run=not is_order
+        )
     except Queue.DoesNotExist:
         return no_such_queue(request, name)
     except Rejected as refusal:
-        return _answer(request, "farewell", {"name": name, "blockers": refusal.violations}, status=409)
+        return _answer(
+            request, "farewell", {"name": name, "blockers": refusal.violations}, status=409
+        )
     except NotAllowed as refusal:
         blocker = Violation(refusal.rule_id, name, "status.state", refusal.message, refusal.fix)
         return _answer(request, "farewell", {"name": name, "blockers": [blocker]}, status=409)
     if not is_order:
-        return _answer(request, "farewell", {"name": name, "farewell": planned, "copies": _farewell_in_a_terminal(request, planned)})
+        return _answer(
+            request,
+            "farewell",
+            {
+                "name": name,
+                "farewell": planned,
+                "copies": _farewell_in_a_terminal(request, planned),
+            },
+        )
     messages.success(request, planned.message)
-    return _redirect(request, reverse("queues") if planned.is_gone else reverse("queue", args=[name]))
+    return _redirect(
+        request, reverse("queues") if planned.is_gone else reverse("queue", args=[name])
+    )
 
 
 def _farewell_in_a_terminal(request: HttpRequest, planned: Farewell) -> dict[str, str]:
@@ -105,7 +127,12 @@ def keep(request: HttpRequest, name: str) -> HttpResponse:
         kept = keep_queue(name, by=actor(request))
     except Queue.DoesNotExist:
         return no_such_queue(request, name)
-    messages.info(request, f"{name} is kept: it will not be deleted." if kept else f"Nobody was going to delete {name}.")
+    messages.info(
+        request,
+        f"{name} is kept: it will not be deleted."
+        if kept
+        else f"Nobody was going to delete {name}.",
+    )
     return HttpResponseRedirect(reverse("queue", args=[name]))
 
 
@@ -113,7 +140,9 @@ def _answer(request: HttpRequest, what: str, context: Context, status: int = 200
     """A dialog takes only answers of 200; a page says by its status that nothing was done. A look is always 200."""
     if wants_fragment(request):
         return render(request, f"queues/_{what}.html", context)
-    return render(request, f"queues/{what}.html", context, status=status if request.method == "POST" else 200)
+    return render(
+        request, f"queues/{what}.html", context, status=status if request.method == "POST" else 200
+    )
 
 
 def _redirect(request: HttpRequest, url: str) -> HttpResponse:

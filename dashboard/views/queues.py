@@ -13,11 +13,25 @@ from django.urls import reverse
 from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_POST, require_safe
 
-from dashboard.forms.queue_query import FIELDS, QUALITIES, STATES, Search, matching, read_search, with_ancestors
+from dashboard.forms.queue_query import (
+    FIELDS,
+    QUALITIES,
+    STATES,
+    Search,
+    matching,
+    read_search,
+    with_ancestors,
+)
 from dashboard.forms.typed import whole_number
 from dashboard.http.access import access, may_create_below, page
 from dashboard.present.amounts import short_name, with_unit
-from dashboard.present.folding import ALL_LEVELS, Folding, collapsed_level, fitting_levels, offered_levels
+from dashboard.present.folding import (
+    ALL_LEVELS,
+    Folding,
+    collapsed_level,
+    fitting_levels,
+    offered_levels,
+)
 from dashboard.present.queue_page import chosen_resource, columns
 from dashboard.present.queues import page_resources, present_queues
 from dashboard.present.row_html import Manner, below_folds, blank_queue_row, queue_table_rows
@@ -57,12 +71,19 @@ def queues(request: HttpRequest) -> HttpResponse:
         "scale": request.GET.get("scale", "limit"),
         "may_create": access(request).may_anywhere(Permission.ADMINISTER),
         **(
-            _map(board.visible_to(access(request).visible), chosen or (resources[0] if resources else ""))
+            _map(
+                board.visible_to(access(request).visible),
+                chosen or (resources[0] if resources else ""),
+            )
             if view == "map"
             else _table(request, board, view, resources, chosen)
         ),
     }
-    return render(request, "queues/map.html", context) if view == "map" else _render_table(request, context)
+    return (
+        render(request, "queues/map.html", context)
+        if view == "map"
+        else _render_table(request, context)
+    )
 
 
 def _render_table(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
@@ -83,10 +104,14 @@ def _map(board: QueueBoard, resource: str) -> dict[str, Any]:
     }
 
 
-def _table(request: HttpRequest, board: QueueBoard, view: str | None, resources: list[str], chosen: str) -> dict[str, Any]:
+def _table(
+    request: HttpRequest, board: QueueBoard, view: str | None, resources: list[str], chosen: str
+) -> dict[str, Any]:
     """All rows are there, those that a search or a fold hides too: the page's script shows them when that changes."""
     seen = access(request).visible
-    rows: list[Row] = [row for name, row in present_queues(board).items() if seen is None or name in seen]
+    rows: list[Row] = [
+        row for name, row in present_queues(board).items() if seen is None or name in seen
+    ]
     shown = columns(request.GET.get("resource", ""), resources)
     search = read_search(request.GET.get("q", ""), [row["name"] for row in rows])
     found = matching(rows, search)
@@ -98,10 +123,16 @@ def _table(request: HttpRequest, board: QueueBoard, view: str | None, resources:
         detailed=bool(chosen),
         absolute=request.GET.get("scale") == "absolute",
     )
-    ordered = sorted_rows(board, rows, request.GET.get("sort", "name"), list(shown)) if view == "table" else rows
+    ordered = (
+        sorted_rows(board, rows, request.GET.get("sort", "name"), list(shown))
+        if view == "table"
+        else rows
+    )
     return {
         "columns": [{"resource": name, "title": short_name(name)} for name in shown],
-        "rows": queue_table_rows(ordered, manner, folded, _hidden(rows, search, found, folded, is_tree=view == "tree")),
+        "rows": queue_table_rows(
+            ordered, manner, folded, _hidden(rows, search, found, folded, is_tree=view == "tree")
+        ),
         "blank": blank_queue_row(manner),
         "selectable": manner.selectable,
         "count": len(rows),
@@ -116,12 +147,16 @@ def _table(request: HttpRequest, board: QueueBoard, view: str | None, resources:
         "has_branches": any(not row["leaf"] for row in rows),
         "may_begin": may_create_below(request, ROOT),
         "is_empty": {row["name"] for row in rows} <= set(PROTECTED),
-        "holds": ", ".join(with_unit(name, board.total[name]) for name in resources if name in board.total),
+        "holds": ", ".join(
+            with_unit(name, board.total[name]) for name in resources if name in board.total
+        ),
         "sort": request.GET.get("sort", "name"),
     }
 
 
-def _hidden(rows: list[Row], search: Search, found: set[str], folded: set[str], *, is_tree: bool) -> set[str]:
+def _hidden(
+    rows: list[Row], search: Search, found: set[str], folded: set[str], *, is_tree: bool
+) -> set[str]:
     """What a search does not find and, in a tree, does not lead to what it finds; without one, what folds hide."""
     if not search.terms and not search.problems:
         return below_folds(rows, folded)
@@ -151,7 +186,13 @@ def sorted_rows(board: QueueBoard, rows: list[Row], wanted: str, resources: list
         "waiting": lambda row: row["subtree"]["pending"] + row["subtree"]["inqueue"],
     }
     if field in resources:
-        return sorted(rows, key=lambda row: figure.allocated.amount(field) if (figure := figures[row["name"]]) else -1, reverse=descending)
+        return sorted(
+            rows,
+            key=lambda row: (
+                figure.allocated.amount(field) if (figure := figures[row["name"]]) else -1
+            ),
+            reverse=descending,
+        )
     return sorted(rows, key=keys.get(field, keys["name"]), reverse=descending)
 
 
@@ -175,7 +216,10 @@ def folded(request: HttpRequest) -> HttpResponse:
     """How far this reader has opened the tree: it stays so, in every browser."""
     posted = request.POST
     set_folding(
-        request.user, folded=posted.getlist("queue"), unfolded=posted.getlist("unfolded"), levels=whole_number(posted.get("levels", ""))
+        request.user,
+        folded=posted.getlist("queue"),
+        unfolded=posted.getlist("unfolded"),
+        levels=whole_number(posted.get("levels", "")),
     )
     return HttpResponse(status=204)
 

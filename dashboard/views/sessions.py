@@ -56,7 +56,11 @@ def sessions(request: HttpRequest) -> HttpResponse:
         "rows": [_row(session, session.number in kept) for session in feed.rows],
         "only": only,
         "choices": ONLY,
-        "older": urlencode({name: value for name, value in (("only", only), ("before", feed.older)) if value}) if feed.older else "",
+        "older": urlencode(
+            {name: value for name, value in (("only", only), ("before", feed.older)) if value}
+        )
+        if feed.older
+        else "",
         "is_first": not before,
         "may_operate": access(request).may(Permission.OPERATE, ROOT),
         "may_save": access(request).sees_everything,
@@ -91,7 +95,9 @@ def _all_parts(session: SchedulingSession) -> list[Context]:
     for shade, (key, title) in enumerate(PARTS.items()):
         lines.append({"title": title, "shade": shade, "ms": session.durations.get(key, 0.0)})
         if key == "think":
-            actions = sorted(session.durations.get("actions", {}).items(), key=lambda action: -action[1])
+            actions = sorted(
+                session.durations.get("actions", {}).items(), key=lambda action: -action[1]
+            )
             lines += [{"title": name, "ms": lasted, "within": True} for name, lasted in actions]
             rest = session.durations.get(key, 0.0) - sum(lasted for _, lasted in actions)
             lines.append({"title": REST_OF_THINKING, "ms": max(rest, 0.0), "within": True})
@@ -114,8 +120,14 @@ def duration_data(request: HttpRequest) -> HttpResponse:
     """For the chart: times, and a column of milliseconds for each part."""
     _require_sight(request)
     rows = durations()
-    data: Context = {"times": [at.timestamp() for at, _, _ in rows], "numbers": [number for _, number, _ in rows]}
-    data["parts"] = [{"key": key, "title": title, "ms": [row.get(key, 0) for _, _, row in rows]} for key, title in PARTS.items()]
+    data: Context = {
+        "times": [at.timestamp() for at, _, _ in rows],
+        "numbers": [number for _, number, _ in rows],
+    }
+    data["parts"] = [
+        {"key": key, "title": title, "ms": [row.get(key, 0) for _, _, row in rows]}
+        for key, title in PARTS.items()
+    ]
     return JsonResponse(data)
 
 
@@ -133,7 +145,9 @@ def session(request: HttpRequest, number: int) -> HttpResponse:
         "message": sight(request).of_the_cluster(found.message),
         **_row(found, number in kept_sessions([number])),
         "all_parts": _all_parts(found),
-        "counts": {title: found.counts[key] for key, title in COUNTS.items() if found.counts.get(key)},
+        "counts": {
+            title: found.counts[key] for key, title in COUNTS.items() if found.counts.get(key)
+        },
         "decisions": decisions_of(found, seen),
         "victims": [_victim(request, row) for row in victims_of(found, seen)],
         "may_save": access(request).sees_everything,
@@ -180,7 +194,11 @@ def command(request: HttpRequest, verb: str) -> HttpResponse:
         "state": ClusterState.objects.get(pk=1),
         "copies": copies(request, [in_a_terminal[verb]], f"cluster/{verb}/", {"reason": ""}),
     }
-    return render(request, "sessions/_command.html" if wants_fragment(request) else "sessions/command.html", context)
+    return render(
+        request,
+        "sessions/_command.html" if wants_fragment(request) else "sessions/command.html",
+        context,
+    )
 
 
 @require_POST
@@ -190,11 +208,17 @@ def settings(request: HttpRequest) -> HttpResponse:
     try:
         if "keep" in request.POST:
             keep_next_sessions(int(request.POST["keep"]), by=actor(request))
-            messages.success(request, f"The next {counted(int(request.POST['keep']), 'session')} will be kept.")
+            messages.success(
+                request, f"The next {counted(int(request.POST['keep']), 'session')} will be kept."
+            )
         else:
             set_period(float(request.POST.get("period", "")), by=actor(request))
-            messages.success(request, f"Sessions run every {float(request.POST['period']):g} s from now on.")
+            messages.success(
+                request, f"Sessions run every {float(request.POST['period']):g} s from now on."
+            )
     except ValueError as problem:
         words = str(problem)
-        messages.error(request, words if "give" in words else "Give a number of seconds such as 1 or 2.5.")
+        messages.error(
+            request, words if "give" in words else "Give a number of seconds such as 1 or 2.5."
+        )
     return redirect("sessions")

@@ -11,7 +11,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from dashboard.forms.job import JobForm, form_from_manifest, form_from_post, next_name, queue_choices
+from dashboard.forms.job import (
+    JobForm,
+    form_from_manifest,
+    form_from_post,
+    next_name,
+    queue_choices,
+)
 from dashboard.http.access import access, page, sight
 from dashboard.present.amounts import with_unit
 from dashboard.present.jobs import amounts_text
@@ -49,18 +55,28 @@ def _begun(request: HttpRequest, choices: list[Any]) -> dict[str, Any]:
     if old is not None:
         return old
     asked = request.GET.get("queue", "")
-    queue = asked if any(choice.name == asked for choice in choices) else (choices[0].name if choices else "")
+    queue = (
+        asked
+        if any(choice.name == asked for choice in choices)
+        else (choices[0].name if choices else "")
+    )
     return JobForm(queue=queue, namespace="default").manifest()
 
 
 def _cloned(request: HttpRequest) -> dict[str, Any] | None:
     namespace, _, name = request.GET.get("clone", "").partition("/")
     gang = gang_named(namespace, name) if name else None
-    if gang is None or gang.job is None or not access(request).may(Permission.VIEW, gang.queue.place):
+    if (
+        gang is None
+        or gang.job is None
+        or not access(request).may(Permission.VIEW, gang.queue.place)
+    ):
         return None
     manifest = stored_job(gang.job)
     stem = name.rpartition("-")[0] or name
-    taken = Job.objects.filter(namespace=namespace, name__startswith=stem).values_list("name", flat=True)[:5000]
+    taken = Job.objects.filter(namespace=namespace, name__startswith=stem).values_list(
+        "name", flat=True
+    )[:5000]
     manifest["metadata"]["name"] = next_name(name, taken)
     return manifest
 
@@ -70,7 +86,11 @@ def _text(manifest: object) -> str:
 
 
 def _posted(request: HttpRequest, choices: list[Any]) -> HttpResponse:
-    as_yaml, form, text = request.POST.get("as") == "yaml", form_from_post(request.POST), request.POST.get("yaml", "")
+    as_yaml, form, text = (
+        request.POST.get("as") == "yaml",
+        form_from_post(request.POST),
+        request.POST.get("yaml", ""),
+    )
     manifest, problem = _manifest(as_yaml, form, text)
     wanted = request.POST.get("do", "check")
     if wanted == "turn" and not problem:
@@ -82,22 +102,33 @@ def _posted(request: HttpRequest, choices: list[Any]) -> HttpResponse:
             return _submit(request, manifest)
         verdict = forecast_job(manifest, by=actor(request))
     except Rejected as refusal:
-        verdict = Forecast(Prospect.REFUSED, "It cannot be submitted as it is.", violations=refusal.violations)
+        verdict = Forecast(
+            Prospect.REFUSED, "It cannot be submitted as it is.", violations=refusal.violations
+        )
     except Forbidden as refusal:
-        verdict = Forecast(Prospect.REFUSED, "It cannot be submitted as it is.", violations=(_forbidden(refusal),))
-    return _render(request, choices, form, text, as_yaml, verdict=verdict, line=_line_words(verdict, manifest))
+        verdict = Forecast(
+            Prospect.REFUSED, "It cannot be submitted as it is.", violations=(_forbidden(refusal),)
+        )
+    return _render(
+        request, choices, form, text, as_yaml, verdict=verdict, line=_line_words(verdict, manifest)
+    )
 
 
 def _manifest(as_yaml: bool, form: JobForm, text: str) -> tuple[Any, str]:
     if not as_yaml:
         return form.manifest(), ""
     try:
-        documents: list[Any] = [document for document in read_documents(text, POLICY_LIMIT) if document is not None]
+        documents: list[Any] = [
+            document for document in read_documents(text, POLICY_LIMIT) if document is not None
+        ]
     except DocumentError as error:
         return None, f"The YAML cannot be read: {error}"
     if len(documents) > 1 or _is_list(documents):
         number = len(documents) if len(documents) > 1 else len(documents[0]["items"])
-        return None, f"There are {number} objects in this text. Submit one job at a time here; “vcctl apply -f” takes a file with many."
+        return (
+            None,
+            f"There are {number} objects in this text. Submit one job at a time here; “vcctl apply -f” takes a file with many.",
+        )
     if documents and isinstance(documents[0], dict):
         return documents[0], ""
     return None, "The YAML must be one job: a mapping with kind, metadata and spec."
@@ -105,14 +136,19 @@ def _manifest(as_yaml: bool, form: JobForm, text: str) -> tuple[Any, str]:
 
 def _is_list(documents: list[Any]) -> bool:
     """A kind List, as kubectl writes it."""
-    return any(isinstance(document, dict) and isinstance(document.get("items"), list) for document in documents)
+    return any(
+        isinstance(document, dict) and isinstance(document.get("items"), list)
+        for document in documents
+    )
 
 
 def _forbidden(refusal: Forbidden) -> Violation:
     return Violation("permission_missing", refusal.queue, "spec.queue", str(refusal), "")
 
 
-def _turned(request: HttpRequest, choices: list[Any], manifest: Any, was_yaml: bool) -> HttpResponse:
+def _turned(
+    request: HttpRequest, choices: list[Any], manifest: Any, was_yaml: bool
+) -> HttpResponse:
     """From the form to YAML, or back where the form can show it."""
     form = form_from_manifest(manifest)
     if was_yaml and form is None:
@@ -146,13 +182,22 @@ def _render(
         "problem": problem,
         "verdict": verdict,
         "victims": sight(request).pods(verdict.victims) if verdict else None,
-        "failing": [_check(check) for check in verdict.checks if not check.passed] if verdict else [],
+        "failing": [_check(check) for check in verdict.checks if not check.passed]
+        if verdict
+        else [],
         "line": line,
         "passing": sum(1 for check in verdict.checks if check.passed) if verdict else 0,
         "verdict_title": _TITLES[verdict.prospect] if verdict else "",
         "request_words": amounts_text(verdict.request) if verdict else "",
-        "alternatives": [choice for choice in choices if choice.name != form.queue][:5] if _is_about_the_queue(verdict) else [],
-        "copies": copies_of_manifest(request, text if as_yaml else _text(form.manifest()), ["job", "run", "-f", "-"], "apply/"),
+        "alternatives": [choice for choice in choices if choice.name != form.queue][:5]
+        if _is_about_the_queue(verdict)
+        else [],
+        "copies": copies_of_manifest(
+            request,
+            text if as_yaml else _text(form.manifest()),
+            ["job", "run", "-f", "-"],
+            "apply/",
+        ),
         "priority_classes": list(PriorityClass.objects.values_list("name", "value")),
     }
     return render(request, "jobs/new.html", context, status=400 if problem else 200)
@@ -198,4 +243,6 @@ def _line_words(verdict: Forecast, manifest: Mapping[str, Any]) -> str:
 def _is_about_the_queue(verdict: Forecast | None) -> bool:
     if verdict is None:
         return False
-    return verdict.code.startswith("Queue") or any(item.rule_id.startswith("queue") for item in verdict.violations)
+    return verdict.code.startswith("Queue") or any(
+        item.rule_id.startswith("queue") for item in verdict.violations
+    )

@@ -21,7 +21,12 @@ from scheduler.admission.violations import Rejected, in_words
 from scheduler.domain.access import Access, Forbidden, Permission, Role
 from scheduler.domain.queues import ROOT
 from scheduler.models import ApiToken, Grant, Queue
-from scheduler.selectors.accounts.access import access_of, effective_grants, grants_of, queue_parents
+from scheduler.selectors.accounts.access import (
+    access_of,
+    effective_grants,
+    grants_of,
+    queue_parents,
+)
 from scheduler.services.accounts.access import grant_role, revoke_grant
 from scheduler.services.accounts.users import delete_group, delete_user, save_group, save_user
 
@@ -55,7 +60,9 @@ def users(request: HttpRequest) -> HttpResponse:
     context = {
         "users": rows[:PAGE],
         "further": rows[PAGE - 1].get_username() if len(rows) > PAGE else "",
-        "groups": Group.objects.annotate(members=Count("user")).prefetch_related(seen).order_by("name")[:PAGE],
+        "groups": Group.objects.annotate(members=Count("user"))
+        .prefetch_related(seen)
+        .order_by("name")[:PAGE],
         "q": text,
         "is_cluster_admin": mine.is_cluster_admin,
     }
@@ -79,19 +86,32 @@ def grants(request: HttpRequest) -> HttpResponse:
     context = {
         "queue": name,
         "queues": sorted(_administered(mine)),
-        "grants": [{"row": grant, "inherited": inherited} for grant, inherited in effective_grants(name)],
+        "grants": [
+            {"row": grant, "inherited": inherited} for grant, inherited in effective_grants(name)
+        ],
         "roles": ROLES.items(),
         "may_grant": mine.may(Permission.ADMINISTER, name),
-        "people": list(get_user_model().objects.filter(is_active=True).order_by("username").values_list("username", flat=True)[:500]),
+        "people": list(
+            get_user_model()
+            .objects.filter(is_active=True)
+            .order_by("username")
+            .values_list("username", flat=True)[:500]
+        ),
         "groups": list(Group.objects.order_by("name").values_list("name", flat=True)[:500]),
-        "copies": copies_of_call(request, "grants/", {"user": "NAME", "role": next(iter(ROLES)), "queue": name}),
+        "copies": copies_of_call(
+            request, "grants/", {"user": "NAME", "role": next(iter(ROLES)), "queue": name}
+        ),
     }
     return render(request, "users/grants.html", context)
 
 
 def _administered(mine: Access) -> set[str]:
     names = set(queue_parents())
-    return names if mine.everything else {name for name in names if mine.may(Permission.ADMINISTER, name)}
+    return (
+        names
+        if mine.everything
+        else {name for name in names if mine.may(Permission.ADMINISTER, name)}
+    )
 
 
 @require_POST
@@ -101,7 +121,13 @@ def grant(request: HttpRequest) -> HttpResponse:
     queue = request.POST.get("queue", ROOT)
     user, group = ("", name) if kind == "group" else (name, "")
     try:
-        made = grant_role(user=user, group=group, role=request.POST.get("role", ""), queue=queue, by=actor(request))
+        made = grant_role(
+            user=user,
+            group=group,
+            role=request.POST.get("role", ""),
+            queue=queue,
+            by=actor(request),
+        )
         messages.success(request, f"{name} is {made.role} on {queue} and below.")
     except Rejected as refusal:
         messages.error(request, in_words(refusal.violations))
@@ -118,7 +144,9 @@ def revoke(request: HttpRequest, number: int) -> HttpResponse:
         messages.info(request, "That grant was revoked already.")
     else:
         revoke_grant(found, by=actor(request))
-        messages.success(request, f"{found.user or found.group} is no longer {found.role} on {found.queue.name}.")
+        messages.success(
+            request, f"{found.user or found.group} is no longer {found.role} on {found.queue.name}."
+        )
     return redirect(next_url(request, "/users/-/grants/"))
 
 
@@ -131,12 +159,23 @@ def new_user(request: HttpRequest) -> HttpResponse:
     access(request).require_cluster(Permission.ADMINISTER, "manage users")
     problems: list[str] = []
     if request.method == "POST":
-        given = {"username": request.POST.get("username", "").strip(), "password": request.POST.get("password", ""), **_fields(request)}
+        given = {
+            "username": request.POST.get("username", "").strip(),
+            "password": request.POST.get("password", ""),
+            **_fields(request),
+        }
         problems = _tried(lambda: save_user(given, by=actor(request)))
         if not problems:
-            messages.success(request, f"Account {given['username']} created. Grant it a role so that it can see queues.")
+            messages.success(
+                request,
+                f"Account {given['username']} created. Grant it a role so that it can see queues.",
+            )
             return redirect("user", given["username"])
-    context: Context = {"problems": problems, "given": request.POST, "groups": Group.objects.order_by("name")}
+    context: Context = {
+        "problems": problems,
+        "given": request.POST,
+        "groups": Group.objects.order_by("name"),
+    }
     context["may_empower"] = access(request).everything
     context["copies"] = copies_of_call(request, "users/", {"username": "NAME"})
     return render(request, "users/new.html", context, status=400 if problems else 200)
@@ -174,19 +213,26 @@ def user(request: HttpRequest, name: str) -> HttpResponse:
         if not problems:
             messages.success(request, "Kept.")
             return redirect(
-                "users" if request.POST.get("do") == "delete" else "user", *([] if request.POST.get("do") == "delete" else [name])
+                "users" if request.POST.get("do") == "delete" else "user",
+                *([] if request.POST.get("do") == "delete" else [name]),
             )
         found.refresh_from_db()
     context = {
         "found": found,
         "problems": problems,
-        "grants": [grant for grant in grants_of(found) if mine.may(Permission.VIEW, grant.queue.name)],
-        "groups": [(group, group in found.groups.all()) for group in Group.objects.order_by("name")],
+        "grants": [
+            grant for grant in grants_of(found) if mine.may(Permission.VIEW, grant.queue.name)
+        ],
+        "groups": [
+            (group, group in found.groups.all()) for group in Group.objects.order_by("name")
+        ],
         "is_cluster_admin": mine.is_cluster_admin,
         "may_change": mine.is_cluster_admin and (mine.everything or not found.is_superuser),
         "may_empower": mine.everything,
         "opened": json.dumps(_account_fields(found)),
-        "tokens": ApiToken.objects.filter(user=found.pk, revoked_at=None) if mine.is_cluster_admin else [],
+        "tokens": ApiToken.objects.filter(user=found.pk, revoked_at=None)
+        if mine.is_cluster_admin
+        else [],
         "sees_some": access_of(found).may_anywhere(Permission.VIEW),
         "roles": ROLES.items(),
         "queues": sorted(_administered(mine)),
@@ -199,7 +245,11 @@ def _change(request: HttpRequest, name: str) -> None:
         delete_user(name, by=actor(request))
         return
     password = request.POST.get("password", "")
-    save_user({**_changed_fields(request, name), **({"password": password} if password else {})}, by=actor(request), username=name)
+    save_user(
+        {**_changed_fields(request, name), **({"password": password} if password else {})},
+        by=actor(request),
+        username=name,
+    )
 
 
 def _account_fields(found: Any) -> Context:
@@ -218,7 +268,9 @@ def _changed_fields(request: HttpRequest, name: str) -> Context:
     opened = _opened_fields(request)
     if opened is None:
         return wanted
-    changed = {key: value for key, value in wanted.items() if key != "groups" and value != opened.get(key)}
+    changed = {
+        key: value for key, value in wanted.items() if key != "groups" and value != opened.get(key)
+    }
     before, after = set(opened["groups"]), set(wanted["groups"])
     if before != after:
         now = set(Group.objects.filter(user__username=name).values_list("name", flat=True))
@@ -241,7 +293,9 @@ def _opened_fields(request: HttpRequest) -> Context | None:
 def group(request: HttpRequest) -> HttpResponse:
     """Make a group, set its members, or delete it."""
     name = request.POST.get("name", "").strip()
-    members = [member for member in request.POST.get("members", "").replace(",", " ").split() if member]
+    members = [
+        member for member in request.POST.get("members", "").replace(",", " ").split() if member
+    ]
     acts: dict[str, Callable[[], Any]] = {
         "create": lambda: save_group({"name": name, "members": members}, by=actor(request)),
         "change": lambda: save_group({"members": members}, by=actor(request), name=name),
@@ -251,5 +305,8 @@ def group(request: HttpRequest) -> HttpResponse:
     for problem in problems:
         messages.error(request, problem)
     if not problems:
-        messages.success(request, f"The group {name} is {'deleted' if request.POST.get('do') == 'delete' else 'kept'}.")
+        messages.success(
+            request,
+            f"The group {name} is {'deleted' if request.POST.get('do') == 'delete' else 'kept'}.",
+        )
     return redirect("users")

@@ -44,6 +44,9 @@ class SteadyScheduler(Scheduler):
         try:
             self.apply_async(entry, producer=producer, advance=False)
         except SchedulingError as problem:
-            self._broker_away.noticed("Ticks cannot be sent: %s. Each one is tried again when it is next due.", in_a_line(problem))
+            self._broker_away.noticed(
+                "Ticks cannot be sent: %s. Each one is tried again when it is next due.",
+                in_a_line(problem),
+            )
         else:
             self._broker_away.over()

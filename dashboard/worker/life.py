@@ -16,7 +16,13 @@ from django.utils.module_loading import import_string
 
 from dashboard.worker.log import speak_plainly
 from scheduler.garbage import set_aside
-from scheduler.supervisor.pulse import PULSE_FILE_VARIABLE, Heart, Pulse, pulse_of_this_worker, watch_beside
+from scheduler.supervisor.pulse import (
+    PULSE_FILE_VARIABLE,
+    Heart,
+    Pulse,
+    pulse_of_this_worker,
+    watch_beside,
+)
 from scheduler.supervisor.redis_server import work_waits
 
 logger = logging.getLogger(__name__)
@@ -61,11 +67,15 @@ def watch_over_itself(app: Celery) -> None:
     if _pulse is None or os.environ.get(PULSE_FILE_VARIABLE):
         return
     queues = tuple(app.amqp.queues.consume_from)
-    watch_beside(_pulse, lambda: any(work_waits(settings.REDIS_URL, queue) for queue in queues), _end)
+    watch_beside(
+        _pulse, lambda: any(work_waits(settings.REDIS_URL, queue) for queue in queues), _end
+    )
 
 
 def _end() -> None:
-    logger.critical("This worker does nothing although work waits for it. It ends, to be started again.")
+    logger.critical(
+        "This worker does nothing although work waits for it. It ends, to be started again."
+    )
     for process in billiard.active_children():
         if process.pid:
             os.kill(process.pid, signal.SIGKILL)

@@ -33,8 +33,13 @@ class DatabaseAway(logging.Filter):
         if not isinstance(problem, OperationalError | InterfaceError):
             return True
         what = record.args.get("name", "") if isinstance(record.args, dict) else record.getMessage()
-        self._outage.noticed("The database does not answer; what is due is tried again at each tick.")
-        record.msg, record.args = "%s: not done, the database does not answer: %s", (what, in_a_line(problem))
+        self._outage.noticed(
+            "The database does not answer; what is due is tried again at each tick."
+        )
+        record.msg, record.args = (
+            "%s: not done, the database does not answer: %s",
+            (what, in_a_line(problem)),
+        )
         record.exc_info = record.exc_text = None
         return True
 

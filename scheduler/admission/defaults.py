@@ -37,7 +37,9 @@ def queue_defaults(manifest: object) -> Defaults:
         "dequeueStrategy": (_is_blank(spec.get("dequeueStrategy")), "traverse"),
         "state": (_is_blank(spec.get("state")) and _is_blank(status.get("state")), "Open"),
     }
-    return [(("spec", field), value) for field, (left_out, value) in is_left_out.items() if left_out] + _hierarchy_defaults(manifest)
+    return [
+        (("spec", field), value) for field, (left_out, value) in is_left_out.items() if left_out
+    ] + _hierarchy_defaults(manifest)
 
 
 def _is_blank(value: object) -> bool:
@@ -46,7 +48,9 @@ def _is_blank(value: object) -> bool:
 
 def _has_usable_spec(manifest: object) -> bool:
     """Only what is left out is filled in; a spec that is something else than an object is for the checks to refuse."""
-    return isinstance(manifest, Mapping) and (manifest.get("spec") is None or isinstance(manifest.get("spec"), Mapping))
+    return isinstance(manifest, Mapping) and (
+        manifest.get("spec") is None or isinstance(manifest.get("spec"), Mapping)
+    )
 
 
 def _hierarchy_defaults(manifest: object) -> Defaults:
@@ -57,7 +61,10 @@ def _hierarchy_defaults(manifest: object) -> Defaults:
         return []
     if path.split("/")[0] == ROOT:
         return []
-    return [(("metadata", "annotations", HIERARCHY), f"root/{path}"), (("metadata", "annotations", HIERARCHY_WEIGHTS), f"1/{weights}")]
+    return [
+        (("metadata", "annotations", HIERARCHY), f"root/{path}"),
+        (("metadata", "annotations", HIERARCHY_WEIGHTS), f"1/{weights}"),
+    ]
 
 
 def resolved_queue(named: object, namespace: object, facts: Facts) -> object:
@@ -121,7 +128,12 @@ def _gang_default(spec: Mapping[str, object]) -> Defaults:
     tasks = spec.get("tasks")
     if spec.get("minAvailable") is not None or not isinstance(tasks, list):
         return []
-    return [(("spec", "minAvailable"), sum(_task_gang(task) for task in tasks if isinstance(task, Mapping)))]
+    return [
+        (
+            ("spec", "minAvailable"),
+            sum(_task_gang(task) for task in tasks if isinstance(task, Mapping)),
+        )
+    ]
 
 
 def with_defaults(manifest: Mapping[str, object], defaults: Defaults) -> dict[str, Any]:
@@ -150,7 +162,9 @@ def json_patch(manifest: Mapping[str, object], defaults: Defaults) -> list[dict[
         _add_parents(operations, present, path)
         holder = present[path[:-1]]
         exists = isinstance(path[-1], str) and path[-1] in holder
-        operations.append({"op": "replace" if exists else "add", "path": _pointer(path), "value": value})
+        operations.append(
+            {"op": "replace" if exists else "add", "path": _pointer(path), "value": value}
+        )
     return operations
 
 

@@ -47,7 +47,9 @@ class Facts:
     namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     max_depth: int = 5
     protects_root: bool = True
-    reads_hierarchy_annotations: bool = True  # as a cluster with Volcano's own scheduler may; this one does not
+    reads_hierarchy_annotations: bool = (
+        True  # as a cluster with Volcano's own scheduler may; this one does not
+    )
     scheduler_names: frozenset[str] = frozenset({"volcano", "fumarole"})
     limits: WorkLimits = WorkLimits()
     queue_backlogs: Mapping[str, Backlog] = field(default_factory=dict)

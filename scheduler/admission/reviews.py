@@ -10,7 +10,13 @@ from scheduler.admission.facts import Facts
 from scheduler.admission.reading.queue import name_of, read_queue, state_of
 from scheduler.admission.reading.reader import shown
 from scheduler.admission.rules.queues import check_delete, verdict_on
-from scheduler.admission.rules.workloads import admit_job, admit_job_change, admit_pod, admit_podgroup, admit_podgroup_change
+from scheduler.admission.rules.workloads import (
+    admit_job,
+    admit_job_change,
+    admit_pod,
+    admit_podgroup,
+    admit_podgroup_change,
+)
 from scheduler.admission.violations import Verdict, Violation
 from scheduler.domain.queues import QueueTree
 
@@ -48,7 +54,11 @@ def review(kind: str, request: Request, tree: QueueTree, facts: Facts) -> Verdic
     answer = _REVIEWS[kind].get(request.operation)
     if answer and request.operation == "UPDATE" and _is_leaving(request.new):
         return Verdict()  # it is being deleted and only its finalizers change: whatever is wrong with it goes with it
-    return answer(request.completed(), tree, facts) if answer else _invalid_operation(kind, request, tuple(_REVIEWS[kind]))
+    return (
+        answer(request.completed(), tree, facts)
+        if answer
+        else _invalid_operation(kind, request, tuple(_REVIEWS[kind]))
+    )
 
 
 def _is_leaving(manifest: object) -> bool:
@@ -69,7 +79,9 @@ def review_defaults(kind: str, request: Request, facts: Facts) -> tuple[Verdict,
 
 
 def _create_queue(request: Request, tree: QueueTree, facts: Facts) -> Verdict:
-    known = tree.without(name_of(request.new))  # what asks may have stored it already: it is judged as if it were new
+    known = tree.without(
+        name_of(request.new)
+    )  # what asks may have stored it already: it is judged as if it were new
     return verdict_on(read_queue(request.new), known, facts, None)
 
 
@@ -78,16 +90,34 @@ def _update_queue(request: Request, tree: QueueTree, facts: Facts) -> Verdict:
     name = name_of(request.new)
     old = before.spec if before else tree.queues.get(name)
     if old is None:
-        return Verdict((Violation("queue_not_found", name, "metadata.name", f"There is no queue {shown(name)} to change."),))
+        return Verdict(
+            (
+                Violation(
+                    "queue_not_found",
+                    name,
+                    "metadata.name",
+                    f"There is no queue {shown(name)} to change.",
+                ),
+            )
+        )
     known = tree if old.name in tree else tree.with_queue(old)
-    return verdict_on(read_queue(request.new, old, stored_state=state_of(request.old)), known, facts, old)
+    return verdict_on(
+        read_queue(request.new, old, stored_state=state_of(request.old)), known, facts, old
+    )
 
 
 def _delete_queue(request: Request, tree: QueueTree, facts: Facts) -> Verdict:
     name = request.name or name_of(request.old) or name_of(request.new)
     if not name:
         return Verdict(
-            (Violation("name_required", "", "name", "The request names no queue to delete: it has neither name nor oldObject."),)
+            (
+                Violation(
+                    "name_required",
+                    "",
+                    "name",
+                    "The request names no queue to delete: it has neither name nor oldObject.",
+                ),
+            )
         )
     return check_delete(name, tree, facts)
 

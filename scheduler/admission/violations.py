@@ -49,7 +49,9 @@ class Verdict:
         return not self.violations
 
     def __add__(self, other: Verdict) -> Verdict:
-        return Verdict(without_repeats(self.violations + other.violations), (*self.notices, *other.notices))
+        return Verdict(
+            without_repeats(self.violations + other.violations), (*self.notices, *other.notices)
+        )
 
 
 def without_repeats(violations: Iterable[Violation]) -> tuple[Violation, ...]:
@@ -64,6 +66,12 @@ def in_words(violations: Iterable[Violation]) -> str:
 class Rejected(Exception):
     """What was asked for breaks rules. `by_state` says that the object is fine and only the state of things forbids it."""
 
-    def __init__(self, violations: Iterable[Violation], notices: Iterable[Notice] = (), *, by_state: bool = False) -> None:
+    def __init__(
+        self,
+        violations: Iterable[Violation],
+        notices: Iterable[Notice] = (),
+        *,
+        by_state: bool = False,
+    ) -> None:
         self.violations, self.notices, self.by_state = tuple(violations), tuple(notices), by_state
         super().__init__(in_words(self.violations))

@@ -21,4 +21,6 @@ def load_cluster(name: str) -> Any:
         return getattr(import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         known = ", ".join(sorted(CLUSTERS))
-        raise UnknownCluster(f"SCHEDULER_CLUSTER is “{name}”, which is neither {known} nor the dotted path of a class.") from error
+        raise UnknownCluster(
+            f"SCHEDULER_CLUSTER is “{name}”, which is neither {known} nor the dotted path of a class."
+        ) from error

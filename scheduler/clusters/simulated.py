@@ -27,7 +27,9 @@ class SimulationSettings:
     @classmethod
     def read(cls, stored: Mapping[str, object]) -> SimulationSettings:
         known: dict[str, Any] = {name: stored[name] for name in cls.__slots__ if name in stored}
-        known |= {name: tuple(known[name]) for name in ("start_delay", "run_seconds") if name in known}
+        known |= {
+            name: tuple(known[name]) for name in ("start_delay", "run_seconds") if name in known
+        }
         return cls(**known)
 
 
@@ -45,7 +47,9 @@ class SimulatedPod:
     message: str = ""
 
 
-def start(request: BindRequest, *, clock: float, seed: int, settings: SimulationSettings) -> SimulatedPod:
+def start(
+    request: BindRequest, *, clock: float, seed: int, settings: SimulationSettings
+) -> SimulatedPod:
     """A machine takes a pod: when it will start, how long it will run and how it will end are settled here."""
     chance = random.Random(f"{seed}:{request.uid}")  # noqa: S311 - a simulation
     delay = chance.uniform(*settings.start_delay)
@@ -74,7 +78,9 @@ def step(pod: SimulatedPod, clock: float) -> tuple[SimulatedPod | None, list[Pod
 def _end_of(pod: SimulatedPod) -> PodReport:
     if pod.exit_code == 0:
         return PodReport(pod.pod_id, Reported.SUCCEEDED, exit_code=0)
-    return PodReport(pod.pod_id, Reported.FAILED, exit_code=pod.exit_code, message=f"exit code {pod.exit_code}")
+    return PodReport(
+        pod.pod_id, Reported.FAILED, exit_code=pod.exit_code, message=f"exit code {pod.exit_code}"
+    )
 
 
 @dataclass(slots=True)
@@ -94,7 +100,12 @@ class SimulatedCluster:
 
     @classmethod
     def holding(
-        cls, pods: Iterable[SimulatedPod], *, clock: float, seed: int = 1, settings: SimulationSettings | None = None
+        cls,
+        pods: Iterable[SimulatedPod],
+        *,
+        clock: float,
+        seed: int = 1,
+        settings: SimulationSettings | None = None,
     ) -> SimulatedCluster:
         return cls(clock, seed, settings or SimulationSettings(), {pod.pod_id: pod for pod in pods})
 
@@ -115,7 +126,9 @@ class SimulatedCluster:
             return Answer(request.pod_id)
         if self.ready_nodes is not None and request.node not in self.ready_nodes:
             return Answer(request.pod_id, f"node {request.node} is not ready")
-        self._keep(request.pod_id, start(request, clock=self.clock, seed=self.seed, settings=self.settings))
+        self._keep(
+            request.pod_id, start(request, clock=self.clock, seed=self.seed, settings=self.settings)
+        )
         return Answer(request.pod_id)
 
     def evict(self, requests: Sequence[EvictRequest]) -> Sequence[Answer]:
@@ -124,7 +137,9 @@ class SimulatedCluster:
         return [Answer(request.pod_id) for request in requests]
 
     def _grace(self, request: EvictRequest) -> float:
-        return self.settings.grace_seconds if request.grace_seconds is None else request.grace_seconds
+        return (
+            self.settings.grace_seconds if request.grace_seconds is None else request.grace_seconds
+        )
 
     def _leave(self, pod_id: int, after: float, message: str) -> None:
         pod = self.pods.get(pod_id)
@@ -132,7 +147,9 @@ class SimulatedCluster:
             pod = SimulatedPod(pod_id, "", self.clock, 0.0)
             after = 0.0
         if not pod.leaving:
-            self._keep(pod_id, replace(pod, leaving=True, next_at=self.clock + after, message=message))
+            self._keep(
+                pod_id, replace(pod, leaving=True, next_at=self.clock + after, message=message)
+            )
 
     def lose_node(self, node: str) -> None:
         """The machine is gone; what was on it is missed after a while. No real cluster can be told this: it tells it."""

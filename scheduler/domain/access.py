@@ -33,7 +33,9 @@ class Scope(StrEnum):
 
 
 _IN_ORDER = tuple(Permission)
-_UP_TO = {permission: frozenset(_IN_ORDER[: index + 1]) for index, permission in enumerate(_IN_ORDER)}
+_UP_TO = {
+    permission: frozenset(_IN_ORDER[: index + 1]) for index, permission in enumerate(_IN_ORDER)
+}
 ALL_PERMISSIONS = frozenset(Permission)
 
 ROLE_PERMISSIONS: Mapping[Role, frozenset[Permission]] = {
@@ -57,14 +59,24 @@ SCOPE_OF: Mapping[Permission, Scope] = {
 """The least scope that holds a permission."""
 
 # What of a queue only an admin of its parent may change: whoever owns a queue must not help himself to the siblings' share.
-PARENTS_FIELDS = ("weight", "deserved", "guarantee", "capability", "priority", "parent", "reclaimable")
+PARENTS_FIELDS = (
+    "weight",
+    "deserved",
+    "guarantee",
+    "capability",
+    "priority",
+    "parent",
+    "reclaimable",
+)
 OWN_FIELDS = ("labels", "annotations", "type", "dequeue_strategy")
 
 
 class Forbidden(Exception):
     """The caller may see the queue but lacks a permission on it."""
 
-    def __init__(self, permission: Permission, queue: str, doing: str = "", *, message: str = "") -> None:
+    def __init__(
+        self, permission: Permission, queue: str, doing: str = "", *, message: str = ""
+    ) -> None:
         self.permission, self.queue = permission, queue
         self.fix = f"ask for the permission “{permission}”"
         what = f" to {doing}" if doing else ""
@@ -90,7 +102,9 @@ class SignInNeeded(Forbidden):
     """What no token is enough for, whatever its scopes."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(Permission.ADMINISTER, ROOT, message=f"{message} Sign in with your password to do this.")
+        super().__init__(
+            Permission.ADMINISTER, ROOT, message=f"{message} Sign in with your password to do this."
+        )
         self.fix = "sign in with your password"
 
 
@@ -98,7 +112,11 @@ class SuperusersOnly(Forbidden):
     """An account that may do everything is changed by its like alone: whoever could set its password would be it."""
 
     def __init__(self, doing: str) -> None:
-        super().__init__(Permission.ADMINISTER, ROOT, message=f"Only a superuser may {doing}. The role admin on root is not enough.")
+        super().__init__(
+            Permission.ADMINISTER,
+            ROOT,
+            message=f"Only a superuser may {doing}. The role admin on root is not enough.",
+        )
         self.fix = "ask a superuser"
 
 
@@ -158,7 +176,9 @@ class Access:
 
     def is_held_back_by_scope(self, permission: Permission, queue: str) -> bool:
         """Whether only the token in use stands in the way: the roles of its owner would do."""
-        return permission not in self.limit and (self.everything or permission in self._effective(queue))
+        return permission not in self.limit and (
+            self.everything or permission in self._effective(queue)
+        )
 
     def is_held_back_everywhere(self, permission: Permission) -> bool:
         """The same, where it would be enough to hold the permission on any queue."""
@@ -196,7 +216,11 @@ class Access:
     def readable(self) -> frozenset[int] | None:
         """The rows of the queues whose jobs, gangs and pods may be seen, deleted ones among them; None for all."""
         seen = self.visible
-        return None if seen is None else frozenset(number for place, number in self.numbers.items() if place in seen)
+        return (
+            None
+            if seen is None
+            else frozenset(number for place, number in self.numbers.items() if place in seen)
+        )
 
     def where(self, permission: Permission) -> frozenset[str]:
         """The names of the queues on which it is held; not for callers with `everything`, who have no list."""
@@ -236,4 +260,8 @@ def require_queue_change(access: Access, old: QueueSpec, new: QueueSpec) -> None
 
 def _require_parent(access: Access, parent: str, queue: str, fields: list[str]) -> None:
     if not access.may(Permission.ADMINISTER, parent):
-        raise access.refusal(Permission.ADMINISTER, parent, f"change the {', '.join(fields)} of {queue}, which lies below it")
+        raise access.refusal(
+            Permission.ADMINISTER,
+            parent,
+            f"change the {', '.join(fields)} of {queue}, which lies below it",
+        )

@@ -12,31 +12,53 @@ from scheduler.domain.queues import QueueState
 Stored = Mapping[str, Any]
 
 
-def condition(kind: str, reason: str, message: str, since: str, *, holds: bool = True) -> dict[str, Any]:
+def condition(
+    kind: str, reason: str, message: str, since: str, *, holds: bool = True
+) -> dict[str, Any]:
     status = "True" if holds else "False"
-    return {"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": since}
+    return {
+        "type": kind,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": since,
+    }
 
 
-def queue_conditions(name: str, standing: Standing, stored: Iterable[Stored], live: int, since: str) -> list[dict[str, Any]]:
+def queue_conditions(
+    name: str, standing: Standing, stored: Iterable[Stored], live: int, since: str
+) -> list[dict[str, Any]]:
     """Only those that are true. `live` counts what is not Completed in the queue and below it; `since` is when its state began."""
-    found = [_draining(one, live) if one.get("type") == "Draining" else _as_stored(one) for one in stored]
+    found = [
+        _draining(one, live) if one.get("type") == "Draining" else _as_stored(one) for one in stored
+    ]
     if standing.held_by:
         found.append(condition("Suspended", "QueueSuspended", _suspended(name, standing), since))
     return sorted(found, key=lambda one: str(one["type"]))
 
 
 def _as_stored(stored: Stored) -> dict[str, Any]:
-    return condition(stored["type"], stored.get("reason", ""), stored.get("message", ""), stored.get("since", ""))
+    return condition(
+        stored["type"], stored.get("reason", ""), stored.get("message", ""), stored.get("since", "")
+    )
 
 
 def _draining(stored: Stored, live: int) -> dict[str, Any]:
     """What is stored is how much there was when the drain began; the rest is counted when it is read."""
     most = max(live, int(stored.get("total", live)))
     message = f"Draining: {live} of {counted(most, 'podgroup')} left."
-    return {**condition("Draining", "QueueClosing", message, stored.get("since", "")), "left": live, "total": most}
+    return {
+        **condition("Draining", "QueueClosing", message, stored.get("since", "")),
+        "left": live,
+        "total": most,
+    }
 
 
 def _suspended(name: str, standing: Standing) -> str:
-    whose = "by its own wish" if standing.held_by == name else f"because {standing.held_by} is suspended"
+    whose = (
+        "by its own wish"
+        if standing.held_by == name
+        else f"because {standing.held_by} is suspended"
+    )
     running = "" if standing.state is QueueState.SUSPENDED else f"; it is {standing.state}"
     return f"Nothing is started here {whose}{running}."

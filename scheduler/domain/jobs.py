@@ -71,7 +71,9 @@ ACTION_NAMES = {
     "Terminate": JobAction.TERMINATE,
     "Complete": JobAction.COMPLETE,
 }
-COMMANDS = frozenset({JobAction.ABORT, JobAction.RESUME, JobAction.RESTART, JobAction.TERMINATE, JobAction.COMPLETE})
+COMMANDS = frozenset(
+    {JobAction.ABORT, JobAction.RESUME, JobAction.RESTART, JobAction.TERMINATE, JobAction.COMPLETE}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +90,14 @@ class LifePolicy:
         return JobEvent.ANY in self.events or event in self.events
 
 
-def action_for(event: JobEvent, exit_code: int | None, task: Sequence[LifePolicy], job: Sequence[LifePolicy]) -> JobAction:
+def action_for(
+    event: JobEvent, exit_code: int | None, task: Sequence[LifePolicy], job: Sequence[LifePolicy]
+) -> JobAction:
     """The task's own policies come before the job's; the first that answers decides. Without any the job just goes on."""
-    return next((policy.action for policy in (*task, *job) if policy.answers(event, exit_code)), JobAction.SYNC)
+    return next(
+        (policy.action for policy in (*task, *job) if policy.answers(event, exit_code)),
+        JobAction.SYNC,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +164,9 @@ class JobFacts:
 
     def retrying(self, name: str) -> JobFacts:
         """The same once more, after this task was started anew."""
-        tasks = tuple(replace(task, retries=task.retries + (task.name == name)) for task in self.tasks)
+        tasks = tuple(
+            replace(task, retries=task.retries + (task.name == name)) for task in self.tasks
+        )
         return replace(self, retry_count=self.retry_count + 1, tasks=tasks)
 
 
@@ -233,27 +242,54 @@ def react(facts: JobFacts, action: JobAction, task: str = "") -> Step | None:
 
 def _retry(facts: JobFacts, action: JobAction, task: str) -> Step:
     if facts.retry_count >= facts.max_retry:
-        return Step(JobPhase.FAILED, f"failed after {facts.retry_count} of {counted(facts.max_retry, 'retry', 'retries')}", stop_pods=True)
+        return Step(
+            JobPhase.FAILED,
+            f"failed after {facts.retry_count} of {counted(facts.max_retry, 'retry', 'retries')}",
+            stop_pods=True,
+        )
     part = facts.task(task)
     if action is JobAction.RESTART or part is None:  # what befell the whole job is no one task's
-        return Step(JobPhase.RESTARTING, f"retry {facts.retry_count + 1} of {facts.max_retry}", stop_pods=True, retries=1)
-    number, most = (facts.retry_count, facts.max_retry) if part.max_retry is None else (part.retries, part.max_retry)
+        return Step(
+            JobPhase.RESTARTING,
+            f"retry {facts.retry_count + 1} of {facts.max_retry}",
+            stop_pods=True,
+            retries=1,
+        )
+    number, most = (
+        (facts.retry_count, facts.max_retry)
+        if part.max_retry is None
+        else (part.retries, part.max_retry)
+    )
     told = f"task {task}: retry {number + 1} of {most}"
-    return Step(facts.phase, told, retries=1, again=task, only_failed=action is JobAction.RESTART_POD)
+    return Step(
+        facts.phase, told, retries=1, again=task, only_failed=action is JobAction.RESTART_POD
+    )
 
 
 _OF_A_PART = (JobAction.RESTART_TASK, JobAction.RESTART_POD)
 
 
-def follow_policies(facts: JobFacts, news: News, tasks: Mapping[str, Sequence[LifePolicy]], job: Sequence[LifePolicy]) -> list[Step]:
+def follow_policies(
+    facts: JobFacts,
+    news: News,
+    tasks: Mapping[str, Sequence[LifePolicy]],
+    job: Sequence[LifePolicy],
+) -> list[Step]:
     """The steps that a job's policies ask for after this: parts of it that start anew, or one step for the whole job."""
     steps: dict[str, Step] = {}
     for event, task, exit_code in (*news.happenings, *_ends_of_tasks(facts, news.tasks)):
-        if task in steps and event in (JobEvent.TASK_COMPLETED, JobEvent.TASK_FAILED):  # it starts anew: it has not ended
+        if task in steps and event in (
+            JobEvent.TASK_COMPLETED,
+            JobEvent.TASK_FAILED,
+        ):  # it starts anew: it has not ended
             continue
         action = _answer(facts, (event, task, exit_code), tasks.get(task, ()), job)
-        if task in steps and action in _OF_A_PART:  # several pods of a task that fail together are one retry
-            steps[task] = replace(steps[task], only_failed=steps[task].only_failed and action is JobAction.RESTART_POD)
+        if (
+            task in steps and action in _OF_A_PART
+        ):  # several pods of a task that fail together are one retry
+            steps[task] = replace(
+                steps[task], only_failed=steps[task].only_failed and action is JobAction.RESTART_POD
+            )
             continue
         step = react(facts, action, task)
         if step and not step.again:
@@ -264,11 +300,15 @@ def follow_policies(facts: JobFacts, news: News, tasks: Mapping[str, Sequence[Li
     return list(steps.values())
 
 
-def _answer(facts: JobFacts, happening: Happening, own: Sequence[LifePolicy], job: Sequence[LifePolicy]) -> JobAction:
+def _answer(
+    facts: JobFacts, happening: Happening, own: Sequence[LifePolicy], job: Sequence[LifePolicy]
+) -> JobAction:
     """What the policies want; a task that was started anew as often as it may be has failed instead, and goes on as it is."""
     event, task, exit_code = happening
     action = action_for(event, exit_code, own, job)
-    if action is JobAction.RESTART_POD and event is JobEvent.TASK_COMPLETED:  # none of its pods failed
+    if (
+        action is JobAction.RESTART_POD and event is JobEvent.TASK_COMPLETED
+    ):  # none of its pods failed
         return JobAction.SYNC
     part = facts.task(task)
     if action not in _OF_A_PART or part is None or not part.is_used_up:
@@ -279,9 +319,18 @@ def _answer(facts: JobFacts, happening: Happening, own: Sequence[LifePolicy], jo
 
 def _ends_of_tasks(facts: JobFacts, names: Collection[str]) -> list[Happening]:
     """What follows from the counts alone: those of these tasks all of whose pods have succeeded, or have failed."""
-    made = [task for task in facts.tasks if task.created and task.replicas > 0 and task.name in names]
-    completed: list[Happening] = [(JobEvent.TASK_COMPLETED, task.name, None) for task in made if task.succeeded >= task.replicas]
-    return [*completed, *((JobEvent.TASK_FAILED, task.name, None) for task in made if task.failed >= task.replicas)]
+    made = [
+        task for task in facts.tasks if task.created and task.replicas > 0 and task.name in names
+    ]
+    completed: list[Happening] = [
+        (JobEvent.TASK_COMPLETED, task.name, None)
+        for task in made
+        if task.succeeded >= task.replicas
+    ]
+    return [
+        *completed,
+        *((JobEvent.TASK_FAILED, task.name, None) for task in made if task.failed >= task.replicas),
+    ]
 
 
 def settle(facts: JobFacts) -> Step | None:
@@ -306,7 +355,9 @@ def _settle_running(facts: JobFacts) -> Step | None:
     succeeded = facts.total("succeeded")
     if facts.min_success is not None and succeeded >= facts.min_success:
         return Step(
-            JobPhase.COMPLETING if facts.total("alive") else JobPhase.COMPLETED, f"{counted(succeeded, 'pod')} succeeded", stop_pods=True
+            JobPhase.COMPLETING if facts.total("alive") else JobPhase.COMPLETED,
+            f"{counted(succeeded, 'pod')} succeeded",
+            stop_pods=True,
         )
     if not facts.total("alive") and any(not task.created for task in facts.tasks):
         return _settle_waiting(facts)
@@ -315,12 +366,20 @@ def _settle_running(facts: JobFacts) -> Step | None:
         return Step(JobPhase.FAILED, message, stop_pods=True)
     if facts.total("finished") < facts.total("replicas") or not facts.total("replicas"):
         return None
-    return Step(JobPhase.COMPLETED) if _is_success(facts, succeeded) else Step(JobPhase.FAILED, _shortfall(facts, succeeded))
+    return (
+        Step(JobPhase.COMPLETED)
+        if _is_success(facts, succeeded)
+        else Step(JobPhase.FAILED, _shortfall(facts, succeeded))
+    )
 
 
 def _has_lost_its_gang(facts: JobFacts) -> bool:
     """Whether pods wait that no session will ever place: none runs any more, and what is left is less than must be there together."""
-    if not facts.total("failed") or facts.total("alive") > facts.total("pending") or not facts.total("pending"):
+    if (
+        not facts.total("failed")
+        or facts.total("alive") > facts.total("pending")
+        or not facts.total("pending")
+    ):
         return False
     first = first_to_begin({task.name: task.replicas for task in facts.tasks}, facts.dependencies)
     gang = [task for task in facts.tasks if task.name in first]
@@ -337,7 +396,9 @@ def _settle_waiting(facts: JobFacts) -> Step | None:
         return None
     waiting = next(task.name for task in facts.tasks if not task.created)
     needed = ", ".join(facts.dependencies[waiting].names)
-    return Step(JobPhase.FAILED, f"task {waiting} can not begin: too few pods of {needed} succeeded")
+    return Step(
+        JobPhase.FAILED, f"task {waiting} can not begin: too few pods of {needed} succeeded"
+    )
 
 
 def _is_success(facts: JobFacts, succeeded: int) -> bool:
@@ -358,14 +419,18 @@ def _shortfall(facts: JobFacts, succeeded: int) -> str:
     if short:
         task = short[0]
         return f"task {task.name}: {counted(task.succeeded, 'pod')} succeeded, {task.min_available} needed"
-    return f"{counted(succeeded, 'pod')} succeeded, {facts.min_success or facts.min_available} needed"
+    return (
+        f"{counted(succeeded, 'pod')} succeeded, {facts.min_success or facts.min_available} needed"
+    )
 
 
 def needed_tasks(task: Mapping[str, object]) -> list[str]:
     """Names of the tasks that this one waits for, as a manifest or the stored task has them."""
     depends_on = task.get("dependsOn")
     names = depends_on.get("name") if isinstance(depends_on, Mapping) else None
-    return [str(name) for name in names] if isinstance(names, list) else [str(names)] if names else []
+    return (
+        [str(name) for name in names] if isinstance(names, list) else [str(names)] if names else []
+    )
 
 
 ITERATIONS = ("all", "any")
@@ -380,7 +445,9 @@ def dependency_of(task: Mapping[str, object]) -> Dependency:
 
 def waits_for_itself(dependencies: Mapping[str, Iterable[str]]) -> list[str]:
     """Tasks that could never begin, because each of them waits, by whatever way, for another of them."""
-    waiting = {name: len(set(needed) & dependencies.keys()) for name, needed in dependencies.items()}
+    waiting = {
+        name: len(set(needed) & dependencies.keys()) for name, needed in dependencies.items()
+    }
     followers: dict[str, list[str]] = {}
     for name, needed in dependencies.items():
         for other in set(needed) & dependencies.keys():
@@ -396,7 +463,9 @@ def waits_for_itself(dependencies: Mapping[str, Iterable[str]]) -> list[str]:
     return sorted(waiting)
 
 
-def first_to_begin(replicas: Mapping[str, int], dependencies: Mapping[str, Dependency]) -> list[str]:
+def first_to_begin(
+    replicas: Mapping[str, int], dependencies: Mapping[str, Dependency]
+) -> list[str]:
     """Tasks that wait for no other, or only for others that have no pods at all: the gang."""
     empty = {name for name, count in replicas.items() if not count}
     return [name for name in replicas if dependencies.get(name, Dependency()).is_met(empty)]
@@ -406,11 +475,15 @@ def ready_tasks(facts: JobFacts) -> list[str]:
     """Tasks not yet created whose every dependency runs with its minimum, or has finished."""
     under_way = {task.name for task in facts.tasks if _is_under_way(task)}
     waiting = [task.name for task in facts.tasks if not task.created]
-    return [name for name in waiting if facts.dependencies.get(name, Dependency()).is_met(under_way)]
+    return [
+        name for name in waiting if facts.dependencies.get(name, Dependency()).is_met(under_way)
+    ]
 
 
 def _is_under_way(task: TaskCount) -> bool:
-    return task.created and task.running + task.succeeded >= min(task.replicas, max(1, task.min_available))
+    return task.created and task.running + task.succeeded >= min(
+        task.replicas, max(1, task.min_available)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -448,10 +521,14 @@ def _contradictions(stored: Sequence[object], place: str) -> list[str]:
             first = answered.setdefault(asked, index)
             if first != index:
                 field = "event" if isinstance(asked, JobEvent) else "exitCode"
-                problems.append(f"{place}[{index}].{field}: {asked} is answered by {place}[{first}] already; one policy answers it")
+                problems.append(
+                    f"{place}[{index}].{field}: {asked} is answered by {place}[{first}] already; one policy answers it"
+                )
     events = [asked for asked in answered if isinstance(asked, JobEvent)]
     if JobEvent.ANY in answered and len(events) > 1:
-        problems.append(f"{place}[{answered[JobEvent.ANY]}].event: * is every event, so no other policy may name one")
+        problems.append(
+            f"{place}[{answered[JobEvent.ANY]}].event: * is every event, so no other policy may name one"
+        )
     return problems
 
 
@@ -459,7 +536,9 @@ def _asked_by(entry: Mapping[str, object]) -> list[JobEvent | int]:
     """The events and the exit code that a policy answers, each once."""
     names = entry.get("events") or []
     given = [*(names if isinstance(names, list) else [names]), entry.get("event")]
-    asked: list[JobEvent | int] = [EVENT_NAMES[str(name)] for name in given if str(name) in EVENT_NAMES]
+    asked: list[JobEvent | int] = [
+        EVENT_NAMES[str(name)] for name in given if str(name) in EVENT_NAMES
+    ]
     code = entry.get("exitCode")
     if isinstance(code, int) and not isinstance(code, bool):
         asked.append(code)
@@ -467,13 +546,22 @@ def _asked_by(entry: Mapping[str, object]) -> list[JobEvent | int]:
 
 
 def _policy_problems(
-    where: str, entry: Mapping[str, object], action: JobAction | None, names: list[object], unknown: list[str], code: object
+    where: str,
+    entry: Mapping[str, object],
+    action: JobAction | None,
+    names: list[object],
+    unknown: list[str],
+    code: object,
 ) -> list[str]:
     problems = []
     if action is None:
-        problems.append(f"{where}.action: {entry.get('action')!r} is not an action; one of {', '.join(sorted(set(ACTION_NAMES)))}")
+        problems.append(
+            f"{where}.action: {entry.get('action')!r} is not an action; one of {', '.join(sorted(set(ACTION_NAMES)))}"
+        )
     if unknown:
-        problems.append(f"{where}.event: {unknown[0]!r} is not an event; one of {', '.join(sorted(EVENT_NAMES))}")
+        problems.append(
+            f"{where}.event: {unknown[0]!r} is not an event; one of {', '.join(sorted(EVENT_NAMES))}"
+        )
     if bool(names) == (code is not None):
         problems.append(f"{where}: give either an event or an exitCode")
     if code is not None and (not isinstance(code, int) or isinstance(code, bool) or code == 0):

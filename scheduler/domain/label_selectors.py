@@ -53,7 +53,9 @@ def _requirement(match: re.Match[str]) -> LabelRequirement:
     if match["absent"]:
         return LabelRequirement(match["gone"], negated=True)
     if match["word"]:
-        return LabelRequirement(match["key"], _values(match["values"]), negated=match["word"] == "notin")
+        return LabelRequirement(
+            match["key"], _values(match["values"]), negated=match["word"] == "notin"
+        )
     if match["sign"]:
         return LabelRequirement(match["key"], (match["value"],), negated=match["sign"] == "!=")
     return LabelRequirement(match["key"])

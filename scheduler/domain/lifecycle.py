@@ -28,7 +28,11 @@ class QueueCommand(StrEnum):
         return self.value.removesuffix("Queue").lower()
 
 
-_COMMANDS = {name: command for command in QueueCommand for name in (command.value, command.value.removesuffix("Queue"), command.verb)}
+_COMMANDS = {
+    name: command
+    for command in QueueCommand
+    for name in (command.value, command.value.removesuffix("Queue"), command.verb)
+}
 
 
 def command_named(text: object) -> QueueCommand | None:
@@ -39,9 +43,17 @@ def command_named(text: object) -> QueueCommand | None:
 class NotAllowed(Exception):
     """The state of the queue or of an ancestor forbids the command. `first` names the queue to open or resume before."""
 
-    def __init__(self, message: str, *, rule_id: str, queue: str, first: str = "", fix: str = "") -> None:
+    def __init__(
+        self, message: str, *, rule_id: str, queue: str, first: str = "", fix: str = ""
+    ) -> None:
         super().__init__(message)
-        self.message, self.rule_id, self.queue, self.first, self.fix = message, rule_id, queue, first, fix
+        self.message, self.rule_id, self.queue, self.first, self.fix = (
+            message,
+            rule_id,
+            queue,
+            first,
+            fix,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +91,9 @@ class _Wanted:
 _NOTHING_WANTED = _Wanted()
 
 
-def derive(tree: QueueTree, live: Mapping[str, int], unknown: Collection[str] = frozenset()) -> dict[str, Standing]:
+def derive(
+    tree: QueueTree, live: Mapping[str, int], unknown: Collection[str] = frozenset()
+) -> dict[str, Standing]:
     """What every queue is, from the wishes, the number of own podgroups that are not Completed, and who is stored as Unknown."""
     order = _parents_first(tree)
     wanted: dict[str, _Wanted] = {}
@@ -93,7 +107,9 @@ def derive(tree: QueueTree, live: Mapping[str, int], unknown: Collection[str] = 
     return {name: standings[name] for name in order}
 
 
-def standing_of(tree: QueueTree, name: str, live: Mapping[str, int], unknown: Collection[str] = frozenset()) -> Standing:
+def standing_of(
+    tree: QueueTree, name: str, live: Mapping[str, int], unknown: Collection[str] = frozenset()
+) -> Standing:
     """What one queue is: as `derive` has it, looking only at the way up and at what is below."""
     return derive(tree.branch(name), live, unknown)[name]
 
@@ -119,12 +135,21 @@ def _wanted_below(tree: QueueTree, name: str, above: _Wanted) -> _Wanted:
 
 
 def _state(
-    tree: QueueTree, name: str, wanted: _Wanted, live: Mapping[str, int], unknown: Collection[str], below: Mapping[str, Standing]
+    tree: QueueTree,
+    name: str,
+    wanted: _Wanted,
+    live: Mapping[str, int],
+    unknown: Collection[str],
+    below: Mapping[str, Standing],
 ) -> QueueState:
     if wanted.closed:
         children_closed = all(_is_closed(below.get(child.name)) for child in tree.children(name))
-        return QueueState.CLOSED if children_closed and not live.get(name, 0) else QueueState.CLOSING
-    if name in unknown:  # closing beats it, so that an ancestor can finish closing; it shows again when that goes away
+        return (
+            QueueState.CLOSED if children_closed and not live.get(name, 0) else QueueState.CLOSING
+        )
+    if (
+        name in unknown
+    ):  # closing beats it, so that an ancestor can finish closing; it shows again when that goes away
         return QueueState.UNKNOWN
     return QueueState.SUSPENDED if wanted.suspended else QueueState.OPEN
 
@@ -178,13 +203,21 @@ def judge(
 ) -> Judgement:
     """Whether the command changes the queue's wish, and if not why not. Cheap: looks at the queue and the way up only."""
     if name not in tree:
-        return Judgement(refusal=NotAllowed(f"There is no queue {name}.", rule_id="queue_not_found", queue=name))
+        return Judgement(
+            refusal=NotAllowed(f"There is no queue {name}.", rule_id="queue_not_found", queue=name)
+        )
     if name == ROOT:
         return _judge_root(command)
     return _JUDGES[command](_case(tree, standings, name, live, unknown))
 
 
-def _case(tree: QueueTree, standings: Mapping[str, Standing], name: str, live: Mapping[str, int], unknown: Collection[str]) -> _Case:
+def _case(
+    tree: QueueTree,
+    standings: Mapping[str, Standing],
+    name: str,
+    live: Mapping[str, int],
+    unknown: Collection[str],
+) -> _Case:
     above = [tree[ancestor] for ancestor in reversed(tree.ancestors(name))]
     closed = [queue.name for queue in above if queue.state is QueueState.CLOSED]
     suspended = [queue.name for queue in above if queue.state is QueueState.SUSPENDED]
@@ -212,12 +245,19 @@ def _judge_root(command: QueueCommand) -> Judgement:
     return Judgement(refusal=NotAllowed(message, rule_id="protected_queue", queue=ROOT))
 
 
-_PARTICIPLE = {QueueCommand.CLOSE: "closed", QueueCommand.SUSPEND: "suspended", QueueCommand.OPEN: "opened", QueueCommand.RESUME: "resumed"}
+_PARTICIPLE = {
+    QueueCommand.CLOSE: "closed",
+    QueueCommand.SUSPEND: "suspended",
+    QueueCommand.OPEN: "opened",
+    QueueCommand.RESUME: "resumed",
+}
 
 
 def _judge_open(case: _Case) -> Judgement:
     if case.first_above:
-        return _parent_first(case, QueueCommand.OPEN, case.first_above, case.first_above == case.closed_above)
+        return _parent_first(
+            case, QueueCommand.OPEN, case.first_above, case.first_above == case.closed_above
+        )
     if case.wish is QueueState.OPEN and not case.is_unknown:
         return Judgement(nothing_because=f"{case.name} is already Open.")
     return Judgement(wish=QueueState.OPEN)
@@ -241,26 +281,40 @@ def _judge_suspend(case: _Case) -> Judgement:
     if case.closed_above:
         return _parent_first(case, QueueCommand.SUSPEND, case.closed_above, ancestor_is_closed=True)
     if case.standing.state is QueueState.CLOSED:
-        return Judgement(nothing_because=f"{case.name} is Closed, and a Closed queue ignores a suspend; open it first.")
+        return Judgement(
+            nothing_because=f"{case.name} is Closed, and a Closed queue ignores a suspend; open it first."
+        )
     if case.wish is QueueState.SUSPENDED:
         return Judgement(nothing_because=f"{case.name} is already Suspended.")
     return Judgement(wish=QueueState.SUSPENDED)
 
 
 def _judge_resume(case: _Case) -> Judgement:
-    inherits = bool(case.suspended_above) and not case.closed_above and case.wish is not QueueState.CLOSED
+    inherits = (
+        bool(case.suspended_above) and not case.closed_above and case.wish is not QueueState.CLOSED
+    )
     if inherits:
-        return _parent_first(case, QueueCommand.RESUME, case.suspended_above, ancestor_is_closed=False)
+        return _parent_first(
+            case, QueueCommand.RESUME, case.suspended_above, ancestor_is_closed=False
+        )
     if case.wish is QueueState.SUSPENDED:
         return Judgement(wish=QueueState.OPEN)
-    return Judgement(nothing_because=f"{case.name} is {case.standing.state}, not Suspended, so there is nothing to resume.")
+    return Judgement(
+        nothing_because=f"{case.name} is {case.standing.state}, not Suspended, so there is nothing to resume."
+    )
 
 
-def _parent_first(case: _Case, command: QueueCommand, ancestor: str, ancestor_is_closed: bool) -> Judgement:
+def _parent_first(
+    case: _Case, command: QueueCommand, ancestor: str, ancestor_is_closed: bool
+) -> Judgement:
     condition, remedy = ("closed", "open") if ancestor_is_closed else ("suspended", "resume")
     message = f"{case.name} can not be {_PARTICIPLE[command]} while {ancestor} above it is {condition}: {remedy} {ancestor} first."
     fix = f"{remedy} {ancestor} first"
-    return Judgement(refusal=NotAllowed(message, rule_id="parent_not_open", queue=case.name, first=ancestor, fix=fix))
+    return Judgement(
+        refusal=NotAllowed(
+            message, rule_id="parent_not_open", queue=case.name, first=ancestor, fix=fix
+        )
+    )
 
 
 _JUDGES: dict[QueueCommand, Callable[[_Case], Judgement]] = {
@@ -272,14 +326,23 @@ _JUDGES: dict[QueueCommand, Callable[[_Case], Judgement]] = {
 
 
 def obstacles(
-    tree: QueueTree, standings: Mapping[str, Standing], name: str, *, live: Mapping[str, int], unknown: Collection[str] = frozenset()
+    tree: QueueTree,
+    standings: Mapping[str, Standing],
+    name: str,
+    *,
+    live: Mapping[str, int],
+    unknown: Collection[str] = frozenset(),
 ) -> dict[QueueCommand, str]:
     """For each command why it would do nothing, "" where it would: what a disabled button says."""
     return dict(_obstacles(tree, standings, name, live, unknown))
 
 
 def _obstacles(
-    tree: QueueTree, standings: Mapping[str, Standing], name: str, live: Mapping[str, int], unknown: Collection[str]
+    tree: QueueTree,
+    standings: Mapping[str, Standing],
+    name: str,
+    live: Mapping[str, int],
+    unknown: Collection[str],
 ) -> Iterator[tuple[QueueCommand, str]]:
     for command in QueueCommand:
         judgement = judge(tree, standings, name, command, live=live, unknown=unknown)
@@ -295,7 +358,11 @@ def command_for(wish: QueueState, before: QueueState) -> QueueCommand:
 
 def state_named(text: str) -> QueueState | None:
     """The state that a stored text stands for; an empty one is Open, one that does not exist None."""
-    return QueueState.OPEN if text == "" else next((state for state in QueueState if state.value == text), None)
+    return (
+        QueueState.OPEN
+        if text == ""
+        else next((state for state in QueueState if state.value == text), None)
+    )
 
 
 _WISH_OF_STATUS = {

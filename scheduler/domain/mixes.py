@@ -27,7 +27,9 @@ class Shape:
 SHAPES: Final = {
     shape.name: shape
     for shape in (
-        Shape("train", (2, 8), (6, 8), (48, 60), (60, 240), gpus=(1, 2, 4), priority=("", "", "high")),
+        Shape(
+            "train", (2, 8), (6, 8), (48, 60), (60, 240), gpus=(1, 2, 4), priority=("", "", "high")
+        ),
         Shape("finetune", (1, 4), (6,), (40,), (30, 120), gpus=(1, 2)),
         Shape("pretrain", (4, 8), (7,), (60,), (120, 300), gpus=(8,), priority=("high",)),
         Shape("etl", (4, 16), (2, 4), (8, 16), (30, 120), elastic=0.4),
@@ -104,9 +106,13 @@ def _weighted(chance: random.Random, weights: Mapping[str, float]) -> str:
     return chance.choices(list(weights), list(weights.values()))[0]
 
 
-def _choose_target(chance: random.Random, mix: Mix, shape: Shape, targets: Sequence[Target]) -> Target:
+def _choose_target(
+    chance: random.Random, mix: Mix, shape: Shape, targets: Sequence[Target]
+) -> Target:
     wants_gpu = max(shape.gpus) > 0
-    fitting = [target for target in targets if (target.takes_gpu if wants_gpu else target.takes_cpu)] or list(targets)
+    fitting = [
+        target for target in targets if (target.takes_gpu if wants_gpu else target.takes_cpu)
+    ] or list(targets)
     if mix.favourite and chance.random() < mix.favourite:
         return fitting[0]
     return chance.choice(fitting)
@@ -144,6 +150,15 @@ def _task(replicas: int, least: int, requests: Mapping[str, str], seconds: float
         "minAvailable": least,
         "template": {
             "metadata": {"annotations": {"fumarole.io/run-seconds": str(seconds)}},
-            "spec": {"containers": [{"name": "main", "image": "busybox", "command": ["work"], "resources": {"requests": dict(requests)}}]},
+            "spec": {
+                "containers": [
+                    {
+                        "name": "main",
+                        "image": "busybox",
+                        "command": ["work"],
+                        "resources": {"requests": dict(requests)},
+                    }
+                ]
+            },
         },
     }

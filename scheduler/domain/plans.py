@@ -92,7 +92,14 @@ class Plan:
         return tuple(change for change in self.changes if change.changes_state)
 
 
-def plan(tree: QueueTree, name: str, command: QueueCommand, *, loads: Mapping[str, Load], unknown: Collection[str] = frozenset()) -> Plan:
+def plan(
+    tree: QueueTree,
+    name: str,
+    command: QueueCommand,
+    *,
+    loads: Mapping[str, Load],
+    unknown: Collection[str] = frozenset(),
+) -> Plan:
     """What the command would do. Raises `NotAllowed`, which names the ancestor to open or resume first."""
     live = {queue: load.live for queue, load in loads.items()}
     tree = tree.realm(name) if name in tree else tree
@@ -135,7 +142,9 @@ def _effect(
     unknown: Collection[str],
 ) -> Plan:
     wished = tree.with_queue(replace(tree[name], state=wish))
-    after = derive(wished, {queue: load.live for queue, load in loads.items()}, set(unknown) - {name})
+    after = derive(
+        wished, {queue: load.live for queue, load in loads.items()}, set(unknown) - {name}
+    )
     scene = _Scene(wished, name, before, after, loads)
     changes = changes_between(before, after, wished, loads)
     felt = [change.name for change in changes if change.is_felt]
@@ -151,7 +160,10 @@ def _effect(
 
 
 def changes_between(
-    before: Mapping[str, Standing], after: Mapping[str, Standing], tree: QueueTree, loads: Mapping[str, Load]
+    before: Mapping[str, Standing],
+    after: Mapping[str, Standing],
+    tree: QueueTree,
+    loads: Mapping[str, Load],
 ) -> tuple[Change, ...]:
     """Every queue that is no longer what it was, parents first."""
     return tuple(
@@ -161,7 +173,9 @@ def changes_between(
     )
 
 
-def describe(tree: QueueTree, name: str, before: Standing, after: Standing, loads: Mapping[str, Load]) -> str:
+def describe(
+    tree: QueueTree, name: str, before: Standing, after: Standing, loads: Mapping[str, Load]
+) -> str:
     """One sentence on what the queue became and why."""
     if before.state is after.state:
         return _same_state(name, before, after)
@@ -176,7 +190,9 @@ def _same_state(name: str, before: Standing, after: Standing) -> str:
         source = after.closed_by or after.suspended_by
         return f"{name} stays {after.state}, now {f'because of {source}' if source else 'by its own wish'}."
     if after.held_by:
-        return f"{name} stays {after.state}; its pods are held because {after.held_by} is suspended."
+        return (
+            f"{name} stays {after.state}; its pods are held because {after.held_by} is suspended."
+        )
     return f"{name} stays {after.state}; its pods are scheduled again."
 
 
@@ -233,7 +249,11 @@ def _message(scene: _Scene, changes: tuple[Change, ...]) -> Iterator[str]:
 
 def _wish_only(tree: QueueTree, name: str, standing: Standing) -> str:
     if tree[name].state is QueueState.OPEN:
-        held = f"; its pods stay held because {standing.held_by} is suspended" if standing.held_by else "; its waiting pods may start"
+        held = (
+            f"; its pods stay held because {standing.held_by} is suspended"
+            if standing.held_by
+            else "; its waiting pods may start"
+        )
         return f"{name} is no longer suspended by its own wish and stays {standing.state}{held}."
     return f"{name} stays {standing.state}, now by its own wish: it remains so when the queues above it are opened or resumed."
 
@@ -249,10 +269,16 @@ def _followers(name: str, changes: tuple[Change, ...]) -> Iterator[str]:
 
 def _steadfast(scene: _Scene) -> Iterator[str]:
     """The queues below that keep their state although the one above changed, because they wish so themselves."""
-    wilful = [queue.name for queue in scene.tree.descendants(scene.name) if queue.state is not QueueState.OPEN]
+    wilful = [
+        queue.name
+        for queue in scene.tree.descendants(scene.name)
+        if queue.state is not QueueState.OPEN
+    ]
     kept = [queue for queue in wilful if scene.before[queue].state is scene.after[queue].state]
     if kept and not scene.keeps_state:
-        yield listed(kept, "stays as it is, by its own wish.", "stay as they are, by their own wish.")
+        yield listed(
+            kept, "stays as it is, by its own wish.", "stay as they are, by their own wish."
+        )
 
 
 def _warnings(scene: _Scene, command: QueueCommand) -> Iterator[Caution]:
@@ -268,16 +294,28 @@ def _warnings(scene: _Scene, command: QueueCommand) -> Iterator[Caution]:
 def _default_closes(scene: _Scene) -> Iterator[Caution]:
     """By its own name, or with a queue above it."""
     before, after = scene.before.get(DEFAULT), scene.after.get(DEFAULT)
-    if before is not None and after is not None and before.state not in _CLOSED and after.state in _CLOSED:
+    if (
+        before is not None
+        and after is not None
+        and before.state not in _CLOSED
+        and after.state in _CLOSED
+    ):
         yield Caution("default_closes", DEFAULT_CLOSES)
 
 
 def _starting(scene: _Scene) -> Iterator[Caution]:
-    freed = [queue for queue in scene.waiting_in_subtree() if scene.before[queue].held_by and not scene.after[queue].held_by]
+    freed = [
+        queue
+        for queue in scene.waiting_in_subtree()
+        if scene.before[queue].held_by and not scene.after[queue].held_by
+    ]
     if freed:
         waiting = sum((scene.loads[queue] for queue in freed), NO_LOAD)
         amount = f"{counted(waiting.waiting, 'waiting podgroup')} ({counted(waiting.pods_waiting, 'pod')}) in {listed(freed)}"
-        yield Caution("pending_jobs_start", f"Closing ends the suspension: {amount} may start, because a Closing queue is scheduled.")
+        yield Caution(
+            "pending_jobs_start",
+            f"Closing ends the suspension: {amount} may start, because a Closing queue is scheduled.",
+        )
 
 
 def _held(scene: _Scene) -> Iterator[Caution]:
@@ -285,9 +323,18 @@ def _held(scene: _Scene) -> Iterator[Caution]:
     above = scene.after[scene.name].held_by
     if held and above:
         what = f"{above} is suspended, so what waits in {listed(held)} is held"
-        yield Caution("held_above", f"{what} and {scene.name} can not finish closing: resume {above}.")
+        yield Caution(
+            "held_above", f"{what} and {scene.name} can not finish closing: resume {above}."
+        )
     elif held:
         holders = dict.fromkeys(scene.after[queue].held_by for queue in held)
-        amount = counted(sum(scene.loads[queue].waiting for queue in held), "podgroup that waits", "podgroups that wait")
+        amount = counted(
+            sum(scene.loads[queue].waiting for queue in held),
+            "podgroup that waits",
+            "podgroups that wait",
+        )
         what = f"{listed(holders, 'is suspended by its own wish and holds', 'are suspended by their own wish and hold')} {amount}"
-        yield Caution("held_below", f"{what}: {scene.name} can not finish closing until {listed(holders, 'is', 'are')} resumed.")
+        yield Caution(
+            "held_below",
+            f"{what}: {scene.name} can not finish closing until {listed(holders, 'is', 'are')} resumed.",
+        )

@@ -24,7 +24,8 @@ def packed(told: Iterable[tuple[int, str, str, str]], at: str) -> list[dict[str,
     for pod_id, key, reason, message in told:
         ids.setdefault((reason, general(message, key)), []).append(pod_id)
     return [
-        {"reason": reason, "message": message, "pods": _ranges(sorted(found)), "at": at} for (reason, message), found in sorted(ids.items())
+        {"reason": reason, "message": message, "pods": _ranges(sorted(found)), "at": at}
+        for (reason, message), found in sorted(ids.items())
     ]
 
 
@@ -42,5 +43,9 @@ def unpacked(stored: Iterable[Mapping[str, Any]], pod_id: int, key: str) -> dict
     """What was told of this pod: `reason`, `message`, `at`. None if nothing was."""
     for entry in stored:
         if any(first <= pod_id <= last for first, last in entry["pods"]):
-            return {"reason": entry["reason"], "message": entry["message"].replace(POD, key), "at": entry["at"]}
+            return {
+                "reason": entry["reason"],
+                "message": entry["message"].replace(POD, key),
+                "at": entry["at"],
+            }
     return None

@@ -146,14 +146,20 @@ class QueueTree:
 
     def branch(self, name: str) -> QueueTree:
         """The queue, the way up from it, and everything below it."""
-        return QueueTree([*map(self.__getitem__, self.ancestors(name)), self[name], *self.descendants(name)])
+        return QueueTree(
+            [*map(self.__getitem__, self.ancestors(name)), self[name], *self.descendants(name)]
+        )
 
     def realm(self, name: str) -> QueueTree:
         """All queues whose state can have to do with this one's: its branch, and that of the topmost queue above that is to be closed.
 
         Only a queue that is wanted closed looks at what its children are, so nothing outside can notice what happens inside.
         """
-        closed = [ancestor for ancestor in self.ancestors(name) if self[ancestor].state is QueueState.CLOSED]
+        closed = [
+            ancestor
+            for ancestor in self.ancestors(name)
+            if self[ancestor].state is QueueState.CLOSED
+        ]
         return self.branch(closed[-1] if closed else name)
 
     def with_queue(self, queue: QueueSpec) -> QueueTree:
@@ -165,7 +171,9 @@ class QueueTree:
 
     def _exchanged(self, old: QueueSpec | None, new: QueueSpec | None) -> QueueTree:
         for parent in {ROOT, *(queue.parent or ROOT for queue in (old, new) if queue)}:
-            self.children_together(parent)  # from here it is carried on; every tree that follows would have to add it up anew
+            self.children_together(
+                parent
+            )  # from here it is carried on; every tree that follows would have to add it up anew
         changed = QueueTree(())
         changed._by_name = dict(self._by_name)
         changed.__dict__["_children"] = dict(self._children)
@@ -182,7 +190,9 @@ class QueueTree:
         if queue.name == ROOT:
             return
         parent = queue.parent or ROOT
-        self._children[parent] = [child for child in self._children[parent] if child.name != queue.name]
+        self._children[parent] = [
+            child for child in self._children[parent] if child.name != queue.name
+        ]
         if parent in self._together:
             self._together[parent] = self._together[parent].minus(queue)
 
@@ -207,10 +217,14 @@ class Together:
     @classmethod
     def of(cls, queues: Iterable[QueueSpec]) -> Together:
         some = list(queues)
-        return cls(Sum.of(queue.guarantee for queue in some), Sum.of(queue.deserved for queue in some))
+        return cls(
+            Sum.of(queue.guarantee for queue in some), Sum.of(queue.deserved for queue in some)
+        )
 
     def plus(self, queue: QueueSpec) -> Together:
         return Together(self.guarantee.plus(queue.guarantee), self.deserved.plus(queue.deserved))
 
     def minus(self, queue: QueueSpec) -> Together:
-        return Together(self.guarantee.plus(queue.guarantee, -1), self.deserved.plus(queue.deserved, -1))
+        return Together(
+            self.guarantee.plus(queue.guarantee, -1), self.deserved.plus(queue.deserved, -1)
+        )

@@ -15,7 +15,10 @@ MAX_AMOUNT: Final = 2**63 - 1
 
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60}
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_QUANTITY = re.compile(r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))(?P<suffix>[KMGTPE]i|[numkMGTPE]?|[eE][+-]?\d{1,3})", re.ASCII)
+_QUANTITY = re.compile(
+    r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))(?P<suffix>[KMGTPE]i|[numkMGTPE]?|[eE][+-]?\d{1,3})",
+    re.ASCII,
+)
 _LONGEST_QUANTITY = 64
 
 
@@ -34,12 +37,19 @@ def _shown(text: object) -> str:
 
 def units_per_one(resource: str) -> int:
     """How many base units make "1" of this resource."""
-    counted_whole = resource in ("memory", "pods", "ephemeral-storage", "storage") or resource.startswith(("hugepages-", "count/"))
+    counted_whole = resource in (
+        "memory",
+        "pods",
+        "ephemeral-storage",
+        "storage",
+    ) or resource.startswith(("hugepages-", "count/"))
     return 1 if counted_whole else 1000
 
 
 def is_bytes(resource: str) -> bool:
-    return resource in ("memory", "ephemeral-storage", "storage") or resource.startswith("hugepages-")
+    return resource in ("memory", "ephemeral-storage", "storage") or resource.startswith(
+        "hugepages-"
+    )
 
 
 def parse_quantity(resource: str, text: object) -> int:
@@ -49,13 +59,17 @@ def parse_quantity(resource: str, text: object) -> int:
     if isinstance(text, float):
         text = repr(text)
     if not isinstance(text, str):
-        raise QuantityError(resource, text, "is not a quantity; write a number such as 2, 500m or 4Gi")
+        raise QuantityError(
+            resource, text, "is not a quantity; write a number such as 2, 500m or 4Gi"
+        )
     value = _parse_number(resource, text)
     scaled = value * units_per_one(resource)
     if scaled.denominator != 1:
         raise QuantityError(resource, text, _fraction_problem(resource))
     if units_per_one(resource) == 1000 and resource != "cpu" and value.denominator != 1:
-        raise QuantityError(resource, text, "is a fraction; this resource is counted in whole numbers")
+        raise QuantityError(
+            resource, text, "is a fraction; this resource is counted in whole numbers"
+        )
     if abs(scaled) > MAX_AMOUNT:
         raise QuantityError(resource, text, "is larger than any amount that can be kept")
     return int(scaled)
@@ -64,7 +78,11 @@ def parse_quantity(resource: str, text: object) -> int:
 def _fraction_problem(resource: str) -> str:
     if resource == "cpu":
         return "is finer than a thousandth of a cpu (1m), the smallest amount"
-    return "is a fraction of a byte" if is_bytes(resource) else "is a fraction; this resource is counted in whole numbers"
+    return (
+        "is a fraction of a byte"
+        if is_bytes(resource)
+        else "is a fraction; this resource is counted in whole numbers"
+    )
 
 
 def _parse_number(resource: str, text: str) -> Fraction:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 STOPPING: Final = ("Aborting", "Terminating", "Completing")
-_JOB_SPEAKS: Final = frozenset({"Restarting", *STOPPING, "Aborted", "Completed", "Terminated", "Failed"})
+_JOB_SPEAKS: Final = frozenset(
+    {"Restarting", *STOPPING, "Aborted", "Completed", "Terminated", "Failed"}
+)
 
 
 def shown_phase(gang: str, job: str | None) -> str:

@@ -17,7 +17,17 @@ import numpy as np
 from scheduler.domain.nodes import Node, NodeTable
 from scheduler.domain.queues import QueueSpec, QueueState
 from scheduler.domain.resources import Resources
-from scheduler.domain.tables import LOST_NODE, MAX_MINIMUM, NO_NODE, NO_QUEUE, Aggregates, ClassTable, GroupTable, PodTable, Rows
+from scheduler.domain.tables import (
+    LOST_NODE,
+    MAX_MINIMUM,
+    NO_NODE,
+    NO_QUEUE,
+    Aggregates,
+    ClassTable,
+    GroupTable,
+    PodTable,
+    Rows,
+)
 from scheduler.domain.workloads import Pod, PodGroup, PodStatus
 
 BASE_RESOURCES = ("cpu", "memory", "pods")
@@ -85,17 +95,25 @@ class Snapshot:
     ) -> Self:
         """From values, in any order. A pod whose podgroup is not there is left out."""
         nodes, podgroups, pods = list(nodes), list(podgroups), list(pods)
-        ordered = tuple(sorted((_as_queue(queue) for queue in queues), key=lambda queue: queue.name))
+        ordered = tuple(
+            sorted((_as_queue(queue) for queue in queues), key=lambda queue: queue.name)
+        )
         resources = _all_resources(nodes, ordered, podgroups, pods)
         node_table, classes = NodeTable.build(nodes, resources), ClassTable(resources)
-        groups = group_table(podgroups, {queue.name: row for row, queue in enumerate(ordered)}, resources)
+        groups = group_table(
+            podgroups, {queue.name: row for row, queue in enumerate(ordered)}, resources
+        )
         pod_table = _pod_table(pods, groups, node_table, classes)
-        return cls(resources, node_table, ordered, classes, groups, pod_table, taken_at, session, paused)
+        return cls(
+            resources, node_table, ordered, classes, groups, pod_table, taken_at, session, paused
+        )
 
     def copy(self) -> Self:
         """To try something out on: its rows may be changed, this one stays as it is. Nodes and queues are values and are shared."""
         sums = self.aggregates
-        other = replace(self, classes=self.classes.copy(), groups=self.groups.copy(), pods=self.pods.copy())
+        other = replace(
+            self, classes=self.classes.copy(), groups=self.groups.copy(), pods=self.pods.copy()
+        )
         other.__dict__["aggregates"] = sums.copy()
         return other
 
@@ -144,7 +162,15 @@ class Snapshot:
     def remove_pods(self, rows: Rows) -> None:
         """Frees these rows: they stay, with status GONE."""
         self._count(self.aggregates, rows, -1)
-        self.pods.set(rows, {"status": PodStatus.GONE, "node": NO_NODE, "reserved_node": NO_NODE, "borrowed": False})
+        self.pods.set(
+            rows,
+            {
+                "status": PodStatus.GONE,
+                "node": NO_NODE,
+                "reserved_node": NO_NODE,
+                "borrowed": False,
+            },
+        )
 
     def change_groups(self, rows: Rows, **values: Any) -> None:
         self.groups.set(rows, values)
@@ -163,7 +189,9 @@ class Snapshot:
 
     def replace_nodes(self, nodes: NodeTable) -> None:
         """Other nodes, or other figures of the same: pods keep their node by name, those of a node that went become lost."""
-        places = np.array([nodes.rows.get(name, LOST_NODE) for name in self.nodes.names], dtype=np.int32)
+        places = np.array(
+            [nodes.rows.get(name, LOST_NODE) for name in self.nodes.names], dtype=np.int32
+        )
         pods = self.pods
         pods.node = _moved(pods.node, places)
         pods.reserved_node = np.maximum(_moved(pods.reserved_node, places), NO_NODE)
@@ -175,7 +203,9 @@ class Snapshot:
         old = self.queues
         self.queues = tuple(sorted(queues, key=lambda queue: queue.name))
         self.__dict__.pop("queue_rows", None)
-        places = np.array([self.queue_rows.get(queue.name, NO_QUEUE) for queue in old], dtype=np.int32)
+        places = np.array(
+            [self.queue_rows.get(queue.name, NO_QUEUE) for queue in old], dtype=np.int32
+        )
         self.groups.queue = _moved(self.groups.queue, places)
 
 
@@ -220,36 +250,52 @@ def _as_queue(queue: Queue | QueueSpec) -> Queue:
     return Queue(queue, queue.state, queue.name if queue.state is QueueState.SUSPENDED else "")
 
 
-def _all_resources(nodes: list[Node], queues: Sequence[Queue], podgroups: list[PodGroup], pods: list[Pod]) -> tuple[str, ...]:
+def _all_resources(
+    nodes: list[Node], queues: Sequence[Queue], podgroups: list[PodGroup], pods: list[Pod]
+) -> tuple[str, ...]:
     specs = [queue.spec for queue in queues]
     return resource_names(
         *(node.allocatable for node in nodes),
-        *(amounts for spec in specs for amounts in (spec.capability, spec.deserved, spec.guarantee)),
+        *(
+            amounts
+            for spec in specs
+            for amounts in (spec.capability, spec.deserved, spec.guarantee)
+        ),
         *(group.min_resources or () for group in podgroups),
         *(pod.request for pod in pods),
     )
 
 
-def group_table(podgroups: Sequence[PodGroup], queue_rows: Mapping[str, int], resources: Sequence[str]) -> GroupTable:
+def group_table(
+    podgroups: Sequence[PodGroup], queue_rows: Mapping[str, int], resources: Sequence[str]
+) -> GroupTable:
     """Columns from values."""
     minimums = [group.min_resources or Resources() for group in podgroups]
     amounts = [[min(row.amount(name), MAX_MINIMUM) for name in resources] for row in minimums]
     return GroupTable(
         key=[group.key for group in podgroups],
-        queue=np.array([queue_rows.get(group.queue, NO_QUEUE) for group in podgroups], dtype=np.int32),
+        queue=np.array(
+            [queue_rows.get(group.queue, NO_QUEUE) for group in podgroups], dtype=np.int32
+        ),
         min_member=np.array([group.min_member for group in podgroups], dtype=np.int32),
         priority=np.array([group.priority for group in podgroups], dtype=np.int64),
         phase=np.array([group.phase for group in podgroups], dtype=np.int8),
         created=np.array([group.created for group in podgroups], dtype=np.float64),
         min_resources=np.array(amounts, dtype=np.int64).reshape(len(podgroups), len(resources)),
-        has_min_resources=np.array([group.min_resources is not None for group in podgroups], dtype=np.bool_),
+        has_min_resources=np.array(
+            [group.min_resources is not None for group in podgroups], dtype=np.bool_
+        ),
         role_minimums=[tuple(sorted(group.role_minimums.items())) for group in podgroups],
         starving_since=np.array([group.starving_since for group in podgroups], dtype=np.int32),
-        sla_waiting_time=np.array([_or_nan(group.sla_waiting_time) for group in podgroups], dtype=np.float64),
+        sla_waiting_time=np.array(
+            [_or_nan(group.sla_waiting_time) for group in podgroups], dtype=np.float64
+        ),
         on_hold=[group.on_hold for group in podgroups],
         not_permitted=[group.not_permitted for group in podgroups],
         evictions=np.array([group.evictions for group in podgroups], dtype=np.int32),
-        expected_seconds=np.array([_or_nan(group.expected_seconds) for group in podgroups], dtype=np.float64),
+        expected_seconds=np.array(
+            [_or_nan(group.expected_seconds) for group in podgroups], dtype=np.float64
+        ),
         said=np.zeros(len(podgroups), dtype=np.int64),
         alive=np.ones(len(podgroups), dtype=np.bool_),
     )
@@ -259,7 +305,9 @@ def _or_nan(value: float | None) -> float:
     return float("nan") if value is None else value
 
 
-def _pod_table(pods: Iterable[Pod], groups: GroupTable, nodes: NodeTable, classes: ClassTable) -> PodTable:
+def _pod_table(
+    pods: Iterable[Pod], groups: GroupTable, nodes: NodeTable, classes: ClassTable
+) -> PodTable:
     members = [pod for pod in pods if pod.podgroup in groups.rows]
     return PodTable.of(
         key=[pod.key for pod in members],

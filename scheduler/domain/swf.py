@@ -40,12 +40,26 @@ def _job(fields: list[str]) -> TraceJob | None:
         raise ValueError(f"has {len(fields)} fields; a job of this format has {_FIELDS}")
     numbers = [float(field) for field in fields[:_FIELDS]]
     seconds = numbers[_RUN_TIME]
-    processors = int(numbers[_PROCESSORS] if numbers[_PROCESSORS] > 0 else numbers[_ASKED_PROCESSORS])
+    processors = int(
+        numbers[_PROCESSORS] if numbers[_PROCESSORS] > 0 else numbers[_ASKED_PROCESSORS]
+    )
     if seconds <= 0 or processors <= 0:
         return None
     if processors > MOST_TASKS:
         raise ValueError(f"asks for {processors} processors; at most {MOST_TASKS} are taken")
     queue = next(
-        (f"{name}-{int(numbers[place])}" for name, place in (("queue", _QUEUE), ("partition", _PARTITION)) if numbers[place] > 0), ""
+        (
+            f"{name}-{int(numbers[place])}"
+            for name, place in (("queue", _QUEUE), ("partition", _PARTITION))
+            if numbers[place] > 0
+        ),
+        "",
     )
-    return TraceJob(at=numbers[_SUBMIT], tasks=processors, cpu="1", duration=seconds, user=f"user-{int(numbers[_USER])}", queue=queue)
+    return TraceJob(
+        at=numbers[_SUBMIT],
+        tasks=processors,
+        cpu="1",
+        duration=seconds,
+        user=f"user-{int(numbers[_USER])}",
+        queue=queue,
+    )

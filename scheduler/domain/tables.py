@@ -51,7 +51,15 @@ class ClassTable:
     def copy(self) -> ClassTable:
         """With the same numbers; what is added to one is not in the other."""
         other = ClassTable(self.resources)
-        for name in ("values", "constraints", "roles", "_numbers", "_constraint_numbers", "_role_numbers", "_columns"):
+        for name in (
+            "values",
+            "constraints",
+            "roles",
+            "_numbers",
+            "_constraint_numbers",
+            "_role_numbers",
+            "_columns",
+        ):
             setattr(other, name, getattr(self, name).copy())
         return other
 
@@ -88,7 +96,10 @@ class ClassTable:
     @property
     def request(self) -> Amounts:
         """Classes by resources."""
-        rows = ([min(value.request.amount(name), MAX_REQUEST) for name in self.resources] for value in self.values)
+        rows = (
+            [min(value.request.amount(name), MAX_REQUEST) for name in self.resources]
+            for value in self.values
+        )
         column: Amounts = self._column("request", rows, np.int64)
         return column.reshape(len(self.values), len(self.resources))
 
@@ -98,7 +109,8 @@ class ClassTable:
 
     @property
     def role(self) -> Ints:
-        return self._column("role", (self._role_number(value.role) for value in self.values), np.int32)  # type: ignore[no-any-return]
+        numbers = (self._role_number(value.role) for value in self.values)
+        return self._column("role", numbers, np.int32)  # type: ignore[no-any-return]
 
     @property
     def constraint(self) -> Ints:
@@ -121,7 +133,10 @@ class ClassTable:
     @property
     def best_effort(self) -> Mask:
         """Classes that ask for nothing but a place (`pods`)."""
-        asks = (any(amount > 0 for name, amount in value.request.items() if name != "pods") for value in self.values)
+        asks = (
+            any(amount > 0 for name, amount in value.request.items() if name != "pods")
+            for value in self.values
+        )
         column: Mask = self._column("asks", asks, np.bool_)
         return ~column
 
@@ -153,7 +168,9 @@ class Columns:
         for name, column in self._columns():
             addition = values[name]
             if isinstance(column, np.ndarray):
-                setattr(self, name, np.concatenate([column, np.asarray(addition, dtype=column.dtype)]))
+                setattr(
+                    self, name, np.concatenate([column, np.asarray(addition, dtype=column.dtype)])
+                )
             else:
                 column.extend(addition)
 
@@ -194,7 +211,9 @@ class PodTable(Columns):
         """From columns; `created`, `borrowed`, `started` and the reservation may be left out."""
         rows = len(columns["key"])
         filled = {**_pod_defaults(rows), **columns}
-        return cls(list(filled.pop("key")), **{name: _typed(name, value) for name, value in filled.items()})
+        return cls(
+            list(filled.pop("key")), **{name: _typed(name, value) for name, value in filled.items()}
+        )
 
 
 _POD_DTYPES: Final[dict[str, Any]] = {
@@ -319,9 +338,20 @@ def _status_mask(*statuses: PodStatus) -> Mask:
     return mask
 
 
-IS_ALLOCATED: Final = _status_mask(PodStatus.ALLOCATED, PodStatus.BINDING, PodStatus.BOUND, PodStatus.RUNNING)
-IS_READY: Final = _status_mask(PodStatus.ALLOCATED, PodStatus.BINDING, PodStatus.BOUND, PodStatus.RUNNING, PodStatus.SUCCEEDED)
-IS_SCHEDULED: Final = _status_mask(PodStatus.BOUND, PodStatus.RUNNING, PodStatus.SUCCEEDED, PodStatus.FAILED)
+IS_ALLOCATED: Final = _status_mask(
+    PodStatus.ALLOCATED, PodStatus.BINDING, PodStatus.BOUND, PodStatus.RUNNING
+)
+IS_READY: Final = _status_mask(
+    PodStatus.ALLOCATED, PodStatus.BINDING, PodStatus.BOUND, PodStatus.RUNNING, PodStatus.SUCCEEDED
+)
+IS_SCHEDULED: Final = _status_mask(
+    PodStatus.BOUND, PodStatus.RUNNING, PodStatus.SUCCEEDED, PodStatus.FAILED
+)
 OCCUPIES_NODE: Final = _status_mask(
-    PodStatus.ALLOCATED, PodStatus.BINDING, PodStatus.BOUND, PodStatus.RUNNING, PodStatus.RELEASING, PodStatus.UNKNOWN
+    PodStatus.ALLOCATED,
+    PodStatus.BINDING,
+    PodStatus.BOUND,
+    PodStatus.RUNNING,
+    PodStatus.RELEASING,
+    PodStatus.UNKNOWN,
 )

@@ -38,7 +38,10 @@ class Merged:
 def merge(base: Mapping[str, Any], mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> Merged:
     """Field by field, however deep; where both changed one, mine is taken and it is named."""
     was, want, now = flat(base), flat(mine), flat(theirs)
-    changes = [FieldChange(path, was.get(path), want.get(path), now.get(path)) for path in {**was, **want, **now}]
+    changes = [
+        FieldChange(path, was.get(path), want.get(path), now.get(path))
+        for path in {**was, **want, **now}
+    ]
     of_mine = [change for change in changes if change.mine != change.base]
     of_theirs = [change for change in changes if change.theirs != change.base]
     result = dict(now)
@@ -81,7 +84,10 @@ def _emptied(pattern: Mapping[str, Any]) -> dict[str, Any]:
 def merge_lines(base: str, mine: str, theirs: str) -> str | None:
     """A text with both changes; None where they touch the same lines, or lines next to each other."""
     was = base.splitlines(keepends=True)
-    edits = [*_edits(was, mine.splitlines(keepends=True)), *_edits(was, theirs.splitlines(keepends=True))]
+    edits = [
+        *_edits(was, mine.splitlines(keepends=True)),
+        *_edits(was, theirs.splitlines(keepends=True)),
+    ]
     edits = sorted(set(edits))
     for one, other in pairwise(edits):
         if other[0] <= one[1]:
@@ -93,4 +99,8 @@ def merge_lines(base: str, mine: str, theirs: str) -> str | None:
 
 def _edits(was: Sequence[str], now: Sequence[str]) -> list[tuple[int, int, tuple[str, ...]]]:
     matcher = SequenceMatcher(None, was, now, autojunk=False)
-    return [(begin, end, tuple(now[start:stop])) for kind, begin, end, start, stop in matcher.get_opcodes() if kind != "equal"]
+    return [
+        (begin, end, tuple(now[start:stop]))
+        for kind, begin, end, start, stop in matcher.get_opcodes()
+        if kind != "equal"
+    ]

@@ -17,7 +17,9 @@ Point = tuple[float, Data]  # from this moment (seconds) on
 Times = npt.NDArray[np.float64]
 
 
-def averages(points: Sequence[Point], edges: Sequence[float]) -> dict[str, dict[str, list[int | None]]]:
+def averages(
+    points: Sequence[Point], edges: Sequence[float]
+) -> dict[str, dict[str, list[int | None]]]:
     """Per figure and resource the average between each two edges, weighted by time, in whole base units.
 
     `points` are in order; the last one holds for ever. A step that begins before the first point counts from there; one that ends before
@@ -26,7 +28,11 @@ def averages(points: Sequence[Point], edges: Sequence[float]) -> dict[str, dict[
     times = np.array([at for at, _ in points], dtype=np.float64)
     steps = np.clip(np.array(edges, dtype=np.float64), times[0] if len(times) else 0.0, None)
     return {
-        figure: {resource: _series(points, times, steps, figure, resource) for resource in _resources(points, figure)} for figure in FIGURES
+        figure: {
+            resource: _series(points, times, steps, figure, resource)
+            for resource in _resources(points, figure)
+        }
+        for figure in FIGURES
     }
 
 
@@ -34,14 +40,21 @@ def _resources(points: Sequence[Point], figure: str) -> list[str]:
     return sorted({resource for _, data in points for resource in data.get(figure) or ()})
 
 
-def _series(points: Sequence[Point], times: Times, edges: Times, figure: str, resource: str) -> list[int | None]:
+def _series(
+    points: Sequence[Point], times: Times, edges: Times, figure: str, resource: str
+) -> list[int | None]:
     found = [(data.get(figure) or {}).get(resource) for _, data in points]
     values = np.array([0 if value is None else value for value in found], dtype=np.float64)
-    counts = np.array([figure not in LIMITS or value is not None for value in found], dtype=np.float64)
+    counts = np.array(
+        [figure not in LIMITS or value is not None for value in found], dtype=np.float64
+    )
     least = values[counts > 0].min()
     weight = np.diff(_integral(times, counts, edges))
     amount = np.diff(_integral(times, (values - least) * counts, edges))
-    return [None if known <= 0 else int(least + round(part / known)) for known, part in zip(weight, amount, strict=True)]
+    return [
+        None if known <= 0 else int(least + round(part / known))
+        for known, part in zip(weight, amount, strict=True)
+    ]
 
 
 def _integral(times: Times, values: Times, edges: Times) -> Times:
@@ -56,7 +69,9 @@ def average(points: Sequence[Point], start: float, end: float) -> dict[str, dict
     """The same over one stretch; what has no value in it is left out."""
     series = averages(points, (start, end))
     return {
-        figure: {resource: value for resource, (value,) in found.items() if value is not None} for figure, found in series.items() if found
+        figure: {resource: value for resource, (value,) in found.items() if value is not None}
+        for figure, found in series.items()
+        if found
     }
 
 

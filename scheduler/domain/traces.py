@@ -60,7 +60,9 @@ def read_trace(lines: Iterable[str], source: str) -> list[TraceJob]:
     problems: list[str] = []
     for row in reader:
         try:
-            jobs.append(_job({column: (row.get(name) or "").strip() for column, name in names.items()}))
+            jobs.append(
+                _job({column: (row.get(name) or "").strip() for column, name in names.items()})
+            )
         except ValueError as error:
             problems.append(f"{source}, line {reader.line_num}: {error}")
             if len(problems) == MOST_PROBLEMS:
@@ -79,8 +81,17 @@ def from_the_first(jobs: Sequence[TraceJob]) -> list[TraceJob]:
 def _names(header: Sequence[str], source: str) -> dict[str, str]:
     """The name of each column as the file spells it."""
     given = {name.strip().lower(): name for name in header if name}
-    found = {column: given[name] for column, others in COLUMNS.items() for name in reversed(others) if name in given}
-    missing = [column for column in NEEDED if column not in found and not (column == "cpu" and "devices" in found)]
+    found = {
+        column: given[name]
+        for column, others in COLUMNS.items()
+        for name in reversed(others)
+        if name in given
+    }
+    missing = [
+        column
+        for column in NEEDED
+        if column not in found and not (column == "cpu" and "devices" in found)
+    ]
     if missing:
         wanted = "; ".join(f"{column} (or {', '.join(COLUMNS[column][1:])})" for column in missing)
         raise TraceError(f"{source}: the first line must name the columns; missing: {wanted}.")
@@ -127,7 +138,9 @@ def _moment(text: str) -> float:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise ValueError(f"submit is “{text}”; it must be seconds or a time like 2026-05-04T12:00:00") from None
+        raise ValueError(
+            f"submit is “{text}”; it must be seconds or a time like 2026-05-04T12:00:00"
+        ) from None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
@@ -158,7 +171,9 @@ def _amount(column: str, text: str) -> str:
     try:
         amount = parse_quantity(_RESOURCES[column], text)
     except ValueError:
-        raise ValueError(f"{column} is “{text}”; it must be an amount like 2, 500m or 4Gi") from None
+        raise ValueError(
+            f"{column} is “{text}”; it must be an amount like 2, 500m or 4Gi"
+        ) from None
     if amount < 0:
         raise ValueError(f"{column} is {text}; it must be 0 or more")
     return text
@@ -166,26 +181,50 @@ def _amount(column: str, text: str) -> str:
 
 def target_of(job: TraceJob, number: int, targets: Sequence[Target]) -> Target:
     """The queue that the job names, with or without `vc-` in front; otherwise one of the targets, always the same for the same name."""
-    found = next((target for target in targets if job.queue and target.queue in (job.queue, f"vc-{job.queue}")), None)
-    return found or targets[zlib.crc32((job.queue or job.user or str(number)).encode()) % len(targets)]
+    found = next(
+        (
+            target
+            for target in targets
+            if job.queue and target.queue in (job.queue, f"vc-{job.queue}")
+        ),
+        None,
+    )
+    return (
+        found or targets[zlib.crc32((job.queue or job.user or str(number)).encode()) % len(targets)]
+    )
 
 
-def manifest_of(job: TraceJob, number: int, targets: Sequence[Target], name: str = "trace") -> tuple[str, dict[str, Any]]:
+def manifest_of(
+    job: TraceJob, number: int, targets: Sequence[Target], name: str = "trace"
+) -> tuple[str, dict[str, Any]]:
     """Its owner and the job."""
     target = target_of(job, number, targets)
-    requests = {key: amount for key, amount in (("cpu", job.cpu), ("memory", job.memory), (GPU, job.gpu)) if amount}
+    requests = {
+        key: amount
+        for key, amount in (("cpu", job.cpu), ("memory", job.memory), (GPU, job.gpu))
+        if amount
+    }
     task = {
         "name": "task",
         "replicas": job.tasks,
         "minAvailable": job.tasks,
         "template": {
             "metadata": {"annotations": {"fumarole.io/run-seconds": f"{job.duration:g}"}},
-            "spec": {"containers": [{"name": "main", "image": "busybox", "resources": {"requests": requests}}]},
+            "spec": {
+                "containers": [
+                    {"name": "main", "image": "busybox", "resources": {"requests": requests}}
+                ]
+            },
         },
     }
     return job.user or "trace", {
         "apiVersion": "batch.volcano.sh/v1alpha1",
         "kind": "Job",
         "metadata": {"name": f"{name}-{number}", "namespace": target.namespace},
-        "spec": {"queue": target.queue, "minAvailable": job.tasks, "ttlSecondsAfterFinished": 3600, "tasks": [task]},
+        "spec": {
+            "queue": target.queue,
+            "minAvailable": job.tasks,
+            "ttlSecondsAfterFinished": 3600,
+            "tasks": [task],
+        },
     }

@@ -141,7 +141,15 @@ class Pod:
     def pod_class(self) -> PodClass:
         """The class of the pod: its request with one of `pods` added."""
         request = Resources({**self.request, "pods": 1})
-        return PodClass(request, self.priority, self.role, self.constraint, self.preemptable, self.preempts, self.critical)
+        return PodClass(
+            request,
+            self.priority,
+            self.role,
+            self.constraint,
+            self.preemptable,
+            self.preempts,
+            self.critical,
+        )
 
 
 @dataclass(frozen=True, slots=True)

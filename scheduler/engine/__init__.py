@@ -39,5 +39,9 @@ def run_session(
 
 def open_session(snapshot: Snapshot, policy: Policy = DEFAULT_POLICY) -> Session:
     """A session before its first action: for probes and tests."""
-    plugins = [(number, config, find_plugin(config.name)(config.arguments)) for number, tier in enumerate(policy.tiers) for config in tier]
+    plugins = [
+        (number, config, find_plugin(config.name)(config.arguments))
+        for number, tier in enumerate(policy.tiers)
+        for config in tier
+    ]
     return Session(snapshot, policy, plugins)

@@ -254,5 +254,7 @@ class Outcome:
     @property
     def is_quiet(self) -> bool:
         """Nothing is decided, kept or said: there is nothing to write but figures."""
-        decided = self.binds or self.evictions or self.reservations or self.phase_changes or self.starving
+        decided = (
+            self.binds or self.evictions or self.reservations or self.phase_changes or self.starving
+        )
         return not (decided or self.said or self.conditions or self.pod_conditions or self.events)

@@ -57,7 +57,9 @@ class Opinions:
         self._plugins = list(plugins)
         self._task_keys: dict[int, Key] = {}
         self._slots = {name: self._slot(name, flag) for name, flag in POINTS.items()}
-        self._flat = {name: [ask for tier in tiers for ask in tier] for name, tiers in self._slots.items()}
+        self._flat = {
+            name: [ask for tier in tiers for ask in tier] for name, tiers in self._slots.items()
+        }
 
     def _slot(self, method: str, flag: Flag | None) -> Tiers:
         """Tier by tier, the plugins that have something to say on this point and whose flag is on."""
@@ -69,7 +71,9 @@ class Opinions:
         return tiers
 
     def enables(self, plugin: Plugin, flag: Flag) -> bool:
-        return any(own is plugin and self.policy.enables(config, flag) for _, config, own in self._plugins)
+        return any(
+            own is plugin and self.policy.enables(config, flag) for _, config, own in self._plugins
+        )
 
     def has_action(self, name: str) -> bool:
         return name in self.policy.actions
@@ -95,14 +99,18 @@ class Opinions:
     def task_key(self, kind: int) -> Key:
         found = self._task_keys.get(kind)
         if found is None:
-            found = self._task_keys[kind] = tuple(part for ask in self._flat["task_key"] for part in ask(kind))
+            found = self._task_keys[kind] = tuple(
+                part for ask in self._flat["task_key"] for part in ask(kind)
+            )
         return found
 
     # Votes
 
     def refuse_job(self, job: Job) -> Refusal | None:
         """The first reason why the job can not be tried at all."""
-        return next((refusal for ask in self._flat["refuse_job"] if (refusal := ask(job)) is not None), None)
+        return next(
+            (refusal for ask in self._flat["refuse_job"] if (refusal := ask(job)) is not None), None
+        )
 
     def job_ready(self, job: Job) -> bool:
         return all(ask(job) for ask in self._flat["job_ready"])
@@ -138,7 +146,9 @@ class Opinions:
         """The first vote against; a tier with a vote for and none against settles it without asking the next. All abstaining: for."""
         for tier in self._slots[point]:
             votes = [ask(job) for ask in tier]
-            against = next((vote for vote in votes if isinstance(vote, Refusal) or vote == Vote.REJECT), None)
+            against = next(
+                (vote for vote in votes if isinstance(vote, Refusal) or vote == Vote.REJECT), None
+            )
             if against is not None:
                 return against if isinstance(against, Refusal) else _REJECTED
             if Vote.PERMIT in votes:
@@ -182,13 +192,18 @@ class Opinions:
         return bool(self._flat["may_reclaim"] or self._flat["may_take_from"])
 
     def may_take_from(self, queue: int, kind: int, victim_queues: Rows, victim_kinds: Rows) -> Mask:
-        return _all(len(victim_kinds), [ask(queue, kind, victim_queues, victim_kinds) for ask in self._flat["may_take_from"]])
+        return _all(
+            len(victim_kinds),
+            [ask(queue, kind, victim_queues, victim_kinds) for ask in self._flat["may_take_from"]],
+        )
 
     def has_too_much(self, queues: Rows) -> Mask:
         return _all(len(queues), [ask(queues) for ask in self._flat["has_too_much"]])
 
     def keeps_deserved(self, queues: Rows, kinds: Rows, reclaimer_kind: int) -> Mask:
-        return _all(len(kinds), [ask(queues, kinds, reclaimer_kind) for ask in self._flat["keeps_deserved"]])
+        return _all(
+            len(kinds), [ask(queues, kinds, reclaimer_kind) for ask in self._flat["keeps_deserved"]]
+        )
 
     @property
     def lends_idle_room(self) -> bool:

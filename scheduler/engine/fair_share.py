@@ -30,7 +30,9 @@ def fill_each(totals: Amounts, weights: Amounts, floors: Amounts, ceilings: Amou
     """`fill` for every resource: `totals` by resource, floors and ceilings queues by resources."""
     parts = np.zeros_like(floors)
     for resource in range(len(totals)):
-        parts[:, resource] = fill(int(totals[resource]), weights, floors[:, resource], ceilings[:, resource])
+        parts[:, resource] = fill(
+            int(totals[resource]), weights, floors[:, resource], ceilings[:, resource]
+        )
     return parts
 
 

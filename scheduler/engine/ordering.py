@@ -106,7 +106,10 @@ def _called(session: Session, below: dict[int, set[int]], row: int) -> list[int]
 def is_called_before(session: Session, left: int, right: int) -> bool:
     """Whether the line would call this queue before that one, as things are now."""
     ours, theirs = session.forest.parting(left, right)
-    return (session.layer_key(ours), session.queue_key(left)) < (session.layer_key(theirs), session.queue_key(right))
+    return (session.layer_key(ours), session.queue_key(left)) < (
+        session.layer_key(theirs),
+        session.queue_key(right),
+    )
 
 
 class VictimOrder:
@@ -118,18 +121,26 @@ class VictimOrder:
         order.reverse()
         self._distance = {queue: -forest.depth(forest.common(own, queue)) for queue in order}
         self.queues = sorted(order, key=self._distance.__getitem__)
-        self._last = {row: place for place, queue in enumerate(self.queues) for row in forest.path_list(queue)}
+        self._last = {
+            row: place for place, queue in enumerate(self.queues) for row in forest.path_list(queue)
+        }
 
     def holds_without(self, queue: int) -> bool:
         """Whether the order is still right after this queue lost something: only it and the levels above it can have moved, backwards."""
-        return not any(self._is_overtaken(self._last[row]) for row in self._session.forest.path_list(queue) if row in self._last)
+        return not any(
+            self._is_overtaken(self._last[row])
+            for row in self._session.forest.path_list(queue)
+            if row in self._last
+        )
 
     def _is_overtaken(self, place: int) -> bool:
         """Whether the queue behind this place would come before it now."""
         if place + 1 >= len(self.queues):
             return False
         queue, follower = self.queues[place], self.queues[place + 1]
-        return self._distance[queue] == self._distance[follower] and is_called_before(self._session, queue, follower)
+        return self._distance[queue] == self._distance[follower] and is_called_before(
+            self._session, queue, follower
+        )
 
 
 class JobLines:

@@ -51,9 +51,22 @@ class Placement:
     """One turn of one job: pods are placed until it is ready, and no further."""
 
     def __init__(
-        self, session: Session, statement: Statement, job: Job, line: TaskLine, allowance: Allowance, *, later: bool = True
+        self,
+        session: Session,
+        statement: Statement,
+        job: Job,
+        line: TaskLine,
+        allowance: Allowance,
+        *,
+        later: bool = True,
     ) -> None:
-        self.session, self.statement, self.job, self.line, self.allowance = session, statement, job, line, allowance
+        self.session, self.statement, self.job, self.line, self.allowance = (
+            session,
+            statement,
+            job,
+            line,
+            allowance,
+        )
         self.later = later  # whether room that is being released will do
         self.borrowed = False
         self.failed_roles: set[int] = set()
@@ -79,7 +92,12 @@ class Placement:
     def _advance(self, kind: int, placed: int, allowed: int, wanted: int) -> None:
         if placed:
             self.line.take(placed)
-        if placed < wanted and self.line and self.line.peek()[0] == kind and (placed < allowed or allowed < wanted):
+        if (
+            placed < wanted
+            and self.line
+            and self.line.peek()[0] == kind
+            and (placed < allowed or allowed < wanted)
+        ):
             self.line.drop()
         if allowed < wanted:
             self.job.failed = self.job.failed or "quota"
@@ -100,7 +118,9 @@ class Placement:
         placed = len(nodes)
         if placed:
             self.statement.allocate(self.job, kind, pods[:placed], nodes, borrowed=self.borrowed)
-        return placed + (self._place_later(kind, pods[placed:]) if self.later and placed < len(pods) else 0)
+        return placed + (
+            self._place_later(kind, pods[placed:]) if self.later and placed < len(pods) else 0
+        )
 
     def _place_later(self, kind: int, pods: Sequence[int]) -> int:
         """The rest waits for room that is being released."""
@@ -121,6 +141,13 @@ class Placement:
         if job.min_member == job.tasks:
             return False
         if job.roles and not roles_count(job):
-            left = sum(len(pods) for kind, pods in self.line.runs if self.session.role[kind] not in self.failed_roles)
+            left = sum(
+                len(pods)
+                for kind, pods in self.line.runs
+                if self.session.role[kind] not in self.failed_roles
+            )
             return job.ready + left >= job.min_member
-        return not any(role in self.failed_roles and counts.ready < counts.minimum for role, counts in job.roles.items())
+        return not any(
+            role in self.failed_roles and counts.ready < counts.minimum
+            for role, counts in job.roles.items()
+        )

@@ -13,7 +13,9 @@ FUMAROLE: Final = Policy(
         (
             PluginConfig("drf"),
             PluginConfig("predicates"),
-            PluginConfig("capacity", {Flag.HIERARCHY: True}, {"fillByWeight": True, "admission": "possible"}),
+            PluginConfig(
+                "capacity", {Flag.HIERARCHY: True}, {"fillByWeight": True, "admission": "possible"}
+            ),
             PluginConfig("scarcity"),
             PluginConfig("nodeorder", {}, {"leastrequested.weight": 0}),
             PluginConfig("binpack"),
@@ -33,11 +35,20 @@ BOUND: Final = Policy(
             PluginConfig("priority"),
             PluginConfig("gang"),
             PluginConfig("predicates"),
-            PluginConfig("binpack", {}, {"binpack.resources": "nvidia.com/gpu", "binpack.resources.nvidia.com/gpu": 1}),
+            PluginConfig(
+                "binpack",
+                {},
+                {"binpack.resources": "nvidia.com/gpu", "binpack.resources.nvidia.com/gpu": 1},
+            ),
         ),
     ),
 )
 """Gangs and packing alone, no quotas: what a cluster can do at most that owes nobody anything. A yardstick, not for use."""
 
-PRESETS: Final = {"default": DEFAULT_POLICY, "fumarole": FUMAROLE, "volcano": DEFAULT_POLICY, "bound": BOUND}
+PRESETS: Final = {
+    "default": DEFAULT_POLICY,
+    "fumarole": FUMAROLE,
+    "volcano": DEFAULT_POLICY,
+    "bound": BOUND,
+}
 """`volcano` follows Volcano's rules with all of its actions; it is what `default` stands for at present."""

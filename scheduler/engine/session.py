@@ -32,13 +32,20 @@ from scheduler.engine.statement import Kind, Operation, Statement
 RESERVATION_SESSIONS = 30
 """For how many sessions a place is kept for a pod that waits for it."""
 
-_PENDING = int(PodStatus.PENDING)  # members of an enum are slow to look up, and these are looked up for every pod
+_PENDING = int(
+    PodStatus.PENDING
+)  # members of an enum are slow to look up, and these are looked up for every pod
 
 
 class Session(Opinions):
     """One session. Actions ask it questions and open statements; plugins answer; nobody else changes anything."""
 
-    def __init__(self, snapshot: Snapshot, policy: Policy, plugins: Iterable[tuple[int, PluginConfig, Plugin]]) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        policy: Policy,
+        plugins: Iterable[tuple[int, PluginConfig, Plugin]],
+    ) -> None:
         super().__init__(policy, plugins)
         self.snapshot = snapshot
         self.forest = Forest.of(snapshot, hierarchical=self._is_hierarchical())
@@ -87,7 +94,10 @@ class Session(Opinions):
     @cached_property
     def quotas(self) -> Quotas | None:
         """The figures of the first queue plugin."""
-        return next((found for _, _, plugin in self._plugins if (found := plugin.quotas()) is not None), None)
+        return next(
+            (found for _, _, plugin in self._plugins if (found := plugin.quotas()) is not None),
+            None,
+        )
 
     # Jobs and pods
 
@@ -111,7 +121,9 @@ class Session(Opinions):
         """Only podgroups with minimums per role need this."""
         classes = self.snapshot.classes
         job.roles = {
-            classes.role_number(role): Role(minimum) for role, minimum in self.snapshot.groups.role_minimums[job.row] if minimum > 0
+            classes.role_number(role): Role(minimum)
+            for role, minimum in self.snapshot.groups.role_minimums[job.row]
+            if minimum > 0
         }
         pods = self.pods_of(job.row)
         for status, kind in zip(self.status[pods].tolist(), self.kinds[pods].tolist(), strict=True):
@@ -158,7 +170,11 @@ class Session(Opinions):
         """Its pods without a place, held ones included, in task order."""
         members = self._members(job)
         codes = self.status[members].tolist()
-        return [pod for pod, code in zip(members, codes, strict=True) if code == _PENDING or pod in job.held]
+        return [
+            pod
+            for pod, code in zip(members, codes, strict=True)
+            if code == _PENDING or pod in job.held
+        ]
 
     def unplaced_pods(self, job: Job) -> list[int]:
         """Its pods without a place or a promise of one, in task order."""
@@ -196,7 +212,9 @@ class Session(Opinions):
 
     def starving_jobs(self) -> list[Job]:
         """Active jobs that may be tried and are short of what they need; not those in a line that stands still."""
-        short = self.placed_counts < self.snapshot.groups.min_member if self.only_gangs_starve else None
+        short = (
+            self.placed_counts < self.snapshot.groups.min_member if self.only_gangs_starve else None
+        )
         jobs = (job for job in self.active_jobs(short) if job.row not in self.behind)
         return [job for job in jobs if self.job_starving(job) and self.refuse_job(job) is None]
 
@@ -250,7 +268,11 @@ class Session(Opinions):
 
     def asking_for_something(self, pods: list[int]) -> list[int]:
         """Those of these pods that do, in the same order."""
-        return [pod for pod in pods if not self.asks_for_nothing(pod)] if self._any_best_effort else pods
+        return (
+            [pod for pod in pods if not self.asks_for_nothing(pod)]
+            if self._any_best_effort
+            else pods
+        )
 
     def size(self, job: Job) -> float:
         """The largest part of the cluster that the job holds of any resource."""
@@ -265,7 +287,11 @@ class Session(Opinions):
     @cached_property
     def losing_leaves(self) -> Mask:
         """Leaves that reclaim may take something from."""
-        losing: Mask = self.specs.reclaimable_leaves & ~self.specs.held[:-1] if self._protects_held else self.specs.reclaimable_leaves
+        losing: Mask = (
+            self.specs.reclaimable_leaves & ~self.specs.held[:-1]
+            if self._protects_held
+            else self.specs.reclaimable_leaves
+        )
         return losing
 
     @cached_property
@@ -279,8 +305,12 @@ class Session(Opinions):
         One that can not be kept any more, because the node is gone or has become too small, is given back at once.
         """
         pods = self.snapshot.pods
-        promised = np.flatnonzero((pods.reserved_node >= 0) & (pods.status == PodStatus.PENDING)).tolist()
-        for pod in sorted(promised, key=lambda pod: (pods.reserved_until[pod], pods.key[pod])):  # the oldest promise first
+        promised = np.flatnonzero(
+            (pods.reserved_node >= 0) & (pods.status == PodStatus.PENDING)
+        ).tolist()
+        for pod in sorted(
+            promised, key=lambda pod: (pods.reserved_until[pod], pods.key[pod])
+        ):  # the oldest promise first
             if pods.reserved_until[pod] < self.snapshot.session:
                 continue
             node, job = int(pods.reserved_node[pod]), self.job(int(pods.group[pod]))
@@ -367,7 +397,9 @@ class Session(Opinions):
     @cached_property
     def queue_resources(self) -> list[tuple[int, str]]:
         """Column and name of the resources that queues are about, by name."""
-        named = [(dim, name) for dim, name in enumerate(self.snapshot.resources) if self.book.dims[dim]]
+        named = [
+            (dim, name) for dim, name in enumerate(self.snapshot.resources) if self.book.dims[dim]
+        ]
         return sorted(named, key=lambda pair: pair[1])
 
     # Nodes
@@ -377,7 +409,9 @@ class Session(Opinions):
         found = self._asked.get(kind)
         if found is None:
             pairs = enumerate(self.request[kind].tolist())
-            found = self._asked[kind] = [(dim, amount) for dim, amount in pairs if amount > 0 and self.book.dims[dim]]
+            found = self._asked[kind] = [
+                (dim, amount) for dim, amount in pairs if amount > 0 and self.book.dims[dim]
+            ]
         return found
 
     def room_for(self, kind: int) -> int:
@@ -392,7 +426,9 @@ class Session(Opinions):
         if found is None:
             suitable = self.suitable(kind) if not mask else self.board(kind).suitable
             block = self.asides.block(mask) if mask else None
-            found = self._boards[kind, mask] = Board(self.floor, kind, self.request[kind], suitable, self._scorer, block)
+            found = self._boards[kind, mask] = Board(
+                self.floor, kind, self.request[kind], suitable, self._scorer, block
+            )
         return found
 
     def board_for(self, job: Job, kind: int) -> Board:

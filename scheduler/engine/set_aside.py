@@ -25,7 +25,12 @@ if TYPE_CHECKING:
 Runs = Sequence[tuple[int, int]]
 """(class, how many pods) of what a gang needs, in task order."""
 
-_HOLDS_ROOM = (int(PodStatus.ALLOCATED), int(PodStatus.BINDING), int(PodStatus.BOUND), int(PodStatus.RUNNING))
+_HOLDS_ROOM = (
+    int(PodStatus.ALLOCATED),
+    int(PodStatus.BINDING),
+    int(PodStatus.BOUND),
+    int(PodStatus.RUNNING),
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,12 +74,18 @@ class Asides:
             return 0
         expected = float(self._session.snapshot.groups.expected_seconds[job.row])
         end = self._session.snapshot.taken_at + expected
-        return sum(1 << number for number, aside in enumerate(self.found) if aside.job is not job and not end <= aside.at)
+        return sum(
+            1 << number
+            for number, aside in enumerate(self.found)
+            if aside.job is not job and not end <= aside.at
+        )
 
     def block(self, mask: int) -> Amounts:
         """What a job must leave free for those of this mask: resources by nodes."""
         if mask not in self._blocks:
-            chosen = [aside.blocked for number, aside in enumerate(self.found) if mask >> number & 1]
+            chosen = [
+                aside.blocked for number, aside in enumerate(self.found) if mask >> number & 1
+            ]
             self._blocks[mask] = np.sum(chosen, axis=0)
         return self._blocks[mask]
 
@@ -112,23 +123,34 @@ class Asides:
         known = np.flatnonzero(ends > now)  # who is overdue may stay for any time
         order = known[np.argsort(ends[known], kind="stable")]
         rows = rows[order]
-        return ends[order], session.nodes[rows].astype(np.intp), session.request[session.kinds[rows]]
+        return (
+            ends[order],
+            session.nodes[rows].astype(np.intp),
+            session.request[session.kinds[rows]],
+        )
 
     def _lay_out(self, room: Amounts, runs: Runs) -> Amounts | None:
         """What the gang takes of this room, by node; None if it does not fit."""
         held = np.zeros_like(room)
         for pod_class, count in runs:
             request = self._session.request[pod_class]
-            fitting = np.where(self._session.board(pod_class).suitable, copies(room - held, request), 0)
+            fitting = np.where(
+                self._session.board(pod_class).suitable, copies(room - held, request), 0
+            )
             if int(fitting.sum()) < count:
                 return None
             order = np.argsort(-fitting, kind="stable")
-            taken = np.minimum(fitting[order], np.maximum(0, count - (np.cumsum(fitting[order]) - fitting[order])))
+            taken = np.minimum(
+                fitting[order], np.maximum(0, count - (np.cumsum(fitting[order]) - fitting[order]))
+            )
             held[:, order] += request[:, None] * taken
         return held
 
 
 def _released(nodes: Rows, requests: Amounts, count: int) -> Amounts:
     """Resources by nodes."""
-    columns = [np.bincount(nodes, weights=requests[:, dim], minlength=count) for dim in range(requests.shape[1])]
+    columns = [
+        np.bincount(nodes, weights=requests[:, dim], minlength=count)
+        for dim in range(requests.shape[1])
+    ]
     return np.array(columns, dtype=np.int64)

@@ -48,15 +48,30 @@ class Statement:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.operations: list[Operation] = []
-        self._before: list[list[int] | None] = []  # the names that the sums had before each operation; None where they never will again
+        self._before: list[
+            list[int] | None
+        ] = []  # the names that the sums had before each operation; None where they never will again
 
     def __enter__(self) -> Statement:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.discard()
 
-    def allocate(self, job: Job, pod_class: int, pods: Sequence[int], nodes: Sequence[int], *, borrowed: bool = False) -> None:
+    def allocate(
+        self,
+        job: Job,
+        pod_class: int,
+        pods: Sequence[int],
+        nodes: Sequence[int],
+        *,
+        borrowed: bool = False,
+    ) -> None:
         self._do(Operation(Kind.ALLOCATE, job, pods, pod_class, nodes, borrowed))
 
     def pipeline(self, job: Job, pod_class: int, pods: Sequence[int], nodes: Sequence[int]) -> None:
@@ -66,7 +81,14 @@ class Statement:
     def evict(self, job: Job, pod: int, action: str, beneficiary: Job | None) -> None:
         session = self.session
         before = session.book.allocated[job.queue].copy()
-        operation = Operation(Kind.EVICT, job, [pod], int(session.kinds[pod]), [int(session.nodes[pod])], before=before)
+        operation = Operation(
+            Kind.EVICT,
+            job,
+            [pod],
+            int(session.kinds[pod]),
+            [int(session.nodes[pod])],
+            before=before,
+        )
         operation.beneficiary, operation.action = beneficiary, action
         self._do(operation)
 
@@ -92,7 +114,11 @@ class Statement:
             return True
         floor, request = self.session.floor, self.session.request
         waits = (operation for operation in self.operations if operation.kind is Kind.PIPELINE)
-        return any((floor.idle([node])[:, 0] < request[operation.pod_class]).any() for operation in waits for node in operation.nodes)
+        return any(
+            (floor.idle([node])[:, 0] < request[operation.pod_class]).any()
+            for operation in waits
+            for node in operation.nodes
+        )
 
     def discard(self, mark: int = 0) -> None:
         """Undoes everything since the mark."""
@@ -164,7 +190,10 @@ def _count(session: Session, operation: Operation, sign: int, **moved: int) -> N
     job.allocated += amount
     job.count(session.role[operation.pod_class], **moved)
     job.rank = None
-    session.ready_counts[job.row], session.placed_counts[job.row] = job.ready, job.ready + job.waiting
+    session.ready_counts[job.row], session.placed_counts[job.row] = (
+        job.ready,
+        job.ready + job.waiting,
+    )
     session.book.allocate(job.queue, amount)
 
 
@@ -173,4 +202,9 @@ def _mark(session: Session, operation: Operation, status: int, sign: int) -> Non
     session.nodes[operation.pods] = operation.nodes if sign > 0 else NO_NODE
 
 
-_APPLY = {Kind.ALLOCATE: _allocate, Kind.PIPELINE: _pipeline, Kind.EVICT: _evict, Kind.UNHOLD: _unhold}
+_APPLY = {
+    Kind.ALLOCATE: _allocate,
+    Kind.PIPELINE: _pipeline,
+    Kind.EVICT: _evict,
+    Kind.UNHOLD: _unhold,
+}

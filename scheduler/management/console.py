@@ -26,7 +26,11 @@ def print_run(console: Console, run: Run, heading: str) -> None:
 
 def _sections(run: Run) -> Iterator[RenderableType]:
     yield _queues(run.snapshot, run.outcome)
-    for title, table in (("Bound", _bound(run.outcome)), ("Evicted", _evicted(run.outcome)), ("Keeps a place", _reserved(run.outcome))):
+    for title, table in (
+        ("Bound", _bound(run.outcome)),
+        ("Evicted", _evicted(run.outcome)),
+        ("Keeps a place", _reserved(run.outcome)),
+    ):
         yield _titled(title, table)
     yield _titled("Waits", _waiting(run.snapshot, run.outcome))
     for warning in run.outcome.warnings:
@@ -52,9 +56,17 @@ def _queues(snapshot: Snapshot, outcome: Outcome) -> Table:
     states = {queue.name: queue.state.value for queue in snapshot.queues}
     for name, depth in _in_tree_order(tree, outcome):
         figures = outcome.queues[name]
-        amounts = [_amounts(part) for part in (figures.deserved, figures.allocated, figures.request)]
+        amounts = [
+            _amounts(part) for part in (figures.deserved, figures.allocated, figures.request)
+        ]
         mark = Text("overused", style="yellow") if figures.overused else Text("")
-        table.add_row("  " * depth + escape(name), states.get(name, ""), *amounts, f"{figures.share:.2f}", mark)
+        table.add_row(
+            "  " * depth + escape(name),
+            states.get(name, ""),
+            *amounts,
+            f"{figures.share:.2f}",
+            mark,
+        )
     return table
 
 
@@ -68,7 +80,11 @@ def _in_tree_order(tree: QueueTree, outcome: Outcome) -> Iterator[tuple[str, int
 
 def _amounts(resources: Resources) -> str:
     """One line per resource; `pods` only limits nodes and is left out."""
-    shown = [f"{format_quantity(name, amount)} {name}" for name, amount in resources.items() if amount and name != "pods"]
+    shown = [
+        f"{format_quantity(name, amount)} {name}"
+        for name, amount in resources.items()
+        if amount and name != "pods"
+    ]
     return escape("\n".join(shown)) or "-"
 
 
@@ -77,18 +93,35 @@ def _bound(outcome: Outcome) -> Table:
     for podgroup, queue in dict.fromkeys((bind.podgroup, bind.queue) for bind in outcome.binds):
         binds = [bind for bind in outcome.binds if bind.podgroup == podgroup]
         borrowed = " (borrowed)" if any(bind.borrowed for bind in binds) else ""
-        table.add_row(escape(podgroup), escape(queue), f"{len(binds)}{borrowed}", _counted(bind.node for bind in binds))
+        table.add_row(
+            escape(podgroup),
+            escape(queue),
+            f"{len(binds)}{borrowed}",
+            _counted(bind.node for bind in binds),
+        )
     return table
 
 
 def _counted(nodes: Iterable[str]) -> str:
-    return escape(", ".join(f"{node} ×{count}" if count > 1 else node for node, count in sorted(Counter(nodes).items())))
+    return escape(
+        ", ".join(
+            f"{node} ×{count}" if count > 1 else node
+            for node, count in sorted(Counter(nodes).items())
+        )
+    )
 
 
 def _evicted(outcome: Outcome) -> Table:
     table = _table("POD", "QUEUE", "NODE", "FOR", "BY", "WHY")
     for eviction in outcome.evictions:
-        cells = (eviction.pod, eviction.queue, eviction.node, eviction.beneficiary or "-", eviction.action, _why(eviction))
+        cells = (
+            eviction.pod,
+            eviction.queue,
+            eviction.node,
+            eviction.beneficiary or "-",
+            eviction.action,
+            _why(eviction),
+        )
         table.add_row(*map(escape, cells))
     return table
 
@@ -114,5 +147,7 @@ def _waiting(snapshot: Snapshot, outcome: Outcome) -> Table:
         row = queues.get(podgroup, -1)
         queue = snapshot.queues[row].name if row >= 0 else "-"
         phase = outcome.phases[podgroup].label if podgroup in outcome.phases else "-"
-        table.add_row(escape(podgroup), escape(queue), phase, reason.code.value, escape(reason.message))
+        table.add_row(
+            escape(podgroup), escape(queue), phase, reason.code.value, escape(reason.message)
+        )
     return table

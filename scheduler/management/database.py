@@ -88,7 +88,11 @@ def check_database_not_newer() -> None:
 def unknown_migrations() -> set[tuple[str, str]]:
     """Applied to the database, in an app that is installed here, and not among its migrations."""
     loader = MigrationLoader(connection)
-    return {key for key in loader.applied_migrations if key[0] in loader.migrated_apps and key not in loader.disk_migrations}
+    return {
+        key
+        for key in loader.applied_migrations
+        if key[0] in loader.migrated_apps and key not in loader.disk_migrations
+    }
 
 
 def database_name() -> str:

@@ -42,7 +42,9 @@ def _read_policy(name: str) -> Policy:
     if name in PRESETS:
         return PRESETS[name]
     if not Path(name).exists():
-        raise ScenarioError(f"--policy {name}: is neither a preset ({', '.join(PRESETS)}) nor a file that is there")
+        raise ScenarioError(
+            f"--policy {name}: is neither a preset ({', '.join(PRESETS)}) nor a file that is there"
+        )
     try:
         return read_policy(Path(name).read_text(encoding="utf-8")).policy
     except (OSError, UnicodeDecodeError, PolicyError) as error:
@@ -53,9 +55,13 @@ def read_load(options: Namespace, scenario: Scenario) -> tuple[list[LoadJob], fl
     """The jobs, and for how many seconds they are watched. Raises `ScenarioError`."""
     if options.load in MIXES:
         seconds = options.seconds or DEFAULT_SECONDS
-        return drawn_load(options.load, scenario.cluster, seconds=seconds, seed=options.seed, rate=options.rate), seconds
+        return drawn_load(
+            options.load, scenario.cluster, seconds=seconds, seed=options.seed, rate=options.rate
+        ), seconds
     if not Path(options.load).exists():
-        raise ScenarioError(f"--load {options.load}: is neither a mix ({', '.join(MIXES)}) nor a file that is there")
+        raise ScenarioError(
+            f"--load {options.load}: is neither a mix ({', '.join(MIXES)}) nor a file that is there"
+        )
     trace = _read_trace(options.load)
     seconds = options.seconds or max(job.at for job in trace)
     return recorded_load(trace, scenario.cluster, seconds=seconds), seconds
@@ -86,11 +92,21 @@ def simulate_load(scenario: Scenario, options: Namespace, out: TextIO, complaint
     return 0
 
 
-def _write(scenario: Scenario, options: Namespace, seconds: float, results: list[Result], out: TextIO) -> None:
+def _write(
+    scenario: Scenario, options: Namespace, seconds: float, results: list[Result], out: TextIO
+) -> None:
     about = f"{scenario.name}, load {Path(options.load).name}, {seconds:,.0f} simulated seconds, seed {options.seed}"
     if options.output == "json":
-        documents = [{"name": scenario.name, "policy": result.policy, "load": result.figures} for result in results]
-        out.write(json.dumps(documents if len(documents) > 1 else documents[0], indent=2, ensure_ascii=False) + "\n")
+        documents = [
+            {"name": scenario.name, "policy": result.policy, "load": result.figures}
+            for result in results
+        ]
+        out.write(
+            json.dumps(
+                documents if len(documents) > 1 else documents[0], indent=2, ensure_ascii=False
+            )
+            + "\n"
+        )
     elif options.output == "html":
         out.write(page("Policies under one load", about, results))
     else:
@@ -109,17 +125,28 @@ def _print_table(about: str, results: list[Result], out: TextIO) -> None:
 
 
 @contextmanager
-def _progress(complaints: TextIO, name: str, seconds: float) -> Iterator[Callable[[float, Measures], None] | None]:
+def _progress(
+    complaints: TextIO, name: str, seconds: float
+) -> Iterator[Callable[[float, Measures], None] | None]:
     """On a terminal a bar tells how far the run is; elsewhere nothing is written."""
     if not complaints.isatty():
         yield None
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=Console(file=complaints), transient=True) as bar:
         task = bar.add_task(name, total=seconds)
 
         def told(passed: float, measures: Measures) -> None:
-            bar.update(task, completed=passed, description=f"{name}: {measures.jobs} jobs, {measures.sessions} sessions")
+            bar.update(
+                task,
+                completed=passed,
+                description=f"{name}: {measures.jobs} jobs, {measures.sessions} sessions",
+            )
 
         yield told
 
@@ -127,11 +154,20 @@ def _progress(complaints: TextIO, name: str, seconds: float) -> Iterator[Callabl
 def simulate_rest(scenario: Scenario, options: Namespace, out: TextIO) -> int:
     """Exit code 1 when so many sessions bring no rest under one of the policies."""
     rests = {
-        name: run_to_rest(scenario.cluster, policy, options.rest) for name, policy in read_policies(options.policy or [], scenario).items()
+        name: run_to_rest(scenario.cluster, policy, options.rest)
+        for name, policy in read_policies(options.policy or [], scenario).items()
     }
     if options.output == "json":
-        documents = [{"name": scenario.name, "policy": name, "rest": rest.document()} for name, rest in rests.items()]
-        out.write(json.dumps(documents if len(documents) > 1 else documents[0], indent=2, ensure_ascii=False) + "\n")
+        documents = [
+            {"name": scenario.name, "policy": name, "rest": rest.document()}
+            for name, rest in rests.items()
+        ]
+        out.write(
+            json.dumps(
+                documents if len(documents) > 1 else documents[0], indent=2, ensure_ascii=False
+            )
+            + "\n"
+        )
     else:
         for name, rest in rests.items():
             verdict = (
@@ -139,5 +175,7 @@ def simulate_rest(scenario: Scenario, options: Namespace, out: TextIO) -> int:
                 if rest.after is not None
                 else f"no rest in {options.rest} sessions"
             )
-            out.write(f"{scenario.name}, {name}: {verdict}; evictions by session: {', '.join(map(str, rest.evictions))}\n")
+            out.write(
+                f"{scenario.name}, {name}: {verdict}; evictions by session: {', '.join(map(str, rest.evictions))}\n"
+            )
     return RESTLESS if any(rest.after is None for rest in rests.values()) else 0

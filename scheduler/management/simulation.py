@@ -24,20 +24,41 @@ HELP = "Run scenario files (YAML or JSON) through the scheduler and show what it
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("files", nargs="+", metavar="FILE", help="a scenario file; - reads the standard input")
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE", help="a scenario file; - reads the standard input"
+    )
     parser.add_argument(
         "--output",
         choices=["text", "table", "json", "html"],
         default="text",
         help="tables for people (text and table are the same), objects for programs, or, with --load, a page with plots",
     )
-    parser.add_argument("--sessions", type=_sessions, help="run so many sessions in a row; pods start and evicted pods go in between")
     parser.add_argument(
-        "--load", metavar="MIX|FILE", help="run forward in simulated time under a named mix of jobs, or a recorded load (CSV or SWF)"
+        "--sessions",
+        type=_sessions,
+        help="run so many sessions in a row; pods start and evicted pods go in between",
     )
-    parser.add_argument("--seconds", type=_positive, help="for how many simulated seconds; 600 for a mix, all of it for a recorded load")
-    parser.add_argument("--seed", type=int, default=7, help="the jobs of a mix are drawn from it; the same seed, the same jobs")
-    parser.add_argument("--rate", type=_positive, help="jobs of a mix per simulated second; its own rate unless given")
+    parser.add_argument(
+        "--load",
+        metavar="MIX|FILE",
+        help="run forward in simulated time under a named mix of jobs, or a recorded load (CSV or SWF)",
+    )
+    parser.add_argument(
+        "--seconds",
+        type=_positive,
+        help="for how many simulated seconds; 600 for a mix, all of it for a recorded load",
+    )
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=7,
+        help="the jobs of a mix are drawn from it; the same seed, the same jobs",
+    )
+    parser.add_argument(
+        "--rate",
+        type=_positive,
+        help="jobs of a mix per simulated second; its own rate unless given",
+    )
     parser.add_argument(
         "--policy",
         action="append",
@@ -77,7 +98,9 @@ def main(arguments: Sequence[str]) -> int:
 def simulate(options: Namespace, out: TextIO, complaints: TextIO) -> int:
     """The exit code: 0, or 2 when a file can not be used."""
     try:
-        scenarios = [scenario for path in options.files for scenario in read_file(path, sys.stdin.read)]
+        scenarios = [
+            scenario for path in options.files for scenario in read_file(path, sys.stdin.read)
+        ]
         if options.load or options.rest:
             return _simulate_forward(scenarios, options, out, complaints)
         if options.policy or options.output == "html":
@@ -86,16 +109,25 @@ def simulate(options: Namespace, out: TextIO, complaints: TextIO) -> int:
         complaints.write(f"{error}\n")
         return UNUSABLE
     for scenario in scenarios:
-        complaints.writelines(f"{scenario.name}: warning: {warning}\n" for warning in scenario.warnings)
+        complaints.writelines(
+            f"{scenario.name}: warning: {warning}\n" for warning in scenario.warnings
+        )
     if options.output == "json":
         documents = [_document(scenario, options.sessions) for scenario in scenarios]
-        out.write(json.dumps(documents if len(documents) > 1 else documents[0], indent=2, ensure_ascii=False) + "\n")
+        out.write(
+            json.dumps(
+                documents if len(documents) > 1 else documents[0], indent=2, ensure_ascii=False
+            )
+            + "\n"
+        )
     else:
         _print(scenarios, options.sessions, out)
     return 0
 
 
-def _simulate_forward(scenarios: list[Scenario], options: Namespace, out: TextIO, complaints: TextIO) -> int:
+def _simulate_forward(
+    scenarios: list[Scenario], options: Namespace, out: TextIO, complaints: TextIO
+) -> int:
     """One scenario, under a load or until it rests."""
     if len(scenarios) != 1:
         raise ScenarioError("--load and --rest take one scenario at a time")
@@ -113,12 +145,16 @@ def _print(scenarios: list[Scenario], sessions: int | None, out: TextIO) -> None
     for scenario in scenarios:
         several = len(scenario.steps) or sessions or 1
         for number, run in enumerate(run_scenario(scenario, sessions or 1), start=1):
-            heading = f"{scenario.name} (session {number} of {several})" if several > 1 else scenario.name
+            heading = (
+                f"{scenario.name} (session {number} of {several})" if several > 1 else scenario.name
+            )
             print_run(console, run, heading)
 
 
 def _document(scenario: Scenario, sessions: int | None) -> dict[str, Any]:
-    runs = [outcome_document(run.name, run.outcome) for run in run_scenario(scenario, sessions or 1)]
+    runs = [
+        outcome_document(run.name, run.outcome) for run in run_scenario(scenario, sessions or 1)
+    ]
     if scenario.steps:
         return {"name": scenario.name, "steps": runs}
     return {"name": scenario.name, "sessions": runs} if sessions else runs[0]

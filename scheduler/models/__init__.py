@@ -9,9 +9,24 @@ from scheduler.models.node import Node
 from scheduler.models.personal import BulkItem, BulkRun, Preference, SavedView
 from scheduler.models.queue import PlannedDeletion, Queue, QueueFigures
 from scheduler.models.record import Command, Event
-from scheduler.models.session import ClusterState, Decision, Eviction, Lease, PolicyVersion, SchedulingSession
+from scheduler.models.session import (
+    ClusterState,
+    Decision,
+    Eviction,
+    Lease,
+    PolicyVersion,
+    SchedulingSession,
+)
 from scheduler.models.simulation import SimulatedCluster, SimulatedPod
-from scheduler.models.workload import Job, Namespace, Pod, PodClass, PodGroup, PriorityClass, UnmadePods
+from scheduler.models.workload import (
+    Job,
+    Namespace,
+    Pod,
+    PodClass,
+    PodGroup,
+    PriorityClass,
+    UnmadePods,
+)
 
 __all__ = [
     "ApiToken",

@@ -14,8 +14,16 @@ from scheduler.models.queue import Queue
 class Grant(models.Model):
     """A role for a user or for a group, on a queue and everything below it; on root it counts for the whole cluster."""
 
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="grants")
-    group = models.ForeignKey("auth.Group", null=True, blank=True, on_delete=models.CASCADE, related_name="grants")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.CASCADE,
+        related_name="grants",
+    )
+    group = models.ForeignKey(
+        "auth.Group", null=True, blank=True, on_delete=models.CASCADE, related_name="grants"
+    )
     role = models.CharField(max_length=16, choices=one_of(Role))
     queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="grants")
     created_at = models.DateTimeField(auto_now_add=True)
@@ -25,11 +33,18 @@ class Grant(models.Model):
         ordering = ("id",)
         constraints = [
             models.CheckConstraint(
-                condition=Q(user__isnull=True, group__isnull=False) | Q(user__isnull=False, group__isnull=True),
+                condition=Q(user__isnull=True, group__isnull=False)
+                | Q(user__isnull=False, group__isnull=True),
                 name="grant_is_for_a_user_or_a_group",
             ),
-            models.UniqueConstraint(fields=["user", "queue", "role"], condition=Q(group=None), name="grant_to_user_once"),
-            models.UniqueConstraint(fields=["group", "queue", "role"], condition=Q(user=None), name="grant_to_group_once"),
+            models.UniqueConstraint(
+                fields=["user", "queue", "role"], condition=Q(group=None), name="grant_to_user_once"
+            ),
+            models.UniqueConstraint(
+                fields=["group", "queue", "role"],
+                condition=Q(user=None),
+                name="grant_to_group_once",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -39,7 +54,9 @@ class Grant(models.Model):
 class ApiToken(models.Model):
     """A key for a program. Only its digest is kept; the prefix tells a person which one it is."""
 
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens"
+    )
     name = models.CharField(max_length=100)
     prefix = models.CharField(max_length=16)
     digest = models.CharField(max_length=64, unique=True)
@@ -51,7 +68,11 @@ class ApiToken(models.Model):
 
     class Meta:
         ordering = ("-id",)
-        constraints = [models.UniqueConstraint(fields=["user", "name"], condition=Q(revoked_at=None), name="token_name_once_a_user")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["user", "name"], condition=Q(revoked_at=None), name="token_name_once_a_user"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.prefix}…"
@@ -63,13 +84,17 @@ class KeptAnswer(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     key = models.CharField(max_length=128)
     digest = models.CharField(max_length=64)  # of method, address and body
-    status = models.PositiveSmallIntegerField(null=True, blank=True)  # None for a list, whose items have answers of their own
+    status = models.PositiveSmallIntegerField(
+        null=True, blank=True
+    )  # None for a list, whose items have answers of their own
     headers = models.JSONField(default=dict)
     body = models.JSONField(null=True, default=None)
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["user", "key"], name="idempotency_key_once_a_user")]
+        constraints = [
+            models.UniqueConstraint(fields=["user", "key"], name="idempotency_key_once_a_user")
+        ]
 
     def __str__(self) -> str:
         return self.key

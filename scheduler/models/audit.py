@@ -18,14 +18,18 @@ class AuditEntry(models.Model):
     request_id = models.CharField(max_length=64, blank=True, default="")
     action = models.CharField(max_length=32)
     kind = models.CharField(max_length=24)
-    deeds = models.CharField(max_length=8, choices=one_of(Deeds), default=Deeds.ADMIN.value)  # a column: submits are many, deeds few
+    deeds = models.CharField(
+        max_length=8, choices=one_of(Deeds), default=Deeds.ADMIN.value
+    )  # a column: submits are many, deeds few
     namespace = models.CharField(max_length=63, blank=True, default="")
     name = models.CharField(max_length=253)
     queue_name = models.CharField(max_length=253, blank=True, default="", db_index=True)
     before = models.JSONField(null=True, default=None)
     after = models.JSONField(null=True, default=None)
     reason = models.CharField(max_length=1024, blank=True, default="")
-    follows = models.CharField(max_length=253, blank=True, default="")  # the queue to which it was done, where this one only followed
+    follows = models.CharField(
+        max_length=253, blank=True, default=""
+    )  # the queue to which it was done, where this one only followed
     message = models.TextField(blank=True, default="")
 
     class Meta:

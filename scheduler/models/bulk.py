@@ -26,12 +26,16 @@ def values_table(alias: str, columns: Columns) -> str:
         types = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())
         return f"jsonb_to_recordset(%s::jsonb) AS {alias}({types})"
     reads = ", ".join(
-        _SQLITE_READS.get(kind, "{}").format(f"json_extract(value, '$.\"{name}\"')") + f' AS "{name}"' for name, kind in columns.items()
+        _SQLITE_READS.get(kind, "{}").format(f"json_extract(value, '$.\"{name}\"')")
+        + f' AS "{name}"'
+        for name, kind in columns.items()
     )
     return f"(SELECT {reads} FROM json_each(%s)) AS {alias}"
 
 
-def columns_table(alias: str, columns: Columns, values: Sequence[Sequence[Any]]) -> tuple[str, list[Any]]:
+def columns_table(
+    alias: str, columns: Columns, values: Sequence[Sequence[Any]]
+) -> tuple[str, list[Any]]:
     """A FROM item with these columns, and the parameters that fill it: `values` has one list a column."""
     if connection.vendor == "postgresql":
         names = ", ".join(f'"{name}"' for name in columns)
@@ -41,7 +45,9 @@ def columns_table(alias: str, columns: Columns, values: Sequence[Sequence[Any]])
         _SQLITE_READS.get(kind, "{}").format(f"json_extract(value, '$[{place}]')") + f' AS "{name}"'
         for place, (name, kind) in enumerate(columns.items())
     )
-    return f"(SELECT {reads} FROM json_each(%s)) AS {alias}", [json.dumps(list(zip(*values, strict=True)), separators=(",", ":"))]
+    return f"(SELECT {reads} FROM json_each(%s)) AS {alias}", [
+        json.dumps(list(zip(*values, strict=True)), separators=(",", ":"))
+    ]
 
 
 def array_literal(values: Iterable[Any]) -> str:
@@ -64,7 +70,9 @@ def as_parameter(rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _plain(value: object) -> str:
-    return str(connection.ops.adapt_datetimefield_value(value) if isinstance(value, datetime) else value)
+    return str(
+        connection.ops.adapt_datetimefield_value(value) if isinstance(value, datetime) else value
+    )
 
 
 def execute(sql: str, parameters: Sequence[Any] = ()) -> int:
@@ -81,7 +89,10 @@ def fetch(sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
 
 def _adapted(parameters: Sequence[Any]) -> list[Any]:
     """Moments in the form in which the models store them: SQLite compares them as text."""
-    return [connection.ops.adapt_datetimefield_value(value) if isinstance(value, datetime) else value for value in parameters]
+    return [
+        connection.ops.adapt_datetimefield_value(value) if isinstance(value, datetime) else value
+        for value in parameters
+    ]
 
 
 def json_column(expression: str) -> str:

@@ -26,7 +26,9 @@ class ResourcesField(models.JSONField):
         return super().get_prep_value(dict(value) if isinstance(value, Resources) else value)
 
     def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
-        return super().get_db_prep_value(dict(value) if isinstance(value, Resources) else value, connection, prepared)
+        return super().get_db_prep_value(
+            dict(value) if isinstance(value, Resources) else value, connection, prepared
+        )
 
     def to_python(self, value: Any) -> Any:
         return value if isinstance(value, Resources) or value is None else Resources(value)

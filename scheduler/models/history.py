@@ -19,7 +19,11 @@ class QueueSample(models.Model):
     data = models.JSONField(default=dict)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["queue_name", "seconds", "at"], name="one_sample_a_bucket")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["queue_name", "seconds", "at"], name="one_sample_a_bucket"
+            )
+        ]
         indexes = [models.Index(fields=["seconds", "at"])]
 
     def __str__(self) -> str:

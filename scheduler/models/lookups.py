@@ -25,6 +25,8 @@ class Glob(Lookup):
     def as_sqlite(self, compiler: Any, connection: Any) -> tuple[str, tuple[Any, ...]]:
         return self._compared(compiler, connection, "GLOB", _FOR_GLOB)
 
-    def _compared(self, compiler: Any, connection: Any, operator: str, escapes: dict[int, str]) -> tuple[str, tuple[Any, ...]]:
+    def _compared(
+        self, compiler: Any, connection: Any, operator: str, escapes: dict[int, str]
+    ) -> tuple[str, tuple[Any, ...]]:
         column, parameters = self.process_lhs(compiler, connection)
         return f"{column} {operator} %s", (*parameters, str(self.rhs).translate(escapes))

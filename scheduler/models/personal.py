@@ -11,12 +11,23 @@ from django.db import models
 class Preference(models.Model):
     """How one person wants pages to look. An empty time zone is the cluster's own, UTC."""
 
-    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="preference")
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        primary_key=True,
+        related_name="preference",
+    )
     time_zone = models.CharField(max_length=63, blank=True, default="")
     theme = models.CharField(max_length=8, blank=True, default="")
-    folded = models.JSONField(default=list, blank=True)  # the queues whose children the tree does not show
-    unfolded = models.JSONField(default=list, blank=True)  # those whose children it shows although they lie deep
-    tree_levels = models.PositiveSmallIntegerField(null=True, default=None, blank=True)  # how many it shows: 0 all, None what fits
+    folded = models.JSONField(
+        default=list, blank=True
+    )  # the queues whose children the tree does not show
+    unfolded = models.JSONField(
+        default=list, blank=True
+    )  # those whose children it shows although they lie deep
+    tree_levels = models.PositiveSmallIntegerField(
+        null=True, default=None, blank=True
+    )  # how many it shows: 0 all, None what fits
 
     def __str__(self) -> str:
         return f"preferences of {self.user_id}"
@@ -25,16 +36,24 @@ class Preference(models.Model):
 class SavedView(models.Model):
     """A table with its filter and columns, under a name. A shared one is offered to everybody, who each see only what they may."""
 
-    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="saved_views")
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="saved_views"
+    )
     page = models.CharField(max_length=16)
     name = models.CharField(max_length=80)
-    query = models.CharField(max_length=1024, blank=True, default="")  # the query string of the page
+    query = models.CharField(
+        max_length=1024, blank=True, default=""
+    )  # the query string of the page
     shared = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         ordering = ("name", "id")
-        constraints = [models.UniqueConstraint(fields=["owner", "page", "name"], name="view_name_once_a_person")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["owner", "page", "name"], name="view_name_once_a_person"
+            )
+        ]
 
     def __str__(self) -> str:
         return self.name
@@ -47,15 +66,21 @@ class BulkRun(models.Model):
     STATES = (WAITING, RUNNING, DONE)
 
     uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
-    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="bulk_runs")
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="bulk_runs"
+    )
     action = models.CharField(max_length=32)
     reason = models.CharField(max_length=1024, blank=True, default="")
     door = models.CharField(max_length=16, default="UI")
-    scopes = models.JSONField(null=True, blank=True)  # of the token that it was begun with, which it can do no more than
+    scopes = models.JSONField(
+        null=True, blank=True
+    )  # of the token that it was begun with, which it can do no more than
     address = models.CharField(max_length=64, blank=True, default="")
     request_id = models.CharField(max_length=64, blank=True, default="")
     query = models.CharField(max_length=1024, blank=True, default="")
-    state = models.CharField(max_length=8, choices=[(state, state) for state in STATES], default=WAITING)
+    state = models.CharField(
+        max_length=8, choices=[(state, state) for state in STATES], default=WAITING
+    )
     claimed_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True, blank=True)
@@ -73,12 +98,16 @@ class BulkItem(models.Model):
     run = models.ForeignKey(BulkRun, on_delete=models.CASCADE, related_name="items")
     namespace = models.CharField(max_length=63)
     name = models.CharField(max_length=253)
-    result = models.CharField(max_length=8, blank=True, default="")  # as of a Command: Done, NoOp, Refused
+    result = models.CharField(
+        max_length=8, blank=True, default=""
+    )  # as of a Command: Done, NoOp, Refused
     message = models.CharField(max_length=1024, blank=True, default="")
 
     class Meta:
         ordering = ("id",)
-        constraints = [models.UniqueConstraint(fields=["run", "namespace", "name"], name="job_once_a_bulk_run")]
+        constraints = [
+            models.UniqueConstraint(fields=["run", "namespace", "name"], name="job_once_a_bulk_run")
+        ]
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"

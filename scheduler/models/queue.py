@@ -29,22 +29,32 @@ class Queue(Named):
     """
 
     name = models.CharField(max_length=253)
-    parent = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="children")
+    parent = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.PROTECT, related_name="children"
+    )
     weight = models.PositiveIntegerField(default=1)
     capability = ResourcesField()
     deserved = ResourcesField()
     guarantee = ResourcesField()
     reclaimable = models.BooleanField(default=True)
     priority = models.PositiveIntegerField(default=0)
-    dequeue_strategy = models.CharField(max_length=16, choices=one_of(DequeueStrategy), default=DequeueStrategy.TRAVERSE.value)
+    dequeue_strategy = models.CharField(
+        max_length=16, choices=one_of(DequeueStrategy), default=DequeueStrategy.TRAVERSE.value
+    )
     type = models.CharField(max_length=253, blank=True, default="")
 
     wish = models.CharField(max_length=16, choices=one_of(_WISHES), default=QueueState.OPEN.value)
-    state = models.CharField(max_length=16, choices=one_of(QueueState), default=QueueState.OPEN.value, db_index=True)
+    state = models.CharField(
+        max_length=16, choices=one_of(QueueState), default=QueueState.OPEN.value, db_index=True
+    )
     closed_by = models.CharField(max_length=253, blank=True, default="")
     suspended_by = models.CharField(max_length=253, blank=True, default="")
-    held_by = models.CharField(max_length=253, blank=True, default="")  # the queue whose wish to be suspended holds scheduling here
-    is_unknown = models.BooleanField(default=False)  # came from outside as Unknown; shows whenever the queue is not wanted closed
+    held_by = models.CharField(
+        max_length=253, blank=True, default=""
+    )  # the queue whose wish to be suspended holds scheduling here
+    is_unknown = models.BooleanField(
+        default=False
+    )  # came from outside as Unknown; shows whenever the queue is not wanted closed
     state_since = models.DateTimeField(null=True, blank=True)
     conditions = models.JSONField(default=list, blank=True)
     warnings = models.JSONField(default=list, blank=True)
@@ -59,15 +69,28 @@ class Queue(Named):
         ordering = ("name",)
         indexes = [models.Index(fields=["name"])]
         constraints = [
-            models.UniqueConstraint(fields=["name"], condition=Q(deleted_at=None), name="queue_name_is_unique"),
+            models.UniqueConstraint(
+                fields=["name"], condition=Q(deleted_at=None), name="queue_name_is_unique"
+            ),
             models.CheckConstraint(
-                condition=Q(name=ROOT, parent__isnull=True) | (~Q(name=ROOT) & Q(parent__isnull=False)),
+                condition=Q(name=ROOT, parent__isnull=True)
+                | (~Q(name=ROOT) & Q(parent__isnull=False)),
                 name="queue_only_root_has_no_parent",
             ),
-            models.CheckConstraint(condition=Q(parent__isnull=True) | ~Q(parent=F("id")), name="queue_is_not_its_own_parent"),
-            models.CheckConstraint(condition=Q(weight__gte=1, weight__lte=65535), name="queue_weight_in_range"),
-            models.CheckConstraint(condition=Q(wish__in=[wish.value for wish in _WISHES]), name="queue_wish_is_known"),
-            models.CheckConstraint(condition=Q(state__in=[state.value for state in QueueState]), name="queue_state_is_known"),
+            models.CheckConstraint(
+                condition=Q(parent__isnull=True) | ~Q(parent=F("id")),
+                name="queue_is_not_its_own_parent",
+            ),
+            models.CheckConstraint(
+                condition=Q(weight__gte=1, weight__lte=65535), name="queue_weight_in_range"
+            ),
+            models.CheckConstraint(
+                condition=Q(wish__in=[wish.value for wish in _WISHES]), name="queue_wish_is_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=[state.value for state in QueueState]),
+                name="queue_state_is_known",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -85,9 +108,13 @@ class PlannedDeletion(models.Model):
     `user` is whose rights count when the time comes, the rest says in the record who it was.
     """
 
-    queue = models.OneToOneField(Queue, on_delete=models.CASCADE, primary_key=True, related_name="planned_deletion")
+    queue = models.OneToOneField(
+        Queue, on_delete=models.CASCADE, primary_key=True, related_name="planned_deletion"
+    )
     queues = models.JSONField()  # the names as they were shown, the queue itself last
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
     actor = models.CharField(max_length=150)
     door = models.CharField(max_length=16)
     address = models.CharField(max_length=64, blank=True, default="")
@@ -102,9 +129,13 @@ class PlannedDeletion(models.Model):
 class QueueFigures(models.Model):
     """One row a queue, written by the session when something in it changed; pages never sum pods."""
 
-    queue = models.OneToOneField(Queue, on_delete=models.CASCADE, primary_key=True, related_name="figures")
+    queue = models.OneToOneField(
+        Queue, on_delete=models.CASCADE, primary_key=True, related_name="figures"
+    )
     allocated = ResourcesField()  # what pods hold on nodes: bound, running or leaving
-    leaving = ResourcesField()  # the part of it that is on its way out, or on a node that does not answer
+    leaving = (
+        ResourcesField()
+    )  # the part of it that is on its way out, or on a node that does not answer
     promised = ResourcesField()  # room that is kept for pods that wait
     asked = ResourcesField()  # what pods wait for, without jobs that can never run
     lacking = ResourcesField()  # how much of the resource that they wait for its jobs need

@@ -25,7 +25,9 @@ class Command(models.Model):
     reason = models.CharField(max_length=1024, blank=True, default="")
     request_id = models.CharField(max_length=64, blank=True, default="")
     address = models.CharField(max_length=64, blank=True, default="")
-    result = models.CharField(max_length=8, choices=[(result, result) for result in RESULTS], default=PENDING)
+    result = models.CharField(
+        max_length=8, choices=[(result, result) for result in RESULTS], default=PENDING
+    )
     message = models.TextField(blank=True, default="")
     effect = models.JSONField(default=dict, blank=True)  # the queues that changed, from and to
     created_at = models.DateTimeField(auto_now_add=True)
@@ -34,7 +36,10 @@ class Command(models.Model):
     class Meta:
         ordering = ("-id",)
         constraints = [
-            models.CheckConstraint(condition=Q(result__in=("Pending", "Done", "NoOp", "Refused", "Failed")), name="command_result_is_known")
+            models.CheckConstraint(
+                condition=Q(result__in=("Pending", "Done", "NoOp", "Refused", "Failed")),
+                name="command_result_is_known",
+            )
         ]
         indexes = [
             models.Index(fields=["target_kind", "target_name", "id"]),
@@ -50,13 +55,17 @@ class Event(models.Model):
 
     NORMAL, WARNING = "Normal", "Warning"
 
-    type = models.CharField(max_length=8, choices=[(NORMAL, NORMAL), (WARNING, WARNING)], default=NORMAL)
+    type = models.CharField(
+        max_length=8, choices=[(NORMAL, NORMAL), (WARNING, WARNING)], default=NORMAL
+    )
     kind = models.CharField(max_length=16)  # Queue, PodGroup, Job, Pod, Node, Cluster
     namespace = models.CharField(max_length=63, blank=True, default="")
     name = models.CharField(max_length=253)
     queue_name = models.CharField(max_length=253, blank=True, default="", db_index=True)
     reason = models.CharField(max_length=64)
-    code = models.CharField(max_length=32, blank=True, default="")  # the reason code of a gang that waits
+    code = models.CharField(
+        max_length=32, blank=True, default=""
+    )  # the reason code of a gang that waits
     message = models.TextField(blank=True, default="")
     message_digest = models.CharField(max_length=32, default="")
     count = models.PositiveIntegerField(default=1)
@@ -66,7 +75,10 @@ class Event(models.Model):
     class Meta:
         ordering = ("-last_at", "-id")
         constraints = [
-            models.UniqueConstraint(fields=["kind", "namespace", "name", "reason", "message_digest"], name="event_is_folded"),
+            models.UniqueConstraint(
+                fields=["kind", "namespace", "name", "reason", "message_digest"],
+                name="event_is_folded",
+            ),
         ]
 
     def __str__(self) -> str:

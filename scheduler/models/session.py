@@ -15,10 +15,18 @@ class SchedulingSession(models.Model):
     STATES = (RUNNING, DONE, FAILED, TAKEN_OVER)
 
     number = models.PositiveBigIntegerField(unique=True)
-    state = models.CharField(max_length=12, choices=[(state, state) for state in STATES], default=RUNNING)
+    state = models.CharField(
+        max_length=12, choices=[(state, state) for state in STATES], default=RUNNING
+    )
     worker = models.CharField(max_length=128, blank=True, default="")
     fencing_token = models.PositiveBigIntegerField(default=0)
-    policy = models.ForeignKey("scheduler.PolicyVersion", null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    policy = models.ForeignKey(
+        "scheduler.PolicyVersion",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+    )
     started_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True, blank=True)
     durations = models.JSONField(default=dict, blank=True)  # milliseconds by part and by action
@@ -29,7 +37,9 @@ class SchedulingSession(models.Model):
     class Meta:
         ordering = ("-number",)
         constraints = [
-            models.UniqueConstraint(fields=["state"], condition=Q(state="Running"), name="one_session_at_a_time"),
+            models.UniqueConstraint(
+                fields=["state"], condition=Q(state="Running"), name="one_session_at_a_time"
+            ),
         ]
         indexes = [models.Index(fields=["started_at"])]
 
@@ -44,12 +54,23 @@ class Decision(models.Model):
 
     # None for what no session decided: the pods of a cancelled job, of a drained node.
     session = models.ForeignKey(
-        SchedulingSession, null=True, blank=True, on_delete=models.CASCADE, related_name="decisions", db_constraint=False
+        SchedulingSession,
+        null=True,
+        blank=True,
+        on_delete=models.CASCADE,
+        related_name="decisions",
+        db_constraint=False,
     )
     kind = models.CharField(max_length=8, choices=[(BIND, BIND), (EVICT, EVICT)])
     # No constraint and no index: thousands are written at once. The number of a pod that is gone stays, and is never given again.
     pod = models.ForeignKey(
-        "scheduler.Pod", null=True, blank=True, on_delete=models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
+        "scheduler.Pod",
+        null=True,
+        blank=True,
+        on_delete=models.DO_NOTHING,
+        related_name="+",
+        db_constraint=False,
+        db_index=False,
     )
     pod_name = models.CharField(max_length=320)  # namespace/name, kept when the pod is gone
     podgroup_name = models.CharField(max_length=320, blank=True, default="")
@@ -73,7 +94,9 @@ class Decision(models.Model):
 class Eviction(models.Model):
     """The record of one victim: whom it made room for, at which level of the tree, and the figures before and after."""
 
-    session = models.ForeignKey(SchedulingSession, null=True, on_delete=models.SET_NULL, related_name="evictions")
+    session = models.ForeignKey(
+        SchedulingSession, null=True, on_delete=models.SET_NULL, related_name="evictions"
+    )
     session_number = models.PositiveBigIntegerField()
     pod_name = models.CharField(max_length=320)
     podgroup_name = models.CharField(max_length=320, db_index=True)
@@ -122,16 +145,24 @@ class ClusterState(models.Model):
     paused_by = models.CharField(max_length=150, blank=True, default="")
     paused_at = models.DateTimeField(null=True, blank=True)
     pause_reason = models.CharField(max_length=1024, blank=True, default="")
-    policy = models.ForeignKey(PolicyVersion, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    policy = models.ForeignKey(
+        PolicyVersion, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
     last_session = models.PositiveBigIntegerField(default=0)
     last_session_at = models.DateTimeField(null=True, blank=True)
-    session_wanted_at = models.DateTimeField(null=True, blank=True)  # somebody asked for the next session to come forward
-    keep_sessions = models.PositiveSmallIntegerField(default=0)  # how many of the next ones are to be kept for replay
+    session_wanted_at = models.DateTimeField(
+        null=True, blank=True
+    )  # somebody asked for the next session to come forward
+    keep_sessions = models.PositiveSmallIntegerField(
+        default=0
+    )  # how many of the next ones are to be kept for replay
     total = ResourcesField()
     allocated = ResourcesField()
     promised = ResourcesField()
     warnings = models.JSONField(default=list, blank=True)
-    failing = models.JSONField(default=dict, blank=True)  # by part of what is looked after at each tick: the problem, and since when
+    failing = models.JSONField(
+        default=dict, blank=True
+    )  # by part of what is looked after at each tick: the problem, and since when
 
     class Meta:
         constraints = [models.CheckConstraint(condition=Q(id=1), name="one_cluster_state")]

@@ -14,8 +14,12 @@ class SimulatedCluster(models.Model):
     speed = models.FloatField(default=1.0)
     seed = models.PositiveBigIntegerField(default=1)
     advanced_at = models.DateTimeField(null=True, blank=True)
-    settings = models.JSONField(default=dict, blank=True)  # see clusters.simulated.SimulationSettings
-    workload = models.JSONField(default=dict, blank=True)  # the demo's stream of jobs: mix, rate, seed, how far it got
+    settings = models.JSONField(
+        default=dict, blank=True
+    )  # see clusters.simulated.SimulationSettings
+    workload = models.JSONField(
+        default=dict, blank=True
+    )  # the demo's stream of jobs: mix, rate, seed, how far it got
 
     class Meta:
         constraints = [models.CheckConstraint(condition=Q(id=1), name="one_simulated_cluster")]

@@ -16,7 +16,11 @@ def stamp_of(model: type[Model]) -> RawSQL:
     table = model._meta.db_table
     if connection.vendor == "postgresql":
         return _text(f'"{table}"."xmin"::text || "{table}"."ctid"::text')
-    return _text(" || ',' || ".join(f'quote("{table}"."{field.column}")' for field in model._meta.concrete_fields))
+    return _text(
+        " || ',' || ".join(
+            f'quote("{table}"."{field.column}")' for field in model._meta.concrete_fields
+        )
+    )
 
 
 def _text(sql: str) -> RawSQL:

@@ -49,7 +49,9 @@ CREATE OR REPLACE TRIGGER scheduler_{kind}_deleted AFTER DELETE ON scheduler_{ki
 """
 
 # Half of each page of the pods is left free: a pod that changes stays on its page, so that no index has to be written.
-ROOM_FOR_CHANGES = "ALTER TABLE scheduler_pod SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05)"
+ROOM_FOR_CHANGES = (
+    "ALTER TABLE scheduler_pod SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05)"
+)
 
 SQLITE_NOTES = (
     "CREATE TRIGGER IF NOT EXISTS scheduler_{kind}_inserted AFTER INSERT ON scheduler_{kind} BEGIN "
@@ -62,7 +64,11 @@ SQLITE_NOTES = (
 
 
 # The audit log only ever grows: whoever tries to change or delete a row of it, the database refuses.
-AUDIT_TRIGGERS: Final = ("scheduler_audit_no_update", "scheduler_audit_no_delete", "scheduler_audit_no_replace")
+AUDIT_TRIGGERS: Final = (
+    "scheduler_audit_no_update",
+    "scheduler_audit_no_delete",
+    "scheduler_audit_no_replace",
+)
 
 POSTGRES_AUDIT = (
     "CREATE OR REPLACE FUNCTION scheduler_audit_refuse() RETURNS trigger LANGUAGE plpgsql AS $$ "
@@ -84,9 +90,11 @@ SQLITE_AUDIT = (
     "BEGIN SELECT RAISE(ABORT, 'the audit log can not be changed'); END",
 )
 
-_NAMES: Final = frozenset(f"scheduler_{kind}_{happening}" for kind in WATCHED for happening in ("inserted", "updated", "deleted")) | {
-    *AUDIT_TRIGGERS
-}
+_NAMES: Final = frozenset(
+    f"scheduler_{kind}_{happening}"
+    for kind in WATCHED
+    for happening in ("inserted", "updated", "deleted")
+) | {*AUDIT_TRIGGERS}
 
 
 def ensure_triggers(connection: BaseDatabaseWrapper) -> None:
@@ -119,5 +127,8 @@ def _statements(vendor: str) -> list[str]:
             statements.append(POSTGRES_NOTE.format(kind=kind, new=new, old=old))
         else:
             differs = " OR ".join(f"NEW.{name} IS NOT OLD.{name}" for name in names)
-            statements += [note.format(kind=kind, columns=", ".join(names), differs=differs) for note in SQLITE_NOTES]
+            statements += [
+                note.format(kind=kind, columns=", ".join(names), differs=differs)
+                for note in SQLITE_NOTES
+            ]
     return statements

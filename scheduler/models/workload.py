@@ -17,7 +17,16 @@ JOB_PHASES = (
     "Pending", "Running", "Restarting", "Aborting", "Aborted", "Completing", "Completed", "Terminating", "Terminated", "Failed",
 )  # fmt: skip
 FINISHED_JOB_PHASES = ("Aborted", "Completed", "Terminated", "Failed")
-POD_PHASES = ("Pending", "Binding", "Bound", "Running", "Releasing", "Succeeded", "Failed", "Unknown")
+POD_PHASES = (
+    "Pending",
+    "Binding",
+    "Bound",
+    "Running",
+    "Releasing",
+    "Succeeded",
+    "Failed",
+    "Unknown",
+)
 
 
 def _pairs(values: tuple[str, ...]) -> list[tuple[str, str]]:
@@ -45,7 +54,11 @@ class PriorityClass(Named):
         ordering = ("name",)
         verbose_name_plural = "priority classes"
         constraints = [
-            models.UniqueConstraint(fields=["global_default"], condition=Q(global_default=True), name="one_default_priority_class"),
+            models.UniqueConstraint(
+                fields=["global_default"],
+                condition=Q(global_default=True),
+                name="one_default_priority_class",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -59,7 +72,9 @@ class Job(Named):
     name = models.CharField(max_length=253)
     queue = models.ForeignKey(Queue, on_delete=models.PROTECT, related_name="jobs")
     owner = models.CharField(max_length=150, blank=True, default="", db_index=True)
-    owner_user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    owner_user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
     min_available = models.PositiveIntegerField()
     min_success = models.PositiveIntegerField(null=True, blank=True)
     priority_class = models.CharField(max_length=253, blank=True, default="")
@@ -67,24 +82,35 @@ class Job(Named):
     ttl_seconds_after_finished = models.PositiveIntegerField(null=True, blank=True)
     tasks = models.JSONField(default=list)
     policies = models.JSONField(default=list, blank=True)
-    extra = models.JSONField(default=dict, blank=True)  # what a real cluster needs and scheduling does not: plugins, volumes
+    extra = models.JSONField(
+        default=dict, blank=True
+    )  # what a real cluster needs and scheduling does not: plugins, volumes
 
     phase = models.CharField(max_length=16, choices=_pairs(JOB_PHASES), default="Pending")
     phase_since = models.DateTimeField(null=True, blank=True)
     message = models.CharField(max_length=1024, blank=True, default="")
     retry_count = models.PositiveIntegerField(default=0)
-    task_retries = models.JSONField(default=dict, blank=True)  # by task: how often it alone was started anew since its pods were made
-    version = models.PositiveIntegerField(default=0)  # grows with each restart; pods of an older version are leftovers
+    task_retries = models.JSONField(
+        default=dict, blank=True
+    )  # by task: how often it alone was started anew since its pods were made
+    version = models.PositiveIntegerField(
+        default=0
+    )  # grows with each restart; pods of an older version are leftovers
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ("-id",)
         constraints = [
-            models.UniqueConstraint(fields=["namespace", "name"], name="job_name_is_unique_in_its_namespace"),
+            models.UniqueConstraint(
+                fields=["namespace", "name"], name="job_name_is_unique_in_its_namespace"
+            ),
             models.CheckConstraint(condition=Q(phase__in=JOB_PHASES), name="job_phase_is_known"),
         ]
-        indexes = [models.Index(fields=["queue", "phase"]), models.Index(fields=["phase", "finished_at"])]
+        indexes = [
+            models.Index(fields=["queue", "phase"]),
+            models.Index(fields=["phase", "finished_at"]),
+        ]
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
@@ -96,7 +122,9 @@ class PodGroup(Named):
     namespace = models.CharField(max_length=63)
     name = models.CharField(max_length=253)
     queue = models.ForeignKey(Queue, on_delete=models.PROTECT, related_name="podgroups")
-    job = models.OneToOneField(Job, null=True, blank=True, on_delete=models.CASCADE, related_name="podgroup")
+    job = models.OneToOneField(
+        Job, null=True, blank=True, on_delete=models.CASCADE, related_name="podgroup"
+    )
     owner = models.CharField(max_length=150, blank=True, default="")
     min_member = models.PositiveIntegerField(default=1)
     min_task_member = models.JSONField(default=dict, blank=True)
@@ -105,17 +133,23 @@ class PodGroup(Named):
     priority = models.IntegerField(default=0)  # resolved from the class when it was submitted
     sla_waiting_seconds = models.PositiveIntegerField(null=True, blank=True)
     network_topology = models.JSONField(default=dict, blank=True)
-    size = models.PositiveIntegerField(default=0)  # at least as many pods as it has or will have: see selectors/queues/backlogs.py
+    size = models.PositiveIntegerField(
+        default=0
+    )  # at least as many pods as it has or will have: see selectors/queues/backlogs.py
 
     phase = models.CharField(max_length=16, choices=_pairs(PODGROUP_PHASES), default="Pending")
     conditions = models.JSONField(default=list, blank=True)
-    pod_conditions = models.JSONField(default=list, blank=True)  # of the pods that wait, packed: see domain/pod_conditions.py
+    pod_conditions = models.JSONField(
+        default=list, blank=True
+    )  # of the pods that wait, packed: see domain/pod_conditions.py
     reason_code = models.CharField(max_length=32, blank=True, default="", db_index=True)
     reason_message = models.TextField(blank=True, default="")
     reason_figures = models.JSONField(default=dict, blank=True)
     reason_checks = models.JSONField(default=list, blank=True)
     reason_session = models.PositiveBigIntegerField(null=True, blank=True)
-    starving_since = models.PositiveBigIntegerField(null=True, blank=True)  # the session in which it was first seen starving
+    starving_since = models.PositiveBigIntegerField(
+        null=True, blank=True
+    )  # the session in which it was first seen starving
     enqueued_at = models.DateTimeField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
@@ -123,8 +157,12 @@ class PodGroup(Named):
     class Meta:
         ordering = ("-id",)
         constraints = [
-            models.UniqueConstraint(fields=["namespace", "name"], name="podgroup_name_is_unique_in_its_namespace"),
-            models.CheckConstraint(condition=Q(phase__in=PODGROUP_PHASES), name="podgroup_phase_is_known"),
+            models.UniqueConstraint(
+                fields=["namespace", "name"], name="podgroup_name_is_unique_in_its_namespace"
+            ),
+            models.CheckConstraint(
+                condition=Q(phase__in=PODGROUP_PHASES), name="podgroup_phase_is_known"
+            ),
         ]
         indexes = [
             # With the size, so that a submit adds up what waits without reading the rows.
@@ -167,19 +205,37 @@ class Pod(models.Model):
     job_version = models.PositiveIntegerField(default=0)
     # No constraint and no index of their own: a session writes both for thousands of pods, and has checked the nodes in the same statement.
     node = models.ForeignKey(
-        "scheduler.Node", null=True, blank=True, on_delete=models.SET_NULL, related_name="pods", db_constraint=False, db_index=False
+        "scheduler.Node",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="pods",
+        db_constraint=False,
+        db_index=False,
     )
     phase = models.CharField(max_length=12, choices=_pairs(POD_PHASES), default="Pending")
     borrowed = models.BooleanField(default=False)
     reserved_node = models.ForeignKey(
-        "scheduler.Node", null=True, blank=True, on_delete=models.SET_NULL, related_name="reservations", db_constraint=False, db_index=False
+        "scheduler.Node",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="reservations",
+        db_constraint=False,
+        db_index=False,
     )
-    reserved_until = models.PositiveBigIntegerField(null=True, blank=True)  # the last session that keeps the place
-    run_seconds = models.FloatField(null=True, blank=True)  # how long a simulated cluster runs it; unset: its own usual time
+    reserved_until = models.PositiveBigIntegerField(
+        null=True, blank=True
+    )  # the last session that keeps the place
+    run_seconds = models.FloatField(
+        null=True, blank=True
+    )  # how long a simulated cluster runs it; unset: its own usual time
     planned_exit_code = models.IntegerField(default=0)  # how it ends there
     exit_code = models.IntegerField(null=True, blank=True)
     message = models.CharField(max_length=512, blank=True, default="")
-    unwanted = models.BooleanField(default=False)  # somebody took it away: once it has left it does not come back
+    unwanted = models.BooleanField(
+        default=False
+    )  # somebody took it away: once it has left it does not come back
     created_at = models.DateTimeField(auto_now_add=True)
     bound_at = models.DateTimeField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)
@@ -188,9 +244,14 @@ class Pod(models.Model):
     class Meta:
         ordering = ("podgroup_id", "index", "id")
         constraints = [
-            models.UniqueConstraint(fields=["namespace", "name"], name="pod_name_is_unique_in_its_namespace"),
+            models.UniqueConstraint(
+                fields=["namespace", "name"], name="pod_name_is_unique_in_its_namespace"
+            ),
             models.CheckConstraint(condition=Q(phase__in=POD_PHASES), name="pod_phase_is_known"),
-            models.CheckConstraint(condition=~Q(phase="Pending") | Q(node__isnull=True), name="a_pending_pod_has_no_node"),
+            models.CheckConstraint(
+                condition=~Q(phase="Pending") | Q(node__isnull=True),
+                name="a_pending_pod_has_no_node",
+            ),
         ]
         # None that holds a phase or a node: a pod that moves is then rewritten in its place, and no index is touched (PostgreSQL's HOT
         # updates; see models/triggers.py for the room it needs). Placing 10,000 pods is several times faster for it.
@@ -209,7 +270,9 @@ class UnmadePods(models.Model):
 
     class Meta:
         ordering = ("id",)
-        constraints = [models.UniqueConstraint(fields=["podgroup", "task"], name="unmade_pods_once_a_task")]
+        constraints = [
+            models.UniqueConstraint(fields=["podgroup", "task"], name="unmade_pods_once_a_task")
+        ]
 
     def __str__(self) -> str:
         return f"{self.podgroup_id} {self.task} {self.next_index}..{self.end_index}"

@@ -17,7 +17,15 @@ from scheduler.domain.snapshot import Queue, Snapshot
 from scheduler.domain.tables import LOST_NODE, NO_NODE
 from scheduler.domain.workloads import Phase, Pod, PodGroup, PodStatus
 from scheduler.scenarios.fields import Fields
-from scheduler.scenarios.objects import PriorityClass, read_node, read_pod, read_podgroup, read_priority_class, read_queue, read_time
+from scheduler.scenarios.objects import (
+    PriorityClass,
+    read_node,
+    read_pod,
+    read_podgroup,
+    read_priority_class,
+    read_queue,
+    read_time,
+)
 
 Value = TypeVar("Value")
 
@@ -62,24 +70,36 @@ class Cluster:
             session=self.session,
             paused=self.paused,
         )
-        snapshot.groups.said = np.array([self.said.get(key, 0) for key in snapshot.groups.key], dtype=np.int64)
+        snapshot.groups.said = np.array(
+            [self.said.get(key, 0) for key in snapshot.groups.key], dtype=np.int64
+        )
         return snapshot
 
 
-def _joined(old: Iterable[Value], new: Iterable[Value], key: Callable[[Value], str]) -> tuple[Value, ...]:
+def _joined(
+    old: Iterable[Value], new: Iterable[Value], key: Callable[[Value], str]
+) -> tuple[Value, ...]:
     return tuple({key(value): value for values in (old, new) for value in values}.values())
 
 
 def read_cluster(fields: Fields, classes: Mapping[str, PriorityClass] | None = None) -> Cluster:
     """From the keys nodes, queues, priorityClasses, podgroups and pods; the caller finishes the mapping."""
-    found = {**(classes or {}), **{item.name: item for item in map(read_priority_class, fields.items("priorityClasses"))}}
+    found = {
+        **(classes or {}),
+        **{item.name: item for item in map(read_priority_class, fields.items("priorityClasses"))},
+    }
     said: dict[str, int] = {}
     nodes = _all(fields, "nodes", read_node, lambda node: node.name)
     _refuse_uncountable(nodes, fields)
     return Cluster(
         nodes=nodes,
         queues=_read_queues(fields),
-        podgroups=_all(fields, "podgroups", lambda group: _read_group(group, found, said), lambda group: group.key),
+        podgroups=_all(
+            fields,
+            "podgroups",
+            lambda group: _read_group(group, found, said),
+            lambda group: group.key,
+        ),
         pods=_all(fields, "pods", read_pod, lambda pod: pod.key),
         classes=found,
         said=said,
@@ -93,7 +113,9 @@ def _refuse_uncountable(nodes: Iterable[Node], fields: Fields) -> None:
             raise fields.problem("nodes", f"together they have more {resource} than can be counted")
 
 
-def _all(fields: Fields, key: str, read: Callable[[Fields], Value], name: Callable[[Value], str]) -> tuple[Value, ...]:
+def _all(
+    fields: Fields, key: str, read: Callable[[Fields], Value], name: Callable[[Value], str]
+) -> tuple[Value, ...]:
     values: dict[str, Value] = {}
     for item in fields.items(key):
         value = read(item)
@@ -103,7 +125,9 @@ def _all(fields: Fields, key: str, read: Callable[[Fields], Value], name: Callab
     return tuple(values.values())
 
 
-def _read_group(fields: Fields, classes: Mapping[str, PriorityClass], said: dict[str, int]) -> PodGroup:
+def _read_group(
+    fields: Fields, classes: Mapping[str, PriorityClass], said: dict[str, int]
+) -> PodGroup:
     fingerprint = fields.whole("said", default=0, least=-(2**63), most=2**63 - 1)
     group = read_podgroup(fields, classes)
     if fingerprint:
@@ -126,7 +150,10 @@ def _read_queues(fields: Fields) -> tuple[Queue, ...]:
 
     specs = _all(fields, "queues", read, lambda spec: spec.name)
     tree = QueueTree(specs)
-    queues = (Queue(spec, spec.state, held[spec.name]) if spec.name in held else derived(spec, tree) for spec in specs)
+    queues = (
+        Queue(spec, spec.state, held[spec.name]) if spec.name in held else derived(spec, tree)
+        for spec in specs
+    )
     return tuple(replace(queue, created=created[queue.name]) for queue in queues)
 
 
@@ -135,7 +162,9 @@ def derived(spec: QueueSpec, tree: QueueTree) -> Queue:
     above = [tree[name] for name in reversed(tree.ancestors(spec.name))]
     suspended = [queue.name for queue in above if queue.state is QueueState.SUSPENDED]
     held_by = spec.name if spec.state is QueueState.SUSPENDED else next(iter(suspended), "")
-    if spec.state is QueueState.OPEN and any(queue.state in (QueueState.CLOSED, QueueState.CLOSING) for queue in above):
+    if spec.state is QueueState.OPEN and any(
+        queue.state in (QueueState.CLOSED, QueueState.CLOSING) for queue in above
+    ):
         return Queue(spec, QueueState.CLOSING, held_by)
     state = QueueState.SUSPENDED if held_by and spec.state is QueueState.OPEN else spec.state
     return Queue(spec, state, held_by)
@@ -145,14 +174,21 @@ def cluster_of(snapshot: Snapshot) -> Cluster:
     """The values behind a snapshot; free rows are left out."""
     said = {
         key: int(said)
-        for key, said, alive in zip(snapshot.groups.key, snapshot.groups.said, snapshot.groups.alive, strict=True)
+        for key, said, alive in zip(
+            snapshot.groups.key, snapshot.groups.said, snapshot.groups.alive, strict=True
+        )
         if alive and said
     }
     return Cluster(
         nodes=tuple(_node(snapshot, row) for row in range(len(snapshot.nodes))),
         queues=snapshot.queues,
-        podgroups=tuple(_group(snapshot, row) for row in map(int, np.flatnonzero(snapshot.groups.alive))),
-        pods=tuple(_pod(snapshot, row) for row in map(int, np.flatnonzero(snapshot.pods.status != PodStatus.GONE))),
+        podgroups=tuple(
+            _group(snapshot, row) for row in map(int, np.flatnonzero(snapshot.groups.alive))
+        ),
+        pods=tuple(
+            _pod(snapshot, row)
+            for row in map(int, np.flatnonzero(snapshot.pods.status != PodStatus.GONE))
+        ),
         said=said,
         taken_at=snapshot.taken_at,
         session=snapshot.session,
@@ -161,14 +197,21 @@ def cluster_of(snapshot: Snapshot) -> Cluster:
 
 
 def _amounts(snapshot: Snapshot, row: Iterable[int]) -> Resources:
-    return Resources({name: int(amount) for name, amount in zip(snapshot.resources, row, strict=True) if amount})
+    return Resources(
+        {name: int(amount) for name, amount in zip(snapshot.resources, row, strict=True) if amount}
+    )
 
 
 def _node(snapshot: Snapshot, row: int) -> Node:
     table = snapshot.nodes
     return Node(
         name=table.names[row],
-        allocatable=Resources({name: int(amount) for name, amount in zip(snapshot.resources, table.allocatable[row], strict=True)}),
+        allocatable=Resources(
+            {
+                name: int(amount)
+                for name, amount in zip(snapshot.resources, table.allocatable[row], strict=True)
+            }
+        ),
         labels=table.labels[row],
         taints=table.taints[row],
         unschedulable=bool(table.unschedulable[row]),
@@ -186,7 +229,9 @@ def _group(snapshot: Snapshot, row: int) -> PodGroup:
         namespace=namespace,
         min_member=int(table.min_member[row]),
         role_minimums=dict(table.role_minimums[row]),
-        min_resources=_amounts(snapshot, table.min_resources[row]) if table.has_min_resources[row] else None,
+        min_resources=_amounts(snapshot, table.min_resources[row])
+        if table.has_min_resources[row]
+        else None,
         phase=Phase(int(table.phase[row])),
         priority=int(table.priority[row]),
         created=float(table.created[row]),
@@ -207,7 +252,9 @@ def _pod(snapshot: Snapshot, row: int) -> Pod:
         name=name,
         podgroup=snapshot.groups.key[table.group[row]],
         namespace=namespace,
-        request=Resources({resource: amount for resource, amount in kind.request.items() if resource != "pods"}),
+        request=Resources(
+            {resource: amount for resource, amount in kind.request.items() if resource != "pods"}
+        ),
         node=_node_name(snapshot, table.node[row]),
         status=PodStatus(int(table.status[row])),
         priority=kind.priority,

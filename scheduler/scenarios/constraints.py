@@ -19,7 +19,9 @@ def read_constraint(fields: Fields) -> Constraint:
         node_selector=tuple(sorted(fields.texts("nodeSelector").items())),
         required=required,
         preferred=preferred,
-        tolerations=tuple(_read_toleration(toleration) for toleration in fields.items("tolerations")),
+        tolerations=tuple(
+            _read_toleration(toleration) for toleration in fields.items("tolerations")
+        ),
     )
 
 
@@ -36,7 +38,9 @@ def _read_affinity(fields: Fields) -> tuple[tuple[NodeTerm, ...], tuple[Preferre
 
 def _read_node_affinity(fields: Fields) -> tuple[tuple[NodeTerm, ...], tuple[PreferredTerm, ...]]:
     required = fields.mapping(_REQUIRED)
-    terms = tuple(_read_term(term) for term in required.items("nodeSelectorTerms")) if required else ()
+    terms = (
+        tuple(_read_term(term) for term in required.items("nodeSelectorTerms")) if required else ()
+    )
     if required:
         required.finish()
     preferred = tuple(_read_preferred(term) for term in fields.items(_PREFERRED))
@@ -101,22 +105,40 @@ def write_constraint(constraint: Constraint) -> dict[str, Any]:
 def _write_affinity(constraint: Constraint) -> dict[str, Any]:
     affinity: dict[str, Any] = {}
     if constraint.required:
-        affinity[_REQUIRED] = {"nodeSelectorTerms": [_write_term(term) for term in constraint.required]}
+        affinity[_REQUIRED] = {
+            "nodeSelectorTerms": [_write_term(term) for term in constraint.required]
+        }
     if constraint.preferred:
-        affinity[_PREFERRED] = [{"weight": wish.weight, "preference": _write_term(wish.term)} for wish in constraint.preferred]
+        affinity[_PREFERRED] = [
+            {"weight": wish.weight, "preference": _write_term(wish.term)}
+            for wish in constraint.preferred
+        ]
     return {"nodeAffinity": affinity} if affinity else {}
 
 
 def _write_term(term: NodeTerm) -> dict[str, Any]:
     written = {"matchExpressions": term.expressions, "matchFields": term.fields}
-    return {key: [_write_requirement(entry) for entry in entries] for key, entries in written.items() if entries}
+    return {
+        key: [_write_requirement(entry) for entry in entries]
+        for key, entries in written.items()
+        if entries
+    }
 
 
 def _write_requirement(requirement: Requirement) -> dict[str, Any]:
-    written = {"key": requirement.key, "operator": requirement.operator, "values": list(requirement.values)}
+    written = {
+        "key": requirement.key,
+        "operator": requirement.operator,
+        "values": list(requirement.values),
+    }
     return {key: value for key, value in written.items() if value}
 
 
 def _write_toleration(toleration: Toleration) -> dict[str, str]:
-    written = {"key": toleration.key, "operator": toleration.operator, "value": toleration.value, "effect": toleration.effect}
+    written = {
+        "key": toleration.key,
+        "operator": toleration.operator,
+        "value": toleration.value,
+        "effect": toleration.effect,
+    }
     return {key: value for key, value in written.items() if value}

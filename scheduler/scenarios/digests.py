@@ -17,7 +17,9 @@ _ROWS = frozenset({"row"})
 
 
 def outcome_digest(outcome: Outcome, snapshot: Snapshot) -> str:
-    return hashlib.sha256(json.dumps(plain_outcome(outcome, snapshot), sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(
+        json.dumps(plain_outcome(outcome, snapshot), sort_keys=True).encode()
+    ).hexdigest()
 
 
 def plain_outcome(outcome: Outcome, snapshot: Snapshot) -> dict[str, Any]:
@@ -31,7 +33,11 @@ def plain_outcome(outcome: Outcome, snapshot: Snapshot) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
-        return {item.name: _plain(getattr(value, item.name)) for item in fields(value) if item.name not in _ROWS}
+        return {
+            item.name: _plain(getattr(value, item.name))
+            for item in fields(value)
+            if item.name not in _ROWS
+        }
     if isinstance(value, Enum):
         return value.name
     if isinstance(value, Mapping):

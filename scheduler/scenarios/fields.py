@@ -6,7 +6,14 @@ from collections.abc import Collection, Iterator
 
 from scheduler.domain.resources import NOTHING, QuantityError, Resources, parse_quantity
 
-_WORDS_FOR_TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+_WORDS_FOR_TRUTH = {
+    "true": True,
+    "yes": True,
+    "on": True,
+    "false": False,
+    "no": False,
+    "off": False,
+}
 _SHOWN = 60
 
 
@@ -57,7 +64,9 @@ class Fields:
     def finish(self) -> None:
         for key in self._values:
             if key not in self._taken:
-                raise FieldError(self.at(key), "is not a known key; remove it or correct its spelling")
+                raise FieldError(
+                    self.at(key), "is not a known key; remove it or correct its spelling"
+                )
 
     def problem(self, key: str, problem: str) -> FieldError:
         return FieldError(self.at(key), problem)
@@ -81,7 +90,9 @@ class Fields:
     def choice(self, key: str, choices: Collection[str], default: str) -> str:
         value = self.text(key, default)
         if value not in choices:
-            raise self.problem(key, f"must be one of {', '.join(filter(None, choices))}, not {shown(value)}")
+            raise self.problem(
+                key, f"must be one of {', '.join(filter(None, choices))}, not {shown(value)}"
+            )
         return value
 
     def whole(self, key: str, default: int, least: int = 0, most: int = 2**31 - 1) -> int:
@@ -134,7 +145,13 @@ def read_whole(value: object, place: str, least: int, most: int) -> int:
 
 def read_flag(value: object, place: str) -> bool:
     """Also `yes` and `on`, and the quoted words that Volcano's arguments use."""
-    known = value if isinstance(value, bool) else _WORDS_FOR_TRUTH.get(value.lower()) if isinstance(value, str) else None
+    known = (
+        value
+        if isinstance(value, bool)
+        else _WORDS_FOR_TRUTH.get(value.lower())
+        if isinstance(value, str)
+        else None
+    )
     if known is None:
         raise FieldError(place, f"must be true or false, not {shown(value)}")
     return known
@@ -143,7 +160,9 @@ def read_flag(value: object, place: str) -> bool:
 def read_resources(value: object, place: str) -> Resources:
     """Kubernetes quantities by resource name, none of them below zero."""
     fields = Fields(value, place)
-    return Resources({name: _read_amount(name, fields.take(name), fields.at(name)) for name in fields})
+    return Resources(
+        {name: _read_amount(name, fields.take(name), fields.at(name)) for name in fields}
+    )
 
 
 def _read_amount(resource: str, text: object, place: str) -> int:

@@ -125,7 +125,9 @@ def _without_effect(fields: Fields, cluster: Cluster) -> Iterator[str]:
             yield f"pod {pod.key} belongs to the podgroup {pod.podgroup}, which is not there; it is left out"
     for pod_fields in fields.items("pods"):
         affinity = pod_fields.take("affinity")
-        if isinstance(affinity, dict) and ("podAffinity" in affinity or "podAntiAffinity" in affinity):
+        if isinstance(affinity, dict) and (
+            "podAffinity" in affinity or "podAntiAffinity" in affinity
+        ):
             yield f"{pod_fields.at('affinity')}: affinity between pods is not looked at here"
 
 
@@ -138,7 +140,9 @@ def _read_step(fields: Fields, cluster: Cluster) -> Step:
     actions = [name for name, _ in fields.values("actions")] if "actions" in fields else None
     for name in actions or ():
         if name not in SETTINGS:
-            raise fields.problem("actions", f"“{name}” is not an action; there are {', '.join(SETTINGS)}")
+            raise fields.problem(
+                "actions", f"“{name}” is not an action; there are {', '.join(SETTINGS)}"
+            )
     added = fields.mapping("add")
     more = read_cluster(added, cluster.classes) if added else Cluster()
     if added:

@@ -58,7 +58,11 @@ def read_node(fields: Fields) -> Node:
 
 
 def _read_taint(fields: Fields) -> Taint:
-    taint = Taint(fields.name("key"), fields.text("value"), fields.choice("effect", _TAINT_EFFECTS, "NoSchedule"))
+    taint = Taint(
+        fields.name("key"),
+        fields.text("value"),
+        fields.choice("effect", _TAINT_EFFECTS, "NoSchedule"),
+    )
     fields.finish()
     return taint
 
@@ -74,7 +78,9 @@ def read_queue(fields: Fields) -> QueueSpec:
         guarantee=_read_guarantee(fields),
         reclaimable=fields.flag("reclaimable", default=True),
         priority=fields.whole("priority", default=0, least=-_INT32),
-        dequeue_strategy=DequeueStrategy(fields.choice("dequeueStrategy", tuple(DequeueStrategy), "traverse")),
+        dequeue_strategy=DequeueStrategy(
+            fields.choice("dequeueStrategy", tuple(DequeueStrategy), "traverse")
+        ),
         state=QueueState(fields.choice("state", _STATES, "Open")),
         type=fields.text("type"),
         labels=fields.texts("labels"),
@@ -102,7 +108,10 @@ def read_priority_class(fields: Fields) -> PriorityClass:
     found = PriorityClass(
         name=fields.name("name"),
         value=fields.whole("value", default=0, least=-_INT32),
-        preempts=fields.choice("preemptionPolicy", ("PreemptLowerPriority", "Never"), "PreemptLowerPriority") != "Never",
+        preempts=fields.choice(
+            "preemptionPolicy", ("PreemptLowerPriority", "Never"), "PreemptLowerPriority"
+        )
+        != "Never",
     )
     fields.finish()
     return found
@@ -116,9 +125,13 @@ def read_podgroup(fields: Fields, classes: Mapping[str, PriorityClass]) -> PodGr
         namespace=fields.text("namespace") or NAMESPACE,
         min_member=fields.whole("minMember", default=1),
         role_minimums=_read_role_minimums(fields),
-        min_resources=fields.resources("minResources") if fields.take("minResources") is not None else None,
+        min_resources=fields.resources("minResources")
+        if fields.take("minResources") is not None
+        else None,
         phase=Phase.of(fields.choice("phase", _PHASES, "")),
-        priority=fields.whole("priority", default=priority_class.value if priority_class else 0, least=-_INT32),
+        priority=fields.whole(
+            "priority", default=priority_class.value if priority_class else 0, least=-_INT32
+        ),
         created=read_time(fields, "creationTimestamp"),
         starving_since=fields.whole("starvingSince", default=-1, least=-1),
         evictions=fields.whole("evictions", default=0),
@@ -151,7 +164,8 @@ def read_pod(fields: Fields) -> Pod:
         role=fields.text("taskSpec"),
         constraint=read_constraint(fields),
         preemptable=fields.flag("preemptable", default=True),
-        preempts=fields.choice("preemptionPolicy", ("", "PreemptLowerPriority", "Never"), "") != "Never",
+        preempts=fields.choice("preemptionPolicy", ("", "PreemptLowerPriority", "Never"), "")
+        != "Never",
         critical=_read_critical(fields, namespace),
         created=read_time(fields, "creationTimestamp"),
         borrowed=fields.flag("borrowed", default=False),
@@ -192,7 +206,10 @@ def read_time(fields: Fields, key: str) -> float:
     if seconds is None:
         seconds = _as_timestamp(text)
     if seconds is None:
-        raise fields.problem(key, f"must be a time such as 2026-01-31T12:00:00Z or seconds since 1970, not {shown(text)}")
+        raise fields.problem(
+            key,
+            f"must be a time such as 2026-01-31T12:00:00Z or seconds since 1970, not {shown(text)}",
+        )
     return seconds
 
 

@@ -105,10 +105,15 @@ def _refuse_unknown_sections(fields: Fields, notices: _Notices) -> None:
 def _read_actions(fields: Fields, notices: _Notices, may_be_idle: bool) -> tuple[str, ...]:
     actions = notices.attempt(_action_names, fields, otherwise=[])
     if not actions and not may_be_idle and not notices.problems:
-        notices.refuse(fields.at("actions"), "must name at least one action, such as “enqueue, allocate, backfill”")
+        notices.refuse(
+            fields.at("actions"),
+            "must name at least one action, such as “enqueue, allocate, backfill”",
+        )
     for name, place in actions:
         if name not in vocabulary.SETTINGS:
-            notices.refuse(place, f"{shown(name)} is not an action; there are {', '.join(vocabulary.SETTINGS)}")
+            notices.refuse(
+                place, f"{shown(name)} is not an action; there are {', '.join(vocabulary.SETTINGS)}"
+            )
     return tuple(name for name, _ in actions)
 
 
@@ -117,8 +122,13 @@ def _action_names(fields: Fields) -> list[tuple[str, str]]:
     written = fields.take("actions")
     if isinstance(written, str):
         parts = written.split(",") if written.strip() else []
-        return [(part.strip(), f"{fields.at('actions')}[{index}]") for index, part in enumerate(parts)]
-    return [(name if isinstance(name, str) else str(name), place) for name, place in fields.values("actions")]
+        return [
+            (part.strip(), f"{fields.at('actions')}[{index}]") for index, part in enumerate(parts)
+        ]
+    return [
+        (name if isinstance(name, str) else str(name), place)
+        for name, place in fields.values("actions")
+    ]
 
 
 def _read_tiers(fields: Fields, notices: _Notices) -> tuple[Tier, ...]:
@@ -126,7 +136,13 @@ def _read_tiers(fields: Fields, notices: _Notices) -> tuple[Tier, ...]:
     seen: set[str] = set()
     for entry, place in notices.attempt(fields.values, "tiers", otherwise=[]):
         plugins = notices.attempt(_plugins_of, entry, place, otherwise=[])
-        tiers.append(tuple(config for plugin in plugins if (config := _read_plugin(plugin, seen, notices)) is not None))
+        tiers.append(
+            tuple(
+                config
+                for plugin in plugins
+                if (config := _read_plugin(plugin, seen, notices)) is not None
+            )
+        )
     return tuple(tiers)
 
 
@@ -152,7 +168,9 @@ def _read_plugin(fields: Fields, seen: set[str], notices: _Notices) -> PluginCon
     problem = _name_problem(name)
     if problem:
         notices.refuse(fields.at("name"), problem)
-    return PluginConfig(name, _read_flags(fields, notices), _read_plugin_arguments(name, fields, notices))
+    return PluginConfig(
+        name, _read_flags(fields, notices), _read_plugin_arguments(name, fields, notices)
+    )
 
 
 def _name_problem(name: str) -> str:
@@ -185,7 +203,9 @@ def _unknown_flag(place: str, notices: _Notices) -> None:
     notices.refuse(place, "is not a known key; remove it or correct its spelling")
 
 
-def _keep_flag(flags: dict[Flag, bool], flag: Flag, value: bool, place: str, notices: _Notices) -> None:
+def _keep_flag(
+    flags: dict[Flag, bool], flag: Flag, value: bool, place: str, notices: _Notices
+) -> None:
     if flags.setdefault(flag, value) != value:
         notices.refuse(place, "is given in both spellings, with different values")
 
@@ -210,17 +230,24 @@ def _read_plugin_arguments(name: str, fields: Fields, notices: _Notices) -> dict
     return _with_lifted_factor(read, arguments, notices)
 
 
-def _with_lifted_factor(arguments: dict[str, object], fields: Fields, notices: _Notices) -> dict[str, object]:
+def _with_lifted_factor(
+    arguments: dict[str, object], fields: Fields, notices: _Notices
+) -> dict[str, object]:
     """Volcano reads a factor below 1 as its default."""
     factor = arguments.get("overcommit-factor")
     if not isinstance(factor, float) or factor >= 1:
         return arguments
     default = vocabulary.VOLCANO_OVERCOMMIT
-    notices.warn(fields.at("overcommit-factor"), f"a factor below 1 would admit nothing into a full cluster; {default} is used")
+    notices.warn(
+        fields.at("overcommit-factor"),
+        f"a factor below 1 would admit nothing into a full cluster; {default} is used",
+    )
     return {**arguments, "overcommit-factor": default}
 
 
-def _read_arguments(fields: Fields, readers: Mapping[str, Reader], unused: frozenset[str], notices: _Notices) -> dict[str, object]:
+def _read_arguments(
+    fields: Fields, readers: Mapping[str, Reader], unused: frozenset[str], notices: _Notices
+) -> dict[str, object]:
     found: dict[str, object] = {}
     for key in fields:
         value, place = fields.take(key), fields.at(key)
@@ -235,7 +262,11 @@ def _read_arguments(fields: Fields, readers: Mapping[str, Reader], unused: froze
 
 
 def _unknown_argument(readers: Mapping[str, Reader]) -> str:
-    return f"is not a known argument; there are {', '.join(readers)}" if readers else "is not a known argument; there are none here"
+    return (
+        f"is not a known argument; there are {', '.join(readers)}"
+        if readers
+        else "is not a known argument; there are none here"
+    )
 
 
 def _read_configurations(fields: Fields, notices: _Notices) -> dict[str, dict[str, object]]:
@@ -245,26 +276,46 @@ def _read_configurations(fields: Fields, notices: _Notices) -> dict[str, dict[st
         arguments = notices.attempt(entry.mapping, "arguments")
         notices.attempt(entry.finish)
         if name in vocabulary.UNUSED_CONFIGURATIONS:
-            notices.warn(entry.at("name"), f"the action {name} is known to Volcano and not used here")
+            notices.warn(
+                entry.at("name"), f"the action {name} is known to Volcano and not used here"
+            )
         elif name not in vocabulary.SETTINGS:
-            notices.refuse(entry.at("name"), f"{shown(name)} is not an action; there are {', '.join(vocabulary.SETTINGS)}")
+            notices.refuse(
+                entry.at("name"),
+                f"{shown(name)} is not an action; there are {', '.join(vocabulary.SETTINGS)}",
+            )
         elif name in found:
             notices.refuse(entry.at("name"), f"the action {name} is configured twice")
         else:
             unused = vocabulary.UNUSED_SETTINGS.get(name, frozenset())
-            found[name] = _read_arguments(arguments, vocabulary.SETTINGS[name], unused, notices) if arguments else {}
+            found[name] = (
+                _read_arguments(arguments, vocabulary.SETTINGS[name], unused, notices)
+                if arguments
+                else {}
+            )
     return {name: settings for name, settings in found.items() if settings}
 
 
 def _refuse_two_answers(policy: Policy, fields: Fields, notices: _Notices) -> None:
     """`proportion` and `capacity` may stand together only as long as they do not answer the same question, save queue order."""
-    both = {plugin.name: plugin for plugin in policy.plugins() if plugin.name in ("proportion", "capacity")}
+    both = {
+        plugin.name: plugin
+        for plugin in policy.plugins()
+        if plugin.name in ("proportion", "capacity")
+    }
     if len(both) < 2:
         return
-    shared = [flag for flag in _SAME_QUESTION if all(policy.enables(plugin, flag) for plugin in both.values())]
+    shared = [
+        flag
+        for flag in _SAME_QUESTION
+        if all(policy.enables(plugin, flag) for plugin in both.values())
+    ]
     if shared:
         questions = ", ".join(f"enable{flag.value[0].upper()}{flag.value[1:]}" for flag in shared)
-        notices.refuse(fields.at("tiers"), f"proportion and capacity both answer {questions}; switch these off in one of the two")
+        notices.refuse(
+            fields.at("tiers"),
+            f"proportion and capacity both answer {questions}; switch these off in one of the two",
+        )
 
 
 def write_policy(policy: Policy) -> str:
@@ -275,17 +326,24 @@ def write_policy(policy: Policy) -> str:
 def policy_document(policy: Policy) -> dict[str, Any]:
     written: dict[str, Any] = {
         "actions": ", ".join(policy.actions),
-        "tiers": [{"plugins": [_plugin_document(plugin) for plugin in tier]} for tier in policy.tiers],
+        "tiers": [
+            {"plugins": [_plugin_document(plugin) for plugin in tier]} for tier in policy.tiers
+        ],
     }
     if policy.configurations:
-        written["configurations"] = [{"name": name, "arguments": dict(settings)} for name, settings in policy.configurations.items()]
+        written["configurations"] = [
+            {"name": name, "arguments": dict(settings)}
+            for name, settings in policy.configurations.items()
+        ]
     if not policy.unlisted_flags:
         written["unlistedFlags"] = "off"
     return written
 
 
 def _plugin_document(plugin: PluginConfig) -> dict[str, Any]:
-    flags = {f"enable{flag.value[0].upper()}{flag.value[1:]}": on for flag, on in plugin.flags.items()}
+    flags = {
+        f"enable{flag.value[0].upper()}{flag.value[1:]}": on for flag, on in plugin.flags.items()
+    }
     arguments = {"arguments": dict(plugin.arguments)} if plugin.arguments else {}
     return {"name": plugin.name, **flags, **arguments}
 

@@ -15,13 +15,21 @@ def outcome_document(name: str, outcome: Outcome) -> dict[str, Any]:
         "evictions": [_eviction(eviction) for eviction in outcome.evictions],
         "pipelined": {reservation.pod: reservation.node for reservation in outcome.reservations},
         "phases": {podgroup: phase.label for podgroup, phase in outcome.phases.items()},
-        "reasons": {podgroup: {"code": reason.code.value, "message": reason.message} for podgroup, reason in outcome.reasons.items()},
+        "reasons": {
+            podgroup: {"code": reason.code.value, "message": reason.message}
+            for podgroup, reason in outcome.reasons.items()
+        },
         "queues": {queue: _figures(figures) for queue, figures in outcome.queues.items()},
     }
 
 
 def _eviction(eviction: Evict) -> dict[str, str]:
-    return {"pod": eviction.pod, "for": eviction.beneficiary, "action": eviction.action, "reason": eviction.reason}
+    return {
+        "pod": eviction.pod,
+        "for": eviction.beneficiary,
+        "action": eviction.action,
+        "reason": eviction.reason,
+    }
 
 
 def _figures(figures: QueueFigures) -> dict[str, Any]:

@@ -50,7 +50,9 @@ def _run_steps(scenario: Scenario) -> Iterator[Run]:
         cluster = cluster_of(advance(run.snapshot, run.outcome))
 
 
-def _run(name: str, snapshot: Snapshot, policy: Policy, actions: tuple[str, ...] | None = None) -> Run:
+def _run(
+    name: str, snapshot: Snapshot, policy: Policy, actions: tuple[str, ...] | None = None
+) -> Run:
     return Run(name, snapshot, run_session(snapshot, policy, actions))
 
 

@@ -37,7 +37,11 @@ def read_weight(value: object, place: str) -> int:
 def read_factor(value: object, place: str) -> float:
     """Any number; what is below 1 is dealt with where the warning is given."""
     try:
-        factor = float(value) if isinstance(value, (int, str)) and not isinstance(value, bool) else math.nan
+        factor = (
+            float(value)
+            if isinstance(value, (int, str)) and not isinstance(value, bool)
+            else math.nan
+        )
     except (ValueError, OverflowError):
         factor = math.nan
     if not math.isfinite(factor) or factor > 1e6:
@@ -108,7 +112,14 @@ ARGUMENTS: Final[Mapping[str, Mapping[str, Reader]]] = {
 }
 
 UNUSED_ARGUMENTS: Final[Mapping[str, frozenset[str]]] = {
-    "nodeorder": frozenset({"podaffinity.weight", "imagelocality.weight", "podtopologyspread.weight", "selectorspread.weight"}),
+    "nodeorder": frozenset(
+        {
+            "podaffinity.weight",
+            "imagelocality.weight",
+            "podtopologyspread.weight",
+            "selectorspread.weight",
+        }
+    ),
     "predicates": frozenset({"predicate.*"}),
 }
 
@@ -149,7 +160,9 @@ def reader_of(name: str, readers: Mapping[str, Reader]) -> Reader | None:
 
 
 def is_unused(name: str, known: frozenset[str]) -> bool:
-    return name in known or any(family.endswith("*") and name.startswith(family[:-1]) for family in known)
+    return name in known or any(
+        family.endswith("*") and name.startswith(family[:-1]) for family in known
+    )
 
 
 def _family(name: str) -> str:

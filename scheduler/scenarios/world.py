@@ -39,7 +39,9 @@ def _start_and_stop(snapshot: Snapshot, outcome: Outcome) -> None:
         borrowed=np.array([bind.borrowed for bind in outcome.binds], dtype=np.bool_),
     )
     evicted = np.array([eviction.row for eviction in outcome.evictions], dtype=np.intp)
-    snapshot.remove_pods(np.union1d(evicted, np.flatnonzero(snapshot.pods.status == PodStatus.RELEASING)))
+    snapshot.remove_pods(
+        np.union1d(evicted, np.flatnonzero(snapshot.pods.status == PodStatus.RELEASING))
+    )
 
 
 def _keep_reservations(snapshot: Snapshot, outcome: Outcome) -> None:

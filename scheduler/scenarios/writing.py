@@ -48,8 +48,16 @@ def _quantities(resources: Resources) -> dict[str, str]:
 
 def write_node(node: Node) -> dict[str, Any]:
     taints = [_set(key=taint.key, value=taint.value, effect=taint.effect) for taint in node.taints]
-    flags = {**({"unschedulable": True} if node.unschedulable else {}), **({} if node.ready else {"ready": False})}
-    return {"name": node.name, "allocatable": _quantities(node.allocatable), **_set(labels=dict(node.labels), taints=taints), **flags}
+    flags = {
+        **({"unschedulable": True} if node.unschedulable else {}),
+        **({} if node.ready else {"ready": False}),
+    }
+    return {
+        "name": node.name,
+        "allocatable": _quantities(node.allocatable),
+        **_set(labels=dict(node.labels), taints=taints),
+        **flags,
+    }
 
 
 def write_queue(queue: Queue) -> dict[str, Any]:
@@ -67,7 +75,13 @@ def write_queue(queue: Queue) -> dict[str, Any]:
         annotations=dict(spec.annotations),
         creationTimestamp=_time(queue.created),
     )
-    return {**written, "weight": spec.weight, "priority": spec.priority, "reclaimable": spec.reclaimable, "heldBy": queue.held_by}
+    return {
+        **written,
+        "weight": spec.weight,
+        "priority": spec.priority,
+        "reclaimable": spec.reclaimable,
+        "heldBy": queue.held_by,
+    }
 
 
 def write_podgroup(group: PodGroup) -> dict[str, Any]:
@@ -83,9 +97,18 @@ def write_podgroup(group: PodGroup) -> dict[str, Any]:
         onHold=group.on_hold,
         notPermitted=group.not_permitted,
     )
-    minimum = {} if group.min_resources is None else {"minResources": _quantities(group.min_resources)}
+    minimum = (
+        {} if group.min_resources is None else {"minResources": _quantities(group.min_resources)}
+    )
     starving = {} if group.starving_since < 0 else {"starvingSince": group.starving_since}
-    return {**written, "minMember": group.min_member, "phase": Phase(group.phase).label, "priority": group.priority, **minimum, **starving}
+    return {
+        **written,
+        "minMember": group.min_member,
+        "phase": Phase(group.phase).label,
+        "priority": group.priority,
+        **minimum,
+        **starving,
+    }
 
 
 def _time(seconds: float) -> str:
@@ -102,12 +125,18 @@ def write_pod(pod: Pod) -> dict[str, Any]:
         creationTimestamp=_time(pod.created),
         startTime=None if pod.started is None else repr(pod.started),
         preemptionPolicy="" if pod.preempts else "Never",
-        reservation={"node": pod.reserved_node, "until": pod.reserved_until} if pod.reserved_node else {},
+        reservation={"node": pod.reserved_node, "until": pod.reserved_until}
+        if pod.reserved_node
+        else {},
     )
     flags = {
         **({} if pod.preemptable else {"preemptable": False}),
         **({"borrowed": True} if pod.borrowed else {}),
-        **({"critical": pod.critical} if pod.critical != (pod.namespace == SYSTEM_NAMESPACE) else {}),
+        **(
+            {"critical": pod.critical}
+            if pod.critical != (pod.namespace == SYSTEM_NAMESPACE)
+            else {}
+        ),
     }
     phase = _PHASE_NAMES[pod.status]
     return {

@@ -42,17 +42,23 @@ def load_targets(cluster: Cluster) -> list[Target]:
 
 def _leaves(cluster: Cluster) -> list[str]:
     parents = {queue.spec.parent for queue in cluster.queues}
-    return sorted(queue.name for queue in cluster.queues if queue.name not in parents and queue.name != ROOT)
+    return sorted(
+        queue.name for queue in cluster.queues if queue.name not in parents and queue.name != ROOT
+    )
 
 
 def _target(name: str, cluster: Cluster) -> Target:
     specs = {queue.name: queue.spec for queue in cluster.queues}
-    names_gpu = any(GPU in (*queue.spec.deserved, *queue.spec.guarantee) for queue in cluster.queues)
+    names_gpu = any(
+        GPU in (*queue.spec.deserved, *queue.spec.guarantee) for queue in cluster.queues
+    )
     own = GPU in specs[name].deserved or GPU in specs[name].guarantee
     return Target(name, takes_gpu=own or not names_gpu, takes_cpu=not own or not names_gpu)
 
 
-def drawn_load(mix: str, cluster: Cluster, *, seconds: float, seed: int, rate: float | None = None) -> list[LoadJob]:
+def drawn_load(
+    mix: str, cluster: Cluster, *, seconds: float, seed: int, rate: float | None = None
+) -> list[LoadJob]:
     """The jobs of the mix's stream that arrive in this time; the same as the live stream draws from the same seed."""
     drawn, targets, jobs, at, number = MIXES[mix], load_targets(cluster), [], 0.0, 0
     while at <= seconds:
@@ -62,7 +68,9 @@ def drawn_load(mix: str, cluster: Cluster, *, seconds: float, seed: int, rate: f
     return jobs
 
 
-def _drawn(mix: Mix, targets: Sequence[Target], cluster: Cluster, seed: int, number: int, at: float) -> LoadJob:
+def _drawn(
+    mix: Mix, targets: Sequence[Target], cluster: Cluster, seed: int, number: int, at: float
+) -> LoadJob:
     manifest = draw_job(mix, targets, seed, number).manifest
     return job_from(manifest, at, priority_of(cluster))
 
@@ -94,11 +102,17 @@ def job_from(manifest: Mapping[str, Any], at: float, priority: Callable[[str], i
     )
 
 
-def recorded_load(trace: Iterable[TraceJob], cluster: Cluster, *, seconds: float | None = None) -> list[LoadJob]:
+def recorded_load(
+    trace: Iterable[TraceJob], cluster: Cluster, *, seconds: float | None = None
+) -> list[LoadJob]:
     """The jobs of a trace that arrive in this time, each in the queue that it names, or always the same other one."""
     targets = [Target(name) for name in _leaves(cluster)]
     priority = priority_of(cluster)("")
-    return [_recorded(job, number, targets, priority) for number, job in enumerate(trace) if seconds is None or job.at <= seconds]
+    return [
+        _recorded(job, number, targets, priority)
+        for number, job in enumerate(trace)
+        if seconds is None or job.at <= seconds
+    ]
 
 
 def _recorded(job: TraceJob, number: int, targets: Sequence[Target], priority: int) -> LoadJob:

@@ -20,7 +20,14 @@ from scheduler.engine.decisions import Outcome
 from scheduler.engine.plugins.scarcity import COMMON
 from scheduler.simulation.world import Change, Gang, World
 
-SIZES: Final = ((0, "no GPU"), (1, "1 GPU"), (4, "2-4 GPU"), (8, "5-8 GPU"), (16, "9-16 GPU"), (32, "17-32 GPU"))
+SIZES: Final = (
+    (0, "no GPU"),
+    (1, "1 GPU"),
+    (4, "2-4 GPU"),
+    (8, "5-8 GPU"),
+    (16, "9-16 GPU"),
+    (32, "17-32 GPU"),
+)
 LARGEST: Final = "more than 32 GPU"
 POINTS: Final = 600
 """A plot has so many points at the most."""
@@ -42,7 +49,9 @@ class Measures:
     def __init__(self, world: World, seconds: float) -> None:
         self.world, self.began, self.seconds = world, world.now, seconds
         snapshot = world.snapshot
-        self.capacity: Times = snapshot.nodes.allocatable[snapshot.nodes.ready].sum(axis=0).astype(np.float64)
+        self.capacity: Times = (
+            snapshot.nodes.allocatable[snapshot.nodes.ready].sum(axis=0).astype(np.float64)
+        )
         self.held: Times = np.zeros(len(snapshot.resources))
         self.useful: Times = np.zeros(len(snapshot.resources))
         self.lost: Times = np.zeros(len(snapshot.resources))
@@ -51,11 +60,15 @@ class Measures:
         self.evictions_of: Counter[str] = Counter()
         self.waits: list[tuple[str, int, float]] = []  # queue, GPUs of the gang, seconds
         self.lines: list[Line] = []
-        self.parts: defaultdict[str, float] = defaultdict(float)  # CPU seconds by part of the session
+        self.parts: defaultdict[str, float] = defaultdict(
+            float
+        )  # CPU seconds by part of the session
         self._due = _Due(snapshot)
         self._short: Times = np.zeros(len(snapshot.queues))
         self._asked: Times = np.zeros(len(snapshot.queues))
-        self._unmet: Times = np.zeros(len(snapshot.queues))  # how long the guarantee has been unmet until now
+        self._unmet: Times = np.zeros(
+            len(snapshot.queues)
+        )  # how long the guarantee has been unmet until now
         self._longest: Times = np.zeros(len(snapshot.queues))
         self._seen_at = world.now
         self._main = snapshot.resources.index(GPU) if GPU in snapshot.resources else 0
@@ -92,7 +105,12 @@ class Measures:
         pending = float(snapshot.aggregates.group_pending[snapshot.groups.alive, dim].sum())
         lost = float(self.lost[dim]) / max(1e-9, whole * self.seconds)
         self.lines.append(
-            Line(round(moment - self.began, 1), float(used[dim]) / whole, lost, pending / units_per_one(snapshot.resources[dim]))
+            Line(
+                round(moment - self.began, 1),
+                float(used[dim]) / whole,
+                lost,
+                pending / units_per_one(snapshot.resources[dim]),
+            )
         )
 
     def changed(self, change: Change) -> None:
@@ -141,7 +159,9 @@ class Measures:
             "useful": self._shares(self.useful),
             "lost": self._shares(self.lost),
             "waits": self._waits(),
-            "shortfall": self._by_queue(self._short / np.maximum(self._asked, 1e-9), self._asked > 0),
+            "shortfall": self._by_queue(
+                self._short / np.maximum(self._asked, 1e-9), self._asked > 0
+            ),
             "guaranteeUnmetSeconds": self._by_queue(self._longest, self._due.guarantees),
             "sessions": self.sessions,
             "cpuSeconds": round(sum(self.parts.values()), 3),
@@ -152,7 +172,11 @@ class Measures:
         """Of the whole capacity over the whole time, by resource."""
         names = self.world.snapshot.resources
         whole = self.capacity * max(self.seconds, 1e-9)
-        return {name: round(float(amounts[dim] / whole[dim]), 4) for dim, name in enumerate(names) if name != "pods" and whole[dim] > 0}
+        return {
+            name: round(float(amounts[dim] / whole[dim]), 4)
+            for dim, name in enumerate(names)
+            if name != "pods" and whole[dim] > 0
+        }
 
     def _by_queue(self, values: Times, mask: Any) -> dict[str, float]:
         names = [queue.name for queue in self.world.snapshot.queues]
@@ -163,7 +187,11 @@ class Measures:
         waits = [
             *self.waits,
             *(
-                (gang.job.queue, gang.job.amount(GPU) // units_per_one(GPU), self._seen_at - gang.job.at)
+                (
+                    gang.job.queue,
+                    gang.job.amount(GPU) // units_per_one(GPU),
+                    self._seen_at - gang.job.at,
+                )
                 for gang in self._waiting_gangs.values()
             ),
         ]
@@ -173,7 +201,9 @@ class Measures:
             by_size[size_name(gpus)].append(seconds)
             by_queue[queue].append(seconds)
         names = [name for _, name in SIZES] + [LARGEST]
-        largest = sorted(waits, key=lambda wait: -wait[1])[: max(1, len(waits) // 10)] if waits else []
+        largest = (
+            sorted(waits, key=lambda wait: -wait[1])[: max(1, len(waits) // 10)] if waits else []
+        )
         return {
             "all": summary([seconds for _, _, seconds in waits]),
             "bySize": {name: summary(by_size[name]) for name in names if name in by_size},
@@ -192,8 +222,15 @@ def summary(seconds: Sequence[float]) -> dict[str, float]:
     if not seconds:
         return {"count": 0, "p50": 0.0, "p95": 0.0, "max": 0.0}
     values = np.sort(np.array(seconds))
-    p50, p95 = (float(values[min(len(values) - 1, int(part * len(values)))]) for part in (0.5, 0.95))
-    return {"count": len(values), "p50": round(p50, 1), "p95": round(p95, 1), "max": round(float(values[-1]), 1)}
+    p50, p95 = (
+        float(values[min(len(values) - 1, int(part * len(values)))]) for part in (0.5, 0.95)
+    )
+    return {
+        "count": len(values),
+        "p50": round(p50, 1),
+        "p95": round(p95, 1),
+        "max": round(float(values[-1]), 1),
+    }
 
 
 class _Due:
@@ -202,10 +239,21 @@ class _Due:
     def __init__(self, snapshot: Snapshot) -> None:
         specs = [queue.spec for queue in snapshot.queues]
         parents = {spec.parent for spec in specs}
-        leaves = np.array([spec.name not in parents and spec.name != ROOT for spec in specs], dtype=np.bool_)
-        amounts = [[max(spec.deserved.amount(name), spec.guarantee.amount(name)) for name in snapshot.resources] for spec in specs]
+        leaves = np.array(
+            [spec.name not in parents and spec.name != ROOT for spec in specs], dtype=np.bool_
+        )
+        amounts = [
+            [
+                max(spec.deserved.amount(name), spec.guarantee.amount(name))
+                for name in snapshot.resources
+            ]
+            for spec in specs
+        ]
         deserved = np.array(amounts, dtype=np.int64).reshape(len(specs), len(snapshot.resources))
-        guarantee = np.array([[spec.guarantee.amount(name) for name in snapshot.resources] for spec in specs], dtype=np.int64)
+        guarantee = np.array(
+            [[spec.guarantee.amount(name) for name in snapshot.resources] for spec in specs],
+            dtype=np.int64,
+        )
         self.deserved: Amounts = np.where(leaves[:, None], deserved, 0)
         self.guarantee: Amounts = np.where(leaves[:, None], guarantee.reshape(deserved.shape), 0)
         self.guarantees = self.guarantee.any(axis=1)
@@ -227,11 +275,15 @@ class _Due:
     def _unmet(self, snapshot: Snapshot, alive: Amounts, allocated: Amounts) -> Any:
         """A gang waits that would be within the guarantee of all that it asks for and the queue has a guarantee of."""
         groups = snapshot.groups
-        waiting = alive[snapshot.aggregates.group_counts[alive, PodStatus.PENDING] >= groups.min_member[alive]]
+        waiting = alive[
+            snapshot.aggregates.group_counts[alive, PodStatus.PENDING] >= groups.min_member[alive]
+        ]
         queue = groups.queue[waiting]
         asked = groups.min_resources[waiting]
         named = (self.guarantee[queue] > 0) & (asked > 0)
         devices = np.array([name not in COMMON for name in snapshot.resources])
         covered = ~((asked > 0) & devices & ~named).any(axis=1) & named.any(axis=1)
-        within = ((allocated[queue] + asked <= self.guarantee[queue]) | ~named).all(axis=1) & covered
+        within = ((allocated[queue] + asked <= self.guarantee[queue]) | ~named).all(
+            axis=1
+        ) & covered
         return np.bincount(queue[within], minlength=len(self.guarantee)) > 0

@@ -30,11 +30,23 @@ def page(title: str, about: str, results: Sequence[Result]) -> str:
         f"<h1>{escape(title)}</h1><p>{escape(about)}</p>",
         _legend(results),
         _table(results, resource),
-        _plot(f"{resource} held", "share of the cluster", results, lambda line: line.held, most=1.0),
-        _plot(f"{resource} lost to evictions so far", "share of the whole run", results, lambda line: line.lost),
+        _plot(
+            f"{resource} held", "share of the cluster", results, lambda line: line.held, most=1.0
+        ),
+        _plot(
+            f"{resource} lost to evictions so far",
+            "share of the whole run",
+            results,
+            lambda line: line.lost,
+        ),
         _plot(f"{resource} waited for", "amount", results, lambda line: line.waiting),
         _bars("Wait at the 95th percentile, by size of the gang", "s", results, _waits_by_size),
-        _bars("Share of the time below deserved although it was asked for, by queue", "", results, lambda figures: figures["shortfall"]),
+        _bars(
+            "Share of the time below deserved although it was asked for, by queue",
+            "",
+            results,
+            lambda figures: figures["shortfall"],
+        ),
     ]
     return _DOCUMENT.replace("TITLE", escape(title)).replace("BODY", "\n".join(parts))
 
@@ -48,7 +60,10 @@ def _waits_by_size(figures: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _legend(results: Sequence[Result]) -> str:
-    items = (f'<li><span style="background:{colour}"></span>{escape(result.policy)}</li>' for result, colour in _coloured(results))
+    items = (
+        f'<li><span style="background:{colour}"></span>{escape(result.policy)}</li>'
+        for result, colour in _coloured(results)
+    )
     return f'<ul class="legend">{"".join(items)}</ul>'
 
 
@@ -71,7 +86,10 @@ def table_rows(results: Sequence[Result], resource: str) -> list[tuple[str, list
         (f"{resource} lost to evictions", [_percent(found["lost"][resource]) for found in figures]),
         ("median wait", [_seconds(found["waits"]["all"]["p50"]) for found in figures]),
         ("95th percentile of waits", [_seconds(found["waits"]["all"]["p95"]) for found in figures]),
-        ("the same, largest tenth of gangs", [_seconds(found["waits"]["largestTenth"]["p95"]) for found in figures]),
+        (
+            "the same, largest tenth of gangs",
+            [_seconds(found["waits"]["largestTenth"]["p95"]) for found in figures],
+        ),
         ("sessions", [str(found["sessions"]) for found in figures]),
         ("CPU time", [f"{found['cpuSeconds']:.1f} s" for found in figures]),
     ]
@@ -94,8 +112,14 @@ def _table(results: Sequence[Result], resource: str) -> str:
     return f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
-def _plot(title: str, unit: str, results: Sequence[Result], value: Any, most: float | None = None) -> str:
-    highest = most or max((value(line) for result in results for line in result.lines), default=0.0) or 1.0
+def _plot(
+    title: str, unit: str, results: Sequence[Result], value: Any, most: float | None = None
+) -> str:
+    highest = (
+        most
+        or max((value(line) for result in results for line in result.lines), default=0.0)
+        or 1.0
+    )
     longest = max((line.at for result in results for line in result.lines), default=0.0) or 1.0
     curves = "".join(
         f'<polyline fill="none" stroke="{colour}" stroke-width="1.6" points="{_points(result.lines, value, highest, longest)}"/>'
@@ -105,7 +129,9 @@ def _plot(title: str, unit: str, results: Sequence[Result], value: Any, most: fl
 
 
 def _points(lines: Sequence[Line], value: Any, highest: float, longest: float) -> str:
-    return " ".join(f"{_across(line.at / longest):.1f},{_up(value(line) / highest):.1f}" for line in lines)
+    return " ".join(
+        f"{_across(line.at / longest):.1f},{_up(value(line) / highest):.1f}" for line in lines
+    )
 
 
 def _across(share: float) -> float:
@@ -120,20 +146,31 @@ def _axis(highest: float, unit: str) -> str:
     marks = []
     for part in (0.0, 0.5, 1.0):
         height = _up(part)
-        marks.append(f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - 8}" y1="{height:.1f}" y2="{height:.1f}"/>')
-        marks.append(f'<text x="{_LEFT - 6}" y="{height + 4:.1f}" text-anchor="end">{_short(highest * part)}</text>')
+        marks.append(
+            f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - 8}" y1="{height:.1f}" y2="{height:.1f}"/>'
+        )
+        marks.append(
+            f'<text x="{_LEFT - 6}" y="{height + 4:.1f}" text-anchor="end">{_short(highest * part)}</text>'
+        )
     return "".join(marks) + f"<title>{escape(unit)}</title>"
 
 
 def _time_axis(longest: float) -> str:
     unit, seconds = next(
-        (entry for entry in (("days", 86_400.0), ("hours", 3_600.0), ("minutes", 60.0)) if longest >= 2 * entry[1]), ("s", 1.0)
+        (
+            entry
+            for entry in (("days", 86_400.0), ("hours", 3_600.0), ("minutes", 60.0))
+            if longest >= 2 * entry[1]
+        ),
+        ("s", 1.0),
     )
     texts = []
     for part in (0.0, 0.25, 0.5, 0.75, 1.0):
         label = f"{_short(longest * part / seconds)}{f' {unit}' if part == 1.0 else ''}"
         anchor = "end" if part == 1.0 else "middle"
-        texts.append(f'<text x="{_across(part):.1f}" y="{_HEIGHT - 8}" text-anchor="{anchor}">{label}</text>')
+        texts.append(
+            f'<text x="{_across(part):.1f}" y="{_HEIGHT - 8}" text-anchor="{anchor}">{label}</text>'
+        )
     return "".join(texts)
 
 
@@ -149,7 +186,9 @@ def _bars(title: str, unit: str, results: Sequence[Result], values: Any) -> str:
     return f"<figure><figcaption>{escape(title)}</figcaption><table class='bars'>{rows}</table></figure>"
 
 
-def _bar_row(name: str, found: Sequence[tuple[Mapping[str, float], str]], highest: float, unit: str) -> str:
+def _bar_row(
+    name: str, found: Sequence[tuple[Mapping[str, float], str]], highest: float, unit: str
+) -> str:
     bars = "".join(
         f'<div class="bar"><i style="width:{100 * entry.get(name, 0.0) / highest:.1f}%;background:{colour}"></i>'
         f"<b>{_short(entry[name]) + ' ' + unit if name in entry else '-'}</b></div>"

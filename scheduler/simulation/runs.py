@@ -23,7 +23,13 @@ Progress = Callable[[float, Measures], None]
 
 
 def run_load(
-    cluster: Cluster, policy: Policy, jobs: Sequence[LoadJob], seconds: float, *, period: float = PERIOD, progress: Progress | None = None
+    cluster: Cluster,
+    policy: Policy,
+    jobs: Sequence[LoadJob],
+    seconds: float,
+    *,
+    period: float = PERIOD,
+    progress: Progress | None = None,
 ) -> Measures:
     """The cluster under this load for so many simulated seconds. The same input gives the same run."""
     return LoadRun(cluster, policy, jobs, seconds, period, progress).run()
@@ -31,13 +37,21 @@ def run_load(
 
 class LoadRun:
     def __init__(
-        self, cluster: Cluster, policy: Policy, jobs: Sequence[LoadJob], seconds: float, period: float, progress: Progress | None
+        self,
+        cluster: Cluster,
+        policy: Policy,
+        jobs: Sequence[LoadJob],
+        seconds: float,
+        period: float,
+        progress: Progress | None,
     ) -> None:
         self.world = World(cluster, jobs)
         self.policy, self.period, self.progress = policy, period, progress
         self.measures = Measures(self.world, seconds)
         self.began, self.end = self.world.now, self.world.now + seconds
-        self._jobs = sorted((replace(job, at=job.at + self.began) for job in jobs), key=lambda job: job.at)
+        self._jobs = sorted(
+            (replace(job, at=job.at + self.began) for job in jobs), key=lambda job: job.at
+        )
         self._next_job = 0
         self._last_part = 0.0
 
@@ -96,7 +110,13 @@ class LoadRun:
 
     def _next_session(self, moment: float, outcome: Outcome) -> float:
         """At the next tick if this one changed anything or the next may decide otherwise by itself; else when something has happened."""
-        if outcome.binds or outcome.evictions or outcome.phase_changes or outcome.reservations or outcome.starving:
+        if (
+            outcome.binds
+            or outcome.evictions
+            or outcome.phase_changes
+            or outcome.reservations
+            or outcome.starving
+        ):
             return moment + self.period
         event, arrival = self.world.next_event, self._next_arrival()
         due = min(event if event is not None else math.inf, arrival)
@@ -131,7 +151,9 @@ def run_to_rest(cluster: Cluster, policy: Policy, sessions: int) -> Rest:
     return Rest(last if last < sessions else None, tuple(evictions))
 
 
-def _frozen_sessions(world: World, policy: Policy, sessions: int, period: float) -> Iterator[Outcome]:
+def _frozen_sessions(
+    world: World, policy: Policy, sessions: int, period: float
+) -> Iterator[Outcome]:
     for _ in range(sessions):
         world.snapshot.session += 1
         outcome = run_session(world.snapshot, policy, reporting=False)

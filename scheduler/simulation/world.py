@@ -119,11 +119,21 @@ class World:
 
     def _add_pods(self, job: LoadJob, group: int) -> Rows:
         snapshot = self.snapshot
-        kind = snapshot.classes.number(PodClass(Resources({**job.request, "pods": 1}), job.priority, "worker"))
+        kind = snapshot.classes.number(
+            PodClass(Resources({**job.request, "pods": 1}), job.priority, "worker")
+        )
         self._make_room(job.tasks)
         rows = np.array([self._free_pods.pop() for _ in range(job.tasks)], dtype=np.intp)
         keys = [f"{job.key}-worker-{number}" for number in range(job.tasks)]
-        snapshot.change_pods(rows, key=keys, group=group, kind=kind, status=int(PodStatus.PENDING), created=job.at, **_NO_PLACE)
+        snapshot.change_pods(
+            rows,
+            key=keys,
+            group=group,
+            kind=kind,
+            status=int(PodStatus.PENDING),
+            created=job.at,
+            **_NO_PLACE,
+        )
         return rows
 
     def _make_room(self, count: int) -> None:
@@ -132,7 +142,11 @@ class World:
             return
         added = max(missing, _CHUNK)
         rows = self.snapshot.add_pods(
-            key=[""] * added, group=[0] * added, kind=[0] * added, status=[int(PodStatus.GONE)] * added, node=[NO_NODE] * added
+            key=[""] * added,
+            group=[0] * added,
+            kind=[0] * added,
+            status=[int(PodStatus.GONE)] * added,
+            node=[NO_NODE] * added,
         )
         self._incarnation.extend([0] * added)
         self._free_pods = rows.tolist()[::-1] + self._free_pods
@@ -161,7 +175,14 @@ class World:
         rows = np.array([bind.row for bind in outcome.binds], dtype=np.intp)
         nodes = np.array([snapshot.nodes.rows[bind.node] for bind in outcome.binds], dtype=np.int32)
         borrowed = np.array([bind.borrowed for bind in outcome.binds], dtype=np.bool_)
-        snapshot.change_pods(rows, node=nodes, status=int(PodStatus.RUNNING), borrowed=borrowed, reserved_node=NO_NODE, reserved_until=-1)
+        snapshot.change_pods(
+            rows,
+            node=nodes,
+            status=int(PodStatus.RUNNING),
+            borrowed=borrowed,
+            reserved_node=NO_NODE,
+            reserved_until=-1,
+        )
         for row in rows.tolist():
             self._start(row)
 
@@ -195,7 +216,9 @@ class World:
 
     def _come_back(self, pod: int) -> Change:
         self._incarnation[pod] += 1
-        self.snapshot.change_pods(np.array([pod]), status=int(PodStatus.PENDING), created=self.now, **_NO_PLACE)
+        self.snapshot.change_pods(
+            np.array([pod]), status=int(PodStatus.PENDING), created=self.now, **_NO_PLACE
+        )
         return Change("back", pod)
 
     def _end(self, pod: int) -> Change:
@@ -234,7 +257,12 @@ class World:
             groups.evictions[row] += 1
 
 
-_NO_PLACE: Final[dict[str, Any]] = {"node": NO_NODE, "borrowed": False, "reserved_node": NO_NODE, "reserved_until": -1}
+_NO_PLACE: Final[dict[str, Any]] = {
+    "node": NO_NODE,
+    "borrowed": False,
+    "reserved_node": NO_NODE,
+    "reserved_until": -1,
+}
 
 
 def _with_resources(cluster: Cluster, jobs: Iterable[LoadJob]) -> Cluster:

@@ -8,7 +8,15 @@ import sys
 from typing import TextIO
 
 OWN_NAME = "fumarole"
-_COLOURS = {OWN_NAME: "1", "redis": "31", "web": "36", "scheduler": "32", "worker": "33", "beat": "35", "setup": "34"}
+_COLOURS = {
+    OWN_NAME: "1",
+    "redis": "31",
+    "web": "36",
+    "scheduler": "32",
+    "worker": "33",
+    "beat": "35",
+    "setup": "34",
+}
 _WIDTH = 9
 
 

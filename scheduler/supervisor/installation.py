@@ -50,7 +50,9 @@ def var_from(environment: Mapping[str, str]) -> Path:
 
 def _port(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not 0 < int(text) < 65536:
-        raise StartError(f"PORT={text} is not a port. Give a number from 1 to 65535, as in: make run PORT=8001")
+        raise StartError(
+            f"PORT={text} is not a port. Give a number from 1 to 65535, as in: make run PORT=8001"
+        )
     return int(text)
 
 
@@ -102,11 +104,15 @@ def _can_listen(port: int) -> bool:
         try:
             probe.bind((HOST, port))
         except PermissionError as error:
-            raise StartError(f"Port {port} is for administrators only. Choose one from 1024: make run PORT={DEFAULT_PORT}") from error
+            raise StartError(
+                f"Port {port} is for administrators only. Choose one from 1024: make run PORT={DEFAULT_PORT}"
+            ) from error
         except OSError:
             return False
     return True
 
 
 def _port_nearby(port: int) -> int:
-    return next((other for other in range(port + 1, min(port + 50, 65536)) if _can_listen(other)), port + 1)
+    return next(
+        (other for other in range(port + 1, min(port + 50, 65536)) if _can_listen(other)), port + 1
+    )

@@ -21,7 +21,9 @@ class SupervisorLock:
         self._path = installation.var / LOCK_FILE
 
     def __enter__(self) -> SupervisorLock:
-        self._file = self._path.open("a+")  # children do not inherit it: Python opens files close-on-exec
+        self._file = self._path.open(
+            "a+"
+        )  # children do not inherit it: Python opens files close-on-exec
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -29,7 +31,12 @@ class SupervisorLock:
         self._write(json.dumps({"pid": os.getpid(), "address": self._installation.address}))
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         self._write("")
         self._file.close()
 

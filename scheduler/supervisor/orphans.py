@@ -18,5 +18,7 @@ def die_with_parent(parent: int | None = None) -> None:
     """
     if _libc is not None:
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if parent is not None and os.getppid() != parent:  # it went before the kernel could be asked
+        if (
+            parent is not None and os.getppid() != parent
+        ):  # it went before the kernel could be asked
             os._exit(1)

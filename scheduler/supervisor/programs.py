@@ -49,12 +49,36 @@ def prepare_program() -> Program:
 
 def web_program(installation: Installation) -> Program:
     listen = ("--host", HOST, "--port", str(installation.port))
-    protocol = ("--loop", "uvloop", "--http", "dashboard.http.protocol:TimedProtocol", "--ws", "websockets-sansio")
+    protocol = (
+        "--loop",
+        "uvloop",
+        "--http",
+        "dashboard.http.protocol:TimedProtocol",
+        "--ws",
+        "websockets-sansio",
+    )
     # Compression costs more than it saves with a thousand open pages; open sockets must not hold up a stop.
-    options = ("--ws-per-message-deflate", "false", "--timeout-graceful-shutdown", "2", "--no-access-log", "--lifespan", "off")
+    options = (
+        "--ws-per-message-deflate",
+        "false",
+        "--timeout-graceful-shutdown",
+        "2",
+        "--no-access-log",
+        "--lifespan",
+        "off",
+    )
     # Which proxies are believed is the setting TRUSTED_PROXIES; uvicorn would believe everything on this machine.
     proxies = ("--no-proxy-headers",)
-    command = (sys.executable, "-m", "uvicorn", "dashboard.asgi:application", *listen, *protocol, *options, *proxies)
+    command = (
+        sys.executable,
+        "-m",
+        "uvicorn",
+        "dashboard.asgi:application",
+        *listen,
+        *protocol,
+        *options,
+        *proxies,
+    )
     return Program("web", command, Stage.WEB)
 
 
@@ -71,9 +95,14 @@ def beat_program() -> Program:
     return Program("beat", (*_CELERY, "beat", "--loglevel", "warning", "--pidfile", ""), Stage.BEAT)
 
 
-def _worker_program(installation: Installation, name: str, *, queue: str, concurrency: int) -> Program:
+def _worker_program(
+    installation: Installation, name: str, *, queue: str, concurrency: int
+) -> Program:
     pool = ("-Q", queue, "-n", f"{queue}@%h", "-P", "prefork", "-c", str(concurrency))
-    alone = ("--without-gossip", "--without-mingle")  # the workers need to know nothing of each other, and start sooner
+    alone = (
+        "--without-gossip",
+        "--without-mingle",
+    )  # the workers need to know nothing of each other, and start sooner
     return Program(
         name,
         (*_CELERY, "worker", *pool, *alone, "--loglevel", "warning"),

@@ -68,7 +68,9 @@ class PulseWatch:
         is_at_rest = count == self._seen and self._work_waits()
         self._seen = count
         self._missed = self._missed + 1 if is_at_rest else 0
-        return self._missed >= (PATIENT_LOOKS if count > _FIRST_BEATS else FIRST_LOOKS) * _busyness()
+        return (
+            self._missed >= (PATIENT_LOOKS if count > _FIRST_BEATS else FIRST_LOOKS) * _busyness()
+        )
 
 
 def _busyness() -> float:
@@ -105,7 +107,9 @@ class Heart:
                 self._pulse.beat()
 
 
-def watch_beside(pulse: Pulse, work_waits: Callable[[], bool], when_stopped: Callable[[], None]) -> threading.Thread:
+def watch_beside(
+    pulse: Pulse, work_waits: Callable[[], bool], when_stopped: Callable[[], None]
+) -> threading.Thread:
     """For a worker that nobody supervises: looks from a thread of its own, and calls `when_stopped` once."""
 
     def look() -> None:

@@ -80,7 +80,9 @@ def _ping(url: str) -> None:
 
 def _client(url: str, seconds: float = _ANSWER_SECONDS) -> redis.Redis:
     """One that asks once: by default it would try again for many seconds."""
-    return redis.Redis.from_url(url, socket_connect_timeout=seconds, socket_timeout=seconds, retry=Retry(NoBackoff(), 0))
+    return redis.Redis.from_url(
+        url, socket_connect_timeout=seconds, socket_timeout=seconds, retry=Retry(NoBackoff(), 0)
+    )
 
 
 def without_password(url: str) -> str:
@@ -103,7 +105,9 @@ def _configure(binary: str, var: Path) -> OwnRedis:
     data, password, port = var / "redis", secrets.token_urlsafe(32), _free_port()
     data.mkdir(exist_ok=True)
     config = data / "redis.conf"
-    write_private(config, _config_text(data, password, port))  # a file, because a command line can be read by everybody
+    write_private(
+        config, _config_text(data, password, port)
+    )  # a file, because a command line can be read by everybody
     url = f"redis://:{password}@{HOST}:{port}/0"
     write_private(var / REDIS_URL_FILE, url)
     return OwnRedis(binary, config, url)
@@ -111,7 +115,15 @@ def _configure(binary: str, var: Path) -> OwnRedis:
 
 def _config_text(data: Path, password: str, port: int) -> str:
     """Kept in an append-only file, so that queued work survives when the server is killed."""
-    lines = [f"bind {HOST}", f"port {port}", f"requirepass {password}", f'dir "{data}"', "appendonly yes", 'save ""', "loglevel warning"]
+    lines = [
+        f"bind {HOST}",
+        f"port {port}",
+        f"requirepass {password}",
+        f'dir "{data}"',
+        "appendonly yes",
+        'save ""',
+        "loglevel warning",
+    ]
     return "\n".join(lines)
 
 

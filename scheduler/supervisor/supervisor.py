@@ -49,7 +49,13 @@ class _Slot:
 
 
 class Supervisor:
-    def __init__(self, console: Console, environment: Mapping[str, str], folder: Path, policy: RestartPolicy | None = None) -> None:
+    def __init__(
+        self,
+        console: Console,
+        environment: Mapping[str, str],
+        folder: Path,
+        policy: RestartPolicy | None = None,
+    ) -> None:
         self._console = console
         self._environment = environment
         self._folder = folder
@@ -88,7 +94,9 @@ class Supervisor:
         child.close()
         return child
 
-    def watch(self, until: Callable[[], bool], seconds: float | None = None, *, needs: str = "") -> bool:
+    def watch(
+        self, until: Callable[[], bool], seconds: float | None = None, *, needs: str = ""
+    ) -> bool:
         """Keep all running until the condition holds; False when the time is over or a stop was asked for before that.
 
         Raises `KeepsDyingError` when the process that it needs cannot be kept alive.
@@ -115,7 +123,12 @@ class Supervisor:
             self._stop_all([slot for slot in self._slots if slot.program.stage == stage])
 
     def last_lines(self, name: str) -> list[str]:
-        return [line for slot in self._slots if slot.program.name == name and slot.child for line in slot.child.last_lines]
+        return [
+            line
+            for slot in self._slots
+            if slot.program.name == name and slot.child
+            for line in slot.child.last_lines
+        ]
 
     def _start(self, slot: _Slot) -> None:
         if slot.program.pulse:
@@ -147,7 +160,9 @@ class Supervisor:
         if code is not None:
             self._plan_next_life(slot, self._bury(slot), code)
         elif self._hangs(slot):
-            self._console.say(f"{slot.program.name} does nothing although work waits for it; ending it")
+            self._console.say(
+                f"{slot.program.name} does nothing although work waits for it; ending it"
+            )
             slot.child.signal(signal.SIGKILL)
 
     def _hangs(self, slot: _Slot) -> bool:
@@ -174,14 +189,18 @@ class Supervisor:
         slot.last_words = ""
         delay = self._policy.delays[slot.deaths - 1]
         slot.start_again_at = now + delay
-        self._console.say(f"{slot.program.name} ended ({how_it_ended(code)}); starting it again in {delay:g} s")
+        self._console.say(
+            f"{slot.program.name} ended ({how_it_ended(code)}); starting it again in {delay:g} s"
+        )
 
     def _leave_alone(self, slot: _Slot, child: Child, code: int) -> None:
         name = slot.program.name
         said = "\n".join(f"    {line}" for line in child.last_lines) or "    (nothing)"
         slot.last_words = f"{name} died {slot.deaths} times in a row, the last time with {how_it_ended(code)}. Its last lines:\n{said}"
         self._console.alarm(slot.last_words)
-        self._console.alarm(f"Everything else goes on without {name}; it is tried again every {self._policy.rest:g} s.")
+        self._console.alarm(
+            f"Everything else goes on without {name}; it is tried again every {self._policy.rest:g} s."
+        )
 
     def _stop_all(self, slots: list[_Slot]) -> None:
         for slot in slots:

@@ -14,7 +14,14 @@ from types import FrameType
 
 from scheduler.supervisor import programs
 from scheduler.supervisor.console import Console
-from scheduler.supervisor.installation import BASE, HOST, Installation, check_port_free, check_writable, installation_from
+from scheduler.supervisor.installation import (
+    BASE,
+    HOST,
+    Installation,
+    check_port_free,
+    check_writable,
+    installation_from,
+)
 from scheduler.supervisor.lock import SupervisorLock
 from scheduler.supervisor.problems import StartError
 from scheduler.supervisor.redis_server import answers, find_redis
@@ -23,7 +30,9 @@ from scheduler.supervisor.supervisor import Supervisor
 
 _REDIS_SECONDS = 20.0
 _WEB_SECONDS = 90.0
-_SECOND_THOUGHTS = 1.0  # seconds; a signal that follows faster is the same one, passed on by `make` as well
+_SECOND_THOUGHTS = (
+    1.0  # seconds; a signal that follows faster is the same one, passed on by `make` as well
+)
 
 
 def main() -> int:
@@ -69,7 +78,10 @@ def _start_redis(installation: Installation, supervisor: Supervisor) -> None:
     if own is None:
         return
     supervisor.start(programs.redis_program(own))
-    if not supervisor.watch(lambda: answers(own.url), _REDIS_SECONDS, needs="redis") and not supervisor.must_stop:
+    if (
+        not supervisor.watch(lambda: answers(own.url), _REDIS_SECONDS, needs="redis")
+        and not supervisor.must_stop
+    ):
         said = "\n".join(supervisor.last_lines("redis"))
         raise StartError(
             f"The Redis server {own.binary} was started and does not answer after {_REDIS_SECONDS:g} s. Its last lines:\n{said}"
@@ -97,7 +109,9 @@ def _wait_for_web(installation: Installation, supervisor: Supervisor) -> bool:
         return True
     if not supervisor.must_stop:
         said = "\n".join(supervisor.last_lines("web"))
-        raise StartError(f"The web process does not answer at {installation.address} after {_WEB_SECONDS:g} s. Its last lines:\n{said}")
+        raise StartError(
+            f"The web process does not answer at {installation.address} after {_WEB_SECONDS:g} s. Its last lines:\n{said}"
+        )
     return False
 
 
@@ -123,7 +137,9 @@ def tell_how_to_sign_in(installation: Installation, console: Console, known_pass
     password, file = _password(installation), _for_reading(installation.var / ADMIN_PASSWORD_FILE)
     console.say(f"Fumarole is running at {installation.address}")
     if password and password != known_password and console.is_terminal:
-        console.say(f"Sign in as admin with the password {password} (shown this once; kept in {file})")
+        console.say(
+            f"Sign in as admin with the password {password} (shown this once; kept in {file})"
+        )
     elif password:
         console.say(f"Sign in as admin; the password is in {file}")
     else:
@@ -148,7 +164,10 @@ def _signals_to(supervisor: Supervisor) -> Iterator[None]:
         elif number == signal.SIGINT and time.monotonic() - first_at > _SECOND_THOUGHTS:
             supervisor.hurry()
 
-    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    before = {
+        number: signal.signal(number, on_signal)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    }
     try:
         yield
     finally:

@@ -25,7 +25,10 @@ def task(name: str, *needed: str, **fields: Any) -> dict[str, Any]:
 
 
 def broken(manifest: object) -> set[tuple[str, str]]:
-    return {(violation.rule_id, violation.field) for violation in admit_job(manifest, TREE, FACTS).violations}
+    return {
+        (violation.rule_id, violation.field)
+        for violation in admit_job(manifest, TREE, FACTS).violations
+    }
 
 
 def required(*expressions: object) -> dict[str, Any]:
@@ -41,8 +44,16 @@ def preferred(*wishes: object) -> dict[str, Any]:
     "affinity",
     [
         {"nodeAffinity": "east"},
-        {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": 7}}},
-        {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": ["east"]}}},
+        {
+            "nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": 7}
+            }
+        },
+        {
+            "nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": ["east"]}
+            }
+        },
         required({"operator": "Exists"}),
         required({"key": "zone"}),
         required({"key": {"zone": 1}, "operator": "Exists"}),
@@ -64,7 +75,10 @@ def test_an_affinity_that_no_session_could_read_is_refused(affinity: dict[str, A
 
 def test_an_affinity_as_kubernetes_has_it_is_taken():
     affinity = {
-        **required({"key": "zone", "operator": "In", "values": ["east"]}, {"key": "cores", "operator": "Gt", "values": ["8"]}),
+        **required(
+            {"key": "zone", "operator": "In", "values": ["east"]},
+            {"key": "cores", "operator": "Gt", "values": ["8"]},
+        ),
         "podAffinity": {"whatever": 1},
     }
 
@@ -75,7 +89,10 @@ def test_an_affinity_as_kubernetes_has_it_is_taken():
 def test_a_toleration_of_an_unknown_kind_is_refused(toleration: dict[str, str]):
     ((rule, field),) = broken(job(template={"spec": {"tolerations": [toleration]}}))
 
-    assert (rule, field) == ("invalid_value", f"spec.tasks[0].template.spec.tolerations[0].{next(iter(toleration))}")
+    assert (rule, field) == (
+        "invalid_value",
+        f"spec.tasks[0].template.spec.tolerations[0].{next(iter(toleration))}",
+    )
 
 
 RUN, EXIT = "fumarole.io/run-seconds", "fumarole.io/exit-code"
@@ -83,7 +100,16 @@ RUN, EXIT = "fumarole.io/run-seconds", "fumarole.io/exit-code"
 
 @pytest.mark.parametrize(
     ("mark", "text"),
-    [(RUN, "inf"), (RUN, "nan"), (RUN, "1e400"), (RUN, "-5"), (RUN, "long"), (EXIT, "inf"), (EXIT, "1e300"), (EXIT, "256")],
+    [
+        (RUN, "inf"),
+        (RUN, "nan"),
+        (RUN, "1e400"),
+        (RUN, "-5"),
+        (RUN, "long"),
+        (EXIT, "inf"),
+        (EXIT, "1e300"),
+        (EXIT, "256"),
+    ],
 )
 def test_what_a_simulated_cluster_is_told_must_be_a_number_it_can_count_with(mark: str, text: str):
     found = broken(job(template={"metadata": {"annotations": {mark: text}}}))
@@ -104,7 +130,9 @@ def test_nor_can_it_be_changed_to_anything_else():
     stored["metadata"]["annotations"] = {"sla-waiting-time": "stored before there was a rule"}
     asked["metadata"]["annotations"] = {"sla-waiting-time": "soon"}
 
-    assert [found.rule_id for found in admit_job_change(asked, stored, Facts()).violations] == ["invalid_value"]
+    assert [found.rule_id for found in admit_job_change(asked, stored, Facts()).violations] == [
+        "invalid_value"
+    ]
     assert not admit_job_change(stored, stored, Facts()).violations
 
 
@@ -154,19 +182,30 @@ def test_tasks_that_begin_one_after_the_other_are_taken():
 
 
 def test_more_than_a_thousand_tasks_need_names_of_their_own_too():
-    assert ("duplicate_task_name", "spec.tasks") in broken(job(tasks=[task(f"t{number // 2}") for number in range(1002)]))
+    assert ("duplicate_task_name", "spec.tasks") in broken(
+        job(tasks=[task(f"t{number // 2}") for number in range(1002)])
+    )
 
 
-@pytest.mark.parametrize("spec", [{"policies": [{"event": "Sneeze", "action": "AbortJob"}]}, {"tasks": [task("a", "nobody")]}])
+@pytest.mark.parametrize(
+    "spec",
+    [{"policies": [{"event": "Sneeze", "action": "AbortJob"}]}, {"tasks": [task("a", "nobody")]}],
+)
 def test_the_webhook_refuses_what_every_other_door_does(spec: dict[str, Any]):
     verdict = review("jobs", Request("CREATE", new=job(**spec)), TREE, FACTS)
 
     assert not verdict.allowed
 
 
-@pytest.mark.parametrize("part", ["\x00", "\ud800", {"deep": [{"\x00": 1}]}, float("inf")], ids=["nul", "half a pair", "a key", "endless"])
+@pytest.mark.parametrize(
+    "part",
+    ["\x00", "\ud800", {"deep": [{"\x00": 1}]}, float("inf")],
+    ids=["nul", "half a pair", "a key", "endless"],
+)
 def test_what_is_kept_as_it_came_must_be_fit_to_be_kept(part: object):
-    found = broken(job(template={"spec": {"containers": [{"image": part}]}}, plugins={"svc": [part]}))
+    found = broken(
+        job(template={"spec": {"containers": [{"image": part}]}}, plugins={"svc": [part]})
+    )
 
     assert {rule for rule, _ in found} == {"invalid_value"}
     assert {field.partition(".image")[0].partition(".svc")[0] for _, field in found} == {
@@ -195,10 +234,21 @@ def test_how_many_are_waited_for_is_all_or_any():
     ],
 )
 @pytest.mark.parametrize("of_task", [False, True])
-def test_what_two_policies_answer_is_refused(policies: list[tuple[Any, Any]], field: str, of_task: bool):
-    given = [{key: value for key, value in zip(("event", "exitCode"), pair, strict=True) if value is not None} for pair in policies]
+def test_what_two_policies_answer_is_refused(
+    policies: list[tuple[Any, Any]], field: str, of_task: bool
+):
+    given = [
+        {
+            key: value
+            for key, value in zip(("event", "exitCode"), pair, strict=True)
+            if value is not None
+        }
+        for pair in policies
+    ]
     written = [
-        {"events" if isinstance(value, list) else key: value for key, value in one.items()} | {"action": "RestartJob"} for one in given
+        {"events" if isinstance(value, list) else key: value for key, value in one.items()}
+        | {"action": "RestartJob"}
+        for one in given
     ]
     asked = job(tasks=[task("a", policies=written)]) if of_task else job(policies=written)
     place = "spec.tasks[0]." + field.removeprefix("spec.") if of_task else field
@@ -210,7 +260,11 @@ def test_what_two_policies_answer_is_refused(policies: list[tuple[Any, Any]], fi
     "policies",
     [
         [{"event": "PodFailed", "events": ["PodFailed"], "action": "RestartJob"}],
-        [{"event": "PodFailed", "action": "RestartJob"}, {"exitCode": 3, "action": "AbortJob"}, {"exitCode": 4, "action": "AbortJob"}],
+        [
+            {"event": "PodFailed", "action": "RestartJob"},
+            {"exitCode": 3, "action": "AbortJob"},
+            {"exitCode": 4, "action": "AbortJob"},
+        ],
         [{"event": "*", "action": "RestartJob"}, {"exitCode": 3, "action": "AbortJob"}],
     ],
 )
@@ -221,10 +275,25 @@ def test_policies_that_answer_different_things_go_together(policies: list[Any]):
 @pytest.mark.parametrize("containers", ["containers", "initContainers"])
 def test_a_container_asks_for_no_more_than_its_limit(containers: str):
     def asking(requests: dict[str, Any], limits: dict[str, Any]) -> Any:
-        return job(tasks=[task("a", template={"spec": {containers: [{"resources": {"requests": requests, "limits": limits}}]}})])
+        return job(
+            tasks=[
+                task(
+                    "a",
+                    template={
+                        "spec": {
+                            containers: [{"resources": {"requests": requests, "limits": limits}}]
+                        }
+                    },
+                )
+            ]
+        )
 
     where = f"spec.tasks[0].template.spec.{containers}[0].resources.requests"
-    assert broken(asking({"cpu": "2", "memory": "1Gi"}, {"cpu": "1500m", "memory": "1Gi"})) == {("request_exceeds_limit", f"{where}.cpu")}
-    assert broken(asking({"nvidia.com/gpu": 2}, {"nvidia.com/gpu": 1})) == {("request_exceeds_limit", f"{where}.nvidia.com/gpu")}
+    assert broken(asking({"cpu": "2", "memory": "1Gi"}, {"cpu": "1500m", "memory": "1Gi"})) == {
+        ("request_exceeds_limit", f"{where}.cpu")
+    }
+    assert broken(asking({"nvidia.com/gpu": 2}, {"nvidia.com/gpu": 1})) == {
+        ("request_exceeds_limit", f"{where}.nvidia.com/gpu")
+    }
     assert broken(asking({"cpu": "1000m"}, {"cpu": "1", "memory": "1Gi"})) == set()
     assert broken(asking({"nvidia.com/gpu": 2}, {})) == set()

@@ -18,7 +18,9 @@ from scheduler.domain.queues import DequeueStrategy, QueueSpec, QueueState, Queu
 from scheduler.domain.resources import Resources
 
 TREE = QueueTree([QueueSpec("root", parent=""), QueueSpec("default"), QueueSpec("q")])
-FACTS = Facts(states={"default": QueueState.OPEN, "q": QueueState.OPEN}, total=Resources.parse({"cpu": "8"}))
+FACTS = Facts(
+    states={"default": QueueState.OPEN, "q": QueueState.OPEN}, total=Resources.parse({"cpu": "8"})
+)
 
 
 def spec(manifest: dict[str, Any], **options: Any) -> QueueSpec:
@@ -32,7 +34,9 @@ def rules(manifest: object, **options: Any) -> list[str]:
 
 
 def test_what_is_left_out_is_filled_in():
-    assert spec({"metadata": {"name": "a"}}) == QueueSpec("a", parent="root", weight=1, reclaimable=True, state=QueueState.OPEN)
+    assert spec({"metadata": {"name": "a"}}) == QueueSpec(
+        "a", parent="root", weight=1, reclaimable=True, state=QueueState.OPEN
+    )
 
 
 def test_a_whole_queue_is_read_and_written_back():
@@ -55,20 +59,27 @@ def test_a_whole_queue_is_read_and_written_back():
     assert spec(queue_manifest(queue)) == queue
 
 
-@pytest.mark.parametrize("guarantee", [{"resource": {"cpu": "2", "memory": "4G"}}, {"cpu": 2, "memory": 4_000_000_000}])
+@pytest.mark.parametrize(
+    "guarantee", [{"resource": {"cpu": "2", "memory": "4G"}}, {"cpu": 2, "memory": 4_000_000_000}]
+)
 def test_a_guarantee_may_be_nested_or_flat(guarantee: dict[str, Any]):
-    assert spec({"metadata": {"name": "a"}, "spec": {"guarantee": guarantee}}).guarantee == Resources(
-        {"cpu": 2000, "memory": 4_000_000_000}
-    )
+    assert spec(
+        {"metadata": {"name": "a"}, "spec": {"guarantee": guarantee}}
+    ).guarantee == Resources({"cpu": 2000, "memory": 4_000_000_000})
 
 
-@pytest.mark.parametrize("version", ["scheduling.volcano.sh/v1beta1", "scheduling.sigs.dev/v1alpha2"])
+@pytest.mark.parametrize(
+    "version", ["scheduling.volcano.sh/v1beta1", "scheduling.sigs.dev/v1alpha2"]
+)
 def test_both_api_groups_are_read(version: str):
     assert rules({"apiVersion": version, "kind": "Queue", "metadata": {"name": "a"}}) == []
 
 
 def test_another_kind_or_version_is_refused():
-    assert rules({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}) == ["invalid_kind", "invalid_api_version"]
+    assert rules({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}) == [
+        "invalid_kind",
+        "invalid_api_version",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -78,10 +89,16 @@ def test_another_kind_or_version_is_refused():
         ({"status": {"state": "Suspended"}}, {}, QueueState.SUSPENDED),
         ({"status": {"state": "Closed"}}, {}, QueueState.CLOSED),
         ({"status": {"state": "Closing"}}, {"imported": True}, QueueState.CLOSED),
-        ({"status": {"state": "Closed"}}, {"old": QueueSpec("a", state=QueueState.SUSPENDED)}, QueueState.SUSPENDED),
+        (
+            {"status": {"state": "Closed"}},
+            {"old": QueueSpec("a", state=QueueState.SUSPENDED)},
+            QueueState.SUSPENDED,
+        ),
     ],
 )
-def test_the_wish_comes_from_spec_or_at_creation_from_status(body: dict[str, Any], options: dict[str, Any], wish: QueueState):
+def test_the_wish_comes_from_spec_or_at_creation_from_status(
+    body: dict[str, Any], options: dict[str, Any], wish: QueueState
+):
     assert spec({"metadata": {"name": "a"}, **body}, **options).state is wish
 
 
@@ -104,12 +121,19 @@ def test_on_update_a_status_is_ignored_but_not_when_it_is_no_state_at_all():
 
     assert rules({"metadata": {"name": "a"}, "status": {"state": "Closing"}}, old=old) == []
     for spec in ({}, {"state": "Open"}):
-        assert rules({"metadata": {"name": "a"}, "spec": spec, "status": {"state": "wrong"}}, old=old) == ["invalid_state"]
+        assert rules(
+            {"metadata": {"name": "a"}, "spec": spec, "status": {"state": "wrong"}}, old=old
+        ) == ["invalid_state"]
 
 
-@pytest.mark.parametrize(("weight", "refused"), [(0, True), (1, False), (65535, False), (65536, True)])
+@pytest.mark.parametrize(
+    ("weight", "refused"), [(0, True), (1, False), (65535, False), (65536, True)]
+)
 def test_the_weight_has_a_range(weight: int, refused: bool):
-    assert bool(rules({"metadata": {"name": "a"}, "spec": {"weight": weight}}, old=QueueSpec("a"))) is refused
+    assert (
+        bool(rules({"metadata": {"name": "a"}, "spec": {"weight": weight}}, old=QueueSpec("a")))
+        is refused
+    )
 
 
 def test_a_weight_of_zero_is_filled_in_at_creation():
@@ -127,7 +151,14 @@ def test_unknown_fields_are_told_with_a_guess():
 
 @pytest.mark.parametrize(
     ("name", "fix"),
-    [("testQueue", "write testqueue"), ("a_b", "write a-b"), ("-a", "write a"), ("a..b", "write a.b"), ("x" * 254, ""), ("ä", "")],
+    [
+        ("testQueue", "write testqueue"),
+        ("a_b", "write a-b"),
+        ("-a", "write a"),
+        ("a..b", "write a.b"),
+        ("x" * 254, ""),
+        ("ä", ""),
+    ],
 )
 def test_a_name_is_a_dns_subdomain(name: str, fix: str):
     (violation,) = read_queue({"metadata": {"name": name}}).violations
@@ -142,7 +173,10 @@ def test_a_good_name_is_taken(name: str):
 
 
 def test_text_that_no_database_keeps_is_refused():
-    manifest = {"metadata": {"name": "a", "annotations": {"note": "a\x00b", "\ud800": "x"}}, "spec": {"type": "\udfff"}}
+    manifest = {
+        "metadata": {"name": "a", "annotations": {"note": "a\x00b", "\ud800": "x"}},
+        "spec": {"type": "\udfff"},
+    }
 
     assert rules(manifest) == ["invalid_value"] * 3
 
@@ -165,7 +199,10 @@ _JUNK = st.recursive(
     | st.text()
     | st.just("cpu")
     | st.sampled_from(["Open", "root", "4Gi", "-1", "2c"]),
-    lambda children: st.lists(children, max_size=4) | st.dictionaries(st.text() | st.integers(), children, max_size=4),
+    lambda children: (
+        st.lists(children, max_size=4)
+        | st.dictionaries(st.text() | st.integers(), children, max_size=4)
+    ),
     max_leaves=12,
 )
 _KEYS = [
@@ -175,7 +212,12 @@ _KEYS = [
     "minMember", "minResources", "minTaskMember", "subGroupPolicy", "volcano.sh/hierarchy", "volcano.sh/hierarchy-weights", "generateName",
 ]  # fmt: skip
 _SHAPED = st.recursive(
-    _JUNK, lambda children: st.lists(children, max_size=3) | st.dictionaries(st.sampled_from(_KEYS), children, max_size=6), max_leaves=30
+    _JUNK,
+    lambda children: (
+        st.lists(children, max_size=3)
+        | st.dictionaries(st.sampled_from(_KEYS), children, max_size=6)
+    ),
+    max_leaves=30,
 )
 
 
@@ -186,7 +228,9 @@ _SHAPED = st.recursive(
     new=_SHAPED,
     old=_SHAPED,
 )
-def test_whatever_is_sent_the_answer_is_a_verdict(kind: str, operation: str, new: object, old: object):
+def test_whatever_is_sent_the_answer_is_a_verdict(
+    kind: str, operation: str, new: object, old: object
+):
     request = Request(operation, "q", new, old)
 
     verdict = review(kind, request, TREE, FACTS)
@@ -199,8 +243,13 @@ def test_whatever_is_sent_the_answer_is_a_verdict(kind: str, operation: str, new
 
 
 @settings(max_examples=200, deadline=None)
-@given(spec=st.dictionaries(st.sampled_from(_KEYS), _JUNK, max_size=8), metadata=st.dictionaries(st.sampled_from(_KEYS), _JUNK, max_size=4))
-def test_junk_in_the_right_places_is_refused_not_raised(spec: dict[str, Any], metadata: dict[str, Any]):
+@given(
+    spec=st.dictionaries(st.sampled_from(_KEYS), _JUNK, max_size=8),
+    metadata=st.dictionaries(st.sampled_from(_KEYS), _JUNK, max_size=4),
+)
+def test_junk_in_the_right_places_is_refused_not_raised(
+    spec: dict[str, Any], metadata: dict[str, Any]
+):
     for kind in ("queues", "jobs", "podgroups"):
         for operation in ("CREATE", "UPDATE"):
             manifest = {"metadata": {"name": "q", **metadata}, "spec": spec}
@@ -213,7 +262,9 @@ def test_junk_in_the_right_places_is_refused_not_raised(spec: dict[str, Any], me
 def patched(manifest: dict[str, Any], operations: list[dict[str, Any]]) -> dict[str, Any]:
     result = json.loads(json.dumps(manifest))
     for operation in operations:
-        *way, last = [step.replace("~1", "/").replace("~0", "~") for step in operation["path"].split("/")[1:]]
+        *way, last = [
+            step.replace("~1", "/").replace("~0", "~") for step in operation["path"].split("/")[1:]
+        ]
         holder = result
         for step in way:
             holder = holder[int(step)] if isinstance(holder, list) else holder[step]
@@ -228,14 +279,27 @@ def patched(manifest: dict[str, Any], operations: list[dict[str, Any]]) -> dict[
         {"metadata": {"name": "a"}},
         {"metadata": {"name": "a"}, "spec": None},
         {"metadata": {"name": "a"}, "spec": {"weight": 0, "parent": ""}},
-        {"metadata": {"name": "a", "annotations": {"volcano.sh/hierarchy": "x/y", "volcano.sh/hierarchy-weights": "2/3"}}, "spec": {}},
+        {
+            "metadata": {
+                "name": "a",
+                "annotations": {
+                    "volcano.sh/hierarchy": "x/y",
+                    "volcano.sh/hierarchy-weights": "2/3",
+                },
+            },
+            "spec": {},
+        },
     ],
 )
 def test_the_patch_and_the_filled_manifest_are_the_same(manifest: dict[str, Any]):
     defaults = queue_defaults(manifest)
     untouched = json.dumps(manifest)
 
-    given_spec = manifest if manifest.get("spec") is not None else {key: value for key, value in manifest.items() if key != "spec"}
+    given_spec = (
+        manifest
+        if manifest.get("spec") is not None
+        else {key: value for key, value in manifest.items() if key != "spec"}
+    )
     assert patched(given_spec, json_patch(manifest, defaults)) == with_defaults(manifest, defaults)
     assert json.dumps(manifest) == untouched
     assert base64.b64encode(json.dumps(json_patch(manifest, defaults)).encode())

@@ -14,15 +14,32 @@ from tests.bench.parts import PARTS
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("--json", action="store_true", help="one JSON object instead of tables")
-    parser.add_argument("--quick", action="store_true", help="a tenth of the sizes, for trying the benchmark itself")
-    parser.add_argument("--repeat", type=int, default=7, help="repetitions of each measurement (default 7)")
-    parser.add_argument("--only", choices=sorted(PARTS), action="append", help="only this part; may be given several times")
+    parser.add_argument(
+        "--quick", action="store_true", help="a tenth of the sizes, for trying the benchmark itself"
+    )
+    parser.add_argument(
+        "--repeat", type=int, default=7, help="repetitions of each measurement (default 7)"
+    )
+    parser.add_argument(
+        "--only",
+        choices=sorted(PARTS),
+        action="append",
+        help="only this part; may be given several times",
+    )
     options = parser.parse_args(arguments)
-    answer: dict[str, object] = {"python": platform.python_version(), "machine": platform.machine(), "quick": options.quick}
+    answer: dict[str, object] = {
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "quick": options.quick,
+    }
     names = options.only or list(PARTS)
     for name in names:
         alone = len(names) == 1
-        rows = PARTS[name](0.1 if options.quick else 1.0, options.repeat) if alone else _in_a_process_of_its_own(name, options)
+        rows = (
+            PARTS[name](0.1 if options.quick else 1.0, options.repeat)
+            if alone
+            else _in_a_process_of_its_own(name, options)
+        )
         answer[name] = rows
         if not options.json:
             _print(name, rows)
@@ -33,8 +50,19 @@ def main(arguments: list[str]) -> int:
 
 def _in_a_process_of_its_own(name: str, options: argparse.Namespace) -> list[dict[str, object]]:
     """No part finds what another has loaded, and Django settles its database once."""
-    command = [sys.executable, "-m", "tests.bench", "--json", "--only", name, "--repeat", str(options.repeat)]
-    ran = subprocess.run([*command, *(["--quick"] if options.quick else [])], stdout=subprocess.PIPE, check=True)
+    command = [
+        sys.executable,
+        "-m",
+        "tests.bench",
+        "--json",
+        "--only",
+        name,
+        "--repeat",
+        str(options.repeat),
+    ]
+    ran = subprocess.run(
+        [*command, *(["--quick"] if options.quick else [])], stdout=subprocess.PIPE, check=True
+    )
     rows: list[dict[str, object]] = json.loads(ran.stdout)[name]
     return rows
 

@@ -31,7 +31,12 @@ def api(scale: float, repetitions: int) -> list[Row]:
         token = _fill(scale)
         with (
             _server() as address,
-            httpx.Client(base_url=address, headers={"Authorization": f"Bearer {token}"}, timeout=30, trust_env=False) as client,
+            httpx.Client(
+                base_url=address,
+                headers={"Authorization": f"Bearer {token}"},
+                timeout=30,
+                trust_env=False,
+            ) as client,
         ):
             asks = _asks(client)
             idle = _steady(asks, 15 * repetitions)
@@ -51,13 +56,18 @@ def _fill(scale: float) -> str:
     root = Queue.objects.get(name="root")
     amounts = Resources.parse({"cpu": "64", "memory": "256Gi", "nvidia.com/gpu": "8"})
     teams = Queue.objects.bulk_create(
-        Queue(name=f"team-{number}", parent=root, deserved=amounts) for number in range(int(QUEUES * scale / 10))
+        Queue(name=f"team-{number}", parent=root, deserved=amounts)
+        for number in range(int(QUEUES * scale / 10))
     )
     Queue.objects.bulk_create(
-        Queue(name=f"{team.name}-{number}", parent=team, deserved=amounts, guarantee=amounts) for team in teams for number in range(9)
+        Queue(name=f"{team.name}-{number}", parent=team, deserved=amounts, guarantee=amounts)
+        for team in teams
+        for number in range(9)
     )
     QueueFigures.objects.bulk_create(
-        QueueFigures(queue=queue, allocated=amounts, deserved=amounts, request=amounts, nominal_share=amounts)
+        QueueFigures(
+            queue=queue, allocated=amounts, deserved=amounts, request=amounts, nominal_share=amounts
+        )
         for queue in Queue.objects.all()
     )
     ClusterState.objects.update(total=amounts)
@@ -72,14 +82,27 @@ def _submit_jobs(number: int) -> None:
     from scheduler.models import Job, Pod, PodClass, PodGroup, Queue
 
     queue = Queue.objects.get(name="team-0-0")
-    kind = PodClass.objects.create(digest="bench", requests=Resources.parse({"cpu": "1", "memory": "1Gi"}))
+    kind = PodClass.objects.create(
+        digest="bench", requests=Resources.parse({"cpu": "1", "memory": "1Gi"})
+    )
     tasks = [{**_job("x")["spec"]["tasks"][0], "minAvailable": 4}]
     jobs = Job.objects.bulk_create(
-        Job(namespace="default", name=f"there-{index}", queue=queue, min_available=4, tasks=tasks) for index in range(number)
+        Job(namespace="default", name=f"there-{index}", queue=queue, min_available=4, tasks=tasks)
+        for index in range(number)
     )
-    groups = PodGroup.objects.bulk_create(PodGroup(namespace="default", name=job.name, queue=queue, job=job, min_member=4) for job in jobs)
+    groups = PodGroup.objects.bulk_create(
+        PodGroup(namespace="default", name=job.name, queue=queue, job=job, min_member=4)
+        for job in jobs
+    )
     Pod.objects.bulk_create(
-        Pod(namespace="default", name=f"{group.name}-{index}", podgroup=group, pod_class=kind, task="worker", index=index)
+        Pod(
+            namespace="default",
+            name=f"{group.name}-{index}",
+            podgroup=group,
+            pod_class=kind,
+            task="worker",
+            index=index,
+        )
         for group in groups
         for index in range(4)
     )
@@ -88,7 +111,10 @@ def _submit_jobs(number: int) -> None:
 def _job(name: str) -> dict[str, Any]:
     container = {"name": "main", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}
     tasks = [{"name": "worker", "replicas": 4, "template": {"spec": {"containers": [container]}}}]
-    return {"metadata": {"name": name, "namespace": "default"}, "spec": {"queue": f"team-0-{random.randrange(9)}", "tasks": tasks}}
+    return {
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"queue": f"team-0-{random.randrange(9)}", "tasks": tasks},
+    }
 
 
 @contextmanager
@@ -108,7 +134,9 @@ def _server() -> Iterator[str]:
         "--lifespan",
         "off",
     ]
-    process = subprocess.Popen(command, env={**os.environ, "ALLOWED_HOSTS": "127.0.0.1", "SECURE_COOKIES": "0"})
+    process = subprocess.Popen(
+        command, env={**os.environ, "ALLOWED_HOSTS": "127.0.0.1", "SECURE_COOKIES": "0"}
+    )
     address = f"http://127.0.0.1:{port}"
     try:
         for _ in range(1200):
@@ -150,8 +178,12 @@ def _asks(client: httpx.Client) -> dict[str, Ask]:
         "queues/, the first 100 of 1,000": lambda _: client.get("/api/v1/queues/"),
         "queues/?page_size=1000": lambda _: client.get("/api/v1/queues/?page_size=1000"),
         "jobs/, a page of 100": lambda _: client.get("/api/v1/jobs/"),
-        "submit a gang of 4": lambda _: client.post("/api/v1/jobs/", json=_job(f"new-{next(numbers)}")),
-        "explain": lambda number: client.get(f"/api/v1/podgroups/default/there-{number % 100}/explain/"),
+        "submit a gang of 4": lambda _: client.post(
+            "/api/v1/jobs/", json=_job(f"new-{next(numbers)}")
+        ),
+        "explain": lambda number: client.get(
+            f"/api/v1/podgroups/default/there-{number % 100}/explain/"
+        ),
     }
 
 
@@ -172,7 +204,9 @@ def _steady(asks: Mapping[str, Ask], rounds: int) -> dict[str, list[float]]:
     return found
 
 
-def _rows(when: str, found: Mapping[str, list[float]], idle: Mapping[str, list[float]]) -> list[Row]:
+def _rows(
+    when: str, found: Mapping[str, list[float]], idle: Mapping[str, list[float]]
+) -> list[Row]:
     floor = found["an empty view with one SELECT 1"]
     return [
         {

@@ -14,7 +14,11 @@ from scheduler.scenarios.clusters import Cluster
 
 GIB = 2**30
 NODE = Resources({"cpu": 64_000, "memory": 256 * GIB, "nvidia.com/gpu": 8_000, "pods": 110})
-SHAPES = [(cpu, memory, gpu) for cpu, memory in ((1, 2), (1, 4), (2, 4), (2, 8), (4, 8)) for gpu in (0, 0, 0, 1)]
+SHAPES = [
+    (cpu, memory, gpu)
+    for cpu, memory in ((1, 2), (1, 4), (2, 4), (2, 8), (4, 8))
+    for gpu in (0, 0, 0, 1)
+]
 
 
 @dataclass(frozen=True)
@@ -29,18 +33,29 @@ class Size:
     seed: int = 1
 
     def times(self, **factors: float) -> Size:
-        return replace(self, **{name: max(1, int(getattr(self, name) * factor)) for name, factor in factors.items()})
+        return replace(
+            self,
+            **{name: max(1, int(getattr(self, name) * factor)) for name, factor in factors.items()},
+        )
 
 
 def queue_tree(count: int, random: Random) -> tuple[list[Queue], list[str]]:
     """A tree of three levels with `count` queues besides root, only weights; and its leaves."""
     departments = max(1, round(count**0.5))
-    specs = [QueueSpec(f"dep-{number:04}", weight=random.randint(1, 5)) for number in range(departments)]
+    specs = [
+        QueueSpec(f"dep-{number:04}", weight=random.randint(1, 5)) for number in range(departments)
+    ]
     leaves = [
-        QueueSpec(f"team-{number:05}", parent=f"dep-{number % departments:04}", weight=random.randint(1, 5))
+        QueueSpec(
+            f"team-{number:05}",
+            parent=f"dep-{number % departments:04}",
+            weight=random.randint(1, 5),
+        )
         for number in range(max(1, count - departments))
     ]
-    return [Queue(spec) for spec in (QueueSpec("root", parent=""), *specs, *leaves)], [leaf.name for leaf in leaves]
+    return [Queue(spec) for spec in (QueueSpec("root", parent=""), *specs, *leaves)], [
+        leaf.name for leaf in leaves
+    ]
 
 
 def request(random: Random, crowd: int = 1) -> Resources:
@@ -57,7 +72,13 @@ def roomy(size: Size) -> Cluster:
     nodes = tuple(Node(f"n-{number:05}", NODE) for number in range(size.nodes))
     running_groups, running_pods = _running(size, random, leaves)
     pending_groups, pending_pods = _pending(size, random, leaves)
-    return Cluster(nodes, tuple(queues), (*running_groups, *pending_groups), (*running_pods, *pending_pods), session=10)
+    return Cluster(
+        nodes,
+        tuple(queues),
+        (*running_groups, *pending_groups),
+        (*running_pods, *pending_pods),
+        session=10,
+    )
 
 
 def _running(size: Size, random: Random, leaves: list[str]) -> tuple[list[PodGroup], list[Pod]]:
@@ -66,13 +87,29 @@ def _running(size: Size, random: Random, leaves: list[str]) -> tuple[list[PodGro
     crowd = max(1, size.running // (10 * size.nodes))
     while len(pods) < size.running:
         members = min(random.randint(1, 16), size.running - len(pods))
-        group = PodGroup(f"run-{len(groups):06}", random.choice(leaves), "bench", members, phase=Phase.RUNNING, created=float(len(groups)))
+        group = PodGroup(
+            f"run-{len(groups):06}",
+            random.choice(leaves),
+            "bench",
+            members,
+            phase=Phase.RUNNING,
+            created=float(len(groups)),
+        )
         wants = request(random, crowd)
         groups.append(group)
         for member in range(members):
             node = f"n-{(len(pods) * 7919) % size.nodes:05}"
             pods.append(
-                Pod(f"{group.name}-{member}", group.key, "bench", wants, node, PodStatus.RUNNING, priority=1, created=group.created)
+                Pod(
+                    f"{group.name}-{member}",
+                    group.key,
+                    "bench",
+                    wants,
+                    node,
+                    PodStatus.RUNNING,
+                    priority=1,
+                    created=group.created,
+                )
             )
     return groups, pods
 
@@ -84,9 +121,19 @@ def _pending(size: Size, random: Random, leaves: list[str]) -> tuple[list[PodGro
         members = min(random.randint(1, size.largest_gang), size.pending - len(pods))
         wants = request(random)
         created = 1e6 + len(groups)
-        group = PodGroup(f"new-{len(groups):06}", random.choice(leaves), "bench", members, min_resources=wants * members, created=created)
+        group = PodGroup(
+            f"new-{len(groups):06}",
+            random.choice(leaves),
+            "bench",
+            members,
+            min_resources=wants * members,
+            created=created,
+        )
         groups.append(group)
-        pods.extend(Pod(f"{group.name}-{member}", group.key, "bench", wants, priority=1, created=created) for member in range(members))
+        pods.extend(
+            Pod(f"{group.name}-{member}", group.key, "bench", wants, priority=1, created=created)
+            for member in range(members)
+        )
     return groups, pods
 
 
@@ -98,8 +145,19 @@ def contended(size: Size, *, admitted: bool = False) -> Cluster:
     groups, pods = _filling(size, leaves[1:])
     wants = _filling_request(size)
     phase = Phase.INQUEUE if admitted else Phase.PENDING
-    group = PodGroup("claim", leaves[0], "bench", size.largest_gang, min_resources=wants * size.largest_gang, created=1e6, phase=phase)
-    claim = [Pod(f"claim-{member}", group.key, "bench", wants, priority=1, created=1e6) for member in range(size.largest_gang)]
+    group = PodGroup(
+        "claim",
+        leaves[0],
+        "bench",
+        size.largest_gang,
+        min_resources=wants * size.largest_gang,
+        created=1e6,
+        phase=phase,
+    )
+    claim = [
+        Pod(f"claim-{member}", group.key, "bench", wants, priority=1, created=1e6)
+        for member in range(size.largest_gang)
+    ]
     return Cluster(nodes, tuple(queues), (*groups, group), (*pods, *claim), session=10)
 
 
@@ -125,7 +183,13 @@ def _filling(size: Size, leaves: list[str]) -> tuple[list[PodGroup], list[Pod]]:
     ]
     pods = [
         Pod(
-            f"{group.name}-{member}", group.key, "bench", wants, f"n-{(number * 8 + member) % size.nodes:05}", PodStatus.RUNNING, priority=1
+            f"{group.name}-{member}",
+            group.key,
+            "bench",
+            wants,
+            f"n-{(number * 8 + member) % size.nodes:05}",
+            PodStatus.RUNNING,
+            priority=1,
         )
         for number, group in enumerate(groups)
         for member in range(8)
@@ -141,7 +205,10 @@ def busy(size: Size, kind: str) -> Cluster:
 def _admitted(size: Size) -> Cluster:
     """Everything that waits is already admitted."""
     cluster = roomy(size)
-    groups = tuple(replace(group, phase=Phase.INQUEUE) if group.phase is Phase.PENDING else group for group in cluster.podgroups)
+    groups = tuple(
+        replace(group, phase=Phase.INQUEUE) if group.phase is Phase.PENDING else group
+        for group in cluster.podgroups
+    )
     return replace(cluster, podgroups=groups)
 
 
@@ -150,7 +217,10 @@ def _urgent(size: Size) -> Cluster:
     full = contended(size, admitted=True)
     leaves = sorted({group.queue for group in full.podgroups})[::10]
     wants = _filling_request(size)
-    groups = [PodGroup(f"urgent-{leaf}", leaf, "bench", 1, phase=Phase.INQUEUE, priority=100, created=2e6) for leaf in leaves]
+    groups = [
+        PodGroup(f"urgent-{leaf}", leaf, "bench", 1, phase=Phase.INQUEUE, priority=100, created=2e6)
+        for leaf in leaves
+    ]
     pods = [Pod(f"{group.name}-0", group.key, "bench", wants, priority=100) for group in groups]
     return replace(full, podgroups=(*full.podgroups, *groups), pods=(*full.pods, *pods))
 
@@ -179,7 +249,10 @@ def _gangs(
         )
         for number in range(count)
     ]
-    wants = [Resources({"cpu": (number % 7 + 1) * cores * 1000, "memory": (number % 5 + 1) * GIB}) for number in range(count)]
+    wants = [
+        Resources({"cpu": (number % 7 + 1) * cores * 1000, "memory": (number % 5 + 1) * GIB})
+        for number in range(count)
+    ]
     pods = [
         Pod(f"{group.name}-{member}", group.key, "bench", wants[number], priority=max(1, priority))
         for number, group in enumerate(groups)
@@ -200,7 +273,10 @@ def _starving(size: Size) -> Cluster:
     """Full nodes; every tenth running job is one pod short of its gang, and has been for long."""
     full = contended(size)
     short = {group.key for group in full.podgroups[::10] if group.phase is Phase.RUNNING}
-    groups = tuple(replace(group, min_member=9, starving_since=1) if group.key in short else group for group in full.podgroups)
+    groups = tuple(
+        replace(group, min_member=9, starving_since=1) if group.key in short else group
+        for group in full.podgroups
+    )
     return replace(full, podgroups=groups)
 
 

@@ -35,7 +35,9 @@ def a_database() -> Iterator[None]:
     os.environ["LOG_LEVEL"] = "ERROR"
     os.environ["SCHEDULER_LEASE_SECONDS"] = "600"  # nobody else is here to take it
     django.setup()
-    settings.CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}  # no Redis is needed to measure a database
+    settings.CHANNEL_LAYERS = {
+        "default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}
+    }  # no Redis is needed to measure a database
     call_command("migrate", verbosity=0)
     yield
     from django.db import connection
@@ -51,13 +53,20 @@ def fill(cluster: Cluster) -> None:
     from scheduler.models import Node, PodClass, PodGroup, Queue
 
     queues = {"root": Queue.objects.get(name="root"), "default": Queue.objects.get(name="default")}
-    for queue in sorted(cluster.queues, key=lambda queue: (queue.spec.parent != "root", queue.name)):
+    for queue in sorted(
+        cluster.queues, key=lambda queue: (queue.spec.parent != "root", queue.name)
+    ):
         if queue.name not in queues:
-            queues[queue.name] = Queue.objects.create(name=queue.name, parent=queues[queue.spec.parent], weight=queue.spec.weight)
-    nodes = _by_name(Node, (Node(name=node.name, allocatable=node.allocatable) for node in cluster.nodes))
+            queues[queue.name] = Queue.objects.create(
+                name=queue.name, parent=queues[queue.spec.parent], weight=queue.spec.weight
+            )
+    nodes = _by_name(
+        Node, (Node(name=node.name, allocatable=node.allocatable) for node in cluster.nodes)
+    )
     requests = {pod.request: pod for pod in cluster.pods}
     classes = {
-        request: PodClass.objects.create(digest=str(number), requests=request, priority=1) for number, request in enumerate(requests)
+        request: PodClass.objects.create(digest=str(number), requests=request, priority=1)
+        for number, request in enumerate(requests)
     }
     groups = _by_name(
         PodGroup,
@@ -87,11 +96,26 @@ def _by_name(model: Any, rows: Iterable[Any]) -> dict[str, int]:
 _PHASES = {PodStatus.RUNNING: "Running", PodStatus.PENDING: "Pending"}
 
 
-def _pod_row(pod: Pod, groups: Mapping[str, int], classes: Mapping[Any, Any], nodes: Mapping[str, int], now: Any) -> tuple[Any, ...]:
+def _pod_row(
+    pod: Pod,
+    groups: Mapping[str, int],
+    classes: Mapping[Any, Any],
+    nodes: Mapping[str, int],
+    now: Any,
+) -> tuple[Any, ...]:
     import uuid
 
     group = groups[pod.podgroup.rpartition("/")[2]]
-    return (uuid.uuid4().hex, pod.namespace, pod.name, group, classes[pod.request].pk, nodes.get(pod.node), _PHASES[pod.status], now)
+    return (
+        uuid.uuid4().hex,
+        pod.namespace,
+        pod.name,
+        group,
+        classes[pod.request].pk,
+        nodes.get(pod.node),
+        _PHASES[pod.status],
+        now,
+    )
 
 
 def _insert_pods(rows: list[tuple[Any, ...]]) -> None:
@@ -141,8 +165,12 @@ class Bench:
         """Everything that was placed waits again, as before; what that changes is read here, outside of any measurement."""
         from scheduler.models.bulk import execute
 
-        execute("UPDATE scheduler_pod SET phase = 'Pending', node_id = NULL, bound_at = NULL WHERE phase = 'Binding'")
-        execute("UPDATE scheduler_podgroup SET phase = 'Pending', conditions = '[]' WHERE name LIKE 'new-%%'")
+        execute(
+            "UPDATE scheduler_pod SET phase = 'Pending', node_id = NULL, bound_at = NULL WHERE phase = 'Binding'"
+        )
+        execute(
+            "UPDATE scheduler_podgroup SET phase = 'Pending', conditions = '[]' WHERE name LIKE 'new-%%'"
+        )
         execute("DELETE FROM scheduler_decision")
         execute("VACUUM ANALYZE scheduler_pod")  # as autovacuum does every minute
 
@@ -167,14 +195,25 @@ def sessions_end_to_end(scale: float, repetitions: int) -> list[Row]:
         rows = _timed("read everything (cold start)", bench.cold, repetitions, lambda: None)
         rows += _measure("full change: every pending pod placed", bench, bench.undo, repetitions)
         bench.session()
-        for count, name in ((size.running // 100, "1% change"), (100, "100 changes"), (0, "no change")):
+        for count, name in (
+            (size.running // 100, "1% change"),
+            (100, "100 changes"),
+            (0, "no change"),
+        ):
             bench.session()
-            rows += _measure(f"{name} ({count} pods)", bench, lambda count=count: bench.change(count) if count else None, repetitions)
+            rows += _measure(
+                f"{name} ({count} pods)",
+                bench,
+                lambda count=count: bench.change(count) if count else None,
+                repetitions,
+            )
         rows += _write_back(bench, min(repetitions, 5))
     return rows
 
 
-def _timed(what: str, work: Callable[[], object], repetitions: int, before: Callable[[], object]) -> list[Row]:
+def _timed(
+    what: str, work: Callable[[], object], repetitions: int, before: Callable[[], object]
+) -> list[Row]:
     found, server = [], []
     for _ in range(repetitions):
         before()
@@ -183,7 +222,13 @@ def _timed(what: str, work: Callable[[], object], repetitions: int, before: Call
         found.append((perf_counter() - begin, process_time() - own_begin))
         server.append(server_seconds() - server_begin)
     timing = Timing(*zip(*found, strict=True))
-    return [{"what": what, **timing.as_json(), "serverCpuMs": round(sum(server) / repetitions * 1000, 1)}]
+    return [
+        {
+            "what": what,
+            **timing.as_json(),
+            "serverCpuMs": round(sum(server) / repetitions * 1000, 1),
+        }
+    ]
 
 
 def _measure(what: str, bench: Bench, before: Callable[[], object], repetitions: int) -> list[Row]:
@@ -193,12 +238,29 @@ def _measure(what: str, bench: Bench, before: Callable[[], object], repetitions:
     before()
     with CaptureQueriesContext(connection) as log:
         bench.session()
-    queries = len([query for query in log.captured_queries if not query["sql"].startswith(("BEGIN", "COMMIT"))])
+    queries = len(
+        [
+            query
+            for query in log.captured_queries
+            if not query["sql"].startswith(("BEGIN", "COMMIT"))
+        ]
+    )
     results: list[Any] = []
     (row,) = _timed(what, lambda: results.append(bench.session()), repetitions, before)
-    medians = {f"{part}Ms": round(median(result.durations[part] for result in results), 1) for part in results[0].durations}
+    medians = {
+        f"{part}Ms": round(median(result.durations[part] for result in results), 1)
+        for part in results[0].durations
+    }
     last = results[-1]
-    return [{**row, **medians, "changedRows": last.refreshed.changed, "binds": len(last.written.bound), "queries": queries}]
+    return [
+        {
+            **row,
+            **medians,
+            "changedRows": last.refreshed.changed,
+            "binds": len(last.written.bound),
+            "queries": queries,
+        }
+    ]
 
 
 def server_seconds() -> float:
@@ -206,7 +268,14 @@ def server_seconds() -> float:
     from django.db import connection
 
     try:
-        return int(Path(f"/proc/{connection.connection.info.backend_pid}/schedstat").read_text().split()[0]) / 1e9
+        return (
+            int(
+                Path(f"/proc/{connection.connection.info.backend_pid}/schedstat")
+                .read_text()
+                .split()[0]
+            )
+            / 1e9
+        )
     except OSError:  # a server on another machine
         return 0.0
 
@@ -285,7 +354,13 @@ def _ours(bench: Bench, outcome: Any) -> None:
     from scheduler.services.sessions.write_outcome import write_outcome
 
     session = SchedulingSession.objects.latest("id")
-    written = write_outcome(bench.runner.resident, outcome, session_id=session.pk, number=session.number, now=timezone.now())
+    written = write_outcome(
+        bench.runner.resident,
+        outcome,
+        session_id=session.pk,
+        number=session.number,
+        now=timezone.now(),
+    )
     assert len(written.bound) == len(outcome.binds)
 
 
@@ -294,7 +369,12 @@ def _control(bench: Bench, outcome: Any) -> None:
 
     resident = bench.runner.resident
     pods = [
-        StoredPod(pk=resident.pod_ids[bind.row], phase="Binding", node_id=resident.node_ids[bind.node], borrowed=bind.borrowed)
+        StoredPod(
+            pk=resident.pod_ids[bind.row],
+            phase="Binding",
+            node_id=resident.node_ids[bind.node],
+            borrowed=bind.borrowed,
+        )
         for bind in outcome.binds
     ]
     StoredPod.objects.bulk_update(pods, ["phase", "node", "borrowed"], batch_size=1000)

@@ -58,16 +58,28 @@ def database_growth(scale: float, repetitions: int) -> list[Row]:
     base = BASE if scale == 1 else BASE.times(nodes=scale, pending=scale, running=scale)
     sizes = {"base": base, **{f"10 x {name}": base.times(**{name: 10}) for name in AIMS}}
     with a_database():
-        worlds = {name: World(f"fumarole_growth_{number}", size) for number, (name, size) in enumerate(sizes.items())}
-        placed = _in_turn({name: world.place_everybody for name, world in worlds.items()}, repetitions)
+        worlds = {
+            name: World(f"fumarole_growth_{number}", size)
+            for number, (name, size) in enumerate(sizes.items())
+        }
+        placed = _in_turn(
+            {name: world.place_everybody for name, world in worlds.items()}, repetitions
+        )
         for world in worlds.values():
             world.enter()
             world.bench.session()  # what was placed last is read here, not below
-        changed = _in_turn({name: world.change_some for name, world in worlds.items()}, 3 * repetitions)
-    return [*_rows("every pending pod placed", placed), *_rows(f"{CHANGED} running pods changed", changed)]
+        changed = _in_turn(
+            {name: world.change_some for name, world in worlds.items()}, 3 * repetitions
+        )
+    return [
+        *_rows("every pending pod placed", placed),
+        *_rows(f"{CHANGED} running pods changed", changed),
+    ]
 
 
-def _in_turn(works: dict[str, Callable[[], tuple[float, float]]], repetitions: int) -> dict[str, list[tuple[float, float]]]:
+def _in_turn(
+    works: dict[str, Callable[[], tuple[float, float]]], repetitions: int
+) -> dict[str, list[tuple[float, float]]]:
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in works}
     for number in range(repetitions + 1):
         for name, work in works.items():

@@ -50,7 +50,9 @@ def interleaved(contestants: Mapping[str, Work], repetitions: int) -> dict[str, 
     return {name: Timing(*zip(*found, strict=True)) for name, found in seconds.items()}
 
 
-def after(prepare: Callable[[], Prepared], work: Callable[[Prepared], object], repetitions: int) -> Timing:
+def after(
+    prepare: Callable[[], Prepared], work: Callable[[Prepared], object], repetitions: int
+) -> Timing:
     """Only `work` is measured, each time on something prepared anew."""
     found = []
     for _ in range(repetitions + 1):

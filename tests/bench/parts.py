@@ -53,18 +53,39 @@ def _row(what: str, timing: Timing, **more: object) -> Row:
 def sessions(scale: float, repetitions: int) -> list[Row]:
     """Whole sessions with the full default policy, the snapshot resident."""
     scenarios = {
-        "1,000 nodes, 1,000 pending in gangs, 10,000 running, 100 queues": roomy(scaled(THOUSAND, scale)),
-        "1,000 nodes, 1,000 pending one by one, 10,000 running, 100 queues": roomy(scaled(ONES, scale)),
-        "10,000 nodes, 500 pending in gangs, 100,000 running, 100 queues": roomy(scaled(TEN_THOUSAND, scale)),
-        "10,000 full nodes, a gang of 16 reclaims from 100,000 running": contended(scaled(CLAIM, scale)),
+        "1,000 nodes, 1,000 pending in gangs, 10,000 running, 100 queues": roomy(
+            scaled(THOUSAND, scale)
+        ),
+        "1,000 nodes, 1,000 pending one by one, 10,000 running, 100 queues": roomy(
+            scaled(ONES, scale)
+        ),
+        "10,000 nodes, 500 pending in gangs, 100,000 running, 100 queues": roomy(
+            scaled(TEN_THOUSAND, scale)
+        ),
+        "10,000 full nodes, a gang of 16 reclaims from 100,000 running": contended(
+            scaled(CLAIM, scale)
+        ),
     }
     snapshots = {name: warm(cluster) for name, cluster in scenarios.items()}
-    timings = interleaved({name: session(snapshot) for name, snapshot in snapshots.items()}, repetitions)
+    timings = interleaved(
+        {name: session(snapshot) for name, snapshot in snapshots.items()}, repetitions
+    )
     rows = []
     for name, timing in timings.items():
         outcome = run_session(snapshots[name], DEFAULT_POLICY)
-        decided = {"binds": len(outcome.binds), "evictions": len(outcome.evictions), "reservations": len(outcome.reservations)}
-        rows.append(_row(name, timing, **decided, perSecond=round((len(outcome.binds) + len(outcome.reservations)) / timing.cpu)))
+        decided = {
+            "binds": len(outcome.binds),
+            "evictions": len(outcome.evictions),
+            "reservations": len(outcome.reservations),
+        }
+        rows.append(
+            _row(
+                name,
+                timing,
+                **decided,
+                perSecond=round((len(outcome.binds) + len(outcome.reservations)) / timing.cpu),
+            )
+        )
     return rows
 
 
@@ -76,24 +97,61 @@ def twin(scale: float, repetitions: int) -> list[Row]:
         snapshot = warm(cluster)
         outcome = run_session(snapshot, DEFAULT_POLICY)
         same = Twin(cluster).run() == {bind.pod: bind.node for bind in outcome.binds}
-        timings = interleaved({"engine": session(snapshot), "twin": lambda cluster=cluster: Twin(cluster).run()}, min(repetitions, 5))
-        ratios = sorted(slow / fast for slow, fast in zip(timings["twin"].processor, timings["engine"].processor, strict=True))
+        timings = interleaved(
+            {"engine": session(snapshot), "twin": lambda cluster=cluster: Twin(cluster).run()},
+            min(repetitions, 5),
+        )
+        ratios = sorted(
+            slow / fast
+            for slow, fast in zip(
+                timings["twin"].processor, timings["engine"].processor, strict=True
+            )
+        )
         pods = len(outcome.binds)
-        rows.append(_row(f"engine, {name}", timings["engine"], podsPerSecond=round(pods / timings["engine"].cpu)))
-        spread = {"ratio": round(ratios[len(ratios) // 2], 1), "ratioMin": round(ratios[0], 1), "ratioMax": round(ratios[-1], 1)}
-        rows.append(_row(f"twin, {name}", timings["twin"], podsPerSecond=round(pods / timings["twin"].cpu), **spread, samePlacements=same))
+        rows.append(
+            _row(
+                f"engine, {name}",
+                timings["engine"],
+                podsPerSecond=round(pods / timings["engine"].cpu),
+            )
+        )
+        spread = {
+            "ratio": round(ratios[len(ratios) // 2], 1),
+            "ratioMin": round(ratios[0], 1),
+            "ratioMax": round(ratios[-1], 1),
+        }
+        rows.append(
+            _row(
+                f"twin, {name}",
+                timings["twin"],
+                podsPerSecond=round(pods / timings["twin"].cpu),
+                **spread,
+                samePlacements=same,
+            )
+        )
     return rows
 
 
 def growth(scale: float, repetitions: int) -> list[Row]:
     """Ten times of one thing at a time; ratios are of processor time, within one run."""
     base = scaled(Size(nodes=1_000, pending=200, running=10_000, queues=50), scale)
-    sizes = {"base": base, **{f"10 x {name}": base.times(**{name: 10}) for name in ("nodes", "queues", "pending", "running")}}
+    sizes = {
+        "base": base,
+        **{
+            f"10 x {name}": base.times(**{name: 10})
+            for name in ("nodes", "queues", "pending", "running")
+        },
+    }
     snapshots = {name: warm(roomy(size)) for name, size in sizes.items()}
-    timings = interleaved({name: session(snapshot) for name, snapshot in snapshots.items()}, repetitions)
+    timings = interleaved(
+        {name: session(snapshot) for name, snapshot in snapshots.items()}, repetitions
+    )
     before = timings["base"].cpu
     aims = {"10 x nodes": 3.0, "10 x queues": 1.6, "10 x pending": 14.0, "10 x running": 1.3}
-    return [_row(name, timing, ratio=round(timing.cpu / before, 2), aim=aims.get(name, "")) for name, timing in timings.items()]
+    return [
+        _row(name, timing, ratio=round(timing.cpu / before, 2), aim=aims.get(name, ""))
+        for name, timing in timings.items()
+    ]
 
 
 def actions(scale: float, repetitions: int) -> list[Row]:
@@ -119,13 +177,22 @@ def actions(scale: float, repetitions: int) -> list[Row]:
 def _action_row(what: str, action: str, snapshot: Snapshot, repetitions: int) -> Row:
     timing = after(partial(open_session, snapshot, DEFAULT_POLICY), ACTIONS[action], repetitions)
     outcome = run_session(snapshot, DEFAULT_POLICY, (action,))
-    counts = {"binds": len(outcome.binds), "evictions": len(outcome.evictions), "phaseChanges": len(outcome.phase_changes)}
+    counts = {
+        "binds": len(outcome.binds),
+        "evictions": len(outcome.evictions),
+        "phaseChanges": len(outcome.phase_changes),
+    }
     return _row(what, timing, reservations=len(outcome.reservations), **counts)
 
 
 def _after_the_sort(snapshot: Snapshot, repetitions: int) -> Row:
     """Reclaim with the running pods found and the lines of the queues that lose sorted beforehand; `sortCpuMs` is what that takes."""
-    losing = sorted({eviction.queue for eviction in run_session(snapshot, DEFAULT_POLICY, ("reclaim",)).evictions})
+    losing = sorted(
+        {
+            eviction.queue
+            for eviction in run_session(snapshot, DEFAULT_POLICY, ("reclaim",)).evictions
+        }
+    )
     opened = partial(open_session, snapshot, DEFAULT_POLICY)
 
     def sort(session: Session) -> Reclamation:
@@ -144,8 +211,15 @@ def crowds(scale: float, repetitions: int) -> list[Row]:
     few = min(repetitions, 3)
     size = scaled(THOUSAND, scale)
     rows = [
-        _action_row(f"reclaim, {size.nodes // 5} gangs at once", "reclaim", warm(busy(size, "everybody")), few),
-        _action_row(f"preempt, {size.nodes} gangs at once", "preempt", warm(busy(size, "rush")), few),
+        _action_row(
+            f"reclaim, {size.nodes // 5} gangs at once",
+            "reclaim",
+            warm(busy(size, "everybody")),
+            few,
+        ),
+        _action_row(
+            f"preempt, {size.nodes} gangs at once", "preempt", warm(busy(size, "rush")), few
+        ),
     ]
     first = warm(busy(size, "hopeless"))
     told = advance(first, run_session(first, DEFAULT_POLICY))
@@ -154,19 +228,35 @@ def crowds(scale: float, repetitions: int) -> list[Row]:
     gangs = size.nodes * 10
     return [
         *rows,
-        _row(f"a session beside {gangs} gangs that can never start", timing, microsecondsPerGang=round(timing.cpu / gangs * 1e6)),
+        _row(
+            f"a session beside {gangs} gangs that can never start",
+            timing,
+            microsecondsPerGang=round(timing.cpu / gangs * 1e6),
+        ),
     ]
 
 
 def memory(scale: float, _: int) -> list[Row]:
     """Peak bytes of building a snapshot, of a session on it, and of the twin."""
     rows: list[Row] = []
-    for name, size in (("1,000 nodes, 11,000 pods", THOUSAND), ("10,000 nodes, 100,500 pods", TEN_THOUSAND)):
+    for name, size in (
+        ("1,000 nodes, 11,000 pods", THOUSAND),
+        ("10,000 nodes, 100,500 pods", TEN_THOUSAND),
+    ):
         cluster = roomy(scaled(size, scale))
         snapshot = warm(cluster)
-        rows.append({"what": f"snapshot, {name}", "peakMB": _megabytes(peak_memory(partial(warm, cluster)))})
-        rows.append({"what": f"session, {name}", "peakMB": _megabytes(peak_memory(session(snapshot)))})
-    rows.append({"what": "twin, 1,000 nodes, 11,000 pods", "peakMB": _megabytes(peak_memory(lambda: Twin(roomy(scaled(THOUSAND, scale)))))})
+        rows.append(
+            {"what": f"snapshot, {name}", "peakMB": _megabytes(peak_memory(partial(warm, cluster)))}
+        )
+        rows.append(
+            {"what": f"session, {name}", "peakMB": _megabytes(peak_memory(session(snapshot)))}
+        )
+    rows.append(
+        {
+            "what": "twin, 1,000 nodes, 11,000 pods",
+            "peakMB": _megabytes(peak_memory(lambda: Twin(roomy(scaled(THOUSAND, scale))))),
+        }
+    )
     return rows
 
 

@@ -25,44 +25,96 @@ QUEUES = 1000
 
 
 def queue_writes(scale: float, repetitions: int) -> list[Row]:
-    return [row for database in DATABASES for row in _in_a_process_of_its_own(database, int(QUEUES * scale), repetitions)]
+    return [
+        row
+        for database in DATABASES
+        for row in _in_a_process_of_its_own(database, int(QUEUES * scale), repetitions)
+    ]
 
 
 def _in_a_process_of_its_own(database: str, queues: int, repetitions: int) -> list[Row]:
     from tests import postgres
 
     with tempfile.TemporaryDirectory() as folder:
-        address = f"sqlite:///{folder}/bench.sqlite3" if database == "SQLite" else postgres.new_database("fumarole_bench_writes")
-        environment = {**os.environ, "DATABASE_URL": address, "LOG_LEVEL": "CRITICAL", "SECRET_KEY": "bench", "ALLOWED_HOSTS": "testserver"}
+        address = (
+            f"sqlite:///{folder}/bench.sqlite3"
+            if database == "SQLite"
+            else postgres.new_database("fumarole_bench_writes")
+        )
+        environment = {
+            **os.environ,
+            "DATABASE_URL": address,
+            "LOG_LEVEL": "CRITICAL",
+            "SECRET_KEY": "bench",
+            "ALLOWED_HOSTS": "testserver",
+        }
         command = [sys.executable, "-m", "tests.bench.queue_writes", str(queues), str(repetitions)]
-        found = subprocess.run(command, env=environment, text=True, stdout=subprocess.PIPE, check=True).stdout
+        found = subprocess.run(
+            command, env=environment, text=True, stdout=subprocess.PIPE, check=True
+        ).stdout
     return [{**row, "what": f"{database}: {row['what']}"} for row in json.loads(found)]
 
 
 def _measured(queues: int, repetitions: int) -> list[Row]:
     ask = _caller()
     tree = _tree(queues)
-    file = [{"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", **manifest} for manifest in tree]
+    file = [
+        {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", **manifest}
+        for manifest in tree
+    ]
     heavier = [{**manifest, "spec": {**manifest["spec"], "weight": 3}} for manifest in file]
-    orders = [{"action": "Suspend", "target": {"kind": "Queue", "name": manifest["metadata"]["name"]}} for manifest in tree]
+    orders = [
+        {"action": "Suspend", "target": {"kind": "Queue", "name": manifest["metadata"]["name"]}}
+        for manifest in tree
+    ]
     name, numbers = tree[-1]["metadata"]["name"], itertools.count()
     few = min(repetitions, 3)
     bulk = [
-        _row(f"{queues} queues created by one POST", few, lambda: ask("post", "queues/", tree), before=_empty),
-        _row(f"{queues} queues applied from one file", few, lambda: ask("post", "apply/", file), before=_empty),
-        _row("the same file, children before parents", few, lambda: ask("post", "apply/", file[::-1]), before=_empty),
+        _row(
+            f"{queues} queues created by one POST",
+            few,
+            lambda: ask("post", "queues/", tree),
+            before=_empty,
+        ),
+        _row(
+            f"{queues} queues applied from one file",
+            few,
+            lambda: ask("post", "apply/", file),
+            before=_empty,
+        ),
+        _row(
+            "the same file, children before parents",
+            few,
+            lambda: ask("post", "apply/", file[::-1]),
+            before=_empty,
+        ),
         _row("the same file again, nothing to change", few, lambda: ask("post", "apply/", file)),
         _row(f"a file that changes {queues} queues", 1, lambda: ask("post", "apply/", heavier)),
         _row(f"{queues} commands in one POST", 1, lambda: ask("post", "commands/", orders[::-1])),
-        _row(f"{queues} commands that change nothing", 1, lambda: ask("post", "commands/", orders[::-1])),
+        _row(
+            f"{queues} commands that change nothing",
+            1,
+            lambda: ask("post", "commands/", orders[::-1]),
+        ),
     ]
     _empty()
     ask("post", "apply/", file)
     one = [
-        _row("one create", repetitions, lambda: ask("post", "queues/", _queue(f"new-{next(numbers)}", "team-0"))),
-        _row("one patch", repetitions, lambda: ask("patch", f"queues/{name}/", {"spec": {"weight": 2 + next(numbers)}})),
         _row(
-            "one close", repetitions, lambda: ask("post", f"queues/{name}/close/", {}), before=lambda: ask("post", f"queues/{name}/open/")
+            "one create",
+            repetitions,
+            lambda: ask("post", "queues/", _queue(f"new-{next(numbers)}", "team-0")),
+        ),
+        _row(
+            "one patch",
+            repetitions,
+            lambda: ask("patch", f"queues/{name}/", {"spec": {"weight": 2 + next(numbers)}}),
+        ),
+        _row(
+            "one close",
+            repetitions,
+            lambda: ask("post", f"queues/{name}/close/", {}),
+            before=lambda: ask("post", f"queues/{name}/open/"),
         ),
         _row("one read", repetitions, lambda: ask("get", f"queues/{name}/")),
         _row("a list of 100", repetitions, lambda: ask("get", "queues/")),
@@ -73,11 +125,25 @@ def _measured(queues: int, repetitions: int) -> list[Row]:
 def _tree(queues: int) -> list[Manifest]:
     """Teams with nine queues each, parents first; what they ask for together is more than the cluster has."""
     teams = [_queue(f"team-{number}", "root", cpu=90) for number in range(queues // 10)]
-    return [*teams, *(_queue(f"team-{team}-{number}", f"team-{team}", cpu=10) for team in range(len(teams)) for number in range(9))]
+    return [
+        *teams,
+        *(
+            _queue(f"team-{team}-{number}", f"team-{team}", cpu=10)
+            for team in range(len(teams))
+            for number in range(9)
+        ),
+    ]
 
 
 def _queue(name: str, parent: str, cpu: int = 0) -> Manifest:
-    quotas = {"deserved": {"cpu": str(cpu), "memory": f"{cpu}Gi"}, "guarantee": {"resource": {"cpu": str(cpu // 10)}}} if cpu else {}
+    quotas = (
+        {
+            "deserved": {"cpu": str(cpu), "memory": f"{cpu}Gi"},
+            "guarantee": {"resource": {"cpu": str(cpu // 10)}},
+        }
+        if cpu
+        else {}
+    )
     return {"metadata": {"name": name}, "spec": {"parent": parent, **quotas}}
 
 
@@ -90,7 +156,11 @@ def _caller() -> Callable[..., Any]:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
     django.setup()
     settings.CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
-    settings.API_RATE_PER_MINUTE, settings.CELERY_BROKER_URL, settings.SECURE_SSL_REDIRECT = 0, "memory://", False
+    settings.API_RATE_PER_MINUTE, settings.CELERY_BROKER_URL, settings.SECURE_SSL_REDIRECT = (
+        0,
+        "memory://",
+        False,
+    )
     call_command("migrate", verbosity=0)
 
     from django.contrib.auth import get_user_model
@@ -102,16 +172,21 @@ def _caller() -> Callable[..., Any]:
     from scheduler.services.accounts.actors import SYSTEM
 
     Node.objects.create(name="n1", allocatable=Resources.parse({"cpu": "640", "memory": "4Ti"}))
-    secret = create_token(get_user_model().objects.create_superuser("bench"), "bench", ("admin",), by=SYSTEM).secret
+    secret = create_token(
+        get_user_model().objects.create_superuser("bench"), "bench", ("admin",), by=SYSTEM
+    ).secret
     client = Client(headers={"Authorization": f"Bearer {secret}"})
 
     def ask(method: str, path: str, body: Any = None) -> Any:
         response = getattr(client, method)(
-            f"/api/v1/{path}", **({} if method == "get" else {"data": body, "content_type": "application/json"})
+            f"/api/v1/{path}",
+            **({} if method == "get" else {"data": body, "content_type": "application/json"}),
         )
         answer = json.loads(response.content)
         assert response.status_code < 300, answer
-        assert not [item for item in answer.get("results", []) if item.get("problem")], answer["results"][:3]
+        assert not [item for item in answer.get("results", []) if item.get("problem")], answer[
+            "results"
+        ][:3]
         return answer
 
     return ask
@@ -126,10 +201,16 @@ def _empty() -> None:
     Command.objects.all().delete()
 
 
-def _row(what: str, repetitions: int, work: Callable[[], Any], before: Callable[[], Any] = lambda: None) -> Row:
+def _row(
+    what: str, repetitions: int, work: Callable[[], Any], before: Callable[[], Any] = lambda: None
+) -> Row:
     found = [_once(work, before) for _ in range(repetitions)]
     wall, cpu, statements = zip(*found, strict=True)
-    figures = {"medianMs": round(median(wall) * 1000, 1), "cpuMs": round(median(cpu) * 1000, 1), "minCpuMs": round(min(cpu) * 1000, 1)}
+    figures = {
+        "medianMs": round(median(wall) * 1000, 1),
+        "cpuMs": round(median(cpu) * 1000, 1),
+        "minCpuMs": round(min(cpu) * 1000, 1),
+    }
     return {"what": what, **figures, "statements": max(statements), "repetitions": repetitions}
 
 

@@ -26,5 +26,8 @@ settings.CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChann
 settings.API_RATE_PER_MINUTE = 0
 settings.CELERY_BROKER_URL = "memory://"
 application = http_application()
-urlpatterns = [path("bench/empty/", empty), path("", include("dashboard.urls"))]  # after the apps are loaded
+urlpatterns = [
+    path("bench/empty/", empty),
+    path("", include("dashboard.urls")),
+]  # after the apps are loaded
 set_aside()  # as the real one does

@@ -30,7 +30,9 @@ _MOST_SAMPLES = 120
 
 def main(arguments: list[str]) -> int:
     options = _options(arguments)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # told to stop, it takes the installation down with it
+    signal.signal(
+        signal.SIGTERM, lambda *_: sys.exit(143)
+    )  # told to stop, it takes the installation down with it
     samples: list[Sample] = []
     with tempfile.TemporaryDirectory(prefix="fumarole-soak-") as folder:
         environment = _environment(postgres=options.postgres)
@@ -43,7 +45,11 @@ def main(arguments: list[str]) -> int:
                 if not options.json:
                     _show(sample)
             found = verdicts(samples, site.lines, _most_rows())
-        stopped = Verdict("it stops in good order", site.process.returncode == 0, f"exit code {site.process.returncode}")
+        stopped = Verdict(
+            "it stops in good order",
+            site.process.returncode == 0,
+            f"exit code {site.process.returncode}",
+        )
     _report(samples, [*found, stopped], as_json=options.json)
     return 0 if all(verdict.holds for verdict in (*found, stopped)) else 1
 
@@ -51,8 +57,15 @@ def main(arguments: list[str]) -> int:
 def _options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=60.0, help="how long (default 60)")
-    parser.add_argument("--speed", type=float, default=20.0, help="simulated seconds in a real one (default 20)")
-    parser.add_argument("--every", type=float, metavar="SECONDS", help="between two looks (default: as often as makes 120, at least 5)")
+    parser.add_argument(
+        "--speed", type=float, default=20.0, help="simulated seconds in a real one (default 20)"
+    )
+    parser.add_argument(
+        "--every",
+        type=float,
+        metavar="SECONDS",
+        help="between two looks (default: as often as makes 120, at least 5)",
+    )
     parser.add_argument("--postgres", action="store_true", help="on PostgreSQL instead of SQLite")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
     options = parser.parse_args(arguments)
@@ -73,7 +86,12 @@ def _connect(site: Running, environment: Mapping[str, str]) -> None:
     """This process looks into the installation's database, as `manage.py` beside it would."""
     import django
 
-    os.environ.update(environment, FUMAROLE_VAR=str(site.var), FUMAROLE_EMBEDDED="1", DJANGO_SETTINGS_MODULE="dashboard.settings")
+    os.environ.update(
+        environment,
+        FUMAROLE_VAR=str(site.var),
+        FUMAROLE_EMBEDDED="1",
+        DJANGO_SETTINGS_MODULE="dashboard.settings",
+    )
     os.environ["LOG_LEVEL"] = "ERROR"
     django.setup()
 
@@ -101,7 +119,10 @@ def _look(site: Running, minute: float, since: datetime, now: datetime) -> Sampl
     ended = SchedulingSession.objects.filter(finished_at__gt=since, finished_at__lte=now)
     done = ended.filter(state="Done")
     parts, counts = done.values_list("durations", flat=True), done.values_list("counts", flat=True)
-    times = sorted(sum(lasted for part, lasted in durations.items() if part != "actions") for durations in parts) or [0.0]
+    times = sorted(
+        sum(lasted for part, lasted in durations.items() if part != "actions")
+        for durations in parts
+    ) or [0.0]
     return Sample(
         minute=round(minute, 2),
         megabytes=_megabytes(site),
@@ -117,7 +138,10 @@ def _look(site: Running, minute: float, since: datetime, now: datetime) -> Sampl
 
 def _megabytes(site: Running) -> dict[str, float]:
     """Resident memory by program, its pool processes included."""
-    return {name: round(sum(map(_resident, (pid, *descendants_of(pid)))) / 1e6, 1) for name, pid in sorted(site.children().items())}
+    return {
+        name: round(sum(map(_resident, (pid, *descendants_of(pid)))) / 1e6, 1)
+        for name, pid in sorted(site.children().items())
+    }
 
 
 def _resident(pid: int) -> int:
@@ -130,7 +154,10 @@ def _resident(pid: int) -> int:
 def _rows() -> dict[str, int]:
     from django.apps import apps
 
-    counted = {model.__name__: model._default_manager.count() for model in apps.get_app_config("scheduler").get_models()}
+    counted = {
+        model.__name__: model._default_manager.count()
+        for model in apps.get_app_config("scheduler").get_models()
+    }
     return {name: count for name, count in counted.items() if count > 1}
 
 
@@ -139,11 +166,19 @@ def _overdue(now: datetime) -> dict[str, float]:
     from scheduler.models import Job, QueueSample
     from scheduler.services.records.retention import ENDED, KEPT, SAMPLES, kept_for
 
-    found = {model.__name__: _lateness(model.objects.all(), column, kept_for(table), now) for table, (model, column, _) in KEPT.items()}
+    found = {
+        model.__name__: _lateness(model.objects.all(), column, kept_for(table), now)
+        for table, (model, column, _) in KEPT.items()
+    }
     for seconds, kept in SAMPLES:
-        found[f"QueueSample of {seconds} s"] = _lateness(QueueSample.objects.filter(seconds=seconds), "at", kept, now)
+        found[f"QueueSample of {seconds} s"] = _lateness(
+            QueueSample.objects.filter(seconds=seconds), "at", kept, now
+        )
     for ttl in (
-        Job.objects.order_by().exclude(ttl_seconds_after_finished=None).values_list("ttl_seconds_after_finished", flat=True).distinct()
+        Job.objects.order_by()
+        .exclude(ttl_seconds_after_finished=None)
+        .values_list("ttl_seconds_after_finished", flat=True)
+        .distinct()
     ):
         ended = Job.objects.filter(phase__in=ENDED, ttl_seconds_after_finished=ttl)
         found[f"Job to live {ttl} s"] = _lateness(ended, "finished_at", timedelta(seconds=ttl), now)
@@ -174,7 +209,15 @@ def _show(sample: Sample) -> None:
 
 def _report(samples: list[Sample], found: list[Verdict], *, as_json: bool) -> None:
     if as_json:
-        print(json.dumps({"verdicts": [asdict(verdict) for verdict in found], "samples": [asdict(sample) for sample in samples]}, indent=2))
+        print(
+            json.dumps(
+                {
+                    "verdicts": [asdict(verdict) for verdict in found],
+                    "samples": [asdict(sample) for sample in samples],
+                },
+                indent=2,
+            )
+        )
         return
     print()
     for verdict in found:

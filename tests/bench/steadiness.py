@@ -25,7 +25,9 @@ class Sample:
     failed_sessions: int = 0
     binds: int = 0
     rows: Mapping[str, int] = field(default_factory=dict)  # by table
-    overdue_minutes: Mapping[str, float] = field(default_factory=dict)  # by table, how long its oldest row is past its retention
+    overdue_minutes: Mapping[str, float] = field(
+        default_factory=dict
+    )  # by table, how long its oldest row is past its retention
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +37,18 @@ class Verdict:
     figures: str
 
 
-def verdicts(samples: Sequence[Sample], log: Iterable[str], most_rows: Mapping[str, int], slack_minutes: float = 3.0) -> list[Verdict]:
+def verdicts(
+    samples: Sequence[Sample],
+    log: Iterable[str],
+    most_rows: Mapping[str, int],
+    slack_minutes: float = 3.0,
+) -> list[Verdict]:
     """`most_rows` for tables that are kept by number; `slack_minutes`: pruning comes once a minute and in small steps."""
     last = samples[-1]
-    failed, ran = sum(sample.failed_sessions for sample in samples), sum(sample.sessions for sample in samples)
+    failed, ran = (
+        sum(sample.failed_sessions for sample in samples),
+        sum(sample.sessions for sample in samples),
+    )
     return [
         *(_grows(f"memory of {name}, MB", samples, lambda sample, name=name: sample.megabytes.get(name, 0.0), MEMORY_GROWTH, mean)
           for name in last.megabytes),
@@ -71,13 +81,23 @@ def _log(log: Iterable[str]) -> Verdict:
 
 
 def _grows(
-    what: str, samples: Sequence[Sample], read: Callable[[Sample], float], limit: float, middle: Callable[[Sequence[float]], float]
+    what: str,
+    samples: Sequence[Sample],
+    read: Callable[[Sample], float],
+    limit: float,
+    middle: Callable[[Sequence[float]], float],
 ) -> Verdict:
-    early, late = (middle([read(sample) for sample in part]) for part in _second_and_last_quarter(samples))
+    early, late = (
+        middle([read(sample) for sample in part]) for part in _second_and_last_quarter(samples)
+    )
     ratio = late / early if early else 1.0
-    return Verdict(what, ratio <= limit, f"{early:.1f} to {late:.1f}, {ratio:.2f}x (at most {limit}x)")
+    return Verdict(
+        what, ratio <= limit, f"{early:.1f} to {late:.1f}, {ratio:.2f}x (at most {limit}x)"
+    )
 
 
-def _second_and_last_quarter(samples: Sequence[Sample]) -> tuple[Sequence[Sample], Sequence[Sample]]:
+def _second_and_last_quarter(
+    samples: Sequence[Sample],
+) -> tuple[Sequence[Sample], Sequence[Sample]]:
     quarter = max(1, len(samples) // 4)
     return samples[quarter : 2 * quarter] or samples[:1], samples[-quarter:]

@@ -20,7 +20,9 @@ from tests.running import Running
 A_SECOND = 100
 THREADS = 8
 PERIOD_MS = 1000
-_LONGEST_WAIT = 60.0  # after the last submission: whoever has no place by then is told as not placed
+_LONGEST_WAIT = (
+    60.0  # after the last submission: whoever has no place by then is told as not placed
+)
 
 
 def submits(scale: float, _: int) -> list[Row]:
@@ -60,12 +62,19 @@ class Crowd:
     def _submit_each(self, numbers: range, begun: float) -> None:
         from tests.worlds import manifest
 
-        with httpx.Client(base_url=self.address, headers={"Authorization": f"Bearer {self.token}"}, timeout=60, trust_env=False) as client:
+        with httpx.Client(
+            base_url=self.address,
+            headers={"Authorization": f"Bearer {self.token}"},
+            timeout=60,
+            trust_env=False,
+        ) as client:
             for number in numbers:
                 due = begun + number / A_SECOND
                 time.sleep(max(0.0, due - time.monotonic()))
                 self.late += time.monotonic() - due > 1
-                self._submit(client, manifest(f"job-{number}", f"team-{number % 90:05}", seconds=10))
+                self._submit(
+                    client, manifest(f"job-{number}", f"team-{number % 90:05}", seconds=10)
+                )
 
     def _submit(self, client: httpx.Client, job: dict[str, Any]) -> None:
         sent, begin = time.time(), time.monotonic()
@@ -81,15 +90,26 @@ def _wait_for_places(jobs: int) -> None:
     from scheduler.models import Pod
 
     until = time.monotonic() + _LONGEST_WAIT
-    while Pod.objects.exclude(podgroup__job=None).exclude(bound_at=None).count() < jobs and time.monotonic() < until:
+    while (
+        Pod.objects.exclude(podgroup__job=None).exclude(bound_at=None).count() < jobs
+        and time.monotonic() < until
+    ):
         time.sleep(0.5)
 
 
 def _waits(seconds: int, crowd: Crowd) -> Row:
     from scheduler.models import Pod, SchedulingSession
 
-    bound = dict(Pod.objects.exclude(podgroup__job=None).exclude(bound_at=None).values_list("podgroup__name", "bound_at"))
-    waited = sorted((bound[name].timestamp() - sent) * 1000 for name, sent in crowd.sent.items() if name in bound) or [0.0]
+    bound = dict(
+        Pod.objects.exclude(podgroup__job=None)
+        .exclude(bound_at=None)
+        .values_list("podgroup__name", "bound_at")
+    )
+    waited = sorted(
+        (bound[name].timestamp() - sent) * 1000
+        for name, sent in crowd.sent.items()
+        if name in bound
+    ) or [0.0]
     answered = sorted(crowd.answered)
     sessions = SchedulingSession.objects.filter(state="Done").count()
     return {

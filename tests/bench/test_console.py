@@ -25,9 +25,15 @@ def grow() -> None:
     """1,040 queues on three levels with figures, and 10,000 gangs in them."""
     load_tree()
     root = Queue.objects.get(name="root")
-    teams = Queue.objects.bulk_create(Queue(name=f"team-{team:02}", parent=root, weight=team + 1) for team in range(TEAMS))
+    teams = Queue.objects.bulk_create(
+        Queue(name=f"team-{team:02}", parent=root, weight=team + 1) for team in range(TEAMS)
+    )
     leaves = Queue.objects.bulk_create(
-        Queue(name=f"{team.name}-{number:02}", parent=team, deserved=amounts(number, 4 * number, f"{16 * number}Gi"))
+        Queue(
+            name=f"{team.name}-{number:02}",
+            parent=team,
+            deserved=amounts(number, 4 * number, f"{16 * number}Gi"),
+        )
         for team in teams
         for number in range(PER_TEAM)
     )
@@ -42,7 +48,12 @@ def grow() -> None:
     )
     phases = ("Pending", "Running", "Completed")
     PodGroup.objects.bulk_create(
-        PodGroup(namespace="default", name=f"gang-{number}", queue=leaves[number % len(leaves)], phase=phases[number % 3])
+        PodGroup(
+            namespace="default",
+            name=f"gang-{number}",
+            queue=leaves[number % len(leaves)],
+            phase=phases[number % 3],
+        )
         for number in range(GANGS)
     )
 

@@ -38,16 +38,22 @@ def test_a_forecast_costs_what_changed():
     kept = trials.Trials()
 
     def forecast() -> None:
-        verdict = forecast_job(manifest("new", "default", replicas=8), by=Actor("bench", Door.SYSTEM))
+        verdict = forecast_job(
+            manifest("new", "default", replicas=8), by=Actor("bench", Door.SYSTEM)
+        )
         assert verdict.prospect is Prospect.STARTS
 
     def after_a_change() -> None:
-        Pod.objects.filter(pk__in=list(Pod.objects.filter(phase="Running").values_list("pk", flat=True)[:100])).update(borrowed=True)
+        Pod.objects.filter(
+            pk__in=list(Pod.objects.filter(phase="Running").values_list("pk", flat=True)[:100])
+        ).update(borrowed=True)
         forecast()
 
     first = cpu_ms(forecast)
     again = statistics.median(cpu_ms(forecast) for _ in range(5))
     read, copied = cpu_ms(kept.snapshot), statistics.median(cpu_ms(kept.snapshot) for _ in range(5))
-    print(f"\nforecast with {RUNNING} running pods, CPU: first {first:.0f} ms, again {again:.0f} ms")
+    print(
+        f"\nforecast with {RUNNING} running pods, CPU: first {first:.0f} ms, again {again:.0f} ms"
+    )
     print(f"of which the snapshot: first {read:.0f} ms, again {copied:.1f} ms")
     print(f"after 100 pods changed (with changing them): {cpu_ms(after_a_change):.0f} ms")

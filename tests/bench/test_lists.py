@@ -19,7 +19,16 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from scheduler.domain.resources import Resources
-from scheduler.models import AuditEntry, Event, Job, Pod, PodClass, PodGroup, Queue, SchedulingSession
+from scheduler.models import (
+    AuditEntry,
+    Event,
+    Job,
+    Pod,
+    PodClass,
+    PodGroup,
+    Queue,
+    SchedulingSession,
+)
 from tests.dashboard.work import small_cluster
 
 FEW = 1_000
@@ -52,12 +61,16 @@ def add_jobs(first: int, last: int) -> None:
     now = timezone.now()
     for start in range(first, last, 10_000):
         numbers = range(start, min(last, start + 10_000))
-        jobs = Job.objects.bulk_create([_job(number, queues, now) for number in numbers], batch_size=2000)
+        jobs = Job.objects.bulk_create(
+            [_job(number, queues, now) for number in numbers], batch_size=2000
+        )
         groups = PodGroup.objects.bulk_create([_group(job) for job in jobs], batch_size=2000)
         Pod.objects.bulk_create([_pod(group, pod_class) for group in groups], batch_size=2000)
         Event.objects.bulk_create([_event(job, now) for job in jobs], batch_size=2000)
         AuditEntry.objects.bulk_create([_entry(job) for job in jobs], batch_size=2000)
-        SchedulingSession.objects.bulk_create([_session(number, now) for number in numbers], batch_size=2000)
+        SchedulingSession.objects.bulk_create(
+            [_session(number, now) for number in numbers], batch_size=2000
+        )
 
 
 def _job(number: int, queues: list[Queue], now: Any) -> Job:
@@ -77,12 +90,27 @@ def _group(job: Job) -> PodGroup:
 
 
 def _pod(group: PodGroup, pod_class: PodClass) -> Pod:
-    return Pod(namespace="many", name=f"{group.name}-worker-0", podgroup=group, pod_class=pod_class, task="worker", phase="Succeeded")
+    return Pod(
+        namespace="many",
+        name=f"{group.name}-worker-0",
+        podgroup=group,
+        pod_class=pod_class,
+        task="worker",
+        phase="Succeeded",
+    )
 
 
 def _event(job: Job, now: Any) -> Event:
     at = now - timedelta(seconds=job.pk)
-    return Event(kind="Job", namespace="many", name=job.name, queue_name="batch", reason=job.phase, first_at=at, last_at=at)
+    return Event(
+        kind="Job",
+        namespace="many",
+        name=job.name,
+        queue_name="batch",
+        reason=job.phase,
+        first_at=at,
+        last_at=at,
+    )
 
 
 def _entry(job: Job) -> AuditEntry:
@@ -101,7 +129,11 @@ def _entry(job: Job) -> AuditEntry:
 def _session(number: int, now: Any) -> SchedulingSession:
     at = now - timedelta(seconds=number)
     return SchedulingSession(
-        number=1_000_000 + number, state="Done", started_at=at, finished_at=at, durations={"read": 1.0, "think": 4.0, "write": 2.0}
+        number=1_000_000 + number,
+        state="Done",
+        started_at=at,
+        finished_at=at,
+        durations={"read": 1.0, "think": 4.0, "write": 2.0},
     )
 
 
@@ -120,7 +152,9 @@ def measured(client: Client, path: str) -> tuple[float, int]:
     return statistics.median(taken), len(queries)
 
 
-@pytest.mark.django_db(transaction=True)  # committed rows: inside one long transaction SQLite reads slower the more it has written
+@pytest.mark.django_db(
+    transaction=True
+)  # committed rows: inside one long transaction SQLite reads slower the more it has written
 def test_lists_do_not_grow_with_the_tables():
     small_cluster()
     client = Client()
@@ -134,5 +168,9 @@ def test_lists_do_not_grow_with_the_tables():
 
     print(f"\n{'page':<44} {FEW:>8} jobs      {MANY:>8} jobs      queries")
     for path in PAGES:
-        print(f"{path:<44} {few[path][0]:>9.1f} ms      {many[path][0]:>9.1f} ms      {few[path][1]} and {many[path][1]}")
-    assert {path: count for path, (_, count) in few.items()} == {path: count for path, (_, count) in many.items()}
+        print(
+            f"{path:<44} {few[path][0]:>9.1f} ms      {many[path][0]:>9.1f} ms      {few[path][1]} and {many[path][1]}"
+        )
+    assert {path: count for path, (_, count) in few.items()} == {
+        path: count for path, (_, count) in many.items()
+    }

@@ -42,23 +42,36 @@ def in_thread(work: Callable[..., Any], *arguments: Any) -> Any:
 
 def change(number: int, turn: int) -> None:
     with transaction.atomic():
-        chosen = list(QueueFigures.objects.filter(queue__name__startswith="team-").order_by("pk").values_list("pk", flat=True)[:number])
-        QueueFigures.objects.filter(pk__in=chosen).update(allocated=amounts(turn % 30 + 1, turn + 5, f"{turn + 7}Gi"))
+        chosen = list(
+            QueueFigures.objects.filter(queue__name__startswith="team-")
+            .order_by("pk")
+            .values_list("pk", flat=True)[:number]
+        )
+        QueueFigures.objects.filter(pk__in=chosen).update(
+            allocated=amounts(turn % 30 + 1, turn + 5, f"{turn + 7}Gi")
+        )
         notify.session_finished()
 
 
 def measure(page: Page, number: int) -> tuple[list[float], int]:
     """Milliseconds that the page took for each update, and the size of the last message."""
     sizes: list[int] = []
-    page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: sizes.append(len(frame))))
+    page.on(
+        "websocket",
+        lambda socket: socket.on("framereceived", lambda frame: sizes.append(len(frame))),
+    )
     page.reload()
-    page.wait_for_function("document.getElementById('pill').dataset.state === 'live'", timeout=60_000)
+    page.wait_for_function(
+        "document.getElementById('pill').dataset.state === 'live'", timeout=60_000
+    )
     taken = []
     for turn in range(ROUNDS):
         page.evaluate("globalThis.fumaroleLive.lastApplied = null")
         before = len(sizes)
         in_thread(change, number, turn)
-        page.wait_for_function(f"globalThis.fumaroleLive.lastApplied?.rows >= {number}", timeout=60_000)
+        page.wait_for_function(
+            f"globalThis.fumaroleLive.lastApplied?.rows >= {number}", timeout=60_000
+        )
         taken.append(page.evaluate("globalThis.fumaroleLive.lastApplied.ms"))
         size = max(sizes[before:], default=0)
     return taken, size
@@ -68,7 +81,9 @@ def measure(page: Page, number: int) -> tuple[list[float], int]:
 def test_a_thousand_queues_in_the_browser(tmp_path: Path, settings: Any):
     redis = RedisServer(tmp_path)
     redis.start()
-    settings.CHANNEL_LAYERS = {"default": {"BACKEND": "dashboard.live.layer.NewsLayer", "CONFIG": {"hosts": [redis.url]}}}
+    settings.CHANNEL_LAYERS = {
+        "default": {"BACKEND": "dashboard.live.layer.NewsLayer", "CONFIG": {"hosts": [redis.url]}}
+    }
     channel_layers.backends.clear()
     grow()
     get_user_model().objects.create(username="admin", is_superuser=True)
@@ -78,13 +93,19 @@ def test_a_thousand_queues_in_the_browser(tmp_path: Path, settings: Any):
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
     try:
         with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox", "--disable-dev-shm-usage"])
-            context = browser.new_context(base_url=server.url, bypass_csp=True)  # Playwright waits by evaluating text
+            browser = playwright.chromium.launch(
+                executable_path=chromium(), args=["--no-sandbox", "--disable-dev-shm-usage"]
+            )
+            context = browser.new_context(
+                base_url=server.url, bypass_csp=True
+            )  # Playwright waits by evaluating text
             context.add_cookies([{"name": "sessionid", "value": cookie, "url": server.url}])
             page = context.new_page()
             whole = page.goto("/queues/")
             page_bytes = len(whole.body()) if whole else 0
-            paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+            paint = page.evaluate(
+                "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+            )
             many, many_bytes = measure(page, CHANGED)
             _, one_bytes = measure(page, 1)
             browser.close()
@@ -96,4 +117,6 @@ def test_a_thousand_queues_in_the_browser(tmp_path: Path, settings: Any):
     print(
         f"  {CHANGED} changed rows are applied in {statistics.median(many):.1f} ms ({min(many):.1f} to {max(many):.1f}), {many_bytes:,} bytes"
     )
-    print(f"  one changed queue sends {one_bytes:,} bytes, {one_bytes / page_bytes:.3%} of the page's {page_bytes:,}")
+    print(
+        f"  one changed queue sends {one_bytes:,} bytes, {one_bytes / page_bytes:.3%} of the page's {page_bytes:,}"
+    )

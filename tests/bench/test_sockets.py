@@ -60,7 +60,9 @@ class Counter:
         self.writer: asyncio.StreamWriter
 
     async def read(self, reader: asyncio.StreamReader) -> None:
-        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):  # the end of the measurement
+        with contextlib.suppress(
+            asyncio.IncompleteReadError, ConnectionError
+        ):  # the end of the measurement
             await self._read_frames(reader)
 
     async def _read_frames(self, reader: asyncio.StreamReader) -> None:
@@ -82,8 +84,20 @@ class Counter:
 async def open_websocket(port: int, cookie: str) -> Counter:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     key = base64.b64encode(os.urandom(16)).decode()
-    head = ["GET /ws/v1/ HTTP/1.1", f"Host: 127.0.0.1:{port}", "Upgrade: websocket", "Connection: Upgrade", f"Sec-WebSocket-Key: {key}"]
-    head += ["Sec-WebSocket-Version: 13", f"Origin: http://127.0.0.1:{port}", f"Cookie: sessionid={cookie}", "", ""]
+    head = [
+        "GET /ws/v1/ HTTP/1.1",
+        f"Host: 127.0.0.1:{port}",
+        "Upgrade: websocket",
+        "Connection: Upgrade",
+        f"Sec-WebSocket-Key: {key}",
+    ]
+    head += [
+        "Sec-WebSocket-Version: 13",
+        f"Origin: http://127.0.0.1:{port}",
+        f"Cookie: sessionid={cookie}",
+        "",
+        "",
+    ]
     writer.write("\r\n".join(head).encode())
     assert b"101" in (await reader.readuntil(b"\r\n\r\n"))
     request = b'{"type": "subscribe", "topics": ["queues"]}'
@@ -113,7 +127,9 @@ async def until_all_have(counters: list[Counter], number: int) -> float:
 
 def change(gpus: int) -> float:
     with transaction.atomic():
-        QueueFigures.objects.filter(queue__name="vision").update(allocated=amounts(gpus, 53, "300Gi"))
+        QueueFigures.objects.filter(queue__name="vision").update(
+            allocated=amounts(gpus, 53, "300Gi")
+        )
         notify.queues_changed(["vision"])
         return time.perf_counter()  # the commit comes next
 
@@ -143,7 +159,9 @@ async def measure_console(server: ConsoleServer, cookie: str) -> tuple[list[floa
 
 async def measure_bare(size: int) -> list[float]:
     port = free_port()
-    process = await asyncio.create_subprocess_exec(sys.executable, "-c", BARE_SERVER, str(port), str(size))
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", BARE_SERVER, str(port), str(size)
+    )
     await asyncio.sleep(1.5)
     counters = await in_batches(lambda: open_bare(port), SOCKETS)
     await asyncio.sleep(1)
@@ -163,7 +181,9 @@ async def measure_bare(size: int) -> list[float]:
 def test_a_thousand_sockets(tmp_path: Path, settings: Any):
     redis = RedisServer(tmp_path)
     redis.start()
-    settings.CHANNEL_LAYERS = {"default": {"BACKEND": "dashboard.live.layer.NewsLayer", "CONFIG": {"hosts": [redis.url]}}}
+    settings.CHANNEL_LAYERS = {
+        "default": {"BACKEND": "dashboard.live.layer.NewsLayer", "CONFIG": {"hosts": [redis.url]}}
+    }
     channel_layers.backends.clear()
     load_tree()
     get_user_model().objects.create(username="admin", is_superuser=True)
@@ -178,5 +198,7 @@ def test_a_thousand_sockets(tmp_path: Path, settings: Any):
 
     print(f"\n{SOCKETS} sockets, a message of {size} bytes, median of {ROUNDS} (least to most)")
     for name, taken in (("from commit to last delivery", ours), ("bare asyncio sockets", bare)):
-        print(f"  {name:30} {statistics.median(taken):7.1f} ms ({min(taken):.1f} to {max(taken):.1f})")
+        print(
+            f"  {name:30} {statistics.median(taken):7.1f} ms ({min(taken):.1f} to {max(taken):.1f})"
+        )
     print(f"  {statistics.median(ours) / statistics.median(bare):.1f} times the bare sockets")

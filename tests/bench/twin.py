@@ -47,13 +47,20 @@ class TwinNode:
         self.used: dict[str, int] = defaultdict(int)
 
     def fits(self, pod: TwinPod) -> bool:
-        return all(self.used[name] + amount <= self.allocatable.get(name, 0) for name, amount in pod.request.items())
+        return all(
+            self.used[name] + amount <= self.allocatable.get(name, 0)
+            for name, amount in pod.request.items()
+        )
 
     def score(self, pod: TwinPod) -> float:
         """nodeorder (how the balance changes) and binpack, as the default policy weighs them."""
         weighed = ["cpu", "memory", *([DEVICE] if pod.request.get(DEVICE, 0) > 0 else [])]
         after = {name: self._filled(name, pod.request.get(name, 0)) for name in weighed}
-        change = (_balance(list(after.values())) - _balance([self._filled(name, 0) for name in weighed]) + 100.0) // 2
+        change = (
+            _balance(list(after.values()))
+            - _balance([self._filled(name, 0) for name in weighed])
+            + 100.0
+        ) // 2
         asked = [after[name] for name in ("cpu", "memory") if pod.request.get(name, 0) > 0]
         packed = sum(asked, 0.0) * (100.0 / len(asked)) if asked else 0.0
         return change + packed
@@ -76,7 +83,9 @@ def _balance(parts: list[float]) -> float:
     if len(parts) == 2:
         return math.floor((1.0 - abs(parts[0] - parts[1]) / 2) * 100.0)
     mean = sum(parts) / len(parts)
-    return math.floor((1.0 - math.sqrt(sum((part - mean) * (part - mean) for part in parts) / len(parts))) * 100.0)
+    return math.floor(
+        (1.0 - math.sqrt(sum((part - mean) * (part - mean) for part in parts) / len(parts))) * 100.0
+    )
 
 
 class TwinJob:
@@ -91,7 +100,14 @@ class TwinJob:
 
     def order(self, cluster_total: dict[str, int]) -> tuple[object, ...]:
         """priority, gang, drf, then age and name."""
-        share = max((self.allocated[name] / amount for name, amount in cluster_total.items() if name != "pods" and amount), default=0.0)
+        share = max(
+            (
+                self.allocated[name] / amount
+                for name, amount in cluster_total.items()
+                if name != "pods" and amount
+            ),
+            default=0.0,
+        )
         return (-self.priority, float(self.ready >= self.min_member), share, self.created, self.key)
 
     def count(self, pod: TwinPod, sign: int) -> None:
@@ -123,11 +139,19 @@ class TwinQueue:
         return path
 
     def share(self) -> float:
-        parts = [self.allocated[name] / amount for name, amount in self.deserved.items() if amount > 0 and name != "pods"]
+        parts = [
+            self.allocated[name] / amount
+            for name, amount in self.deserved.items()
+            if amount > 0 and name != "pods"
+        ]
         return max(parts) if parts else 1.0
 
     def layer(self) -> tuple[object, ...]:
-        return (-self.spec.priority, self.share(), float(not any(amount for name, amount in self.deserved.items() if name != "pods")))
+        return (
+            -self.spec.priority,
+            self.share(),
+            float(not any(amount for name, amount in self.deserved.items() if name != "pods")),
+        )
 
     def add(self, amounts: dict[str, int], kept: str, sign: int = 1) -> None:
         for queue in self.path():
@@ -145,7 +169,10 @@ def fill(amount: int, rows: list[tuple[int, int, int]]) -> list[int]:
     if sum(ceilings) <= amount:
         return ceilings
     level = _level(amount, rows)
-    exact = [min(max(level * weight, Fraction(floor)), Fraction(ceiling)) for weight, floor, ceiling in rows]
+    exact = [
+        min(max(level * weight, Fraction(floor)), Fraction(ceiling))
+        for weight, floor, ceiling in rows
+    ]
     parts = [int(part) for part in exact]
     for index, part in enumerate(exact):
         if sum(parts) < amount and part.denominator != 1:
@@ -155,7 +182,14 @@ def fill(amount: int, rows: list[tuple[int, int, int]]) -> list[int]:
 
 def _level(amount: int, rows: list[tuple[int, int, int]]) -> Fraction:
     """Between two breakpoints the sum grows evenly with the level."""
-    points = sorted({Fraction(edge, weight) for weight, floor, ceiling in rows if weight for edge in (floor, ceiling)})
+    points = sorted(
+        {
+            Fraction(edge, weight)
+            for weight, floor, ceiling in rows
+            if weight
+            for edge in (floor, ceiling)
+        }
+    )
     for low, high in zip([Fraction(0), *points], points, strict=False):
         below, above = _filled_to(low, rows), _filled_to(high, rows)
         if below <= amount <= above and above > below:
@@ -164,7 +198,13 @@ def _level(amount: int, rows: list[tuple[int, int, int]]) -> Fraction:
 
 
 def _filled_to(level: Fraction, rows: list[tuple[int, int, int]]) -> Fraction:
-    return sum((min(max(level * weight, Fraction(floor)), Fraction(ceiling)) for weight, floor, ceiling in rows), Fraction(0))
+    return sum(
+        (
+            min(max(level * weight, Fraction(floor)), Fraction(ceiling))
+            for weight, floor, ceiling in rows
+        ),
+        Fraction(0),
+    )
 
 
 class Twin:
@@ -173,7 +213,10 @@ class Twin:
     def __init__(self, cluster: Cluster) -> None:
         self.nodes = [TwinNode(node) for node in sorted(cluster.nodes, key=lambda node: node.name)]
         self.total = dict(total(node.allocatable for node in cluster.nodes))
-        self.queues = {queue.name: TwinQueue(queue.spec) for queue in sorted(cluster.queues, key=lambda queue: queue.name)}
+        self.queues = {
+            queue.name: TwinQueue(queue.spec)
+            for queue in sorted(cluster.queues, key=lambda queue: queue.name)
+        }
         self.jobs = {group.key: TwinJob(group) for group in cluster.podgroups}
         self.binds: dict[str, str] = {}
         self._hang_up_the_tree()
@@ -207,9 +250,21 @@ class Twin:
             job.waiting.sort(key=lambda pod: pod.order)
             queue.add(job.allocated, "allocated")
             least = job.min_resources or {}
-            queue.add({name: max(0, amount - least.get(name, 0)) for name, amount in job.allocated.items()}, "elastic")
-            if job.min_resources and (job.phase is Phase.INQUEUE or (job.phase is Phase.RUNNING and job.ready >= job.min_member)):
-                queue.add({name: max(0, amount - job.allocated[name]) for name, amount in least.items()}, "inqueue")
+            queue.add(
+                {
+                    name: max(0, amount - least.get(name, 0))
+                    for name, amount in job.allocated.items()
+                },
+                "elastic",
+            )
+            if job.min_resources and (
+                job.phase is Phase.INQUEUE
+                or (job.phase is Phase.RUNNING and job.ready >= job.min_member)
+            ):
+                queue.add(
+                    {name: max(0, amount - job.allocated[name]) for name, amount in least.items()},
+                    "inqueue",
+                )
 
     def _share_out(self, queue: TwinQueue) -> None:
         """From root down: what each queue may have at most, and what it deserves by weight."""
@@ -219,7 +274,9 @@ class Twin:
             guarantees = [child.spec.guarantee.amount(name) for child in queue.children]
             beyond = max(0, queue.limit[name] - sum(guarantees))
             for child, guarantee in zip(queue.children, guarantees, strict=True):
-                child.limit[name] = min(child.spec.capability.get(name, UNLIMITED), beyond + guarantee)
+                child.limit[name] = min(
+                    child.spec.capability.get(name, UNLIMITED), beyond + guarantee
+                )
             rows = [
                 (child.spec.weight, guarantee, min(child.request[name], child.limit[name]))
                 for child, guarantee in zip(queue.children, guarantees, strict=True)
@@ -239,23 +296,36 @@ class Twin:
         for node in self.nodes:
             for name, amount in node.used.items():
                 used[name] += amount
-        self.idle = {name: int(amount * OVERCOMMIT) - used[name] for name, amount in self.total.items()}
+        self.idle = {
+            name: int(amount * OVERCOMMIT) - used[name] for name, amount in self.total.items()
+        }
         self.let_in = dict(self.queues[ROOT].inqueue)
-        for job in sorted((job for job in self.jobs.values() if job.phase is Phase.PENDING), key=lambda job: job.order(self.total)):
-            if job.min_resources is None or (self._within_quota(job, job.min_resources) and self._within_cluster(job.min_resources)):
+        for job in sorted(
+            (job for job in self.jobs.values() if job.phase is Phase.PENDING),
+            key=lambda job: job.order(self.total),
+        ):
+            if job.min_resources is None or (
+                self._within_quota(job, job.min_resources)
+                and self._within_cluster(job.min_resources)
+            ):
                 job.phase = Phase.INQUEUE
                 self._let_in(job)
 
     def _within_quota(self, job: TwinJob, needed: dict[str, int]) -> bool:
         return all(
-            amount + queue.allocated[name] + queue.inqueue[name] - queue.elastic[name] <= queue.limit[name]
+            amount + queue.allocated[name] + queue.inqueue[name] - queue.elastic[name]
+            <= queue.limit[name]
             for queue in self.queues[job.queue_name].path()
             for name, amount in needed.items()
             if amount
         )
 
     def _within_cluster(self, needed: dict[str, int]) -> bool:
-        return all(self.let_in.get(name, 0) + amount <= self.idle[name] for name, amount in needed.items() if amount)
+        return all(
+            self.let_in.get(name, 0) + amount <= self.idle[name]
+            for name, amount in needed.items()
+            if amount
+        )
 
     def _let_in(self, job: TwinJob) -> None:
         if job.min_resources:
@@ -276,8 +346,16 @@ class Twin:
         """The best leaf with jobs below: at each level the best child, and among equals the one with the best leaf."""
         if not queue.children:
             return queue if queue.jobs else None
-        below = [(child, leaf) for child in queue.children if (leaf := self._next_queue(child)) is not None]
-        return min(below, key=lambda pair: (pair[0].layer(), (*pair[1].layer(), pair[1].name)))[1] if below else None
+        below = [
+            (child, leaf)
+            for child in queue.children
+            if (leaf := self._next_queue(child)) is not None
+        ]
+        return (
+            min(below, key=lambda pair: (pair[0].layer(), (*pair[1].layer(), pair[1].name)))[1]
+            if below
+            else None
+        )
 
     def _place(self, job: TwinJob, queue: TwinQueue) -> bool:
         """Places pods until the gang is whole; else takes them all back."""
@@ -298,14 +376,22 @@ class Twin:
         del job.waiting[: len(placed)]
         return True
 
-    def _move(self, job: TwinJob, queue: TwinQueue, pod: TwinPod, node: TwinNode, sign: int) -> None:
+    def _move(
+        self, job: TwinJob, queue: TwinQueue, pod: TwinPod, node: TwinNode, sign: int
+    ) -> None:
         (node.take if sign > 0 else node.give_back)(pod)
         job.count(pod, sign)
         queue.add(pod.request, "allocated", sign)
 
     def _may_have(self, queue: TwinQueue, pod: TwinPod) -> bool:
-        wanted = [(name, amount) for name, amount in pod.request.items() if amount and name != "pods"]
-        return all(level.allocated[name] + amount <= level.limit[name] for level in queue.path() for name, amount in wanted)
+        wanted = [
+            (name, amount) for name, amount in pod.request.items() if amount and name != "pods"
+        ]
+        return all(
+            level.allocated[name] + amount <= level.limit[name]
+            for level in queue.path()
+            for name, amount in wanted
+        )
 
     def _best_node(self, pod: TwinPod) -> TwinNode | None:
         best, best_score = None, float("-inf")

@@ -28,7 +28,12 @@ expect.set_options(timeout=30_000)
 
 @pytest.fixture(scope="session")
 def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
-    quiet = ["--disable-background-networking", "--disable-component-update", "--disable-extensions", "--mute-audio"]
+    quiet = [
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-extensions",
+        "--mute-audio",
+    ]
     return {**browser_type_launch_args, "args": [*browser_type_launch_args["args"], *quiet]}
 
 
@@ -41,7 +46,9 @@ def browser_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisSer
 
 
 @pytest.fixture(scope="session")
-def console_process(django_db_setup: None, browser_redis: RedisServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleServer]:
+def console_process(
+    django_db_setup: None, browser_redis: RedisServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ConsoleServer]:
     database = f"sqlite:///{connection.settings_dict['NAME']}"
     server = ConsoleServer(database, browser_redis.url, Path(tmp_path_factory.mktemp("console")))
     server.start()
@@ -68,14 +75,29 @@ def act() -> Callable[..., Any]:
 
 @pytest.fixture
 def console(
-    transactional_db: None, console_process: ConsoleServer, browser_redis: RedisServer, act: Callable[..., Any], settings: Any
+    transactional_db: None,
+    console_process: ConsoleServer,
+    browser_redis: RedisServer,
+    act: Callable[..., Any],
+    settings: Any,
 ) -> ConsoleServer:
     """The server with the sample tree and two accounts: `admin` and `reader`."""
     settings.REDIS_URL = browser_redis.url
-    settings.CHANNEL_LAYERS = {"default": {"BACKEND": "dashboard.live.layer.NewsLayer", "CONFIG": {"hosts": [browser_redis.url]}}}
+    settings.CHANNEL_LAYERS = {
+        "default": {
+            "BACKEND": "dashboard.live.layer.NewsLayer",
+            "CONFIG": {"hosts": [browser_redis.url]},
+        }
+    }
     channel_layers.backends.clear()
     act(load_tree)
-    act(get_user_model().objects.create, username="admin", password=_hashed(), is_superuser=True, is_staff=True)
+    act(
+        get_user_model().objects.create,
+        username="admin",
+        password=_hashed(),
+        is_superuser=True,
+        is_staff=True,
+    )
     act(add_user, "reader", hashed=_hashed())
     return console_process
 
@@ -104,17 +126,24 @@ def sign_in(page: Page, name: str = "admin", password: str = PASSWORD) -> None:
 
 
 @pytest.fixture
-def signed_in(console: ConsoleServer, browser: Browser, act: Callable[..., Any]) -> Iterator[Callable[..., Page]]:
+def signed_in(
+    console: ConsoleServer, browser: Browser, act: Callable[..., Any]
+) -> Iterator[Callable[..., Page]]:
     """Open a page in a browser of its own, signed in; fails the test if its console shows an error."""
     contexts: list[BrowserContext] = []
     complaints: list[str] = []
 
     def open_page(path: str = "/queues/", name: str = "admin", **options: Any) -> Page:
         contexts.append(browser.new_context(base_url=console.url, **options))
-        contexts[-1].add_cookies([{"name": "sessionid", "value": act(session_cookie, name), "url": console.url}])
+        contexts[-1].add_cookies(
+            [{"name": "sessionid", "value": act(session_cookie, name), "url": console.url}]
+        )
         page = contexts[-1].new_page()
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("console", lambda message: complaints.append(message.text) if is_complaint(message.text) else None)
+        page.on(
+            "console",
+            lambda message: complaints.append(message.text) if is_complaint(message.text) else None,
+        )
         page.goto(path)
         return page
 

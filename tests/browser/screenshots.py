@@ -85,17 +85,34 @@ NODE = 'main a[href^="/nodes/"]:not([href="/nodes/"]):not([href*="?"])'
 LINKED = {
     "job": ("/jobs/?q=state:pending", JOB, ""),
     "job-running": ("/jobs/?q=state:running", JOB, ""),
-    **{f"job-{tab}": ("/jobs/?q=state:running", JOB, f"{tab}/") for tab in ("members", "timeline", "events", "evictions", "yaml")},
+    **{
+        f"job-{tab}": ("/jobs/?q=state:running", JOB, f"{tab}/")
+        for tab in ("members", "timeline", "events", "evictions", "yaml")
+    },
     "job-cancel": ("/jobs/?q=state:running", JOB, "cancel/"),
     "node": ("/nodes/", NODE, ""),
     **{f"node-{verb}": ("/nodes/", NODE, f"{verb}/") for verb in ("drain", "lose")},
-    "session": ("/sessions/", 'main a[href^="/sessions/"]:not([href="/sessions/"]):not([href*="/-/"])', ""),
-    "audit-entry": ("/audit/", 'main a[href^="/audit/"]:not([href="/audit/"]):not([href*="?"])', ""),
-    "policy-version": ("/policy/", 'main a[href^="/policy/"]:not([href="/policy/"]):not([href*="?"])', ""),
+    "session": (
+        "/sessions/",
+        'main a[href^="/sessions/"]:not([href="/sessions/"]):not([href*="/-/"])',
+        "",
+    ),
+    "audit-entry": (
+        "/audit/",
+        'main a[href^="/audit/"]:not([href="/audit/"]):not([href*="?"])',
+        "",
+    ),
+    "policy-version": (
+        "/policy/",
+        'main a[href^="/policy/"]:not([href="/policy/"]):not([href*="?"])',
+        "",
+    ),
     "user": ("/users/", 'main a[href^="/users/"]:not([href="/users/"]):not([href*="/-/"])', ""),
 }
 SIZES = {1440: 900, 360: 780}
-SECONDS_OF_LIFE = int(os.environ.get("SCREENSHOT_SECONDS", "75"))  # long enough for a few points of history
+SECONDS_OF_LIFE = int(
+    os.environ.get("SCREENSHOT_SECONDS", "75")
+)  # long enough for a few points of history
 
 
 def suspend_dialog(page: Page) -> None:
@@ -145,7 +162,9 @@ SCENES: dict[str, tuple[str, Callable[[Page], None]]] = {
 def main(wanted: list[str]) -> None:
     unknown = sorted(set(wanted) - {*PAGES, *LINKED, *SCENES})
     if unknown:
-        sys.exit(f"There is no page {unknown[0]}. There are: {', '.join([*PAGES, *LINKED, *SCENES])}.")
+        sys.exit(
+            f"There is no page {unknown[0]}. There are: {', '.join([*PAGES, *LINKED, *SCENES])}."
+        )
     OUT.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         port = free_port()
@@ -153,7 +172,13 @@ def main(wanted: list[str]) -> None:
         for name in ("DATABASE_URL", "REDIS_URL", "SECRET_KEY"):
             environment.pop(name, None)
         with (OUT / "server.log").open("w") as log:
-            server = subprocess.Popen([sys.executable, "manage.py", "up"], cwd=ROOT, env=environment, stdout=log, stderr=log)
+            server = subprocess.Popen(
+                [sys.executable, "manage.py", "up"],
+                cwd=ROOT,
+                env=environment,
+                stdout=log,
+                stderr=log,
+            )
         try:
             url = f"http://127.0.0.1:{port}"
             wait_until_ready(url)
@@ -182,7 +207,9 @@ def take_all(url: str, password: str, wanted: list[str]) -> None:
         cookies = sign_in(browser, url, password)
         for theme in ("light", "dark"):
             for width, height in SIZES.items():
-                context = browser.new_context(base_url=url, color_scheme=theme, viewport={"width": width, "height": height})
+                context = browser.new_context(
+                    base_url=url, color_scheme=theme, viewport={"width": width, "height": height}
+                )
                 context.set_default_timeout(60_000)
                 take_sign_in(context, theme, width)
                 context.add_cookies(cookies)  # type: ignore[arg-type]
@@ -195,7 +222,11 @@ def take_pages(context: BrowserContext, manner: str, wanted: list[str]) -> None:
     """One tab for all: each page is left before the next is opened, so that no two of them burden the server."""
     page = context.new_page()
     for name in wanted or [*PAGES, *LINKED, *SCENES]:
-        path, act = SCENES[name] if name in SCENES else (PAGES.get(name) or linked(page, *LINKED[name]), None)
+        path, act = (
+            SCENES[name]
+            if name in SCENES
+            else (PAGES.get(name) or linked(page, *LINKED[name]), None)
+        )
         if not path:
             print(f"{name}: nothing leads there")
             continue
@@ -235,7 +266,10 @@ def sign_in(browser: Browser, url: str, password: str) -> list[object]:
 def stage(page: Page) -> None:
     """One queue suspended and one draining, so that the pictures show more than one state."""
     time.sleep(SECONDS_OF_LIFE / 2)
-    for name, verb, reason in (("sandbox", "suspend", "quota change"), ("adhoc", "close", "moves to reports")):
+    for name, verb, reason in (
+        ("sandbox", "suspend", "quota change"),
+        ("adhoc", "close", "moves to reports"),
+    ):
         page.goto(f"/queues/{name}/{verb}/")
         page.get_by_label("Reason").fill(reason)
         page.get_by_role("button", name=re.compile(f"^{verb}", re.IGNORECASE)).click()
@@ -256,7 +290,9 @@ def keep() -> None:
     for taken, kept in KEPT.items():
         if (OUT / f"{taken}.png").exists():
             shutil.copyfile(OUT / f"{taken}.png", images / kept)
-    print(f"{len(list(OUT.glob('*.png')))} pictures in {OUT.relative_to(ROOT)}, {len(KEPT)} of them copied to docs/images")
+    print(
+        f"{len(list(OUT.glob('*.png')))} pictures in {OUT.relative_to(ROOT)}, {len(KEPT)} of them copied to docs/images"
+    )
 
 
 if __name__ == "__main__":

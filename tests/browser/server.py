@@ -34,7 +34,14 @@ class ConsoleServer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "uvicorn", "dashboard.asgi:application", "--port", str(self.port)]
+        command = [
+            sys.executable,
+            "-m",
+            "uvicorn",
+            "dashboard.asgi:application",
+            "--port",
+            str(self.port),
+        ]
         command += [
             "--http",
             "dashboard.http.protocol:TimedProtocol",
@@ -46,13 +53,17 @@ class ConsoleServer:
             "1",
         ]
         with self.log.open("ab") as log:
-            self._process = subprocess.Popen(command, cwd=ROOT, env=self.environment, stdout=log, stderr=log)
+            self._process = subprocess.Popen(
+                command, cwd=ROOT, env=self.environment, stdout=log, stderr=log
+            )
         patience = time.monotonic() + START_SECONDS
         while time.monotonic() < patience and self._process.poll() is None:
             if self._answers():
                 return
             time.sleep(0.1)
-        raise AssertionError(f"the web server of the tests did not start:\n{self.log.read_text()[-2000:]}")
+        raise AssertionError(
+            f"the web server of the tests did not start:\n{self.log.read_text()[-2000:]}"
+        )
 
     def _answers(self) -> bool:
         try:

@@ -70,7 +70,11 @@ def test_the_change_window_of_a_safe_edit(signed_in: Opens, act: Acts):
     dialog(admin).get_by_role("button", name="Resume research").click()
     for name in ("research", "vision", "language"):
         expect(badge(watcher, name)).to_have_text("Open")
-    assert act(lambda: list(Command.objects.order_by("id").values_list("action", "actor", "door", "reason"))) == [
+    assert act(
+        lambda: list(
+            Command.objects.order_by("id").values_list("action", "actor", "door", "reason")
+        )
+    ) == [
         ("SuspendQueue", "admin", "UI", "quota change"),
         ("ResumeQueue", "admin", "UI", ""),
     ]
@@ -144,7 +148,9 @@ def test_the_two_traps_are_said_before_the_act(signed_in: Opens):
 
     page.get_by_role("link", name="Suspend…").click()
 
-    expect(dialog(page).locator('[data-code="drain_cancelled"]')).to_contain_text("cancels the close")
+    expect(dialog(page).locator('[data-code="drain_cancelled"]')).to_contain_text(
+        "cancels the close"
+    )
 
 
 def test_only_what_is_legal_is_enabled_and_the_rest_says_why(signed_in: Opens):
@@ -152,7 +158,10 @@ def test_only_what_is_legal_is_enabled_and_the_rest_says_why(signed_in: Opens):
 
     expect(page.get_by_role("link", name="Close…")).to_be_visible()
     resume = page.locator('.buttons [aria-disabled="true"]', has_text="Resume")
-    assert resume.get_attribute("title") == "vision is Open, not Suspended, so there is nothing to resume."
+    assert (
+        resume.get_attribute("title")
+        == "vision is Open, not Suspended, so there is nothing to resume."
+    )
 
 
 def test_an_order_that_the_parent_forbids_names_the_parent(signed_in: Opens, act: Acts):
@@ -235,7 +244,9 @@ def test_who_may_only_look_has_no_buttons_and_is_told_what_is_missing(signed_in:
     answer = page.goto("/queues/vision/suspend/")
     assert answer
     assert answer.status == 403
-    expect(page.get_by_text("You need the permission “operate” on the queue vision")).to_be_visible()
+    expect(
+        page.get_by_text("You need the permission “operate” on the queue vision")
+    ).to_be_visible()
 
 
 def test_an_admin_of_a_subtree_commands_that_subtree_only(signed_in: Opens, act: Acts):
@@ -250,12 +261,17 @@ def test_an_admin_of_a_subtree_commands_that_subtree_only(signed_in: Opens, act:
 
 def test_a_queue_that_is_deleted_while_its_page_is_open(signed_in: Opens, act: Acts):
     act(add_queue, "shortlived", wish="Closed", state="Closed")
-    admin, watcher = signed_in("/queues/shortlived/delete/"), signed_in("/queues/shortlived/", name="reader")
+    admin, watcher = (
+        signed_in("/queues/shortlived/delete/"),
+        signed_in("/queues/shortlived/", name="reader"),
+    )
     expect(watcher.locator("#pill")).to_have_text("Live")
 
     admin.get_by_role("button", name="Delete shortlived").click()
 
-    expect(watcher.get_by_role("alert")).to_contain_text("The queue “shortlived” was deleted by admin at")
+    expect(watcher.get_by_role("alert")).to_contain_text(
+        "The queue “shortlived” was deleted by admin at"
+    )
 
 
 def test_a_deletion_seen_by_an_admin_leads_to_the_record(signed_in: Opens, act: Acts):

@@ -83,12 +83,19 @@ UNSEEN = """(least) => {
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_kind_of_control_shows_that_it_has_the_focus(signed_in: Opens, scheme: str):
-    page = signed_in("/components/", color_scheme=scheme, reduced_motion="reduce", viewport={"width": 1440, "height": 900})
+    page = signed_in(
+        "/components/",
+        color_scheme=scheme,
+        reduced_motion="reduce",
+        viewport={"width": 1440, "height": 900},
+    )
     found: dict[str, list[str]] = {}
     for path in PAGES:
         page.goto(path)
         expect(page.locator("#pill")).to_have_text("Live")
-        page.keyboard.press("Tab")  # from here on the browser takes the reader for one who uses keys
+        page.keyboard.press(
+            "Tab"
+        )  # from here on the browser takes the reader for one who uses keys
         answer: dict[str, Any] = page.evaluate(UNSEEN, LEAST_CONTRAST)
         assert answer["looked"] > 5, path
         if answer["unseen"]:
@@ -99,8 +106,17 @@ def test_every_kind_of_control_shows_that_it_has_the_focus(signed_in: Opens, sch
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_so_do_those_of_drawers_and_dialogs(signed_in: Opens, scheme: str):
-    page = signed_in("/queues/vision/", color_scheme=scheme, reduced_motion="reduce", viewport={"width": 1440, "height": 900})
-    for link, there in (("Edit", "#drawer #weight"), ("Suspend…", "#dialog #reason"), ("More actions", "#dialog .action")):
+    page = signed_in(
+        "/queues/vision/",
+        color_scheme=scheme,
+        reduced_motion="reduce",
+        viewport={"width": 1440, "height": 900},
+    )
+    for link, there in (
+        ("Edit", "#drawer #weight"),
+        ("Suspend…", "#dialog #reason"),
+        ("More actions", "#dialog .action"),
+    ):
         page.get_by_role("link", name=link, exact=True).click()
         expect(page.locator(there).first).to_be_visible()
         page.keyboard.press("Tab")
@@ -115,6 +131,8 @@ def test_a_date_shows_it_in_each_of_its_parts(signed_in: Opens):
     page.keyboard.press("Shift+Tab")
     page.keyboard.press("Tab")
     for _ in range(3):
-        shown = page.evaluate("getComputedStyle(document.activeElement).outlineStyle + ' ' + document.activeElement.type")
+        shown = page.evaluate(
+            "getComputedStyle(document.activeElement).outlineStyle + ' ' + document.activeElement.type"
+        )
         assert shown.startswith("solid date")
         page.keyboard.press("Tab")

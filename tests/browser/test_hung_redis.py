@@ -13,7 +13,9 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 PATIENCE_MS = 60_000
 
 
-def test_a_redis_that_hangs_is_named_in_the_pill_and_the_banner(signed_in: Callable[..., Page], browser_redis: RedisServer):
+def test_a_redis_that_hangs_is_named_in_the_pill_and_the_banner(
+    signed_in: Callable[..., Page], browser_redis: RedisServer
+):
     page = signed_in("/queues/")
     expect(page.locator("#pill")).to_have_text("Live")
 

@@ -85,7 +85,9 @@ def at_work(signed_in: Callable[..., Page]) -> Callable[[str], Walker]:
 
 
 def test_signing_in_and_finding_a_queue(walker: Walker):
-    walker.tab_to("Name") if walker.page.evaluate("document.activeElement === document.body") else None
+    walker.tab_to("Name") if walker.page.evaluate(
+        "document.activeElement === document.body"
+    ) else None
     walker.write("admin")
     walker.press("Tab")
     walker.write(PASSWORD)
@@ -142,7 +144,9 @@ def test_a_queue_is_closed_with_a_reason_and_opened_again(at_work: Callable[[str
         walker.press("Enter")
         expect(walker.page.locator("#dialog")).to_be_hidden()
         expect(walker.page.locator("#queue-head .state")).to_have_text(re.compile(after))
-        expect(walker.page.locator("#queue-head .verb", has_text=re.compile(f"^{verb}$"))).to_be_visible()  # drawn anew below the focus
+        expect(
+            walker.page.locator("#queue-head .verb", has_text=re.compile(f"^{verb}$"))
+        ).to_be_visible()  # drawn anew below the focus
         walker.here()
 
 
@@ -207,7 +211,9 @@ def test_a_queue_is_made_changed_and_deleted(at_work: Callable[[str], Walker]):
     expect(walker.page.locator('tr[data-key="by-hand"]')).to_have_count(0)
 
 
-def test_news_take_no_focus_that_was_not_there(at_work: Callable[[str], Walker], act: Callable[..., object]):
+def test_news_take_no_focus_that_was_not_there(
+    at_work: Callable[[str], Walker], act: Callable[..., object]
+):
     walker = at_work("/queues/language/")
     act(command_queue, "language", QueueCommand.SUSPEND, by=Actor("somebody", Door.API))
 

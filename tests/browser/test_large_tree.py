@@ -29,9 +29,19 @@ def grown(act: Acts, console: Any) -> None:
 def _grow() -> None:
     """Ten divisions of five teams of four projects: 260 queues and those of the sample."""
     root = Queue.objects.get(name="root")
-    divisions = Queue.objects.bulk_create(Queue(name=f"division-{one}", parent=root) for one in range(10))
-    teams = Queue.objects.bulk_create(Queue(name=f"{above.name}-team-{one}", parent=above) for above in divisions for one in range(5))
-    Queue.objects.bulk_create(Queue(name=f"{above.name}-{LONG}-{one}", parent=above) for above in teams for one in range(4))
+    divisions = Queue.objects.bulk_create(
+        Queue(name=f"division-{one}", parent=root) for one in range(10)
+    )
+    teams = Queue.objects.bulk_create(
+        Queue(name=f"{above.name}-team-{one}", parent=above)
+        for above in divisions
+        for one in range(5)
+    )
+    Queue.objects.bulk_create(
+        Queue(name=f"{above.name}-{LONG}-{one}", parent=above)
+        for above in teams
+        for one in range(4)
+    )
     add_gang(f"division-3-team-1-{LONG}-2", "train", phase="Pending")
 
 
@@ -105,7 +115,10 @@ def test_the_ancestors_of_the_first_row_in_sight_stay_in_sight(signed_in: Opens)
     expect(path.locator("ol")).to_be_visible()
     expect(path.get_by_role("button").first).to_have_text("root")
     expect(path.get_by_role("button").nth(1)).to_have_text(re.compile(r"^division-\d$"))
-    head, strip = page.locator("#queue-tree thead").bounding_box(), path.locator("ol").bounding_box()
+    head, strip = (
+        page.locator("#queue-tree thead").bounding_box(),
+        path.locator("ol").bounding_box(),
+    )
     assert head
     assert strip
     assert strip["y"] == pytest.approx(head["y"] + head["height"], abs=2)
@@ -119,7 +132,9 @@ def test_the_ancestors_of_the_first_row_in_sight_stay_in_sight(signed_in: Opens)
 def test_names_are_whole_and_their_column_takes_the_width_it_is_given(signed_in: Opens):
     page = live(signed_in("/queues/?levels=0", viewport={"width": 1440, "height": 900}))
     name = row(page, f"division-0-team-0-{LONG}-0").locator(".c-name")
-    assert name.locator("a").evaluate("link => link.scrollWidth <= link.clientWidth || getComputedStyle(link).overflow === 'visible'")
+    assert name.locator("a").evaluate(
+        "link => link.scrollWidth <= link.clientWidth || getComputedStyle(link).overflow === 'visible'"
+    )
     before = name.bounding_box()
 
     edge = page.get_by_role("separator", name="Width of the names")

@@ -71,7 +71,11 @@ def test_a_server_that_stumbles_does_not_rename_the_page(signed_in: Opens, act: 
 
     def stumble(route: Route) -> None:
         answered.append(route.request.url)
-        route.fulfill(status=503, content_type="text/html", body="<title>Out of order</title><main><h1>Out of order</h1></main>")
+        route.fulfill(
+            status=503,
+            content_type="text/html",
+            body="<title>Out of order</title><main><h1>Out of order</h1></main>",
+        )
 
     page.route(re.compile("/queues/vision/$"), stumble)
     with page.expect_response(lambda answer: answer.status == 503):
@@ -88,9 +92,13 @@ def test_the_chart_of_sessions_tells_the_newest_values(signed_in: Opens):
     def tell(route: Route) -> None:
         asked.append(len(asked))
         number = 10 * len(asked)
-        parts = [{"key": key, "title": key, "ms": [1, number + place]} for place, key in enumerate(("claim", "read", "think", "write"))]
+        parts = [
+            {"key": key, "title": key, "ms": [1, number + place]}
+            for place, key in enumerate(("claim", "read", "think", "write"))
+        ]
         route.fulfill(
-            content_type="application/json", body=json.dumps({"times": [100, 101], "numbers": [number, number + 1], "parts": parts})
+            content_type="application/json",
+            body=json.dumps({"times": [100, 101], "numbers": [number, number + 1], "parts": parts}),
         )
 
     page = signed_in("/queues/")

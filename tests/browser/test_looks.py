@@ -43,7 +43,9 @@ def test_the_tab_that_is_open_is_in_sight_on_a_phone(signed_in: Opens):
     assert page.locator(".rail [aria-current]").evaluate(IN_SIGHT)
 
 
-def test_a_queue_with_a_very_long_name_pushes_nothing_off_the_page(signed_in: Opens, act: Callable[..., Any]):
+def test_a_queue_with_a_very_long_name_pushes_nothing_off_the_page(
+    signed_in: Opens, act: Callable[..., Any]
+):
     name = "team-" + "x" * 248
     page = signed_in("/account/", viewport=PHONE)
     act(add_queue, name)
@@ -86,14 +88,20 @@ def test_the_description_of_the_api_is_dark_where_the_console_is(signed_in: Open
 
 
 @pytest.mark.parametrize(
-    ("state", "words"), [("connecting", "Connecting"), ("reconnecting", "Reconnecting"), ("stale", "Stale since 12:03")]
+    ("state", "words"),
+    [
+        ("connecting", "Connecting"),
+        ("reconnecting", "Reconnecting"),
+        ("stale", "Stale since 12:03"),
+    ],
 )
 def test_the_pill_lies_on_nothing_on_a_phone(signed_in: Opens, state: str, words: str):
     page = signed_in("/queues/", viewport=PHONE)
     expect(page.locator("#pill")).to_have_text("Live")
 
     page.locator("#pill").evaluate(
-        "(pill, [state, words]) => { pill.dataset.state = state; pill.lastChild.textContent = words }", [state, words]
+        "(pill, [state, words]) => { pill.dataset.state = state; pill.lastChild.textContent = words }",
+        [state, words],
     )
     ends, begins = page.evaluate("""() => {
       const [pill, next] = ["#pill", ".theme-switch, .topbar .menu"].map(of => [...document.querySelectorAll(of)].find(node => node.offsetWidth));

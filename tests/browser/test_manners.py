@@ -51,7 +51,9 @@ PAGES = [
 
 def violations(page: Page) -> list[str]:
     """What axe finds against WCAG 2.2 AA and its best practices; run in the page's own world, past its policy against foreign script."""
-    found = page.evaluate(f"() => {{ {AXE}; return axe.run(document, {{ resultTypes: ['violations'] }}); }}")
+    found = page.evaluate(
+        f"() => {{ {AXE}; return axe.run(document, {{ resultTypes: ['violations'] }}); }}"
+    )
     return [
         f"{problem['id']}: {node['html'][:160]} ({node['failureSummary'][:200]})"
         for problem in found["violations"]
@@ -92,7 +94,11 @@ def test_axe_finds_nothing_in_dialogs(signed_in: Opens, scheme: str):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_in_what_only_shows_at_times(signed_in: Opens, act: Acts, scheme: str):
     """The rules' advice beside a form, a queue that is to be deleted, twelve resources with a long list to choose from, stale data."""
-    act(add_queue, "licensed", deserved=Resources.parse({f"example.com/licence-{number}": 1 for number in range(9)}))
+    act(
+        add_queue,
+        "licensed",
+        deserved=Resources.parse({f"example.com/licence-{number}": 1 for number in range(9)}),
+    )
     page = signed_in("/queues/vision/edit/", color_scheme=scheme, reduced_motion="reduce")
     page.get_by_label("Deserved of GPU").fill("26")
     expect(page.locator("#findings .remedies").first).to_be_visible()
@@ -110,7 +116,9 @@ def test_axe_finds_nothing_in_what_only_shows_at_times(signed_in: Opens, act: Ac
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_on_the_sign_in_page(console: ConsoleServer, new_context: Any, scheme: str):
+def test_axe_finds_nothing_on_the_sign_in_page(
+    console: ConsoleServer, new_context: Any, scheme: str
+):
     page = new_context(color_scheme=scheme).new_page()
     page.goto(f"{console.url}/accounts/login/")
 
@@ -156,9 +164,15 @@ LONG = "x" * 253
 
 
 @pytest.mark.parametrize("width", [360, 1440])
-def test_nothing_sticks_out_whatever_the_names_and_resources(signed_in: Opens, act: Acts, width: int):
+def test_nothing_sticks_out_whatever_the_names_and_resources(
+    signed_in: Opens, act: Acts, width: int
+):
     many = Resources.parse(
-        {"cpu": 9_000_000_000, "memory": "4Ei", **{f"example.com/a-licence-of-a-vendor-{number}": 1 for number in range(10)}}
+        {
+            "cpu": 9_000_000_000,
+            "memory": "4Ei",
+            **{f"example.com/a-licence-of-a-vendor-{number}": 1 for number in range(10)},
+        }
     )
     act(add_queue, LONG, "vision", deserved=many, capability=many)
     page = signed_in("/components/", viewport={"width": width, "height": 740})
@@ -174,7 +188,17 @@ def test_nothing_sticks_out_whatever_the_names_and_resources(signed_in: Opens, a
     ):
         page.goto(path)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, path
-    for path in ("", "children/", "history/", "yaml/", "edit/", "close/", "delete/", "farewell/", "actions/"):
+    for path in (
+        "",
+        "children/",
+        "history/",
+        "yaml/",
+        "edit/",
+        "close/",
+        "delete/",
+        "farewell/",
+        "actions/",
+    ):
         page.goto(f"/queues/{LONG}/{path}")
         assert page.evaluate("document.documentElement.scrollWidth") <= width, path
 
@@ -198,7 +222,13 @@ def test_on_a_slow_network_the_page_is_there_first_and_live_later(signed_in: Ope
     slow = page.context.new_cdp_session(page)
     slow.send("Network.enable")
     slow.send(
-        "Network.emulateNetworkConditions", {"offline": False, "latency": 400, "downloadThroughput": 50_000, "uploadThroughput": 20_000}
+        "Network.emulateNetworkConditions",
+        {
+            "offline": False,
+            "latency": 400,
+            "downloadThroughput": 50_000,
+            "uploadThroughput": 20_000,
+        },
     )
     page.goto("/queues/", wait_until="commit")
 
@@ -220,7 +250,11 @@ def test_nothing_moves_when_the_page_comes_alive(signed_in: Opens):
 
 
 def test_axe_itself_is_not_blind(signed_in: Opens):
-    page = signed_in("/components/")  # no live part: nothing that news could wipe away before axe looks
-    page.evaluate("document.querySelector('main').insertAdjacentHTML('beforeend', '<img src=\"/static/img/favicon.svg\">')")
+    page = signed_in(
+        "/components/"
+    )  # no live part: nothing that news could wipe away before axe looks
+    page.evaluate(
+        "document.querySelector('main').insertAdjacentHTML('beforeend', '<img src=\"/static/img/favicon.svg\">')"
+    )
 
     assert any(problem.startswith("image-alt") for problem in violations(page))

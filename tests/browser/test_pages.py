@@ -25,8 +25,12 @@ Acts = Callable[..., Any]
 
 def wait_for_quota(name: str) -> None:
     with transaction.atomic():
-        PodGroup.objects.filter(name=name).update(reason_code="WaitingForQuota", reason_message="Needs 8 GPU at once; 3 short.")
-        ClusterState.objects.update(last_session=F("last_session") + 1, last_session_at=timezone.now())
+        PodGroup.objects.filter(name=name).update(
+            reason_code="WaitingForQuota", reason_message="Needs 8 GPU at once; 3 short."
+        )
+        ClusterState.objects.update(
+            last_session=F("last_session") + 1, last_session_at=timezone.now()
+        )
         notify.session_finished()
 
 
@@ -34,7 +38,9 @@ class TestOverview:
     def test_it_answers_the_four_questions(self, signed_in: Opens):
         page = signed_in("/")
 
-        expect(page.get_by_role("region", name="Is it healthy?")).to_contain_text("Database answers")
+        expect(page.get_by_role("region", name="Is it healthy?")).to_contain_text(
+            "Database answers"
+        )
         expect(page.get_by_role("region", name="How full is it?")).to_contain_text("47 of 64 GPU")
         expect(page.get_by_role("region", name="Who is starved?")).to_contain_text("batch")
         expect(page.get_by_role("region", name="What is stuck?")).to_contain_text("train-late")
@@ -42,8 +48,12 @@ class TestOverview:
     def test_what_is_not_known_is_said_to_be_unknown(self, signed_in: Opens):
         page = signed_in("/")
 
-        expect(page.get_by_role("region", name="Is it healthy?")).to_contain_text("No session has run yet")
-        expect(page.get_by_role("region", name="Is it healthy?")).to_contain_text("Nodes none known")
+        expect(page.get_by_role("region", name="Is it healthy?")).to_contain_text(
+            "No session has run yet"
+        )
+        expect(page.get_by_role("region", name="Is it healthy?")).to_contain_text(
+            "Nodes none known"
+        )
 
     def test_it_stays_true_by_itself_and_leads_to_the_queue(self, signed_in: Opens, act: Acts):
         page = signed_in("/")
@@ -52,10 +62,14 @@ class TestOverview:
         act(wait_for_quota, "train-late")
 
         expect(page.get_by_role("region", name="What is stuck?")).to_contain_text("3 short.")
-        page.get_by_role("region", name="What is stuck?").get_by_role("link", name=re.compile("WaitingForQuota")).click()
+        page.get_by_role("region", name="What is stuck?").get_by_role(
+            "link", name=re.compile("WaitingForQuota")
+        ).click()
         page.wait_for_url("**/jobs/?q=reason:WaitingForQuota")
 
-    def test_a_silent_scheduler_is_told_with_how_long_it_has_been_silent(self, signed_in: Opens, act: Acts):
+    def test_a_silent_scheduler_is_told_with_how_long_it_has_been_silent(
+        self, signed_in: Opens, act: Acts
+    ):
         def fall_silent() -> None:
             ClusterState.objects.update(last_session_at=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
             notify.cluster_changed()
@@ -68,7 +82,9 @@ class TestOverview:
         expect(told).to_have_attribute("datetime", "2026-01-02T03:04:05+00:00")
         expect(told).to_have_attribute("title", re.compile(r"\(2026-01-02T03:04:05\+00:00\)$"))
         expect(told).to_have_text(re.compile(r"^\d+ d$"))
-        expect(page.locator("#site-banner")).to_contain_text("(normally every 1 s). Is the scheduler worker running?")
+        expect(page.locator("#site-banner")).to_contain_text(
+            "(normally every 1 s). Is the scheduler worker running?"
+        )
 
     def test_paused_scheduling_is_told_on_every_page(self, signed_in: Opens, act: Acts):
         def pause() -> None:
@@ -79,7 +95,9 @@ class TestOverview:
         expect(page.locator("#pill")).to_have_text("Live")
         act(pause)
 
-        expect(page.locator("#site-banner")).to_contain_text("Scheduling is paused by admin: “maintenance”")
+        expect(page.locator("#site-banner")).to_contain_text(
+            "Scheduling is paused by admin: “maintenance”"
+        )
         expect(page).to_have_title(re.compile(r"^\(1\) "))
 
 
@@ -131,7 +149,9 @@ class TestTree:
         page.keyboard.press("Escape")
         expect(page.locator("#dialog")).to_be_hidden()
 
-    def test_a_thousand_queues_are_patched_quickly_and_none_is_lost(self, signed_in: Opens, act: Acts):
+    def test_a_thousand_queues_are_patched_quickly_and_none_is_lost(
+        self, signed_in: Opens, act: Acts
+    ):
         def grow() -> None:
             for team in range(10):
                 add_queue(f"team-{team}")
@@ -180,7 +200,9 @@ class TestQueuePage:
                     "pending": {},
                     "state": "Open",
                 }
-                QueueSample.objects.create(queue_name="vision", seconds=0, at=now - timedelta(minutes=minute), data=data)
+                QueueSample.objects.create(
+                    queue_name="vision", seconds=0, at=now - timedelta(minutes=minute), data=data
+                )
 
         act(sample)
         page = signed_in("/queues/vision/history/")
@@ -194,16 +216,27 @@ class TestQueuePage:
         def sample() -> None:
             now = timezone.now()
             for minute in range(10):
-                data = {"allocated": {GPU: 8000}, "deserved": {GPU: 20_000}, "pending": {GPU: 900_000}, "state": "Open"}
-                QueueSample.objects.create(queue_name="vision", seconds=0, at=now - timedelta(minutes=minute), data=data)
+                data = {
+                    "allocated": {GPU: 8000},
+                    "deserved": {GPU: 20_000},
+                    "pending": {GPU: 900_000},
+                    "state": "Open",
+                }
+                QueueSample.objects.create(
+                    queue_name="vision", seconds=0, at=now - timedelta(minutes=minute), data=data
+                )
 
         act(sample)
         page = signed_in("/queues/vision/history/")
 
         expect(page.locator("#history .u-legend")).to_contain_text("Pending (right)")
-        scales = page.locator("#history").evaluate("({ plot }) => ['y', 'pending'].map((name) => plot.scales[name].max)")
+        scales = page.locator("#history").evaluate(
+            "({ plot }) => ['y', 'pending'].map((name) => plot.scales[name].max)"
+        )
         assert scales == [pytest.approx(22), pytest.approx(990)]
-        zeros = page.locator("#history").evaluate("({ plot }) => ['y', 'pending'].map((name) => plot.valToPos(0, name))")
+        zeros = page.locator("#history").evaluate(
+            "({ plot }) => ['y', 'pending'].map((name) => plot.valToPos(0, name))"
+        )
         assert zeros[0] == pytest.approx(zeros[1], abs=1)
 
     def test_without_history_it_says_when_there_will_be_some(self, signed_in: Opens):

@@ -19,7 +19,9 @@ Opens = Callable[..., Page]
 def many(act: Callable[..., Any], console: Any) -> None:
     def grow() -> None:
         root = Queue.objects.get(name="root")
-        Queue.objects.bulk_create(Queue(name=f"team-{number:03}-north", parent=root) for number in range(300))
+        Queue.objects.bulk_create(
+            Queue(name=f"team-{number:03}-north", parent=root) for number in range(300)
+        )
 
     act(grow)
 

@@ -68,7 +68,9 @@ def test_it_lies_over_the_page_and_has_the_forms_address(editing: Opens):
     expect(page.get_by_role("heading", level=1)).to_have_text("vision")
 
 
-def test_what_is_saved_is_seen_on_the_page_below_and_by_others(editing: Opens, signed_in: Opens, act: Acts):
+def test_what_is_saved_is_seen_on_the_page_below_and_by_others(
+    editing: Opens, signed_in: Opens, act: Acts
+):
     watcher = signed_in("/queues/vision/", name="reader")
     page = editing()
     page.get_by_label("Weight").fill("6")
@@ -177,7 +179,9 @@ def test_the_rules_speak_in_it_at_the_input_and_above_the_buttons(editing: Opens
     page.get_by_label("Deserved of GPU").fill("26")
 
     expect(page.locator("tr.breach")).to_contain_text("6 too many")
-    expect(page.locator("#verdict-line")).to_contain_text("Cannot be saved, 1 rule broken: The children's deserved")
+    expect(page.locator("#verdict-line")).to_contain_text(
+        "Cannot be saved, 1 rule broken: The children's deserved"
+    )
     page.locator("#verdict-line").get_by_role("link", name="Show").click()
     expect(page.locator("#findings")).to_be_focused()
     page.get_by_role("button", name="Save").click()
@@ -245,21 +249,30 @@ def test_rights_that_are_gone_are_said_and_what_is_typed_stays(signed_in: Opens,
 def test_a_queue_that_was_deleted_meanwhile_is_told(editing: Opens, act: Acts):
     page = editing()
     page.get_by_label("Weight").fill("3")
-    act(lambda: (PodGroup.objects.filter(queue__name="vision").delete(), Queue.objects.filter(name="vision").delete()))
+    act(
+        lambda: (
+            PodGroup.objects.filter(queue__name="vision").delete(),
+            Queue.objects.filter(name="vision").delete(),
+        )
+    )
     page.get_by_role("button", name="Save").click()
 
     expect(drawer(page).get_by_role("alert")).to_contain_text("There is no queue named “vision”.")
     expect(page.get_by_label("Weight")).to_have_value("3")
 
 
-def test_who_was_signed_out_signs_in_elsewhere_and_saves(editing: Opens, act: Acts, console: ConsoleServer):
+def test_who_was_signed_out_signs_in_elsewhere_and_saves(
+    editing: Opens, act: Acts, console: ConsoleServer
+):
     page = editing()
     page.get_by_label("Weight").fill("3")
     act(lambda: Session.objects.all().delete())
     page.get_by_role("button", name="Save").click()
     expect(drawer(page).get_by_role("alert")).to_contain_text("You are signed out.")
     page.context.clear_cookies(name="csrftoken")
-    page.context.add_cookies([{"name": "sessionid", "value": act(session_cookie, "admin"), "url": console.url}])
+    page.context.add_cookies(
+        [{"name": "sessionid", "value": act(session_cookie, "admin"), "url": console.url}]
+    )
     page.get_by_role("button", name="Save").click()
 
     expect(drawer(page)).to_be_hidden()
@@ -281,7 +294,10 @@ def test_a_server_that_is_away_loses_nothing(editing: Opens, act: Acts):
 
 def test_a_drawer_that_can_not_be_had_says_why(signed_in: Opens):
     page = signed_in("/queues/vision/", viewport=DESK)
-    page.route("**/edit/", lambda route: route.fulfill(status=503, body="<main><h1>Not now</h1><p>Later.</p></main>"))
+    page.route(
+        "**/edit/",
+        lambda route: route.fulfill(status=503, body="<main><h1>Not now</h1><p>Later.</p></main>"),
+    )
     page.get_by_role("link", name="Edit", exact=True).click()
 
     expect(drawer(page).get_by_role("alert")).to_have_text("Not now. Later.")

@@ -25,11 +25,18 @@ EMPTIED = ("vision", "language", "serving", "batch", "research", "production")  
 
 def stored(name: str) -> dict[str, Any]:
     queue = Queue.objects.get(name=name)
-    return {"weight": queue.weight, "deserved": queue.deserved.to_quantities(), "capability": queue.capability.to_quantities()}
+    return {
+        "weight": queue.weight,
+        "deserved": queue.deserved.to_quantities(),
+        "capability": queue.capability.to_quantities(),
+    }
 
 
 def test_a_queue_is_created_by_form_and_appears_for_the_others(signed_in: Opens, act: Acts):
-    admin, watcher = signed_in("/queues/-/new/?parent=production"), signed_in("/queues/", name="reader")
+    admin, watcher = (
+        signed_in("/queues/-/new/?parent=production"),
+        signed_in("/queues/", name="reader"),
+    )
     expect(watcher.locator("#pill")).to_have_text("Live")
 
     admin.get_by_label("Name").fill("nightly")
@@ -58,7 +65,9 @@ def test_while_typing_the_rules_name_the_siblings_and_mark_the_input(signed_in: 
     expect(page.get_by_label("Deserved of GPU")).to_have_attribute("aria-invalid", "false")
 
 
-def test_verdict_and_warnings_are_one_line_beside_the_button_which_says_when_it_is_being_checked(signed_in: Opens, act: Acts):
+def test_verdict_and_warnings_are_one_line_beside_the_button_which_says_when_it_is_being_checked(
+    signed_in: Opens, act: Acts
+):
     act(Node.objects.create, name="n1", allocatable=amounts(64, 1024, "4Ti"))
     page = signed_in("/queues/-/new/?parent=root")
     page.get_by_label("Name").fill("greedy")
@@ -77,7 +86,9 @@ def test_verdict_and_warnings_are_one_line_beside_the_button_which_says_when_it_
     expect(verdict).to_have_text("Checking…")
     held[-1].continue_()
 
-    expect(verdict).to_contain_text("Can be saved, 1 warning: The children's deserved nvidia.com/gpu is")
+    expect(verdict).to_contain_text(
+        "Can be saved, 1 warning: The children's deserved nvidia.com/gpu is"
+    )
     expect(verdict).to_contain_text("too many")
     expect(page.get_by_text("No rule is broken.")).to_have_count(0)
 
@@ -88,7 +99,9 @@ def test_a_check_that_fails_is_not_taken_for_a_good_one(signed_in: Opens):
 
     page.get_by_label("Name").fill("greedy")
 
-    expect(page.locator("#verdict-line")).to_have_text("Could not be checked just now. Saving checks it again.")
+    expect(page.locator("#verdict-line")).to_have_text(
+        "Could not be checked just now. Saving checks it again."
+    )
 
 
 def test_one_click_takes_the_rules_advice(signed_in: Opens):
@@ -112,7 +125,12 @@ def test_what_is_typed_can_be_copied_for_a_terminal(signed_in: Opens):
 
 
 def test_an_empty_cluster_says_what_to_do_and_takes_the_sample(signed_in: Opens, act: Acts):
-    act(lambda: (PodGroup.objects.all().delete(), [Queue.objects.filter(name=name).delete() for name in EMPTIED]))
+    act(
+        lambda: (
+            PodGroup.objects.all().delete(),
+            [Queue.objects.filter(name=name).delete() for name in EMPTIED],
+        )
+    )
     page = signed_in("/queues/")
     expect(page.get_by_text("No queues yet.")).to_be_visible()
     expect(page.get_by_text("root holds 64 GPU, 1 024 CPU, 4 Ti.")).to_be_visible()
@@ -162,7 +180,9 @@ def test_a_conflict_shows_both_versions_and_keeps_what_was_typed(signed_in: Open
     page.get_by_role("button", name="Save").click()
     conflict = page.get_by_role("alert")
     expect(conflict).to_contain_text("Changed meanwhile")
-    expect(conflict.get_by_role("row", name="Weight")).to_have_text(re.compile(r"Weight\s*1\s*3\s*7"))
+    expect(conflict.get_by_role("row", name="Weight")).to_have_text(
+        re.compile(r"Weight\s*1\s*3\s*7")
+    )
     expect(page.get_by_label("Weight")).to_have_value("3")
     page.get_by_role("button", name="Save mine over it").click()
 
@@ -188,7 +208,13 @@ def test_a_queue_is_changed_as_yaml_in_the_same_place(signed_in: Opens, act: Act
 def test_delete_lists_every_blocker_and_offers_to_close_first(signed_in: Opens):
     page = signed_in("/queues/research/delete/")
 
-    for words in ("research", "vision", "Only close it…", "Close it, and delete it when drained…", "everything below it"):
+    for words in (
+        "research",
+        "vision",
+        "Only close it…",
+        "Close it, and delete it when drained…",
+        "everything below it",
+    ):
         expect(page.get_by_text(words).first).to_be_visible()
 
 

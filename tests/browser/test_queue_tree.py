@@ -36,7 +36,9 @@ def allocate(name: str, gpus: int) -> None:
         notify.queues_changed([name])
 
 
-def test_after_signing_in_the_tree_is_there_and_a_number_changes_by_itself(console: ConsoleServer, page: Page, act: Acts):
+def test_after_signing_in_the_tree_is_there_and_a_number_changes_by_itself(
+    console: ConsoleServer, page: Page, act: Acts
+):
     page.goto(f"{console.url}/")
     sign_in(page)
     page.goto(f"{console.url}/queues/")
@@ -59,7 +61,9 @@ def test_a_wrong_password_is_answered_on_the_page(console: ConsoleServer, page: 
     expect(page.get_by_label("Name")).to_have_value("admin")
 
 
-def test_the_pill_tells_the_truth_when_the_server_goes_and_comes_back(signed_in: Opens, console: ConsoleServer, act: Acts):
+def test_the_pill_tells_the_truth_when_the_server_goes_and_comes_back(
+    signed_in: Opens, console: ConsoleServer, act: Acts
+):
     page = signed_in("/queues/")
     expect(page.locator("#pill")).to_have_text("Live")
 
@@ -68,7 +72,9 @@ def test_the_pill_tells_the_truth_when_the_server_goes_and_comes_back(signed_in:
         expect(page.locator("#pill")).to_have_text("Reconnecting")
         expect(page.locator("#pill")).to_have_text(re.compile(r"Stale since \d\d:\d\d:\d\d"))
         expect(page.locator("body")).to_have_class(re.compile("is-stale"))
-        expect(page.locator("#as-of")).to_contain_text(re.compile(r"As of \d\d:\d\d:\d\d\. The server can not be reached"))
+        expect(page.locator("#as-of")).to_contain_text(
+            re.compile(r"As of \d\d:\d\d:\d\d\. The server can not be reached")
+        )
         act(allocate, "vision", 21)
     finally:
         console.start()
@@ -105,8 +111,20 @@ def test_queues_come_and_go_in_their_places_while_others_stay(signed_in: Opens, 
     expect(row(page, "speech")).to_be_visible()
     expect(row(page, "default")).to_have_count(0)
     names = page.locator("tbody tr").evaluate_all("rows => rows.map(row => row.dataset.key)")
-    assert names == ["root", "production", "batch", "serving", "research", "language", "speech", "vision"]
-    assert page.evaluate("document.querySelector('tr[data-key=vision]').dataset.mark") == "same element"
+    assert names == [
+        "root",
+        "production",
+        "batch",
+        "serving",
+        "research",
+        "language",
+        "speech",
+        "vision",
+    ]
+    assert (
+        page.evaluate("document.querySelector('tr[data-key=vision]').dataset.mark")
+        == "same element"
+    )
     expect(figure(page, "speech")).to_have_text("not evaluated yet")
     assert row(page, "speech").locator(".c-name a").get_attribute("href") == "/queues/speech/"
 
@@ -125,7 +143,9 @@ def test_what_the_script_patches_is_what_the_server_draws(signed_in: Opens, act:
     page.reload()
 
     fresh = page.evaluate(drawn)
-    assert [re.sub(r' class="[^"]*"', "", one) for one in patched] == [re.sub(r' class="[^"]*"', "", one) for one in fresh]
+    assert [re.sub(r' class="[^"]*"', "", one) for one in patched] == [
+        re.sub(r' class="[^"]*"', "", one) for one in fresh
+    ]
 
 
 def test_a_branch_that_was_folded_stays_folded(signed_in: Opens, act: Acts):
@@ -182,7 +202,9 @@ def test_the_bars_figures_are_a_table_under_the_pointer(signed_in: Opens):
     page = signed_in("/queues/")
     row(page, "language").locator(f'td[data-r="{GPU}"] svg').hover()
 
-    figures = page.locator(".tip tr").evaluate_all("rows => rows.map(row => [...row.cells].map(cell => cell.textContent))")
+    figures = page.locator(".tip tr").evaluate_all(
+        "rows => rows.map(row => [...row.cells].map(cell => cell.textContent))"
+    )
     assert figures == [
         ["allocated", "30 of 64 GPU"],
         ["deserved", "20"],

@@ -32,10 +32,19 @@ CHECK = f"""() => {{ {AXE};
 
 @pytest.fixture
 def console(
-    transactional_db: None, console_process: ConsoleServer, browser_redis: RedisServer, act: Callable[..., Any], settings: Any
+    transactional_db: None,
+    console_process: ConsoleServer,
+    browser_redis: RedisServer,
+    act: Callable[..., Any],
+    settings: Any,
 ) -> ConsoleServer:
     settings.REDIS_URL = browser_redis.url
-    settings.CHANNEL_LAYERS = {"default": {"BACKEND": "dashboard.live.layer.NewsLayer", "CONFIG": {"hosts": [browser_redis.url]}}}
+    settings.CHANNEL_LAYERS = {
+        "default": {
+            "BACKEND": "dashboard.live.layer.NewsLayer",
+            "CONFIG": {"hosts": [browser_redis.url]},
+        }
+    }
     channel_layers.backends.clear()
     act(small_cluster)
     return console_process

@@ -41,7 +41,9 @@ def patient() -> Iterator[None]:
 
 def opened(browser: Browser, site: Running, name: str) -> Page:
     """Signed in by the form, in a browser of its own."""
-    password = (site.var / "admin-password").read_text().strip() if name == "admin" else NEW_PASSWORD
+    password = (
+        (site.var / "admin-password").read_text().strip() if name == "admin" else NEW_PASSWORD
+    )
     context = browser.new_context(base_url=site.address, viewport={"width": 1280, "height": 860})
     context.set_default_timeout(PATIENCE)
     page = context.new_page()
@@ -97,7 +99,9 @@ def _give_rights(page: Page) -> None:
     page.get_by_role("link", name="Roles by queue").click()
     page.locator("select[name=queue]").first.select_option("vision")
     page.get_by_role("button", name="Show").click()
-    expect(page.get_by_role("row", name=re.compile("ruth"))).to_contain_text("inherited from research")
+    expect(page.get_by_role("row", name=re.compile("ruth"))).to_contain_text(
+        "inherited from research"
+    )
     picture(page, "roles")
 
 
@@ -138,7 +142,9 @@ def _take_a_node_out(page: Page) -> None:
     go(page, "Nodes")
     page.get_by_role("link", name="gpu-small-01").click()
     expect(page.get_by_role("link", name=re.compile("^(Unc|C)ordon…$"))).to_be_visible()
-    if page.get_by_role("link", name="Uncordon…").count():  # a first try of this test has left it so
+    if page.get_by_role(
+        "link", name="Uncordon…"
+    ).count():  # a first try of this test has left it so
         _give_back(page)
     page.get_by_role("link", name="Drain…").click()
     expect(page.locator("#dialog")).to_contain_text("pods evicted")
@@ -159,7 +165,9 @@ def _change_the_rules(page: Page) -> None:
     page.get_by_role("button", name="Check").click()
     expect(page.locator("#verdict")).to_contain_text("dance")
     page.locator("#text").fill(
-        text.replace(", backfill", "", 1) if ", backfill" in text else text.replace("allocate", "allocate, backfill", 1)
+        text.replace(", backfill", "", 1)
+        if ", backfill" in text
+        else text.replace("allocate", "allocate, backfill", 1)
     )
     page.get_by_role("button", name="Check").click()
     expect(page.locator("#verdict")).to_contain_text("It can be used")
@@ -236,7 +244,11 @@ def _see_why_it_waits(page: Page) -> None:
 
 
 def _stop_and_clone(page: Page) -> None:
-    for verb, state in (("Suspend", "Aborted"), ("Resume", "Pending|Inqueue|Running"), ("Cancel", "Terminated")):
+    for verb, state in (
+        ("Suspend", "Aborted"),
+        ("Resume", "Pending|Inqueue|Running"),
+        ("Cancel", "Terminated"),
+    ):
         page.get_by_role("link", name=f"{verb}…").click()
         page.locator("#dialog").get_by_role("button", name=f"{verb} large").click()
         expect(page.locator(".queue-head .phase")).to_have_text(re.compile(state), timeout=PATIENCE)
@@ -251,8 +263,14 @@ def _use_a_token(page: Page, site: Running) -> None:
     page.get_by_role("button", name="Create token").click()
     token = re.search(r"fum_\S+", page.locator("#new-token").inner_text())
     assert token is not None
-    environment = {**clean_environment(site.var, site.port), "VCCTL_SERVER": site.address, "VCCTL_TOKEN": token[0]}
+    environment = {
+        **clean_environment(site.var, site.port),
+        "VCCTL_SERVER": site.address,
+        "VCCTL_TOKEN": token[0],
+    }
     command = [sys.executable, "-m", "dashboard.cli", "job", "list"]
-    listed = subprocess.run(command, cwd=BASE, env=environment, capture_output=True, text=True, check=False)
+    listed = subprocess.run(
+        command, cwd=BASE, env=environment, capture_output=True, text=True, check=False
+    )
     assert listed.returncode == 0, listed.stderr
     assert "first" in listed.stdout

@@ -35,7 +35,11 @@ def expect_live(page: Page) -> None:
 def wait_for_change(page: Page) -> None:
     """Until the table of queues reads otherwise than now, with nobody touching the page."""
     before = page.locator("table").first.inner_text()
-    page.wait_for_function("before => document.querySelector('table').innerText !== before", arg=before, timeout=PATIENCE)
+    page.wait_for_function(
+        "before => document.querySelector('table').innerText !== before",
+        arg=before,
+        timeout=PATIENCE,
+    )
 
 
 def test_the_sample_cluster_shows_its_queues_and_numbers_that_change_by_themselves(tree: Page):

@@ -25,7 +25,13 @@ Acts = Callable[..., Any]
 
 
 @pytest.fixture
-def console(transactional_db: None, console_process: ConsoleServer, browser_redis: RedisServer, act: Acts, settings: Any) -> ConsoleServer:
+def console(
+    transactional_db: None,
+    console_process: ConsoleServer,
+    browser_redis: RedisServer,
+    act: Acts,
+    settings: Any,
+) -> ConsoleServer:
     """The server with a small cluster at work and four people."""
     settings.REDIS_URL = browser_redis.url
     layer = {"BACKEND": "dashboard.live.layer.NewsLayer", "CONFIG": {"hosts": [browser_redis.url]}}
@@ -82,7 +88,9 @@ class TestJobs:
 
         expect(page.locator(".queue-head .phase")).to_have_text("Terminated")
 
-    def test_an_action_on_many_has_a_page_that_can_be_left_and_found_again(self, signed_in: Opens, act: Acts):
+    def test_an_action_on_many_has_a_page_that_can_be_left_and_found_again(
+        self, signed_in: Opens, act: Acts
+    ):
         page = signed_in("/jobs/", "sam")
         page.get_by_label("this page").check()
         page.get_by_role("button", name="Suspend…").click()
@@ -177,7 +185,9 @@ class TestJob:
     def test_the_reason_stands_on_top_and_goes_when_it_is_untrue(self, signed_in: Opens, act: Acts):
         page = signed_in("/jobs/default/train-2/")
         is_live(page)
-        expect(page.get_by_role("region", name="Why it waits")).to_contain_text(re.compile(r"in session \d+"))
+        expect(page.get_by_role("region", name="Why it waits")).to_contain_text(
+            re.compile(r"in session \d+")
+        )
         page.get_by_text(re.compile(r"All \d+ checks")).click()
         expect(page.get_by_role("region", name="Checks")).to_contain_text("short")
 
@@ -242,7 +252,9 @@ class TestRecordsAndPolicy:
         page.get_by_role("link", name="Pause scheduling…").click()
         page.locator("#dialog").get_by_label("Reason").fill("change window")
         page.locator("#dialog").get_by_role("button", name="Pause scheduling").click()
-        expect(watching.get_by_text("Scheduling is paused by admin: “change window”")).to_be_visible()
+        expect(
+            watching.get_by_text("Scheduling is paused by admin: “change window”")
+        ).to_be_visible()
 
         page.get_by_role("link", name="Resume scheduling…").click()
         page.locator("#dialog").get_by_role("button", name="Resume scheduling").click()
@@ -319,10 +331,14 @@ class TestAccounts:
     def test_the_time_zone_counts_on_every_page(self, signed_in: Opens):
         page = signed_in("/account/", "sam", timezone_id="Europe/Berlin")
         page.get_by_label("Time zone").select_option("Pacific/Kiritimati")
-        page.locator("form", has=page.get_by_label("Time zone")).get_by_role("button", name="Save").click()
+        page.locator("form", has=page.get_by_label("Time zone")).get_by_role(
+            "button", name="Save"
+        ).click()
         page.goto("/sessions/")
 
-        told, exact = page.evaluate("() => { const t = document.querySelector('time[data-moment]'); return [t.textContent, t.dateTime]; }")
+        told, exact = page.evaluate(
+            "() => { const t = document.querySelector('time[data-moment]'); return [t.textContent, t.dateTime]; }"
+        )
         hour = (int(exact[11:13]) + 14) % 24
         assert re.search(rf"\b{hour:02}:\d\d(:\d\d)? GMT\+14$", told)
 

@@ -45,17 +45,27 @@ def typed(line: str, stdin: str = "") -> Done:
     """Run a line as a shell would have cut it into words."""
     name, *words = shlex.split(line)
     app = main.program(words) if name == "vcctl" else PROGRAMS[name]
-    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    out, err = (
+        io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2)
+    )
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
         patch.setattr("sys.stdin", io.StringIO(stdin))
-        code = main.exit_code(lambda: main.ready(app).main(words, prog_name=name, standalone_mode=False))
+        code = main.exit_code(
+            lambda: main.ready(app).main(words, prog_name=name, standalone_mode=False)
+        )
     return Done(code, *(pipe.buffer.getvalue().decode() for pipe in (out, err)))
 
 
 @pytest.fixture(autouse=True)
 def nothing_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No contexts, tokens or installations but the test's own."""
-    for name in ("VCCTL_SERVER", "VCCTL_TOKEN", "VCCTL_TOKEN_FILE", "VCCTL_CONTEXT", "VCCTL_CA_CERT"):
+    for name in (
+        "VCCTL_SERVER",
+        "VCCTL_TOKEN",
+        "VCCTL_TOKEN_FILE",
+        "VCCTL_CONTEXT",
+        "VCCTL_CA_CERT",
+    ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("VCCTL_CONFIG", str(tmp_path / "contexts.json"))
     monkeypatch.setenv("FUMAROLE_VAR", str(tmp_path / "var"))
@@ -74,7 +84,10 @@ def server(db: None, monkeypatch: pytest.MonkeyPatch, settings: Any) -> Iterator
     signals = (request_started, request_finished)
     for signal in signals:
         signal.disconnect(close_old_connections)
-    monkeypatch.setattr("dashboard.cli.client.transport", httpx.WSGITransport(get_wsgi_application(), raise_app_exceptions=False))
+    monkeypatch.setattr(
+        "dashboard.cli.client.transport",
+        httpx.WSGITransport(get_wsgi_application(), raise_app_exceptions=False),
+    )
     yield "http://testserver"
     for signal in signals:
         signal.connect(close_old_connections)

@@ -31,7 +31,9 @@ def launchers(folder: Path) -> Path:
         function = "main" if name == "vcctl" else name
         program = f"from dashboard.cli.main import {function}; {function}()"
         script = folder / name
-        script.write_text(f'#!/bin/sh\nPYTHONPATH={BASE} exec {sys.executable} -P -c "{program}" "$@"\n')
+        script.write_text(
+            f'#!/bin/sh\nPYTHONPATH={BASE} exec {sys.executable} -P -c "{program}" "$@"\n'
+        )
         script.chmod(0o755)
     return folder
 
@@ -40,7 +42,11 @@ class Terminal:
     """`with Terminal("vcctl", "queue", "tree", env=…) as screen:` a program that believes to speak to a person."""
 
     def __init__(self, *command: str, env: dict[str, str], columns: int = 160) -> None:
-        self._command, self._env, self._columns = command, {**env, "TERM": "xterm-256color"}, columns
+        self._command, self._env, self._columns = (
+            command,
+            {**env, "TERM": "xterm-256color"},
+            columns,
+        )
         self._seen = b""
 
     def __enter__(self) -> Terminal:
@@ -85,7 +91,9 @@ class Terminal:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while text not in self.text[since:]:
             if time.monotonic() > deadline:
-                raise AssertionError(f"waited in vain for “{text}”; the screen had:\n{self.text[-3000:]}")
+                raise AssertionError(
+                    f"waited in vain for “{text}”; the screen had:\n{self.text[-3000:]}"
+                )
             time.sleep(0.1)
         return self.text.index(text, since) + len(text)
 

@@ -45,4 +45,9 @@ def test_edits_and_deletions_take_a_reason(vcctl: Type):
     vcctl('vcctl api post namespaces/ -d "metadata: {name: lab}" --reason "asked for"')
 
     found = dict(AuditEntry.objects.exclude(reason="").values_list("action", "reason"))
-    assert found == {"CreateQueue": "for the lab", "UpdateQueue": "grew", "DeleteQueue": "lab closed", "CreateNamespace": "asked for"}
+    assert found == {
+        "CreateQueue": "for the lab",
+        "UpdateQueue": "grew",
+        "DeleteQueue": "lab closed",
+        "CreateNamespace": "asked for",
+    }

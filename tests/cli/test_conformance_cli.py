@@ -15,13 +15,21 @@ from scheduler.models import PodGroup, Queue
 from tests.cli.conftest import Done, Type
 
 FOLDER = Path(__file__).resolve().parent.parent / "conformance" / "lifecycle"
-CASES = [(f"{file.stem}: {case['name']}", case) for file in sorted(FOLDER.glob("cli_*.json")) for case in json.loads(file.read_text())]
+CASES = [
+    (f"{file.stem}: {case['name']}", case)
+    for file in sorted(FOLDER.glob("cli_*.json"))
+    for case in json.loads(file.read_text())
+]
 # A server always has root and default, so a list of nothing can only be had from the function.
 EMPTY_LIST = "TestGetQueue_empty"
 
 
 def of_kind(operation: str) -> list[Any]:
-    return [pytest.param(case, id=name) for name, case in CASES if case["when"]["operation"] == operation and EMPTY_LIST not in name]
+    return [
+        pytest.param(case, id=name)
+        for name, case in CASES
+        if case["when"]["operation"] == operation and EMPTY_LIST not in name
+    ]
 
 
 def test_every_file_of_the_command_line_is_read():
@@ -37,17 +45,32 @@ def arrange(case: dict[str, Any]) -> None:
     specs = {queue["metadata"]["name"]: queue["spec"] for queue in given["queues"]}
     root = Queue.objects.get(name="root")
     for name in names:
-        queue = Queue.objects.create(name=name, parent=root, weight=specs.get(name, {}).get("weight", 1))
+        queue = Queue.objects.create(
+            name=name, parent=root, weight=specs.get(name, {}).get("weight", 1)
+        )
         for phase, count in given.get("podgroup_counts", {}).get(name, {}).items():
             for number in range(count):
-                PodGroup.objects.create(namespace="default", name=f"{phase.lower()}-{number}", queue=queue, phase=phase)
+                PodGroup.objects.create(
+                    namespace="default", name=f"{phase.lower()}-{number}", queue=queue, phase=phase
+                )
 
 
 def act(case: dict[str, Any], vcctl: Type) -> Done:
     """Flags as Volcano has them. Upstream creates `testQueue`, which is no name here: names are those of Kubernetes."""
     creates = case["when"]["argv"] == ["queue", "create"]
-    flags = {name: str(value).lower() if creates else value for name, value in case["when"]["flags"].items()}
-    return vcctl(" ".join(["vcctl", *case["when"]["argv"], *(f"--{name}={value}" for name, value in flags.items())]))
+    flags = {
+        name: str(value).lower() if creates else value
+        for name, value in case["when"]["flags"].items()
+    }
+    return vcctl(
+        " ".join(
+            [
+                "vcctl",
+                *case["when"]["argv"],
+                *(f"--{name}={value}" for name, value in flags.items()),
+            ]
+        )
+    )
 
 
 @pytest.mark.parametrize("case", of_kind("cli"))
@@ -65,7 +88,10 @@ def test_a_command_ends_as_volcanos_does(case: dict[str, Any], vcctl: Type):
     assert (done.code, done.err) == (0, "")
     if "stdout" in expected:
         lines = done.out.splitlines(keepends=True)
-        assert lines[0] + next(line for line in lines if line.startswith("test-queue")) == expected["stdout"]
+        assert (
+            lines[0] + next(line for line in lines if line.startswith("test-queue"))
+            == expected["stdout"]
+        )
     if "effect" in expected:
         name = case["when"]["flags"]["name"]
         command = vcctl(f"vcctl queue history {name} --commands -o json").json["items"][0]

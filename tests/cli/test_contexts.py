@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.cli.accounts.contexts import Context, Contexts, contexts_file, read_contexts, write_contexts
+from dashboard.cli.accounts.contexts import (
+    Context,
+    Contexts,
+    contexts_file,
+    read_contexts,
+    write_contexts,
+)
 from dashboard.cli.problems import Problem
 from dashboard.cli.target import ConnectionOptions, find_target
 from tests.cli.conftest import Type, typed
@@ -26,7 +32,11 @@ def test_without_anything_it_is_this_machines_installation(tmp_path: Path):
 
     target = find_target(ConnectionOptions())
 
-    assert (target.server, target.token, target.origin) == ("http://127.0.0.1:8000", "fum_local", "this machine")
+    assert (target.server, target.token, target.origin) == (
+        "http://127.0.0.1:8000",
+        "fum_local",
+        "this machine",
+    )
 
 
 def test_this_machines_key_is_for_this_machine_only(tmp_path: Path):
@@ -38,16 +48,25 @@ def test_this_machines_key_is_for_this_machine_only(tmp_path: Path):
 
 def test_what_is_named_goes_before_what_is_current(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     local_installation(tmp_path)
-    write_contexts(Contexts("lab", {"lab": Context("http://lab:1", "t1"), "home": Context("http://home:2", "t2")}))
+    write_contexts(
+        Contexts(
+            "lab", {"lab": Context("http://lab:1", "t1"), "home": Context("http://home:2", "t2")}
+        )
+    )
 
     assert find_target(ConnectionOptions()).server == "http://lab:1"
     monkeypatch.setenv("VCCTL_SERVER", "http://env:3")
     assert find_target(ConnectionOptions()).server == "http://env:3"
     assert find_target(ConnectionOptions(context="home")).token == "t2"
-    assert find_target(ConnectionOptions(context="home", server="http://said:4")).server == "http://said:4"
+    assert (
+        find_target(ConnectionOptions(context="home", server="http://said:4")).server
+        == "http://said:4"
+    )
 
 
-def test_a_token_of_the_user_goes_before_a_kept_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_token_of_the_user_goes_before_a_kept_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     write_contexts(Contexts("lab", {"lab": Context("http://lab:1", "kept")}))
     (tmp_path / "token").write_text("from a file\n")
 
@@ -81,7 +100,9 @@ def test_a_broken_file_of_contexts_is_named(content: str):
     assert str(contexts_file()) in done.err
 
 
-def test_sign_in_with_a_token_and_go_from_server_to_server(vcctl: Type, server: str, monkeypatch: pytest.MonkeyPatch):
+def test_sign_in_with_a_token_and_go_from_server_to_server(
+    vcctl: Type, server: str, monkeypatch: pytest.MonkeyPatch
+):
     import os
 
     token = os.environ["VCCTL_TOKEN"]
@@ -107,7 +128,9 @@ def test_a_wrong_token_is_exit_code_4_and_makes_no_context(vcctl: Type, server: 
     assert not contexts_file().exists()
 
 
-def test_a_server_may_be_named_before_or_behind_the_command(vcctl: Type, server: str, monkeypatch: pytest.MonkeyPatch):
+def test_a_server_may_be_named_before_or_behind_the_command(
+    vcctl: Type, server: str, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.delenv("VCCTL_SERVER")
 
     assert vcctl(f"vcctl --server {server} queue list").code == 0

@@ -9,9 +9,13 @@ from tests.worlds import node
 def test_queue_state_management(vcctl: Type):
     """The queue state design: state on create, state in detail and list, update of weight or state, delete, and `queue open|close|update`."""
     assert vcctl("vcctl queue create --name myqueue --weight 10 --state Closed").code == 0
-    assert vcctl("vcctl queue get --name myqueue").rows == [["myqueue", "10", "Closed", "root", "0", "0", "0", "0", "0"]]
+    assert vcctl("vcctl queue get --name myqueue").rows == [
+        ["myqueue", "10", "Closed", "root", "0", "0", "0", "0", "0"]
+    ]
     assert vcctl("vcctl queue open --name myqueue").code == 0
-    assert ["myqueue", "10", "Open", "root", "0", "0", "0", "0", "0"] in vcctl("vcctl queue list").rows
+    assert ["myqueue", "10", "Open", "root", "0", "0", "0", "0", "0"] in vcctl(
+        "vcctl queue list"
+    ).rows
     assert vcctl("vcctl queue update --name myqueue --weight 20").out == "queue/myqueue updated\n"
     assert vcctl("vcctl queue update --name myqueue --state Closed").code == 0
     assert vcctl("vcctl queue get myqueue").rows[0][1:3] == ["20", "Closed"]
@@ -32,7 +36,9 @@ def test_queue_with_weight(vcctl: Type):
     assert "Created:" in view.out
     assert "Weight:           10" in view.out
     assert wide.out.split()[:2] == ["Name", "Weight"]
-    assert {"Total", "Pending", "Running", "Completed", "Failed", "Aborted", "Unknown"} <= set(wide.out.splitlines()[0].split())
+    assert {"Total", "Pending", "Running", "Completed", "Failed", "Aborted", "Unknown"} <= set(
+        wide.out.splitlines()[0].split()
+    )
     assert vcctl("vcctl queue list").code == 0
 
 
@@ -44,7 +50,10 @@ def test_hierarchical_queues(vcctl: Type):
     assert vcctl("vcctl queue children a -o name").out == "queue/b\nqueue/c\n"
     tree = [line.split()[:3] for line in vcctl("vcctl queue tree").out.splitlines()[1:]]
     assert next(row for row in tree if row[0] != "root")[:2] == ["├─", "a"]
-    assert vcctl("vcctl queue tree -o json").json["children"][0]["children"][1]["metadata"]["name"] == "c"
+    assert (
+        vcctl("vcctl queue tree -o json").json["children"][0]["children"][1]["metadata"]["name"]
+        == "c"
+    )
     closed = vcctl("vcctl queue close a")
     assert "b: Open → Closed" in closed.out
     assert vcctl("vcctl queue delete a --yes").code == 1

@@ -30,14 +30,26 @@ from dashboard.cli.tables import Table
     ],
     ids=str,
 )
-def test_a_bar_shows_own_borrowed_and_free(allocated: float, deserved: float, cells: tuple[int, int, int]):
+def test_a_bar_shows_own_borrowed_and_free(
+    allocated: float, deserved: float, cells: tuple[int, int, int]
+):
     assert bar_cells(allocated, deserved, 10) == cells
     assert sum(cells) == 10
 
 
 @pytest.mark.parametrize(
     ("quantity", "number"),
-    [("2", 2), ("500m", 0.5), ("1Ki", 1024), ("4Gi", 4 * 2**30), ("1.5k", 1500), ("1e3", 1000), ("2c", 0), ("", 0), ("1.2.3", 0)],
+    [
+        ("2", 2),
+        ("500m", 0.5),
+        ("1Ki", 1024),
+        ("4Gi", 4 * 2**30),
+        ("1.5k", 1500),
+        ("1e3", 1000),
+        ("2c", 0),
+        ("", 0),
+        ("1.2.3", 0),
+    ],
 )
 def test_quantities_are_read_for_drawing(quantity: str, number: float):
     assert value(quantity) == number
@@ -61,7 +73,15 @@ def test_what_is_no_pair_is_refused_with_the_option(text: str):
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [(0, "0s"), (119, "119s"), (120, "2m"), (7200, "2h"), (3600 * 3 + 720, "3h12m"), (86400 * 3 + 7200, "3d2h"), (86400 * 9, "9d")],
+    [
+        (0, "0s"),
+        (119, "119s"),
+        (120, "2m"),
+        (7200, "2h"),
+        (3600 * 3 + 720, "3h12m"),
+        (86400 * 3 + 7200, "3d2h"),
+        (86400 * 9, "9d"),
+    ],
 )
 def test_ages_are_written_as_kubectl_does(seconds: int, words: str):
     now = datetime(2026, 1, 2, tzinfo=UTC)
@@ -70,7 +90,11 @@ def test_ages_are_written_as_kubectl_does(seconds: int, words: str):
 
 
 def test_a_table_without_given_widths_is_as_wide_as_what_is_in_it():
-    assert Table(("A", "Long title"), [["value", 1], ["x", 22]]).lines() == ["A       Long title", "value   1", "x       22"]
+    assert Table(("A", "Long title"), [["value", 1], ["x", 22]]).lines() == [
+        "A       Long title",
+        "value   1",
+        "x       22",
+    ]
 
 
 HOSTILE = "red\x1b[31m\x07\nsecond\tline \x9b2J"
@@ -91,14 +115,24 @@ def test_a_cell_is_one_line_whatever_is_in_it():
 
 
 def tree(name: str, *children: dict[str, Any]) -> dict[str, Any]:
-    amounts = {"allocated": {"cpu": "24", "nvidia.com/gpu": "4"}, "deserved": {"cpu": "16", "nvidia.com/gpu": "8"}}
+    amounts = {
+        "allocated": {"cpu": "24", "nvidia.com/gpu": "4"},
+        "deserved": {"cpu": "16", "nvidia.com/gpu": "8"},
+    }
     counts = {"running": 2, "pending": 1, "inqueue": 0}
     status = {"state": "Open", "closedBy": "", "suspendedBy": "", "subtree": counts, **amounts}
-    return {"metadata": {"name": name}, "spec": {"weight": 1, "capability": {}}, "status": status, "children": list(children)}
+    return {
+        "metadata": {"name": name},
+        "spec": {"weight": 1, "capability": {}},
+        "status": status,
+        "children": list(children),
+    }
 
 
 @pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., list[str]]:
+def terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., list[str]]:
     """What is drawn on a terminal of that many columns, without its colours."""
     monkeypatch.setattr(output, "on_terminal", lambda: True)
     monkeypatch.setenv("NO_COLOR", "1")
@@ -122,7 +156,9 @@ def terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ],
     ids=str,
 )
-def test_a_tree_keeps_names_and_figures_and_shortens_its_bars(terminal: Callable[..., list[str]], columns: int, row: str):
+def test_a_tree_keeps_names_and_figures_and_shortens_its_bars(
+    terminal: Callable[..., list[str]], columns: int, row: str
+):
     lines = terminal(columns, lambda: print_trees([tree("root", tree("vision"))], "", Format.TABLE))
 
     assert lines[2] == row
@@ -130,7 +166,10 @@ def test_a_tree_keeps_names_and_figures_and_shortens_its_bars(terminal: Callable
 
 
 def test_a_table_folds_long_texts_and_breaks_no_name(terminal: Callable[..., list[str]]):
-    table = Table(("Name", "Weight", "Event"), [["analytics", 12, "The queue analytics was made by ann and takes jobs from now on."]])
+    table = Table(
+        ("Name", "Weight", "Event"),
+        [["analytics", 12, "The queue analytics was made by ann and takes jobs from now on."]],
+    )
 
     lines = terminal(44, table.print)
 

@@ -28,7 +28,12 @@ def test_what_was_exported_changes_nothing_when_applied(vcctl: Type, tmp_path: P
     file = tmp_path / "all.yaml"
     file.write_text(vcctl("vcctl export").out)
 
-    assert [found["metadata"]["name"] for found in yaml.safe_load_all(file.read_text())] == ["root", "default", "team", "child"]
+    assert [found["metadata"]["name"] for found in yaml.safe_load_all(file.read_text())] == [
+        "root",
+        "default",
+        "team",
+        "child",
+    ]
     assert vcctl(f"vcctl diff -f {file} --exit-code").out == "Everything is as the files say.\n"
     assert set(vcctl(f"vcctl apply -f {file}").out.split()[1::2]) == {"unchanged"}
 
@@ -46,7 +51,10 @@ def test_a_folder_is_applied_whole_or_not_at_all(vcctl: Type, tmp_path: Path):
     assert "2.yaml: spec.weight" in refused.err
     assert vcctl("vcctl queue get child").code == 3
     (tmp_path / "q" / "2.yaml").write_text(second)
-    assert sorted(vcctl(f"vcctl apply -f {tmp_path / 'q'}").out.splitlines()) == ["queue/child created", "queue/team created"]
+    assert sorted(vcctl(f"vcctl apply -f {tmp_path / 'q'}").out.splitlines()) == [
+        "queue/child created",
+        "queue/team created",
+    ]
 
 
 def test_a_difference_is_shown_field_by_field(vcctl: Type):
@@ -78,12 +86,16 @@ def test_pruning_names_what_goes_and_asks(vcctl: Type, tmp_path: Path):
     assert "queue/old deleted" in vcctl(f"vcctl apply -f {file} --prune by=git --yes").out
 
 
-def test_what_came_to_wear_the_label_meanwhile_is_not_pruned_unseen(vcctl: Type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_what_came_to_wear_the_label_meanwhile_is_not_pruned_unseen(
+    vcctl: Type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     vcctl("vcctl apply -f -", stdin=TREE)
     vcctl("vcctl queue create old --label by=git --state Closed")
     file = tmp_path / "tree.yaml"
     file.write_text(TREE)
-    monkeypatch.setattr(apply, "confirm", lambda *_: vcctl("vcctl queue create new --label by=git --state Closed"))
+    monkeypatch.setattr(
+        apply, "confirm", lambda *_: vcctl("vcctl queue create new --label by=git --state Closed")
+    )
 
     refused = vcctl(f"vcctl apply -f {file} --prune by=git")
 
@@ -95,7 +107,11 @@ def test_what_can_not_be_read_is_named(vcctl: Type, tmp_path: Path):
     (tmp_path / "bad.yaml").write_text("a: [1\nb: 2")
     (tmp_path / "empty").mkdir()
 
-    for name, words in (("bad.yaml", "line 2"), ("none.yaml", "No such file"), ("empty", "has no file")):
+    for name, words in (
+        ("bad.yaml", "line 2"),
+        ("none.yaml", "No such file"),
+        ("empty", "has no file"),
+    ):
         done = vcctl(f"vcctl apply -f {tmp_path / name}")
         assert done.code == 2
         assert words in done.err

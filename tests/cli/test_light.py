@@ -32,14 +32,28 @@ def loaded_by(*words: str) -> set[str]:
 
 
 def test_help_loads_no_library_at_all():
-    assert not {"httpx", "rich", "yaml", "django", "celery", "scheduler"} & loaded_by("queue", "list", "--help")
+    assert not {"httpx", "rich", "yaml", "django", "celery", "scheduler"} & loaded_by(
+        "queue", "list", "--help"
+    )
 
 
 def test_a_command_loads_no_server():
     loaded = loaded_by("queue", "list", "--server", "http://127.0.0.1:9")
 
     assert "httpx" in loaded
-    assert not {"pydantic", "rich", "pygments", "django", "rest_framework", "celery", "channels", "scheduler"} & loaded
+    assert (
+        not {
+            "pydantic",
+            "rich",
+            "pygments",
+            "django",
+            "rest_framework",
+            "celery",
+            "channels",
+            "scheduler",
+        }
+        & loaded
+    )
 
 
 @pytest.mark.parametrize(
@@ -66,9 +80,13 @@ def test_the_short_way_gives_what_typers_own_gives(line: str):
         results.append(command.make_context("x", words[2:] if is_group else words[1:]).params)
 
     assert results[0] == results[1]
-    assert [type(value) for value in results[0].values()] == [type(value) for value in results[1].values()]
+    assert [type(value) for value in results[0].values()] == [
+        type(value) for value in results[1].values()
+    ]
 
 
-@pytest.mark.parametrize("line", ["queue create q -w ten", "queue list -o jsn", "queue history q --limit 0"])
+@pytest.mark.parametrize(
+    "line", ["queue create q -w ten", "queue list -o jsn", "queue history q --limit 0"]
+)
 def test_what_is_wrong_is_still_refused(line: str):
     assert typed(f"vcctl {line}").code == 2

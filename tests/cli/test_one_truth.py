@@ -102,10 +102,19 @@ def everything_told(vcctl: Type) -> list[Told]:
     browser = Browser()
     browser.force_login(get_user_model().objects.get(username="boss"))
     rows = browser.get("/jobs/").context["rows"]
-    table = [re.split(r"\s{2,}", line.strip()) for line in vcctl("vcctl job list -o wide").out.splitlines()]
+    table = [
+        re.split(r"\s{2,}", line.strip())
+        for line in vcctl("vcctl job list -o wide").out.splitlines()
+    ]
     head = table[0]
-    lists = {"page": {row["name"]: row for row in rows}, "cli": {cells[0]: dict(zip(head, cells, strict=False)) for cells in table[1:]}}
-    return [Told(name, browser, vcctl, lists) for name in Job.objects.order_by("id").values_list("name", flat=True)]
+    lists = {
+        "page": {row["name"]: row for row in rows},
+        "cli": {cells[0]: dict(zip(head, cells, strict=False)) for cells in table[1:]},
+    }
+    return [
+        Told(name, browser, vcctl, lists)
+        for name in Job.objects.order_by("id").values_list("name", flat=True)
+    ]
 
 
 def check_state(told: Told) -> None:
@@ -117,7 +126,11 @@ def check_state(told: Told) -> None:
     assert told.in_list["Phase"] == phase
     if phase in ENDED or state in ENDED:
         assert phase == state
-        title = [entry["step"].title for entry in told.timeline["steps"] if entry["step"].at == told.gang.job.finished_at]
+        title = [
+            entry["step"].title
+            for entry in told.timeline["steps"]
+            if entry["step"].at == told.gang.job.finished_at
+        ]
         assert phase == "Aborted" or phase in title
 
 
@@ -145,7 +158,10 @@ def check_gang_line(told: Told) -> None:
         assert line.endswith("it cannot start as it is")
         assert card["stays"]
         return
-    counts = re.fullmatch(r"(\d+) of (\d+) needed have a place(?:, (\d+) fits? now(?:, (\d+) blocked by (.+))?)?", line)
+    counts = re.fullmatch(
+        r"(\d+) of (\d+) needed have a place(?:, (\d+) fits? now(?:, (\d+) blocked by (.+))?)?",
+        line,
+    )
     assert counts, line
     placed, needed, fitting, blocked = (int(number or 0) for number in counts.groups()[:4])
     if counts[3]:
@@ -166,11 +182,18 @@ def check_pods(told: Told) -> None:
 def check_figures(told: Told) -> None:
     """What a sentence says is in use is what pods hold on nodes."""
     figures = told.gang.reason_figures
-    if "used" in figures and "level" in figures and figures.get("limit") and told.gang.reason_code != "ClusterBusy":
+    if (
+        "used" in figures
+        and "level" in figures
+        and figures.get("limit")
+        and told.gang.reason_code != "ClusterBusy"
+    ):
         stored = QueueFigures.objects.get(queue__name=figures["level"])
         assert figures["used"] == stored.allocated.amount(figures["resource"])
     if told.gang.reason_code == "NoNodeFits":
-        most = max(row.allocatable["cpu"] for row in Node.objects.filter(ready=True, unschedulable=False))
+        most = max(
+            row.allocatable["cpu"] for row in Node.objects.filter(ready=True, unschedulable=False)
+        )
         assert f"with {most // 1000} cpu" in told.gang.reason_message
 
 
@@ -190,7 +213,14 @@ def test_nobody_contradicts_anybody(seed: int, vcctl: Type):
     random_world(seed)
 
     for told in everything_told(vcctl):
-        for check in (check_state, check_reason, check_gang_line, check_pods, check_figures, check_estimate):
+        for check in (
+            check_state,
+            check_reason,
+            check_gang_line,
+            check_pods,
+            check_figures,
+            check_estimate,
+        ):
             check(told)
 
 
@@ -198,6 +228,8 @@ def test_the_worlds_have_all_that_is_to_be_told_of():
     """Or the test above would prove little."""
     random_world(0)
 
-    assert {"NoNodeFits", "ExceedsCapability"} & set(PodGroup.objects.values_list("reason_code", flat=True))
+    assert {"NoNodeFits", "ExceedsCapability"} & set(
+        PodGroup.objects.values_list("reason_code", flat=True)
+    )
     assert {"Terminated", "Aborted"} & set(Job.objects.values_list("phase", flat=True))
     assert Pod.objects.filter(phase="Running").exists()

@@ -46,7 +46,9 @@ def stranger() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("kind", ANSWERS)
-@pytest.mark.parametrize("command", ["queue list", "queue get a", "queue tree", "queue close a", "job list", "whoami"])
+@pytest.mark.parametrize(
+    "command", ["queue list", "queue get a", "queue tree", "queue close a", "job list", "whoami"]
+)
 def test_a_server_that_is_not_ours_is_told_in_a_sentence(stranger: str, kind: str, command: str):
     done = typed(f"vcctl --server {stranger}/{kind} {command}")
 

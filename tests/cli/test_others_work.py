@@ -44,14 +44,23 @@ LINES = (
 
 
 @pytest.mark.parametrize("name", ["sam", "ruth"])
-def test_no_command_names_work_that_the_reader_may_not_see(server: str, monkeypatch: pytest.MonkeyPatch, name: str):
+def test_no_command_names_work_that_the_reader_may_not_see(
+    server: str, monkeypatch: pytest.MonkeyPatch, name: str
+):
     numbers = dict(SchedulingSession.objects.order_by("number").values_list("state", "number"))
     monkeypatch.setenv("VCCTL_SERVER", server)
     monkeypatch.setenv("VCCTL_TOKEN", _token(name))
 
-    done = {line: typed(line.format(session=numbers["Done"], failed=numbers["Failed"])) for line in LINES}
+    done = {
+        line: typed(line.format(session=numbers["Done"], failed=numbers["Failed"]))
+        for line in LINES
+    }
 
-    assert {line: ended.out + ended.err for line, ended in done.items() if SECRET in ended.out + ended.err} == {}
+    assert {
+        line: ended.out + ended.err
+        for line, ended in done.items()
+        if SECRET in ended.out + ended.err
+    } == {}
     assert sum(ended.code == 0 for ended in done.values()) >= len(LINES) - 4, {
         line: ended.err for line, ended in done.items() if ended.code
     }

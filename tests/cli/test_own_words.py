@@ -33,7 +33,9 @@ def teams(vcctl: Type) -> Type:
 
 class TestWithoutARoleOnRoot:
     @pytest.fixture
-    def ann(self, teams: Type, new_token: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> Type:
+    def ann(
+        self, teams: Type, new_token: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+    ) -> Type:
         monkeypatch.setenv("VCCTL_TOKEN", new_token("ann", role="viewer", queue="team-a"))
         return teams
 
@@ -51,7 +53,10 @@ class TestWithoutARoleOnRoot:
         documents = list(yaml.safe_load_all(ann("vcctl export").out))
 
         assert [document["metadata"]["name"] for document in documents] == ["team-a", "ml"]
-        assert [item["metadata"]["name"] for item in ann("vcctl export -o json").json["items"]] == ["team-a", "ml"]
+        assert [item["metadata"]["name"] for item in ann("vcctl export -o json").json["items"]] == [
+            "team-a",
+            "ml",
+        ]
 
     def test_several_parts_of_the_tree_are_shown_one_after_the_other(self, ann: Type):
         from scheduler.services.accounts.access import grant_role
@@ -59,12 +64,24 @@ class TestWithoutARoleOnRoot:
 
         grant_role(user="ann", role="viewer", queue="team-b", by=SYSTEM)
 
-        assert ann("vcctl queue tree -o name").out.split() == ["queue/team-a", "queue/ml", "queue/team-b"]
-        assert [tree["metadata"]["name"] for tree in ann("vcctl queue tree -o json").json["items"]] == ["team-a", "team-b"]
+        assert ann("vcctl queue tree -o name").out.split() == [
+            "queue/team-a",
+            "queue/ml",
+            "queue/team-b",
+        ]
+        assert [
+            tree["metadata"]["name"] for tree in ann("vcctl queue tree -o json").json["items"]
+        ] == ["team-a", "team-b"]
         documents = list(yaml.safe_load_all(ann("vcctl export").out))
-        assert [document["metadata"]["name"] for document in documents] == ["team-a", "ml", "team-b"]
+        assert [document["metadata"]["name"] for document in documents] == [
+            "team-a",
+            "ml",
+            "team-b",
+        ]
 
-    def test_who_may_see_nothing_is_told_what_to_do(self, vcctl: Type, new_token: Callable[..., str], monkeypatch: pytest.MonkeyPatch):
+    def test_who_may_see_nothing_is_told_what_to_do(
+        self, vcctl: Type, new_token: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+    ):
         from scheduler.models import Grant
 
         monkeypatch.setenv("VCCTL_TOKEN", new_token("eve", role="viewer", queue="default"))
@@ -92,11 +109,18 @@ class TestAFileWithOptions:
     def test_so_do_name_namespace_scheduler_and_priority_class(self, teams: Type, file: Path):
         teams('vcctl api post priorityclasses/ -d "{metadata: {name: high}, value: 10}"')
 
-        done = teams(f"vcctl job run -f {file} -N other -n place -S volcano --priority-class high -q team-b")
+        done = teams(
+            f"vcctl job run -f {file} -N other -n place -S volcano --priority-class high -q team-b"
+        )
 
         assert done.code == 0, done.err
         job = Job.objects.get()
-        assert (job.namespace, job.name, job.priority_class, job.queue.name) == ("place", "other", "high", "team-b")
+        assert (job.namespace, job.name, job.priority_class, job.queue.name) == (
+            "place",
+            "other",
+            "high",
+            "team-b",
+        )
 
     def test_what_the_file_says_stands_where_nothing_is_said(self, teams: Type, file: Path):
         teams("vcctl queue delete ml --close-first --yes")
@@ -107,7 +131,9 @@ class TestAFileWithOptions:
         assert str(Job.objects.get()) == "lab/train"
         assert Job.objects.get().queue.name == "team-a"
 
-    @pytest.mark.parametrize("option", ["--image nginx", "--replicas 3", "--min 2", "--requests cpu=2", "--limits cpu=2"])
+    @pytest.mark.parametrize(
+        "option", ["--image nginx", "--replicas 3", "--min 2", "--requests cpu=2", "--limits cpu=2"]
+    )
     def test_what_cannot_be_obeyed_is_refused(self, teams: Type, file: Path, option: str):
         done = teams(f"vcctl job run -f {file} {option}")
 
@@ -154,7 +180,15 @@ class TestAdvice:
 
     def test_of_what_stands_in_a_file_names_the_field(self, teams: Type, tmp_path: Path):
         path = tmp_path / "job.yaml"
-        path.write_text(json.dumps({"kind": "Job", "metadata": {"name": "x"}, "spec": {"queue": "nowhere", "tasks": []}}))
+        path.write_text(
+            json.dumps(
+                {
+                    "kind": "Job",
+                    "metadata": {"name": "x"},
+                    "spec": {"queue": "nowhere", "tasks": []},
+                }
+            )
+        )
 
         assert "--queue" not in teams(f"vcctl job run -f {path}").err
 
@@ -191,4 +225,7 @@ def test_an_option_is_found_by_its_field(field: str, option: str):
 
 
 def test_without_an_option_the_field_is_named():
-    assert sentence({"message": "It is 0.", "field": "spec.weight", "fix": "write 1"}) == "It is 0 (spec.weight). Fix: write 1."
+    assert (
+        sentence({"message": "It is 0.", "field": "spec.weight", "fix": "write 1"})
+        == "It is 0 (spec.weight). Fix: write 1."
+    )

@@ -24,8 +24,19 @@ def test_create_takes_every_setting_of_a_queue(vcctl: Type):
     assert done.code == 0
     assert done.json["metadata"]["labels"] == {"team": "a"}
     assert done.json["metadata"]["annotations"] == {"owner": "ml"}
-    wanted = {"weight": 7, "state": "Suspended", "parent": "team", "priority": 5, "dequeueStrategy": "fifo", "reclaimable": False}
-    quotas = {"capability": {"cpu": "32"}, "deserved": {"cpu": "16", "memory": "64Gi"}, "guarantee": {"resource": {"cpu": "4"}}}
+    wanted = {
+        "weight": 7,
+        "state": "Suspended",
+        "parent": "team",
+        "priority": 5,
+        "dequeueStrategy": "fifo",
+        "reclaimable": False,
+    }
+    quotas = {
+        "capability": {"cpu": "32"},
+        "deserved": {"cpu": "16", "memory": "64Gi"},
+        "guarantee": {"resource": {"cpu": "4"}},
+    }
     assert done.json["spec"] == {**done.json["spec"], **wanted, **quotas}
 
 
@@ -46,9 +57,13 @@ def test_a_dry_run_changes_nothing(vcctl: Type):
     assert vcctl("vcctl queue update q --weight 9 --dry-run").code == 0
     assert "(dry run)" in vcctl("vcctl queue close q --dry-run").out
     vcctl("vcctl queue close q")
-    assert vcctl("vcctl queue delete q --dry-run").out == "the queue q would be deleted (dry run).\n"
+    assert (
+        vcctl("vcctl queue delete q --dry-run").out == "the queue q would be deleted (dry run).\n"
+    )
 
-    assert vcctl("vcctl queue get q").rows == [["q", "1", "Closed", "root", "0", "0", "0", "0", "0"]]
+    assert vcctl("vcctl queue get q").rows == [
+        ["q", "1", "Closed", "root", "0", "0", "0", "0", "0"]
+    ]
     assert vcctl("vcctl queue get other").code == 3
 
 
@@ -57,7 +72,9 @@ def test_close_first_deletes_when_drained_and_can_be_taken_back(vcctl: Type):
     vcctl("vcctl queue create b --parent a")
     job("busy", "b")
 
-    assert vcctl("vcctl queue delete a --close-first --yes").code == 1  # what is below it was not named
+    assert (
+        vcctl("vcctl queue delete a --close-first --yes").code == 1
+    )  # what is below it was not named
     look = vcctl("vcctl queue delete a --close-first --cascade --dry-run")
     no = vcctl("vcctl queue delete a --close-first --cascade", stdin="n\n")
     assert look.out == "a is closed, and b, a will be deleted when drained. (dry run)\n"
@@ -65,7 +82,10 @@ def test_close_first_deletes_when_drained_and_can_be_taken_back(vcctl: Type):
 
     done = vcctl("vcctl queue delete a --close-first --cascade --reason moved --yes")
     assert (done.code, done.out) == (0, "a is closed, and b, a will be deleted when drained.\n")
-    assert vcctl("vcctl queue keep a --dry-run").out == "a is kept: it will not be deleted. (dry run)\n"
+    assert (
+        vcctl("vcctl queue keep a --dry-run").out
+        == "a is kept: it will not be deleted. (dry run)\n"
+    )
     assert vcctl("vcctl queue keep a").out == "a is kept: it will not be deleted.\n"
     assert vcctl("vcctl queue keep -n a").out == "Nobody was going to delete a.\n"
 
@@ -73,7 +93,10 @@ def test_close_first_deletes_when_drained_and_can_be_taken_back(vcctl: Type):
 def test_close_first_deletes_what_is_empty_at_once_with_the_reason(vcctl: Type):
     vcctl("vcctl queue create a")
 
-    assert vcctl("vcctl queue delete a --close-first --reason moved", stdin="y\n").out == "Deleted a.\n"
+    assert (
+        vcctl("vcctl queue delete a --close-first --reason moved", stdin="y\n").out
+        == "Deleted a.\n"
+    )
     assert AuditEntry.objects.get(action="DeleteQueue").reason == "moved"
     assert not Queue.objects.filter(name="a").exists()
 
@@ -85,7 +108,10 @@ def test_delete_asks_and_takes_no_for_an_answer(vcctl: Type):
     silence = vcctl("vcctl queue delete q")
     yes = vcctl("vcctl queue delete q", stdin="y\n")
 
-    assert (no.code, no.err) == (1, "Delete the queue q? This cannot be undone. [y/N] Nothing was changed.\n")
+    assert (no.code, no.err) == (
+        1,
+        "Delete the queue q? This cannot be undone. [y/N] Nothing was changed.\n",
+    )
     assert silence.code == 2
     assert "--yes" in silence.err
     assert (yes.code, yes.out) == (0, "queue/q deleted\n")
@@ -139,7 +165,12 @@ def test_state_commands_name_what_they_turn_and_warn(vcctl: Type):
 def test_operate_is_volcanos_form_of_all_of_them(vcctl: Type):
     vcctl("vcctl queue create q")
 
-    for action, state in (("suspend", "Suspended"), ("resume", "Open"), ("close", "Closed"), ("open", "Open")):
+    for action, state in (
+        ("suspend", "Suspended"),
+        ("resume", "Open"),
+        ("close", "Closed"),
+        ("open", "Open"),
+    ):
         assert vcctl(f"vcctl queue operate -n q -a {action}").code == 0
         assert vcctl("vcctl queue get q").rows[0][2] == state
     assert vcctl("vcctl queue operate -n q -a update -w 12").code == 0
@@ -166,7 +197,9 @@ def test_lists_can_be_narrowed_and_shaped(vcctl: Type):
 
     assert vcctl("vcctl queue list --state Closed -o name").out == "queue/b\n"
     assert vcctl("vcctl queue list -l team=x -o name").out == "queue/a\n"
-    assert [item["metadata"]["name"] for item in vcctl("vcctl queue list -p root -o json").json["items"]] == ["a", "b", "default"]
+    assert [
+        item["metadata"]["name"] for item in vcctl("vcctl queue list -p root -o json").json["items"]
+    ] == ["a", "b", "default"]
     assert vcctl("vcctl queue list -o yaml").out.count("kind: Queue") == 4
     assert vcctl("vcctl queue list --state Suspended").out == "No resources found\n"
 
@@ -183,10 +216,14 @@ def test_a_full_cell_keeps_a_blank_behind_it(vcctl: Type):
     vcctl("vcctl queue create a-parent-of-a-long-name")
     vcctl("vcctl queue create child --parent a-parent-of-a-long-name --state Suspended")
 
-    assert vcctl("vcctl queue get child").rows == [["child", "1", "Suspended", "a-parent-of-a-long-name", "0", "0", "0", "0", "0"]]
+    assert vcctl("vcctl queue get child").rows == [
+        ["child", "1", "Suspended", "a-parent-of-a-long-name", "0", "0", "0", "0", "0"]
+    ]
 
 
-def test_one_sees_and_does_only_what_one_may(vcctl: Type, new_token: Callable[..., str], monkeypatch: pytest.MonkeyPatch):
+def test_one_sees_and_does_only_what_one_may(
+    vcctl: Type, new_token: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+):
     for line in ("create a", "create b"):
         vcctl(f"vcctl queue {line}")
     monkeypatch.setenv("VCCTL_TOKEN", new_token("ann", role="viewer", queue="a"))
@@ -199,7 +236,9 @@ def test_one_sees_and_does_only_what_one_may(vcctl: Type, new_token: Callable[..
     assert "viewer on a" in typed("vcctl whoami").out
 
 
-def test_a_queue_that_came_while_somebody_thought_is_not_deleted_unseen(vcctl: Type, monkeypatch: pytest.MonkeyPatch):
+def test_a_queue_that_came_while_somebody_thought_is_not_deleted_unseen(
+    vcctl: Type, monkeypatch: pytest.MonkeyPatch
+):
     """Whichever way it is deleted: what was agreed to is what was shown."""
     vcctl("vcctl queue create a --state Closed")
     vcctl("vcctl queue create a1 --parent a --state Closed")

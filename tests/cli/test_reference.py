@@ -37,7 +37,9 @@ def test_the_reference_is_what_the_commands_say():
 
 
 def test_the_how_to_shows_the_script_that_is_tested():
-    assert (BASE / "examples" / "stories.sh").read_text() in (BASE / "docs" / "how-to" / "command-line.md").read_text()
+    assert (BASE / "examples" / "stories.sh").read_text() in (
+        BASE / "docs" / "how-to" / "command-line.md"
+    ).read_text()
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -49,9 +51,15 @@ def test_every_command_has_help_with_examples_that_can_be_typed(name: str):
     assert len(command.help) > 10
     assert examples, "no example"
     for line in examples:
-        words = shlex.split(line[line.index(name) :].partition(" > ")[0].partition(" < ")[0].partition(")")[0])
+        words = shlex.split(
+            line[line.index(name) :].partition(" > ")[0].partition(" < ")[0].partition(")")[0]
+        )
         context = command.make_context(name, words[len(name.split()) :], resilient_parsing=True)
-        flags = {flag for parameter in command.params for flag in (*parameter.opts, *parameter.secondary_opts)}
+        flags = {
+            flag
+            for parameter in command.params
+            for flag in (*parameter.opts, *parameter.secondary_opts)
+        }
         assert all(word in flags for word in words if word.startswith("--")), line
         assert context is not None
 
@@ -63,7 +71,9 @@ def test_what_is_loaded_for_a_command_is_only_what_it_needs():
     assert list(some.commands["queue"].commands) == ["list"]
 
 
-@pytest.mark.parametrize("words", [[], ["--help"], ["nonsense"], ["--server", "x", "queue", "list"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "words", [[], ["--help"], ["nonsense"], ["--server", "x", "queue", "list"]], ids=" ".join
+)
 def test_whatever_is_not_a_plain_command_loads_everything(words: list[str]):
     root: Any = typer.main.get_command(program(words))
 

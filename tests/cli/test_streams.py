@@ -18,11 +18,16 @@ def shell(line: str, tmp_path: Path, **more: str) -> subprocess.CompletedProcess
     return subprocess.run(line, shell=True, cwd=ROOT, env=env, capture_output=True, check=False)
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no disk that is always full")
+@pytest.mark.skipif(
+    not Path("/dev/full").exists(), reason="this system has no disk that is always full"
+)
 def test_a_full_disk_is_told_in_a_sentence(tmp_path: Path):
     done = shell(f"{VCCTL} --help > /dev/full", tmp_path)
 
-    assert (done.returncode, done.stderr) == (1, b"The answer can not be written: No space left on device.\n")
+    assert (done.returncode, done.stderr) == (
+        1,
+        b"The answer can not be written: No space left on device.\n",
+    )
 
 
 def test_a_closed_output_is_nobody_s_business(tmp_path: Path):
@@ -38,9 +43,7 @@ def test_a_reader_that_had_enough_is_no_error(tmp_path: Path):
 
 
 def test_letters_that_the_terminal_does_not_have_become_question_marks(tmp_path: Path):
-    script = (
-        "from dashboard.cli import main, output; main.ready = lambda _: type('', (), {'main': lambda *_, **__: output.line('a “名” b')})"
-    )
+    script = "from dashboard.cli import main, output; main.ready = lambda _: type('', (), {'main': lambda *_, **__: output.line('a “名” b')})"
     line = f"{sys.executable} -c \"{script}; main.run(None, 'vcctl')\""
 
     done = shell(line, tmp_path, PYTHONIOENCODING="latin-1")

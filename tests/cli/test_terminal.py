@@ -30,11 +30,19 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 def env(site: Running, tmp_path: Path) -> dict[str, str]:
     """A user of this machine who has set nothing but where the installation is."""
     path = f"{launchers(tmp_path / 'bin')}:{os.environ['PATH']}"
-    return {"PATH": path, "HOME": str(tmp_path), "FUMAROLE_VAR": str(site.var), "LANG": "C.UTF-8", "NO_PROXY": "*"}
+    return {
+        "PATH": path,
+        "HOME": str(tmp_path),
+        "FUMAROLE_VAR": str(site.var),
+        "LANG": "C.UTF-8",
+        "NO_PROXY": "*",
+    }
 
 
 def run(env: dict[str, str], *command: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, env=env, input=stdin, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, env=env, input=stdin, capture_output=True, text=True, check=False
+    )
 
 
 def test_the_start_leaves_a_key_for_this_machine_only(site: Running, env: dict[str, str]):
@@ -97,7 +105,9 @@ def test_bash_completes_commands_options_and_names_of_queues(env: dict[str, str]
 
     with Terminal("bash", "--norc", "--noprofile", "-i", env={**env, "PS1": "ready> "}) as shell:
         shell.wait_for("ready> ")
-        shell.type('bind "set enable-bracketed-paste off"; eval "$(vcctl completion bash)"; echo loa""ded\n')
+        shell.type(
+            'bind "set enable-bracketed-paste off"; eval "$(vcctl completion bash)"; echo loa""ded\n'
+        )
         shell.wait_for("loaded")
         shell.type("vcctl queue get zanz\t")
         shell.wait_for("zanzibar")
@@ -148,11 +158,15 @@ def test_without_a_server_the_exit_code_is_5(tmp_path: Path, env: dict[str, str]
     assert "http://127.0.0.1:9" in nobody.stderr
 
 
-def test_sign_in_with_a_password_makes_a_context(site: Running, env: dict[str, str], tmp_path: Path):
+def test_sign_in_with_a_password_makes_a_context(
+    site: Running, env: dict[str, str], tmp_path: Path
+):
     elsewhere = {**env, "FUMAROLE_VAR": str(tmp_path / "nothing")}
     password = (site.var / "admin-password").read_text().strip()
 
-    with Terminal("vcctl", "login", site.address, "--username", "admin", "--name", "lab", env=elsewhere) as screen:
+    with Terminal(
+        "vcctl", "login", site.address, "--username", "admin", "--name", "lab", env=elsewhere
+    ) as screen:
         screen.wait_for("Password of admin:")
         screen.type(f"{password}\n")
         assert screen.exit_code() == 0, screen.text
@@ -160,4 +174,6 @@ def test_sign_in_with_a_password_makes_a_context(site: Running, env: dict[str, s
 
     file = tmp_path / ".config" / "fumarole" / "contexts.json"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert run(elsewhere, "vcctl", "whoami").stdout.startswith(f"admin at {site.address} (context lab)\n")
+    assert run(elsewhere, "vcctl", "whoami").stdout.startswith(
+        f"admin at {site.address} (context lab)\n"
+    )

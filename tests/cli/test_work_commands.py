@@ -12,13 +12,28 @@ from scheduler.scenarios.running import run_scenario
 from tests.cli.conftest import Type
 from tests.worlds import node, run_session
 
-_COLUMNS = ["Name", "Creation", "Phase", "JobType", "Replicas", "Min", "Pending", "Running", "Succeeded", "Failed", "Unknown", "RetryCount"]
+_COLUMNS = [
+    "Name",
+    "Creation",
+    "Phase",
+    "JobType",
+    "Replicas",
+    "Min",
+    "Pending",
+    "Running",
+    "Succeeded",
+    "Failed",
+    "Unknown",
+    "RetryCount",
+]
 
 
 def test_a_job_from_flags(vcctl: Type):
     vcctl("vcctl queue create q")
 
-    done = vcctl("vcctl job run -N train -n default -q q -i pytorch -r 4 -m 3 -R cpu=2,memory=1Gi -o json")
+    done = vcctl(
+        "vcctl job run -N train -n default -q q -i pytorch -r 4 -m 3 -R cpu=2,memory=1Gi -o json"
+    )
 
     assert done.code == 0
     spec = done.json["spec"]
@@ -134,8 +149,14 @@ def test_the_parts_of_a_session_add_up(vcctl: Type):
 
     session = vcctl("vcctl session view -o json").json["status"]
     lines = dict(re.findall(r"^  (\S.*?)\s{2,}(\d+) ms$", vcctl("vcctl session view").out, re.M))
-    took = datetime.fromisoformat(session["finishedAt"]) - datetime.fromisoformat(session["startedAt"])
-    after_the_claim = sum(lasted for part, lasted in session["durations"].items() if part in ("read", "think", "write"))
+    took = datetime.fromisoformat(session["finishedAt"]) - datetime.fromisoformat(
+        session["startedAt"]
+    )
+    after_the_claim = sum(
+        lasted
+        for part, lasted in session["durations"].items()
+        if part in ("read", "think", "write")
+    )
 
     assert list(lines)[:3] == ["claim", "read", "think"]
     assert list(lines)[-1] == "write"
@@ -163,7 +184,9 @@ def test_the_policy_is_read_checked_and_replaced(vcctl: Type, tmp_path: Path):
     assert vcctl(f"vcctl policy validate {file}").out == "The policy is valid.\n"
     assert vcctl(f"vcctl policy set {file} --yes").out == "policy unchanged\n"
 
-    file.write_text("actions: enqueue, allocate\ntiers: [{plugins: [{name: gang}, {name: proportion}]}]\n")
+    file.write_text(
+        "actions: enqueue, allocate\ntiers: [{plugins: [{name: gang}, {name: proportion}]}]\n"
+    )
     assert vcctl(f"vcctl policy set {file} --dry-run").out == "policy would be replaced (dry run)\n"
     assert vcctl(f"vcctl policy set -f {file}").code == 2
     assert vcctl(f"vcctl policy set -f {file} --reason simpler --yes").out == "policy replaced\n"
@@ -192,7 +215,15 @@ def test_volcanos_short_programs(vcctl: Type):
 
     assert vcctl("vsub -n train -N default -q q").out == "job/default/train created\n"
     assert vcctl("vjobs -q q").rows[0][0] == "train"
-    assert vcctl("vqueues -n q").out.splitlines()[0].split() == ["Name", "Weight", "State", "Inqueue", "Pending", "Running", "Unknown"]
+    assert vcctl("vqueues -n q").out.splitlines()[0].split() == [
+        "Name",
+        "Weight",
+        "State",
+        "Inqueue",
+        "Pending",
+        "Running",
+        "Unknown",
+    ]
     assert vcctl("vqueues").rows[1][0] == "q"
     assert vcctl("vsuspend -n train").code == 0
     assert vcctl("vresume -n train").code == 0

@@ -14,7 +14,9 @@ class SimulatedUnderTest:
     """The simulated cluster with a clock that the test turns."""
 
     def __init__(self) -> None:
-        self.settings = SimulationSettings(start_delay=(1.0, 1.0), run_seconds=(10.0, 10.0), grace_seconds=2.0)
+        self.settings = SimulationSettings(
+            start_delay=(1.0, 1.0), run_seconds=(10.0, 10.0), grace_seconds=2.0
+        )
         self.cluster = SimulatedCluster.holding([], clock=0.0, seed=1, settings=self.settings)
 
     def wait(self, seconds: float) -> None:
@@ -119,6 +121,8 @@ def test_chance_follows_the_seed_and_not_the_order(world):
         return {pod.pod_id: pod.next_at + pod.run_seconds for pod in cluster.pods.values()}
 
     def make() -> SimulatedCluster:
-        return SimulatedCluster.holding([], clock=0.0, seed=5, settings=SimulationSettings(failure_probability=0.5))
+        return SimulatedCluster.holding(
+            [], clock=0.0, seed=5, settings=SimulationSettings(failure_probability=0.5)
+        )
 
     assert ends([1, 2, 3], make) == ends([3, 1, 2], make)

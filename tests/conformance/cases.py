@@ -27,11 +27,19 @@ def scheduling_cases() -> dict[str, Case]:
     """By "file::name", as names are unique within a file only."""
     index = {(entry["file"], entry["name"]): entry for entry in load(SCHEDULING / "index.json")}
     files = sorted(path for path in SCHEDULING.glob("*.json") if path.name != "index.json")
-    return {f"{path.stem}::{case['name']}": {**index[path.name, case["name"]], **case} for path in files for case in load(path)}
+    return {
+        f"{path.stem}::{case['name']}": {**index[path.name, case["name"]], **case}
+        for path in files
+        for case in load(path)
+    }
 
 
 def differential_cases() -> dict[str, Case]:
-    return {f"{path.stem}::{case['name']}": case for path in sorted(DIFFERENTIAL.glob("*.json")) for case in load(path)}
+    return {
+        f"{path.stem}::{case['name']}": case
+        for path in sorted(DIFFERENTIAL.glob("*.json"))
+        for case in load(path)
+    }
 
 
 @cache
@@ -42,17 +50,28 @@ def differences() -> dict[str, dict[str, Case]]:
 
 def run(case: Case, sessions: int = 1) -> list[Run]:
     (scenario,) = read_scenarios(
-        json.dumps({key: value for key, value in case.items() if key not in ("probe", "testPlugins")}), case["name"]
+        json.dumps(
+            {key: value for key, value in case.items() if key not in ("probe", "testPlugins")}
+        ),
+        case["name"],
     )
     return list(run_scenario(scenario, sessions))
 
 
 def queue_of_pods(case: Case) -> dict[str, str]:
-    queues = {f"{group['namespace']}/{group['name']}": group["queue"] for group in case["podgroups"]}
-    return {f"{pod['namespace']}/{pod['name']}": queues.get(f"{pod['namespace']}/{pod['podgroup']}", "") for pod in case["pods"]}
+    queues = {
+        f"{group['namespace']}/{group['name']}": group["queue"] for group in case["podgroups"]
+    }
+    return {
+        f"{pod['namespace']}/{pod['name']}": queues.get(f"{pod['namespace']}/{pod['podgroup']}", "")
+        for pod in case["pods"]
+    }
 
 
 def volcano_amounts(amounts: Resources) -> dict[str, float]:
     """In the units of the observed outcomes: thousandths of a cpu, bytes, whole pieces of everything else."""
     whole = {name: amount for name, amount in amounts.items() if name in ("cpu", "memory", "pods")}
-    return {**whole, **{name: amount / 1000 for name, amount in amounts.items() if name not in whole}}
+    return {
+        **whole,
+        **{name: amount / 1000 for name, amount in amounts.items() if name not in whole},
+    }

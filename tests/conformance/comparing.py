@@ -22,9 +22,15 @@ def unmet(expect: Case, relaxed: Case, outcome: Outcome) -> list[str]:
     complaints = []
     for key, value in found.items():
         alternatives = [*([expect[key]] if key in expect else []), *relaxed.get(f"{key}AnyOf", [])]
-        if alternatives and not any(_agrees(key, alternative, value) for alternative in alternatives):
+        if alternatives and not any(
+            _agrees(key, alternative, value) for alternative in alternatives
+        ):
             complaints.append(f"{key}: expected {alternatives[0]}, got {value}")
-    return complaints + [problem for group, want in expect.get("pipelined", {}).items() for problem in _pipelined(group, want, outcome)]
+    return complaints + [
+        problem
+        for group, want in expect.get("pipelined", {}).items()
+        for problem in _pipelined(group, want, outcome)
+    ]
 
 
 def _agrees(key: str, expected: Any, found: Any) -> bool:
@@ -36,9 +42,17 @@ def _agrees(key: str, expected: Any, found: Any) -> bool:
 
 
 def _pipelined(group: str, want: Case, outcome: Outcome) -> list[str]:
-    nodes = {reservation.node for reservation in outcome.reservations if reservation.podgroup == group}
+    nodes = {
+        reservation.node for reservation in outcome.reservations if reservation.podgroup == group
+    }
     allowed = set(want["nodeAnyOf"])
-    return [] if nodes and nodes <= allowed else [f"pipelined: {group} should wait on one of {sorted(allowed)}, waits on {sorted(nodes)}"]
+    return (
+        []
+        if nodes and nodes <= allowed
+        else [
+            f"pipelined: {group} should wait on one of {sorted(allowed)}, waits on {sorted(nodes)}"
+        ]
+    )
 
 
 # --- what the real Volcano was seen to do ------------------------------------------------------------------------------------------
@@ -47,14 +61,24 @@ def _pipelined(group: str, want: Case, outcome: Outcome) -> list[str]:
 def differing(case: Case, outcome: Outcome) -> dict[str, str]:
     """Kind of difference -> both sides in words: deserved, binds, evictions, phases."""
     compare = _stable_differences if case["stable"] else _unstable_differences
-    return {kind: text for kind, text in (*_deserved(case, outcome), *compare(case, outcome)) if text}
+    return {
+        kind: text for kind, text in (*_deserved(case, outcome), *compare(case, outcome)) if text
+    }
 
 
 def _deserved(case: Case, outcome: Outcome) -> Iterable[tuple[str, str]]:
     """Root is left out: there it is the cluster's total by definition, in Volcano the sum of its children."""
     for queue, seen in case["outcome"]["queuesAtOpen"].items():
-        ours = volcano_amounts(outcome.queues_at_open[queue].deserved) if queue in outcome.queues_at_open else {}
-        off = {name for name in {*ours, *seen["deserved"]} - {"pods"} if not _close(name, ours.get(name, 0), seen["deserved"].get(name, 0))}
+        ours = (
+            volcano_amounts(outcome.queues_at_open[queue].deserved)
+            if queue in outcome.queues_at_open
+            else {}
+        )
+        off = {
+            name
+            for name in {*ours, *seen["deserved"]} - {"pods"}
+            if not _close(name, ours.get(name, 0), seen["deserved"].get(name, 0))
+        }
         if off and queue != "root":
             yield "deserved", f"{queue}: Volcano {seen['deserved']}, ours {ours}"
 
@@ -69,13 +93,33 @@ def _stable_differences(case: Case, outcome: Outcome) -> Iterable[tuple[str, str
     seen, queues = case["outcome"], queue_of_pods(case)
     binds = {bind.pod: bind.node for bind in outcome.binds}
     yield "binds", _unlike(seen["bindMap"], binds)
-    yield "evictions", _unlike(_per_queue(seen["evicted"], queues), _per_queue((eviction.pod for eviction in outcome.evictions), queues))
-    yield "phases", _unlike(seen["phases"], {group: phase.label for group, phase in outcome.phases.items() if group in seen["phases"]})
+    yield (
+        "evictions",
+        _unlike(
+            _per_queue(seen["evicted"], queues),
+            _per_queue((eviction.pod for eviction in outcome.evictions), queues),
+        ),
+    )
+    yield (
+        "phases",
+        _unlike(
+            seen["phases"],
+            {
+                group: phase.label
+                for group, phase in outcome.phases.items()
+                if group in seen["phases"]
+            },
+        ),
+    )
 
 
 def _unlike(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
     keys = sorted(key for key in {*theirs, *ours} if theirs.get(key) != ours.get(key))
-    return f"Volcano { {key: theirs.get(key) for key in keys} }, ours { {key: ours.get(key) for key in keys} }" if keys else ""
+    return (
+        f"Volcano { {key: theirs.get(key) for key in keys} }, ours { {key: ours.get(key) for key in keys} }"
+        if keys
+        else ""
+    )
 
 
 def _per_queue(pods: Iterable[str], queues: Mapping[str, str]) -> dict[str, int]:
@@ -87,10 +131,20 @@ def _unstable_differences(case: Case, outcome: Outcome) -> Iterable[tuple[str, s
     known, queues = case["invariants"], queue_of_pods(case)
     binds = {bind.pod: bind.node for bind in outcome.binds}
     always = {pod: binds.get(pod) for pod in known["bindMapAlways"]}
-    yield "binds", _unlike(known["bindMapAlways"], always) or _outside(known, "bound", _per_queue(binds, queues))
+    yield (
+        "binds",
+        _unlike(known["bindMapAlways"], always)
+        or _outside(known, "bound", _per_queue(binds, queues)),
+    )
     evicted = [eviction.pod for eviction in outcome.evictions]
     yield "evictions", _outside(known, "evicted", _per_queue(evicted, queues))
-    yield "phases", _unlike(known["phasesAlways"], {group: outcome.phases[group].label for group in known["phasesAlways"]})
+    yield (
+        "phases",
+        _unlike(
+            known["phasesAlways"],
+            {group: outcome.phases[group].label for group in known["phasesAlways"]},
+        ),
+    )
 
 
 def _outside(known: Case, kind: str, ours: Mapping[str, int]) -> str:
@@ -99,5 +153,9 @@ def _outside(known: Case, kind: str, ours: Mapping[str, int]) -> str:
         return _unlike(exact, ours)
     ranges = known[f"{kind}PerQueueRange"]
     strays = {queue: count for queue, count in ours.items() if queue not in ranges}
-    strays |= {queue: ours.get(queue, 0) for queue, (least, most) in ranges.items() if not least <= ours.get(queue, 0) <= most}
+    strays |= {
+        queue: ours.get(queue, 0)
+        for queue, (least, most) in ranges.items()
+        if not least <= ours.get(queue, 0) <= most
+    }
     return f"Volcano {ranges}, ours {strays}" if strays else ""

@@ -42,7 +42,16 @@ def _section(title: str, entries: dict[str, Case]) -> str:
         for name, entry in sorted(entries.items())
     ]
     return (
-        "\n".join([f"## {title}", "", "| scenario | differs in | decided | why |", "|---|---|---|---|", *rows, ""])
+        "\n".join(
+            [
+                f"## {title}",
+                "",
+                "| scenario | differs in | decided | why |",
+                "|---|---|---|---|",
+                *rows,
+                "",
+            ]
+        )
         if rows
         else f"## {title}\n\nNone.\n"
     )

@@ -83,7 +83,11 @@ class Case:
 
 def all_cases() -> list[Case]:
     files = sorted(FOLDER.rglob("*.json"))
-    return [Case(str(file.relative_to(FOLDER).with_suffix("")), case) for file in files for case in json.loads(file.read_text())]
+    return [
+        Case(str(file.relative_to(FOLDER).with_suffix("")), case)
+        for file in files
+        for case in json.loads(file.read_text())
+    ]
 
 
 def queue_of(manifest: dict[str, Any]) -> QueueSpec:
@@ -101,9 +105,14 @@ def facts_of(given: dict[str, Any]) -> Facts:
     config = given.get("config") or {}
     queues = given.get("queues") or []
     return Facts(
-        states={queue["metadata"]["name"]: state for queue in queues if (state := stored_state(queue))},
+        states={
+            queue["metadata"]["name"]: state for queue in queues if (state := stored_state(queue))
+        },
         allocated_pods={queue["metadata"]["name"]: _allocated_pods(queue) for queue in queues},
-        namespaces={namespace["name"]: namespace.get("annotations", {}) for namespace in given.get("namespaces") or []},
+        namespaces={
+            namespace["name"]: namespace.get("annotations", {})
+            for namespace in given.get("namespaces") or []
+        },
         max_depth=config.get("max_queue_depth", 5),
         protects_root=config.get("root_queue_protection", True),
         scheduler_names=frozenset(config.get("scheduler_names", ["volcano"])),
@@ -119,4 +128,6 @@ def stored_state(queue: dict[str, Any]) -> QueueState | None:
 
 
 def _allocated_pods(queue: dict[str, Any]) -> int:
-    return parse_quantity("pods", ((queue.get("status") or {}).get("allocated") or {}).get("pods", 0))
+    return parse_quantity(
+        "pods", ((queue.get("status") or {}).get("allocated") or {}).get("pods", 0)
+    )

@@ -24,7 +24,9 @@ def test_a_scenario_differs_from_volcano_only_where_a_decision_says_so(name):
 
 def test_every_explanation_belongs_to_a_scenario():
     assert set(EXPLAINED) <= set(CASES)
-    assert all(entry["decision"] and entry["why"] and entry["differs"] for entry in EXPLAINED.values())
+    assert all(
+        entry["decision"] and entry["why"] and entry["differs"] for entry in EXPLAINED.values()
+    )
 
 
 def test_the_document_lists_exactly_these_differences():

@@ -14,7 +14,15 @@ from scheduler.admission.reviews import Request, review, review_defaults
 from scheduler.admission.rules.queues import check_queue
 from scheduler.admission.rules.quotas import check_capability_above, check_children
 from scheduler.admission.violations import Verdict, Violation
-from scheduler.domain.lifecycle import NotAllowed, QueueCommand, Standing, command_named, derive, judge, state_named
+from scheduler.domain.lifecycle import (
+    NotAllowed,
+    QueueCommand,
+    Standing,
+    command_named,
+    derive,
+    judge,
+    state_named,
+)
 from scheduler.domain.plans import Load, plan
 from scheduler.domain.queues import QueueState, QueueTree
 from tests.conformance.lifecycle_cases import (
@@ -30,8 +38,14 @@ from tests.conformance.lifecycle_cases import (
 )
 
 _PLURALS = {"queue": "queues", "job": "jobs", "podgroup": "podgroups", "pod": "pods"}
-_OUR_DEFAULTS = {"spec.parent": "root", "spec.dequeueStrategy": "traverse", "spec.state": "Open"}  # beyond Volcano's, by the issue
-_SHAPE_OF_NAMES = "invalid_name"  # the cases' own names are not always names that Kubernetes would take
+_OUR_DEFAULTS = {
+    "spec.parent": "root",
+    "spec.dequeueStrategy": "traverse",
+    "spec.state": "Open",
+}  # beyond Volcano's, by the issue
+_SHAPE_OF_NAMES = (
+    "invalid_name"  # the cases' own names are not always names that Kubernetes would take
+)
 
 
 def _cases(wanted: Callable[[Case], bool]) -> list[Any]:
@@ -40,7 +54,10 @@ def _cases(wanted: Callable[[Case], bool]) -> list[Any]:
 
 def _runs(*operations: str) -> Callable[[Case], bool]:
     def wanted(case: Case) -> bool:
-        matches = any(case.operation == operation or case.operation.endswith(operation) for operation in operations)
+        matches = any(
+            case.operation == operation or case.operation.endswith(operation)
+            for operation in operations
+        )
         return matches and not case.is_overridden and not case.is_left_out
 
     return wanted
@@ -49,7 +66,9 @@ def _runs(*operations: str) -> Callable[[Case], bool]:
 def _judged(case: Case) -> Verdict:
     kind = _PLURALS[case.operation.split(".")[0]]
     when = case.when
-    request = Request(when["verb"], when.get("request_name", ""), when.get("object"), when.get("old_object"))
+    request = Request(
+        when["verb"], when.get("request_name", ""), when.get("object"), when.get("old_object")
+    )
     return review(kind, request, tree_of(case.given.get("queues") or []), facts_of(case.given))
 
 
@@ -66,15 +85,25 @@ def _assert_as_expected(violations: Iterable[Violation], expect: dict[str, Any])
     assert {expect["reason"], *expect.get("reasons", [])} <= rules
     text = " ".join(f"{violation.field} {violation.message}" for violation in refusals)
     assert [word for word in _words_to_find(expect) if word not in text] == []
-    assert expect.get("field", "").split(" ")[0] in ["", *(violation.field for violation in refusals)]
+    assert expect.get("field", "").split(" ")[0] in [
+        "",
+        *(violation.field for violation in refusals),
+    ]
 
 
 def _words_to_find(expect: dict[str, Any]) -> list[str]:
     """Names, fields and figures that the answer must tell."""
     figures = [
-        expect[key] for key in ("resource", "value", "limit", "descendant_max", "offending_value") if isinstance(expect.get(key), str)
+        expect[key]
+        for key in ("resource", "value", "limit", "descendant_max", "offending_value")
+        if isinstance(expect.get(key), str)
     ]
-    sums = [amount for key in ("sum", "limit") if isinstance(expect.get(key), dict) for amount in expect[key].values()]
+    sums = [
+        amount
+        for key in ("sum", "limit")
+        if isinstance(expect.get(key), dict)
+        for amount in expect[key].values()
+    ]
     return [*expect.get("mentions", []), *figures, *sums, *expect.get("children", [])]
 
 
@@ -89,11 +118,17 @@ def test_admission_answers_as_the_case_says(case: Case):
 def test_defaulting_sets_what_the_case_says(case: Case):
     kind = _PLURALS[case.operation.split(".")[0]]
 
-    verdict, written = review_defaults(kind, Request(case.when["verb"], new=case.when["object"]), facts_of(case.given))
+    verdict, written = review_defaults(
+        kind, Request(case.when["verb"], new=case.when["object"]), facts_of(case.given)
+    )
 
     assert verdict.allowed is case.expect["allowed"]
     found = {_dotted(path): value for path, value in written}
-    ours = {path: value for path, value in found.items() if kind == "queues" and path not in case.expect["set"]}
+    ours = {
+        path: value
+        for path, value in found.items()
+        if kind == "queues" and path not in case.expect["set"]
+    }
     assert {path: value for path, value in found.items() if path not in ours} == case.expect["set"]
     assert ours.items() <= _OUR_DEFAULTS.items()
 
@@ -112,7 +147,12 @@ def test_the_whole_way_through_defaults_and_checks_ends_as_the_case_says(case: C
     _, defaults = review_defaults(kind, request, facts)
     stored = with_defaults(case.when["object"], defaults)
 
-    verdict = review(kind, replace(request, new=stored, old=case.when.get("old_object")), tree_of(case.given.get("queues") or []), facts)
+    verdict = review(
+        kind,
+        replace(request, new=stored, old=case.when.get("old_object")),
+        tree_of(case.given.get("queues") or []),
+        facts,
+    )
 
     _assert_as_expected(verdict.violations, case.expect)
     for path, value in case.expect.get("stored", {}).items():
@@ -124,7 +164,9 @@ def test_the_whole_way_through_defaults_and_checks_ends_as_the_case_says(case: C
 def test_capability_is_compared_with_the_nearest_ancestor(case: Case):
     proposed = queue_of(case.when["object"])
 
-    violations = list(check_capability_above(proposed, tree_of(case.given["queues"]).with_queue(proposed)))
+    violations = list(
+        check_capability_above(proposed, tree_of(case.given["queues"]).with_queue(proposed))
+    )
 
     _assert_as_expected(violations, case.expect)
 
@@ -134,8 +176,18 @@ def test_children_are_compared_with_the_queue_itself(case: Case):
     proposed = queue_of(case.when["object"])
     children = [queue_of(child) for child in case.when["children"]]
     named = {child.name for child in children}
-    others = [queue for queue in tree_of(case.given["queues"]) if queue.parent != proposed.name or queue.name in named]
-    tree = QueueTree([*(queue for queue in others if queue.name not in {*named, proposed.name}), *children, proposed])
+    others = [
+        queue
+        for queue in tree_of(case.given["queues"])
+        if queue.parent != proposed.name or queue.name in named
+    ]
+    tree = QueueTree(
+        [
+            *(queue for queue in others if queue.name not in {*named, proposed.name}),
+            *children,
+            proposed,
+        ]
+    )
 
     violations = list(check_children(proposed, tree))
 
@@ -153,7 +205,10 @@ def _executed(case: Case) -> tuple[QueueState, str]:
     """The state after an action on a queue that stands alone below root, and the way it took."""
     queue = replace(queue_of(case.given["queue"]), parent="root")
     stored = stored_state(case.given["queue"])
-    tree, live = QueueTree([queue_of({"metadata": {"name": "root"}}), queue]), {queue.name: len(case.given["podgroups"])}
+    tree, live = (
+        QueueTree([queue_of({"metadata": {"name": "root"}}), queue]),
+        {queue.name: len(case.given["podgroups"])},
+    )
     unknown = {queue.name} if stored is QueueState.UNKNOWN else set()
     command = command_named(case.when["action"])
     wish = None
@@ -162,7 +217,9 @@ def _executed(case: Case) -> tuple[QueueState, str]:
         wish = judge(tree, standings, queue.name, command, live=live, unknown=unknown).wish
     if wish:
         tree, unknown = tree.with_queue(replace(queue, state=wish)), set()
-    return derive(tree, live, unknown)[queue.name].state, command.verb if command and wish else "sync"
+    return derive(tree, live, unknown)[
+        queue.name
+    ].state, command.verb if command and wish else "sync"
 
 
 @pytest.mark.parametrize("case", _cases(_runs("queue.state.execute")))
@@ -235,12 +292,16 @@ def test_a_sequence_of_commands_ends_as_the_case_says(case: Case):
 
     for step in case.when["steps"]:
         cluster.step(step)
-        assert {name: cluster.standings()[name].state for name in step.get("wait_for", {})} == step.get("wait_for", {})
+        assert {
+            name: cluster.standings()[name].state for name in step.get("wait_for", {})
+        } == step.get("wait_for", {})
 
     standings = cluster.standings()
     assert {name: standings[name].state for name in case.expect["final"]} == case.expect["final"]
     for name, marks in case.expect.get("annotations", {}).items():
-        assert marks == {"volcano.sh/closed-by-parent": "true" if standings[name].closed_by else "false"}
+        assert marks == {
+            "volcano.sh/closed-by-parent": "true" if standings[name].closed_by else "false"
+        }
     for expected in case.expect.get("errors", []):
         error = next(error for error in cluster.errors if error.queue == expected["target"])
         assert error.rule_id == expected["reason"]
@@ -256,7 +317,10 @@ def _named(name: str) -> Case:
 
 @pytest.mark.parametrize(
     "name",
-    ["Normal Case Queue With Open State Can Be Deleted (Until close queue in kubectl supported)", "Delete queue without child queue"],
+    [
+        "Normal Case Queue With Open State Can Be Deleted (Until close queue in kubectl supported)",
+        "Delete queue without child queue",
+    ],
 )
 def test_instead_of_any_state_only_a_closed_queue_is_deleted(name: str):
     verdict = _judged(_named(name))
@@ -271,13 +335,21 @@ def test_instead_of_closed_a_queue_with_podgroups_is_closing(action: str):
     assert state is QueueState.CLOSING
 
 
-@pytest.mark.parametrize("name", [name for name, reason in OVERRIDDEN.items() if reason == "a guarantee needs no deserved"])
+@pytest.mark.parametrize(
+    "name",
+    [name for name, reason in OVERRIDDEN.items() if reason == "a guarantee needs no deserved"],
+)
 def test_instead_of_being_refused_a_guarantee_without_deserved_is_admitted(name: str):
     assert _judged_as_validation(_named(name)).violations == ()
 
 
 def _judged_as_validation(case: Case) -> Verdict:
-    return review("queues", Request("CREATE", new=case.when["object"]), tree_of(case.given["queues"]), facts_of(case.given))
+    return review(
+        "queues",
+        Request("CREATE", new=case.when["object"]),
+        tree_of(case.given["queues"]),
+        facts_of(case.given),
+    )
 
 
 def test_instead_of_two_reasons_a_negative_guarantee_has_one():

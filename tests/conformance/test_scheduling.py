@@ -9,15 +9,23 @@ CASES = scheduling_cases()
 OVERRIDDEN = differences()["scheduling"]
 NOT_RUNNABLE = differences()["notRunnable"]
 SHARES = SCHEDULING / "unit" / "plugin-capacity_Test_updateQueueAttrShare.json"
-RUNNABLE = {name: case for name, case in CASES.items() if name not in NOT_RUNNABLE and "probe" not in case and "testPlugins" not in case}
+RUNNABLE = {
+    name: case
+    for name, case in CASES.items()
+    if name not in NOT_RUNNABLE and "probe" not in case and "testPlugins" not in case
+}
 
 
 def complaints(case):
     runs = run(case)
-    expectations = [step["expect"] for step in case["steps"]] if "steps" in case else [case["expect"]]
+    expectations = (
+        [step["expect"] for step in case["steps"]] if "steps" in case else [case["expect"]]
+    )
     assert len(runs) == len(expectations)
     return [
-        problem for expect, each in zip(expectations, runs, strict=True) for problem in unmet(expect, case.get("relaxed", {}), each.outcome)
+        problem
+        for expect, each in zip(expectations, runs, strict=True)
+        for problem in unmet(expect, case.get("relaxed", {}), each.outcome)
     ]
 
 
@@ -47,7 +55,15 @@ def test_the_share_of_a_queue_is_volcanos(case):
         "nodes": [{"name": "n1", "allocatable": {"cpu": "100", "memory": "100Gi"}}],
         "queues": [{"name": "q", "deserved": case["deserved"]}],
         "podgroups": [{"name": "g", "queue": "q", "phase": "Running"}],
-        "pods": [{"name": "p", "podgroup": "g", "node": "n1", "phase": "Running", "requests": case["allocated"]}],
+        "pods": [
+            {
+                "name": "p",
+                "podgroup": "g",
+                "node": "n1",
+                "phase": "Running",
+                "requests": case["allocated"],
+            }
+        ],
     }
 
     (session,) = run(scenario)

@@ -24,7 +24,17 @@ class RedisServer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        command = [find_binary(), "--port", str(self.port), "--save", "", "--dir", str(self.folder), "--bind", "127.0.0.1"]
+        command = [
+            find_binary(),
+            "--port",
+            str(self.port),
+            "--save",
+            "",
+            "--dir",
+            str(self.folder),
+            "--bind",
+            "127.0.0.1",
+        ]
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         for _ in range(1200):
             if answers(self.url):
@@ -67,6 +77,11 @@ def redis_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisSer
 def redis_server(redis_process: RedisServer, settings: Any) -> RedisServer:
     """The running server, with this test's channel layer pointed at it."""
     settings.REDIS_URL = redis_process.url
-    settings.CHANNEL_LAYERS = {"default": {"BACKEND": "dashboard.live.layer.NewsLayer", "CONFIG": {"hosts": [redis_process.url]}}}
+    settings.CHANNEL_LAYERS = {
+        "default": {
+            "BACKEND": "dashboard.live.layer.NewsLayer",
+            "CONFIG": {"hosts": [redis_process.url]},
+        }
+    }
     channel_layers.backends.clear()
     return redis_process

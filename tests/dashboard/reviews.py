@@ -39,7 +39,12 @@ def review(
         "requestResource": {"group": group, "version": api_version, "resource": kind},
         "name": name or metadata.get("name", ""),
         "operation": operation,
-        "userInfo": {"username": "ann", "uid": "014fbff9a07c", "groups": ["system:authenticated"], "extra": {"some-key": ["a"]}},
+        "userInfo": {
+            "username": "ann",
+            "uid": "014fbff9a07c",
+            "groups": ["system:authenticated"],
+            "extra": {"some-key": ["a"]},
+        },
         "object": new,
         "oldObject": old,
         "dryRun": False,
@@ -55,7 +60,9 @@ def post(client: Client, path: str, body: Any, **headers: Any) -> Any:
     return client.post(path, data=content, content_type="application/json", **headers)
 
 
-def answer(client: Client, kind: str, body: dict[str, Any], task: str = "validate") -> dict[str, Any]:
+def answer(
+    client: Client, kind: str, body: dict[str, Any], task: str = "validate"
+) -> dict[str, Any]:
     """The `response` part, after a check of everything around it."""
     response = post(client, f"/admission/{kind}/{task}", body)
     assert response.status_code == 200, response.content
@@ -72,4 +79,7 @@ def causes(response: dict[str, Any]) -> list[str]:
 def patch_of(response: dict[str, Any]) -> dict[str, Any]:
     """What the patch writes, by its JSON pointers."""
     assert response["patchType"] == "JSONPatch"
-    return {operation["path"]: operation["value"] for operation in json.loads(base64.b64decode(response["patch"]))}
+    return {
+        operation["path"]: operation["value"]
+        for operation in json.loads(base64.b64decode(response["patch"]))
+    }

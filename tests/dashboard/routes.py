@@ -28,19 +28,34 @@ PAGES: dict[str, tuple[str, ...]] = {
     "queue-delete": ("/queues/vision/delete/", "/queues/research/delete/?cascade=on"),
     "queue-farewell": ("/queues/vision/farewell/",),
     "queue-actions": ("/queues/vision/actions/",),
-    "queue-tab": tuple(f"/queues/vision/{tab}/" for tab in ("jobs", "children", "history", "activity", "access", "yaml")),
-    "queue-command": tuple(f"/queues/vision/{verb}/" for verb in ("open", "close", "suspend", "resume")),
+    "queue-tab": tuple(
+        f"/queues/vision/{tab}/"
+        for tab in ("jobs", "children", "history", "activity", "access", "yaml")
+    ),
+    "queue-command": tuple(
+        f"/queues/vision/{verb}/" for verb in ("open", "close", "suspend", "resume")
+    ),
     "components": ("/components/",),
     "login": ("/accounts/login/",),
     "jobs": ("/jobs/", "/jobs/?q=state:waiting+colour:red", "/jobs/?q=name:nothing"),
     "job-new": ("/jobs/-/new/", "/jobs/-/new/?as=yaml", "/jobs/-/new/?queue=vision"),
-    "job-bulk": ("/jobs/-/bulk/?action=cancel&all=1", "/jobs/-/bulk/?action=suspend&job=default/train-1"),
+    "job-bulk": (
+        "/jobs/-/bulk/?action=cancel&all=1",
+        "/jobs/-/bulk/?action=suspend&job=default/train-1",
+    ),
     "job": ("/jobs/default/train-1/", "/jobs/default/train-2/"),
-    "job-command": tuple(f"/jobs/default/train-1/{verb}/" for verb in ("suspend", "resume", "restart", "cancel")),
-    "job-tab": tuple(f"/jobs/default/train-1/{tab}/" for tab in ("members", "timeline", "events", "evictions", "yaml")),
+    "job-command": tuple(
+        f"/jobs/default/train-1/{verb}/" for verb in ("suspend", "resume", "restart", "cancel")
+    ),
+    "job-tab": tuple(
+        f"/jobs/default/train-1/{tab}/"
+        for tab in ("members", "timeline", "events", "evictions", "yaml")
+    ),
     "nodes": ("/nodes/", "/nodes/?view=map"),
     "node": ("/nodes/n1/",),
-    "node-command": tuple(f"/nodes/n1/{verb}/" for verb in ("cordon", "uncordon", "drain", "lose", "return")),
+    "node-command": tuple(
+        f"/nodes/n1/{verb}/" for verb in ("cordon", "uncordon", "drain", "lose", "return")
+    ),
     "sessions": ("/sessions/",),
     "session": ("/sessions/1/",),
     "scheduling-command": ("/sessions/-/pause/", "/sessions/-/resume/"),

@@ -62,7 +62,10 @@ def test_a_password_is_changed_by_who_knows_the_old_one(old: str, new: str, agai
 
 def test_a_changed_password_keeps_one_signed_in_and_is_in_the_record():
     client = signed_in("sam")
-    client.post("/account/password/", {"old": PASSWORD, "new": "another long one", "again": "another long one"})
+    client.post(
+        "/account/password/",
+        {"old": PASSWORD, "new": "another long one", "again": "another long one"},
+    )
 
     assert client.get("/account/").status_code == 200
     assert get_user_model().objects.get(username="sam").check_password("another long one")
@@ -85,7 +88,9 @@ def test_time_zone_and_theme_are_kept():
 def test_a_queue_admin_grants_and_revokes_below_his_queue_only():
     ruth = signed_in("ruth")
     ruth.post("/users/-/grant/", {"who": "user:vera", "role": "submitter", "queue": "language"})
-    refused = ruth.post("/users/-/grant/", {"who": "user:vera", "role": "admin", "queue": "root"}, follow=True)
+    refused = ruth.post(
+        "/users/-/grant/", {"who": "user:vera", "role": "admin", "queue": "root"}, follow=True
+    )
 
     made = Grant.objects.get(user__username="vera", queue__name="language")
     assert "There is no queue root." in text(refused)  # she may not see it
@@ -98,7 +103,9 @@ def test_a_queue_admin_grants_and_revokes_below_his_queue_only():
 
 def test_accounts_are_made_switched_off_and_deleted_by_a_cluster_admin():
     admin = signed_in("admin")
-    made = admin.post("/users/-/new/", {"username": "newt", "password": "a fine long one", "active": "1"})
+    made = admin.post(
+        "/users/-/new/", {"username": "newt", "password": "a fine long one", "active": "1"}
+    )
     assert made["Location"] == "/users/newt/"
 
     admin.post("/users/newt/", {"do": "save", "email": "n@example.com"})
@@ -117,7 +124,10 @@ def test_what_another_admin_changed_of_an_account_meanwhile_is_kept():
     get_user_model().objects.filter(username="sam").update(email="new@example.org")
     sam.groups.add(labs[1])
 
-    admin.post("/users/sam/", {"do": "save", "opened": opened, "email": "", "active": "1", "groups": ["lab-c"]})
+    admin.post(
+        "/users/sam/",
+        {"do": "save", "opened": opened, "email": "", "active": "1", "groups": ["lab-c"]},
+    )
 
     sam.refresh_from_db()
     assert sam.email == "new@example.org"

@@ -19,7 +19,10 @@ def cluster() -> None:
 
 def test_every_table_can_be_read():
     client: Client = signed_in("admin")
-    paths = [f"/admin/{model._meta.app_label}/{model._meta.model_name}/" for model in admin.site._registry]
+    paths = [
+        f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
+        for model in admin.site._registry
+    ]
     assert len(paths) > 25
 
     assert {path: client.get(path).status_code for path in paths} == dict.fromkeys(paths, 200)

@@ -27,7 +27,9 @@ COUNTERPARTS: dict[str, list[tuple[str, str]]] = {
     "job-bulk": [("bulkruns", "create")],
     "bulk-run": [("bulkruns", "retrieve"), ("bulkruns", "items"), ("bulkruns", "retry")],
     "job-command": [("jobs", verb) for verb in ("suspend", "resume", "restart", "cancel")],
-    "node-command": [("nodes", verb) for verb in ("cordon", "uncordon", "drain", "lose", "bring_back")],
+    "node-command": [
+        ("nodes", verb) for verb in ("cordon", "uncordon", "drain", "lose", "bring_back")
+    ],
     "session-settings": [("cluster", "patch")],
     "scheduling-command": [("cluster/pause", "post"), ("cluster/resume", "post")],
     "policy": [("policy", "put"), ("policy/validate", "post")],
@@ -63,7 +65,11 @@ def _routes(patterns: Any, prefix: str = "") -> dict[str, Any]:
 def _writes(view: Any) -> bool:
     """Nothing says that the view is for reading only: the decorators of the methods keep their list in a closure."""
     while view is not None:
-        listed = inspect.getclosurevars(view).nonlocals.get("request_method_list") if inspect.isfunction(view) else None
+        listed = (
+            inspect.getclosurevars(view).nonlocals.get("request_method_list")
+            if inspect.isfunction(view)
+            else None
+        )
         if listed is not None:
             return "POST" in listed
         view = getattr(view, "__wrapped__", None)
@@ -71,7 +77,9 @@ def _writes(view: Any) -> bool:
 
 
 def writing_routes() -> set[str]:
-    return {name for name, view in _routes(get_resolver().url_patterns).items() if _writes(view)} - {*_NOT_THE_CONSOLE}
+    return {
+        name for name, view in _routes(get_resolver().url_patterns).items() if _writes(view)
+    } - {*_NOT_THE_CONSOLE}
 
 
 def test_every_writing_page_has_its_operations_in_the_api():

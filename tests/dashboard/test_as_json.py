@@ -49,12 +49,18 @@ def addresses(name: str, pattern: str) -> Iterator[str]:
     last = number[name].objects.order_by("-pk").first() if name in number else None
     known: dict[str, Any] = {
         "namespace": "default",
-        "name": {"job": "train-1", "node": "n1", "user": "sam"}.get(name.split("-", maxsplit=1)[0], "vision"),
+        "name": {"job": "train-1", "node": "n1", "user": "sam"}.get(
+            name.split("-", maxsplit=1)[0], "vision"
+        ),
         "number": getattr(last, "number", None) or getattr(last, "pk", 1),
     }
     choices = _CHOICES.search(pattern)
     for choice in choices[1].split("|") if choices else [""]:
-        wanted = {key: value for key, value in {**known, "tab": choice, "verb": choice}.items() if f"{key}>" in pattern}
+        wanted = {
+            key: value
+            for key, value in {**known, "tab": choice, "verb": choice}.items()
+            if f"{key}>" in pattern
+        }
         try:
             yield reverse(name, kwargs=wanted)
         except NoReverseMatch:
@@ -68,14 +74,25 @@ def test_every_page_links_to_the_same_thing_in_the_api():
     for name, pattern in ROUTES:
         for address in addresses(name, pattern):
             answer = admin.get(address)
-            text = answer.content.decode() if "html" in answer.get("Content-Type", "") and not answer.streaming else ""
+            text = (
+                answer.content.decode()
+                if "html" in answer.get("Content-Type", "") and not answer.streaming
+                else ""
+            )
             if '<nav class="rail"' not in text:
                 continue
             pages += 1
             link = re.search(r'<a href="([^"]+)">View as JSON</a>', text)
-            if link is None or (answer.status_code == 200 and link[1] == START and name != "components"):
+            if link is None or (
+                answer.status_code == 200 and link[1] == START and name != "components"
+            ):
                 missing.append(address)
-            elif admin.get(link[1].replace("&amp;", "&"), headers={"Accept": "application/json"}).status_code != 200:
+            elif (
+                admin.get(
+                    link[1].replace("&amp;", "&"), headers={"Accept": "application/json"}
+                ).status_code
+                != 200
+            ):
                 dead.append(f"{address} -> {link[1]}")
 
     assert pages > 40

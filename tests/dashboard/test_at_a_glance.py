@@ -16,7 +16,15 @@ from tests.dashboard.work import signed_in, small_cluster, text
 
 pytestmark = [pytest.mark.django_db]
 
-TOO_MUCH = {"name": "big", "namespace": "default", "queue": "vision", "task": "worker", "replicas": "1", "image": "a", "memory": "1Gi"}
+TOO_MUCH = {
+    "name": "big",
+    "namespace": "default",
+    "queue": "vision",
+    "task": "worker",
+    "replicas": "1",
+    "image": "a",
+    "memory": "1Gi",
+}
 
 
 class TestWhoHasIt:
@@ -25,8 +33,13 @@ class TestWhoHasIt:
 
         found = holders(queue_rows(), GPU)
 
-        assert [(entry["name"], entry["amount"]) for entry in found["first"]][:2] == [("language", "30"), ("vision", "8")]
-        assert not any(entry["name"] in ("root", "research", "production") for entry in found["first"])  # they hold nothing of their own
+        assert [(entry["name"], entry["amount"]) for entry in found["first"]][:2] == [
+            ("language", "30"),
+            ("vision", "8"),
+        ]
+        assert not any(
+            entry["name"] in ("root", "research", "production") for entry in found["first"]
+        )  # they hold nothing of their own
 
     def test_beyond_five_the_others_are_summed_up(self, monkeypatch: pytest.MonkeyPatch):
         load_tree()
@@ -48,7 +61,12 @@ class TestWhoHasIt:
     def test_what_nobody_has_is_not_said_to_be_held(self):
         load_tree()
 
-        assert holders(queue_rows(), "example.com/none") == {"first": [], "others": 0, "rest": "0", "unseen": ""}
+        assert holders(queue_rows(), "example.com/none") == {
+            "first": [],
+            "others": 0,
+            "rest": "0",
+            "unseen": "",
+        }
 
 
 class TestFromTheQueueToAJob:
@@ -75,7 +93,9 @@ class TestFromTheQueueToAJob:
         Queue.objects.filter(name="vision").update(state="Closed", wish="Closed")
 
         for page in ("vision/", "vision/actions/"):
-            assert 'href="/jobs/-/new/?queue=vision"' not in text(signed_in("sam").get(f"/queues/{page}"))
+            assert 'href="/jobs/-/new/?queue=vision"' not in text(
+                signed_in("sam").get(f"/queues/{page}")
+            )
 
 
 LARGE = Resources.parse({"cpu": "100", "memory": "100Gi", "nvidia.com/gpu": "8"})
@@ -96,12 +116,16 @@ class TestTheLine:
         small_cluster()
         now = timezone.now()
         for number in range(6):
-            gang = add_gang("vision", f"old-{number}", "Completed", started_at=now, min_resources=LARGE)
+            gang = add_gang(
+                "vision", f"old-{number}", "Completed", started_at=now, min_resources=LARGE
+            )
             PodGroup.objects.filter(pk=gang.pk).update(created_at=now - timedelta(minutes=10))
         for number in range(3):
             add_gang("vision", f"waiting-{number}", "Pending", min_member=1)
         Queue.objects.filter(name="vision").update(state="Suspended", wish="Suspended")
-        waiting = PodGroup.objects.filter(queue__name="vision", phase__in=("Pending", "Inqueue")).count()
+        waiting = PodGroup.objects.filter(
+            queue__name="vision", phase__in=("Pending", "Inqueue")
+        ).count()
 
         page = text(signed_in("sam").post("/jobs/-/new/", {**TOO_MUCH, "cpu": "1", "do": "check"}))
 
@@ -110,7 +134,9 @@ class TestTheLine:
     def test_a_check_that_says_never_says_nothing_of_it(self):
         small_cluster()
 
-        page = text(signed_in("sam").post("/jobs/-/new/", {**TOO_MUCH, "cpu": "100000", "do": "check"}))
+        page = text(
+            signed_in("sam").post("/jobs/-/new/", {**TOO_MUCH, "cpu": "100000", "do": "check"})
+        )
 
         assert "usual wait" not in page
         assert "the whole cluster: needs 100 000 CPU" in page

@@ -65,7 +65,9 @@ def test_ticks_go_on_when_the_clock_is_put_back(celery: Celery, monkeypatch: pyt
     assert beat.sent.count("rarely") == 2
 
 
-def test_ticks_that_were_missed_are_not_made_up_for(celery: Celery, monkeypatch: pytest.MonkeyPatch):
+def test_ticks_that_were_missed_are_not_made_up_for(
+    celery: Celery, monkeypatch: pytest.MonkeyPatch
+):
     clocks = Clocks(monkeypatch, celery)
     beat = Recorder(celery)
     beat.tick()
@@ -78,7 +80,9 @@ def test_ticks_that_were_missed_are_not_made_up_for(celery: Celery, monkeypatch:
     assert beat.tick() == 1.0
 
 
-def test_a_broker_that_is_away_is_told_once_and_beat_goes_on(celery: Celery, monkeypatch: pytest.MonkeyPatch, caplog: Any):
+def test_a_broker_that_is_away_is_told_once_and_beat_goes_on(
+    celery: Celery, monkeypatch: pytest.MonkeyPatch, caplog: Any
+):
     clocks = Clocks(monkeypatch, celery)
     beat = SteadyScheduler(celery)
     monkeypatch.setattr(beat, "send_task", lambda *_, **__: 1 / 0)
@@ -102,7 +106,12 @@ def test_a_pool_process_has_time_to_start_on_a_busy_machine():
 
 def test_everything_that_tasks_load_is_loaded_before_the_pool_is_forked():
     tree = ast.parse((BASE / "scheduler" / "tasks.py").read_text())
-    inside = [node for function in tree.body if isinstance(function, ast.FunctionDef) for node in ast.walk(function)]
+    inside = [
+        node
+        for function in tree.body
+        if isinstance(function, ast.FunctionDef)
+        for node in ast.walk(function)
+    ]
     loads = {_module(node) for node in inside if isinstance(node, ast.ImportFrom)}
     assert "scheduler.services.sessions.runner" in loads
 
@@ -110,7 +119,9 @@ def test_everything_that_tasks_load_is_loaded_before_the_pool_is_forked():
         "import sys; from dashboard.celery import app, prepare_worker; "
         "app.loader.init_worker(); prepare_worker(); print('\\n'.join(sys.modules))"
     )
-    loaded = subprocess.run([sys.executable, "-c", script], cwd=BASE, check=True, capture_output=True, text=True).stdout.split()
+    loaded = subprocess.run(
+        [sys.executable, "-c", script], cwd=BASE, check=True, capture_output=True, text=True
+    ).stdout.split()
 
     assert loads <= set(loaded)
     assert {"django.db.backends.sqlite3.base", "channels_redis.pubsub"} <= set(loaded)
@@ -118,10 +129,16 @@ def test_everything_that_tasks_load_is_loaded_before_the_pool_is_forked():
 
 def _module(node: ast.ImportFrom) -> str:
     """`from scheduler.services import bulk_jobs` loads that module too."""
-    return f"{node.module}.{node.names[0].name}" if node.module == "scheduler.services" else str(node.module)
+    return (
+        f"{node.module}.{node.names[0].name}"
+        if node.module == "scheduler.services"
+        else str(node.module)
+    )
 
 
-def test_a_session_that_cannot_ask_for_the_next_step_is_no_failure(monkeypatch: pytest.MonkeyPatch, caplog: Any):
+def test_a_session_that_cannot_ask_for_the_next_step_is_no_failure(
+    monkeypatch: pytest.MonkeyPatch, caplog: Any
+):
     def away(*_: Any, **__: Any) -> None:
         raise OperationalError("Timeout reading from socket")
 
@@ -130,4 +147,6 @@ def test_a_session_that_cannot_ask_for_the_next_step_is_no_failure(monkeypatch: 
     tasks._begin(tasks.carry_out)
     tasks._begin(tasks.carry_out)
 
-    assert caplog.messages == ["What follows from a task waits for the next tick: Timeout reading from socket"]
+    assert caplog.messages == [
+        "What follows from a task waits for the next tick: Timeout reading from socket"
+    ]

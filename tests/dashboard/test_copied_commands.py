@@ -41,7 +41,9 @@ def parse(words: list[str]) -> Any:
     """As `vcctl` reads them, down to the command that would run. Raises `TyperException` for what it does not know."""
     context = ready(program(words)).make_context("vcctl", list(words))
     while hasattr(context.command, "resolve_command"):
-        name, command, rest = context.command.resolve_command(context, [*context._protected_args, *context.args])
+        name, command, rest = context.command.resolve_command(
+            context, [*context._protected_args, *context.args]
+        )
         context = command.make_context(name, rest, parent=context)
     return context
 
@@ -69,7 +71,9 @@ def test_every_route_is_walked():
 
 def test_every_copied_command_exists(admin: Client):
     pages = {path: text(admin.get(path)) for path in paths()}
-    pages["a policy that was checked"] = text(admin.post("/policy/", {"do": "check", "text": 'actions: "allocate"'}))
+    pages["a policy that was checked"] = text(
+        admin.post("/policy/", {"do": "check", "text": 'actions: "allocate"'})
+    )
     found = [(path, line) for path, page in pages.items() for line in commands(page)]
 
     assert {path: (line, why) for path, line in found if (why := problem(line))} == {}
@@ -90,7 +94,15 @@ def test_an_empty_queue_offers_to_submit_to_itself(admin: Client):
     assert commands(page, ("vcctl ",)) == ["vcctl job run -f job.yaml --queue default"]
 
 
-@pytest.mark.parametrize("line", ["vcctl job submit -f x", "vcctl queues", "vcctl queue open a --quickly", "vcctl api post nothing/"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "vcctl job submit -f x",
+        "vcctl queues",
+        "vcctl queue open a --quickly",
+        "vcctl api post nothing/",
+    ],
+)
 def test_the_parser_is_not_blind(line: str):
     assert problem(line)
 

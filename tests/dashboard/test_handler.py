@@ -25,7 +25,9 @@ BEGUN = threading.Semaphore(0)
 GO_ON = threading.Event()
 
 
-def note_thread(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+def note_thread(
+    get_response: Callable[[HttpRequest], HttpResponse],
+) -> Callable[[HttpRequest], HttpResponse]:
     def middleware(request: HttpRequest) -> HttpResponse:
         SEEN.append(threading.get_ident())
         response = get_response(request)
@@ -86,7 +88,11 @@ urlpatterns = [
 @pytest.fixture
 def handler(settings: Any) -> ThreadedHandler:
     settings.ROOT_URLCONF = __name__
-    settings.MIDDLEWARE = [f"{__name__}.note_thread", *django_settings.MIDDLEWARE, f"{__name__}.note_thread"]
+    settings.MIDDLEWARE = [
+        f"{__name__}.note_thread",
+        *django_settings.MIDDLEWARE,
+        f"{__name__}.note_thread",
+    ]
     SEEN.clear()
     CLOSED.clear()
     GO_ON.clear()
@@ -106,7 +112,9 @@ def ask(handler: Any, address: str, method: str = "GET") -> ApplicationCommunica
     return ApplicationCommunicator(handler, scope)
 
 
-async def answer(handler: Any, address: str, method: str = "GET", body: bytes = b"") -> tuple[int, dict[bytes, bytes], bytes]:
+async def answer(
+    handler: Any, address: str, method: str = "GET", body: bytes = b""
+) -> tuple[int, dict[bytes, bytes], bytes]:
     asked = ask(handler, address, method)
     await asked.send_input({"type": "http.request", "body": body[:3], "more_body": True})
     await asked.send_input({"type": "http.request", "body": body[3:]})
@@ -119,7 +127,9 @@ async def answer(handler: Any, address: str, method: str = "GET", body: bytes = 
     return start["status"], dict(start["headers"]), content
 
 
-async def test_middleware_and_view_share_a_thread_that_is_not_the_event_loops(handler: ThreadedHandler):
+async def test_middleware_and_view_share_a_thread_that_is_not_the_event_loops(
+    handler: ThreadedHandler,
+):
     status, headers, content = await answer(handler, "/plain/", "PUT", b"abcdef")
 
     assert (status, headers[b"X-Kind"], content) == (200, b"PUT", b"fedcba")
@@ -188,7 +198,9 @@ async def test_a_stream_ends_when_its_reader_leaves(handler: ThreadedHandler):
     assert CLOSED == [True]
 
 
-async def test_a_caller_who_leaves_before_the_end_of_his_request_is_forgotten(handler: ThreadedHandler):
+async def test_a_caller_who_leaves_before_the_end_of_his_request_is_forgotten(
+    handler: ThreadedHandler,
+):
     asked = ask(handler, "/plain/", "POST")
     await asked.send_input({"type": "http.request", "body": b"abc", "more_body": True})
     await asked.send_input({"type": "http.disconnect"})
@@ -213,7 +225,9 @@ async def test_a_body_in_pieces_that_is_not_too_large_arrives_whole(handler: Any
     settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1000
     asked = ask(handler, "/plain/", "POST")
     for piece in (b"a" * 600, b"b" * 400):
-        await asked.send_input({"type": "http.request", "body": piece, "more_body": piece[:1] == b"a"})
+        await asked.send_input(
+            {"type": "http.request", "body": piece, "more_body": piece[:1] == b"a"}
+        )
 
     assert (await asked.receive_output(30))["status"] == 200
     assert (await asked.receive_output(30))["body"] == b"b" * 400 + b"a" * 600
@@ -234,12 +248,20 @@ async def busy(settings: Any, handler: ThreadedHandler) -> AsyncIterator[Threade
     assert first[0] == 200
 
 
-@pytest.mark.parametrize(("address", "kind"), [("/api/slow/", b"application/problem+json"), ("/slow/", b"text/html; charset=utf-8")])
-async def test_past_what_can_be_taken_a_request_is_refused_at_once(busy: ThreadedHandler, address: str, kind: bytes):
+@pytest.mark.parametrize(
+    ("address", "kind"),
+    [("/api/slow/", b"application/problem+json"), ("/slow/", b"text/html; charset=utf-8")],
+)
+async def test_past_what_can_be_taken_a_request_is_refused_at_once(
+    busy: ThreadedHandler, address: str, kind: bytes
+):
     status, headers, content = await answer(busy, address, "POST")
 
     assert (status, headers[b"Retry-After"], headers[b"Content-Type"]) == (503, b"1", kind)
-    assert b"The server has more to do than it can take just now, and did nothing about this request." in content
+    assert (
+        b"The server has more to do than it can take just now, and did nothing about this request."
+        in content
+    )
 
 
 @pytest.mark.parametrize("address", ["/plain/", "/healthz"])
@@ -299,7 +321,9 @@ async def test_a_large_body_has_the_time_it_needs(handler: Any, settings: Any):
     settings.REQUEST_SECONDS = 0.2
     asked = ask(handler, "/plain/", "POST")
     for piece in range(4):
-        await asked.send_input({"type": "http.request", "body": b"x" * 16_384, "more_body": piece < 3})
+        await asked.send_input(
+            {"type": "http.request", "body": b"x" * 16_384, "more_body": piece < 3}
+        )
         await asyncio.sleep(0.1)
 
     assert (await asked.receive_output(30))["status"] == 200

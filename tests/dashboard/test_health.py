@@ -47,14 +47,19 @@ class TestReady:
         answer = client.get("/readyz")
 
         assert answer.status_code == 503
-        assert "No scheduling for 12 s (normally every 1 s)." in answer.json()["checks"]["sessions"]["message"]
+        assert (
+            "No scheduling for 12 s (normally every 1 s)."
+            in answer.json()["checks"]["sessions"]["message"]
+        )
 
     def test_a_redis_that_hangs_is_named(self, client: Client, redis_server: RedisServer):
         with redis_server.hung():
             answer = client.get("/readyz")
 
         assert answer.status_code == 503
-        assert answer.json()["checks"]["redis"]["message"].startswith("Redis does not answer within 2 s.")
+        assert answer.json()["checks"]["redis"]["message"].startswith(
+            "Redis does not answer within 2 s."
+        )
 
     def test_a_session_of_the_future_is_named(self, client: Client):
         session_ended_ago(-3600)
@@ -74,12 +79,19 @@ class TestReady:
         assert answer.status_code == 200
         assert answer.json()["checks"]["sessions"]["message"] == "last session 0.0 s ago"
 
-    @pytest.mark.parametrize(("did_its_work_ago", "words"), [(12, "Since then they fail"), (None, "Every session so far has failed")])
-    def test_not_ready_when_sessions_are_begun_but_fail(self, client: Client, did_its_work_ago: float | None, words: str):
+    @pytest.mark.parametrize(
+        ("did_its_work_ago", "words"),
+        [(12, "Since then they fail"), (None, "Every session so far has failed")],
+    )
+    def test_not_ready_when_sessions_are_begun_but_fail(
+        self, client: Client, did_its_work_ago: float | None, words: str
+    ):
         now = timezone.now()
         if did_its_work_ago:
             ended = now - timedelta(seconds=did_its_work_ago)
-            SchedulingSession.objects.create(number=1, state="Done", started_at=ended, finished_at=ended)
+            SchedulingSession.objects.create(
+                number=1, state="Done", started_at=ended, finished_at=ended
+            )
         SchedulingSession.objects.create(number=2, state="Failed", started_at=now, finished_at=now)
 
         answer = client.get("/readyz")
@@ -101,13 +113,23 @@ class TestReady:
         assert client.get("/readyz").status_code == 200
 
     def test_what_fails_beside_sessions_is_told_and_the_site_stays_ready(self, client: Client):
-        ClusterState.objects.update(failing={"observing the cluster": {"problem": "ValueError", "since": "2026-01-02T03:04:05+00:00"}})
+        ClusterState.objects.update(
+            failing={
+                "observing the cluster": {
+                    "problem": "ValueError",
+                    "since": "2026-01-02T03:04:05+00:00",
+                }
+            }
+        )
 
         answer = client.get("/readyz")
 
         assert (answer.status_code, answer.json()["status"]) == (200, "impaired")
         told = answer.json()["checks"]["observing the cluster"]
-        assert told == {"ok": False, "message": "Fails since 2026-01-02 03:04:05 UTC. The log of the worker says why."}
+        assert told == {
+            "ok": False,
+            "message": "Fails since 2026-01-02 03:04:05 UTC. The log of the worker says why.",
+        }
 
     def test_paused_counts_as_ready(self, client: Client):
         session_ended_ago(3600)
@@ -126,7 +148,9 @@ class TestReady:
         assert answer.status_code == 503
         assert "No session has run yet" in answer.json()["checks"]["sessions"]["message"]
 
-    def test_not_ready_without_redis_and_the_others_are_still_told(self, client: Client, settings: Any):
+    def test_not_ready_without_redis_and_the_others_are_still_told(
+        self, client: Client, settings: Any
+    ):
         settings.REDIS_URL = f"redis://127.0.0.1:{free_port()}/0"
 
         answer = client.get("/readyz")

@@ -28,7 +28,16 @@ NO_JOBS = (
     "spec: {tasks: [{template: {spec: {containers: [{resources: 4, command: 5}]}}}]}",
     "spec: {tasks: [{template: {spec: {containers: [{resources: {requests: 4}}]}}}]}",
 )
-NO_QUEUES = ("a: 2020-99-99", "[" * 3000, f"a: {LONG}", "? [a]\n: b", "a: .nan", "a: !!binary aGVsbG8=", "&a [*a]", "a: \x00")
+NO_QUEUES = (
+    "a: 2020-99-99",
+    "[" * 3000,
+    f"a: {LONG}",
+    "? [a]\n: b",
+    "a: .nan",
+    "a: !!binary aGVsbG8=",
+    "&a [*a]",
+    "a: \x00",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -43,13 +52,21 @@ def admin() -> Client:
     return client
 
 
-def errors(client: Client, method: str, url: str, given: list[dict[str, Any]]) -> list[tuple[str, object]]:
+def errors(
+    client: Client, method: str, url: str, given: list[dict[str, Any]]
+) -> list[tuple[str, object]]:
     """Of what is given, what the page can not answer."""
     answers = [(str(one)[:200], getattr(client, method)(url, one)) for one in given]
-    return [(words, getattr(answer, "exc_info", ("",))[:2]) for words, answer in answers if answer.status_code >= 500]
+    return [
+        (words, getattr(answer, "exc_info", ("",))[:2])
+        for words, answer in answers
+        if answer.status_code >= 500
+    ]
 
 
-@pytest.mark.parametrize("url", ["/jobs/", "/audit/", "/sessions/", "/activity/", "/nodes/", "/jobs/default/train-1/"])
+@pytest.mark.parametrize(
+    "url", ["/jobs/", "/audit/", "/sessions/", "/activity/", "/nodes/", "/jobs/default/train-1/"]
+)
 def test_marks_of_pages(admin: Client, url: str):
     marks = [{name: number} for name in ("before", "after", "from", "page") for number in NUMBERS]
 
@@ -67,8 +84,21 @@ def test_numbers_of_the_queue_form(admin: Client, field: str):
 def test_versions_that_a_form_sends_back(admin: Client):
     given = [{"version": number} for number in NUMBERS]
 
-    assert errors(admin, "post", "/queues/vision/edit/", [{**one, "parent": "research", "weight": "1"} for one in given]) == []
-    assert errors(admin, "post", "/policy/", [{**one, "do": "save", "text": "tiers: 5"} for one in given]) == []
+    assert (
+        errors(
+            admin,
+            "post",
+            "/queues/vision/edit/",
+            [{**one, "parent": "research", "weight": "1"} for one in given],
+        )
+        == []
+    )
+    assert (
+        errors(
+            admin, "post", "/policy/", [{**one, "do": "save", "text": "tiers: 5"} for one in given]
+        )
+        == []
+    )
 
 
 def test_queues_that_are_none(admin: Client):
@@ -87,14 +117,19 @@ def test_jobs_that_are_none(admin: Client, wanted: str):
 
 @pytest.mark.parametrize("field", ["replicas", "needed", "cpu", "memory", "gpu"])
 def test_numbers_of_the_job_form(admin: Client, field: str):
-    forms = [{"do": "check", "name": "x", "queue": "vision", "replicas": "1", field: number} for number in NUMBERS]
+    forms = [
+        {"do": "check", "name": "x", "queue": "vision", "replicas": "1", field: number}
+        for number in NUMBERS
+    ]
 
     assert errors(admin, "post", "/jobs/-/new/", forms) == []
 
 
 @pytest.mark.parametrize("deed", ["change", "delete"])
 def test_a_group_that_somebody_else_has_deleted(admin: Client, deed: str):
-    answer = admin.post("/users/-/group/", {"do": deed, "name": "gone", "members": "sam"}, follow=True)
+    answer = admin.post(
+        "/users/-/group/", {"do": deed, "name": "gone", "members": "sam"}, follow=True
+    )
 
     assert "It is no longer there" in text(answer)
 
@@ -104,7 +139,9 @@ def test_days_in_the_record(admin: Client, day: str):
     assert errors(admin, "get", "/audit/", [{"since": day}]) == []
 
 
-@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Pago_Pago"])  # whatever the hour, UTC has another day than one of them
+@pytest.mark.parametrize(
+    "zone", ["Pacific/Kiritimati", "Pacific/Pago_Pago"]
+)  # whatever the hour, UTC has another day than one of them
 def test_a_day_in_the_record_begins_where_the_reader_is(admin: Client, zone: str):
     admin.post("/account/display/", {"time_zone": zone, "theme": "system"})
     AuditEntry.objects.create(actor="sam", action="X", kind="Queue", name="early")
@@ -115,10 +152,23 @@ def test_a_day_in_the_record_begins_where_the_reader_is(admin: Client, zone: str
 
 
 def names_in_the_record(client: Client, since: date) -> list[str]:
-    return [entry["row"].name for entry in client.get("/audit/", {"since": str(since)}).context["entries"]]
+    return [
+        entry["row"].name
+        for entry in client.get("/audit/", {"since": str(since)}).context["entries"]
+    ]
 
 
-@pytest.mark.parametrize("page", ["-/new/", "vision/edit/", "vision/delete/", "vision/farewell/", "vision/suspend/", "-/commands/"])
+@pytest.mark.parametrize(
+    "page",
+    [
+        "-/new/",
+        "vision/edit/",
+        "vision/delete/",
+        "vision/farewell/",
+        "vision/suspend/",
+        "-/commands/",
+    ],
+)
 def test_a_page_that_can_be_read_answers_head(admin: Client, page: str):
     assert admin.head(f"/queues/{page}").status_code == admin.get(f"/queues/{page}").status_code
 
@@ -127,8 +177,21 @@ NUL = "a\x00b"
 
 
 def looked_for_with_nul(client: Client) -> set[int]:
-    places = ["/jobs/", "/activity/", "/audit/", "/users/", "/queues/", "/nodes/", "/queues/vision/jobs/", "/jobs/default/train-1/"]
-    return {client.get(place, {name: NUL}).status_code for place in places for name in ("q", "name", "queue", "reason", "pods", "after")}
+    places = [
+        "/jobs/",
+        "/activity/",
+        "/audit/",
+        "/users/",
+        "/queues/",
+        "/nodes/",
+        "/queues/vision/jobs/",
+        "/jobs/default/train-1/",
+    ]
+    return {
+        client.get(place, {name: NUL}).status_code
+        for place in places
+        for name in ("q", "name", "queue", "reason", "pods", "after")
+    }
 
 
 def named_with_nul(client: Client) -> set[int]:
@@ -160,13 +223,21 @@ def sent_with_nul(client: Client) -> set[int]:
 
 
 def test_a_character_that_no_text_can_have(admin: Client):
-    assert (looked_for_with_nul(admin), named_with_nul(admin), sent_with_nul(admin)) == ({400}, {404}, {400})
+    assert (looked_for_with_nul(admin), named_with_nul(admin), sent_with_nul(admin)) == (
+        {400},
+        {404},
+        {400},
+    )
     assert "The field “q” has a character" in text(admin.get("/jobs/", {"q": NUL}))
 
 
 @pytest.mark.postgres
 def test_a_character_that_no_text_can_have_on_postgresql(admin: Client):
-    assert (looked_for_with_nul(admin), named_with_nul(admin), sent_with_nul(admin)) == ({400}, {404}, {400})
+    assert (looked_for_with_nul(admin), named_with_nul(admin), sent_with_nul(admin)) == (
+        {400},
+        {404},
+        {400},
+    )
 
 
 def test_more_fields_than_the_server_reads(admin: Client, settings: Any):
@@ -179,13 +250,24 @@ def test_more_fields_than_the_server_reads(admin: Client, settings: Any):
 
 
 @pytest.mark.parametrize(
-    "path", ["queues/vision/suspend/", "jobs/default/train-1/cancel/", "policy/", "account/tokens/", "queues/-/folded/", "users/-/grant/"]
+    "path",
+    [
+        "queues/vision/suspend/",
+        "jobs/default/train-1/cancel/",
+        "policy/",
+        "account/tokens/",
+        "queues/-/folded/",
+        "users/-/grant/",
+    ],
 )
 def test_a_read_only_installation_changes_nothing(admin: Client, settings: Any, path: str):
     settings.READ_ONLY = True
     before = AuditEntry.objects.count()
 
-    answer = admin.post(f"/{path}", {"reason": "x", "name": "x", "scope": "read", "do": "save", "text": "actions: allocate"})
+    answer = admin.post(
+        f"/{path}",
+        {"reason": "x", "name": "x", "scope": "read", "do": "save", "text": "actions: allocate"},
+    )
 
     assert (answer.status_code, answer["Retry-After"]) == (503, "60")
     assert "read-only at the moment" in text(answer)

@@ -45,12 +45,16 @@ def told_of(figure: str, caller: Caller) -> dict[str, Resources]:
     board = queue_rows()
     rows = {row.name: row for row in board.rows}
     nodes = [item["status"] for item in caller.get("nodes/?page_size=1000")["results"]]
-    queues = {item["metadata"]["name"]: item for item in caller.get("queues/?page_size=1000")["results"]}
+    queues = {
+        item["metadata"]["name"]: item for item in caller.get("queues/?page_size=1000")["results"]
+    }
     parents = {item["spec"]["parent"] for item in queues.values()}
     leaves = [item for name, item in queues.items() if name not in parents]
     figures = [(row, getattr(row.figures, figure)) for row in rows.values() if row.figures]
     return {
-        "nodes": total(getattr(row, "used" if figure == "allocated" else figure) for row in node_rows()),
+        "nodes": total(
+            getattr(row, "used" if figure == "allocated" else figure) for row in node_rows()
+        ),
         "nodes by the API": read(status[figure] for status in nodes),
         "root": total(amounts for row, amounts in figures if row.name == "root"),
         "leaf queues": total(amounts for row, amounts in figures if row.is_leaf),
@@ -64,14 +68,21 @@ def told_of(figure: str, caller: Caller) -> dict[str, Resources]:
 def agreed(figure: str, caller: Caller) -> Resources:
     """What all say; fails where one says something else."""
     told = told_of(figure, caller)
-    assert len(set(map(str, told.values()))) == 1, {place: amount.to_quantities() for place, amount in told.items()}
+    assert len(set(map(str, told.values()))) == 1, {
+        place: amount.to_quantities() for place, amount in told.items()
+    }
     return told["nodes"]
 
 
 def held_on_nodes() -> Resources:
     """From the pods themselves."""
     phases = ("Binding", "Bound", "Running", "Releasing", "Unknown")
-    return total(pod.pod_class.requests for pod in Pod.objects.filter(phase__in=phases, node__isnull=False).select_related("pod_class"))
+    return total(
+        pod.pod_class.requests
+        for pod in Pod.objects.filter(phase__in=phases, node__isnull=False).select_related(
+            "pod_class"
+        )
+    )
 
 
 @pytest.mark.parametrize("policy", ["", FLAT], ids=["tree", "flat"])
@@ -124,7 +135,14 @@ def test_a_bar_has_a_part_for_what_is_promised_and_says_so():
 
     assert (cluster["text"], cluster["note"]) == ("6 of 8 CPU", "4 promised, 2 leaving")
     assert "allocated 6 of 8 CPU, promised 4, " in cluster["label"]
-    assert cluster["bar"][2:8] == [0, 750, 750, 0, 500, 500]  # where others leave first, it lies over their part
+    assert cluster["bar"][2:8] == [
+        0,
+        750,
+        750,
+        0,
+        500,
+        500,
+    ]  # where others leave first, it lies over their part
     assert (claiming["allocated"], claiming["promised"], claiming["pending"]) == ("0", "4", "0")
     assert claiming["note"] == "6 lent, 4 promised"
 

@@ -33,8 +33,14 @@ def test_the_card_says_where_it_stands_and_what_would_help():
     page = signed_in("ruth").get("/jobs/default/train-2/")
 
     assert page.context["reason"]["place"] == "1st of 1 in research/vision"
-    assert page.context["reason"]["usual"] == "no estimate: fewer than 5 jobs of this size have started here"
-    assert page.context["reason"]["help"] == "Ask for 12 CPU in all at most, or ask an admin of vision for a higher capability."
+    assert (
+        page.context["reason"]["usual"]
+        == "no estimate: fewer than 5 jobs of this size have started here"
+    )
+    assert (
+        page.context["reason"]["help"]
+        == "Ask for 12 CPU in all at most, or ask an admin of vision for a higher capability."
+    )
     assert "Can not start as it is" in text(page)
 
 
@@ -47,16 +53,23 @@ def test_a_level_out_of_sight_is_named_without_a_link():
 
 def test_the_gang_is_told_in_one_sentence():
     figures = {"resource": "nvidia.com/gpu", "placeable": 7}
-    PodGroup.objects.filter(name="train-2").update(reason_code="GangIncomplete", reason_figures=figures)
+    PodGroup.objects.filter(name="train-2").update(
+        reason_code="GangIncomplete", reason_figures=figures
+    )
 
     page = signed_in("sam").get("/jobs/default/train-2/")
 
-    assert page.context["gang_sentence"] == "0 of 20 needed have a place, 7 fit now, 13 blocked by nvidia.com/gpu"
+    assert (
+        page.context["gang_sentence"]
+        == "0 of 20 needed have a place, 7 fit now, 13 blocked by nvidia.com/gpu"
+    )
 
 
 def test_a_gang_that_was_not_tried_fits_nobody_knows_where():
     figures = {"resource": "cpu", "level": "vision", "need": 20_000, "free": 7_000, "short": 13_000}
-    PodGroup.objects.filter(name="train-2").update(reason_code="WaitingForQuota", reason_figures=figures)
+    PodGroup.objects.filter(name="train-2").update(
+        reason_code="WaitingForQuota", reason_figures=figures
+    )
 
     page = signed_in("sam").get("/jobs/default/train-2/")
 
@@ -90,22 +103,43 @@ def test_how_fast_small_jobs_start_says_nothing_about_a_large_one():
     """train-2 needs 40 cores at once."""
     _starts(20, "1")
     _starts(4, "20")
-    assert signed_in("sam").get("/jobs/default/train-2/").context["reason"]["usual"].startswith("no estimate")
+    assert (
+        signed_in("sam")
+        .get("/jobs/default/train-2/")
+        .context["reason"]["usual"]
+        .startswith("no estimate")
+    )
 
     _starts(1, "64")
-    assert "of the last 5 starts" in signed_in("sam").get("/jobs/default/train-2/").context["reason"]["usual"]
+    assert (
+        "of the last 5 starts"
+        in signed_in("sam").get("/jobs/default/train-2/").context["reason"]["usual"]
+    )
 
 
 def test_a_gang_of_a_thousand_is_drawn_whole_and_its_pods_are_turned_by_pages():
     gang, kind = PodGroup.objects.get(name="train-2"), PodClass.objects.first()
     gang.pods.all().delete()
     PodGroup.objects.filter(pk=gang.pk).update(min_member=900)
-    pods = (Pod(namespace="default", name=f"train-2-w-{i}", podgroup=gang, pod_class=kind, task="w", index=i) for i in range(1000))
+    pods = (
+        Pod(
+            namespace="default",
+            name=f"train-2-w-{i}",
+            podgroup=gang,
+            pod_class=kind,
+            task="w",
+            index=i,
+        )
+        for i in range(1000)
+    )
     Pod.objects.bulk_create(pods, batch_size=500)
 
     page = signed_in("sam").get("/jobs/default/train-2/?from=200")
 
-    assert (page.context["grid"]["gang"].count("<li"), page.context["grid"]["elastic"].count("<li")) == (900, 100)
+    assert (
+        page.context["grid"]["gang"].count("<li"),
+        page.context["grid"]["elastic"].count("<li"),
+    ) == (900, 100)
     assert "201 to 400 of 1000" in text(page)
     assert [pod["name"] for pod in page.context["pods"]][:1] == ["train-2-w-200"]
 
@@ -129,7 +163,10 @@ def _evicted(podgroup: str, queue: str, beneficiary: str, beneficiary_queue: str
 def test_an_eviction_is_linked_from_both_jobs():
     _evicted("default/label", "language", "default/train-1", "vision")
 
-    suffered, caused = (text(signed_in("ruth").get(f"/jobs/default/{name}/evictions/")) for name in ("label", "train-1"))
+    suffered, caused = (
+        text(signed_in("ruth").get(f"/jobs/default/{name}/evictions/"))
+        for name in ("label", "train-1")
+    )
 
     assert 'href="/jobs/default/train-1/"' in suffered
     assert 'href="/jobs/default/label/"' in caused
@@ -138,13 +175,19 @@ def test_an_eviction_is_linked_from_both_jobs():
 def test_who_may_not_see_the_other_job_is_not_told_its_name():
     _evicted("default/train-1", "vision", "default/label", "language")
 
-    pages = [text(signed_in("sam").get(f"/jobs/default/train-1/{tab}/")) for tab in ("evictions", "timeline")]
+    pages = [
+        text(signed_in("sam").get(f"/jobs/default/train-1/{tab}/"))
+        for tab in ("evictions", "timeline")
+    ]
 
     assert all("default/label" not in page for page in pages)
     assert all("a job in a queue that you may not see" in page for page in pages)
 
 
-@pytest.mark.parametrize(("who", "phases"), [("sam", ("Aborting", "Aborted")), ("ruth", ("Aborting", "Aborted")), ("vera", ("Running",))])
+@pytest.mark.parametrize(
+    ("who", "phases"),
+    [("sam", ("Aborting", "Aborted")), ("ruth", ("Aborting", "Aborted")), ("vera", ("Running",))],
+)
 def test_who_may_suspend_a_job(who: str, phases: tuple[str, ...]):
     client = signed_in(who)
     page = client.get("/jobs/default/train-1/")
@@ -160,11 +203,15 @@ def test_what_the_state_forbids_is_told():
     client = signed_in("sam")
     client.post("/jobs/default/train-1/resume/")
 
-    assert "Running already" in text(client.get("/jobs/default/train-1/")) or "is Running" in text(client.get("/jobs/default/train-1/"))
+    assert "Running already" in text(client.get("/jobs/default/train-1/")) or "is Running" in text(
+        client.get("/jobs/default/train-1/")
+    )
 
 
 def test_a_timeline_tells_what_was_asked_and_how_long_it_waited():
-    PodGroup.objects.filter(name="train-2").update(created_at=timezone.now() - timedelta(minutes=12))
+    PodGroup.objects.filter(name="train-2").update(
+        created_at=timezone.now() - timedelta(minutes=12)
+    )
     client = signed_in("sam")
     client.post("/jobs/default/train-2/suspend/", {"reason": "not today"})
 

@@ -21,7 +21,11 @@ def cluster() -> None:
 
 @pytest.mark.parametrize(
     ("who", "expected"),
-    [("admin", ["label", "nightly", "train-1", "train-2"]), ("ruth", ["label", "train-1", "train-2"]), ("vera", ["train-1", "train-2"])],
+    [
+        ("admin", ["label", "nightly", "train-1", "train-2"]),
+        ("ruth", ["label", "train-1", "train-2"]),
+        ("vera", ["train-1", "train-2"]),
+    ],
 )
 def test_the_table_holds_what_may_be_seen(who: str, expected: list[str]):
     assert job_names(signed_in(who).get("/jobs/")) == expected
@@ -119,7 +123,12 @@ def test_before_an_action_on_many_it_is_said_who_can_be_helped():
 def test_an_action_on_many_is_written_down_and_has_a_page():
     client = signed_in("sam")
     answer = client.post(
-        "/jobs/-/bulk/", {"action": "suspend", "job": ["default/train-1", "default/train-2", "default/label"], "reason": "later"}
+        "/jobs/-/bulk/",
+        {
+            "action": "suspend",
+            "job": ["default/train-1", "default/train-2", "default/label"],
+            "reason": "later",
+        },
     )
 
     run = BulkRun.objects.get()
@@ -130,7 +139,9 @@ def test_an_action_on_many_is_written_down_and_has_a_page():
 
 
 def test_somebody_elses_jobs_can_not_be_chosen():
-    answer = signed_in("vera").post("/jobs/-/bulk/", {"action": "cancel", "job": ["default/train-1"]})
+    answer = signed_in("vera").post(
+        "/jobs/-/bulk/", {"action": "cancel", "job": ["default/train-1"]}
+    )
 
     assert answer.status_code == 200
     assert answer.context["possible"] == 0
@@ -138,7 +149,9 @@ def test_somebody_elses_jobs_can_not_be_chosen():
 
 
 def test_an_action_on_all_that_match_a_mistyped_filter_is_not_begun():
-    answer = signed_in("admin").post("/jobs/-/bulk/", {"action": "cancel", "all": "1", "q": "state:runing"}, follow=True)
+    answer = signed_in("admin").post(
+        "/jobs/-/bulk/", {"action": "cancel", "all": "1", "q": "state:runing"}, follow=True
+    )
 
     assert "Nothing was done, because the filter has a mistake." in text(answer)
     assert not BulkRun.objects.exists()
@@ -156,7 +169,11 @@ def test_an_action_on_all_that_match_is_for_those_that_were_asked_about():
     answer = client.post("/jobs/-/bulk/", shown, follow=True)
 
     assert asked.context["possible"] == 4
-    assert sorted(BulkRun.objects.get().items.values_list("name", flat=True)) == ["nightly", "train-1", "train-2"]
+    assert sorted(BulkRun.objects.get().items.values_list("name", flat=True)) == [
+        "nightly",
+        "train-1",
+        "train-2",
+    ]
     assert "1 job has come to match since you were asked, and is left alone." in text(answer)
 
 
@@ -177,7 +194,9 @@ def test_gangs_without_a_job_are_not_counted_among_those_that_an_action_is_for()
 
 def test_what_came_of_an_action_is_found_again_after_it_ended():
     client = signed_in("sam")
-    client.post("/jobs/-/bulk/", {"action": "suspend", "job": ["default/train-1", "default/train-2"]})
+    client.post(
+        "/jobs/-/bulk/", {"action": "suspend", "job": ["default/train-1", "default/train-2"]}
+    )
     under_way = text(client.get("/jobs/"))
     Job.objects.filter(name="train-2").delete()
     carry_out_bulk_runs()
@@ -192,13 +211,24 @@ def test_what_came_of_an_action_is_found_again_after_it_ended():
 def test_a_bulk_command_can_be_copied_for_a_terminal():
     admin = signed_in("admin")
 
-    named = admin.get("/jobs/-/bulk/", {"action": "cancel", "job": ["default/train-1", "default/label"]}).context["copies"]
-    matching = admin.get("/jobs/-/bulk/", {"action": "suspend", "all": "1", "q": "queue:vision"}).context["copies"]
+    named = admin.get(
+        "/jobs/-/bulk/", {"action": "cancel", "job": ["default/train-1", "default/label"]}
+    ).context["copies"]
+    matching = admin.get(
+        "/jobs/-/bulk/", {"action": "suspend", "all": "1", "q": "queue:vision"}
+    ).context["copies"]
 
-    assert sorted(named["cli"].splitlines()) == ["vcctl job cancel default/label --yes", "vcctl job cancel default/train-1 --yes"]
+    assert sorted(named["cli"].splitlines()) == [
+        "vcctl job cancel default/label --yes",
+        "vcctl job cancel default/train-1 --yes",
+    ]
     assert '"jobs": ["default/' in named["curl"]
     assert '"action": "suspend", "query": "queue:vision"' in matching["curl"]
     for copied in (named, matching):
         words = shlex.split(copied["curl"])
-        answer = admin.post("/api/v1/bulkruns/?dry_run=true", words[words.index("-d") + 1], content_type="application/json")
+        answer = admin.post(
+            "/api/v1/bulkruns/?dry_run=true",
+            words[words.index("-d") + 1],
+            content_type="application/json",
+        )
         assert answer.status_code in (200, 201), answer.content

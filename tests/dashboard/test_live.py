@@ -164,7 +164,11 @@ async def test_a_new_gang_changes_the_counts_of_its_queue_and_of_those_above(coo
         await sync_to_async(submit)()
         delta = await until(opened, lambda message: row_of(message, "vision"))
 
-    assert {row["key"]: row["subtree"]["pending"] for row in delta["rows"]} == {"vision": 1, "research": 2, "root": 3}
+    assert {row["key"]: row["subtree"]["pending"] for row in delta["rows"]} == {
+        "vision": 1,
+        "research": 2,
+        "root": 3,
+    }
 
 
 async def test_resync_sends_the_topic_whole_again(cookie: str):
@@ -194,9 +198,19 @@ async def test_there_is_a_heartbeat(cookie: str, monkeypatch: pytest.MonkeyPatch
         "x" * 20_000,
         "[" * 16_000,
     ],
-    ids=["no JSON", "no object", "unknown type", "no topics", "topic that is no text", "too long", "too deep"],
+    ids=[
+        "no JSON",
+        "no object",
+        "unknown type",
+        "no topics",
+        "topic that is no text",
+        "too long",
+        "too deep",
+    ],
 )
-async def test_a_request_that_can_not_be_read_is_answered_and_the_socket_lives_on(cookie: str, request_text: str):
+async def test_a_request_that_can_not_be_read_is_answered_and_the_socket_lives_on(
+    cookie: str, request_text: str
+):
     async with page(cookie) as opened:
         await opened.send_to(text_data=request_text)
         refusal = await next_of(opened, "refused")
@@ -243,7 +257,10 @@ async def test_who_may_see_one_branch_hears_of_that_branch_only(cookie: str):
 async def test_who_has_no_role_is_told_nothing_of_machines(cookie: str):
     nobody = await sync_to_async(lambda: cookie_of(add_user("nobody", role="")))()
     async with page(nobody, "nodes", "queues") as opened:
-        told = {message["topic"]: message for message in [await next_of(opened, "snapshot", "refused") for _ in range(2)]}
+        told = {
+            message["topic"]: message
+            for message in [await next_of(opened, "snapshot", "refused") for _ in range(2)]
+        }
 
     assert (told["nodes"]["type"], told["queues"]["rows"]) == ("refused", [])
 
@@ -265,7 +282,9 @@ async def test_jobs_of_queues_out_of_sight_are_not_named_when_they_come_or_go(co
     assert delta["gone"] == ["default/label"]
 
 
-async def test_who_sees_one_branch_is_told_at_once_of_any_change_there_and_of_none_elsewhere(cookie: str, monkeypatch: pytest.MonkeyPatch):
+async def test_who_sees_one_branch_is_told_at_once_of_any_change_there_and_of_none_elsewhere(
+    cookie: str, monkeypatch: pytest.MonkeyPatch
+):
     def grown(name: str) -> None:
         with transaction.atomic():  # nothing that a row of the topic shows
             PodGroup.objects.filter(name=name).update(min_member=7)
@@ -282,7 +301,9 @@ async def test_who_sees_one_branch_is_told_at_once_of_any_change_there_and_of_no
     assert [row["key"] for row in delta["rows"]] == ["*/language"]
 
 
-async def test_a_grant_that_is_taken_away_closes_the_topic(cookie: str, monkeypatch: pytest.MonkeyPatch):
+async def test_a_grant_that_is_taken_away_closes_the_topic(
+    cookie: str, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(hub, "ACCESS_CHECK_SECONDS", 0.1)
     async with page(cookie, "queue:vision") as opened:
         await next_of(opened, "snapshot")
@@ -304,10 +325,15 @@ def narrow_cookie() -> str:
 
 
 @pytest.mark.usefixtures("only_by_news")
-async def test_a_grant_that_is_revoked_closes_the_topic_at_once_and_a_new_one_shows_what_it_gives(cookie: str):
+async def test_a_grant_that_is_revoked_closes_the_topic_at_once_and_a_new_one_shows_what_it_gives(
+    cookie: str,
+):
     narrow = await sync_to_async(narrow_cookie)()
     async with page(narrow, "queues", "queue:vision") as opened:
-        first = {message["topic"]: message for message in [await next_of(opened, "snapshot") for _ in range(2)]}
+        first = {
+            message["topic"]: message
+            for message in [await next_of(opened, "snapshot") for _ in range(2)]
+        }
         grant = await Grant.objects.aget(user__username="narrow")
         await sync_to_async(revoke_grant)(grant, by=SYSTEM)
         told = [await next_of(opened, "refused", "snapshot") for _ in range(2)]
@@ -315,7 +341,10 @@ async def test_a_grant_that_is_revoked_closes_the_topic_at_once_and_a_new_one_sh
         after = await next_of(opened, "snapshot")
 
     assert len(first["queues"]["rows"]) == 3
-    assert sorted((message["type"], message["topic"]) for message in told) == [("refused", "queue:vision"), ("snapshot", "queues")]
+    assert sorted((message["type"], message["topic"]) for message in told) == [
+        ("refused", "queue:vision"),
+        ("snapshot", "queues"),
+    ]
     assert [message["rows"] for message in told if message["type"] == "snapshot"] == [[]]
     assert [row["key"] for row in after["rows"]] == ["serving"]
 
@@ -333,25 +362,40 @@ async def test_who_leaves_a_group_loses_what_it_gave(cookie: str):
         await sync_to_async(save_group)({"members": []}, name="crew")
         after = await next_of(opened, "snapshot")
 
-    assert [[row["key"] for row in message["rows"]] for message in (before, after)] == [["serving"], []]
+    assert [[row["key"] for row in message["rows"]] for message in (before, after)] == [
+        ["serving"],
+        [],
+    ]
 
 
 @pytest.mark.usefixtures("only_by_news")
-async def test_a_queue_that_is_made_in_sight_is_seen_and_one_that_moves_out_of_it_is_not(cookie: str):
+async def test_a_queue_that_is_made_in_sight_is_seen_and_one_that_moves_out_of_it_is_not(
+    cookie: str,
+):
     narrow = await sync_to_async(narrow_cookie)()
     async with page(narrow, "queues") as opened:
         await next_of(opened, "snapshot")
-        await sync_to_async(create_queue)({"metadata": {"name": "speech"}, "spec": {"parent": "research"}})
+        await sync_to_async(create_queue)(
+            {"metadata": {"name": "speech"}, "spec": {"parent": "research"}}
+        )
         await until(opened, lambda message: row_of(message, "speech"))
         await sync_to_async(update_queue)("speech", {"spec": {"parent": "root"}}, merge=True)
-        after = await until(opened, lambda message: message["type"] == "snapshot" and not row_of(message, "speech"))
+        after = await until(
+            opened, lambda message: message["type"] == "snapshot" and not row_of(message, "speech")
+        )
 
     assert {row["key"] for row in after["rows"]} == {"research", "vision", "language"}
 
 
 @pytest.mark.usefixtures("only_by_news")
-@pytest.mark.parametrize("change", [{"isActive": False}, {"password": "quite another one"}], ids=["switched off", "new password"])
-async def test_an_account_that_is_changed_so_is_shown_out_at_once(cookie: str, change: dict[str, Any]):
+@pytest.mark.parametrize(
+    "change",
+    [{"isActive": False}, {"password": "quite another one"}],
+    ids=["switched off", "new password"],
+)
+async def test_an_account_that_is_changed_so_is_shown_out_at_once(
+    cookie: str, change: dict[str, Any]
+):
     narrow = await sync_to_async(narrow_cookie)()
     async with page(narrow, "queues") as opened:
         await next_of(opened, "snapshot")
@@ -395,7 +439,9 @@ def new_password() -> None:
     user.save()
 
 
-async def test_another_password_closes_the_sockets_of_browsers_that_had_the_old_one(cookie: str, monkeypatch: pytest.MonkeyPatch):
+async def test_another_password_closes_the_sockets_of_browsers_that_had_the_old_one(
+    cookie: str, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(hub, "ACCESS_CHECK_SECONDS", 0.1)
     async with page(cookie, "queues") as opened:
         await next_of(opened, "snapshot")
@@ -404,7 +450,9 @@ async def test_another_password_closes_the_sockets_of_browsers_that_had_the_old_
         assert await close_code(opened) == 4401
 
 
-async def test_who_is_no_longer_cluster_admin_sees_what_his_roles_show_from_then_on(cookie: str, monkeypatch: pytest.MonkeyPatch):
+async def test_who_is_no_longer_cluster_admin_sees_what_his_roles_show_from_then_on(
+    cookie: str, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(hub, "ACCESS_CHECK_SECONDS", 0.1)
     users = get_user_model().objects.filter(username="narrow")
     narrow = await sync_to_async(lambda: cookie_of(add_user("narrow", queue="research")))()
@@ -431,11 +479,17 @@ async def test_a_job_that_moves_out_of_sight_is_gone(cookie: str):
         await sync_to_async(move)()
         told = [await until(opened, lambda message: message["gone"]) for _ in range(2)]
 
-    assert {message["topic"]: message["gone"] for message in told} == {"jobs": ["default/label"], "job:default/label": ["default/label"]}
+    assert {message["topic"]: message["gone"] for message in told} == {
+        "jobs": ["default/label"],
+        "job:default/label": ["default/label"],
+    }
 
 
 def test_many_jobs_are_read_at_once(cookie: str, django_assert_num_queries: Any):
-    topics = [f"job:{key}" for key in ("default/label", "default/report-1", "default/no-such", "default/train-1")]
+    topics = [
+        f"job:{key}"
+        for key in ("default/label", "default/report-1", "default/no-such", "default/train-1")
+    ]
 
     with django_assert_num_queries(2):
         rows = read_topics(topics)
@@ -448,19 +502,27 @@ def test_many_jobs_are_read_at_once(cookie: str, django_assert_num_queries: Any)
     }
 
 
-async def test_a_redis_that_was_away_is_found_again_and_news_flows(cookie: str, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(hub, "SWEEP_SECONDS", 3600.0)  # so that only news, not looking again, can bring the change
+async def test_a_redis_that_was_away_is_found_again_and_news_flows(
+    cookie: str, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(
+        hub, "SWEEP_SECONDS", 3600.0
+    )  # so that only news, not looking again, can bring the change
     hub.Hub._hubs.clear()
     async with page(cookie, "queues") as opened:
         await next_of(opened, "snapshot")
         redis_server.stop()
-        await sync_to_async(allocate)("vision", 12)  # nobody hears of this one, and the service does not mind
+        await sync_to_async(allocate)(
+            "vision", 12
+        )  # nobody hears of this one, and the service does not mind
         redis_server.start()
         delta = None
         for gpus in range(13, 33):  # the layer needs a moment to come back
             await sync_to_async(allocate)("vision", gpus)
             with contextlib.suppress(TimeoutError):
-                delta = await asyncio.wait_for(asyncio.shield(asyncio.ensure_future(next_of(opened, "delta"))), 1)
+                delta = await asyncio.wait_for(
+                    asyncio.shield(asyncio.ensure_future(next_of(opened, "delta"))), 1
+                )
                 break
 
     assert delta
@@ -484,7 +546,9 @@ async def test_what_was_missed_while_redis_was_away_is_found_by_looking_again(
     assert row_of(delta, "vision")["resources"][GPU]["allocated"] == "17"
 
 
-async def test_those_who_come_at_once_are_asked_for_together(cookie: str, monkeypatch: pytest.MonkeyPatch):
+async def test_those_who_come_at_once_are_asked_for_together(
+    cookie: str, monkeypatch: pytest.MonkeyPatch
+):
     asked: list[set[str]] = []
     find = identity.visitors
 
@@ -493,7 +557,9 @@ async def test_those_who_come_at_once_are_asked_for_together(cookie: str, monkey
         return find(keys)
 
     monkeypatch.setattr(identity, "visitors", noted)
-    others = await sync_to_async(lambda: [cookie_of(add_user(f"reader-{number}")) for number in range(3)])()
+    others = await sync_to_async(
+        lambda: [cookie_of(add_user(f"reader-{number}")) for number in range(3)]
+    )()
     sockets = [socket(key) for key in (cookie, *others) * 20]
 
     await asyncio.gather(*(opened.connect(timeout=60) for opened in sockets))
@@ -508,7 +574,9 @@ async def test_those_who_come_at_once_are_asked_for_together(cookie: str, monkey
         await opened.disconnect()
 
 
-async def test_while_the_database_is_away_nobody_is_let_in_and_nothing_breaks(cookie: str, monkeypatch: pytest.MonkeyPatch):
+async def test_while_the_database_is_away_nobody_is_let_in_and_nothing_breaks(
+    cookie: str, monkeypatch: pytest.MonkeyPatch
+):
     def away(_keys: set[str]) -> None:
         raise OperationalError("gone")
 
@@ -521,7 +589,9 @@ async def test_while_the_database_is_away_nobody_is_let_in_and_nothing_breaks(co
         assert (await next_of(opened, "snapshot"))["topic"] == "queues"
 
 
-async def test_a_redis_that_hangs_is_named_and_so_is_its_return(cookie: str, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch):
+async def test_a_redis_that_hangs_is_named_and_so_is_its_return(
+    cookie: str, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(redis_watch, "ANSWER_SECONDS", 0.2)
     monkeypatch.setattr(redis_watch, "_ASK_AGAIN_SECONDS", 0.1)
     async with page(cookie, "cluster") as opened:
@@ -532,7 +602,9 @@ async def test_a_redis_that_hangs_is_named_and_so_is_its_return(cookie: str, red
             (row,) = (await next_of(opened, "delta"))["rows"]
             assert row["isRedisAway"]
             assert row["notices"][0]["text"] == "Redis does not answer for"
-            assert not [notice for notice in row["notices"] if "scheduler worker" in notice.get("after", "")]
+            assert not [
+                notice for notice in row["notices"] if "scheduler worker" in notice.get("after", "")
+            ]
 
         (row,) = (await next_of(opened, "delta"))["rows"]
         assert not row["isRedisAway"]

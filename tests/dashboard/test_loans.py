@@ -18,16 +18,23 @@ def test_the_largest_borrower_takes_from_the_largest_lender():
 
 
 def test_what_is_nobodys_is_used_first():
-    assert list(loans({"batch": 18, "team-a": -12}, free=10)) == [Loan(NOBODY, "batch", 10), Loan("team-a", "batch", 8)]
+    assert list(loans({"batch": 18, "team-a": -12}, free=10)) == [
+        Loan(NOBODY, "batch", 10),
+        Loan("team-a", "batch", 8),
+    ]
 
 
 def test_nobody_lends_where_nobody_borrows():
     assert list(loans({"a": -5, "b": 0}, free=3)) == []
 
 
-@settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])  # the machine may have other work to do
+@settings(
+    deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)  # the machine may have other work to do
 @given(st.lists(st.integers(-50, 50), max_size=8), st.integers(0, 60))
-def test_nobody_lends_more_than_he_leaves_unused_and_nobody_is_lent_more_than_he_borrows(amounts: list[int], free: int):
+def test_nobody_lends_more_than_he_leaves_unused_and_nobody_is_lent_more_than_he_borrows(
+    amounts: list[int], free: int
+):
     balances = {f"queue-{place}": amount for place, amount in enumerate(amounts)}
     found = list(loans(balances, free))
 
@@ -35,7 +42,9 @@ def test_nobody_lends_more_than_he_leaves_unused_and_nobody_is_lent_more_than_he
         assert sum(loan.amount for loan in found if loan.lender == name) <= max(0, -balance)
         assert sum(loan.amount for loan in found if loan.borrower == name) <= max(0, balance)
     lendable = free - sum(min(0, balance) for balance in balances.values())
-    assert sum(loan.amount for loan in found) == min(lendable, sum(max(0, balance) for balance in balances.values()))
+    assert sum(loan.amount for loan in found) == min(
+        lendable, sum(max(0, balance) for balance in balances.values())
+    )
 
 
 @pytest.mark.django_db

@@ -30,8 +30,16 @@ def people(settings: Any) -> None:
     add_user("paul", hashed=QUICK)
 
 
-def tries(address: str, name: str = "olga", password: str = "wrong", client: Client | None = None, **headers: str) -> int:
-    answer = (client or Client()).post("/accounts/login/", {"username": name, "password": password}, REMOTE_ADDR=address, **headers)
+def tries(
+    address: str,
+    name: str = "olga",
+    password: str = "wrong",
+    client: Client | None = None,
+    **headers: str,
+) -> int:
+    answer = (client or Client()).post(
+        "/accounts/login/", {"username": name, "password": password}, REMOTE_ADDR=address, **headers
+    )
     return answer.status_code
 
 
@@ -123,7 +131,11 @@ def test_the_right_password_ends_the_count():
 
 
 def test_the_cookie_is_of_no_use_to_scripts():
-    cookie = Client().post("/accounts/login/", {"username": "olga", "password": PASSWORD}).cookies[KNOWN_BROWSER_COOKIE]
+    cookie = (
+        Client()
+        .post("/accounts/login/", {"username": "olga", "password": PASSWORD})
+        .cookies[KNOWN_BROWSER_COOKIE]
+    )
 
     assert cookie["httponly"]
     assert cookie["samesite"] == "Lax"

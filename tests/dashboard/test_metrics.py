@@ -52,7 +52,9 @@ def test_requests_are_counted_by_route_not_by_name():
     for number in range(3):
         client.get(f"/api/v1/queues/q{number}/", headers={"Accept": "application/json"})
 
-    found = read()["fumarole_http_requests_total"]  # labels come in the order of their names: code, method, route
+    found = read()[
+        "fumarole_http_requests_total"
+    ]  # labels come in the order of their names: code, method, route
     assert sum(number for (_, _, route), number in found.items() if "queues" in route) >= 3
     assert not any("q1" in route for _, _, route in found)
 
@@ -79,9 +81,13 @@ def test_sessions_and_their_actions_are_timed_in_histograms():
         assert found[f"volcano_{name}_milliseconds_sum"][()] > 0
         assert found[f"volcano_{name}_milliseconds_bucket"][("+Inf",)] == 3
         assert ("5.0",) in found[f"volcano_{name}_milliseconds_bucket"]
-    assert {("enqueue",), ("allocate",)} <= set(found["volcano_action_scheduling_latency_milliseconds_count"])
+    assert {("enqueue",), ("allocate",)} <= set(
+        found["volcano_action_scheduling_latency_milliseconds_count"]
+    )
     assert found["volcano_action_scheduling_latency_milliseconds_bucket"][("allocate", "+Inf")] >= 1
-    assert {("claim",), ("read",), ("think",), ("write",)} == set(found["fumarole_session_part_seconds_count"])
+    assert {("claim",), ("read",), ("think",), ("write",)} == set(
+        found["fumarole_session_part_seconds_count"]
+    )
     assert found["volcano_task_scheduling_latency_milliseconds_count"][()] == 1
     assert found["volcano_e2e_job_scheduling_latency_milliseconds_count"][()] == 1
 
@@ -91,7 +97,11 @@ def test_what_was_counted_is_not_counted_again():
     job("train")
     run_session()
 
-    assert [read()["volcano_e2e_scheduling_latency_milliseconds_count"][()] for _ in range(3)] == [1, 1, 1]
+    assert [read()["volcano_e2e_scheduling_latency_milliseconds_count"][()] for _ in range(3)] == [
+        1,
+        1,
+        1,
+    ]
     assert read()["volcano_task_scheduling_latency_milliseconds_count"][()] == 1
     run_session()
     assert read()["volcano_e2e_scheduling_latency_milliseconds_count"][()] == 2
@@ -128,18 +138,28 @@ def test_preemption_is_told_with_its_attempts_and_victims():
     assert re.search(r"^volcano_total_preemption_attempts [1-9]", text_of_metrics(), re.MULTILINE)
     assert found["volcano_pod_preemption_victims"][()] == 2
     assert found["volcano_eviction_transactions_total"][("preempt",)] == 1
-    assert found["fumarole_evictions_total"] == {("preempt", "default", "preempt"): 2}  # by action, queue and reason
+    assert found["fumarole_evictions_total"] == {
+        ("preempt", "default", "preempt"): 2
+    }  # by action, queue and reason
     assert "# TYPE volcano_total_preemption_attempts counter" in text_of_metrics()
 
 
 def test_promtool_finds_fault_with_nothing_but_volcanos_own_names():
     promtool = shutil.which("promtool")
     if promtool is None:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)("no promtool found: install it (Debian: prometheus) to check /metrics")
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(
+            "no promtool found: install it (Debian: prometheus) to check /metrics"
+        )
     load_tree()
     preempt()
 
-    said = subprocess.run([promtool, "check", "metrics"], input=text_of_metrics(), capture_output=True, text=True, check=False)
+    said = subprocess.run(
+        [promtool, "check", "metrics"],
+        input=text_of_metrics(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
     told = [line for line in (said.stdout + said.stderr).splitlines() if line.strip()]
     assert [line for line in told if not line.startswith("volcano_")] == []

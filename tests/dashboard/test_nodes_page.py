@@ -57,7 +57,11 @@ def test_a_simulated_machine_is_lost_and_brought_back():
     assert "default/train-1" in asked
     assert "Bring back…" in lost
     assert "Lose…" not in lost
-    assert set(Pod.objects.filter(node__name=name, podgroup__name="train-1").values_list("phase", flat=True)) == {"Unknown"}
+    assert set(
+        Pod.objects.filter(node__name=name, podgroup__name="train-1").values_list(
+            "phase", flat=True
+        )
+    ) == {"Unknown"}
     assert AuditEntry.objects.filter(action="NodeLost", reason="fire drill").exists()
     back = text(client.post(f"/nodes/{name}/return/", follow=True))
     assert "Lose…" in back
@@ -71,7 +75,9 @@ def test_a_lost_machine_has_nothing_free():
 
     assert "nothing free while it is not ready" in text(client.get("/nodes/spare/"))
     assert "CPU free" not in text(client.get("/nodes/spare/"))
-    assert "spare: 0 of 8 CPU in use, nothing free while it is not ready" in text(client.get("/nodes/?view=map&resource=cpu"))
+    assert "spare: 0 of 8 CPU in use, nothing free while it is not ready" in text(
+        client.get("/nodes/?view=map&resource=cpu")
+    )
     assert client.get("/api/v1/nodes/spare/").json()["status"]["idle"]["cpu"] == "0"
     assert all(row.free("cpu") == 0 for row in node_rows(["spare"]))
 
@@ -128,7 +134,12 @@ def test_the_table_is_sorted_as_its_address_says(sort: str, names: list[str]):
 def test_each_head_sorts_and_sorts_back_and_keeps_the_filter():
     page = text(signed_in("admin").get("/nodes/?state=Ready&sort=cpu&after=n1"))
 
-    for link in ("?state=Ready&amp;sort=name", "?state=Ready&amp;sort=state", "?state=Ready&amp;sort=-cpu", "?state=Ready&amp;sort=pods"):
+    for link in (
+        "?state=Ready&amp;sort=name",
+        "?state=Ready&amp;sort=state",
+        "?state=Ready&amp;sort=-cpu",
+        "?state=Ready&amp;sort=pods",
+    ):
         assert f'href="{link}"' in page
     assert '<option value="cpu" selected>' in page  # the filter's form sends it again
 

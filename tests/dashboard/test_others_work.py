@@ -39,7 +39,9 @@ VAULT, HEIST, MALLORY = "zzsecret-vault", "zzsecret-heist", "zzsecret-mallory"
 READERS = ("sam", "ruth")  # a submitter to one queue, an admin of the one above it
 AROUND = re.compile(rf".{{0,60}}{SECRET}.{{0,40}}", re.DOTALL)
 MOST_VARIANTS = 6  # of one page: sorted, filtered and folded in every way there are thousands
-NOT_FOLLOWED = re.compile(r"/accounts/logout/|/static/|/api/docs|/api/schema|/admin/|/admission/|/metrics")
+NOT_FOLLOWED = re.compile(
+    r"/accounts/logout/|/static/|/api/docs|/api/schema|/admin/|/admission/|/metrics"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -73,7 +75,10 @@ def _plant() -> None:
     session = SchedulingSession.objects.order_by("-number").first()
     assert session is not None
     own, others = "default/train-1", f"default/{HEIST}"
-    for victim, queue_name, taker, taker_queue in ((own, "vision", others, VAULT), (others, VAULT, own, "vision")):
+    for victim, queue_name, taker, taker_queue in (
+        (own, "vision", others, VAULT),
+        (others, VAULT, own, "vision"),
+    ):
         Eviction.objects.create(
             session=session,
             session_number=session.number,
@@ -108,7 +113,9 @@ def _plant() -> None:
         finished_at=timezone.now(),
         message=f"ValueError: queue {VAULT} has no parent",
     )
-    ClusterState.objects.update(warnings=[f"queue {VAULT}: its children deserve more than its own cpu"])
+    ClusterState.objects.update(
+        warnings=[f"queue {VAULT}: its children deserve more than its own cpu"]
+    )
     command_queue(VAULT, QueueCommand.SUSPEND, by=SYSTEM, reason=f"{MALLORY} wants it")
     command_queue(VAULT, QueueCommand.RESUME, by=SYSTEM)
     cordon_node("n1", by=SYSTEM)
@@ -120,13 +127,25 @@ def _plant() -> None:
 
 def links_of(page: str, at: str) -> set[str]:
     found = re.findall(r'(?:href|hx-get|data-url|src|action)="([^"#]+)', page)
-    inside = {urljoin(at, link.replace("&amp;", "&")) for link in found if not urlsplit(link).netloc}
+    inside = {
+        urljoin(at, link.replace("&amp;", "&")) for link in found if not urlsplit(link).netloc
+    }
     return {link for link in inside if link.startswith("/") and not NOT_FOLLOWED.match(link)}
 
 
 def pages(reader: Client) -> Iterator[tuple[str, str]]:
     """All that can be reached from the overview by links, dialogs and tabs."""
-    waiting = ["/", "/queues/", "/jobs/", "/nodes/", "/nodes/?view=map", "/sessions/", "/activity/?kind=all", "/audit/", "/policy/"]
+    waiting = [
+        "/",
+        "/queues/",
+        "/jobs/",
+        "/nodes/",
+        "/nodes/?view=map",
+        "/sessions/",
+        "/activity/?kind=all",
+        "/audit/",
+        "/policy/",
+    ]
     seen: Counter[str] = Counter()
     done: set[str] = set()
     while waiting:
@@ -153,7 +172,10 @@ def api(reader: Client) -> Iterator[tuple[str, str]]:
             yield f"{name}/{place}/", text(reader.get(f"/api/v1/{name}/{place}/"))
             for verb, methods in view.verbs.items():
                 if "get" in methods:
-                    yield f"{name}/{place}/{verb}/", text(reader.get(f"/api/v1/{name}/{place}/{verb}/"))
+                    yield (
+                        f"{name}/{place}/{verb}/",
+                        text(reader.get(f"/api/v1/{name}/{place}/{verb}/")),
+                    )
     for name in (*SINGLETONS, *SETS):
         yield name, text(reader.get(f"/api/v1/{name}/"))
 
@@ -163,32 +185,75 @@ NEW_JOB = manifest("train-3", "vision", replicas=3)
 
 def questions(reader: Client) -> Iterator[tuple[str, str]]:
     """What is asked with a body, and writes nothing."""
-    form = {"name": "train-3", "namespace": "default", "queue": "vision", "task": "worker", "replicas": "3", "cpu": "1", "do": "check"}
+    form = {
+        "name": "train-3",
+        "namespace": "default",
+        "queue": "vision",
+        "task": "worker",
+        "replicas": "3",
+        "cpu": "1",
+        "do": "check",
+    }
     yield "check", text(reader.post("/jobs/-/new/", form))
-    yield "check as YAML", text(reader.post("/jobs/-/new/", {"as": "yaml", "yaml": json.dumps(NEW_JOB), "do": "check"}))
+    yield (
+        "check as YAML",
+        text(
+            reader.post("/jobs/-/new/", {"as": "yaml", "yaml": json.dumps(NEW_JOB), "do": "check"})
+        ),
+    )
     documents: list[Any] = [
         NEW_JOB,
         manifest("train-1", "vision"),
         {
             "kind": "Queue",
             "metadata": {"name": "vision"},
-            "spec": {"parent": "research", "deserved": {"cpu": "100"}, "guarantee": {"resource": {"cpu": "90"}}},
+            "spec": {
+                "parent": "research",
+                "deserved": {"cpu": "100"},
+                "guarantee": {"resource": {"cpu": "90"}},
+            },
         },
         {
             "kind": "Queue",
             "metadata": {"name": "new"},
-            "spec": {"parent": "research", "capability": {"cpu": "1000"}, "guarantee": {"resource": {"cpu": "90"}}},
+            "spec": {
+                "parent": "research",
+                "capability": {"cpu": "1000"},
+                "guarantee": {"resource": {"cpu": "90"}},
+            },
         },
     ]
-    for path in ("forecast/", "validate/", "apply/?dry_run=true", "jobs/?dry_run=true", "queues/?dry_run=true"):
+    for path in (
+        "forecast/",
+        "validate/",
+        "apply/?dry_run=true",
+        "jobs/?dry_run=true",
+        "queues/?dry_run=true",
+    ):
         for body in documents:
             yield path, text(reader.post(f"/api/v1/{path}", body, content_type="application/json"))
-    typed = {"name": "new", "parent": "research", "weight": "1", "guarantee:cpu": "90", "deserved:cpu": "100"}
+    typed = {
+        "name": "new",
+        "parent": "research",
+        "weight": "1",
+        "guarantee:cpu": "90",
+        "deserved:cpu": "100",
+    }
     yield "queue check", text(reader.post("/queues/-/check/", typed))
-    yield "queue edit check", text(reader.post("/queues/-/check/", {**typed, "editing": "vision", "name": "vision"}))
+    yield (
+        "queue edit check",
+        text(reader.post("/queues/-/check/", {**typed, "editing": "vision", "name": "vision"})),
+    )
     for verb in ("cordon", "drain", "lose"):
         yield f"node {verb}", text(reader.get(f"/nodes/n1/{verb}/", follow=True))
-        yield f"node {verb}", text(reader.post(f"/api/v1/nodes/n1/{verb}/?dry_run=true", {}, content_type="application/json"))
+        yield (
+            f"node {verb}",
+            text(
+                reader.post(
+                    f"/api/v1/nodes/n1/{verb}/?dry_run=true", {}, content_type="application/json"
+                )
+            ),
+        )
     yield "bulk", text(reader.post("/queues/-/commands/", {"verb": "suspend", "names": ["vision"]}))
 
 

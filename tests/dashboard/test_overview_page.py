@@ -17,7 +17,9 @@ def cluster() -> None:
     small_cluster()
 
 
-def evicted(gang: str, queue: str, beneficiary: str, beneficiary_queue: str, pods: int = 1) -> SchedulingSession:
+def evicted(
+    gang: str, queue: str, beneficiary: str, beneficiary_queue: str, pods: int = 1
+) -> SchedulingSession:
     session = SchedulingSession.objects.first()
     assert session is not None
     for number in range(pods):
@@ -34,7 +36,10 @@ def test_evictions_of_one_gang_for_one_job_are_one_line():
 
     page = signed_in("admin").get("/")
 
-    assert [(gang["podgroup_name"], gang["pods"]) for gang in page.context["evictions"]] == [("default/label", 1), ("default/train-1", 8)]
+    assert [(gang["podgroup_name"], gang["pods"]) for gang in page.context["evictions"]] == [
+        ("default/label", 1),
+        ("default/train-1", 8),
+    ]
     assert "8 pods of" in text(page)
     assert 'href="/jobs/default/nightly/"' in text(page)
 
@@ -42,7 +47,9 @@ def test_evictions_of_one_gang_for_one_job_are_one_line():
 def test_who_may_not_see_the_beneficiary_is_not_told_its_name():
     session = evicted("default/train-1", "vision", "default/nightly", "batch")
 
-    overview, of_session = (text(signed_in("vera").get(path)) for path in ("/", f"/sessions/{session.number}/"))
+    overview, of_session = (
+        text(signed_in("vera").get(path)) for path in ("/", f"/sessions/{session.number}/")
+    )
 
     assert "default/train-1" in overview
     for page in (overview, of_session):

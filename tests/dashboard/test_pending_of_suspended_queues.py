@@ -32,7 +32,9 @@ class TestPending:
     def test_the_tree_tells_what_waits_in_the_queue_and_above_it(self):
         rows = present_queues(queue_rows())
 
-        assert [rows[name]["resources"]["cpu"]["pending"] for name in ("vision", "research", "root")] == ["8"] * 3
+        assert [
+            rows[name]["resources"]["cpu"]["pending"] for name in ("vision", "research", "root")
+        ] == ["8"] * 3
 
     def test_the_overview_counts_it_as_asked_for(self):
         bars = {bar["name"]: bar for bar in cluster_bars(queue_rows())}

@@ -7,7 +7,16 @@ from dataclasses import replace
 import pytest
 
 from dashboard.present.amounts import in_page_order, short_name, shown, with_unit
-from dashboard.present.queues import Limit, Quota, bar_geometry, bar_note, bar_sentence, bar_text, present_queues, present_quota
+from dashboard.present.queues import (
+    Limit,
+    Quota,
+    bar_geometry,
+    bar_note,
+    bar_sentence,
+    bar_text,
+    present_queues,
+    present_quota,
+)
 from scheduler.domain.resources import Resources, parse_quantity
 from scheduler.models import Queue
 from scheduler.selectors.queues.listing import queue_rows
@@ -71,8 +80,13 @@ def test_what_is_promised_follows_what_is_allocated_and_lies_over_what_is_leavin
     assert span(replace(gpus(allocated=8, pending=8), promised=4000), PROMISE) == (250, 125)
     assert span(replace(gpus(allocated=8, pending=8), promised=4000), ASK) == (375, 250)
     assert span(replace(gpus(allocated=32), promised=4000, leaving=4000), PROMISE) == (875, 125)
-    assert bar_note(replace(gpus(allocated=20), promised=4000, leaving=2000)) == "4 borrowed, 4 promised, 2 leaving"
-    assert bar_note(replace(gpus(allocated=34), leaving=2000)) == "18 borrowed, 2 leaving"  # above its capability only until they are gone
+    assert (
+        bar_note(replace(gpus(allocated=20), promised=4000, leaving=2000))
+        == "4 borrowed, 4 promised, 2 leaving"
+    )
+    assert (
+        bar_note(replace(gpus(allocated=34), leaving=2000)) == "18 borrowed, 2 leaving"
+    )  # above its capability only until they are gone
 
 
 def test_what_is_asked_for_stands_behind_what_is_allocated_and_ends_at_the_limit():
@@ -149,8 +163,18 @@ def test_a_share_of_a_device_is_shown_as_a_fraction():
 
 
 def test_accelerators_come_first_and_pods_not_at_all():
-    assert in_page_order(["memory", "pods", "cpu", "storage", GPU, "amd.com/gpu"]) == ["amd.com/gpu", GPU, "cpu", "memory", "storage"]
-    assert in_page_order(["example.com/licence", "huawei.com/Ascend910", "cpu"]) == ["huawei.com/Ascend910", "cpu", "example.com/licence"]
+    assert in_page_order(["memory", "pods", "cpu", "storage", GPU, "amd.com/gpu"]) == [
+        "amd.com/gpu",
+        GPU,
+        "cpu",
+        "memory",
+        "storage",
+    ]
+    assert in_page_order(["example.com/licence", "huawei.com/Ascend910", "cpu"]) == [
+        "huawei.com/Ascend910",
+        "cpu",
+        "example.com/licence",
+    ]
     assert short_name(GPU) == "GPU"
 
 
@@ -179,13 +203,19 @@ class TestTheTree:
         rows = present_queues(queue_rows())
 
         assert rows["language"]["resources"][GPU]["note"] == "10 borrowed"
-        assert rows["vision"]["resources"][GPU]["note"] == "10 lent"  # of the 12 that it leaves unused
+        assert (
+            rows["vision"]["resources"][GPU]["note"] == "10 lent"
+        )  # of the 12 that it leaves unused
         assert rows["serving"]["resources"][GPU]["note"] == ""
 
     def test_gangs_are_counted_for_the_queue_and_for_all_below_it(self):
         rows = present_queues(queue_rows())
 
-        assert (rows["language"]["running"], rows["research"]["running"], rows["research"]["subtree"]["running"]) == (3, 0, 4)
+        assert (
+            rows["language"]["running"],
+            rows["research"]["running"],
+            rows["research"]["subtree"]["running"],
+        ) == (3, 0, 4)
 
     def test_a_draining_queue_says_how_much_is_left(self):
         assert present_queues(queue_rows())["batch"]["stateNote"] == "3 gangs left"
@@ -209,7 +239,9 @@ class TestTheTree:
     def test_a_queue_that_no_session_has_seen_is_unknown(self):
         add_queue("fresh")
 
-        assert present_queues(queue_rows())["fresh"]["resources"]["cpu"]["text"] == "not evaluated yet"
+        assert (
+            present_queues(queue_rows())["fresh"]["resources"]["cpu"]["text"] == "not evaluated yet"
+        )
 
     def test_a_resource_that_only_one_queue_names_is_shown_for_all(self):
         add_queue("special", deserved=Resources.parse({"example.com/fpga": 2}))
@@ -217,7 +249,9 @@ class TestTheTree:
 
         assert "example.com/fpga" in present_queues(queue_rows())["vision"]["resources"]
 
-    def test_reading_the_tree_takes_three_queries_whatever_its_size(self, django_assert_num_queries):
+    def test_reading_the_tree_takes_three_queries_whatever_its_size(
+        self, django_assert_num_queries
+    ):
         for number in range(20):
             add_queue(f"more-{number}", "research")
             add_gang(f"more-{number}", f"gang-{number}")
@@ -226,6 +260,11 @@ class TestTheTree:
             queue_rows()
 
     def test_amounts_are_exact(self):
-        set_figures("vision", amounts(8, "53500m", "300Gi"), amounts(20, 300, "1Ti"), amounts(8, "53500m", "300Gi"))
+        set_figures(
+            "vision",
+            amounts(8, "53500m", "300Gi"),
+            amounts(20, 300, "1Ti"),
+            amounts(8, "53500m", "300Gi"),
+        )
 
         assert present_queues(queue_rows())["vision"]["resources"]["cpu"]["allocated"] == "53.5"

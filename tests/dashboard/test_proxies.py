@@ -61,7 +61,9 @@ def test_a_header_without_end_is_read_for_a_while_only(settings: Any):
 @pytest.mark.usefixtures("behind_proxy")
 @pytest.mark.parametrize("peer", ["203.0.113.9", "10.2.0.1", "::1", "", "127.0.0.2"])
 def test_nobody_else_is_believed(peer: str):
-    request = request_from(peer, HTTP_X_FORWARDED_FOR="198.51.100.1", HTTP_X_FORWARDED_PROTO="https")
+    request = request_from(
+        peer, HTTP_X_FORWARDED_FOR="198.51.100.1", HTTP_X_FORWARDED_PROTO="https"
+    )
 
     assert request.META["REMOTE_ADDR"] == peer
     assert not request.is_secure()
@@ -80,12 +82,17 @@ def test_a_unix_socket_is_trusted_by_name(settings: Any):
 
 
 @pytest.mark.usefixtures("behind_proxy")
-@pytest.mark.parametrize("headers", [{}, {"HTTP_X_FORWARDED_FOR": "127.0.0.1"}, {"HTTP_X_FORWARDED_FOR": "::1"}])
+@pytest.mark.parametrize(
+    "headers", [{}, {"HTTP_X_FORWARDED_FOR": "127.0.0.1"}, {"HTTP_X_FORWARDED_FOR": "::1"}]
+)
 def test_what_a_trusted_proxy_passes_on_is_never_from_this_machine(headers: dict[str, str]):
     assert not is_from_this_machine(request_from(PROXY, **headers))
 
 
-@pytest.mark.parametrize("header", ["X_FORWARDED_FOR", "X_FORWARDED_PROTO", "X_FORWARDED_HOST", "X_REAL_IP", "FORWARDED", "VIA"])
+@pytest.mark.parametrize(
+    "header",
+    ["X_FORWARDED_FOR", "X_FORWARDED_PROTO", "X_FORWARDED_HOST", "X_REAL_IP", "FORWARDED", "VIA"],
+)
 def test_a_proxy_that_nobody_named_gives_itself_away_by_any_header(header: str):
     assert is_from_this_machine(request_from("127.0.0.1"))
     assert is_from_this_machine(request_from("::ffff:127.0.0.1"))
@@ -94,12 +101,17 @@ def test_a_proxy_that_nobody_named_gives_itself_away_by_any_header(header: str):
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("forwarded", [None, "127.0.0.1", "203.0.113.9"])
-def test_metrics_and_admission_do_not_answer_strangers_through_a_proxy(behind_proxy: None, forwarded: str | None):
+def test_metrics_and_admission_do_not_answer_strangers_through_a_proxy(
+    behind_proxy: None, forwarded: str | None
+):
     ensure_builtin_objects()
     client = Client(REMOTE_ADDR=PROXY, **({"HTTP_X_FORWARDED_FOR": forwarded} if forwarded else {}))
 
     assert client.get("/metrics").status_code == 403
-    assert client.post("/admission/queues/validate", {}, content_type="application/json").status_code == 403
+    assert (
+        client.post("/admission/queues/validate", {}, content_type="application/json").status_code
+        == 403
+    )
 
 
 @pytest.mark.django_db
@@ -108,7 +120,12 @@ def test_the_record_has_the_visitors_address(behind_proxy: None, admin_client: C
 
     ensure_builtin_objects()
     through = {"REMOTE_ADDR": PROXY, "HTTP_X_FORWARDED_FOR": "198.51.100.1, 203.0.113.9"}
-    answer = admin_client.post("/api/v1/queues/", {"metadata": {"name": "team"}}, content_type="application/json", **through)
+    answer = admin_client.post(
+        "/api/v1/queues/",
+        {"metadata": {"name": "team"}},
+        content_type="application/json",
+        **through,
+    )
 
     assert answer.status_code == 201
     assert AuditEntry.objects.get(name="team").address == "203.0.113.9"
@@ -121,5 +138,9 @@ def test_a_setting_that_names_no_address_is_refused_at_the_start(entry: str):
 
 
 def test_an_ipv6_customer_is_one_address():
-    assert neighbourhood("2001:db8:1:2:aaaa::7") == neighbourhood("2001:db8:1:2:bbbb::9") == "2001:db8:1:2::"
+    assert (
+        neighbourhood("2001:db8:1:2:aaaa::7")
+        == neighbourhood("2001:db8:1:2:bbbb::9")
+        == "2001:db8:1:2::"
+    )
     assert neighbourhood("203.0.113.9") == "203.0.113.9"

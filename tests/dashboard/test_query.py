@@ -94,10 +94,29 @@ def test_a_filter_without_end_is_read_as_far_as_it_may_go():
     query = parse("word " * 5000, WORDS)
 
     assert len(query.conditions) == 40
-    assert query.problems == ("A filter has at most 40 words: leave this one and those behind it out.",)
+    assert query.problems == (
+        "A filter has at most 40 words: leave this one and those behind it out.",
+    )
 
 
-@pytest.mark.parametrize("text", ["", "   ", ":", '"', "-", '""', "a:b:c", "gpu>=<=8", "∞>1", "state:,", "x" * 5000, "-:-", "queue:[*"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "   ",
+        ":",
+        '"',
+        "-",
+        '""',
+        "a:b:c",
+        "gpu>=<=8",
+        "∞>1",
+        "state:,",
+        "x" * 5000,
+        "-:-",
+        "queue:[*",
+    ],
+)
 def test_whatever_is_typed_nothing_breaks(text: str):
     query = parse(text, WORDS)
 

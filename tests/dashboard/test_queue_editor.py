@@ -41,8 +41,17 @@ def admin() -> Client:
 def typed(client: Client, name: str = "vision", **changes: str) -> dict[str, Any]:
     """What the form sends when nothing is typed but the changes."""
     form = client.get(f"/queues/{name}/edit/").context["form"]
-    amounts = {f"{quota}:{resource}": amount for resource, given in form.amounts.items() for quota, amount in given.items()}
-    fields = {"weight": form.weight, "priority": form.priority, "dequeue_strategy": form.dequeue_strategy, "reclaimable": "on"}
+    amounts = {
+        f"{quota}:{resource}": amount
+        for resource, given in form.amounts.items()
+        for quota, amount in given.items()
+    }
+    fields = {
+        "weight": form.weight,
+        "priority": form.priority,
+        "dequeue_strategy": form.dequeue_strategy,
+        "reclaimable": "on",
+    }
     parent = {"parent": form.parent} if form.parent else {}
     return {"version": "1", **fields, **parent, **amounts, **changes}
 
@@ -58,7 +67,8 @@ class TestTheDrawer:
         assert "<html" not in part
         assert 'id="drawer-title">Edit vision<' in part
         assert (
-            part[part.index("<form") : part.index("</form>")].count("<input") == page[page.index('id="queue-form"') :].count("<input") - 1
+            part[part.index("<form") : part.index("</form>")].count("<input")
+            == page[page.index('id="queue-form"') :].count("<input") - 1
         )
         assert 'id="palette-field"' not in part  # the one input more of the page
 
@@ -83,7 +93,9 @@ class TestTheDrawer:
         ],
         ids=["refused", "unreadable", "conflict"],
     )
-    def test_what_is_not_saved_comes_back_as_typed(self, admin: Client, changes: dict[str, str], status: int, words: str):
+    def test_what_is_not_saved_comes_back_as_typed(
+        self, admin: Client, changes: dict[str, str], status: int, words: str
+    ):
         answer = admin.post(EDIT, typed(admin, priority="7", **changes), headers=DRAWER)
 
         assert answer.status_code == status
@@ -106,7 +118,11 @@ class TestWhatTheFormDoesNotShow:
 
         admin.post(EDIT, typed(admin, weight="5"))
 
-        assert (stored().type, stored().labels, stored().weight) == ("training", {"team": "eyes"}, 5)
+        assert (stored().type, stored().labels, stored().weight) == (
+            "training",
+            {"team": "eyes"},
+            5,
+        )
 
     def test_the_type_is_changed_by_the_form(self, admin: Client):
         admin.post(EDIT, typed(admin, type="training"))
@@ -129,7 +145,10 @@ class TestFormAndYaml:
         assert there.context["as_yaml"] is True
         assert manifest["spec"]["weight"] == 9
         assert back.context["as_yaml"] is False
-        assert (back.context["form"].weight, back.context["form"].amounts[GPU]["deserved"]) == ("9", "20")
+        assert (back.context["form"].weight, back.context["form"].amounts[GPU]["deserved"]) == (
+            "9",
+            "20",
+        )
         assert stored().resource_version == 1
 
     def test_a_look_at_the_yaml_is_nothing_to_save(self, admin: Client):
@@ -146,8 +165,14 @@ class TestFormAndYaml:
     @pytest.mark.parametrize(
         ("where", "given"),
         [
-            ("metadata.labels.team", {"metadata": {"name": "vision", "labels": {"team": "eyes"}}, "spec": {"weight": 2}}),
-            ("spec.state", {"metadata": {"name": "vision"}, "spec": {"weight": 2, "state": "Suspended"}}),
+            (
+                "metadata.labels.team",
+                {"metadata": {"name": "vision", "labels": {"team": "eyes"}}, "spec": {"weight": 2}},
+            ),
+            (
+                "spec.state",
+                {"metadata": {"name": "vision"}, "spec": {"weight": 2, "state": "Suspended"}},
+            ),
         ],
     )
     def test_what_the_form_has_no_place_for_keeps_it_yaml(self, where: str, given: dict[str, Any]):
@@ -157,13 +182,25 @@ class TestFormAndYaml:
         assert [obstacle.field for obstacle in obstacles] == [where]
 
     def test_a_new_queue_turns_too(self, admin: Client):
-        there = admin.post("/queues/-/new/?parent=research", {"name": "fresh", "parent": "research", "weight": "4", "show": "yaml"})
-        back = admin.post("/queues/-/new/", {"as": "yaml", "yaml": there.context["yaml"], "show": "form"})
+        there = admin.post(
+            "/queues/-/new/?parent=research",
+            {"name": "fresh", "parent": "research", "weight": "4", "show": "yaml"},
+        )
+        back = admin.post(
+            "/queues/-/new/", {"as": "yaml", "yaml": there.context["yaml"], "show": "form"}
+        )
 
-        assert (back.context["form"].name, back.context["form"].parent, back.context["form"].weight) == ("fresh", "research", "4")
+        assert (
+            back.context["form"].name,
+            back.context["form"].parent,
+            back.context["form"].weight,
+        ) == ("fresh", "research", "4")
         assert not Queue.objects.filter(name="fresh").exists()
 
-    @pytest.mark.parametrize("text_", ["", "5", "[]", "spec: 4", "metadata: 3\nspec: {weight: x}", "spec: {parent: {a: b}}"])
+    @pytest.mark.parametrize(
+        "text_",
+        ["", "5", "[]", "spec: 4", "metadata: 3\nspec: {weight: x}", "spec: {parent: {a: b}}"],
+    )
     def test_odd_text_is_answered(self, admin: Client, text_: str):
         for show in ("form", "yaml"):
             assert admin.post(EDIT, {"as": "yaml", "yaml": text_, "show": show}).status_code == 200
@@ -180,14 +217,18 @@ class TestTheVerdict:
     def cluster(self) -> None:
         Node.objects.create(name="n1", allocatable=amounts(64, 1024, "4Ti"))
 
-    def test_what_the_cluster_cannot_give_is_told_in_the_same_line_as_the_verdict(self, admin: Client):
+    def test_what_the_cluster_cannot_give_is_told_in_the_same_line_as_the_verdict(
+        self, admin: Client
+    ):
         said = check(admin, **{f"deserved:{GPU}": "64"})
 
         assert "Can be saved, 1 warning:</strong> The children's deserved nvidia.com/gpu is" in said
         assert "No rule is broken" not in said
 
     def test_the_children_of_root_are_shown_against_the_cluster(self, admin: Client):
-        answer = admin.post("/queues/-/check/", {"name": "new", "parent": "root", f"deserved:{GPU}": "64"})
+        answer = admin.post(
+            "/queues/-/check/", {"name": "new", "parent": "root", f"deserved:{GPU}": "64"}
+        )
 
         (line,) = answer.context["family"]
         assert (line["parent"], line["has"]) == ("the cluster", "64")
@@ -197,7 +238,10 @@ class TestTheVerdict:
         assert "No rule is broken." in check(admin)
 
     def test_a_weight_of_0_is_told_to_count_as_1(self, admin: Client):
-        assert "Can be saved, 1 warning:</strong> Weight is 0, which counts as not set: the weight will be 1." in check(admin, weight="0")
+        assert (
+            "Can be saved, 1 warning:</strong> Weight is 0, which counts as not set: the weight will be 1."
+            in check(admin, weight="0")
+        )
 
     def test_a_page_that_is_not_saved_says_it_beside_its_button(self, admin: Client):
         foot = text(admin.post(EDIT, typed(admin, weight=""))).partition("form-foot")[2]
@@ -224,7 +268,9 @@ class TestTheLastLine:
     def test_it_does_not_empty_the_line_of_a_resource_that_has_one(self, admin: Client):
         before = stored().deserved["cpu"]
 
-        answer = admin.post(EDIT, typed(admin, **{"new-resource": "cpu", "guarantee:+": "1", "deserved:+": ""}))
+        answer = admin.post(
+            EDIT, typed(admin, **{"new-resource": "cpu", "guarantee:+": "1", "deserved:+": ""})
+        )
 
         assert answer.status_code == 302
         assert (stored().deserved["cpu"], stored().guarantee["cpu"]) == (before, 1000)
@@ -263,7 +309,14 @@ def test_what_a_page_shows_can_be_pasted_into_the_form(admin: Client):
     amount = 1_600_000
 
     answer = admin.post(
-        "/queues/-/new/", {"name": "new", "parent": "root", "weight": "1 600", "priority": "0", "capability:cpu": shown("cpu", amount)}
+        "/queues/-/new/",
+        {
+            "name": "new",
+            "parent": "root",
+            "weight": "1 600",
+            "priority": "0",
+            "capability:cpu": shown("cpu", amount),
+        },
     )
 
     assert answer.status_code == 302
@@ -275,12 +328,18 @@ class TestTwoEditors:
 
     def opened(self, client: Client, **changes: str) -> dict[str, Any]:
         context = client.get(EDIT).context
-        return {**typed(client, **changes), "version": str(context["version"]), "opened": context["opened"]}
+        return {
+            **typed(client, **changes),
+            "version": str(context["version"]),
+            "opened": context["opened"],
+        }
 
     def theirs(self, **spec: Any) -> None:
         update_queue("vision", {"spec": spec}, merge=True, by=Actor("ruth", Door.UI))
 
-    def test_only_what_i_changed_is_written_and_what_they_changed_is_kept_and_told(self, admin: Client):
+    def test_only_what_i_changed_is_written_and_what_they_changed_is_kept_and_told(
+        self, admin: Client
+    ):
         mine = self.opened(admin, weight="5")
         self.theirs(priority=3, deserved={"cpu": "280"})
 
@@ -288,7 +347,10 @@ class TestTwoEditors:
 
         assert (stored().weight, stored().priority, stored().deserved["cpu"]) == (5, 3, 280_000)
         assert "Saved vision. Changed weight from 1 to 5." in text(answer)
-        assert "Changed by others meanwhile, and kept: Priority from 0 to 3, Deserved CPU from 300 to 280." in text(answer)
+        assert (
+            "Changed by others meanwhile, and kept: Priority from 0 to 3, Deserved CPU from 300 to 280."
+            in text(answer)
+        )
 
     def test_a_command_meanwhile_is_no_conflict_and_is_not_undone(self, admin: Client):
         mine = self.opened(admin, weight="5")
@@ -307,12 +369,19 @@ class TestTwoEditors:
         assert asked.status_code == 412
         (line,) = asked.context["both"]
         assert line == {"field": "Weight", "base": "1", "mine": "5", "theirs": "7"}
-        assert "Also changed meanwhile, and kept: Priority from 0 to 3." in " ".join(text(asked).split())
+        assert "Also changed meanwhile, and kept: Priority from 0 to 3." in " ".join(
+            text(asked).split()
+        )
         assert (asked.context["form"].weight, asked.context["form"].priority) == ("5", "3")
         assert "No rule is broken." in text(asked)
         assert (stored().weight, stored().priority) == (7, 3)
 
-        again = {**mine, "priority": "3", "version": str(asked.context["version"]), "opened": asked.context["opened"]}
+        again = {
+            **mine,
+            "priority": "3",
+            "version": str(asked.context["version"]),
+            "opened": asked.context["opened"],
+        }
         admin.post(EDIT, again)
         assert (stored().weight, stored().priority) == (5, 3)
 
@@ -322,7 +391,15 @@ class TestTwoEditors:
         manifest["spec"]["weight"] = 5
         self.theirs(priority=3)
 
-        admin.post(EDIT, {"as": "yaml", "yaml": yaml.safe_dump(manifest), "version": mine["version"], "opened": mine["opened"]})
+        admin.post(
+            EDIT,
+            {
+                "as": "yaml",
+                "yaml": yaml.safe_dump(manifest),
+                "version": mine["version"],
+                "opened": mine["opened"],
+            },
+        )
 
         assert (stored().weight, stored().priority) == (5, 3)
 
@@ -331,7 +408,15 @@ class TestTwoEditors:
         self.theirs(priority=3)
 
         turned = admin.post(EDIT, {**mine, "show": "yaml"}).context
-        admin.post(EDIT, {"as": "yaml", "yaml": turned["yaml"], "version": str(turned["version"]), "opened": turned["opened"]})
+        admin.post(
+            EDIT,
+            {
+                "as": "yaml",
+                "yaml": turned["yaml"],
+                "version": str(turned["version"]),
+                "opened": turned["opened"],
+            },
+        )
 
         assert (stored().weight, stored().priority) == (5, 3)
 
@@ -353,9 +438,19 @@ class TestTwoEditors:
         assert stored().guarantee.amount(GPU) == 0
 
     @pytest.mark.parametrize(
-        "opened", ["", "{", "[]", '{"spec": 5}', "[" * 5000, '{"metadata": {"name": "vision"}, "spec": {"weight": "x"}}']
+        "opened",
+        [
+            "",
+            "{",
+            "[]",
+            '{"spec": 5}',
+            "[" * 5000,
+            '{"metadata": {"name": "vision"}, "spec": {"weight": "x"}}',
+        ],
     )
-    def test_without_what_i_began_with_nothing_of_theirs_is_overwritten(self, admin: Client, opened: str):
+    def test_without_what_i_began_with_nothing_of_theirs_is_overwritten(
+        self, admin: Client, opened: str
+    ):
         mine = self.opened(admin, weight="5") | {"opened": opened}
         self.theirs(priority=3)
 

@@ -12,7 +12,14 @@ from django.http import QueryDict
 from django.test import Client
 from django.utils import timezone
 
-from dashboard.forms.queue import QueueForm, differences, family, form_from_manifest, form_from_post, manifest_from_yaml
+from dashboard.forms.queue import (
+    QueueForm,
+    differences,
+    family,
+    form_from_manifest,
+    form_from_post,
+    manifest_from_yaml,
+)
 from dashboard.live.notices import site_notices
 from dashboard.present.share_map import WIDTH, place
 from dashboard.present.starvation import starved
@@ -48,7 +55,15 @@ def narrow(tree: None) -> Client:
 
 class TestWhoSeesWhat:
     @pytest.mark.parametrize(
-        "path", ["/", "/queues/", "/queues/?view=table", "/queues/?view=map", "/queues/-/names.json", "/queues/vision/"]
+        "path",
+        [
+            "/",
+            "/queues/",
+            "/queues/?view=table",
+            "/queues/?view=map",
+            "/queues/-/names.json",
+            "/queues/vision/",
+        ],
     )
     def test_queues_out_of_sight_are_named_nowhere(self, narrow: Client, path: str):
         page = narrow.get(path)
@@ -57,12 +72,33 @@ class TestWhoSeesWhat:
         assert "research" in page.content.decode() or "language" in page.content.decode()
         assert "serving" not in page.content.decode()
 
-    @pytest.mark.parametrize("path", ["", "jobs/", "history/", "yaml/", "edit/", "delete/", "actions/", "suspend/", "history.json"])
-    def test_a_queue_out_of_sight_is_answered_as_one_that_is_not_there(self, narrow: Client, path: str):
-        hidden, missing = narrow.get(f"/queues/serving/{path}"), narrow.get(f"/queues/nothing/{path}")
+    @pytest.mark.parametrize(
+        "path",
+        [
+            "",
+            "jobs/",
+            "history/",
+            "yaml/",
+            "edit/",
+            "delete/",
+            "actions/",
+            "suspend/",
+            "history.json",
+        ],
+    )
+    def test_a_queue_out_of_sight_is_answered_as_one_that_is_not_there(
+        self, narrow: Client, path: str
+    ):
+        hidden, missing = (
+            narrow.get(f"/queues/serving/{path}"),
+            narrow.get(f"/queues/nothing/{path}"),
+        )
 
         assert hidden.status_code == missing.status_code == 404
-        assert hidden.content.decode().replace("serving", "nothing").split("Request")[0] == missing.content.decode().split("Request")[0]
+        assert (
+            hidden.content.decode().replace("serving", "nothing").split("Request")[0]
+            == missing.content.decode().split("Request")[0]
+        )
 
     @pytest.mark.parametrize("path", ["edit/", "delete/", "close/"])
     def test_what_one_may_see_but_not_do_names_the_permission(self, narrow: Client, path: str):
@@ -74,7 +110,9 @@ class TestWhoSeesWhat:
     def test_a_bulk_order_with_one_forbidden_queue_changes_none(self, tree: None):
         lead = signed_in(add_user("lead", role="admin", queue="research"))
 
-        answer = lead.post("/queues/-/commands/", {"command": "suspend", "queue": ["vision", "serving"]})
+        answer = lead.post(
+            "/queues/-/commands/", {"command": "suspend", "queue": ["vision", "serving"]}
+        )
 
         assert answer.status_code == 404
         assert not Command.objects.exists()
@@ -97,8 +135,13 @@ class TestCommands:
         assert "resume research first" in answer.content.decode()
         assert Command.objects.filter(result="Refused", actor="admin", door="UI").exists()
 
-    @pytest.mark.parametrize(("wanted", "goes_to"), [("/queues/?q=x", "/queues/?q=x"), ("https://elsewhere.example/", "/queues/vision/")])
-    def test_afterwards_one_is_led_back_but_never_off_the_site(self, admin: Client, wanted: str, goes_to: str):
+    @pytest.mark.parametrize(
+        ("wanted", "goes_to"),
+        [("/queues/?q=x", "/queues/?q=x"), ("https://elsewhere.example/", "/queues/vision/")],
+    )
+    def test_afterwards_one_is_led_back_but_never_off_the_site(
+        self, admin: Client, wanted: str, goes_to: str
+    ):
         answer = admin.post("/queues/vision/suspend/", {"next": wanted})
 
         assert answer["Location"] == goes_to
@@ -115,7 +158,9 @@ class TestCommands:
 
 class TestForm:
     def test_empty_is_unset_and_zero_is_zero(self):
-        data = QueryDict("name=a&deserved:cpu=0&deserved:memory=&capability:cpu=&new-resource=example.com/fpga&guarantee:%2B=2")
+        data = QueryDict(
+            "name=a&deserved:cpu=0&deserved:memory=&capability:cpu=&new-resource=example.com/fpga&guarantee:%2B=2"
+        )
 
         spec = form_from_post(data, QueueForm()).manifest()["spec"]
 
@@ -129,7 +174,10 @@ class TestForm:
 
         again = form_from_manifest(stored).manifest(stored)
 
-        assert differences({**again["spec"], "guarantee": None}, {**stored["spec"], "guarantee": None}) == []  # type: ignore[dict-item]
+        assert (
+            differences({**again["spec"], "guarantee": None}, {**stored["spec"], "guarantee": None})
+            == []
+        )  # type: ignore[dict-item]
 
     @pytest.mark.usefixtures("tree")
     def test_the_family_says_who_has_what_and_how_much_is_too_much(self):
@@ -137,7 +185,12 @@ class TestForm:
 
         (line,) = family(form, queue_tree())
 
-        assert (line["together"], line["has"], line["over"], line["others"]) == ("46", "40", "6", "language 20")
+        assert (line["together"], line["has"], line["over"], line["others"]) == (
+            "46",
+            "40",
+            "6",
+            "language 20",
+        )
 
     @pytest.mark.parametrize(
         ("text", "words"),
@@ -157,7 +210,10 @@ class TestForm:
         assert words in problem
 
     def test_what_can_not_be_read_while_typing_is_an_answer_not_an_error(self, admin: Client):
-        answer = admin.post("/queues/-/check/", {"name": "a", "weight": "heavy", "deserved:cpu": "2c", "parent": "nowhere"})
+        answer = admin.post(
+            "/queues/-/check/",
+            {"name": "a", "weight": "heavy", "deserved:cpu": "2c", "parent": "nowhere"},
+        )
 
         assert answer.status_code == 200
         for words in ("write 2 or 2000m", "nowhere"):
@@ -175,9 +231,16 @@ class TestPictures:
         assert cells["vision"].x == pytest.approx(cells["language"].x + cells["language"].width)
 
     def test_the_map_of_one_branch_begins_with_that_branch(self):
-        cells = {cell.row.name: cell for cell in place(queue_rows().visible_to({"research", "vision", "language"}), GPU)}
+        cells = {
+            cell.row.name: cell
+            for cell in place(queue_rows().visible_to({"research", "vision", "language"}), GPU)
+        }
 
-        assert (cells["research"].width, cells["research"].level, cells["vision"].level) == (WIDTH, 0, 1)
+        assert (cells["research"].width, cells["research"].level, cells["vision"].level) == (
+            WIDTH,
+            0,
+            1,
+        )
 
     def test_starved_is_who_asks_deserves_and_has_not(self):
         lines = {line["name"]: line for line in starved(queue_rows())}
@@ -215,14 +278,21 @@ class TestNotices:
         assert re.search(rf"No scheduling for {time} \(normally every 1 s\)", page)
 
     def test_paused_is_told_with_who_and_why_instead(self):
-        facts = ClusterFacts(last_session_at=timezone.now() - timedelta(hours=1), paused=True, paused_by="admin", pause_reason="upgrade")
+        facts = ClusterFacts(
+            last_session_at=timezone.now() - timedelta(hours=1),
+            paused=True,
+            paused_by="admin",
+            pause_reason="upgrade",
+        )
 
         assert [notice["text"] for notice in site_notices(facts)] == [
             "Scheduling is paused by admin: “upgrade”. Nothing new starts until it is resumed."
         ]
 
     def test_an_invalid_tree_leads_to_the_first_queue_that_is_wrong(self):
-        facts = ClusterFacts(last_session_at=timezone.now(), invalid=(("vision", "too much"), ("zebra", "too")))
+        facts = ClusterFacts(
+            last_session_at=timezone.now(), invalid=(("vision", "too much"), ("zebra", "too"))
+        )
 
         (notice,) = site_notices(facts)
 

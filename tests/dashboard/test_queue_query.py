@@ -10,7 +10,14 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
 
-from dashboard.forms.queue_query import FIELDS, QUALITIES, STATES, matching, read_search, with_ancestors
+from dashboard.forms.queue_query import (
+    FIELDS,
+    QUALITIES,
+    STATES,
+    matching,
+    read_search,
+    with_ancestors,
+)
 from dashboard.present.queues import present_queues
 from scheduler.models import Queue
 from scheduler.selectors.queues.listing import queue_rows
@@ -23,7 +30,14 @@ pytestmark = pytest.mark.django_db
 def tree() -> None:
     """language borrows and waits, vision lends, serving is suspended, batch closes and is starved; archive is closed and warned."""
     load_tree()
-    add_queue("archive", "research", state="Closed", wish="Closed", reclaimable=False, warnings=[{"code": "x", "message": "odd"}])
+    add_queue(
+        "archive",
+        "research",
+        state="Closed",
+        wish="Closed",
+        reclaimable=False,
+        warnings=[{"code": "x", "message": "odd"}],
+    )
     set_figures("archive", amounts(0, 500), amounts(0, 1), amounts(0, 500))
     Queue.objects.filter(name="archive").update(capability=amounts(0, 400))
 
@@ -62,7 +76,10 @@ def found(query: str) -> list[str]:
         ("is:leaf -is:reclaimable", ["archive"]),
         ("below:research", ["archive", "language", "research", "vision"]),
         ("below:research -lang -state:closed is:leaf", ["vision"]),
-        ("-research below:production,research is:leaf", ["archive", "batch", "language", "serving", "vision"]),
+        (
+            "-research below:production,research is:leaf",
+            ["archive", "batch", "language", "serving", "vision"],
+        ),
         ("IS:Suspended", ["serving"]),
         ("-", []),
     ],
@@ -76,17 +93,30 @@ def test_in_a_tree_what_leads_to_the_found_stays(admin: Client):
 
     assert with_ancestors(rows, ["language"]) == {"root", "research", "language"}
     page = admin.get("/queues/?q=lang").content.decode()
-    assert re.findall(r'<tr role="row" data-key="([^"]+)"', page)[:3] == ["root", "research", "language"]
+    assert re.findall(r'<tr role="row" data-key="([^"]+)"', page)[:3] == [
+        "root",
+        "research",
+        "language",
+    ]
     assert "<span data-found>1</span> found" in page
 
 
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("is:wating", "There is no “is:wating”: did you mean “waiting”? There are is:waiting, is:running,"),
-        ("state:foo", "There is no “state:foo”. There are state:open, state:closing, state:closed, state:suspended, state:unknown."),
+        (
+            "is:wating",
+            "There is no “is:wating”: did you mean “waiting”? There are is:waiting, is:running,",
+        ),
+        (
+            "state:foo",
+            "There is no “state:foo”. There are state:open, state:closing, state:closed, state:suspended, state:unknown.",
+        ),
         ("is:waiting,lazy", "There is no “is:lazy”"),
-        ("stat:open", "There is no word “stat:”: did you mean “state:”? There are is:, state:, below: and parts of names."),
+        (
+            "stat:open",
+            "There is no word “stat:”: did you mean “state:”? There are is:, state:, below: and parts of names.",
+        ),
         ("-colour:red", "There is no word “colour:”."),
         ("is:", "“is:” has no value: write something like is:waiting."),
         ("below:reserch", "There is no queue “reserch”: did you mean “research”?"),
@@ -100,7 +130,9 @@ def test_a_word_that_is_not_known_is_refused_with_what_is(admin: Client, query: 
     assert answer.status_code == 400
     assert said in page
     assert "Nothing was searched for." in page
-    assert '<tr role="row" data-key' not in page.partition("<template")[0]  # a refused search shows nothing that could be taken for found
+    assert (
+        '<tr role="row" data-key' not in page.partition("<template")[0]
+    )  # a refused search shows nothing that could be taken for found
 
 
 def test_a_queue_out_of_sight_is_not_known_to_a_search():

@@ -70,7 +70,9 @@ class TestRemedies:
             "above the ancestor",
         ],
     )
-    def test_taking_the_advice_until_there_is_none_makes_it_valid(self, name: str, changes: dict[str, str]):
+    def test_taking_the_advice_until_there_is_none_makes_it_valid(
+        self, name: str, changes: dict[str, str]
+    ):
         scene, facts = admission_scene()
         form = form_from_manifest(queue_manifest(scene[name]))
         form.amounts[GPU] = {**form.amounts.get(GPU, {}), **changes}
@@ -86,7 +88,12 @@ class TestRemedies:
         assert verdict.violations == ()
 
     def test_the_button_works_without_a_script_and_saves_nothing(self, admin: Client):
-        data = {"parent": "research", "weight": "1", "deserved:nvidia.com/gpu": "26", "mend": "spec.deserved.nvidia.com/gpu=20"}
+        data = {
+            "parent": "research",
+            "weight": "1",
+            "deserved:nvidia.com/gpu": "26",
+            "mend": "spec.deserved.nvidia.com/gpu=20",
+        }
 
         answer = admin.post("/queues/vision/edit/", data)
 
@@ -112,7 +119,9 @@ class TestRemedies:
             ({"deserved:cpu": "2c"}, "Deserved CPU: 2c is not a quantity; write 2 or 2000m."),
         ],
     )
-    def test_what_is_wrong_is_said_in_the_words_of_the_form(self, admin: Client, typed: dict[str, str], words: str):
+    def test_what_is_wrong_is_said_in_the_words_of_the_form(
+        self, admin: Client, typed: dict[str, str], words: str
+    ):
         data = {"name": "new", "parent": "research", "weight": "1", "priority": "0", **typed}
 
         assert words in unescape(admin.post("/queues/-/check/", data).content.decode())
@@ -121,7 +130,10 @@ class TestRemedies:
 
 class TestCopies:
     def test_what_is_typed_is_a_file_to_apply_and_a_request(self, admin: Client):
-        answer = admin.post("/queues/-/check/", {"name": "it's", "parent": "research", "weight": "2", "deserved:cpu": "4"})
+        answer = admin.post(
+            "/queues/-/check/",
+            {"name": "it's", "parent": "research", "weight": "2", "deserved:cpu": "4"},
+        )
 
         copies = answer.context["copies"]
         for text in copies.values():
@@ -139,13 +151,18 @@ class TestCopies:
     def test_deleting_and_several_at_once_have_theirs(self, admin: Client):
         deleting = admin.get("/queues/vision/delete/?cascade=on").context["copies"]
         farewell = admin.get("/queues/vision/farewell/").context["copies"]
-        several = admin.get("/queues/-/commands/?command=suspend&queue=vision&queue=language").context["copies"]
+        several = admin.get(
+            "/queues/-/commands/?command=suspend&queue=vision&queue=language"
+        ).context["copies"]
 
         assert deleting["cli"] == "vcctl queue delete vision --cascade"
         assert shlex.split(deleting["curl"])[:3] == ["curl", "-X", "DELETE"]
         assert farewell["cli"] == "vcctl queue delete vision --close-first"
         assert shlex.split(farewell["curl"])[-1].endswith("/api/v1/queues/vision/?close_first=true")
-        assert several["cli"].splitlines() == ["vcctl queue suspend language", "vcctl queue suspend vision"]
+        assert several["cli"].splitlines() == [
+            "vcctl queue suspend language",
+            "vcctl queue suspend vision",
+        ]
 
 
 class TestSeveralAtOnce:
@@ -155,13 +172,17 @@ class TestSeveralAtOnce:
 
     def test_what_is_in_them_is_told_before_anything_is_done(self):
         """train-1 (4 pods) and label (2) run, train-2 (20) waits; vision is chosen and closes with research too, and counts once."""
-        page = work.signed_in("admin").get("/queues/-/commands/?command=close&queue=research&queue=vision")
+        page = work.signed_in("admin").get(
+            "/queues/-/commands/?command=close&queue=research&queue=vision"
+        )
 
         load = page.context["load"]
         assert (load.running, load.waiting, load.pods_running, load.pods_waiting) == (2, 1, 6, 20)
         assert load.users == {"sam", "lena"}
         said = re.sub(r"<[^>]+>|\s+", " ", page.content.decode())
-        assert re.search(r"gangs running +2 +gangs waiting +1 +pods running +6 +pods waiting +20 ", said)
+        assert re.search(
+            r"gangs running +2 +gangs waiting +1 +pods running +6 +pods waiting +20 ", said
+        )
         assert "1 gang running, 1 waiting; 4 pods running, 20 waiting" in said
         assert set(Queue.objects.values_list("state", flat=True)) == {"Open"}
 
@@ -169,7 +190,9 @@ class TestSeveralAtOnce:
         client = work.signed_in("admin")
         client.post("/queues/batch/close/")
 
-        load = client.get("/queues/-/commands/?command=close&queue=batch&queue=language").context["load"]
+        load = client.get("/queues/-/commands/?command=close&queue=batch&queue=language").context[
+            "load"
+        ]
 
         assert (load.running, load.pods_running) == (1, 2)
 
@@ -180,11 +203,17 @@ class TestSeveralAtOnce:
         Queue.objects.bulk_create(Queue(name=name, parent=root) for name in names)
         client = Client(enforce_csrf_checks=True)
         client.force_login(get_user_model().objects.get(username="admin"))
-        bar = re.search(r'<form id="bulk".*?</form>', client.get("/queues/?view=table").content.decode(), re.DOTALL)
+        bar = re.search(
+            r'<form id="bulk".*?</form>',
+            client.get("/queues/?view=table").content.decode(),
+            re.DOTALL,
+        )
         assert bar
         assert 'method="post"' in bar[0]
 
-        asked = client.post("/queues/-/commands/", {**hidden_fields(bar[0]), "command": "suspend", "queue": names})
+        asked = client.post(
+            "/queues/-/commands/", {**hidden_fields(bar[0]), "command": "suspend", "queue": names}
+        )
         assert asked.status_code == 200
         assert "Suspend 1200 queues?" in asked.content.decode()
         assert not Queue.objects.exclude(wish="Open").exists()
@@ -196,7 +225,10 @@ class TestSeveralAtOnce:
         assert "1200 of 1200 changed" in done.content.decode()
         assert Queue.objects.filter(name__in=names, wish="Suspended").count() == 1200
 
-        back = client.post("/queues/-/commands/", hidden_fields(done.content.decode().partition('<form id="undo"')[2]))
+        back = client.post(
+            "/queues/-/commands/",
+            hidden_fields(done.content.decode().partition('<form id="undo"')[2]),
+        )
         assert "Resume 1200 queues?" in back.content.decode()
         assert Queue.objects.filter(name__in=names, wish="Suspended").count() == 1200
 
@@ -204,7 +236,9 @@ class TestSeveralAtOnce:
         client = Client(enforce_csrf_checks=True)
         client.force_login(get_user_model().objects.get(username="admin"))
 
-        asked = client.post("/queues/-/commands/", {"command": "suspend", "queue": ["vision"], "confirmed": "1"})
+        asked = client.post(
+            "/queues/-/commands/", {"command": "suspend", "queue": ["vision"], "confirmed": "1"}
+        )
 
         assert asked.status_code == 403
         assert Queue.objects.get(name="vision").wish == "Open"
@@ -213,7 +247,9 @@ class TestSeveralAtOnce:
 def hidden_fields(form: str) -> dict[str, list[str]]:
     """Those of the first form in the text."""
     fields: dict[str, list[str]] = {}
-    inputs = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', form.partition("</form>")[0])
+    inputs = re.findall(
+        r'<input type="hidden" name="([^"]+)" value="([^"]*)"', form.partition("</form>")[0]
+    )
     for name, value in inputs:
         fields.setdefault(name, []).append(unescape(value))
     return fields
@@ -237,13 +273,17 @@ class TestHistoryOpensOnWhatTheQueueUses:
     def test_something_that_it_had_in_the_period(self, admin: Client):
         set_figures("vision", amounts(0, 0), amounts(0, 0), amounts(0, 0))
         data = {"state": "Open", "allocated": {"memory": 5}}
-        QueueSample.objects.create(queue_name="vision", at=timezone.now(), seconds=QueueSample.RAW, data=data)
+        QueueSample.objects.create(
+            queue_name="vision", at=timezone.now(), seconds=QueueSample.RAW, data=data
+        )
 
         assert self.drawn(admin) == "memory"
 
     def test_something_that_its_quotas_name(self, admin: Client):
         QueueFigures.objects.all().delete()
-        Queue.objects.filter(name="vision").update(deserved=amounts(cpu=3), guarantee=amounts(), capability=amounts())
+        Queue.objects.filter(name="vision").update(
+            deserved=amounts(cpu=3), guarantee=amounts(), capability=amounts()
+        )
 
         assert self.drawn(admin) == "cpu"
 
@@ -256,29 +296,51 @@ class TestHistoryAsTable:
     @pytest.fixture(autouse=True)
     def sampled(self, tree: None) -> None:
         data = {"state": "Open", "allocated": {GPU: 3000, "cpu": 1500}, "deserved": {GPU: 8000}}
-        QueueSample.objects.create(queue_name="vision", at=timezone.now(), seconds=QueueSample.RAW, data=data)
+        QueueSample.objects.create(
+            queue_name="vision", at=timezone.now(), seconds=QueueSample.RAW, data=data
+        )
 
-    def test_the_page_s_file_has_one_row_a_moment_and_resource_with_exact_quantities(self, admin: Client):
+    def test_the_page_s_file_has_one_row_a_moment_and_resource_with_exact_quantities(
+        self, admin: Client
+    ):
         answer = admin.get("/queues/vision/history.csv?period=1h")
 
         rows = list(csv.DictReader(io.StringIO(answer.getvalue().decode())))
         last = {row["resource"]: row for row in rows}
         assert answer["Content-Disposition"] == 'attachment; filename="vision-1h.csv"'
-        assert (last["cpu"]["allocated"], last[GPU]["allocated"], last[GPU]["deserved"]) == ("1500m", "3", "8")
+        assert (last["cpu"]["allocated"], last[GPU]["allocated"], last[GPU]["deserved"]) == (
+            "1500m",
+            "3",
+            "8",
+        )
         assert {
-            row["resource"] for row in csv.DictReader(io.StringIO(admin.get("/queues/vision/history.csv?resource=cpu").getvalue().decode()))
+            row["resource"]
+            for row in csv.DictReader(
+                io.StringIO(
+                    admin.get("/queues/vision/history.csv?resource=cpu").getvalue().decode()
+                )
+            )
         } == {"cpu"}
 
-    @pytest.mark.parametrize(("path", "status"), [("vision/history.csv?period=2y", 400), ("nothing/history.csv", 404)])
+    @pytest.mark.parametrize(
+        ("path", "status"), [("vision/history.csv?period=2y", 400), ("nothing/history.csv", 404)]
+    )
     def test_a_wrong_question_is_answered_as_such(self, admin: Client, path: str, status: int):
         assert admin.get(f"/queues/{path}").status_code == status
 
     def test_the_api_gives_it_too(self, admin: Client):
-        answer = admin.get("/api/v1/queues/vision/history/?step=raw", headers={"Accept": "text/csv"})
+        answer = admin.get(
+            "/api/v1/queues/vision/history/?step=raw", headers={"Accept": "text/csv"}
+        )
 
         (cpu, gpu) = csv.DictReader(io.StringIO(answer.getvalue().decode()))
         assert answer["Content-Type"].startswith("text/csv")
-        assert (cpu["resource"], cpu["allocated"], gpu["resource"], gpu["deserved"]) == ("cpu", "1500m", GPU, "8")
+        assert (cpu["resource"], cpu["allocated"], gpu["resource"], gpu["deserved"]) == (
+            "cpu",
+            "1500m",
+            GPU,
+            "8",
+        )
 
 
 @pytest.mark.django_db
@@ -289,7 +351,13 @@ class TestSampleTree:
         return signed_in(get_user_model().objects.create(username="admin", is_superuser=True))
 
     @pytest.mark.parametrize(
-        "total", [{"cpu": 96, "memory": "384Gi", GPU: 8}, {"cpu": 7}, {}, {"cpu": 100_000, "memory": "1Pi", GPU: 9000}]
+        "total",
+        [
+            {"cpu": 96, "memory": "384Gi", GPU: 8},
+            {"cpu": 7},
+            {},
+            {"cpu": 100_000, "memory": "1Pi", GPU: 9000},
+        ],
     )
     def test_it_fits_the_cluster_that_is_there(self, client: Client, total: dict[str, Any]):
         ClusterState.objects.update(total=Resources.parse(total))
@@ -300,7 +368,11 @@ class TestSampleTree:
         names = set(Queue.objects.values_list("name", flat=True))
         assert names == {"root", "default", *(queue["name"] for queue in QUEUES)}
         assert hierarchy_problems(queue_tree(), 10) == {}
-        asked = {name for queue in Queue.objects.all() for name in (*queue.deserved, *queue.guarantee, *queue.capability)}
+        asked = {
+            name
+            for queue in Queue.objects.all()
+            for name in (*queue.deserved, *queue.guarantee, *queue.capability)
+        }
         assert asked <= set(total)
         assert "Load sample tree" not in client.get("/queues/").content.decode()
 
@@ -320,12 +392,17 @@ class TestSampleTree:
 
 
 def visible(answer: Any) -> list[str]:
-    return re.findall(r'<tr role="row" data-key="([^"]+)"', answer.content.decode().partition("<template")[0])
+    return re.findall(
+        r'<tr role="row" data-key="([^"]+)"', answer.content.decode().partition("<template")[0]
+    )
 
 
 class TestFolding:
     def test_what_is_folded_is_kept_for_the_reader_and_hides_all_below(self, admin: Client):
-        assert admin.post("/queues/-/folded/", {"queue": ["root", "research", "gone"]}).status_code == 204
+        assert (
+            admin.post("/queues/-/folded/", {"queue": ["root", "research", "gone"]}).status_code
+            == 204
+        )
 
         user = get_user_model().objects.get(username="admin")
         assert preference_of(user).folded == ["research", "root"]
@@ -344,18 +421,40 @@ class TestFolding:
         for team in range(30):
             add_queue(f"team-{team:02}")
             add_queue(f"team-{team:02}-a", f"team-{team:02}")
-        names = ["root", "default", "production", "research", *(f"team-{team:02}" for team in range(30))]
+        names = [
+            "root",
+            "default",
+            "production",
+            "research",
+            *(f"team-{team:02}" for team in range(30)),
+        ]
 
         assert visible(admin.get("/queues/")) == names
         assert len(visible(admin.get("/queues/?levels=0"))) == 68
         assert visible(admin.get("/queues/?levels=1")) == ["root"]
 
-    def test_the_levels_are_kept_for_the_reader_with_what_is_folded_and_unfolded_by_hand(self, admin: Client):
+    def test_the_levels_are_kept_for_the_reader_with_what_is_folded_and_unfolded_by_hand(
+        self, admin: Client
+    ):
         admin.post("/queues/-/folded/", {"levels": "2", "unfolded": ["research"], "queue": []})
 
-        assert visible(admin.get("/queues/")) == ["root", "default", "production", "research", "language", "vision"]
+        assert visible(admin.get("/queues/")) == [
+            "root",
+            "default",
+            "production",
+            "research",
+            "language",
+            "vision",
+        ]
         admin.post("/queues/-/folded/", {"levels": "0", "queue": ["production"]})
-        assert visible(admin.get("/queues/")) == ["root", "default", "production", "research", "language", "vision"]
+        assert visible(admin.get("/queues/")) == [
+            "root",
+            "default",
+            "production",
+            "research",
+            "language",
+            "vision",
+        ]
 
     @pytest.mark.parametrize("levels", ["-1", "x", "9" * 30, "99999999"])
     def test_levels_that_are_none_are_no_error(self, admin: Client, levels: str):
@@ -397,8 +496,16 @@ class TestFarewell:
 
         answer = admin.post("/queues/old/delete/", {"cascade": "on", "queue": ["old"]})
 
-        assert (answer.status_code, "has changed since it was shown" in answer.content.decode()) == (409, True)
-        assert admin.post("/queues/old/delete/", {"cascade": "on", "queue": ["older", "old"]}).status_code == 302
+        assert (
+            answer.status_code,
+            "has changed since it was shown" in answer.content.decode(),
+        ) == (409, True)
+        assert (
+            admin.post(
+                "/queues/old/delete/", {"cascade": "on", "queue": ["older", "old"]}
+            ).status_code
+            == 302
+        )
         assert not Queue.objects.filter(name="old").exists()
 
     def test_who_may_not_delete_it_is_told_so(self, admin: Client):
@@ -411,7 +518,9 @@ class TestFarewell:
 @pytest.mark.usefixtures("tree")
 class TestResources:
     def test_a_queue_s_page_shows_one_resource_or_all(self, admin: Client):
-        assert [line["name"] for line in admin.get("/queues/vision/?resource=gpu").context["lines"]] == [GPU]
+        assert [
+            line["name"] for line in admin.get("/queues/vision/?resource=gpu").context["lines"]
+        ] == [GPU]
         assert len(admin.get("/queues/vision/").context["lines"]) == 3
         assert "resource=gpu" in admin.get("/queues/vision/?resource=gpu").context["tabs"][1]["url"]
 
@@ -419,14 +528,23 @@ class TestResources:
         board = queue_rows()
         rows = present_queues(board)
 
-        words = {name: resource_lines(board, rows[name], GPU)["lines"][0]["loans"] for name in ("vision", "language", "serving")}
+        words = {
+            name: resource_lines(board, rows[name], GPU)["lines"][0]["loans"]
+            for name in ("vision", "language", "serving")
+        }
 
-        assert words == {"vision": "lending 10 to language", "language": "borrowing 10 from vision", "serving": ""}
+        assert words == {
+            "vision": "lending 10 to language",
+            "language": "borrowing 10 from vision",
+            "serving": "",
+        }
 
     def test_who_may_not_see_the_other_queue_is_not_told_its_name(self):
         board = queue_rows()
 
-        line = resource_lines(board, present_queues(board)["vision"], GPU, frozenset({"vision"}))["lines"][0]
+        line = resource_lines(board, present_queues(board)["vision"], GPU, frozenset({"vision"}))[
+            "lines"
+        ][0]
 
         assert line["loans"] == "lending 10 to other queues"
 
@@ -440,13 +558,21 @@ class TestResources:
         assert [line["name"] for line in found["lines"]] == [GPU, "cpu", "memory"]
         assert len(found["idle_lines"]) == 9
         resources = [line["name"] for line in found["resources"]]
-        assert (len(columns("", resources)), len(columns("all", resources)), columns("cpu", resources)) == (4, 12, ("cpu",))
+        assert (
+            len(columns("", resources)),
+            len(columns("all", resources)),
+            columns("cpu", resources),
+        ) == (4, 12, ("cpu",))
 
     def test_every_number_of_columns_is_laid_out(self):
         style = Path("static/css/queues.css").read_text()
         most = len(columns("all", [f"example.com/licence-{number}" for number in range(100)]))
 
-        assert [number for number in range(1, most + 1) if f".resources-{number} {{ --count: {number}; }}" not in style] == []
+        assert [
+            number
+            for number in range(1, most + 1)
+            if f".resources-{number} {{ --count: {number}; }}" not in style
+        ] == []
 
     def test_a_parent_s_deserved_is_divided_with_what_nobody_has(self):
         add_queue("archive", "production", deserved=amounts(0))
@@ -456,5 +582,8 @@ class TestResources:
 
         found = division(queue_rows(), "production", GPU)
 
-        assert [(span["name"], span["amount"]) for span in found["spans"]] == [("batch", "4 GPU"), ("serving", "16 GPU")]
+        assert [(span["name"], span["amount"]) for span in found["spans"]] == [
+            ("batch", "4 GPU"),
+            ("serving", "16 GPU"),
+        ]
         assert (found["whole"], found["rest"], found["over"]) == ("24 GPU", "4 GPU", "")

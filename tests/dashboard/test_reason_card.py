@@ -10,7 +10,17 @@ from scheduler.selectors.jobs.page import Standing
 
 
 @pytest.mark.parametrize(
-    ("number", "words"), [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (12, "12th"), (22, "22nd"), (113, "113th")]
+    ("number", "words"),
+    [
+        (1, "1st"),
+        (2, "2nd"),
+        (3, "3rd"),
+        (4, "4th"),
+        (11, "11th"),
+        (12, "12th"),
+        (22, "22nd"),
+        (113, "113th"),
+    ],
 )
 def test_places_are_counted_as_people_do(number: int, words: str):
     assert ordinal(number) == words
@@ -44,6 +54,15 @@ def test_every_reason_says_what_would_help_with_and_without_figures(code: Reason
 def test_help_has_figures_with_their_unit():
     figures = {"resource": "nvidia.com/gpu", "level": "vision", "limit": 20_000, "short": 4_000}
 
-    assert help_words("ExceedsCapability", figures) == "Ask for 20 GPU in all at most, or ask an admin of vision for a higher capability."
-    assert help_words("AwaitingEvaluation", {"leaving": 3}) == "It waits for a place anew when its old pods have stopped."
-    assert help_words("WaitingForQuota", figures) == "It starts when 4 GPU more come free in vision, as jobs there end."
+    assert (
+        help_words("ExceedsCapability", figures)
+        == "Ask for 20 GPU in all at most, or ask an admin of vision for a higher capability."
+    )
+    assert (
+        help_words("AwaitingEvaluation", {"leaving": 3})
+        == "It waits for a place anew when its old pods have stopped."
+    )
+    assert (
+        help_words("WaitingForQuota", figures)
+        == "It starts when 4 GPU more come free in vision, as jobs there end."
+    )

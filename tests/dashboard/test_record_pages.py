@@ -24,7 +24,9 @@ def test_a_queue_admin_reads_the_record_of_his_queues_only():
     signed_in("admin").post("/jobs/default/nightly/suspend/", {"reason": "far away"})
     signed_in("sam").post("/jobs/default/train-1/suspend/", {"reason": "close by"})
 
-    everything, limited = (text(signed_in(who).get("/audit/?deeds=all")) for who in ("admin", "ruth"))
+    everything, limited = (
+        text(signed_in(who).get("/audit/?deeds=all")) for who in ("admin", "ruth")
+    )
 
     assert "far away" in everything
     assert "close by" in everything
@@ -54,7 +56,10 @@ def test_an_entry_shows_before_and_after():
 
 
 def test_events_are_filtered_and_those_out_of_sight_left_out():
-    admin, vera = signed_in("admin").get("/activity/", {"kind": "Job"}), signed_in("vera").get("/activity/")
+    admin, vera = (
+        signed_in("admin").get("/activity/", {"kind": "Job"}),
+        signed_in("vera").get("/activity/"),
+    )
 
     assert {event["row"].kind for event in admin.context["events"]} == {"Job"}
     assert all(event["row"].queue_name in ("vision", "") for event in vera.context["events"])
@@ -63,7 +68,9 @@ def test_events_are_filtered_and_those_out_of_sight_left_out():
 def test_pods_have_their_own_place_in_the_feed():
     admin = signed_in("admin")
 
-    without, everything, only = (admin.get("/activity/", {"kind": kind}).context["events"] for kind in ("", "all", "Pod"))
+    without, everything, only = (
+        admin.get("/activity/", {"kind": kind}).context["events"] for kind in ("", "all", "Pod")
+    )
 
     assert "Pod" not in {event["row"].kind for event in without}
     assert "Pod" in {event["row"].kind for event in everything}
@@ -74,7 +81,8 @@ def test_why_jobs_wait_is_no_news_unless_asked_for():
     admin = signed_in("admin")
 
     changes, everything, asked = (
-        admin.get("/activity/", given).context["events"] for given in ({}, {"kind": "all"}, {"reason": "Unschedulable"})
+        admin.get("/activity/", given).context["events"]
+        for given in ({}, {"kind": "all"}, {"reason": "Unschedulable"})
     )
     of_queue = admin.get("/queues/vision/activity/").context["entries"]
 
@@ -89,7 +97,10 @@ def test_what_a_record_is_about_is_a_link():
     signed_in("sam").post("/jobs/default/train-1/suspend/", {"reason": "a test"})
     signed_in("admin").post("/nodes/n1/cordon/", {"reason": "dust"})
 
-    record, feed = text(signed_in("admin").get("/audit/?deeds=all")), text(signed_in("admin").get("/queues/vision/activity/"))
+    record, feed = (
+        text(signed_in("admin").get("/audit/?deeds=all")),
+        text(signed_in("admin").get("/queues/vision/activity/")),
+    )
 
     assert 'href="/jobs/default/train-1/"' in record
     assert 'href="/nodes/n1/"' in record

@@ -38,10 +38,16 @@ def applied(client: Client, **given: str) -> Any:
 def test_a_session_shows_what_it_decided_and_can_be_saved():
     number = SchedulingSession.objects.filter(counts__binds__gt=0).first().number  # type: ignore[union-attr]
 
-    page, saved = signed_in("admin").get(f"/sessions/{number}/"), signed_in("admin").get(f"/sessions/{number}/scenario.json")
+    page, saved = (
+        signed_in("admin").get(f"/sessions/{number}/"),
+        signed_in("admin").get(f"/sessions/{number}/scenario.json"),
+    )
 
     assert "train-1-worker-0" in text(page)
-    assert json.loads(saved.content) == signed_in("admin").get(f"/api/v1/sessions/{number}/scenario/").json()
+    assert (
+        json.loads(saved.content)
+        == signed_in("admin").get(f"/api/v1/sessions/{number}/scenario/").json()
+    )
     assert signed_in("admin").get("/api/v1/sessions/999999/scenario/").status_code == 404
     assert signed_in("vera").get(f"/sessions/{number}/scenario.json").status_code == 403
     assert "nightly" not in text(signed_in("vera").get(f"/sessions/{number}/"))
@@ -79,7 +85,9 @@ def test_a_policy_is_checked_put_in_force_and_taken_back():
     other = GOOD.replace("backfill", "reclaim")
     applied(admin, text=other, version=str(first.pk))
     back = admin.get(f"/policy/{first.pk}/")
-    applied(admin, text=first.text, version=str(ClusterState.objects.get().policy_id), reason="back")
+    applied(
+        admin, text=first.text, version=str(ClusterState.objects.get().policy_id), reason="back"
+    )
 
     assert any(line.kind == "added" for line in back.context["lines"])
     assert policy_text(ClusterState.objects.select_related("policy").get()) == GOOD
@@ -88,7 +96,12 @@ def test_a_policy_is_checked_put_in_force_and_taken_back():
 
 def test_a_policy_with_mistakes_names_every_place():
     answer = signed_in("admin").post(
-        "/policy/", {"text": "actions: allocate, dance\ntiers:\n- plugins:\n  - name: luck\n", "do": "save", "version": "0"}
+        "/policy/",
+        {
+            "text": "actions: allocate, dance\ntiers:\n- plugins:\n  - name: luck\n",
+            "do": "save",
+            "version": "0",
+        },
     )
 
     assert len(answer.context["problems"]) == 2
@@ -100,11 +113,16 @@ def test_a_policy_that_somebody_else_changed_meanwhile_is_not_overwritten():
     admin = signed_in("admin")
     applied(admin, text=GOOD, version="0")
 
-    late = admin.post("/policy/", {"text": GOOD.replace("backfill", "reclaim"), "do": "save", "version": "0"})
+    late = admin.post(
+        "/policy/", {"text": GOOD.replace("backfill", "reclaim"), "do": "save", "version": "0"}
+    )
 
     assert late.status_code == 412
     assert "admin applied another policy while you were editing." in text(late)
-    assert (late.context["text"], late.context["is_put_together"]) == (GOOD.replace("backfill", "reclaim"), False)
+    assert (late.context["text"], late.context["is_put_together"]) == (
+        GOOD.replace("backfill", "reclaim"),
+        False,
+    )
     assert PolicyVersion.objects.count() == 1
 
 
@@ -114,10 +132,16 @@ def test_what_two_people_changed_in_different_lines_of_the_policy_is_put_togethe
     opened = str(PolicyVersion.objects.get().pk)
     applied(admin, text=GOOD + "# theirs, at the end\n", version=opened)
 
-    asked = admin.post("/policy/", {"text": "# mine, at the beginning\n" + GOOD, "do": "save", "version": opened})
+    asked = admin.post(
+        "/policy/", {"text": "# mine, at the beginning\n" + GOOD, "do": "save", "version": opened}
+    )
 
     both = "# mine, at the beginning\n" + GOOD + "# theirs, at the end\n"
-    assert (asked.status_code, asked.context["text"], asked.context["is_put_together"]) == (412, both, True)
+    assert (asked.status_code, asked.context["text"], asked.context["is_put_together"]) == (
+        412,
+        both,
+        True,
+    )
     assert PolicyVersion.objects.count() == 2
     applied(admin, text=both, version=str(asked.context["version"]))
     assert policy_text(ClusterState.objects.select_related("policy").get()) == both
@@ -164,7 +188,9 @@ class TestAPolicyThatStartsNothing:
 
         assert not PolicyVersion.objects.exists()
         assert "Apply this policy?" in text(asked)
-        assert "There is no allocate action: no job that asks for resources will start." in text(asked)
+        assert "There is no allocate action: no job that asks for resources will start." in text(
+            asked
+        )
         assert (asked.context["effect"].now.placed, asked.context["effect"].then.placed) == (1, 0)
         assert "Would no longer get a place:</strong> default/fresh" in text(asked)
 
@@ -172,9 +198,20 @@ class TestAPolicyThatStartsNothing:
         admin = signed_in("admin")
         asked = admin.post("/policy/", {"text": IDLE, "do": "save", "version": "0"})
 
-        other = admin.post("/policy/", {"text": IDLE + "# more", "do": "save", "version": "0", "confirmed": asked.context["confirmed"]})
+        other = admin.post(
+            "/policy/",
+            {
+                "text": IDLE + "# more",
+                "do": "save",
+                "version": "0",
+                "confirmed": asked.context["confirmed"],
+            },
+        )
         assert "Apply this policy?" in text(other)
-        admin.post("/policy/", {"text": IDLE, "do": "save", "version": "0", "confirmed": asked.context["confirmed"]})
+        admin.post(
+            "/policy/",
+            {"text": IDLE, "do": "save", "version": "0", "confirmed": asked.context["confirmed"]},
+        )
 
         assert PolicyVersion.objects.get().text == IDLE
         assert any("no allocate" in warning for warning in PolicyVersion.objects.get().warnings)
@@ -193,7 +230,11 @@ class TestAPolicyThatStartsNothing:
         assert "LeftOutByPolicy" in page
         assert "Has not been looked at yet" not in page
 
-        answer = admin.post("/policy/-/back/", {"to": "0", "version": str(PolicyVersion.objects.get().pk)}, follow=True)
+        answer = admin.post(
+            "/policy/-/back/",
+            {"to": "0", "version": str(PolicyVersion.objects.get().pk)},
+            follow=True,
+        )
         assert "Back to the built-in policy." in text(answer)
         assert "Nothing has been placed" not in text(answer)
         assert admin.get("/policy/").context["back_to"] is None  # it is there already

@@ -21,7 +21,9 @@ def reader() -> Any:
 
 
 def sign_in(client: Client, password: str, name: str = "reader") -> Any:
-    return client.post("/accounts/login/", {"username": name, "password": password, "next": "/queues/"})
+    return client.post(
+        "/accounts/login/", {"username": name, "password": password, "next": "/queues/"}
+    )
 
 
 @pytest.mark.parametrize("path", ["/queues/", "/queues/root/"])
@@ -46,7 +48,9 @@ def test_a_wrong_password_is_said_plainly_and_the_name_is_kept(client: Client, r
     assert 'value="reader"' in page
 
 
-def test_too_many_wrong_passwords_lock_for_a_while_even_with_the_right_one(client: Client, reader: Any, settings: Any):
+def test_too_many_wrong_passwords_lock_for_a_while_even_with_the_right_one(
+    client: Client, reader: Any, settings: Any
+):
     settings.AXES_FAILURE_LIMIT = 3
     for _ in range(3):
         locked = sign_in(client, "wrong")
@@ -61,7 +65,10 @@ def test_too_many_wrong_passwords_lock_for_a_while_even_with_the_right_one(clien
 def test_a_page_that_does_not_exist_says_so(client: Client, reader: Any):
     client.force_login(reader)
 
-    for path, words in {"/nowhere/": "No page has the address", "/queues/nothing/": "There is no queue named “nothing”"}.items():
+    for path, words in {
+        "/nowhere/": "No page has the address",
+        "/queues/nothing/": "There is no queue named “nothing”",
+    }.items():
         answer = client.get(path)
         assert answer.status_code == 404
         assert words in answer.content.decode()
@@ -74,8 +81,21 @@ def test_pages_carry_a_policy_that_forbids_inline_script_and_foreign_sources(cli
     assert "unsafe-inline" not in policy
 
 
-@pytest.mark.parametrize("path", ["/queues/", "/", "/account/", "/api/v1/queues/", "/queues/-/names.json", "/queues/no-such/", "/audit/"])
-def test_what_one_reader_sees_is_kept_in_no_cache_for_another(client: Client, reader: Any, path: str):
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/queues/",
+        "/",
+        "/account/",
+        "/api/v1/queues/",
+        "/queues/-/names.json",
+        "/queues/no-such/",
+        "/audit/",
+    ],
+)
+def test_what_one_reader_sees_is_kept_in_no_cache_for_another(
+    client: Client, reader: Any, path: str
+):
     client.force_login(reader)
 
     assert client.get(path)["Cache-Control"] == "private, no-cache"

@@ -37,7 +37,9 @@ def said_until_closed(server: ConsoleServer, *pieces: bytes, pause: float = 0.0)
 
 
 def test_half_a_head_is_not_waited_for(server: ConsoleServer):
-    assert said_until_closed(server, b"GET /healthz HTTP/1.1\r\nHost: 127.").startswith(b"HTTP/1.1 408 ")
+    assert said_until_closed(server, b"GET /healthz HTTP/1.1\r\nHost: 127.").startswith(
+        b"HTTP/1.1 408 "
+    )
 
 
 def test_a_head_that_drips_has_no_more_time(server: ConsoleServer):
@@ -51,7 +53,9 @@ def test_a_connection_without_a_word_is_closed_without_one(server: ConsoleServer
 
 
 def test_half_a_head_after_an_answer_is_not_waited_for(server: ConsoleServer):
-    said = said_until_closed(server, b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", b"\r\nGET /he", pause=0.2)
+    said = said_until_closed(
+        server, b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", b"\r\nGET /he", pause=0.2
+    )
 
     assert said.startswith(b"HTTP/1.1 200 ")
     assert b"HTTP/1.1 408 " in said

@@ -25,7 +25,9 @@ tiers:
 
 def submit(name: str, in_queue: str, *, replicas: int, cpu: str, gpu: str) -> None:
     asked = manifest(name, in_queue, replicas=replicas, cpu=cpu, seconds=100_000)
-    asked["spec"]["tasks"][0]["template"]["spec"]["containers"][0]["resources"]["requests"][GPU] = gpu
+    asked["spec"]["tasks"][0]["template"]["spec"]["containers"][0]["resources"]["requests"][GPU] = (
+        gpu
+    )
     submit_job(asked)
 
 

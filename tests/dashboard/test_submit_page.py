@@ -32,14 +32,18 @@ FORM = {
 
 
 def test_only_queues_that_take_jobs_from_one_are_offered():
-    assert [choice.name for choice in signed_in("sam").get("/jobs/-/new/").context["choices"]] == ["vision"]
+    assert [choice.name for choice in signed_in("sam").get("/jobs/-/new/").context["choices"]] == [
+        "vision"
+    ]
     assert signed_in("vera").get("/jobs/-/new/").context["choices"] == []
 
 
 def test_the_picker_says_what_is_free():
     choice = signed_in("sam").get("/jobs/-/new/").context["choices"][0]
 
-    assert choice.words == "free: 8 CPU · 64 Gi"  # the cluster has 16 CPU of which 8 are in use; the limit of 12 leaves 8
+    assert (
+        choice.words == "free: 8 CPU · 64 Gi"
+    )  # the cluster has 16 CPU of which 8 are in use; the limit of 12 leaves 8
 
 
 def test_a_check_submits_nothing():
@@ -57,15 +61,21 @@ def test_the_form_submits():
 
 
 def test_what_breaks_a_rule_is_told_where():
-    answer = signed_in("sam").post("/jobs/-/new/", {**FORM, "cpu": "lots", "needed": "9", "do": "submit"})
+    answer = signed_in("sam").post(
+        "/jobs/-/new/", {**FORM, "cpu": "lots", "needed": "9", "do": "submit"}
+    )
 
     assert "Can not be submitted" in text(answer)
     assert not Job.objects.filter(name="fresh").exists()
 
 
-@pytest.mark.parametrize("text_given", ["", "- a", "{", "kind: Job\nkind: Job", "!!python/object:os.system {}"])
+@pytest.mark.parametrize(
+    "text_given", ["", "- a", "{", "kind: Job\nkind: Job", "!!python/object:os.system {}"]
+)
 def test_yaml_that_can_not_be_read_is_told(text_given: str):
-    answer = signed_in("sam").post("/jobs/-/new/", {"as": "yaml", "yaml": text_given, "do": "submit"})
+    answer = signed_in("sam").post(
+        "/jobs/-/new/", {"as": "yaml", "yaml": text_given, "do": "submit"}
+    )
 
     assert answer.status_code == 400 or "Can not be submitted" in text(answer)
     assert text_given.partition("\n")[0] in answer.context["yaml"]
@@ -83,15 +93,24 @@ def test_a_closed_queue_is_refused_with_others_that_would_take_the_job():
     command_queue("batch", QueueCommand.CLOSE, by=person("admin"))
     text_given = yaml.safe_dump(manifest("fresh", "batch"))
 
-    page = signed_in("admin").post("/jobs/-/new/", {"as": "yaml", "yaml": text_given, "do": "check"})
+    page = signed_in("admin").post(
+        "/jobs/-/new/", {"as": "yaml", "yaml": text_given, "do": "check"}
+    )
 
     assert page.context["verdict"].prospect == "refused"
-    assert [choice.name for choice in page.context["alternatives"]] == ["default", "language", "vision"]
+    assert [choice.name for choice in page.context["alternatives"]] == [
+        "default",
+        "language",
+        "vision",
+    ]
     assert "These queues would take it" in text(page)
 
 
 def test_an_unclosed_bracket_is_told_with_its_line():
-    page = signed_in("sam").post("/jobs/-/new/", {"as": "yaml", "yaml": "kind: Job\nmetadata: {name: x\nspec: 1", "do": "check"})
+    page = signed_in("sam").post(
+        "/jobs/-/new/",
+        {"as": "yaml", "yaml": "kind: Job\nmetadata: {name: x\nspec: 1", "do": "check"},
+    )
 
     assert "line 3" in text(page)
     assert page.status_code == 400
@@ -99,8 +118,12 @@ def test_an_unclosed_bracket_is_told_with_its_line():
 
 @pytest.mark.parametrize("wanted", ["check", "submit"])
 @pytest.mark.parametrize("queue", ["production", "nowhere"])
-def test_yaml_whose_queue_is_out_of_sight_is_told_like_one_that_is_not_there(wanted: str, queue: str):
-    Queue.objects.get_or_create(name="production", defaults={"parent": Queue.objects.get(name="root")})
+def test_yaml_whose_queue_is_out_of_sight_is_told_like_one_that_is_not_there(
+    wanted: str, queue: str
+):
+    Queue.objects.get_or_create(
+        name="production", defaults={"parent": Queue.objects.get(name="root")}
+    )
     typed = yaml.safe_dump(manifest("mine", queue))
 
     answer = signed_in("sam").post("/jobs/-/new/", {"as": "yaml", "yaml": typed, "do": wanted})
@@ -125,4 +148,6 @@ def test_turning_to_yaml_asks_for_no_name():
     page = signed_in("sam").get("/jobs/-/new/").content.decode()
 
     assert 'value="turn" formnovalidate>YAML' in page
-    assert signed_in("sam").post("/jobs/-/new/", {**FORM, "name": "", "do": "turn"}).status_code == 200
+    assert (
+        signed_in("sam").post("/jobs/-/new/", {**FORM, "name": "", "do": "turn"}).status_code == 200
+    )

@@ -14,12 +14,21 @@ def words_of(line: str) -> list[str]:
     """As a shell gives them to the program, whose name is taken by a function that prints them and what it is sent."""
     program = line.partition(" ")[0]
     script = f"{program}() {{ printf '%s\\0' \"$@\"; cat; }}\n{line}\n"
-    done = subprocess.run(["bash", "-c", script], capture_output=True, stdin=subprocess.DEVNULL, text=True, check=True)
+    done = subprocess.run(
+        ["bash", "-c", script], capture_output=True, stdin=subprocess.DEVNULL, text=True, check=True
+    )
     return done.stdout.split("\0")
 
 
 @pytest.mark.parametrize(
-    "text", ["a: b", "a: |\n  END\n", "x: |-\nEND\ntouch /tmp/never\n", "END\nEND_\nrm -rf x", "$(id) `id` \\ 'q' \"d\""]
+    "text",
+    [
+        "a: b",
+        "a: |\n  END\n",
+        "x: |-\nEND\ntouch /tmp/never\n",
+        "END\nEND_\nrm -rf x",
+        "$(id) `id` \\ 'q' \"d\"",
+    ],
 )
 def test_a_document_goes_to_the_program_and_nowhere_else(text: str):
     request = RequestFactory().get("/")
@@ -32,4 +41,8 @@ def test_a_document_goes_to_the_program_and_nowhere_else(text: str):
 def test_names_are_single_words(name: str):
     request = RequestFactory().get("/")
 
-    assert words_of(copies(request, ["queue", "open", name], "queues/x/open/")["cli"])[:3] == ["queue", "open", name]
+    assert words_of(copies(request, ["queue", "open", name], "queues/x/open/")["cli"])[:3] == [
+        "queue",
+        "open",
+        name,
+    ]

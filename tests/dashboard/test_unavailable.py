@@ -37,27 +37,40 @@ def commands_fail(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def leaf() -> str:
-    return str(Queue.objects.filter(children=None).exclude(name__in=("root", "default")).order_by("name")[0].name)
+    return str(
+        Queue.objects.filter(children=None)
+        .exclude(name__in=("root", "default"))
+        .order_by("name")[0]
+        .name
+    )
 
 
 @pytest.mark.usefixtures("commands_fail")
 @pytest.mark.parametrize("headers", [{}, {"HX-Request": "true"}], ids=["page", "dialog"])
 @pytest.mark.parametrize("verb", ["suspend", "farewell"])
-def test_a_command_that_fails_is_answered_like_the_api_does(admin: Client, verb: str, headers: dict[str, str]):
+def test_a_command_that_fails_is_answered_like_the_api_does(
+    admin: Client, verb: str, headers: dict[str, str]
+):
     name = leaf()
     before = Queue.objects.get(name=name).state
     by_api = admin.post(f"/api/v1/queues/{name}/suspend/", {}, content_type="application/json")
 
     answer = admin.post(f"/queues/{name}/{verb}/", {"queue": name}, headers=headers)
 
-    assert (answer.status_code, answer["Retry-After"]) == (by_api.status_code, by_api["Retry-After"]) == (503, "2")
+    assert (
+        (answer.status_code, answer["Retry-After"])
+        == (by_api.status_code, by_api["Retry-After"])
+        == (503, "2")
+    )
     assert f"{name} could not be changed" in text(answer)
     assert "secret" not in text(answer)
     assert Queue.objects.get(name=name).state == before
 
 
 @pytest.mark.parametrize("error", [OperationalError, InterfaceError])
-def test_a_database_that_does_not_answer_is_no_bug(admin: Client, monkeypatch: pytest.MonkeyPatch, error: type[Exception]):
+def test_a_database_that_does_not_answer_is_no_bug(
+    admin: Client, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+):
     def silent(*_args: object, **_keywords: object) -> None:
         raise error("connection refused by 10.0.0.7")
 
@@ -75,13 +88,20 @@ def damaged_file(folder: Path) -> None:
     file = folder / "not.sqlite3"
     file.write_text("a shopping list, and not a database\n" * 40)
     database = DatabaseWrapper(
-        {**connections["default"].settings_dict, "ENGINE": "django.db.backends.sqlite3", "NAME": str(file), "OPTIONS": {}}
+        {
+            **connections["default"].settings_dict,
+            "ENGINE": "django.db.backends.sqlite3",
+            "NAME": str(file),
+            "OPTIONS": {},
+        }
     )
     with database.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM sqlite_master")
 
 
-def test_a_damaged_file_is_named_as_that_by_pages_the_api_and_readyz(admin: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def test_a_damaged_file_is_named_as_that_by_pages_the_api_and_readyz(
+    admin: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
     def damaged(*_args: object, **_keywords: object) -> None:
         damaged_file(tmp_path)
 

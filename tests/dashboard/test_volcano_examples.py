@@ -31,7 +31,9 @@ def cluster() -> None:
 
 
 def pasted(manifest: Any, wanted: str = "check", after: str = "") -> Any:
-    return signed_in("admin").post(PAGE, {"as": "yaml", "yaml": to_yaml(manifest) + after, "do": wanted})
+    return signed_in("admin").post(
+        PAGE, {"as": "yaml", "yaml": to_yaml(manifest) + after, "do": wanted}
+    )
 
 
 @pytest.mark.parametrize("name", ACCEPTED)
@@ -94,15 +96,22 @@ def test_the_same_tree_said_with_parents_is_made():
     for document in documents:
         path, weights = HIERARCHY[document["metadata"]["name"]]
         document["spec"] = {"parent": path.split("/")[1], "weight": int(weights.split("/")[2])}
-    teams = [{"kind": "Queue", "metadata": {"name": name}, "spec": {"weight": weight}} for name, weight in (("eng", 2), ("sci", 8))]
+    teams = [
+        {"kind": "Queue", "metadata": {"name": name}, "spec": {"weight": weight}}
+        for name, weight in (("eng", 2), ("sci", 8))
+    ]
 
     apply_documents([*teams, *documents], by=ROOT_USER)
 
     assert Queue.objects.get(name="root-sci-dev").parent.name == "sci"
-    apply_documents([*teams, *documents], by=ROOT_USER)  # the annotations stay as notes, and change nothing
+    apply_documents(
+        [*teams, *documents], by=ROOT_USER
+    )  # the annotations stay as notes, and change nothing
 
 
 def test_a_review_for_another_scheduler_lets_the_annotations_pass(client: Client):
-    reviewed = answer(client, "queues", review("queues", "CREATE", hierarchy_queue("root-eng-prod")))
+    reviewed = answer(
+        client, "queues", review("queues", "CREATE", hierarchy_queue("root-eng-prod"))
+    )
 
     assert reviewed["allowed"]

@@ -37,12 +37,16 @@ def test_everybody_who_sees_a_queue_gets_the_pages(who: str):
     assert statuses(who, EVERYBODYS) == dict.fromkeys(EVERYBODYS, 200)
 
 
-@pytest.mark.parametrize(("who", "expected"), [("admin", 200), ("ruth", 200), ("sam", 403), ("vera", 403)])
+@pytest.mark.parametrize(
+    ("who", "expected"), [("admin", 200), ("ruth", 200), ("sam", 403), ("vera", 403)]
+)
 def test_pages_of_admins(who: str, expected: int):
     assert statuses(who, ADMINS) == dict.fromkeys(ADMINS, expected)
 
 
-@pytest.mark.parametrize(("who", "expected"), [("admin", 200), ("ruth", 403), ("sam", 403), ("vera", 403)])
+@pytest.mark.parametrize(
+    ("who", "expected"), [("admin", 200), ("ruth", 403), ("sam", 403), ("vera", 403)]
+)
 def test_pages_of_cluster_admins(who: str, expected: int):
     assert statuses(who, CLUSTER_ADMINS) == dict.fromkeys(CLUSTER_ADMINS, expected)
 
@@ -50,7 +54,10 @@ def test_pages_of_cluster_admins(who: str, expected: int):
 def test_a_refusal_says_what_is_missing_and_whom_to_ask():
     answer = signed_in("sam").get("/audit/")
 
-    assert "You need the permission “admin” on the queue root to read the audit log. Ask an admin of root" in text(answer)
+    assert (
+        "You need the permission “admin” on the queue root to read the audit log. Ask an admin of root"
+        in text(answer)
+    )
     assert "Who can give it to you: <strong>admin</strong>." in text(answer)
 
 
@@ -65,7 +72,9 @@ def test_pages_for_nobody_lead_to_the_sign_in():
         assert Client().get(path)["Location"].startswith("/accounts/login/")
 
 
-@pytest.mark.parametrize(("who", "begins"), [("admin", "/"), ("ruth", "/"), ("sam", "/jobs/?q=user:me"), ("vera", "/")])
+@pytest.mark.parametrize(
+    ("who", "begins"), [("admin", "/"), ("ruth", "/"), ("sam", "/jobs/?q=user:me"), ("vera", "/")]
+)
 @pytest.mark.parametrize("asked", ["/accounts/login/", "/accounts/login/?next=/"])
 def test_a_submitter_begins_with_his_own_jobs(who: str, begins: str, asked: str):
     answer = Client(REMOTE_ADDR="127.0.0.1").post(asked, {"username": who, "password": PASSWORD})
@@ -74,7 +83,9 @@ def test_a_submitter_begins_with_his_own_jobs(who: str, begins: str, asked: str)
 
 
 def test_who_asked_for_a_page_gets_it_after_signing_in():
-    answer = Client(REMOTE_ADDR="127.0.0.1").post("/accounts/login/?next=/nodes/", {"username": "sam", "password": PASSWORD})
+    answer = Client(REMOTE_ADDR="127.0.0.1").post(
+        "/accounts/login/?next=/nodes/", {"username": "sam", "password": PASSWORD}
+    )
 
     assert answer["Location"] == "/nodes/"
 
@@ -82,7 +93,11 @@ def test_who_asked_for_a_page_gets_it_after_signing_in():
 @pytest.mark.parametrize(
     ("path", "cli", "call"),
     [
-        ("/jobs/default/train-1/suspend/", "vcctl job suspend default/train-1", "/api/v1/jobs/default/train-1/suspend/"),
+        (
+            "/jobs/default/train-1/suspend/",
+            "vcctl job suspend default/train-1",
+            "/api/v1/jobs/default/train-1/suspend/",
+        ),
         ("/nodes/n1/drain/", "vcctl node drain n1", "/api/v1/nodes/n1/drain/"),
         ("/nodes/n1/lose/", "vcctl node lose n1", "/api/v1/nodes/n1/lose/"),
         ("/sessions/-/pause/", "vcctl pause", "/api/v1/cluster/pause/"),
@@ -101,7 +116,12 @@ def test_what_a_button_does_is_told_for_a_terminal_and_works_there(path: str, cl
 
 
 @pytest.mark.parametrize(
-    ("path", "call"), [("/users/-/grants/?queue=language", "grants/"), ("/users/-/new/", "users/"), ("/account/", "tokens/")]
+    ("path", "call"),
+    [
+        ("/users/-/grants/?queue=language", "grants/"),
+        ("/users/-/new/", "users/"),
+        ("/account/", "tokens/"),
+    ],
 )
 def test_what_has_no_command_is_told_as_a_call(path: str, call: str):
     client = signed_in("admin")
@@ -109,7 +129,11 @@ def test_what_has_no_command_is_told_as_a_call(path: str, call: str):
     words, same = shlex.split(copies["curl"]), shlex.split(copies["cli"])
     body = words[words.index("-d") + 1]
 
-    answer = client.post(f"/api/v1/{call}", body.replace("NAME", "sam" if call == "grants/" else "newt"), content_type="application/json")
+    answer = client.post(
+        f"/api/v1/{call}",
+        body.replace("NAME", "sam" if call == "grants/" else "newt"),
+        content_type="application/json",
+    )
 
     assert same == ["vcctl", "api", "post", call, "-d", body]
     assert answer.status_code == 201, answer.content
@@ -121,7 +145,11 @@ def test_a_queue_admin_makes_queues_below_his_own_and_learns_of_no_others():
     tree, form = text(ruth.get("/queues/")), ruth.get("/queues/-/new/")
 
     assert "New queue" in tree
-    assert (form.status_code, form.context["form"].parent, form.context["parents"]) == (200, "research", ["research", "language", "vision"])
+    assert (form.status_code, form.context["form"].parent, form.context["parents"]) == (
+        200,
+        "research",
+        ["research", "language", "vision"],
+    )
 
 
 def test_a_path_leads_only_where_the_reader_may_go():

@@ -18,7 +18,9 @@ _TRACE = logging.getLogger("celery.app.trace")
 @shared_task(name="tests.read_something")
 def read_something(problem: str = "") -> None:
     if problem == "database":
-        raise OperationalError("connection failed: Connection refused\n\tIs the server running on that host?")
+        raise OperationalError(
+            "connection failed: Connection refused\n\tIs the server running on that host?"
+        )
     if problem:
         raise ValueError(problem)
 
@@ -28,12 +30,18 @@ def plain() -> Iterator[DatabaseAway]:
     made = speak_plainly()
     yield made
     task_success.disconnect(made.over)
-    for name in ("celery.app.trace", "scheduler.services.sessions.runner", "scheduler.services.queues.commands"):
+    for name in (
+        "celery.app.trace",
+        "scheduler.services.sessions.runner",
+        "scheduler.services.queues.commands",
+    ):
         logging.getLogger(name).removeFilter(made)
 
 
 @pytest.mark.usefixtures("plain")
-def test_each_failure_is_a_sentence_and_the_end_of_it_is_told_once(caplog: pytest.LogCaptureFixture):
+def test_each_failure_is_a_sentence_and_the_end_of_it_is_told_once(
+    caplog: pytest.LogCaptureFixture,
+):
     for problem in ("database", "database", "", ""):
         read_something.apply(kwargs={"problem": problem})
 
@@ -64,4 +72,7 @@ def test_a_session_that_the_database_left_alone_is_a_sentence_too(caplog: pytest
     except OperationalError:
         logging.getLogger("scheduler.services.sessions.runner").exception("session %s failed", 7)
 
-    assert caplog.records[-1].getMessage() == "session 7 failed: not done, the database does not answer: gone"
+    assert (
+        caplog.records[-1].getMessage()
+        == "session 7 failed: not done, the database does not answer: gone"
+    )

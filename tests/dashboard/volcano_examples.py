@@ -16,23 +16,49 @@ def container(name: str, resources: Fields | None = None, **more: Any) -> Fields
     return {"image": "example", "imagePullPolicy": "IfNotPresent", "name": name, **asked, **more}
 
 
-def task(name: str, replicas: int, *containers: Fields, restart: str = "OnFailure", metadata: Fields | None = None, **more: Any) -> Fields:
+def task(
+    name: str,
+    replicas: int,
+    *containers: Fields,
+    restart: str = "OnFailure",
+    metadata: Fields | None = None,
+    **more: Any,
+) -> Fields:
     pod = more.pop("pod", {})
-    spec = {"containers": list(containers) or [container("nginx", {"requests": {"cpu": "1"}})], "restartPolicy": restart, **pod}
+    spec = {
+        "containers": list(containers) or [container("nginx", {"requests": {"cpu": "1"}})],
+        "restartPolicy": restart,
+        **pod,
+    }
     template = {"spec": spec} if metadata is None else {"metadata": metadata, "spec": spec}
     return {"replicas": replicas, "name": name, "template": template, **more}
 
 
-def job(name: str, least: int, *tasks: Fields, version: str = BATCH, metadata: Fields | None = None, **spec: Any) -> Fields:
+def job(
+    name: str,
+    least: int,
+    *tasks: Fields,
+    version: str = BATCH,
+    metadata: Fields | None = None,
+    **spec: Any,
+) -> Fields:
     whole = {"minAvailable": least, "schedulerName": "volcano", **spec, "tasks": list(tasks)}
-    return {"apiVersion": version, "kind": "Job", "metadata": {"name": name, **(metadata or {})}, "spec": whole}
+    return {
+        "apiVersion": version,
+        "kind": "Job",
+        "metadata": {"name": name, **(metadata or {})},
+        "spec": whole,
+    }
 
 
 def plugins(*names: str, **options: list[str]) -> Fields:
     return {"plugins": {**{name: [] for name in names}, **options}}
 
 
-SSHD = {"command": ["/bin/sh", "-c", "mkdir -p /var/run/sshd;\n/usr/sbin/sshd -D;\n"], "workingDir": "/home"}
+SSHD = {
+    "command": ["/bin/sh", "-c", "mkdir -p /var/run/sshd;\n/usr/sbin/sshd -D;\n"],
+    "workingDir": "/home",
+}
 PORT = {"ports": [{"containerPort": 22, "name": "mpijob-port"}]}
 MASTER = container("mpimaster", **SSHD, **PORT)
 WORKER = container("mpiworker", **SSHD, **PORT)
@@ -43,12 +69,25 @@ PADDLE = {
 }
 DATA = {"volumes": [{"hostPath": {"path": "/home/work/", "type": ""}, "name": "seqdata"}], **SECRET}
 MOUNTS = {"volumeMounts": [{"mountPath": "/mnt/seqdata", "name": "seqdata"}]}
-ENV = {"env": [{"name": "GLOG_v", "value": "0"}, {"name": "TOPOLOGY"}, {"name": "POD_IP", **FROM_FIELD}]}
+ENV = {
+    "env": [
+        {"name": "GLOG_v", "value": "0"},
+        {"name": "TOPOLOGY"},
+        {"name": "POD_IP", **FROM_FIELD},
+    ]
+}
 LINUX = {"pod": {"nodeSelector": {"kubernetes.io/os": "linux"}}}
 SMALL = {"requests": {"cpu": "100m"}}
 HALF = {"requests": {"cpu": "0.5"}}
-MXNET = container("mxnet", args=["--kv-store=dist_sync"], env=[{"name": "DMLC_ROLE", "value": "worker"}])
-TENSORFLOW = container("tensorflow", {}, command=["sh", "-c", "python x.py"], ports=[{"containerPort": 2222, "name": "tfjob-port"}])
+MXNET = container(
+    "mxnet", args=["--kv-store=dist_sync"], env=[{"name": "DMLC_ROLE", "value": "worker"}]
+)
+TENSORFLOW = container(
+    "tensorflow",
+    {},
+    command=["sh", "-c", "python x.py"],
+    ports=[{"containerPort": 2222, "name": "tfjob-port"}],
+)
 
 ACCEPTED: dict[str, Fields] = {
     "job": job(
@@ -173,4 +212,9 @@ def hierarchy_queue(name: str) -> Fields:
     path, weights = HIERARCHY[name]
     annotations = {"volcano.sh/hierarchy": path, "volcano.sh/hierarchy-weights": weights}
     metadata = {"name": name, "annotations": annotations}
-    return {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": metadata, "spec": {"weight": 1}}
+    return {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": metadata,
+        "spec": {"weight": 1},
+    }

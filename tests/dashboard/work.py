@@ -18,16 +18,27 @@ from scheduler.services.sessions.runner import SessionRunner
 from tests.worlds import manifest, node, pass_time, queue, run_session
 
 PASSWORD = "a long password"
-PEOPLE = {"admin": None, "ruth": (Role.ADMIN, "research"), "sam": (Role.SUBMITTER, "vision"), "vera": (Role.VIEWER, "vision")}
+PEOPLE = {
+    "admin": None,
+    "ruth": (Role.ADMIN, "research"),
+    "sam": (Role.SUBMITTER, "vision"),
+    "vera": (Role.VIEWER, "vision"),
+}
 
 
 def people() -> None:
     model = get_user_model()
-    quick = PBKDF2PasswordHasher().encode(PASSWORD, "salt", iterations=1)  # a real hash costs half a second each
+    quick = PBKDF2PasswordHasher().encode(
+        PASSWORD, "salt", iterations=1
+    )  # a real hash costs half a second each
     for name, granted in PEOPLE.items():
-        user = model.objects.create(username=name, password=quick, is_superuser=granted is None, is_staff=granted is None)
+        user = model.objects.create(
+            username=name, password=quick, is_superuser=granted is None, is_staff=granted is None
+        )
         if granted:
-            Grant.objects.create(user=user, role=granted[0].value, queue=Queue.objects.get(name=granted[1]))
+            Grant.objects.create(
+                user=user, role=granted[0].value, queue=Queue.objects.get(name=granted[1])
+            )
 
 
 def signed_in(name: str) -> Client:

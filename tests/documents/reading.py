@@ -16,7 +16,14 @@ from functools import cached_property
 from pathlib import Path
 
 BASE = Path(__file__).resolve().parent.parent.parent
-DOCUMENTS = sorted([BASE / "README.md", BASE / "CONTRIBUTING.md", *(BASE / "docs").rglob("*.md"), *(BASE / "deploy").rglob("*.md")])
+DOCUMENTS = sorted(
+    [
+        BASE / "README.md",
+        BASE / "CONTRIBUTING.md",
+        *(BASE / "docs").rglob("*.md"),
+        *(BASE / "deploy").rglob("*.md"),
+    ]
+)
 SHELL = ("sh", "bash")
 _FENCE = re.compile(r"^ *```(\w*) *$")
 _MARKER = re.compile(r"^<!-- (not run: .+|run by \S+|stays: .+) -->$")
@@ -51,7 +58,9 @@ def _blocks(lines: list[str]) -> Iterator[Block]:
             continue
         begin, language = opened
         marker = _MARKER.match(lines[begin - 1])
-        yield Block(begin + 2, language, "\n".join(lines[begin + 1 : number]), marker[1] if marker else "")
+        yield Block(
+            begin + 2, language, "\n".join(lines[begin + 1 : number]), marker[1] if marker else ""
+        )
         opened = None
 
 

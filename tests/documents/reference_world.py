@@ -15,7 +15,21 @@ _QUEUES = ("train", "team-a", "team-b", "myqueue")
 _JOBS = ("default/train", "research/train")
 _FROM_A_FILE = "default/from-a-file"
 _HOLDING = "default/holding"
-_READING = {"list", "get", "view", "tree", "explain", "history", "children", "whoami", "export", "diff", "validate", "watch", "save"}
+_READING = {
+    "list",
+    "get",
+    "view",
+    "tree",
+    "explain",
+    "history",
+    "children",
+    "whoami",
+    "export",
+    "diff",
+    "validate",
+    "watch",
+    "save",
+}
 
 
 class ReferenceWorld:
@@ -25,7 +39,12 @@ class ReferenceWorld:
         self._address = address
         self._folder = folder
         self._home = home
-        self._api = httpx.Client(base_url=f"{address}/api/v1/", headers={"Authorization": f"Bearer {token}"}, timeout=60, trust_env=False)
+        self._api = httpx.Client(
+            base_url=f"{address}/api/v1/",
+            headers={"Authorization": f"Bearer {token}"},
+            timeout=60,
+            trust_env=False,
+        )
         self._manifest = (folder / "examples" / "reference.yaml").read_text()
         self._made = ""  # the queue that the line before made
         self._last: set[str] = set(_QUEUES)  # the words of the line before, if it changed something
@@ -46,7 +65,11 @@ class ReferenceWorld:
         self._ask("POST", "users/", json={"username": "ann", "password": self.password})
         self._ask("POST", "grants/", json={"user": "ann", "role": "admin", "queue": "root"})
         (self._folder / "teams").mkdir()
-        queues = [text for text in self._manifest.split("\n---\n") if yaml.safe_load(text)["kind"] == "Queue"]
+        queues = [
+            text
+            for text in self._manifest.split("\n---\n")
+            if yaml.safe_load(text)["kind"] == "Queue"
+        ]
         for name in ("queues.yaml", "teams/queues.yaml"):
             (self._folder / name).write_text("\n---\n".join(queues))
         job = (self._folder / "examples" / "job.yaml").read_text()
@@ -79,7 +102,9 @@ class ReferenceWorld:
             self._api.post(f"queues/{queue}/open/", json={})
             self._api.post(f"queues/{queue}/resume/", json={})
         self._remove_jobs([*(job for job in _JOBS if self._is_spent(job)), _HOLDING, _FROM_A_FILE])
-        self._ask("POST", "apply/", content=self._manifest, headers={"Content-Type": "application/yaml"})
+        self._ask(
+            "POST", "apply/", content=self._manifest, headers={"Content-Type": "application/yaml"}
+        )
 
     def _is_spent(self, job: str) -> bool:
         """It has ended, or an example made another one of its name."""
@@ -87,7 +112,11 @@ class ReferenceWorld:
         if answer.status_code == 404:
             return False
         found = answer.json()
-        return found["spec"]["queue"] != "default" or found["status"]["state"]["phase"] not in ("Pending", "Inqueue", "Running")
+        return found["spec"]["queue"] != "default" or found["status"]["state"]["phase"] not in (
+            "Pending",
+            "Inqueue",
+            "Running",
+        )
 
     def _remove_jobs(self, jobs: list[str]) -> None:
         deadline = time.monotonic() + PATIENCE_SECONDS
@@ -111,7 +140,9 @@ class ReferenceWorld:
             for job in _JOBS:
                 self._ask("POST", f"jobs/{job}/{orders[word]}/", json={})
         if "keep" in words:
-            self._ask("POST", "jobs/", json=_a_job_in("team-a"))  # or the queue would be gone at once
+            self._ask(
+                "POST", "jobs/", json=_a_job_in("team-a")
+            )  # or the queue would be gone at once
             self._ask("DELETE", "queues/team-a/?close_first=true")
 
     def _sign_in_to_lab(self) -> None:
@@ -128,10 +159,20 @@ class ReferenceWorld:
 def _named(line: str) -> str:
     """What a line makes: `create NAME` or `create --name NAME`."""
     words = line.split()
-    return words[words.index("--name") + 1] if "--name" in words else words[words.index("create") + 1]
+    return (
+        words[words.index("--name") + 1] if "--name" in words else words[words.index("create") + 1]
+    )
 
 
 def _a_job_in(queue: str) -> dict[str, object]:
-    task = {"replicas": 1, "template": {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}]}}}
+    task = {
+        "replicas": 1,
+        "template": {
+            "spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}]}
+        },
+    }
     namespace, name = _HOLDING.split("/")
-    return {"metadata": {"name": name, "namespace": namespace}, "spec": {"queue": queue, "tasks": [task]}}
+    return {
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"queue": queue, "tasks": [task]},
+    }

@@ -25,8 +25,14 @@ from tests.running import PATIENCE_SECONDS, Running, clean_environment
 
 pytestmark = pytest.mark.processes
 REFERENCE = BASE / "docs" / "cli.md"
-API = BASE / "docs" / "api.md"  # run by tests/dashboard/api/test_docs_examples.py, whose lines speak Python too
-STORIES = [path for path in DOCUMENTS if path not in (REFERENCE, API) and any(not block.marker for block in shell_blocks(path))]
+API = (
+    BASE / "docs" / "api.md"
+)  # run by tests/dashboard/api/test_docs_examples.py, whose lines speak Python too
+STORIES = [
+    path
+    for path in DOCUMENTS
+    if path not in (REFERENCE, API) and any(not block.marker for block in shell_blocks(path))
+]
 
 
 def _line_that_stays(document: Path) -> list[str]:
@@ -40,7 +46,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     command = _line_that_stays(BASE / "README.md")
     assert command == ["make", "run"]
     in_this_python = f"VENV={sys.prefix}"  # where `make test` has installed everything already
-    with Running(tmp_path_factory.mktemp("installation") / "var", command=(*command, in_this_python), demo=True) as running:
+    with Running(
+        tmp_path_factory.mktemp("installation") / "var",
+        command=(*command, in_this_python),
+        demo=True,
+    ) as running:
         running.wait_until_sessions_run()
         yield running
 
@@ -61,7 +71,9 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def world(site: Running, checkout: Path) -> ReferenceWorld:
-    made = ReferenceWorld(site.address, (site.var / "cli-token").read_text().strip(), checkout, site.var.parent)
+    made = ReferenceWorld(
+        site.address, (site.var / "cli-token").read_text().strip(), checkout, site.var.parent
+    )
     made.prepare()
     return made
 
@@ -73,15 +85,21 @@ def env(site: Running) -> dict[str, str]:
 
 def _as_here(text: str, site: Running, world: ReferenceWorld) -> str:
     """With the address, the token and the session of this installation for those that documents name."""
-    text = text.replace("http://127.0.0.1:8000", site.address).replace("https://fumarole.example.com", site.address)
+    text = text.replace("http://127.0.0.1:8000", site.address).replace(
+        "https://fumarole.example.com", site.address
+    )
     if "812" in text:
         text = text.replace("812", str(world.kept_session()))
     return text.replace("fum_…", world.token)
 
 
 @pytest.mark.parametrize("document", STORIES, ids=lambda path: str(path.relative_to(BASE)))
-def test_a_document_can_be_followed_line_by_line(document: Path, site: Running, world: ReferenceWorld, checkout: Path, env: dict[str, str]):
-    plain = [_as_here(block.text, site, world) for block in shell_blocks(document) if not block.marker]
+def test_a_document_can_be_followed_line_by_line(
+    document: Path, site: Running, world: ReferenceWorld, checkout: Path, env: dict[str, str]
+):
+    plain = [
+        _as_here(block.text, site, world) for block in shell_blocks(document) if not block.marker
+    ]
     tell_the_line = "trap 'echo \"stopped at: $BASH_COMMAND\" >&2' ERR"
     script = "\n".join([tell_the_line, *plain])
 
@@ -107,8 +125,15 @@ def _blocks_as_here(site: Running, world: ReferenceWorld) -> Iterator[Block]:
             yield replace(block, text=_as_here(block.text, site, world))
 
 
-def test_every_example_of_the_reference_runs(site: Running, world: ReferenceWorld, checkout: Path, env: dict[str, str]):
-    path = next(line for block in shell_blocks(REFERENCE) for line in block.commands if line.startswith("export PATH="))
+def test_every_example_of_the_reference_runs(
+    site: Running, world: ReferenceWorld, checkout: Path, env: dict[str, str]
+):
+    path = next(
+        line
+        for block in shell_blocks(REFERENCE)
+        for line in block.commands
+        if line.startswith("export PATH=")
+    )
     failed = []
     tried = 0
     for block in _blocks_as_here(site, world):
@@ -141,7 +166,9 @@ def _type(line: str, checkout: Path, env: dict[str, str], world: ReferenceWorld)
     return done.returncode, done.stdout + done.stderr
 
 
-def _sign_in(line: str, env: dict[str, str], checkout: Path, world: ReferenceWorld) -> tuple[int, str]:
+def _sign_in(
+    line: str, env: dict[str, str], checkout: Path, world: ReferenceWorld
+) -> tuple[int, str]:
     """A password is asked for at a terminal only."""
     with Terminal("bash", "-c", f"cd {shlex.quote(str(checkout))}\n{line}", env=env) as screen:
         if "--username" not in line:

@@ -15,11 +15,15 @@ _LAYERS = "domain|admission|engine|scenarios|simulation|models|selectors|cluster
 _WEB = "http|live|present|forms|views|api|cli"
 _PATH = re.compile(rf"(?<![\w./~-])(?:{_ROOMS}|{_LAYERS}|{_WEB})/[\w./*-]*")
 _LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
-_ADDRESS = re.compile(r"https?://\S+|`(?:GET|POST|PUT|PATCH|DELETE) [^`]*`|`/[^`]*`|api/v1/\S*|api/docs\S*|api/schema\S*")
+_ADDRESS = re.compile(
+    r"https?://\S+|`(?:GET|POST|PUT|PATCH|DELETE) [^`]*`|`/[^`]*`|api/v1/\S*|api/docs\S*|api/schema\S*"
+)
 _WRITTEN_BY_COMMANDS = {"docs/cli.md"}
 """Texts that come from the program: they speak of the reader's files."""
 
-each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(BASE)))
+each_document = pytest.mark.parametrize(
+    "document", DOCUMENTS, ids=lambda path: str(path.relative_to(BASE))
+)
 
 
 def named_paths(document: Path) -> Iterator[str]:
@@ -59,6 +63,10 @@ def test_every_link_leads_to_a_file(document: Path):
 
 def test_a_path_that_is_gone_is_noticed(tmp_path: Path):
     document = tmp_path / "page.md"
-    document.write_text("See `scheduler/engine/no_such_file.py`, `GET /api/v1/queues/` and `scheduler/engine/`.")
+    document.write_text(
+        "See `scheduler/engine/no_such_file.py`, `GET /api/v1/queues/` and `scheduler/engine/`."
+    )
 
-    assert [path for path in named_paths(document) if not is_there(path)] == ["scheduler/engine/no_such_file.py"]
+    assert [path for path in named_paths(document) if not is_there(path)] == [
+        "scheduler/engine/no_such_file.py"
+    ]

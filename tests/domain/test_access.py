@@ -63,7 +63,15 @@ def test_a_ring_of_parents_ends():
 
 @pytest.mark.parametrize(
     ("scopes", "permissions"),
-    [(None, 4), ([], 0), (["read"], 1), (["submit"], 2), (["operate"], 3), (["admin"], 4), (["read", "nonsense"], 1)],
+    [
+        (None, 4),
+        ([], 0),
+        (["read"], 1),
+        (["submit"], 2),
+        (["operate"], 3),
+        (["admin"], 4),
+        (["read", "nonsense"], 1),
+    ],
 )
 def test_scopes_include_the_narrower_ones(scopes: list[str] | None, permissions: int):
     assert len(scope_permissions(scopes)) == permissions
@@ -92,7 +100,11 @@ def test_who_may_change_what_of_a_queue(change: dict[str, object], needs: str):
     """Quotas and place: an admin of the parent, and of the new one; the rest: of the queue itself."""
     old = QueueSpec("a1", parent="a")
     new = replace(old, **change)  # type: ignore[arg-type]
-    admins = {"a": access(a=Role.ADMIN), "a1": access(a1=Role.ADMIN), "b": access(a=Role.ADMIN, b=Role.ADMIN)}
+    admins = {
+        "a": access(a=Role.ADMIN),
+        "a1": access(a1=Role.ADMIN),
+        "b": access(a=Role.ADMIN, b=Role.ADMIN),
+    }
 
     require_queue_change(admins[needs], old, new)
     if needs != "a1":

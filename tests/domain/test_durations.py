@@ -7,13 +7,16 @@ from scheduler.engine.arguments import duration
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("90s", 90.0), ("1h30m", 5400.0), ("500ms", 0.5), ("2.5m", 150.0), ("45", 45.0), (".5s", 0.5)]
+    ("text", "seconds"),
+    [("90s", 90.0), ("1h30m", 5400.0), ("500ms", 0.5), ("2.5m", 150.0), ("45", 45.0), (".5s", 0.5)],
 )
 def test_a_length_of_time_is_read_as_go_writes_it_or_as_plain_seconds(text: str, seconds: float):
     assert seconds_in(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "soon", "-1s", "1 h", "h", "²s", "1e9s", "inf", "nan", "1_0s", "9" * 30 + "s"])
+@pytest.mark.parametrize(
+    "text", ["", "soon", "-1s", "1 h", "h", "²s", "1e9s", "inf", "nan", "1_0s", "9" * 30 + "s"]
+)
 def test_nothing_else_is(text: str):
     assert seconds_in(text) is None
 

@@ -59,18 +59,25 @@ def test_a_job_settles_by_its_pods(facts: JobFacts, phase: str | None):
 
 def test_a_gang_of_which_too_few_are_left_is_not_waited_for():
     """Of four the gang needs three, two of them of one task: one of that task is left."""
-    tasks = (TaskCount("a", 2, 2, failed=1, pending=1), TaskCount("b", 2, 0, succeeded=1, pending=1))
+    tasks = (
+        TaskCount("a", 2, 2, failed=1, pending=1),
+        TaskCount("b", 2, 0, succeeded=1, pending=1),
+    )
     facts = JobFacts(JobPhase.RUNNING, 3, tasks)
 
     step = settle(facts)
     assert step
     assert (step.phase, step.stop_pods) == (JobPhase.FAILED, True)
     assert step.message == "1 pod failed: with those that are left the gang can not be whole again"
-    assert settle(replace(facts, min_available=1)) is None  # then the tasks' own minimums do not count
+    assert (
+        settle(replace(facts, min_available=1)) is None
+    )  # then the tasks' own minimums do not count
 
 
 def test_enough_successes_complete_a_job_before_its_last_pod():
-    facts = JobFacts(JobPhase.RUNNING, 3, (TaskCount("worker", 3, 3, running=2, succeeded=1),), min_success=1)
+    facts = JobFacts(
+        JobPhase.RUNNING, 3, (TaskCount("worker", 3, 3, running=2, succeeded=1),), min_success=1
+    )
 
     step = settle(facts)
 
@@ -100,7 +107,8 @@ def test_what_a_command_begins(phase: str, action: JobAction, result: str | None
 
 
 @pytest.mark.parametrize(
-    ("phase", "action"), [("Completed", JobAction.ABORT), ("Failed", JobAction.RESUME), ("Aborted", JobAction.RESTART)]
+    ("phase", "action"),
+    [("Completed", JobAction.ABORT), ("Failed", JobAction.RESUME), ("Aborted", JobAction.RESTART)],
 )
 def test_a_command_that_the_phase_forbids_says_why(phase: str, action: JobAction):
     with pytest.raises(NotPossible, match="it is"):
@@ -131,24 +139,52 @@ WHAT_FOLLOWS = {
 @pytest.mark.parametrize("event", HAPPENINGS)
 def test_every_action_follows_every_event(event: JobEvent, named: str, action: JobAction):
     task, code = HAPPENINGS[event]
-    policy = {"its own": LifePolicy(action, (event,)), "any": LifePolicy(action, (JobEvent.ANY,)), "exit code": LifePolicy(action, (), 7)}
+    policy = {
+        "its own": LifePolicy(action, (event,)),
+        "any": LifePolicy(action, (JobEvent.ANY,)),
+        "exit code": LifePolicy(action, (), 7),
+    }
     is_answered = named != "exit code" or event is JobEvent.POD_FAILED
     if (event, action) == (JobEvent.TASK_COMPLETED, JobAction.RESTART_POD):  # no pod of it failed
         is_answered = False
 
     steps = follow_policies(job(running=3), News([(event, task, code)]), {}, [policy[named]])
 
-    found = tuple((step.phase.value, step.stop_pods, step.retries, step.again, step.only_failed) for step in steps)
-    wanted = WHAT_FOLLOWS[JobAction.RESTART if not task and action in (JobAction.RESTART_TASK, JobAction.RESTART_POD) else action]
+    found = tuple(
+        (step.phase.value, step.stop_pods, step.retries, step.again, step.only_failed)
+        for step in steps
+    )
+    wanted = WHAT_FOLLOWS[
+        JobAction.RESTART
+        if not task and action in (JobAction.RESTART_TASK, JobAction.RESTART_POD)
+        else action
+    ]
     assert found == (wanted if is_answered else ())
 
 
-@pytest.mark.parametrize("phase", ["Restarting", "Aborting", "Completing", "Terminating", "Aborted", "Completed", "Terminated", "Failed"])
+@pytest.mark.parametrize(
+    "phase",
+    [
+        "Restarting",
+        "Aborting",
+        "Completing",
+        "Terminating",
+        "Aborted",
+        "Completed",
+        "Terminated",
+        "Failed",
+    ],
+)
 @pytest.mark.parametrize("action", JobAction)
 def test_a_job_that_ends_or_has_ended_follows_no_policy(action: JobAction, phase: str):
     policies = [LifePolicy(action, (JobEvent.ANY,))]
 
-    assert follow_policies(job(phase, leaving=1), News([(JobEvent.POD_FAILED, "worker", 1)]), {}, policies) == []
+    assert (
+        follow_policies(
+            job(phase, leaving=1), News([(JobEvent.POD_FAILED, "worker", 1)]), {}, policies
+        )
+        == []
+    )
 
 
 def test_the_tasks_policy_comes_before_the_jobs():
@@ -168,7 +204,9 @@ def test_an_exit_code_policy_answers_only_that_code():
 
 
 def test_a_job_fails_when_its_retries_are_used_up():
-    facts = JobFacts(JobPhase.RUNNING, 1, (TaskCount("worker", 1, 1, failed=1),), retry_count=3, max_retry=3)
+    facts = JobFacts(
+        JobPhase.RUNNING, 1, (TaskCount("worker", 1, 1, failed=1),), retry_count=3, max_retry=3
+    )
 
     step = react(facts, JobAction.RESTART)
 
@@ -187,12 +225,20 @@ def test_a_task_waits_until_the_one_it_depends_on_runs():
     assert settle(job_with(succeeded=1)) is None
     failed = settle(job_with(failed=1))
     assert failed
-    assert (failed.phase, failed.message) == (JobPhase.FAILED, "task worker can not begin: too few pods of master succeeded")
+    assert (failed.phase, failed.message) == (
+        JobPhase.FAILED,
+        "task worker can not begin: too few pods of master succeeded",
+    )
 
 
 def test_policies_that_can_not_be_meant_are_told_with_their_place():
     reading = read_policies(
-        [{"event": "PodFailed", "action": "Explode"}, {"action": "AbortJob"}, {"exitCode": 0, "action": "AbortJob"}], "spec.policies"
+        [
+            {"event": "PodFailed", "action": "Explode"},
+            {"action": "AbortJob"},
+            {"exitCode": 0, "action": "AbortJob"},
+        ],
+        "spec.policies",
     )
 
     assert [problem.split(":")[0] for problem in reading.problems] == [

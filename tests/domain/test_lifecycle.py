@@ -37,12 +37,22 @@ def tree(*paths: str, **wishes: QueueState) -> QueueTree:
     return QueueTree(queues.values())
 
 
-def states(queues: QueueTree, unknown: frozenset[str] = frozenset(), **live: int) -> dict[str, QueueState]:
-    return {name: standing.state for name, standing in derive(queues, live, unknown).items() if name != "root"}
+def states(
+    queues: QueueTree, unknown: frozenset[str] = frozenset(), **live: int
+) -> dict[str, QueueState]:
+    return {
+        name: standing.state
+        for name, standing in derive(queues, live, unknown).items()
+        if name != "root"
+    }
 
 
 def test_a_queue_without_wishes_above_it_is_what_it_wishes():
-    assert states(tree("a", "b", "c", b=CLOSED, c=SUSPENDED)) == {"a": OPEN, "b": CLOSED, "c": SUSPENDED}
+    assert states(tree("a", "b", "c", b=CLOSED, c=SUSPENDED)) == {
+        "a": OPEN,
+        "b": CLOSED,
+        "c": SUSPENDED,
+    }
 
 
 def test_a_closed_wish_with_work_left_is_closing():
@@ -101,12 +111,24 @@ def test_unknown_gives_way_to_closing_and_stays_through_a_suspension():
 
 
 def test_a_broken_tree_still_has_states():
-    queues = QueueTree([QueueSpec("a", parent="b", state=CLOSED), QueueSpec("b", parent="a"), QueueSpec("x", parent="gone")])
+    queues = QueueTree(
+        [
+            QueueSpec("a", parent="b", state=CLOSED),
+            QueueSpec("b", parent="a"),
+            QueueSpec("x", parent="gone"),
+        ]
+    )
 
     assert states(queues) == {"a": CLOSED, "b": CLOSED, "x": OPEN}
 
 
-def verdict(queues: QueueTree, name: str, command: QueueCommand, unknown: frozenset[str] = frozenset(), **live: int):
+def verdict(
+    queues: QueueTree,
+    name: str,
+    command: QueueCommand,
+    unknown: frozenset[str] = frozenset(),
+    **live: int,
+):
     return judge(queues, derive(queues, live, unknown), name, command, live=live, unknown=unknown)
 
 
@@ -127,7 +149,9 @@ def verdict(queues: QueueTree, name: str, command: QueueCommand, unknown: frozen
         (SUSPENDED, QueueCommand.RESUME, OPEN),
     ],
 )
-def test_each_command_on_each_wish(wish: QueueState, command: QueueCommand, new_wish: QueueState | None):
+def test_each_command_on_each_wish(
+    wish: QueueState, command: QueueCommand, new_wish: QueueState | None
+):
     judgement = verdict(tree("a", a=wish), "a", command)
 
     assert judgement.wish is new_wish
@@ -136,9 +160,16 @@ def test_each_command_on_each_wish(wish: QueueState, command: QueueCommand, new_
 
 @pytest.mark.parametrize(
     ("command", "new_wish"),
-    [(QueueCommand.OPEN, OPEN), (QueueCommand.CLOSE, CLOSED), (QueueCommand.SUSPEND, SUSPENDED), (QueueCommand.RESUME, None)],
+    [
+        (QueueCommand.OPEN, OPEN),
+        (QueueCommand.CLOSE, CLOSED),
+        (QueueCommand.SUSPEND, SUSPENDED),
+        (QueueCommand.RESUME, None),
+    ],
 )
-def test_only_open_close_and_suspend_leave_unknown(command: QueueCommand, new_wish: QueueState | None):
+def test_only_open_close_and_suspend_leave_unknown(
+    command: QueueCommand, new_wish: QueueState | None
+):
     assert verdict(tree("a"), "a", command, frozenset({"a"})).wish is new_wish
 
 
@@ -182,9 +213,9 @@ def test_a_suspended_queue_below_a_closing_one_can_be_resumed_so_that_it_drains(
 
 
 def test_a_closed_queue_below_a_suspended_one_ignores_a_resume():
-    assert verdict(tree("p/c", p=SUSPENDED, c=CLOSED), "c", QueueCommand.RESUME).nothing_because == (
-        "c is Closed, not Suspended, so there is nothing to resume."
-    )
+    assert verdict(
+        tree("p/c", p=SUSPENDED, c=CLOSED), "c", QueueCommand.RESUME
+    ).nothing_because == ("c is Closed, not Suspended, so there is nothing to resume.")
 
 
 @pytest.mark.parametrize("command", [QueueCommand.CLOSE, QueueCommand.SUSPEND])
@@ -198,7 +229,10 @@ def test_root_can_not_be_closed_or_suspended(command: QueueCommand):
 
 @pytest.mark.parametrize("command", [QueueCommand.OPEN, QueueCommand.RESUME])
 def test_root_is_open_already(command: QueueCommand):
-    assert verdict(tree("a"), "root", command).nothing_because == "root is always Open, so there is nothing to do."
+    assert (
+        verdict(tree("a"), "root", command).nothing_because
+        == "root is always Open, so there is nothing to do."
+    )
 
 
 def test_a_queue_that_is_not_there_is_said_so():
@@ -240,7 +274,9 @@ def test_what_is_not_a_command_is_none(text: object):
         (OPEN, SUSPENDED, QueueCommand.SUSPEND),
     ],
 )
-def test_a_change_of_the_wish_stands_for_a_command(before: QueueState, wish: QueueState, command: QueueCommand):
+def test_a_change_of_the_wish_stands_for_a_command(
+    before: QueueState, wish: QueueState, command: QueueCommand
+):
     assert command_for(wish, before) is command
 
 
@@ -259,7 +295,9 @@ def test_a_change_of_the_wish_stands_for_a_command(before: QueueState, wish: Que
         ("wrong", {}, None),
     ],
 )
-def test_an_imported_state_stands_for_a_wish(state: str, annotations: dict[str, str], wish: QueueState | None):
+def test_an_imported_state_stands_for_a_wish(
+    state: str, annotations: dict[str, str], wish: QueueState | None
+):
     assert wish_of_status(state, annotations) is wish
 
 

@@ -15,7 +15,9 @@ def warned(effect: Plan) -> list[str]:
 
 
 def changes(effect: Plan) -> list[tuple[str, QueueState, QueueState]]:
-    return [(change.name, change.before.state, change.after.state) for change in effect.state_changes]
+    return [
+        (change.name, change.before.state, change.after.state) for change in effect.state_changes
+    ]
 
 
 def test_closing_a_tree_lists_every_queue_and_the_work_in_it():
@@ -33,7 +35,9 @@ def test_closing_a_tree_lists_every_queue_and_the_work_in_it():
         ("d", OPEN, QueueState.CLOSING),
         ("e", OPEN, CLOSED),
     ]
-    assert effect.load == Load(running=3, waiting=1, pods_running=9, pods_waiting=3, users=frozenset({"ann", "bob"}))
+    assert effect.load == Load(
+        running=3, waiting=1, pods_running=9, pods_waiting=3, users=frozenset({"ann", "bob"})
+    )
     assert effect.message == (
         "p is now Closing: it takes no new jobs and is Closed when 3 children are Closed. c, d become Closing with it. e becomes Closed with it."
     )
@@ -76,7 +80,12 @@ def test_suspending_a_draining_queue_warns_that_the_drain_is_cancelled():
 
 
 def test_closing_a_suspended_queue_warns_that_what_waits_may_start():
-    effect = plan(tree("a", a=SUSPENDED), "a", QueueCommand.CLOSE, loads={"a": Load(waiting=2, pods_waiting=5)})
+    effect = plan(
+        tree("a", a=SUSPENDED),
+        "a",
+        QueueCommand.CLOSE,
+        loads={"a": Load(waiting=2, pods_waiting=5)},
+    )
 
     assert warned(effect) == ["pending_jobs_start"]
     assert "2 waiting podgroups (5 pods) in a may start" in effect.warnings[0].message
@@ -87,7 +96,9 @@ def test_closing_an_empty_suspended_queue_warns_of_nothing():
 
 
 def test_closing_above_a_suspended_queue_warns_that_it_holds_what_waits():
-    effect = plan(tree("p/c/g", p=OPEN, c=SUSPENDED), "p", QueueCommand.CLOSE, loads={"g": Load(waiting=3)})
+    effect = plan(
+        tree("p/c/g", p=OPEN, c=SUSPENDED), "p", QueueCommand.CLOSE, loads={"g": Load(waiting=3)}
+    )
 
     assert warned(effect) == ["held_below"]
     assert effect.warnings[0].message == (
@@ -107,13 +118,21 @@ def test_closing_what_is_closed_from_above_makes_it_the_own_wish():
 
     assert effect.changed
     assert effect.state_changes == ()
-    assert effect.message == "c stays Closed, now by its own wish: it remains so when the queues above it are opened or resumed."
+    assert (
+        effect.message
+        == "c stays Closed, now by its own wish: it remains so when the queues above it are opened or resumed."
+    )
 
 
 def test_resuming_below_a_closing_queue_lets_it_drain():
-    effect = plan(tree("p/c", p=CLOSED, c=SUSPENDED), "c", QueueCommand.RESUME, loads={"c": Load(waiting=1)})
+    effect = plan(
+        tree("p/c", p=CLOSED, c=SUSPENDED), "c", QueueCommand.RESUME, loads={"c": Load(waiting=1)}
+    )
 
-    assert effect.message == "c is no longer suspended by its own wish and stays Closing; its waiting pods may start."
+    assert (
+        effect.message
+        == "c is no longer suspended by its own wish and stays Closing; its waiting pods may start."
+    )
     assert effect.load.waiting == 1
 
 
@@ -130,6 +149,8 @@ def test_a_refresh_says_what_became_of_each_queue():
 
 
 def test_many_names_are_cut_short():
-    effect = plan(tree(*(f"p/c{number}" for number in range(9))), "p", QueueCommand.SUSPEND, loads={})
+    effect = plan(
+        tree(*(f"p/c{number}" for number in range(9))), "p", QueueCommand.SUSPEND, loads={}
+    )
 
     assert effect.message.endswith("c0, c1, c2, c3, c4 and 4 more become Suspended with it.")

@@ -9,21 +9,48 @@ from scheduler.domain.pod_conditions import packed, unpacked
 
 AT = "2026-11-16T10:00:00+00:00"
 told_of_pods = st.dictionaries(
-    st.integers(1, 60), st.tuples(st.sampled_from(["Schedulable", "Unschedulable"]), st.sampled_from(["no room", "pod ns/p may", ""]))
+    st.integers(1, 60),
+    st.tuples(
+        st.sampled_from(["Schedulable", "Unschedulable"]),
+        st.sampled_from(["no room", "pod ns/p may", ""]),
+    ),
 )
 
 
 def test_a_gang_that_waits_for_one_thing_has_one_entry():
-    stored = packed([(number, f"ns/p-{number}", "Unschedulable", "0/3 nodes are unavailable") for number in range(10, 10_010)], AT)
+    stored = packed(
+        [
+            (number, f"ns/p-{number}", "Unschedulable", "0/3 nodes are unavailable")
+            for number in range(10, 10_010)
+        ],
+        AT,
+    )
 
-    assert stored == [{"reason": "Unschedulable", "message": "0/3 nodes are unavailable", "pods": [[10, 10_009]], "at": AT}]
+    assert stored == [
+        {
+            "reason": "Unschedulable",
+            "message": "0/3 nodes are unavailable",
+            "pods": [[10, 10_009]],
+            "at": AT,
+        }
+    ]
 
 
 def test_sentences_that_name_their_pod_are_one_sentence():
-    stored = packed([(number, f"ns/p-{number}", "Schedulable", f"pod ns/p-{number} may start") for number in (1, 2, 4)], AT)
+    stored = packed(
+        [
+            (number, f"ns/p-{number}", "Schedulable", f"pod ns/p-{number} may start")
+            for number in (1, 2, 4)
+        ],
+        AT,
+    )
 
     assert [entry["pods"] for entry in stored] == [[[1, 2], [4, 4]]]
-    assert unpacked(stored, 4, "ns/p-4") == {"reason": "Schedulable", "message": "pod ns/p-4 may start", "at": AT}
+    assert unpacked(stored, 4, "ns/p-4") == {
+        "reason": "Schedulable",
+        "message": "pod ns/p-4 may start",
+        "at": AT,
+    }
     assert unpacked(stored, 3, "ns/p-3") is None
 
 

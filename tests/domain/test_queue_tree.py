@@ -4,7 +4,12 @@ from scheduler.domain.queues import QueueSpec, QueueTree
 
 
 def tree(**parents: str) -> QueueTree:
-    return QueueTree([QueueSpec("root", parent=""), *(QueueSpec(name, parent=parent) for name, parent in parents.items())])
+    return QueueTree(
+        [
+            QueueSpec("root", parent=""),
+            *(QueueSpec(name, parent=parent) for name, parent in parents.items()),
+        ]
+    )
 
 
 def test_ancestors_go_up_to_root():

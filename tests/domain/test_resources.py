@@ -4,9 +4,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.domain.resources import NOTHING, QuantityError, Resources, format_quantity, parse_quantity, total
+from scheduler.domain.resources import (
+    NOTHING,
+    QuantityError,
+    Resources,
+    format_quantity,
+    parse_quantity,
+    total,
+)
 
-RESOURCES = ("cpu", "memory", "nvidia.com/gpu", "pods", "ephemeral-storage", "hugepages-2Mi", "example.com/licence")
+RESOURCES = (
+    "cpu",
+    "memory",
+    "nvidia.com/gpu",
+    "pods",
+    "ephemeral-storage",
+    "hugepages-2Mi",
+    "example.com/licence",
+)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +52,26 @@ def test_a_quantity_is_read_exactly(resource: str, text: object, amount: int):
 
 
 @pytest.mark.parametrize(
-    "text", ["NaN", "inf", "-inf", "1 Gi", " 1", "1_000", "", "1g", "0x10", "1e", "٣", "1,5", "2c", "--1", "Gi", "1e9999", "9" * 70]
+    "text",
+    [
+        "NaN",
+        "inf",
+        "-inf",
+        "1 Gi",
+        " 1",
+        "1_000",
+        "",
+        "1g",
+        "0x10",
+        "1e",
+        "٣",
+        "1,5",
+        "2c",
+        "--1",
+        "Gi",
+        "1e9999",
+        "9" * 70,
+    ],
 )
 def test_nonsense_is_refused_with_a_message_that_names_it(text: str):
     with pytest.raises(QuantityError) as refusal:
@@ -54,7 +88,14 @@ def test_what_is_not_a_quantity_at_all_is_refused(value: object):
 
 
 @pytest.mark.parametrize(
-    ("resource", "text"), [("memory", "0.5"), ("memory", "1m"), ("nvidia.com/gpu", "500m"), ("pods", "1.5"), ("cpu", "0.1m")]
+    ("resource", "text"),
+    [
+        ("memory", "0.5"),
+        ("memory", "1m"),
+        ("nvidia.com/gpu", "500m"),
+        ("pods", "1.5"),
+        ("cpu", "0.1m"),
+    ],
 )
 def test_a_fraction_of_a_whole_thing_is_refused(resource: str, text: str):
     with pytest.raises(QuantityError, match=r"fraction|finer"):
@@ -80,11 +121,16 @@ def test_zero_and_absent_are_told_apart():
 
 
 def test_amounts_fit_by_every_name_and_absent_limits_mean_what_the_caller_says():
-    asked, limit = Resources.parse({"cpu": "2", "nvidia.com/gpu": "1"}), Resources.parse({"cpu": "4"})
+    asked, limit = (
+        Resources.parse({"cpu": "2", "nvidia.com/gpu": "1"}),
+        Resources.parse({"cpu": "4"}),
+    )
 
     assert not asked.fits_in(limit)
     assert asked.fits_where_set(limit)
 
 
 def test_sums_keep_every_name():
-    assert total([Resources({"cpu": 1}), Resources({"memory": 2}), Resources({"cpu": 3})]) == Resources({"cpu": 4, "memory": 2})
+    assert total(
+        [Resources({"cpu": 1}), Resources({"memory": 2}), Resources({"cpu": 3})]
+    ) == Resources({"cpu": 4, "memory": 2})

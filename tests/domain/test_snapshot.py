@@ -22,7 +22,9 @@ def snapshot(pods=6):
         nodes=[Node(name, ONE * 8) for name in ("n1", "n2")],
         queues=[QueueSpec("q1"), QueueSpec("q2")],
         podgroups=[PodGroup("g1", "q1"), PodGroup("g2", "q2")],
-        pods=[Pod(f"p{number}", f"default/g{number % 2 + 1}", request=ONE) for number in range(pods)],
+        pods=[
+            Pod(f"p{number}", f"default/g{number % 2 + 1}", request=ONE) for number in range(pods)
+        ],
     )
 
 
@@ -46,13 +48,28 @@ def test_sums_stay_in_step_with_any_change_of_pods(seed):
         rows = np.array(sorted(random.sample(range(len(resident.pods)), 2)))
         change = random.choice(["status", "node", "add", "remove"])
         if change == "status":
-            resident.change_pods(rows, status=[random.choice(list(PodStatus)[1:]) for _ in rows], node=random.randrange(2))
+            resident.change_pods(
+                rows,
+                status=[random.choice(list(PodStatus)[1:]) for _ in rows],
+                node=random.randrange(2),
+            )
         elif change == "node":
             resident.change_pods(rows, node=random.choice([NO_NODE, LOST_NODE, 0, 1]))
         elif change == "add":
-            resident.add_pods(key=["default/new"], group=[random.randrange(2)], kind=[0], status=[PodStatus.RUNNING], node=[1])
+            resident.add_pods(
+                key=["default/new"],
+                group=[random.randrange(2)],
+                kind=[0],
+                status=[PodStatus.RUNNING],
+                node=[1],
+            )
         else:
-            resident.remove_pods(np.array([row for row in rows if resident.pods.status[row] != PodStatus.GONE], dtype=np.intp))
+            resident.remove_pods(
+                np.array(
+                    [row for row in rows if resident.pods.status[row] != PodStatus.GONE],
+                    dtype=np.intp,
+                )
+            )
 
         assert_in_step(resident)
 
@@ -62,7 +79,9 @@ def test_podgroups_are_added_with_their_sums():
     _ = resident.aggregates
 
     (row,) = resident.add_groups([PodGroup("g3", "q2", min_member=2)])
-    resident.add_pods(key=["default/x"], group=[row], kind=[0], status=[PodStatus.PENDING], node=[NO_NODE])
+    resident.add_pods(
+        key=["default/x"], group=[row], kind=[0], status=[PodStatus.PENDING], node=[NO_NODE]
+    )
 
     assert resident.groups.key[row] == "default/g3"
     assert resident.groups.queue[row] == 1
@@ -72,9 +91,16 @@ def test_podgroups_are_added_with_their_sums():
 
 def test_a_node_that_goes_leaves_its_pods_lost_and_the_others_where_they_are():
     resident = snapshot()
-    resident.change_pods(np.array([0, 1]), status=PodStatus.RUNNING, node=np.array([0, 1]), reserved_node=np.array([0, 1]))
+    resident.change_pods(
+        np.array([0, 1]),
+        status=PodStatus.RUNNING,
+        node=np.array([0, 1]),
+        reserved_node=np.array([0, 1]),
+    )
 
-    resident.replace_nodes(NodeTable.build([Node("n0", ONE), Node("n2", ONE * 8)], resident.resources))
+    resident.replace_nodes(
+        NodeTable.build([Node("n0", ONE), Node("n2", ONE * 8)], resident.resources)
+    )
 
     assert resident.pods.node[:2].tolist() == [LOST_NODE, 1]
     assert resident.pods.reserved_node[:2].tolist() == [NO_NODE, 1]
@@ -94,10 +120,24 @@ def test_nodes_and_queues_must_come_in_the_order_of_their_names():
     assert table.names == ["a", "b"]
 
     with pytest.raises(ValueError, match="nodes must come in the order of their names"):
-        NodeTable(["b", "a"], table.allocatable, table.ready, table.unschedulable, table.labels, table.taints)
+        NodeTable(
+            ["b", "a"],
+            table.allocatable,
+            table.ready,
+            table.unschedulable,
+            table.labels,
+            table.taints,
+        )
     built = snapshot()
     with pytest.raises(ValueError, match="queues must come in the order of their names"):
-        Snapshot(built.resources, built.nodes, built.queues[::-1], built.classes, built.groups, built.pods)
+        Snapshot(
+            built.resources,
+            built.nodes,
+            built.queues[::-1],
+            built.classes,
+            built.groups,
+            built.pods,
+        )
 
 
 def test_a_pod_whose_podgroup_is_not_there_is_left_out():
@@ -111,7 +151,9 @@ def test_a_copy_is_changed_without_the_original():
     tried = kept.copy()
     group = int(tried.add_groups([PodGroup("g3", "q1")])[0])
     kind = tried.classes.number(Pod("new", "default/g3", request=ONE * 3).pod_class())
-    tried.add_pods(key=["default/new"], group=[group], kind=[kind], status=[PodStatus.PENDING], node=[NO_NODE])
+    tried.add_pods(
+        key=["default/new"], group=[group], kind=[kind], status=[PodStatus.PENDING], node=[NO_NODE]
+    )
     tried.change_pods(np.arange(2), node=0, status=PodStatus.RUNNING)
 
     assert_in_step(tried)

@@ -21,17 +21,32 @@ def read(*lines):
 def test_a_processor_is_a_pod_with_one_core():
     (job,) = read(line(submit=50, run=100, processors=4, queue=2))
 
-    assert (job.at, job.tasks, job.cpu, job.duration, job.user, job.queue) == (0.0, 4, "1", 100.0, "user-3", "queue-2")
+    assert (job.at, job.tasks, job.cpu, job.duration, job.user, job.queue) == (
+        0.0,
+        4,
+        "1",
+        100.0,
+        "user-3",
+        "queue-2",
+    )
 
 
 def test_what_was_asked_for_stands_in_where_nothing_was_given_and_jobs_that_never_ran_are_left_out():
     jobs = read(line(1, processors=-1, asked=8), line(2, run=-1), line(3, submit=7, partition=1))
 
-    assert [(job.tasks, job.at, job.queue) for job in jobs] == [(8, 0.0, ""), (4, 7.0, "partition-1")]
+    assert [(job.tasks, job.at, job.queue) for job in jobs] == [
+        (8, 0.0, ""),
+        (4, 7.0, "partition-1"),
+    ]
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"), [("1 2 3\n", "has 3 fields"), (line().replace("100", "x"), "could not convert"), ("", "no job")]
+    ("text", "complaint"),
+    [
+        ("1 2 3\n", "has 3 fields"),
+        (line().replace("100", "x"), "could not convert"),
+        ("", "no job"),
+    ],
 )
 def test_what_is_wrong_is_named_with_its_line(text, complaint):
     with pytest.raises(TraceError, match=complaint):

@@ -19,7 +19,9 @@ def test_only_what_i_changed_is_put_over_what_is_there_now():
     merged = merge(BASE, changed(weight=5), changed(deserved={"cpu": "8", "nvidia.com/gpu": "2"}))
 
     assert merged.value == changed(weight=5, deserved={"cpu": "8", "nvidia.com/gpu": "2"})
-    assert [(change.field, change.base, change.theirs) for change in merged.kept] == [("spec.deserved.cpu", "4", "8")]
+    assert [(change.field, change.base, change.theirs) for change in merged.kept] == [
+        ("spec.deserved.cpu", "4", "8")
+    ]
     assert merged.both == ()
 
 
@@ -43,7 +45,11 @@ def test_what_i_took_away_goes_and_what_they_took_away_stays_gone():
 
 
 def test_removed_here_and_changed_there_is_a_disagreement():
-    (change,) = merge(BASE, changed(deserved={"nvidia.com/gpu": "2"}), changed(deserved={"cpu": "9", "nvidia.com/gpu": "2"})).both
+    (change,) = merge(
+        BASE,
+        changed(deserved={"nvidia.com/gpu": "2"}),
+        changed(deserved={"cpu": "9", "nvidia.com/gpu": "2"}),
+    ).both
 
     assert (change.mine, change.theirs) == (None, "9")
 

@@ -26,7 +26,14 @@ def test_a_resource_that_is_not_named_counts_as_nothing():
 
 
 def test_a_limit_that_is_not_set_is_no_limit_of_zero():
-    found = averages([point(0, 1, capability={"cpu": 8000}), point(60, 1), point(150, 1, capability={"cpu": 4000})], (0, 60, 120, 180))
+    found = averages(
+        [
+            point(0, 1, capability={"cpu": 8000}),
+            point(60, 1),
+            point(150, 1, capability={"cpu": 4000}),
+        ],
+        (0, 60, 120, 180),
+    )
 
     assert found["capability"]["cpu"] == [8000, None, 4000]
 

@@ -11,13 +11,20 @@ def read(text: str) -> list[TraceJob]:
 
 
 def test_jobs_come_in_order_and_from_the_first_one_on():
-    jobs = read("submit,tasks,cpu,memory,gpu,duration,user,queue\n1060,2,4,8Gi,1,30,alice,vision\n1000,1,500m,,0,5.5,bob,\n")
+    jobs = read(
+        "submit,tasks,cpu,memory,gpu,duration,user,queue\n1060,2,4,8Gi,1,30,alice,vision\n1000,1,500m,,0,5.5,bob,\n"
+    )
 
-    assert jobs == [TraceJob(0, 1, "500m", 5.5, user="bob"), TraceJob(60, 2, "4", 30, "8Gi", "1", "alice", "vision")]
+    assert jobs == [
+        TraceJob(0, 1, "500m", 5.5, user="bob"),
+        TraceJob(60, 2, "4", 30, "8Gi", "1", "alice", "vision"),
+    ]
 
 
 def test_other_names_of_columns_and_times_with_a_date_are_read():
-    jobs = read("Submit_Time,replicas,cpus,runtime,partition\n2026-05-04T12:00:00,3,1,60,a\n2026-05-04T12:01:00+00:00,1,1,60,b\n")
+    jobs = read(
+        "Submit_Time,replicas,cpus,runtime,partition\n2026-05-04T12:00:00,3,1,60,a\n2026-05-04T12:01:00+00:00,1,1,60,b\n"
+    )
 
     assert [(job.at, job.tasks, job.queue) for job in jobs] == [(0, 3, "a"), (60, 1, "b")]
 
@@ -25,15 +32,30 @@ def test_other_names_of_columns_and_times_with_a_date_are_read():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "the first line must name the columns; missing: submit (or submit_time, submitted, time, timestamp); cpu"),
+        (
+            "",
+            "the first line must name the columns; missing: submit (or submit_time, submitted, time, timestamp); cpu",
+        ),
         ("submit,cpu\n1,1\n", "missing: duration (or runtime, run_time)"),
         ("submit,cpu,duration\n", "there is no job in it"),
-        ("submit,cpu,duration\n1,1,5\nnoon,1,5\n", "load.csv, line 3: submit is “noon”; it must be seconds or a time like"),
-        ("submit,cpu,duration\n1,two,5\n", "line 2: cpu is “two”; it must be an amount like 2, 500m or 4Gi"),
+        (
+            "submit,cpu,duration\n1,1,5\nnoon,1,5\n",
+            "load.csv, line 3: submit is “noon”; it must be seconds or a time like",
+        ),
+        (
+            "submit,cpu,duration\n1,two,5\n",
+            "line 2: cpu is “two”; it must be an amount like 2, 500m or 4Gi",
+        ),
         ("submit,cpu,duration\n1,-2,5\n", "cpu is -2; it must be 0 or more"),
         ("submit,cpu,duration\n1,1,-5\n", "duration is -5; it must be 0 or more"),
-        ("submit,cpu,duration,tasks\n1,1,5,2.5\n", "tasks is “2.5”; it must be a whole number from 1 to 10000"),
-        ("submit,cpu,duration,tasks\n1,1,5,many\n", "tasks is “many”; it must be a whole number from 1 to 10000"),
+        (
+            "submit,cpu,duration,tasks\n1,1,5,2.5\n",
+            "tasks is “2.5”; it must be a whole number from 1 to 10000",
+        ),
+        (
+            "submit,cpu,duration,tasks\n1,1,5,many\n",
+            "tasks is “many”; it must be a whole number from 1 to 10000",
+        ),
     ],
 )
 def test_what_can_not_be_used_is_named_with_its_line_and_column(text: str, message: str):

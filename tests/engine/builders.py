@@ -21,14 +21,38 @@ def amounts(cpu=None, memory=None, gpu=None, **others):
     return Resources.parse({name: str(value) for name, value in given.items() if value is not None})
 
 
-def node(name, cpu=8, memory="64Gi", pods=110, labels=None, taints=(), unschedulable=False, ready=True, **others):
+def node(
+    name,
+    cpu=8,
+    memory="64Gi",
+    pods=110,
+    labels=None,
+    taints=(),
+    unschedulable=False,
+    ready=True,
+    **others,
+):
     return Node(
-        name, amounts(cpu, memory, pods=pods, **others), labels or {}, tuple(Taint(*taint) for taint in taints), unschedulable, ready
+        name,
+        amounts(cpu, memory, pods=pods, **others),
+        labels or {},
+        tuple(Taint(*taint) for taint in taints),
+        unschedulable,
+        ready,
     )
 
 
 def queue(
-    name, weight=1, parent="root", deserved=None, guarantee=None, capability=None, held_by="", state=QueueState.OPEN, fifo=False, **others
+    name,
+    weight=1,
+    parent="root",
+    deserved=None,
+    guarantee=None,
+    capability=None,
+    held_by="",
+    state=QueueState.OPEN,
+    fifo=False,
+    **others,
 ):
     """Amounts are dicts of `amounts`, or a number of cores."""
     spec = QueueSpec(
@@ -57,11 +81,25 @@ class Workload:
 
 
 def job(
-    name, queue="default", tasks=1, min=None, on=None, phase=None, cpu=None, memory=None, gpu=None, min_resources=None, pod=None, **group
+    name,
+    queue="default",
+    tasks=1,
+    min=None,
+    on=None,
+    phase=None,
+    cpu=None,
+    memory=None,
+    gpu=None,
+    min_resources=None,
+    pod=None,
+    **group,
 ):
     """`on` places its pods: one node for all, or a list with one entry per pod ("" for pending). Running if all are placed."""
     nodes = [on or ""] * tasks if isinstance(on, str | None) else on
-    pods = tuple(_pod(name, number, place, amounts(cpu, memory, gpu), pod or {}) for number, place in enumerate(nodes))
+    pods = tuple(
+        _pod(name, number, place, amounts(cpu, memory, gpu), pod or {})
+        for number, place in enumerate(nodes)
+    )
     default = Phase.RUNNING if nodes and all(nodes) else Phase.INQUEUE
     return Workload(
         PodGroup(
@@ -78,28 +116,49 @@ def job(
 
 def _pod(name, number, place, request, attributes):
     status = PodStatus.RUNNING if place else PodStatus.PENDING
-    return replace(Pod(f"{name}-{number}", f"default/{name}", request=request, node=place, status=status), **attributes)
+    return replace(
+        Pod(f"{name}-{number}", f"default/{name}", request=request, node=place, status=status),
+        **attributes,
+    )
 
 
 def cluster(nodes=(), queues=(), jobs=(), **snapshot):
     return Snapshot.build(
-        nodes=nodes, queues=queues, podgroups=[work.group for work in jobs], pods=[pod for work in jobs for pod in work.pods], **snapshot
+        nodes=nodes,
+        queues=queues,
+        podgroups=[work.group for work in jobs],
+        pods=[pod for work in jobs for pod in work.pods],
+        **snapshot,
     )
 
 
 def tier(*plugins):
-    return tuple(plugin if isinstance(plugin, PluginConfig) else PluginConfig(plugin) for plugin in plugins)
+    return tuple(
+        plugin if isinstance(plugin, PluginConfig) else PluginConfig(plugin) for plugin in plugins
+    )
 
 
 def policy(actions, *tiers, configurations=None):
     """`policy("allocate", ["gang"], ["proportion"])`, flags that are not named on."""
-    return Policy(tuple(actions.split()), tuple(tier(*names) for names in tiers), configurations or {})
+    return Policy(
+        tuple(actions.split()), tuple(tier(*names) for names in tiers), configurations or {}
+    )
 
 
 BASIC = ("priority", "gang", "conformance")
-PROPORTION = policy("enqueue allocate preempt reclaim shed backfill", BASIC, ["overcommit", "drf", "predicates", "proportion"])
-CAPACITY = policy("enqueue allocate preempt reclaim shed backfill", BASIC, ["predicates", "capacity"])
-TREE = policy("enqueue allocate preempt reclaim shed backfill", BASIC, ["predicates", PluginConfig("capacity", {Flag.HIERARCHY: True})])
+PROPORTION = policy(
+    "enqueue allocate preempt reclaim shed backfill",
+    BASIC,
+    ["overcommit", "drf", "predicates", "proportion"],
+)
+CAPACITY = policy(
+    "enqueue allocate preempt reclaim shed backfill", BASIC, ["predicates", "capacity"]
+)
+TREE = policy(
+    "enqueue allocate preempt reclaim shed backfill",
+    BASIC,
+    ["predicates", PluginConfig("capacity", {Flag.HIERARCHY: True})],
+)
 
 
 def with_actions(policy, actions):
@@ -139,4 +198,6 @@ def cores(outcome, what="deserved", at_open=False, resource="cpu"):
     """What each queue deserves (or another figure), in whole units."""
     unit = 1 if resource in ("memory", "pods") else 1000
     queues = outcome.queues_at_open if at_open else outcome.queues
-    return {name: getattr(figures, what).amount(resource) / unit for name, figures in queues.items()}
+    return {
+        name: getattr(figures, what).amount(resource) / unit for name, figures in queues.items()
+    }

@@ -10,7 +10,18 @@ from scheduler.engine import open_session, run_session
 from scheduler.engine.actions import ACTIONS
 from scheduler.engine.decisions import ReasonCode
 from scheduler.scenarios.world import advance
-from tests.engine.builders import TREE, amounts, binds, cluster, job, node, policy, queue, reason, run
+from tests.engine.builders import (
+    TREE,
+    amounts,
+    binds,
+    cluster,
+    job,
+    node,
+    policy,
+    queue,
+    reason,
+    run,
+)
 
 
 def never(name, queue="q1", **others):
@@ -27,7 +38,9 @@ def tried(snapshot, policy=TREE):
 
 
 def test_a_gang_larger_than_any_node_is_not_tried_and_told_why():
-    snapshot = cluster(nodes=[node("n1")], queues=[queue("q1")], jobs=[never("huge"), job("small", "q1", cpu=1)])
+    snapshot = cluster(
+        nodes=[node("n1")], queues=[queue("q1")], jobs=[never("huge"), job("small", "q1", cpu=1)]
+    )
 
     assert tried(snapshot) == {"small"}
     assert binds(run(snapshot, TREE)) == {"small-0": "n1"}
@@ -59,15 +72,25 @@ def test_where_gangs_have_no_say_everybody_is_tried():
 def test_whoever_was_promised_room_is_tried():
     """Room for one of its pods was promised; the node shrank since."""
     huge = never("huge")
-    huge = replace(huge, pods=(replace(huge.pods[0], reserved_node="n1", reserved_until=99), huge.pods[1]))
+    huge = replace(
+        huge, pods=(replace(huge.pods[0], reserved_node="n1", reserved_until=99), huge.pods[1])
+    )
     snapshot = cluster(nodes=[node("n1")], queues=[queue("q1")], jobs=[huge], session=5)
 
     assert [job.key for job in open_session(snapshot, TREE).active_jobs()] == ["default/huge"]
 
 
 def test_alike_gangs_share_a_reason_and_others_have_their_own():
-    jobs = [never("a1"), never("a2"), never("on-hold", on_hold="told so"), never("elsewhere", "q2"), job("larger", "q1", tasks=2, cpu=10)]
-    snapshot = cluster(nodes=[node("n1"), node("n2"), node("n3")], queues=[queue("q1"), queue("q2")], jobs=jobs)
+    jobs = [
+        never("a1"),
+        never("a2"),
+        never("on-hold", on_hold="told so"),
+        never("elsewhere", "q2"),
+        job("larger", "q1", tasks=2, cpu=10),
+    ]
+    snapshot = cluster(
+        nodes=[node("n1"), node("n2"), node("n3")], queues=[queue("q1"), queue("q2")], jobs=jobs
+    )
 
     outcome = run(snapshot, TREE)
 
@@ -83,7 +106,9 @@ def test_whoever_is_no_longer_like_the_others_is_told_so(change):
     jobs = [never("a1"), never("a2")]
     three, queues = [node("n1"), node("n2"), node("n3")], [queue("q1"), queue("q2")]
     said = advance(before := cluster(three, queues, jobs), run(before, TREE)).groups.said
-    after = cluster(three, queues, [jobs[0], replace(jobs[1], group=replace(jobs[1].group, **change))])
+    after = cluster(
+        three, queues, [jobs[0], replace(jobs[1], group=replace(jobs[1].group, **change))]
+    )
     after.groups.said[:] = said
 
     assert [said.podgroup for said in run(after, TREE).said] == ["default/a2"]

@@ -20,13 +20,26 @@ def by_the_book(total, weights, floors, ceilings):
         return ceilings
 
     def parts(level):
-        return [min(max(level * weight, low), high) for weight, low, high in zip(weights, floors, ceilings, strict=True)]
+        return [
+            min(max(level * weight, low), high)
+            for weight, low, high in zip(weights, floors, ceilings, strict=True)
+        ]
 
     before = Fraction(0)
-    for bend in sorted({Fraction(bound, weight) for bounds in (floors, ceilings) for bound, weight in zip(bounds, weights, strict=True)}):
+    for bend in sorted(
+        {
+            Fraction(bound, weight)
+            for bounds in (floors, ceilings)
+            for bound, weight in zip(bounds, weights, strict=True)
+        }
+    ):
         if sum(parts(bend)) >= total:
             low, high = sum(parts(before)), sum(parts(bend))
-            return parts(before + (bend - before) * (total - low) / (high - low)) if high > low else parts(bend)
+            return (
+                parts(before + (bend - before) * (total - low) / (high - low))
+                if high > low
+                else parts(bend)
+            )
         before = bend
     raise AssertionError("the ceilings reach the total, so some bend does")
 
@@ -46,9 +59,14 @@ def test_it_is_the_rule_to_within_a_unit_and_uses_up_the_total(seed):
 
     parts = fill(total, *arrays(weights, floors, ceilings)).tolist()
 
-    assert all(abs(part - exact) < 1 for part, exact in zip(parts, by_the_book(total, weights, floors, ceilings), strict=True))
+    assert all(
+        abs(part - exact) < 1
+        for part, exact in zip(parts, by_the_book(total, weights, floors, ceilings), strict=True)
+    )
     if sum(floors) <= total:
-        assert sum(parts) == min(total, sum(max(pair) for pair in zip(floors, ceilings, strict=True)))
+        assert sum(parts) == min(
+            total, sum(max(pair) for pair in zip(floors, ceilings, strict=True))
+        )
 
 
 def test_units_lost_by_rounding_go_to_the_first_who_lost_some():

@@ -33,10 +33,18 @@ def one_at_a_time(board, wanted):
 @pytest.mark.parametrize("policy_", [SPREAD, PACK, UNSCORED], ids=["spread", "pack", "by name"])
 def test_many_at_one_go_take_the_places_of_one_at_a_time(policy_, seed):
     random = Random(seed)
-    nodes = [node(f"n{number}", cpu=random.randint(1, 9), memory=f"{random.randint(1, 20)}Gi") for number in range(6)]
-    running = [job(f"r{number}", cpu=1, memory="1Gi", on=f"n{random.randrange(6)}") for number in range(random.randrange(8))]
+    nodes = [
+        node(f"n{number}", cpu=random.randint(1, 9), memory=f"{random.randint(1, 20)}Gi")
+        for number in range(6)
+    ]
+    running = [
+        job(f"r{number}", cpu=1, memory="1Gi", on=f"n{random.randrange(6)}")
+        for number in range(random.randrange(8))
+    ]
     asks = job("new", tasks=20, cpu=random.choice((1, 2)), memory=f"{random.randint(1, 3)}Gi")
-    session = open_session(cluster(nodes=nodes, queues=[queue("default")], jobs=[*running, asks]), policy_)
+    session = open_session(
+        cluster(nodes=nodes, queues=[queue("default")], jobs=[*running, asks]), policy_
+    )
     kind = int(session.kinds[-1])
     wanted = random.randint(1, 20)
 
@@ -47,7 +55,12 @@ def test_many_at_one_go_take_the_places_of_one_at_a_time(policy_, seed):
 
 def test_a_board_sees_what_changed_since_it_was_last_asked():
     session = open_session(
-        cluster(nodes=[node("n1", cpu=2), node("n2", cpu=2)], queues=[queue("default")], jobs=[job("new", cpu=2)]), UNSCORED
+        cluster(
+            nodes=[node("n1", cpu=2), node("n2", cpu=2)],
+            queues=[queue("default")],
+            jobs=[job("new", cpu=2)],
+        ),
+        UNSCORED,
     )
     board = session.board(0)
     assert board.best() == 0
@@ -60,7 +73,10 @@ def test_a_board_sees_what_changed_since_it_was_last_asked():
 
 
 def test_room_that_is_promised_is_not_free_although_it_is_idle():
-    session = open_session(cluster(nodes=[node("n1", cpu=2)], queues=[queue("default")], jobs=[job("new", cpu=2)]), UNSCORED)
+    session = open_session(
+        cluster(nodes=[node("n1", cpu=2)], queues=[queue("default")], jobs=[job("new", cpu=2)]),
+        UNSCORED,
+    )
 
     session.floor.promise([0], session.request[0], 1)
 
@@ -70,16 +86,25 @@ def test_room_that_is_promised_is_not_free_although_it_is_idle():
 def test_devices_count_for_the_balance_of_pods_that_ask_for_them():
     """Half of n2's cores, memory and devices, or half of n1's cores and memory and an eighth of its devices."""
     only_balance = policy("allocate", [PluginConfig("nodeorder", {}, {"leastrequested.weight": 0})])
-    nodes = [node("n1", cpu=8, memory="64Gi", **{GPU: 8}), node("n2", cpu=8, memory="64Gi", **{GPU: 2})]
+    nodes = [
+        node("n1", cpu=8, memory="64Gi", **{GPU: 8}),
+        node("n2", cpu=8, memory="64Gi", **{GPU: 2}),
+    ]
     plain, device = job("plain", cpu=4, memory="32Gi"), job("device", cpu=4, memory="32Gi", gpu=1)
-    placed = [run(cluster(nodes=nodes, queues=[queue("default")], jobs=[work]), only_balance) for work in (plain, device)]
+    placed = [
+        run(cluster(nodes=nodes, queues=[queue("default")], jobs=[work]), only_balance)
+        for work in (plain, device)
+    ]
 
     assert [binds(outcome) for outcome in placed] == [{"plain-0": "n1"}, {"device-0": "n2"}]
 
 
 def looked_through(scores, count):
     """The best nodes with room, found the slow way."""
-    order = sorted((node_ for node_ in range(len(scores)) if scores[node_] > -np.inf), key=lambda node_: (-scores[node_], node_))
+    order = sorted(
+        (node_ for node_ in range(len(scores)) if scores[node_] > -np.inf),
+        key=lambda node_: (-scores[node_], node_),
+    )
     return sorted(order[:count])
 
 
@@ -89,11 +114,16 @@ def test_the_front_holds_the_best_nodes_however_their_scores_move(seed, monkeypa
     monkeypatch.setattr(Front, "SPARE", 2)
     random = Random(seed)
     values = [-np.inf, *range(random.choice((2, 5, 100)))]  # few values make many equals
-    scores = np.array([random.choice(values) for _ in range(random.choice((1, 7, 60)))], dtype=float)
+    scores = np.array(
+        [random.choice(values) for _ in range(random.choice((1, 7, 60)))], dtype=float
+    )
     front = Front()
 
     for _ in range(60):
-        changed = np.array(sorted(random.sample(range(len(scores)), random.randint(0, min(6, len(scores))))), dtype=np.intp)
+        changed = np.array(
+            sorted(random.sample(range(len(scores)), random.randint(0, min(6, len(scores))))),
+            dtype=np.intp,
+        )
         scores[changed] = [random.choice(values) for _ in changed]
         front.follow(scores, changed)
         count = random.randint(2, 12)
@@ -106,13 +136,19 @@ def test_a_board_counts_copies_as_one_that_looks_for_the_first_time(seed):
     random = Random(seed)
     nodes = [node(f"n{number}", cpu=random.randint(1, 9)) for number in range(6)]
     leaving = job("leaving", tasks=2, cpu=1, on="n0")
-    session = open_session(cluster(nodes=nodes, queues=[queue("default")], jobs=[leaving, job("new", cpu=2)]), SPREAD)
+    session = open_session(
+        cluster(nodes=nodes, queues=[queue("default")], jobs=[leaving, job("new", cpu=2)]), SPREAD
+    )
     kind, floor = int(session.kinds[-1]), session.floor
     board = session.board(kind)
 
     for _ in range(12):
         change = random.choice((floor.use, floor.release, floor.promise))
-        change([random.randrange(6) for _ in range(random.randint(1, 4))], session.request[kind], random.choice((1, -1)))
+        change(
+            [random.randrange(6) for _ in range(random.randint(1, 4))],
+            session.request[kind],
+            random.choice((1, -1)),
+        )
         fresh = Board(floor, kind, board.request, board.suitable, board.scorer)
 
         assert board.total_copies() == fresh.total_copies()

@@ -17,10 +17,25 @@ from scheduler.engine.plugins import PLUGINS
 from scheduler.engine.policy import Flag
 from scheduler.scenarios.vocabulary import ARGUMENTS, SETTINGS
 from tests.engine import test_places_in_the_future, test_reasons, test_switches, test_whole_gangs
-from tests.engine.builders import CAPACITY, PROPORTION, binds, cluster, evicted, job, node, phase, queue, run, waiting, with_actions
+from tests.engine.builders import (
+    CAPACITY,
+    PROPORTION,
+    binds,
+    cluster,
+    evicted,
+    job,
+    node,
+    phase,
+    queue,
+    run,
+    waiting,
+    with_actions,
+)
 from tests.scenarios import test_worked_examples
 
-ELSEWHERE = {"proportion reclaimable": test_switches.test_proportion_reclaimable_protects_a_queue_within_its_share}
+ELSEWHERE = {
+    "proportion reclaimable": test_switches.test_proportion_reclaimable_protects_a_queue_within_its_share
+}
 
 TRIED = {
     "overcommit-factor": test_switches.test_the_overcommit_factor_says_how_much_more_is_let_in,
@@ -39,8 +54,12 @@ TRIED = {
     "patienceSeconds": test_whole_gangs.test_a_gang_that_will_have_room_soon_makes_nobody_go,
     "graceSessions": test_switches.test_shed_waits_for_its_grace,
     "beyondDeserved": test_switches.test_backfill_goes_beyond_deserved_unless_the_policy_says_otherwise,
-    **dict.fromkeys(test_switches.NODE_ARGUMENTS, test_switches.test_an_argument_of_nodeorder_moves_the_pod),
-    **dict.fromkeys(test_switches.BINPACK_ARGUMENTS, test_switches.test_an_argument_of_binpack_moves_the_pod),
+    **dict.fromkeys(
+        test_switches.NODE_ARGUMENTS, test_switches.test_an_argument_of_nodeorder_moves_the_pod
+    ),
+    **dict.fromkeys(
+        test_switches.BINPACK_ARGUMENTS, test_switches.test_an_argument_of_binpack_moves_the_pod
+    ),
 }
 
 
@@ -51,21 +70,30 @@ def _answers(plugin: type[Plugin], point: str) -> bool:
 def test_every_flag_of_every_plugin_has_a_scenario():
     """A flag of a plugin is one that switches a question on which the plugin has a word."""
     pairs = {
-        f"{name} {flag.value}" for name, plugin in PLUGINS.items() for point, flag in POINTS.items() if flag and _answers(plugin, point)
+        f"{name} {flag.value}"
+        for name, plugin in PLUGINS.items()
+        for point, flag in POINTS.items()
+        if flag and _answers(plugin, point)
     }
 
     assert pairs | {f"capacity {Flag.HIERARCHY.value}"} == set(test_switches.FLAGS) | set(ELSEWHERE)
 
 
 def _without(policy, plugin):
-    return replace(policy, tiers=tuple(tuple(item for item in tier if item.name != plugin) for tier in policy.tiers))
+    return replace(
+        policy,
+        tiers=tuple(tuple(item for item in tier if item.name != plugin) for tier in policy.tiers),
+    )
 
 
 @pytest.mark.parametrize("plugin", PLUGINS)
 def test_a_policy_without_the_plugin_comes_out_differently(plugin):
     cases = [case for name, case in test_switches.FLAGS.items() if name.startswith(f"{plugin} ")]
 
-    assert any(observe(run(snapshot, _without(policy, plugin))) != on for policy, _, _, snapshot, observe, on, _ in cases)
+    assert any(
+        observe(run(snapshot, _without(policy, plugin))) != on
+        for policy, _, _, snapshot, observe, on, _ in cases
+    )
 
 
 def test_every_argument_and_setting_has_a_scenario():
@@ -80,23 +108,40 @@ def _crowd(**high):
     return cluster(
         nodes=[node("n1", cpu=4, pods=5)],
         queues=[queue("q1", deserved=2), queue("q2", deserved=2)],
-        jobs=[job("low", "q1", tasks=4, min=0, cpu=1, on="n1"), job("new", high.pop("queue"), cpu=1, **high)],
+        jobs=[
+            job("low", "q1", tasks=4, min=0, cpu=1, on="n1"),
+            job("new", high.pop("queue"), cpu=1, **high),
+        ],
     )
 
 
 def _starving():
     """Two of three run, the queue has what it deserves, and this is so for long."""
-    part = job("part", "q1", tasks=3, cpu=1, on=["n1", "n1", ""], starving_since=0, phase=Phase.RUNNING)
+    part = job(
+        "part", "q1", tasks=3, cpu=1, on=["n1", "n1", ""], starving_since=0, phase=Phase.RUNNING
+    )
     return cluster(nodes=[node("n1", cpu=2)], queues=[queue("q1")], jobs=[part], session=9)
 
 
 SCENES = {
-    "enqueue": (CAPACITY, _crowd(queue="q2", phase=Phase.PENDING, min_resources=9), lambda outcome: phase(outcome, "new")),
-    "allocate": (CAPACITY, cluster(nodes=[node("n1")], queues=[queue("q1")], jobs=[job("new", "q1", cpu=1)]), binds),
+    "enqueue": (
+        CAPACITY,
+        _crowd(queue="q2", phase=Phase.PENDING, min_resources=9),
+        lambda outcome: phase(outcome, "new"),
+    ),
+    "allocate": (
+        CAPACITY,
+        cluster(nodes=[node("n1")], queues=[queue("q1")], jobs=[job("new", "q1", cpu=1)]),
+        binds,
+    ),
     "preempt": (CAPACITY, _crowd(queue="q1", priority=5), waiting),
     "reclaim": (CAPACITY, _crowd(queue="q2"), evicted),
     "shed": (PROPORTION, _starving(), evicted),
-    "backfill": (CAPACITY, cluster(nodes=[node("n1")], queues=[queue("q1")], jobs=[job("new", "q1")]), binds),
+    "backfill": (
+        CAPACITY,
+        cluster(nodes=[node("n1")], queues=[queue("q1")], jobs=[job("new", "q1")]),
+        binds,
+    ),
 }
 
 
@@ -108,7 +153,11 @@ def test_a_policy_without_the_action_comes_out_differently(action):
     assert observe(run(snapshot, policy)) != observe(run(snapshot, with_actions(policy, others)))
 
 
-WITHOUT_FIGURES = {ReasonCode.SCHEDULING_PAUSED, ReasonCode.QUEUE_NOT_FOUND, ReasonCode.AWAITING_EVALUATION}
+WITHOUT_FIGURES = {
+    ReasonCode.SCHEDULING_PAUSED,
+    ReasonCode.QUEUE_NOT_FOUND,
+    ReasonCode.AWAITING_EVALUATION,
+}
 """What there is to say is in the code."""
 IN_WORDS = {ReasonCode.ON_HOLD, ReasonCode.NOT_PERMITTED, ReasonCode.HIERARCHY_INVALID}
 """The figures are somebody's words, and the test has the whole sentence."""
@@ -116,7 +165,11 @@ IN_WORDS = {ReasonCode.ON_HOLD, ReasonCode.NOT_PERMITTED, ReasonCode.HIERARCHY_I
 
 @pytest.mark.parametrize("code", ReasonCode)
 def test_every_reason_has_a_scenario_with_its_figures(code):
-    tests = [inspect.getsource(test) for name, test in vars(test_reasons).items() if name.startswith("test_")]
+    tests = [
+        inspect.getsource(test)
+        for name, test in vars(test_reasons).items()
+        if name.startswith("test_")
+    ]
     about = [text for text in tests if f"ReasonCode.{code.name}" in text]
 
     assert about

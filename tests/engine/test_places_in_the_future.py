@@ -45,7 +45,10 @@ def test_without_places_in_the_future_small_jobs_keep_a_large_gang_waiting():
 
 def test_a_gang_beyond_its_due_gets_no_place_in_the_future():
     snapshot = scene(70.0)
-    queues = [replace(found, spec=replace(found.spec, deserved=found.spec.deserved)) for found in snapshot.queues]
+    queues = [
+        replace(found, spec=replace(found.spec, deserved=found.spec.deserved))
+        for found in snapshot.queues
+    ]
     queues = [queue("big", deserved=8) if found.name == "big" else found for found in queues]
     snapshot.replace_queues(queues)
 

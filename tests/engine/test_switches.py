@@ -29,7 +29,10 @@ TREE_FLAG = {Flag.HIERARCHY: True}
 
 
 def switched_off(policy: Policy, plugin: str, flag: Flag) -> Policy:
-    tiers = tuple(tuple(_off(item, flag) if item.name == plugin else item for item in tier) for tier in policy.tiers)
+    tiers = tuple(
+        tuple(_off(item, flag) if item.name == plugin else item for item in tier)
+        for tier in policy.tiers
+    )
     return replace(policy, tiers=tiers)
 
 
@@ -38,19 +41,26 @@ def _off(config: PluginConfig, flag: Flag) -> PluginConfig:
 
 
 def with_priority(work: Workload, pod: int, priority: int) -> Workload:
-    pods = tuple(replace(item, priority=priority) if number == pod else item for number, item in enumerate(work.pods))
+    pods = tuple(
+        replace(item, priority=priority) if number == pod else item
+        for number, item in enumerate(work.pods)
+    )
     return Workload(work.group, pods)
 
 
 def one_node(*jobs, cpu=2, queues=("default",), **node_):
     return cluster(
-        nodes=[node("n1", cpu=cpu, **node_)], queues=[queue(name) if isinstance(name, str) else name for name in queues], jobs=jobs
+        nodes=[node("n1", cpu=cpu, **node_)],
+        queues=[queue(name) if isinstance(name, str) else name for name in queues],
+        jobs=jobs,
     )
 
 
 ALLOCATE = policy("allocate", BASIC)
 PREEMPT = policy("preempt", BASIC)
-RECLAIM = configured(policy("reclaim", ["gang", "conformance", "proportion"]), reclaim={"breakGangs": False})
+RECLAIM = configured(
+    policy("reclaim", ["gang", "conformance", "proportion"]), reclaim={"breakGangs": False}
+)
 TWO_QUEUES = ("q1", "q2")
 
 
@@ -239,22 +249,31 @@ def test_proportion_reclaimable_protects_a_queue_within_its_share():
         cpu=4, queues=("q1", queue("q2", reclaimable=False), queue("q3", guarantee=1)),
     )  # fmt: skip
     free_to_ask = configured(
-        policy("reclaim", ["gang", PluginConfig("proportion", {Flag.PREEMPTIVE: False})]), reclaim={"strictDeserved": True}
+        policy("reclaim", ["gang", PluginConfig("proportion", {Flag.PREEMPTIVE: False})]),
+        reclaim={"strictDeserved": True},
     )
 
     assert evicted(run(snapshot, free_to_ask)) == []
-    assert evicted(run(snapshot, switched_off(free_to_ask, "proportion", Flag.RECLAIMABLE))) == ["a-1"]
+    assert evicted(run(snapshot, switched_off(free_to_ask, "proportion", Flag.RECLAIMABLE))) == [
+        "a-1"
+    ]
 
 
 def test_a_plugin_function_that_is_not_named_is_off_where_the_file_says_so():
     snapshot = one_node(job("a", tasks=3, cpu=1))
-    named = replace(policy("allocate", [PluginConfig("gang", {Flag.JOB_READY: True})]), unlisted_flags=False)
+    named = replace(
+        policy("allocate", [PluginConfig("gang", {Flag.JOB_READY: True})]), unlisted_flags=False
+    )
 
     assert binds(run(snapshot, named)) == {}
-    assert len(binds(run(snapshot, replace(policy("allocate", ["gang"]), unlisted_flags=False)))) == 2
+    assert (
+        len(binds(run(snapshot, replace(policy("allocate", ["gang"]), unlisted_flags=False)))) == 2
+    )
 
 
-PREFERS_N2 = Constraint(preferred=(PreferredTerm(1, NodeTerm((Requirement("zone", "In", ("b",)),))),))
+PREFERS_N2 = Constraint(
+    preferred=(PreferredTerm(1, NodeTerm((Requirement("zone", "In", ("b",)),))),)
+)
 
 NODE_ARGUMENTS = {
     "leastrequested.weight": ({"balancedresource.weight": 0}, {"leastrequested.weight": 0}, {"x": "n1"}, {}, "n2", "n1"),
@@ -283,7 +302,9 @@ def test_an_argument_of_nodeorder_moves_the_pod(name):
     )
 
     def place(given):
-        return binds(run(snapshot, policy("allocate", [PluginConfig("nodeorder", {}, given)])))["a-0"]
+        return binds(run(snapshot, policy("allocate", [PluginConfig("nodeorder", {}, given)])))[
+            "a-0"
+        ]
 
     assert (place(arguments), place({**arguments, **off})) == (with_it, without_it)
 
@@ -292,7 +313,10 @@ BINPACK_ARGUMENTS = {
     "binpack.weight": ({}, {"binpack.weight": 0}),
     "binpack.cpu": ({"binpack.memory": 0}, {"binpack.cpu": 0}),
     "binpack.memory": ({"binpack.cpu": 0}, {"binpack.memory": 0}),
-    "binpack.resources": ({"binpack.cpu": 0, "binpack.memory": 0, "binpack.resources": "nvidia.com/gpu"}, {"binpack.resources": ""}),
+    "binpack.resources": (
+        {"binpack.cpu": 0, "binpack.memory": 0, "binpack.resources": "nvidia.com/gpu"},
+        {"binpack.resources": ""},
+    ),
     "binpack.resources.nvidia.com/gpu": (
         {"binpack.cpu": 0, "binpack.memory": 0, "binpack.resources": "nvidia.com/gpu"},
         {"binpack.resources.nvidia.com/gpu": 0},
@@ -328,13 +352,18 @@ def test_the_weight_of_scarcity_moves_the_pod(weight, place):
     assert binds(run(snapshot, policy("allocate", plugins))) == {"a-0": place}
 
 
-@pytest.mark.parametrize(("admission", "expected"), [("possible", Phase.INQUEUE), ("room", Phase.PENDING)])
+@pytest.mark.parametrize(
+    ("admission", "expected"), [("possible", Phase.INQUEUE), ("room", Phase.PENDING)]
+)
 def test_a_large_gang_that_waits_keeps_nobody_out_unless_the_policy_says_so(admission, expected):
     snapshot = one_node(
-        job("large", cpu=2, min_resources=2, phase=Phase.INQUEUE), job("small", cpu=1, min_resources=1, phase=Phase.PENDING)
+        job("large", cpu=2, min_resources=2, phase=Phase.INQUEUE),
+        job("small", cpu=1, min_resources=1, phase=Phase.PENDING),
     )
 
-    outcome = run(snapshot, policy("enqueue", [PluginConfig("capacity", {}, {"admission": admission})]))
+    outcome = run(
+        snapshot, policy("enqueue", [PluginConfig("capacity", {}, {"admission": admission})])
+    )
 
     assert phase(outcome, "small") is expected
 
@@ -342,21 +371,30 @@ def test_a_large_gang_that_waits_keeps_nobody_out_unless_the_policy_says_so(admi
 def test_a_gang_that_can_never_run_is_not_let_in():
     snapshot = one_node(job("huge", cpu=3, min_resources=3, phase=Phase.PENDING))
 
-    outcome = run(snapshot, policy("enqueue", [PluginConfig("capacity", {}, {"admission": "possible"})]))
+    outcome = run(
+        snapshot, policy("enqueue", [PluginConfig("capacity", {}, {"admission": "possible"})])
+    )
 
     assert phase(outcome, "huge") is Phase.PENDING
 
 
-@pytest.mark.parametrize(("factor", "expected"), [(1.5, Phase.INQUEUE), (1.0, Phase.PENDING), (0.5, Phase.PENDING)])
+@pytest.mark.parametrize(
+    ("factor", "expected"), [(1.5, Phase.INQUEUE), (1.0, Phase.PENDING), (0.5, Phase.PENDING)]
+)
 def test_the_overcommit_factor_says_how_much_more_is_let_in(factor, expected):
     snapshot = one_node(job("new", cpu=3, min_resources=3, phase=Phase.PENDING))
 
-    outcome = run(snapshot, policy("enqueue", [PluginConfig("overcommit", {}, {"overcommit-factor": factor})]))
+    outcome = run(
+        snapshot, policy("enqueue", [PluginConfig("overcommit", {}, {"overcommit-factor": factor})])
+    )
 
     assert phase(outcome, "new") is expected
 
 
-@pytest.mark.parametrize(("waiting_time", "expected"), [("1m", Phase.INQUEUE), ("1h", Phase.PENDING), (None, Phase.PENDING)])
+@pytest.mark.parametrize(
+    ("waiting_time", "expected"),
+    [("1m", Phase.INQUEUE), ("1h", Phase.PENDING), (None, Phase.PENDING)],
+)
 def test_the_waiting_time_of_sla_lets_a_job_in(waiting_time, expected):
     snapshot = cluster(
         nodes=[node("n1", cpu=2)],
@@ -371,12 +409,24 @@ def test_the_waiting_time_of_sla_lets_a_job_in(waiting_time, expected):
     assert phase(outcome, "new") is expected
 
 
-@pytest.mark.parametrize(("how", "started"), [("subtree", ["b-0"]), ("session", []), ("warn", ["a-0", "b-0"])])
+@pytest.mark.parametrize(
+    ("how", "started"), [("subtree", ["b-0"]), ("session", []), ("warn", ["a-0", "b-0"])]
+)
 def test_a_broken_rule_of_the_tree_stops_what_the_policy_says(how, started):
-    queues = [queue("root"), queue("bad", deserved=1), queue("leaf", parent="bad", deserved=2), queue("good")]
-    snapshot = cluster(nodes=[node("n1")], queues=queues, jobs=[job("a", "leaf", cpu=1), job("b", "good", cpu=1)])
+    queues = [
+        queue("root"),
+        queue("bad", deserved=1),
+        queue("leaf", parent="bad", deserved=2),
+        queue("good"),
+    ]
+    snapshot = cluster(
+        nodes=[node("n1")], queues=queues, jobs=[job("a", "leaf", cpu=1), job("b", "good", cpu=1)]
+    )
 
-    outcome = run(snapshot, policy("allocate", [PluginConfig("capacity", TREE_FLAG, {"hierarchyViolation": how})]))
+    outcome = run(
+        snapshot,
+        policy("allocate", [PluginConfig("capacity", TREE_FLAG, {"hierarchyViolation": how})]),
+    )
 
     assert sorted(binds(outcome)) == started
     assert outcome.warnings == ("queue bad: its children deserve more than its own cpu",)
@@ -387,7 +437,9 @@ def test_a_broken_rule_of_the_tree_stops_what_the_policy_says(how, started):
 def test_weights_alone_make_a_tree_that_reclaims(fill, victims):
     queues = [queue("root"), queue("q1", weight=1), queue("q2", weight=1)]
     snapshot = cluster(
-        nodes=[node("n1", cpu=2)], queues=queues, jobs=[job("a", "q1", tasks=2, min=0, cpu=1, on="n1"), job("b", "q2", cpu=1)]
+        nodes=[node("n1", cpu=2)],
+        queues=queues,
+        jobs=[job("a", "q1", tasks=2, min=0, cpu=1, on="n1"), job("b", "q2", cpu=1)],
     )
     capacity = PluginConfig("capacity", TREE_FLAG, {"fillByWeight": fill})
 
@@ -398,10 +450,15 @@ def test_weights_alone_make_a_tree_that_reclaims(fill, victims):
 def test_pods_of_a_suspended_queue_are_protected_unless_the_policy_says_otherwise(setting, victims):
     queues = [queue("q1", state=QueueState.SUSPENDED), queue("q2")]
     snapshot = cluster(
-        nodes=[node("n1", cpu=2)], queues=queues, jobs=[job("a", "q1", tasks=2, min=0, cpu=1, on="n1"), job("b", "q2", cpu=1)]
+        nodes=[node("n1", cpu=2)],
+        queues=queues,
+        jobs=[job("a", "q1", tasks=2, min=0, cpu=1, on="n1"), job("b", "q2", cpu=1)],
     )
 
-    outcome = run(snapshot, configured(policy("reclaim", BASIC, ["proportion"]), reclaim={"suspendedVictims": setting}))
+    outcome = run(
+        snapshot,
+        configured(policy("reclaim", BASIC, ["proportion"]), reclaim={"suspendedVictims": setting}),
+    )
 
     assert evicted(outcome) == victims
 
@@ -410,16 +467,27 @@ def test_pods_of_a_suspended_queue_are_protected_unless_the_policy_says_otherwis
 def test_backfill_goes_beyond_deserved_unless_the_policy_says_otherwise(beyond, started):
     snapshot = one_node(job("a", "q1", cpu=2), job("b", "q2", cpu=2), queues=TWO_QUEUES)
 
-    outcome = run(snapshot, configured(policy("allocate backfill", BASIC, ["proportion"]), backfill={"beyondDeserved": beyond}))
+    outcome = run(
+        snapshot,
+        configured(
+            policy("allocate backfill", BASIC, ["proportion"]), backfill={"beyondDeserved": beyond}
+        ),
+    )
 
     assert len(outcome.binds) == started
 
 
 def starving(session, since):
     """A job of three that lost two pods, in a queue that has all it deserves."""
-    lost = job("lost", "q1", tasks=3, cpu=1, on=["n1", "", ""], phase=Phase.RUNNING, starving_since=since)
+    lost = job(
+        "lost", "q1", tasks=3, cpu=1, on=["n1", "", ""], phase=Phase.RUNNING, starving_since=since
+    )
     return one_node(
-        lost, job("other", "q1", tasks=1, cpu=1, on="n1"), job("b", "q2", tasks=2, cpu=1, on="n1"), cpu=4, queues=TWO_QUEUES
+        lost,
+        job("other", "q1", tasks=1, cpu=1, on="n1"),
+        job("b", "q2", tasks=2, cpu=1, on="n1"),
+        cpu=4,
+        queues=TWO_QUEUES,
     ), session
 
 
@@ -428,7 +496,9 @@ def test_shed_waits_for_its_grace(grace, victims, noted):
     snapshot, session = starving(7, since=5)
     snapshot.session = session
 
-    outcome = run(snapshot, configured(policy("shed", BASIC, ["proportion"]), shed={"graceSessions": grace}))
+    outcome = run(
+        snapshot, configured(policy("shed", BASIC, ["proportion"]), shed={"graceSessions": grace})
+    )
 
     assert evicted(outcome) == victims
     assert outcome.starving == noted
@@ -447,14 +517,21 @@ def test_shed_notes_when_it_first_saw_a_job_starving_and_forgets_one_that_recove
 
 @pytest.mark.parametrize(("fifo", "started"), [(True, []), (False, ["b-0"])])
 def test_a_strict_line_waits_for_its_head(fifo, started):
-    snapshot = one_node(job("a", cpu=3, created=1.0), job("b", cpu=1, created=2.0), queues=(queue("default", fifo=fifo),))
+    snapshot = one_node(
+        job("a", cpu=3, created=1.0),
+        job("b", cpu=1, created=2.0),
+        queues=(queue("default", fifo=fifo),),
+    )
 
     assert sorted(binds(run(snapshot, ALLOCATE))) == started
 
 
 @pytest.mark.parametrize(("fifo", "admitted"), [(True, Phase.PENDING), (False, Phase.INQUEUE)])
 def test_a_strict_line_waits_for_its_head_at_the_door_too(fifo, admitted):
-    jobs = [job(name, cpu=size, min_resources=size, phase=Phase.PENDING, created=float(size == 1)) for name, size in (("a", 3), ("b", 1))]
+    jobs = [
+        job(name, cpu=size, min_resources=size, phase=Phase.PENDING, created=float(size == 1))
+        for name, size in (("a", 3), ("b", 1))
+    ]
     snapshot = one_node(*jobs, queues=(queue("default", fifo=fifo),))
 
     assert phase(run(snapshot, policy("enqueue", ["overcommit"])), "b") is admitted

@@ -25,7 +25,9 @@ from tests.engine.builders import (
 def _mixed_gang(name, queue_name, *cores):
     """A gang with one pod for each of these sizes."""
     work = job(name, queue_name, tasks=len(cores), cpu=1)
-    pods = tuple(replace(pod, request=amounts(cpu=size)) for pod, size in zip(work.pods, cores, strict=True))
+    pods = tuple(
+        replace(pod, request=amounts(cpu=size)) for pod, size in zip(work.pods, cores, strict=True)
+    )
     return replace(work, pods=pods)
 
 
@@ -35,7 +37,14 @@ def _reclaim(*others):
     kept = job("kept", "q3", cpu=8, on="n3")
     queues = [queue("q1"), queue("q2", deserved=5), queue("q3", reclaimable=False)]
     nodes = [node("n1", cpu=2), node("n2", cpu=2), node("n3", cpu=8), node("n4", cpu=2)]
-    return run(cluster(nodes=nodes, queues=queues, jobs=[running, kept, *others, _mixed_gang("train", "q2", 2, 1, 2)]), CAPACITY)
+    return run(
+        cluster(
+            nodes=nodes,
+            queues=queues,
+            jobs=[running, kept, *others, _mixed_gang("train", "q2", 2, 1, 2)],
+        ),
+        CAPACITY,
+    )
 
 
 def test_a_pod_that_made_room_for_one_member_makes_none_for_another():
@@ -73,7 +82,10 @@ def test_a_queue_with_just_its_due_of_one_resource_is_spared_there_where_others_
     broad = job("broad", "q1", tasks=2, min=0, cpu=2, memory="4Gi", on="n1")
     snapshot = cluster(
         nodes=[node("n1", cpu=6)],
-        queues=[queue("q1", deserved={"cpu": 4, "memory": "8Gi"}), queue("q2", deserved={"cpu": 2, "memory": "8Gi"})],
+        queues=[
+            queue("q1", deserved={"cpu": 4, "memory": "8Gi"}),
+            queue("q2", deserved={"cpu": 2, "memory": "8Gi"}),
+        ],
         jobs=[lean, broad, job("train", "q2", cpu=2, memory="4Gi")],
     )
 
@@ -82,25 +94,42 @@ def test_a_queue_with_just_its_due_of_one_resource_is_spared_there_where_others_
 
 def test_each_pod_of_a_gang_takes_from_the_queue_that_has_most_by_then():
     """q1 is at four times its deserved and q2 at three; when the first victim is gone both are at three."""
-    runs = [job("a", "q1", tasks=4, min=0, cpu=1, on="n1"), job("b", "q2", tasks=3, min=0, cpu=1, on="n1")]
+    runs = [
+        job("a", "q1", tasks=4, min=0, cpu=1, on="n1"),
+        job("b", "q2", tasks=3, min=0, cpu=1, on="n1"),
+    ]
     queues = [queue("q1", deserved=1), queue("q2", deserved=1), queue("q3", deserved=4)]
-    snapshot = cluster(nodes=[node("n1", cpu=7)], queues=queues, jobs=[*runs, job("train", "q3", tasks=2, cpu=1)])
+    snapshot = cluster(
+        nodes=[node("n1", cpu=7)], queues=queues, jobs=[*runs, job("train", "q3", tasks=2, cpu=1)]
+    )
 
     assert evicted(run(snapshot, CAPACITY)) == ["a-3", "b-2"]
 
 
 def test_a_job_that_has_lost_its_gang_is_taken_from_last():
     """Where gangs are not spared: ready jobs go before a job that is no longer ready, so the second victim is of the other job."""
-    loose = policy("allocate preempt", ["priority", PluginConfig("gang", {Flag.PREEMPTABLE: False})], ["predicates", "proportion"])
+    loose = policy(
+        "allocate preempt",
+        ["priority", PluginConfig("gang", {Flag.PREEMPTABLE: False})],
+        ["predicates", "proportion"],
+    )
     runs = [job(name, "q1", tasks=2, cpu=2, on="n1") for name in ("one", "two")]
-    snapshot = cluster(nodes=[node("n1", cpu=8)], queues=[queue("q1")], jobs=[*runs, job("high", "q1", tasks=2, cpu=2, priority=5)])
+    snapshot = cluster(
+        nodes=[node("n1", cpu=8)],
+        queues=[queue("q1")],
+        jobs=[*runs, job("high", "q1", tasks=2, cpu=2, priority=5)],
+    )
 
     assert evicted(run(snapshot, loose)) == ["two-1", "one-1"]
 
 
 def test_as_long_as_the_node_is_short_whoever_is_next_has_to_go():
     """As in Volcano: the pod without a device comes first in the order, and only then the one whose device is needed."""
-    works = [job("a", "q1", min=0, cpu=1, gpu=1, on="n1"), job("b", "q1", min=0, cpu=1, on="n1"), job("train", "q2", cpu=1, gpu=1)]
+    works = [
+        job("a", "q1", min=0, cpu=1, gpu=1, on="n1"),
+        job("b", "q1", min=0, cpu=1, on="n1"),
+        job("train", "q2", cpu=1, gpu=1),
+    ]
     queues = [queue("q1"), queue("q2", deserved={"cpu": 2, "gpu": 1})]
     snapshot = cluster(nodes=[node("n1", cpu=8, **{GPU: 1})], queues=queues, jobs=works)
 
@@ -113,7 +142,9 @@ RECLAIM_FIRST = with_actions(CAPACITY, "enqueue reclaim allocate")
 def _asks_beside(*runs):
     queues = [queue("q1"), queue("q2", deserved=2)]
     nodes = [node("n1", cpu=2), node("n2", cpu=2)]
-    return run(cluster(nodes=nodes, queues=queues, jobs=[*runs, job("train", "q2", cpu=1)]), RECLAIM_FIRST)
+    return run(
+        cluster(nodes=nodes, queues=queues, jobs=[*runs, job("train", "q2", cpu=1)]), RECLAIM_FIRST
+    )
 
 
 def test_reclaim_before_allocate_keeps_idle_room_beside_pods_that_it_could_have_reclaimed():
@@ -132,10 +163,19 @@ def test_reclaim_before_allocate_leaves_an_empty_node_to_allocate():
 
 def test_preempt_makes_room_on_the_node_that_suits_the_pod_best():
     """b comes before a in the order of victims, but n1 with its idle cores scores higher: as in Volcano a goes."""
-    packing = policy("allocate preempt", ["priority", "gang"], ["predicates", "proportion", "binpack"])
+    packing = policy(
+        "allocate preempt", ["priority", "gang"], ["predicates", "proportion", "binpack"]
+    )
     lower = [job("a", "q1", min=0, cpu=2, on="n1"), job("b", "q1", tasks=2, min=0, cpu=2, on="n2")]
     nodes = [node("n1", cpu=4), node("n2", cpu=4)]
-    outcome = run(cluster(nodes=nodes, queues=[queue("q1")], jobs=[*lower, job("high", "q1", tasks=2, cpu=2, priority=5)]), packing)
+    outcome = run(
+        cluster(
+            nodes=nodes,
+            queues=[queue("q1")],
+            jobs=[*lower, job("high", "q1", tasks=2, cpu=2, priority=5)],
+        ),
+        packing,
+    )
 
     assert evicted(outcome) == ["a-0"]
     assert waiting(outcome) == {"high-0": "n1", "high-1": "n1"}
@@ -145,6 +185,11 @@ def test_preempt_takes_the_lowest_victims_where_nodes_suit_alike():
     plain = policy("allocate preempt", ["priority", "gang"], ["predicates", "proportion"])
     lower = [job("a", "q1", min=0, cpu=4, on="n1"), job("b", "q1", min=0, cpu=4, on="n2")]
     nodes = [node("n1", cpu=4), node("n2", cpu=4)]
-    outcome = run(cluster(nodes=nodes, queues=[queue("q1")], jobs=[*lower, job("high", "q1", cpu=2, priority=5)]), plain)
+    outcome = run(
+        cluster(
+            nodes=nodes, queues=[queue("q1")], jobs=[*lower, job("high", "q1", cpu=2, priority=5)]
+        ),
+        plain,
+    )
 
     assert (evicted(outcome), waiting(outcome)) == (["b-0"], {"high-0": "n2"})

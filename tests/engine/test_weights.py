@@ -19,8 +19,16 @@ def team(parent="root"):
 TREES = {
     "nobody names a deserved": team(),
     "a sibling names one": [queue("rich", deserved=8), *team()],
-    "a sibling of their parent names one": [queue("rich", deserved=8), queue("team"), *team("team")],
-    "their parent names one": [queue("rich", deserved=8), queue("team", deserved=72), *team("team")],
+    "a sibling of their parent names one": [
+        queue("rich", deserved=8),
+        queue("team"),
+        *team("team"),
+    ],
+    "their parent names one": [
+        queue("rich", deserved=8),
+        queue("team", deserved=72),
+        *team("team"),
+    ],
     "others are promised everything": [queue("rich", deserved=80), queue("team"), *team("team")],
 }
 
@@ -29,7 +37,9 @@ def crowd(queues, running=()):
     """Each of eight queues asks for more than there is: 72 cores, and 8 more where a queue of its own has a claim to them."""
     has_rich = any(found.name == "rich" for found in queues)
     jobs = [job(f"{name}-{number}", name, cpu=1) for name in SHARES for number in range(40)]
-    nodes = [node(f"n{number}", cpu=8) for number in range(9)] + ([node("n9", cpu=8)] if has_rich else [])
+    nodes = [node(f"n{number}", cpu=8) for number in range(9)] + (
+        [node("n9", cpu=8)] if has_rich else []
+    )
     rich = [job("rich", "rich", tasks=8, cpu=1, on="n9")] if has_rich else []
     return cluster(nodes=nodes, queues=[queue("root"), *queues], jobs=[*jobs, *rich, *running])
 
@@ -46,7 +56,9 @@ def test_what_eight_queues_get_follows_their_weights(tree):
     assert held(outcome) == pytest.approx(SHARES, abs=1.0)
 
 
-@pytest.mark.parametrize("tree", [name for name in TREES if name != "others are promised everything"])
+@pytest.mark.parametrize(
+    "tree", [name for name in TREES if name != "others are promised everything"]
+)
 def test_what_eight_queues_deserve_follows_their_weights(tree):
     deserved = cores(run(crowd(TREES[tree])))
 

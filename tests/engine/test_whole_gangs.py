@@ -14,7 +14,18 @@ from scheduler.domain.workloads import PodStatus
 from scheduler.engine.presets import FUMAROLE
 from scheduler.scenarios.clusters import cluster_of
 from scheduler.simulation.runs import run_to_rest
-from tests.engine.builders import Workload, cluster, configured, evicted, job, node, queue, run, waiting, with_actions
+from tests.engine.builders import (
+    Workload,
+    cluster,
+    configured,
+    evicted,
+    job,
+    node,
+    queue,
+    run,
+    waiting,
+    with_actions,
+)
 
 NOW = 10_000.0
 RECLAIM = configured(with_actions(FUMAROLE, "reclaim"), reclaim={"wholeGangs": True})
@@ -45,7 +56,9 @@ HALVES = (gpus("q1", 4), gpus("q2", 4))
 
 
 def test_a_queue_within_its_due_takes_back_what_another_borrowed():
-    snapshot = scene(job("a", "q1", tasks=2, gpu=4, min=1, on="n1"), job("b", "q2", gpu=4), queues=HALVES)
+    snapshot = scene(
+        job("a", "q1", tasks=2, gpu=4, min=1, on="n1"), job("b", "q2", gpu=4), queues=HALVES
+    )
 
     outcome = run(snapshot, RECLAIM)
 
@@ -54,7 +67,9 @@ def test_a_queue_within_its_due_takes_back_what_another_borrowed():
 
 
 def test_a_gang_may_have_members_that_ask_for_no_gpu():
-    snapshot = scene(job("a", "q1", tasks=2, gpu=4, min=1, on="n1"), mixed("b", "q2"), queues=HALVES)
+    snapshot = scene(
+        job("a", "q1", tasks=2, gpu=4, min=1, on="n1"), mixed("b", "q2"), queues=HALVES
+    )
 
     outcome = run(snapshot, RECLAIM)
 
@@ -67,18 +82,25 @@ def mixed(name, queue):
     worker = job(f"{name}-worker", queue, gpu=4)
     master = job(f"{name}-master", queue, cpu=1)
     group = replace(worker.group, name=name, min_member=2)
-    return Workload(group, tuple(replace(pod, podgroup=group.key) for pod in (*worker.pods, *master.pods)))
+    return Workload(
+        group, tuple(replace(pod, podgroup=group.key) for pod in (*worker.pods, *master.pods))
+    )
 
 
 def test_a_queue_that_would_go_beyond_its_due_takes_nothing():
-    snapshot = scene(job("a", "q1", tasks=8, min=1, gpu=1, on="n1"), job("b", "q2", gpu=5), queues=HALVES)
+    snapshot = scene(
+        job("a", "q1", tasks=8, min=1, gpu=1, on="n1"), job("b", "q2", gpu=5), queues=HALVES
+    )
 
     assert evicted(run(snapshot, RECLAIM)) == []
 
 
 def test_being_short_of_one_resource_is_no_claim_to_another():
     """b's queue has more GPUs than its due and fewer cores: it takes no GPUs for that."""
-    queues = (queue("q1", deserved={"gpu": 4, "cpu": 2}), queue("q2", deserved={"gpu": 2, "cpu": 6}))
+    queues = (
+        queue("q1", deserved={"gpu": 4, "cpu": 2}),
+        queue("q2", deserved={"gpu": 2, "cpu": 6}),
+    )
     snapshot = scene(
         job("a", "q1", tasks=5, min=1, gpu=1, cpu=1, on="n1"),
         job("c", "q2", tasks=3, min=3, gpu=1, on="n1"),
@@ -92,14 +114,22 @@ def test_being_short_of_one_resource_is_no_claim_to_another():
 def test_a_victims_queue_stays_at_its_due():
     """Two gangs of three would leave the queue with three of its four."""
     snapshot = scene(
-        job("a", "q1", tasks=3, gpu=1, on="n1"), job("b", "q1", tasks=3, gpu=1, on="n1"), job("c", "q2", tasks=4, gpu=1), queues=HALVES
+        job("a", "q1", tasks=3, gpu=1, on="n1"),
+        job("b", "q1", tasks=3, gpu=1, on="n1"),
+        job("c", "q2", tasks=4, gpu=1),
+        queues=HALVES,
     )
 
     assert evicted(run(snapshot, RECLAIM)) == []
 
 
 def test_a_gang_goes_whole_or_keeps_its_minimum():
-    snapshot = scene(job("a", "q1", tasks=4, gpu=1, on="n1"), job("b", "q1", tasks=4, gpu=1, on="n1"), job("c", "q2", gpu=1), queues=HALVES)
+    snapshot = scene(
+        job("a", "q1", tasks=4, gpu=1, on="n1"),
+        job("b", "q1", tasks=4, gpu=1, on="n1"),
+        job("c", "q2", gpu=1),
+        queues=HALVES,
+    )
 
     outcome = run(snapshot, RECLAIM)
 
@@ -139,7 +169,9 @@ def test_nobody_goes_if_the_gang_could_not_start_all_the_same():
     assert evicted(run(snapshot, RECLAIM)) == []
 
 
-@pytest.mark.parametrize(("ran", "evictions", "victims"), [(50, 0, 0), (150, 0, 4), (150, 1, 0), (250, 1, 4)])
+@pytest.mark.parametrize(
+    ("ran", "evictions", "victims"), [(50, 0, 0), (150, 0, 4), (150, 1, 0), (250, 1, 4)]
+)
 def test_who_has_just_started_is_left_in_peace_and_longer_each_time(ran, evictions, victims):
     policy = configured(RECLAIM, reclaim={"wholeGangs": True, "minRunSeconds": 100})
     snapshot = scene(
@@ -153,7 +185,11 @@ def test_who_has_just_started_is_left_in_peace_and_longer_each_time(ran, evictio
 def test_a_guarantee_waits_for_nobodys_protection():
     policy = configured(RECLAIM, reclaim={"wholeGangs": True, "minRunSeconds": 100})
     queues = (gpus("q1", 4), queue("q2", deserved={"gpu": 4}, guarantee={"gpu": 4}))
-    snapshot = scene(aged(job("a", "q1", tasks=8, min=4, gpu=1, on="n1"), 5), job("c", "q2", tasks=4, gpu=1), queues=queues)
+    snapshot = scene(
+        aged(job("a", "q1", tasks=8, min=4, gpu=1, on="n1"), 5),
+        job("c", "q2", tasks=4, gpu=1),
+        queues=queues,
+    )
 
     assert len(evicted(run(snapshot, policy))) == 4
 
@@ -161,10 +197,14 @@ def test_a_guarantee_waits_for_nobodys_protection():
 @pytest.mark.parametrize(("patience", "victims"), [(30, 4), (120, 0)])
 def test_a_gang_that_will_have_room_soon_makes_nobody_go(patience, victims):
     policy = configured(
-        with_actions(FUMAROLE, "allocate reclaim"), allocate={"setAside": 8}, reclaim={"wholeGangs": True, "patienceSeconds": patience}
+        with_actions(FUMAROLE, "allocate reclaim"),
+        allocate={"setAside": 8},
+        reclaim={"wholeGangs": True, "patienceSeconds": patience},
     )
     snapshot = scene(
-        aged(job("a", "q1", tasks=8, min=4, gpu=1, on="n1"), 100, expected_seconds=160.0), job("c", "q2", tasks=4, gpu=1), queues=HALVES
+        aged(job("a", "q1", tasks=8, min=4, gpu=1, on="n1"), 100, expected_seconds=160.0),
+        job("c", "q2", tasks=4, gpu=1),
+        queues=HALVES,
     )
 
     assert len(evicted(run(snapshot, policy))) == victims
@@ -176,11 +216,19 @@ def test_every_level_of_the_tree_that_is_crossed_counts():
         gpus("t1", 4), gpus("t2", 4), gpus("a", 2, parent="t1"), gpus("b", 2, parent="t1"), gpus("c", 4, parent="t2"),
     )  # fmt: skip
     inside = scene(
-        job("ja", "a", tasks=4, min=1, gpu=1, on="n1"), job("jc", "c", tasks=4, min=1, gpu=1, on="n1"), job("jb", "b", gpu=2), queues=queues
+        job("ja", "a", tasks=4, min=1, gpu=1, on="n1"),
+        job("jc", "c", tasks=4, min=1, gpu=1, on="n1"),
+        job("jb", "b", gpu=2),
+        queues=queues,
     )
-    keeps = tuple(replace(found, spec=replace(found.spec, reclaimable=found.name != "a")) for found in queues)
+    keeps = tuple(
+        replace(found, spec=replace(found.spec, reclaimable=found.name != "a")) for found in queues
+    )
     outside = scene(
-        job("ja", "a", tasks=4, min=1, gpu=1, on="n1"), job("jc", "c", tasks=4, min=1, gpu=1, on="n1"), job("jb", "b", gpu=2), queues=keeps
+        job("ja", "a", tasks=4, min=1, gpu=1, on="n1"),
+        job("jc", "c", tasks=4, min=1, gpu=1, on="n1"),
+        job("jb", "b", gpu=2),
+        queues=keeps,
     )
 
     assert [name.partition("-")[0] for name in evicted(run(inside, RECLAIM))] == ["ja", "ja"]
@@ -195,7 +243,10 @@ sizes = some.integers(1, 3)
 @some.composite
 def frozen_clusters(draw):
     """Up to four nodes with GPUs, up to four queues in a tree, up to ten gangs of which some run."""
-    nodes = [node(f"n{number}", cpu=8, gpu=draw(some.sampled_from([2, 4, 8]))) for number in range(draw(some.integers(1, 4)))]
+    nodes = [
+        node(f"n{number}", cpu=8, gpu=draw(some.sampled_from([2, 4, 8])))
+        for number in range(draw(some.integers(1, 4)))
+    ]
     free = {found.name: found.allocatable["nvidia.com/gpu"] // 1000 for found in nodes}
     shares = [draw(some.integers(0, 6)) for _ in range(4)]
     queues = [gpus("t1", shares[0] + shares[1]), gpus("q1", shares[0], parent="t1"), gpus("q2", shares[1], parent="t1"),
@@ -206,7 +257,15 @@ def frozen_clusters(draw):
         places = _places(draw, free, tasks, size)
         leaf = draw(some.sampled_from(["q1", "q2", "q3", "q4"]))
         minimum = draw(some.integers(1, tasks))
-        work = job(f"j{number}", leaf, tasks=tasks, min=minimum, gpu=size, on=places, priority=draw(some.integers(0, 2)))
+        work = job(
+            f"j{number}",
+            leaf,
+            tasks=tasks,
+            min=minimum,
+            gpu=size,
+            on=places,
+            priority=draw(some.integers(0, 2)),
+        )
         jobs.append(aged(work, draw(some.integers(0, 500))))
     return cluster(nodes=nodes, queues=[queue("root"), *queues], jobs=jobs, taken_at=NOW)
 
@@ -246,7 +305,10 @@ def test_no_victim_is_superfluous(snapshot):
     gone: dict[str, list[int]] = {}
     for eviction in outcome.evictions:
         group = snapshot.groups.rows[eviction.podgroup]
-        spare = snapshot.aggregates.group_counts[group, PodStatus.RUNNING] - snapshot.groups.min_member[group]
+        spare = (
+            snapshot.aggregates.group_counts[group, PodStatus.RUNNING]
+            - snapshot.groups.min_member[group]
+        )
         whole = sum(other.podgroup == eviction.podgroup for other in outcome.evictions) > spare
         gone.setdefault(eviction.podgroup if whole else eviction.pod, []).append(eviction.row)
 
@@ -259,9 +321,13 @@ def _fits(snapshot, podgroup, gone):
     """Whether the whole gang of alike pods has room once these are gone, GPUs alone."""
     dim = snapshot.resources.index("nvidia.com/gpu")
     free = (snapshot.nodes.allocatable - snapshot.aggregates.node_used)[:, dim].copy()
-    np.add.at(free, snapshot.pods.node[gone], snapshot.classes.request[snapshot.pods.kind[gone], dim])
+    np.add.at(
+        free, snapshot.pods.node[gone], snapshot.classes.request[snapshot.pods.kind[gone], dim]
+    )
     group = snapshot.groups.rows[podgroup]
-    pods = np.flatnonzero((snapshot.pods.group == group) & (snapshot.pods.status == PodStatus.PENDING))
+    pods = np.flatnonzero(
+        (snapshot.pods.group == group) & (snapshot.pods.status == PodStatus.PENDING)
+    )
     size = int(snapshot.classes.request[snapshot.pods.kind[pods[0]], dim])
     running = int(snapshot.aggregates.group_counts[group, PodStatus.RUNNING])
     return int((free // size).sum()) >= int(snapshot.groups.min_member[group]) - running

@@ -60,11 +60,17 @@ class Book:
 
     def wanted_suspended(self, name: str) -> bool:
         entry = self.queues.get(name)
-        return entry is not None and not self.wanted_closed(name) and (entry.wish == "Suspended" or self.wanted_suspended(entry.parent))
+        return (
+            entry is not None
+            and not self.wanted_closed(name)
+            and (entry.wish == "Suspended" or self.wanted_suspended(entry.parent))
+        )
 
     def state(self, name: str) -> str:
         if self.wanted_closed(name):
-            drained = not self.live.get(name) and all(self.state(child) == "Closed" for child in self.children(name))
+            drained = not self.live.get(name) and all(
+                self.state(child) == "Closed" for child in self.children(name)
+            )
             return "Closed" if drained else "Closing"
         return "Suspended" if self.wanted_suspended(name) else "Open"
 
@@ -74,8 +80,12 @@ class Book:
     def standing(self, name: str) -> tuple[str, str, str]:
         """state, closedBy, suspendedBy."""
         state, own = self.state(name), self.queues[name].wish
-        closed_by = self.topmost(name, "Closed") if self.wanted_closed(name) and own != "Closed" else ""
-        suspended_by = self.topmost(name, "Suspended") if state == "Suspended" and own != "Suspended" else ""
+        closed_by = (
+            self.topmost(name, "Closed") if self.wanted_closed(name) and own != "Closed" else ""
+        )
+        suspended_by = (
+            self.topmost(name, "Suspended") if state == "Suspended" and own != "Suspended" else ""
+        )
         return state, closed_by, suspended_by
 
     def standings(self) -> dict[str, tuple[str, str, str]]:
@@ -86,7 +96,12 @@ class Book:
     def rule_on(self, name: str, command: str) -> Ruling:
         if name == ROOT:
             return Ruling() if command in ("Open", "Resume") else Ruling(refused="protected_queue")
-        return {"Open": self._open, "Close": self._close, "Suspend": self._suspend, "Resume": self._resume}[command](name)
+        return {
+            "Open": self._open,
+            "Close": self._close,
+            "Suspend": self._suspend,
+            "Resume": self._resume,
+        }[command](name)
 
     def _open(self, name: str) -> Ruling:
         first = next((above for above in self.above(name) if self.queues[above].wish != "Open"), "")
@@ -135,7 +150,10 @@ class Book:
 
     def refusals(self, new: Entry, old: Entry | None) -> set[tuple[str, str]]:
         moves = old is None or new.parent != old.parent
-        quotas = moves or any(getattr(new, part) != getattr(old, part) for part in ("capability", "deserved", "guarantee"))
+        quotas = moves or any(
+            getattr(new, part) != getattr(old, part)
+            for part in ("capability", "deserved", "guarantee")
+        )
         found = self._own_rules(new)
         if old is None and new.name in self.queues:
             found.add(("already_exists", "metadata.name"))
@@ -146,14 +164,22 @@ class Book:
         return found
 
     def _own_rules(self, new: Entry) -> set[tuple[str, str]]:
-        fields = {"capability": "spec.capability", "deserved": "spec.deserved", "guarantee": "spec.guarantee.resource"}
+        fields = {
+            "capability": "spec.capability",
+            "deserved": "spec.deserved",
+            "guarantee": "spec.guarantee.resource",
+        }
         found = {
             ("negative_quantity", f"{path}.{resource}")
             for part, path in fields.items()
             for resource, amount in getattr(new, part).items()
             if amount < 0
         }
-        for low, high in (("guarantee", "deserved"), ("deserved", "capability"), ("guarantee", "capability")):
+        for low, high in (
+            ("guarantee", "deserved"),
+            ("deserved", "capability"),
+            ("guarantee", "capability"),
+        ):
             small, large = getattr(new, low), getattr(new, high)
             for resource in small.keys() & large.keys():
                 if small[resource] > large[resource] >= 0:
@@ -172,7 +198,11 @@ class Book:
             return {("parent_not_found", "spec.parent")}
         found = set()
         depth = len(self.above(new.parent)) + 1
-        height = max(len(self.above(queue)) for queue in below) - len(self.above(new.name)) if new.name in self.queues else 0
+        height = (
+            max(len(self.above(queue)) for queue in below) - len(self.above(new.name))
+            if new.name in self.queues
+            else 0
+        )
         if depth + height > MAX_DEPTH:
             found.add(("max_depth_exceeded", "spec.parent"))
         if new.parent != ROOT and self.live.get(new.parent):
@@ -190,7 +220,9 @@ class Book:
 
     def _tree_rules(self, new: Entry, moves: bool) -> set[tuple[str, str]]:
         """Rules 13 to 16 on the tree as it would be; nobody is above it when there is no such place."""
-        has_place = new.parent in self.queues and new.parent not in (self.subtree(new.name) if new.name in self.queues else [new.name])
+        has_place = new.parent in self.queues and new.parent not in (
+            self.subtree(new.name) if new.name in self.queues else [new.name]
+        )
         there = self.queues.get(new.name)
         self.queues[new.name] = new if has_place else replace(new, parent="")
         try:
@@ -207,14 +239,25 @@ class Book:
             for resource, amount in new.capability.items()
             if amount > self._limit_above(new.name, resource)
         }
-        unset = {resource for queue in self.subtree(new.name) for resource in self.queues[queue].capability} - new.capability.keys()
-        if moves and any(self._asked_below(new.name, resource) > self._limit_above(new.name, resource) for resource in unset):
-            found.add(("capability_exceeds_ancestor", "spec.parent"))  # what comes along must fit there too
+        unset = {
+            resource
+            for queue in self.subtree(new.name)
+            for resource in self.queues[queue].capability
+        } - new.capability.keys()
+        if moves and any(
+            self._asked_below(new.name, resource) > self._limit_above(new.name, resource)
+            for resource in unset
+        ):
+            found.add(
+                ("capability_exceeds_ancestor", "spec.parent")
+            )  # what comes along must fit there too
         return found | (self._sum_rules(new.parent) if new.parent != ROOT else set())
 
     def _limit_above(self, name: str, resource: str) -> int:
         """The capability of the nearest queue above that sets one; root is not looked at."""
-        limits = [self.queues[above].capability for above in reversed(self.above(name)) if above != ROOT]
+        limits = [
+            self.queues[above].capability for above in reversed(self.above(name)) if above != ROOT
+        ]
         return next((limit[resource] for limit in limits if resource in limit), 10**9)
 
     def _rules_below(self, new: Entry) -> set[tuple[str, str]]:
@@ -227,7 +270,13 @@ class Book:
 
     def _asked_below(self, name: str, resource: str) -> int:
         own = self.queues[name].capability.get(resource)
-        return own if own is not None else max((self._asked_below(child, resource) for child in self.children(name)), default=-1)
+        return (
+            own
+            if own is not None
+            else max(
+                (self._asked_below(child, resource) for child in self.children(name)), default=-1
+            )
+        )
 
     def _sum_rules(self, parent: str) -> set[tuple[str, str]]:
         found = set()

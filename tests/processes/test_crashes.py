@@ -19,11 +19,22 @@ LEASE = "0.6"  # seconds; the next worker waits this long for one that was kille
 
 def crash(var: Path, database: str, *arguments: str) -> dict[str, Any]:
     environment = clean_environment(
-        var, random_port(), demo=False, SCHEDULER_LEASE_SECONDS=LEASE, **({"DATABASE_URL": database} if database else {})
+        var,
+        random_port(),
+        demo=False,
+        SCHEDULER_LEASE_SECONDS=LEASE,
+        **({"DATABASE_URL": database} if database else {}),
     )
     var.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "tests.crashing", *arguments]
-    done = subprocess.run(command, cwd=BASE, env={**environment, "SECRET_KEY": "x"}, text=True, capture_output=True, check=False)
+    done = subprocess.run(
+        command,
+        cwd=BASE,
+        env={**environment, "SECRET_KEY": "x"},
+        text=True,
+        capture_output=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-4000:]
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -46,7 +57,9 @@ def test_a_scheduler_killed_at_random_moments_leaves_nothing_broken(tmp_path: Pa
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", ["2", "3"])
-def test_two_hundred_kills_under_load_leave_nothing_broken(tmp_path: Path, database: str, seed: str):
+def test_two_hundred_kills_under_load_leave_nothing_broken(
+    tmp_path: Path, database: str, seed: str
+):
     found = crash(tmp_path / "var", database, "100", seed)
 
     assert_nothing_is_broken(found)

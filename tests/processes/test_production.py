@@ -38,16 +38,26 @@ def port() -> int:
 
 
 @pytest.fixture
-def environment(tmp_path: Path, port: int, postgres_database: str, external_redis: str) -> dict[str, str]:
-    settings = {"SECRET_KEY": "k" * 50, "ALLOWED_HOSTS": SITE, "CSRF_TRUSTED_ORIGINS": f"https://{SITE}", "TRUSTED_PROXIES": "127.0.0.1"}
-    return clean_environment(tmp_path / "var", port, DATABASE_URL=postgres_database, REDIS_URL=external_redis, **settings)
+def environment(
+    tmp_path: Path, port: int, postgres_database: str, external_redis: str
+) -> dict[str, str]:
+    settings = {
+        "SECRET_KEY": "k" * 50,
+        "ALLOWED_HOSTS": SITE,
+        "CSRF_TRUSTED_ORIGINS": f"https://{SITE}",
+        "TRUSTED_PROXIES": "127.0.0.1",
+    }
+    return clean_environment(
+        tmp_path / "var", port, DATABASE_URL=postgres_database, REDIS_URL=external_redis, **settings
+    )
 
 
 @pytest.fixture
 def processes(port: int, environment: dict[str, str]) -> Iterator[list[subprocess.Popen[bytes]]]:
     here = {".venv/bin/python": sys.executable, "8000": str(port)}
     prepare, web, *others = (
-        [here.get(word, word) for word in command] for command in commands_of("The database")[:1] + commands_of("The processes")
+        [here.get(word, word) for word in command]
+        for command in commands_of("The database")[:1] + commands_of("The processes")
     )
     subprocess.run(prepare, cwd=BASE, env=environment, check=True)
     started = [subprocess.Popen(command, cwd=BASE, env=environment) for command in (web, *others)]
@@ -60,7 +70,11 @@ def processes(port: int, environment: dict[str, str]) -> Iterator[list[subproces
 def get(port: int, path: str) -> httpx.Response | None:
     """As the proxy asks, for a visitor that came by HTTPS."""
     try:
-        return httpx.get(f"http://127.0.0.1:{port}{path}", headers={"Host": SITE, "X-Forwarded-Proto": "https"}, timeout=10)
+        return httpx.get(
+            f"http://127.0.0.1:{port}{path}",
+            headers={"Host": SITE, "X-Forwarded-Proto": "https"},
+            timeout=10,
+        )
     except httpx.HTTPError:
         return None
 
@@ -72,7 +86,9 @@ def wait_until_ready(port: int) -> None:
         time.sleep(0.2)
 
 
-def test_the_documented_processes_make_a_site_that_is_ready_and_stop_in_good_order(port: int, processes: list[subprocess.Popen[bytes]]):
+def test_the_documented_processes_make_a_site_that_is_ready_and_stop_in_good_order(
+    port: int, processes: list[subprocess.Popen[bytes]]
+):
     wait_until_ready(port)
     page = get(port, "/accounts/login/")
 
@@ -85,7 +101,9 @@ def test_the_documented_processes_make_a_site_that_is_ready_and_stop_in_good_ord
         assert process.wait(PATIENCE_SECONDS) in (0, -15)
 
 
-def test_a_worker_that_hangs_ends_to_be_started_again(port: int, processes: list[subprocess.Popen[bytes]]):
+def test_a_worker_that_hangs_ends_to_be_started_again(
+    port: int, processes: list[subprocess.Popen[bytes]]
+):
     wait_until_ready(port)
     scheduler = processes[1]
 
@@ -96,7 +114,9 @@ def test_a_worker_that_hangs_ends_to_be_started_again(port: int, processes: list
 
 def connections_to(database: str) -> int:
     with psycopg.connect(database) as connection:
-        return connection.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()").fetchone()[0]
+        return connection.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+        ).fetchone()[0]
 
 
 @pytest.mark.usefixtures("processes")

@@ -42,14 +42,21 @@ def nginx() -> str:
 def documented_settings() -> dict[str, str]:
     """What the guide exports, but for what this test has of its own."""
     lines = re.findall(r'^export (\w+)="?([^"\n]*)"?', GUIDE, re.MULTILINE)
-    return {name: value for name, value in lines if name in ("ALLOWED_HOSTS", "CSRF_TRUSTED_ORIGINS", "TRUSTED_PROXIES")}
+    return {
+        name: value
+        for name, value in lines
+        if name in ("ALLOWED_HOSTS", "CSRF_TRUSTED_ORIGINS", "TRUSTED_PROXIES")
+    }
 
 
 def documented_command(section: str) -> list[str]:
     """The first line of the shell block under that heading."""
     block = re.search(rf"^## \d\. {section}$.*?^```sh\n(.*?)^```", GUIDE, re.DOTALL | re.MULTILINE)
     assert block is not None
-    return [sys.executable if word == ".venv/bin/python" else word for word in shlex.split(block[1].splitlines()[0])]
+    return [
+        sys.executable if word == ".venv/bin/python" else word
+        for word in shlex.split(block[1].splitlines()[0])
+    ]
 
 
 class Site:
@@ -106,7 +113,18 @@ def configuration(site: Site) -> Path:
     block = re.search(r"^```nginx\n(.*?)^```", GUIDE, re.DOTALL | re.MULTILINE)
     assert block is not None
     certificate, key = site.folder / "cert.pem", site.folder / "key.pem"
-    openssl = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={SITE}"]
+    openssl = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        f"/CN={SITE}",
+    ]
     subprocess.run([*openssl, "-out", certificate, "-keyout", key], check=True, capture_output=True)
     own = {
         "listen 443 ssl;": f"listen 127.0.0.1:{site.tls} ssl;",
@@ -118,7 +136,10 @@ def configuration(site: Site) -> Path:
     for theirs, ours in own.items():
         assert theirs in documented
         documented = documented.replace(theirs, ours)
-    folders = "".join(f"{name}_temp_path {site.folder};\n" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+    folders = "".join(
+        f"{name}_temp_path {site.folder};\n"
+        for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
     frame = f"daemon off;\nmaster_process off;\npid {site.folder}/nginx.pid;\nerror_log stderr crit;\nevents {{}}\n"
     path = site.folder / "nginx.conf"
     path.write_text(f"{frame}http {{\naccess_log off;\n{folders}{documented}}}\n")
@@ -145,11 +166,18 @@ def signs_in(visitor: httpx.Client, password: str) -> int:
     assert token is not None
     body = {"csrfmiddlewaretoken": token[1], "username": "admin", "password": password}
     cookies = "; ".join(f"{name}={value}" for name, value in visitor.cookies.items())
-    headers = {"Origin": f"https://{SITE}", "Referer": f"https://{SITE}/accounts/login/", "Cookie": cookies}
+    headers = {
+        "Origin": f"https://{SITE}",
+        "Referer": f"https://{SITE}/accounts/login/",
+        "Cookie": cookies,
+    }
     return visitor.post("/accounts/login/", data=body, headers=headers).status_code
 
 
-@pytest.mark.parametrize("forged", [{}, {"X-Forwarded-For": "127.0.0.1"}, {"X-Real-IP": "::1", "Forwarded": "for=127.0.0.1"}])
+@pytest.mark.parametrize(
+    "forged",
+    [{}, {"X-Forwarded-For": "127.0.0.1"}, {"X-Real-IP": "::1", "Forwarded": "for=127.0.0.1"}],
+)
 def test_metrics_and_admission_answer_nobody_through_the_proxy(site: Site, forged: dict[str, str]):
     for address in ("127.0.0.2", "127.0.0.1"):
         with site.visitor(address, **forged) as stranger:
@@ -159,7 +187,9 @@ def test_metrics_and_admission_answer_nobody_through_the_proxy(site: Site, forge
 
 def test_this_machine_itself_reads_them_past_the_proxy_with_a_token_only(site: Site):
     with site.visitor("127.0.0.1", port=site.web) as local:
-        assert local.get("/metrics").status_code == 403  # it could be the proxy that forgot to say whom it speaks for
+        assert (
+            local.get("/metrics").status_code == 403
+        )  # it could be the proxy that forgot to say whom it speaks for
 
 
 def test_guessing_is_locked_whatever_the_visitor_writes_into_the_header(site: Site):
@@ -187,7 +217,9 @@ def open_socket(site: Site, cookie: str) -> None:
     anybody.verify_mode = ssl.CERT_NONE
     headers = {"Cookie": cookie, "Origin": f"https://{SITE}"}
     wire = socket.create_connection(("127.0.0.1", site.tls))
-    with connect(f"wss://{SITE}/ws/v1/", sock=wire, ssl=anybody, additional_headers=headers, proxy=None) as opened:
+    with connect(
+        f"wss://{SITE}/ws/v1/", sock=wire, ssl=anybody, additional_headers=headers, proxy=None
+    ) as opened:
         opened.send('{"type": "subscribe", "topics": ["queues"]}')
         assert "queues" in str(opened.recv(timeout=PATIENCE_SECONDS))
 

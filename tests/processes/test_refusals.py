@@ -24,7 +24,9 @@ def up(var: Path, port: int | None = None, **environment: str) -> str:
 
 def refused(command: list[str], var: Path, port: int | None = None, **environment: str) -> str:
     environment = clean_environment(var, port or random_port(), **environment)
-    done = subprocess.run(command, cwd=BASE, env=environment, text=True, capture_output=True, timeout=90, check=False)
+    done = subprocess.run(
+        command, cwd=BASE, env=environment, text=True, capture_output=True, timeout=90, check=False
+    )
     assert done.returncode == 1, done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
     return done.stderr.strip()
@@ -58,11 +60,18 @@ def test_a_folder_that_can_not_be_made_is_named(tmp_path: Path):
 
 
 def test_where_no_redis_is_to_be_had_it_says_what_was_looked_for(tmp_path: Path):
-    bare = tmp_path / "bare"  # an environment whose programs are Python alone; the libraries are lent to it
+    bare = (
+        tmp_path / "bare"
+    )  # an environment whose programs are Python alone; the libraries are lent to it
     venv.create(bare, with_pip=False)
     libraries = sysconfig.get_paths()["purelib"]
 
-    said = refused([str(bare / "bin/python"), "manage.py", "up"], tmp_path / "var", PATH="/nowhere", PYTHONPATH=libraries)
+    said = refused(
+        [str(bare / "bin/python"), "manage.py", "up"],
+        tmp_path / "var",
+        PATH="/nowhere",
+        PYTHONPATH=libraries,
+    )
 
     assert said.startswith("No Redis server was found")
     assert str(bare / "bin/python") in said
@@ -96,13 +105,23 @@ def test_an_address_that_is_no_database_is_refused(tmp_path: Path):
 def test_a_database_of_a_newer_version_is_left_alone(tmp_path: Path):
     var = tmp_path / "var"
     environment = clean_environment(var, random_port(), FUMAROLE_EMBEDDED="1")
-    subprocess.run([sys.executable, "manage.py", "prepare"], cwd=BASE, env=environment, check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "manage.py", "prepare"],
+        cwd=BASE,
+        env=environment,
+        check=True,
+        capture_output=True,
+    )
     with sqlite3.connect(var / "fumarole.sqlite3") as database:
-        database.execute("INSERT INTO django_migrations (app, name, applied) VALUES ('scheduler', '0999_from_the_future', '2030-01-01')")
+        database.execute(
+            "INSERT INTO django_migrations (app, name, applied) VALUES ('scheduler', '0999_from_the_future', '2030-01-01')"
+        )
 
     said = up(var)
 
-    assert said.startswith(f"The database {var / 'fumarole.sqlite3'} was migrated by a newer version of Fumarole")
+    assert said.startswith(
+        f"The database {var / 'fumarole.sqlite3'} was migrated by a newer version of Fumarole"
+    )
     assert "scheduler.0999_from_the_future" in said
 
 
@@ -113,7 +132,9 @@ def test_a_file_that_is_no_database_is_named(tmp_path: Path):
 
     said = up(var)
 
-    assert said.startswith(f"The database {var / 'fumarole.sqlite3'} is damaged, or is no SQLite database: file is not a database.")
+    assert said.startswith(
+        f"The database {var / 'fumarole.sqlite3'} is damaged, or is no SQLite database: file is not a database."
+    )
     assert "server" not in said
     assert "Restore the file from a backup" in said
 
@@ -128,7 +149,9 @@ def test_a_damaged_database_is_named_as_that(tmp_path: Path, damage: str):
     database.close()
     whole = file.read_bytes()
     half = len(whole) // 2
-    file.write_bytes(whole[:half] if damage == "cut off" else whole[:half] + b"x" * 8192 + whole[half + 8192 :])
+    file.write_bytes(
+        whole[:half] if damage == "cut off" else whole[:half] + b"x" * 8192 + whole[half + 8192 :]
+    )
 
     command = [sys.executable, "manage.py", "prepare"]
     said = refused(command, tmp_path / "var", SECRET_KEY="k" * 50, DATABASE_URL=f"sqlite:///{file}")
@@ -144,7 +167,12 @@ def test_a_server_is_not_started_with_the_key_of_make_run(tmp_path: Path):
 
     environment = clean_environment(var, random_port())
     done = subprocess.run(
-        [sys.executable, "-c", "import dashboard.asgi"], cwd=BASE, env=environment, text=True, capture_output=True, check=False
+        [sys.executable, "-c", "import dashboard.asgi"],
+        cwd=BASE,
+        env=environment,
+        text=True,
+        capture_output=True,
+        check=False,
     )
 
     assert done.returncode == 1
@@ -157,14 +185,20 @@ def test_outside_of_up_a_secret_key_is_required(tmp_path: Path):
     assert said.startswith("SECRET_KEY is not set.")
 
 
-@pytest.mark.parametrize("version", [(3, 10), (3, 9), (3, 8)], ids=lambda version: ".".join(map(str, version)))
+@pytest.mark.parametrize(
+    "version", [(3, 10), (3, 9), (3, 8)], ids=lambda version: ".".join(map(str, version))
+)
 def test_an_unsupported_python_is_refused(tmp_path: Path, version: tuple[int, int]):
     pretend = f"import sys, runpy; sys.version_info = {(*version, 4, 'final', 0)}; sys.version = '{version[0]}.{version[1]}.4 (old)'; "
-    program = pretend + "sys.argv = ['manage.py', 'up']; runpy.run_path('manage.py', run_name='__main__')"
+    program = (
+        pretend + "sys.argv = ['manage.py', 'up']; runpy.run_path('manage.py', run_name='__main__')"
+    )
 
     said = refused([sys.executable, "-c", program], tmp_path / "var")
 
-    assert said.startswith(f"Fumarole needs Python 3.11 or newer; this is Python {version[0]}.{version[1]}.4.")
+    assert said.startswith(
+        f"Fumarole needs Python 3.11 or newer; this is Python {version[0]}.{version[1]}.4."
+    )
 
 
 def test_the_installation_refuses_an_unsupported_python(tmp_path: Path):
@@ -173,7 +207,12 @@ def test_the_installation_refuses_an_unsupported_python(tmp_path: Path):
     old.write_text('#!/bin/sh\ncase "$2" in *sys.exit*) exit 1;; *) echo "Python 3.9.2";; esac\n')
     old.chmod(0o755)
 
-    said = refused(["deploy/install", str(tmp_path / "venv"), "requirements.txt"], tmp_path / "var", PATH="/usr/bin:/bin", PYTHON=str(old))
+    said = refused(
+        ["deploy/install", str(tmp_path / "venv"), "requirements.txt"],
+        tmp_path / "var",
+        PATH="/usr/bin:/bin",
+        PYTHON=str(old),
+    )
 
     assert said.startswith(f"Fumarole needs Python 3.11 or newer; {old} here is Python 3.9.2.")
     assert not (tmp_path / "venv").exists()

@@ -63,7 +63,10 @@ def test_a_pool_process_that_is_killed_on_a_busy_machine_comes_back(site: Runnin
     """The next one gets no time at all for a while: longer than Celery usually waits before it replaces it by another."""
     before = site.pool_of("scheduler")
     os.kill(before[0], signal.SIGKILL)
-    site.wait(lambda: len(site.pool_of("scheduler")) == 1 and site.pool_of("scheduler") != before, "another pool process")
+    site.wait(
+        lambda: len(site.pool_of("scheduler")) == 1 and site.pool_of("scheduler") != before,
+        "another pool process",
+    )
     late = site.pool_of("scheduler")
 
     os.kill(late[0], signal.SIGSTOP)
@@ -107,8 +110,12 @@ def test_a_stop_during_the_start_is_in_good_order_too(tmp_path: Path):
     assert not [pid for pid in processes if is_running(pid)]
 
 
-def test_it_runs_on_postgresql_and_a_redis_it_is_pointed_at(tmp_path: Path, postgres_database: str, external_redis: str):
-    with Running(tmp_path / "var", DATABASE_URL=postgres_database, REDIS_URL=external_redis) as site:
+def test_it_runs_on_postgresql_and_a_redis_it_is_pointed_at(
+    tmp_path: Path, postgres_database: str, external_redis: str
+):
+    with Running(
+        tmp_path / "var", DATABASE_URL=postgres_database, REDIS_URL=external_redis
+    ) as site:
         site.wait_until_sessions_run()
 
         assert "redis" not in site.children()
@@ -117,7 +124,9 @@ def test_it_runs_on_postgresql_and_a_redis_it_is_pointed_at(tmp_path: Path, post
         assert site.wait_for_end() == 0
 
 
-def test_a_killed_supervisor_leaves_no_orphan_and_make_starts_and_stops_the_next(site: Running, tmp_path: Path):
+def test_a_killed_supervisor_leaves_no_orphan_and_make_starts_and_stops_the_next(
+    site: Running, tmp_path: Path
+):
     """The last test of this file: it ends the site of the others."""
     processes = site.processes()
     assert len(processes) >= 8  # five, and three in the pools of the workers

@@ -17,12 +17,20 @@ GIB = 2**30
 GPU = "nvidia.com/gpu"
 
 
-def policy(queue_plugin: PluginConfig, actions: str = "enqueue, allocate, preempt, reclaim, shed, backfill") -> Policy:
+def policy(
+    queue_plugin: PluginConfig, actions: str = "enqueue, allocate, preempt, reclaim, shed, backfill"
+) -> Policy:
     return Policy(
         tuple(actions.split(", ")),
         (
             (PluginConfig("priority"), PluginConfig("gang"), PluginConfig("conformance")),
-            (PluginConfig("overcommit"), PluginConfig("drf"), PluginConfig("predicates"), queue_plugin, PluginConfig("binpack")),
+            (
+                PluginConfig("overcommit"),
+                PluginConfig("drf"),
+                PluginConfig("predicates"),
+                queue_plugin,
+                PluginConfig("binpack"),
+            ),
         ),
     )
 
@@ -31,7 +39,9 @@ POLICIES = {
     "default": DEFAULT_POLICY,
     "proportion": policy(PluginConfig("proportion")),
     "flat capacity": policy(PluginConfig("capacity")),
-    "quotas in a tree": policy(PluginConfig("capacity", {Flag.HIERARCHY: True}, {"ancestorReclaimLevel": 1})),
+    "quotas in a tree": policy(
+        PluginConfig("capacity", {Flag.HIERARCHY: True}, {"ancestorReclaimLevel": 1})
+    ),
 }
 policies = st.sampled_from(sorted(POLICIES)).map(lambda name: POLICIES[name])
 
@@ -52,11 +62,15 @@ PLAIN = Wishes(states=False, guarantees=False, fifo=False, min_resources=False, 
 
 
 def amounts(cpu: int, memory: int, gpu: int) -> Resources:
-    return Resources({"cpu": cpu * 1000, "memory": memory * GIB, **({GPU: gpu * 1000} if gpu else {})})
+    return Resources(
+        {"cpu": cpu * 1000, "memory": memory * GIB, **({GPU: gpu * 1000} if gpu else {})}
+    )
 
 
 GUARANTEE = amounts(2, 4, 0)
-requests = st.builds(amounts, st.integers(1, 3), st.integers(1, 4), st.sampled_from([0, 0, 0, 1, 2])) | st.just(Resources({"cpu": 1500}))
+requests = st.builds(
+    amounts, st.integers(1, 3), st.integers(1, 4), st.sampled_from([0, 0, 0, 1, 2])
+) | st.just(Resources({"cpu": 1500}))
 quotas = st.builds(amounts, st.integers(1, 12), st.integers(1, 24), st.integers(0, 4))
 
 
@@ -66,7 +80,8 @@ def nodes(draw: st.DrawFn) -> tuple[Node, ...]:
     found = draw(st.lists(sizes, min_size=1, max_size=3))
     pods = draw(st.sampled_from([4, 110, 110]))
     return tuple(
-        Node(f"n{index}", Resources({**amounts(*size), "pods": pods}), {"zone": "ab"[index % 2]}) for index, size in enumerate(found)
+        Node(f"n{index}", Resources({**amounts(*size), "pods": pods}), {"zone": "ab"[index % 2]})
+        for index, size in enumerate(found)
     )
 
 
@@ -74,12 +89,17 @@ def nodes(draw: st.DrawFn) -> tuple[Node, ...]:
 def queue_specs(draw: st.DrawFn, wishes: Wishes) -> tuple[QueueSpec, ...]:
     count = draw(st.integers(1, 5))
     names = [f"q{index}" for index in range(count)]
-    specs = [_queue(draw, name, draw(st.sampled_from([ROOT, ROOT, *names[:index]])), wishes) for index, name in enumerate(names)]
+    specs = [
+        _queue(draw, name, draw(st.sampled_from([ROOT, ROOT, *names[:index]])), wishes)
+        for index, name in enumerate(names)
+    ]
     return (QueueSpec(ROOT, parent=""), *specs)
 
 
 def _queue(draw: st.DrawFn, name: str, parent: str, wishes: Wishes) -> QueueSpec:
-    states = st.sampled_from([QueueState.OPEN] * 9 + [QueueState.CLOSING, QueueState.SUSPENDED, QueueState.CLOSED])
+    states = st.sampled_from(
+        [QueueState.OPEN] * 9 + [QueueState.CLOSING, QueueState.SUSPENDED, QueueState.CLOSED]
+    )
     capability = draw(quotas) if draw(st.integers(0, 3)) == 0 else Resources()
     may_have_guarantee = wishes.guarantees and GUARANTEE.fits_where_set(capability)
     return QueueSpec(
@@ -91,7 +111,9 @@ def _queue(draw: st.DrawFn, name: str, parent: str, wishes: Wishes) -> QueueSpec
         guarantee=GUARANTEE if may_have_guarantee and draw(st.integers(0, 3)) == 0 else Resources(),
         reclaimable=draw(st.sampled_from([True, True, True, False])),
         priority=draw(st.sampled_from([0, 0, 1])),
-        dequeue_strategy=draw(st.sampled_from(list(DequeueStrategy))) if wishes.fifo else DequeueStrategy.TRAVERSE,
+        dequeue_strategy=draw(st.sampled_from(list(DequeueStrategy)))
+        if wishes.fifo
+        else DequeueStrategy.TRAVERSE,
         state=draw(states) if wishes.states else QueueState.OPEN,
     )
 
@@ -102,13 +124,30 @@ def clusters(draw: st.DrawFn, wishes: Wishes = EVERYTHING) -> Cluster:
     specs = draw(queue_specs(wishes))
     tree = QueueTree(specs)
     leaves = [spec.name for spec in specs if tree.is_leaf(spec.name) and spec.name != ROOT]
-    places = [*leaves, *([spec.name for spec in specs] + ["nowhere"] if wishes.odd_queues and draw(st.integers(0, 5)) == 0 else [])]
+    places = [
+        *leaves,
+        *(
+            [spec.name for spec in specs] + ["nowhere"]
+            if wishes.odd_queues and draw(st.integers(0, 5)) == 0
+            else []
+        ),
+    ]
     room = _Room(found)
     running, waiting = draw(st.integers(0, 5)), draw(st.integers(1, 4))
-    jobs = [draw(_job(index, places, room, wishes, runs=index < running)) for index in range(running + waiting)]
+    jobs = [
+        draw(_job(index, places, room, wishes, runs=index < running))
+        for index in range(running + waiting)
+    ]
     groups = tuple(group for group, _ in jobs)
     pods = tuple(pod for _, members in jobs for pod in members)
-    return Cluster(found, tuple(derived(spec, tree) for spec in specs), groups, pods, session=10, taken_at=1000.0)
+    return Cluster(
+        found,
+        tuple(derived(spec, tree) for spec in specs),
+        groups,
+        pods,
+        session=10,
+        taken_at=1000.0,
+    )
 
 
 class _Room:
@@ -127,7 +166,9 @@ class _Room:
 
 
 @st.composite
-def _job(draw: st.DrawFn, index: int, places: list[str], room: _Room, wishes: Wishes, *, runs: bool) -> tuple[PodGroup, list[Pod]]:
+def _job(
+    draw: st.DrawFn, index: int, places: list[str], room: _Room, wishes: Wishes, *, runs: bool
+) -> tuple[PodGroup, list[Pod]]:
     members = draw(st.integers(1, 4))
     request = draw(st.just(Resources()) if draw(st.integers(0, 9)) == 0 else requests)
     running = draw(st.sampled_from([members, members, members - 1])) if runs else 0
@@ -144,14 +185,25 @@ def _job(draw: st.DrawFn, index: int, places: list[str], room: _Room, wishes: Wi
     )
     mixed = draw(st.integers(0, 4)) == 0  # a job whose pods are not all alike
     sizes = [draw(requests) if mixed else request for _ in range(members)]
-    pods = [draw(_pod(group, member, sizes[member], running > member, room)) for member in range(members)]
+    pods = [
+        draw(_pod(group, member, sizes[member], running > member, room))
+        for member in range(members)
+    ]
     placed = sum(pod.status is PodStatus.RUNNING for pod in pods)
-    phases = [Phase.RUNNING] if placed and placed >= least else [Phase.UNKNOWN, Phase.RUNNING] if placed else [Phase.PENDING, Phase.INQUEUE]
+    phases = (
+        [Phase.RUNNING]
+        if placed and placed >= least
+        else [Phase.UNKNOWN, Phase.RUNNING]
+        if placed
+        else [Phase.PENDING, Phase.INQUEUE]
+    )
     return replace(group, phase=draw(st.sampled_from(phases))), pods
 
 
 @st.composite
-def _pod(draw: st.DrawFn, group: PodGroup, member: int, request: Resources, running: bool, room: _Room) -> Pod:
+def _pod(
+    draw: st.DrawFn, group: PodGroup, member: int, request: Resources, running: bool, room: _Room
+) -> Pod:
     node = room.take(request) if running else ""
     status = PodStatus.RUNNING if node else PodStatus.PENDING
     if node and draw(st.integers(0, 14)) == 0:

@@ -22,17 +22,26 @@ def outcomes(scenario, sessions):
 
 def shuffled(scenario, seed):
     random = Random(seed)
-    return {key: random.sample(value, len(value)) if isinstance(value, list) else value for key, value in scenario.items()}
+    return {
+        key: random.sample(value, len(value)) if isinstance(value, list) else value
+        for key, value in scenario.items()
+    }
 
 
 def decided(outcome):
     """All that a session says, in an order that does not come from the file."""
     return {
         "binds": sorted((bind.pod, bind.node, bind.borrowed) for bind in outcome.binds),
-        "evictions": [(eviction.pod, eviction.beneficiary, eviction.action, eviction.level) for eviction in outcome.evictions],
+        "evictions": [
+            (eviction.pod, eviction.beneficiary, eviction.action, eviction.level)
+            for eviction in outcome.evictions
+        ],
         "reservations": [(kept.pod, kept.node, kept.expires) for kept in outcome.reservations],
         "phases": dict(outcome.phases),
-        "reasons": {name: (reason.code, reason.message, reason.checks) for name, reason in outcome.reasons.items()},
+        "reasons": {
+            name: (reason.code, reason.message, reason.checks)
+            for name, reason in outcome.reasons.items()
+        },
         "queues": dict(outcome.queues),
         "events": [(event.reason, event.name, event.message) for event in outcome.events],
     }
@@ -61,7 +70,10 @@ def test_after_a_few_sessions_nobody_has_to_go_any_more_and_whom_it_was_for_has_
 def test_the_clusters_are_crowded_enough_to_be_worth_it():
     """Reclaim, preempt and shed all have something to do in them."""
     actions = {
-        eviction.action for seed in SEEDS for conf in POLICIES.values() for eviction in outcomes(crowded(seed, conf), 1)[0].evictions
+        eviction.action
+        for seed in SEEDS
+        for conf in POLICIES.values()
+        for eviction in outcomes(crowded(seed, conf), 1)[0].evictions
     }
 
     assert actions == {"preempt", "reclaim", "shed"}

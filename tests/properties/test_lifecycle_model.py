@@ -36,7 +36,13 @@ class LifeOfQueues(RuleBasedStateMachine):
     def loads(self) -> dict[str, Load]:
         return {name: Load(waiting=count) for name, count in self.live.items()}
 
-    @rule(name=NAMES, parent=NAMES, wish=st.sampled_from([QueueState.OPEN, QueueState.OPEN, QueueState.CLOSED, QueueState.SUSPENDED]))
+    @rule(
+        name=NAMES,
+        parent=NAMES,
+        wish=st.sampled_from(
+            [QueueState.OPEN, QueueState.OPEN, QueueState.CLOSED, QueueState.SUSPENDED]
+        ),
+    )
     def create(self, name: str, parent: str, wish: QueueState) -> None:
         queue = QueueSpec(name, parent=parent if parent in self.tree else ROOT, state=wish)
         if check_queue(queue, self.tree, self.facts()).allowed:
@@ -69,12 +75,16 @@ class LifeOfQueues(RuleBasedStateMachine):
             return
         wished = self.tree.with_queue(replace(self.tree[name], state=effect.wish))
         known_now = self.unknown - {name}
-        assert {change.name: change.after for change in effect.changes} == _differences(before, derive(wished, self.live, known_now))
+        assert {change.name: change.after for change in effect.changes} == _differences(
+            before, derive(wished, self.live, known_now)
+        )
         if name not in self.unknown:
             self._undo_gives_back_what_was(wished, name, command, before)
         self.tree, self.unknown = wished, known_now
 
-    def _undo_gives_back_what_was(self, wished: QueueTree, name: str, command: QueueCommand, before: dict[str, Standing]) -> None:
+    def _undo_gives_back_what_was(
+        self, wished: QueueTree, name: str, command: QueueCommand, before: dict[str, Standing]
+    ) -> None:
         if command not in UNDO or self.tree[name].state is not QueueState.OPEN:
             return
         try:
@@ -82,7 +92,12 @@ class LifeOfQueues(RuleBasedStateMachine):
         except NotAllowed:  # inherited as well: the ancestor comes first
             return
         assert undone.wish is QueueState.OPEN
-        assert derive(wished.with_queue(replace(wished[name], state=undone.wish)), self.live, self.unknown) == before
+        assert (
+            derive(
+                wished.with_queue(replace(wished[name], state=undone.wish)), self.live, self.unknown
+            )
+            == before
+        )
 
     @rule(name=NAMES)
     def submit(self, name: str) -> None:
@@ -93,14 +108,18 @@ class LifeOfQueues(RuleBasedStateMachine):
     @precondition(lambda self: any(self.live.values()))
     @rule(data=st.data())
     def complete(self, data: st.DataObject) -> None:
-        name = data.draw(st.sampled_from(sorted(name for name, count in self.live.items() if count)))
+        name = data.draw(
+            st.sampled_from(sorted(name for name, count in self.live.items() if count))
+        )
         self.live[name] -= 1
 
     @rule(name=NAMES, cascade=st.booleans())
     def delete(self, name: str, cascade: bool) -> None:
         if not check_delete(name, self.tree, self.facts(), cascade=cascade).allowed:
             return
-        doomed = [name, *(queue.name for queue in self.tree.descendants(name))] if cascade else [name]
+        doomed = (
+            [name, *(queue.name for queue in self.tree.descendants(name))] if cascade else [name]
+        )
         for queue in doomed:
             assert not self.live.get(queue)
             self.tree, self.unknown = self.tree.without(queue), self.unknown - {queue}
@@ -111,23 +130,35 @@ class LifeOfQueues(RuleBasedStateMachine):
         for name, standing in standings.items():
             if standing.state is QueueState.CLOSED:
                 assert not self.live.get(name)
-                assert all(standings[queue.name].state is QueueState.CLOSED for queue in self.tree.descendants(name))
+                assert all(
+                    standings[queue.name].state is QueueState.CLOSED
+                    for queue in self.tree.descendants(name)
+                )
 
     @invariant()
     def a_state_is_inherited_from_a_queue_that_wishes_it(self) -> None:
         for name, standing in self.standings().items():
             above = self.tree.ancestors(name)
-            for source, wish in ((standing.closed_by, QueueState.CLOSED), (standing.suspended_by, QueueState.SUSPENDED)):
+            for source, wish in (
+                (standing.closed_by, QueueState.CLOSED),
+                (standing.suspended_by, QueueState.SUSPENDED),
+            ):
                 assert not source or (source in above and self.tree[source].state is wish)
 
     @invariant()
     def only_leaves_have_work(self) -> None:
-        assert all(self.tree.is_leaf(name) and name != ROOT for name, count in self.live.items() if count)
+        assert all(
+            self.tree.is_leaf(name) and name != ROOT for name, count in self.live.items() if count
+        )
 
     @invariant()
     def the_tree_is_a_tree(self) -> None:
         assert self.tree.cycles() == []
-        assert all(self.tree.ancestors(queue.name)[-1:] == [ROOT] for queue in self.tree if queue.name != ROOT)
+        assert all(
+            self.tree.ancestors(queue.name)[-1:] == [ROOT]
+            for queue in self.tree
+            if queue.name != ROOT
+        )
         assert all(self.tree.depth(queue.name) <= 5 for queue in self.tree)
 
 

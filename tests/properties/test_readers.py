@@ -40,7 +40,11 @@ MOST_TIMES_AS_LONG = 3 * TIMES  # a square would be 64
 STEPS_A_CHARACTER = 60
 STEPS_ANYWAY = 20_000
 
-VOCABULARY = Vocabulary(reasons=("WaitingForQuota", "QueueClosed"), resources={"gpu": "nvidia.com/gpu", "cpu": "cpu"}, user="ann")
+VOCABULARY = Vocabulary(
+    reasons=("WaitingForQuota", "QueueClosed"),
+    resources={"gpu": "nvidia.com/gpu", "cpu": "cpu"},
+    user="ann",
+)
 REQUEST = SimpleNamespace
 
 
@@ -48,7 +52,9 @@ REQUEST = SimpleNamespace
 class Reader:
     read: Callable[[str], object]
     words: tuple[str, ...]
-    whole: tuple[Callable[[int], str], ...] = ()  # texts of about so many characters that are known to be hard
+    whole: tuple[
+        Callable[[int], str], ...
+    ] = ()  # texts of about so many characters that are known to be hard
     size: int = SHORT  # characters of a short text
 
 
@@ -65,17 +71,29 @@ def _long_key_over_a_list(size: int) -> str:
 
 
 def _chain_of_tasks(size: int) -> str:
-    tasks = [{"name": f"t{number}", "replicas": 1, "dependsOn": {"name": [f"t{number - 1}"]}} for number in range(1, size // 60)]
-    return json.dumps({"metadata": {"name": "j"}, "spec": {"tasks": [{"name": "t0", "replicas": 1}, *tasks]}})
+    tasks = [
+        {"name": f"t{number}", "replicas": 1, "dependsOn": {"name": [f"t{number - 1}"]}}
+        for number in range(1, size // 60)
+    ]
+    return json.dumps(
+        {"metadata": {"name": "j"}, "spec": {"tasks": [{"name": "t0", "replicas": 1}, *tasks]}}
+    )
 
 
 def _unknown_fields(size: int) -> str:
-    return json.dumps({"metadata": {"name": "j"}, "spec": {f"minAvailabl{number}": 1 for number in range(size // 20)}})
+    return json.dumps(
+        {
+            "metadata": {"name": "j"},
+            "spec": {f"minAvailabl{number}": 1 for number in range(size // 20)},
+        }
+    )
 
 
 def _many_policies(size: int) -> str:
     policies = [{"event": "PodFailed", "action": "RestartJob"}] * (size // 45)
-    return json.dumps({"metadata": {"name": "j"}, "spec": {"tasks": [{"name": "t"}], "policies": policies}})
+    return json.dumps(
+        {"metadata": {"name": "j"}, "spec": {"tasks": [{"name": "t"}], "policies": policies}}
+    )
 
 
 def _admitted(text: str) -> object:
@@ -90,7 +108,25 @@ def _fields(text: str) -> object:
     return read_fields(REQUEST(query_params={"fields": text}))
 
 
-_JSON = ("{", "}", "[", "]", '"a"', '"a":1', ",", ":", "1", "-1.5e3", "true", "null", '"\\ud83d\\ude00"', '"\\ud83d"', " ", "\n", "é")
+_JSON = (
+    "{",
+    "}",
+    "[",
+    "]",
+    '"a"',
+    '"a":1',
+    ",",
+    ":",
+    "1",
+    "-1.5e3",
+    "true",
+    "null",
+    '"\\ud83d\\ude00"',
+    '"\\ud83d"',
+    " ",
+    "\n",
+    "é",
+)
 _YAML = (
     "a: b\n",
     "- ",
@@ -116,24 +152,58 @@ _YAML = (
     "\t",
     "%",
 )
-_QUERY = ("state:", "queue:a/*", "-", '"', ",", "gpu>=8", "age>1h", "user:me", " ", "a", "*", "reason:x", "<", ":", "1w2d3h")
+_QUERY = (
+    "state:",
+    "queue:a/*",
+    "-",
+    '"',
+    ",",
+    "gpu>=8",
+    "age>1h",
+    "user:me",
+    " ",
+    "a",
+    "*",
+    "reason:x",
+    "<",
+    ":",
+    "1w2d3h",
+)
 _AMOUNT = ("1", "0", ".", "e", "E", "-", "+", "Gi", "m", "k", " ", "c")
 
 READERS = {
-    "json": Reader(read_json, _JSON, (_repeated_key, _many_keys_then_one_twice, _long_key_over_a_list)),
+    "json": Reader(
+        read_json, _JSON, (_repeated_key, _many_keys_then_one_twice, _long_key_over_a_list)
+    ),
     "a document": Reader(read_document, (*_JSON, *_YAML), (_repeated_key, _long_key_over_a_list)),
-    "yaml": Reader(read_documents, _YAML, (lambda size: "---\n" * (size // 4), lambda size: "a: 1\n" * (size // 5))),
-    "a policy": Reader(read_policy, (*_YAML, 'actions: "allocate"\n', "tiers:\n", "- plugins:\n", "  - name: gang\n")),
-    "the query box": Reader(lambda text: parse(text, VOCABULARY), _QUERY, (lambda size: "queue:" + "a," * (size // 2),)),
+    "yaml": Reader(
+        read_documents,
+        _YAML,
+        (lambda size: "---\n" * (size // 4), lambda size: "a: 1\n" * (size // 5)),
+    ),
+    "a policy": Reader(
+        read_policy,
+        (*_YAML, 'actions: "allocate"\n', "tiers:\n", "- plugins:\n", "  - name: gang\n"),
+    ),
+    "the query box": Reader(
+        lambda text: parse(text, VOCABULARY), _QUERY, (lambda size: "queue:" + "a," * (size // 2),)
+    ),
     "a quantity": Reader(lambda text: parse_quantity("cpu", text), _AMOUNT),
     "a length of time": Reader(seconds_in, ("1", "h", "m", "s", "ms", ".", "-", "w", " ")),
     "a cursor": Reader(_cursor, ("[", "]", "true", ",", "1", '"a"', "{", "}")),
-    "a cursor as it came": Reader(lambda text: _decode(text, 2), ("a", "=", "_", "-", "é", "W10", " ")),
-    "a label selector": Reader(parse_selector, ("a", "=", "==", "!=", ",", "!", " in ", " notin ", "(", ")", "b/c", " ", "-", ".")),
+    "a cursor as it came": Reader(
+        lambda text: _decode(text, 2), ("a", "=", "_", "-", "é", "W10", " ")
+    ),
+    "a label selector": Reader(
+        parse_selector,
+        ("a", "=", "==", "!=", ",", "!", " in ", " notin ", "(", ")", "b/c", " ", "-", "."),
+    ),
     "fields": Reader(_fields, ("metadata", ".", ",", "name", " ")),
     "a query string": Reader(QueryDict, ("a=1", "&", "%41", "%", "+", "=", ";")),
     "a word of the socket": Reader(_parse, _JSON),
-    "a job": Reader(_admitted, (), (_chain_of_tasks, _unknown_fields, _many_policies), size=10 * SHORT),
+    "a job": Reader(
+        _admitted, (), (_chain_of_tasks, _unknown_fields, _many_policies), size=10 * SHORT
+    ),
 }
 
 
@@ -147,7 +217,11 @@ def _texts(reader: Reader) -> list[Callable[[int], str]]:
     def pumped(begin: str, again: str, end: str) -> Callable[[int], str]:
         return lambda size: begin + again * (size // len(again)) + end
 
-    made = [pumped(some(3), some(3) or reader.words[0], some(2)) for _ in range(40)] if reader.words else []
+    made = (
+        [pumped(some(3), some(3) or reader.words[0], some(2)) for _ in range(40)]
+        if reader.words
+        else []
+    )
     return [*reader.whole, *made]
 
 

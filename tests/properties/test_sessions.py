@@ -25,9 +25,16 @@ from scheduler.scenarios.writing import scenario_document
 from tests.properties.strategies import PLAIN, POLICIES, clusters, policies
 
 _QUICK = settings(
-    max_examples=30, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None, phases=(Phase.generate,)
+    max_examples=30,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    derandomize=True,
+    database=None,
+    phases=(Phase.generate,),
 )
-_LONG = settings(_QUICK, max_examples=2_000, derandomize=False, phases=(Phase.generate, Phase.shrink))
+_LONG = settings(
+    _QUICK, max_examples=2_000, derandomize=False, phases=(Phase.generate, Phase.shrink)
+)
 
 
 def quick_and_long(*strategies):
@@ -36,7 +43,9 @@ def quick_and_long(*strategies):
     def decorate(check):
         quick, long = _QUICK(given(*strategies)(check)), _LONG(given(*strategies)(check))
 
-        @pytest.mark.parametrize("run", [quick, pytest.param(long, marks=pytest.mark.long)], ids=["quick", "long"])
+        @pytest.mark.parametrize(
+            "run", [quick, pytest.param(long, marks=pytest.mark.long)], ids=["quick", "long"]
+        )
         def test(run):
             run()
 
@@ -73,10 +82,16 @@ def test_no_node_is_taken_past_what_it_has(cluster, policy):
         there = [pod.key for pod in cluster.pods if pod.node == node.name]
         bound = [bind.pod for bind in outcome.binds if bind.node == node.name]
         assert total(requests[pod] for pod in (*there, *bound)).fits_in(node.allocatable), node.name
-        leaving = {eviction.pod for eviction in outcome.evictions} | {pod.key for pod in cluster.pods if pod.status is PodStatus.RELEASING}
-        waiting = [reservation.pod for reservation in outcome.reservations if reservation.node == node.name]
+        leaving = {eviction.pod for eviction in outcome.evictions} | {
+            pod.key for pod in cluster.pods if pod.status is PodStatus.RELEASING
+        }
+        waiting = [
+            reservation.pod for reservation in outcome.reservations if reservation.node == node.name
+        ]
         later = [pod for pod in (*there, *bound, *waiting) if pod not in leaving]
-        assert total(requests[pod] for pod in later).fits_in(node.allocatable), f"{node.name} promises more than it will have"
+        assert total(requests[pod] for pod in later).fits_in(node.allocatable), (
+            f"{node.name} promises more than it will have"
+        )
 
 
 @quick_and_long(clusters(), policies)
@@ -86,7 +101,11 @@ def test_no_queue_is_taken_past_its_limit_at_any_level(cluster, policy):
     for name, after in outcome.queues.items():
         before = outcome.queues_at_open[name].allocated
         for resource, amount in after.allocated.items():
-            if resource != "pods" and amount > before.amount(resource) and resource in after.real_capability:
+            if (
+                resource != "pods"
+                and amount > before.amount(resource)
+                and resource in after.real_capability
+            ):
                 assert amount <= after.real_capability[resource], (name, resource)
 
 
@@ -100,21 +119,28 @@ def test_a_gang_starts_whole_or_not_at_all(cluster, policy):
             members = [pod for pod in cluster.pods if pod.podgroup == group.key]
             here = [pod for pod in members if pod.status in (*ALIVE, PodStatus.SUCCEEDED)]
             gone = {eviction.pod for eviction in outcome.evictions}
-            assert len([pod for pod in here if pod.key not in gone]) + bound[group.key] >= group.min_member, group.key
+            assert (
+                len([pod for pod in here if pod.key not in gone]) + bound[group.key]
+                >= group.min_member
+            ), group.key
 
 
 @quick_and_long(clusters(), policies)
 def test_places_are_kept_for_whole_gangs_only(cluster, policy):
     outcome = decide(cluster, policy)
 
-    coming = Counter(bind.podgroup for bind in outcome.binds) + Counter(reservation.podgroup for reservation in outcome.reservations)
+    coming = Counter(bind.podgroup for bind in outcome.binds) + Counter(
+        reservation.podgroup for reservation in outcome.reservations
+    )
     gone = {eviction.pod for eviction in outcome.evictions}
     for group in cluster.podgroups:
         if any(reservation.podgroup == group.key for reservation in outcome.reservations):
             here = [
                 pod
                 for pod in cluster.pods
-                if pod.podgroup == group.key and pod.status in (*ALIVE, PodStatus.SUCCEEDED) and pod.key not in gone
+                if pod.podgroup == group.key
+                and pod.status in (*ALIVE, PodStatus.SUCCEEDED)
+                and pod.key not in gone
             ]
             assert len(here) + coming[group.key] >= group.min_member, group.key
 
@@ -126,23 +152,31 @@ def test_every_victim_is_needed(cluster, policy):
     requests = requests_by_pod(cluster)
     for eviction in outcome.evictions:
         if eviction.action != "shed":
-            assert not _fits_without(eviction.pod, eviction.node, cluster, outcome, requests), eviction.pod
+            assert not _fits_without(eviction.pod, eviction.node, cluster, outcome, requests), (
+                eviction.pod
+            )
 
 
 def _fits_without(victim, node_name, cluster, outcome, requests):
     """Whether all that is promised on the node would have room although the victim stayed, and its going served no quota either."""
     (node,) = [node for node in cluster.nodes if node.name == node_name]
-    leaving = {eviction.pod for eviction in outcome.evictions if eviction.action != "shed"} - {victim}  # shed comes after the choice
+    leaving = {eviction.pod for eviction in outcome.evictions if eviction.action != "shed"} - {
+        victim
+    }  # shed comes after the choice
     leaving |= {pod.key for pod in cluster.pods if pod.status is PodStatus.RELEASING}
     there = [pod.key for pod in cluster.pods if pod.node == node_name and pod.key not in leaving]
-    coming = [move.pod for move in (*outcome.binds, *outcome.reservations) if move.node == node_name]
+    coming = [
+        move.pod for move in (*outcome.binds, *outcome.reservations) if move.node == node_name
+    ]
     within_quota = all(
         figures.allocated.amount(name) + requests[victim].amount(name) <= limit
         for figures in outcome.queues.values()
         for name, limit in figures.real_capability.items()
         if name != "pods"
     )
-    return within_quota and total(requests[pod] for pod in (*there, *coming)).fits_in(node.allocatable)
+    return within_quota and total(requests[pod] for pod in (*there, *coming)).fits_in(
+        node.allocatable
+    )
 
 
 @quick_and_long(clusters(), policies)
@@ -151,9 +185,15 @@ def test_nothing_happens_in_queues_that_do_not_schedule(cluster, policy):
 
     silent = {queue.name for queue in cluster.queues if not queue.schedules}
     assert not {bind.pod for bind in outcome.binds if bind.queue in silent}
-    assert not {eviction.pod for eviction in outcome.evictions if eviction.beneficiary_queue in silent}
+    assert not {
+        eviction.pod for eviction in outcome.evictions if eviction.beneficiary_queue in silent
+    }
     protected = {queue.name for queue in cluster.queues if queue.is_held}
-    assert not {eviction.pod for eviction in outcome.evictions if eviction.action == "reclaim" and eviction.queue in protected}
+    assert not {
+        eviction.pod
+        for eviction in outcome.evictions
+        if eviction.action == "reclaim" and eviction.queue in protected
+    }
 
 
 @quick_and_long(clusters())
@@ -166,11 +206,15 @@ def test_under_proportion_deserved_never_exceeds_the_total_and_every_guarantee_i
         assert amount <= max(outcome.total.amount(resource), guarantees.amount(resource)), resource
     for queue in cluster.queues:
         if queue.name in outcome.queues_at_open:
-            assert queue.spec.guarantee.fits_in(outcome.queues_at_open[queue.name].deserved), queue.name
+            assert queue.spec.guarantee.fits_in(outcome.queues_at_open[queue.name].deserved), (
+                queue.name
+            )
 
 
 @quick_and_long(clusters(), policies)
-def test_reclaim_never_takes_a_queue_below_its_guarantee_nor_touches_what_is_not_reclaimable(cluster, policy):
+def test_reclaim_never_takes_a_queue_below_its_guarantee_nor_touches_what_is_not_reclaimable(
+    cluster, policy
+):
     outcome = decide(cluster, policy)
 
     specs = {queue.name: queue.spec for queue in cluster.queues}
@@ -178,8 +222,16 @@ def test_reclaim_never_takes_a_queue_below_its_guarantee_nor_touches_what_is_not
         if eviction.action == "reclaim":
             assert specs[eviction.queue].reclaimable
             assert eviction.queue != eviction.beneficiary_queue
-            short = {name for name, amount in eviction.guarantee.items() if eviction.allocated_after.amount(name) < amount}
-            assert not {name for name in short if eviction.allocated_after.amount(name) < eviction.allocated_before.amount(name)}
+            short = {
+                name
+                for name, amount in eviction.guarantee.items()
+                if eviction.allocated_after.amount(name) < amount
+            }
+            assert not {
+                name
+                for name in short
+                if eviction.allocated_after.amount(name) < eviction.allocated_before.amount(name)
+            }
 
 
 @quick_and_long(clusters(), policies)
@@ -193,7 +245,9 @@ def test_an_eviction_always_lets_its_beneficiary_in(cluster, policy):
     promised = {reservation.pod: reservation.node for reservation in outcome.reservations}
     placed = {bind.pod: bind.node for bind in following.binds}
     served = {reservation.podgroup for reservation in outcome.reservations}
-    assert {eviction.beneficiary for eviction in outcome.evictions if eviction.beneficiary} <= served
+    assert {
+        eviction.beneficiary for eviction in outcome.evictions if eviction.beneficiary
+    } <= served
     assert {pod: placed.get(pod) for pod in promised} == promised
 
 
@@ -246,12 +300,17 @@ def test_a_session_changes_nothing_but_its_outcome(cluster, policy):
 def test_a_second_session_without_any_change_decides_nothing(cluster, policy):
     snapshot = _noted(cluster, policy)
     outcome = run_session(snapshot, policy)
-    assume(not outcome.evictions and not any(pod.status is PodStatus.RELEASING for pod in cluster.pods))
+    assume(
+        not outcome.evictions and not any(pod.status is PodStatus.RELEASING for pod in cluster.pods)
+    )
     settled = advance(snapshot, outcome)
 
     again = run_session(settled, policy)
 
-    assert (again.binds, [eviction for eviction in again.evictions if eviction.action != "shed"]) == ((), [])
+    assert (
+        again.binds,
+        [eviction for eviction in again.evictions if eviction.action != "shed"],
+    ) == ((), [])
 
 
 @quick_and_long(clusters(PLAIN), policies)
@@ -263,10 +322,17 @@ def test_no_idle_room_is_left_that_a_waiting_gang_could_use(cluster, policy):
 
     after = cluster_of(advance(snapshot, outcome))
     for group in after.podgroups:
-        waiting = [pod for pod in after.pods if pod.podgroup == group.key and pod.status is PodStatus.PENDING]
+        waiting = [
+            pod
+            for pod in after.pods
+            if pod.podgroup == group.key and pod.status is PodStatus.PENDING
+        ]
         ready = [pod for pod in after.pods if pod.podgroup == group.key and pod.status in ALIVE]
         missing = group.min_member - len(ready)
-        refused = group.key in outcome.reasons and outcome.reasons[group.key].code is ReasonCode.HIERARCHY_INVALID
+        refused = (
+            group.key in outcome.reasons
+            and outcome.reasons[group.key].code is ReasonCode.HIERARCHY_INVALID
+        )
         if 0 < missing <= len(waiting) and not group.role_minimums and not refused:
             assert not _has_room(waiting[:missing], group.queue, after, outcome), group.key
 
@@ -274,7 +340,8 @@ def test_no_idle_room_is_left_that_a_waiting_gang_could_use(cluster, policy):
 def _has_room(pods: list[Pod], queue: str, cluster: Cluster, outcome: Outcome) -> bool:
     """Whether these pods fit one after the other on idle nodes and within the queue's limit at every level."""
     free = {
-        node.name: node.allocatable - total(requests_by_pod(cluster)[pod.key] for pod in cluster.pods if pod.node == node.name)
+        node.name: node.allocatable
+        - total(requests_by_pod(cluster)[pod.key] for pod in cluster.pods if pod.node == node.name)
         for node in cluster.nodes
     }
     for pod in pods:

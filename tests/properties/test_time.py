@@ -29,15 +29,21 @@ def lived(cluster: Cluster, policy: Policy, sessions: int) -> Snapshot:
 
 def decided(tables: Snapshot, policy: Policy, *, later: int = 0) -> tuple[ClockedSnapshot, Outcome]:
     """A session on these tables, so many sessions and hours later."""
-    snapshot = ClockedSnapshot(tables.resources, tables.nodes, tables.queues, tables.classes, tables.groups, tables.pods)
+    snapshot = ClockedSnapshot(
+        tables.resources, tables.nodes, tables.queues, tables.classes, tables.groups, tables.pods
+    )
     snapshot.session, snapshot.taken_at = tables.session + later, tables.taken_at + 3600 * later
     snapshot.clock_was_read = False
     return snapshot, run_session(snapshot, policy)
 
 
 @quick_and_long(clusters(), policies, st.booleans(), st.integers(0, 4), st.sampled_from([1, 3, 40]))
-def test_who_did_not_ask_for_the_time_decides_the_same_at_another(cluster, policy, with_sla, sessions, later):
-    policy = replace(policy, tiers=((SLA, *policy.tiers[0]), *policy.tiers[1:])) if with_sla else policy
+def test_who_did_not_ask_for_the_time_decides_the_same_at_another(
+    cluster, policy, with_sla, sessions, later
+):
+    policy = (
+        replace(policy, tiers=((SLA, *policy.tiers[0]), *policy.tiers[1:])) if with_sla else policy
+    )
     tables = lived(cluster, policy, sessions)
     snapshot, outcome = decided(tables, policy)
     if snapshot.clock_was_read:
@@ -53,4 +59,6 @@ def test_who_did_not_ask_for_the_time_decides_the_same_at_another(cluster, polic
 def test_who_keeps_a_place_or_counts_a_grace_has_asked_for_the_time(cluster, policy, sessions):
     snapshot, outcome = decided(lived(cluster, policy, sessions), policy)
 
-    assert snapshot.clock_was_read or not (outcome.reservations or any(since >= 0 for since in outcome.starving.values()))
+    assert snapshot.clock_was_read or not (
+        outcome.reservations or any(since >= 0 for since in outcome.starving.values())
+    )

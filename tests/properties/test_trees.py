@@ -14,7 +14,9 @@ from scheduler.domain.queues import ROOT, QueueSpec, QueueTree
 from scheduler.domain.resources import Resources, total
 
 _NAMES = "abcdefgh"
-_amounts = st.dictionaries(st.sampled_from(["cpu", "gpu"]), st.integers(0, 3), max_size=2).map(Resources)
+_amounts = st.dictionaries(st.sampled_from(["cpu", "gpu"]), st.integers(0, 3), max_size=2).map(
+    Resources
+)
 
 
 def _specs(names: str = _NAMES, parents: str = _NAMES + "xr") -> st.SearchStrategy[QueueSpec]:
@@ -39,13 +41,20 @@ def _sound_trees(draw: st.DrawFn) -> QueueTree:
     return QueueTree(queues)
 
 
-_trees = st.one_of(_sound_trees(), st.lists(_specs(), max_size=8).map(lambda specs: QueueTree([QueueSpec(ROOT, parent=""), *specs])))
+_trees = st.one_of(
+    _sound_trees(),
+    st.lists(_specs(), max_size=8).map(
+        lambda specs: QueueTree([QueueSpec(ROOT, parent=""), *specs])
+    ),
+)
 _live = st.dictionaries(st.sampled_from(_NAMES), st.integers(1, 2), max_size=4)
 _unknown = st.frozensets(st.sampled_from(_NAMES), max_size=2)
 
 
 @given(_trees, st.lists(st.one_of(_specs(), st.sampled_from(_NAMES)), max_size=12), st.booleans())
-def test_a_tree_that_was_changed_step_by_step_is_the_one_built_anew(tree: QueueTree, steps: list[QueueSpec | str], asked: bool):
+def test_a_tree_that_was_changed_step_by_step_is_the_one_built_anew(
+    tree: QueueTree, steps: list[QueueSpec | str], asked: bool
+):
     queues = {queue.name: queue for queue in tree}
     for step in steps:
         if asked:
@@ -53,18 +62,27 @@ def test_a_tree_that_was_changed_step_by_step_is_the_one_built_anew(tree: QueueT
         if isinstance(step, QueueSpec):
             tree, queues = tree.with_queue(step), {**queues, step.name: step}
         else:
-            tree, queues = tree.without(step), {name: queue for name, queue in queues.items() if name != step}
+            tree, queues = (
+                tree.without(step),
+                {name: queue for name, queue in queues.items() if name != step},
+            )
 
     anew = QueueTree(queues.values())
     assert list(tree) == list(anew)
     for name in (*_NAMES, ROOT):
         assert tree.children(name) == anew.children(name)
-        assert tree.children_together(name).deserved.resources() == total(child.deserved for child in anew.children(name))
-        assert tree.children_together(name).guarantee.resources() == total(child.guarantee for child in anew.children(name))
+        assert tree.children_together(name).deserved.resources() == total(
+            child.deserved for child in anew.children(name)
+        )
+        assert tree.children_together(name).guarantee.resources() == total(
+            child.guarantee for child in anew.children(name)
+        )
 
 
 @given(_trees, _live, _unknown)
-def test_one_queue_stands_as_in_the_whole_tree(tree: QueueTree, live: Mapping[str, int], unknown: frozenset[str]):
+def test_one_queue_stands_as_in_the_whole_tree(
+    tree: QueueTree, live: Mapping[str, int], unknown: frozenset[str]
+):
     standings = derive(tree, live, unknown)
 
     assert {queue.name: standing_of(tree, queue.name, live, unknown) for queue in tree} == standings
@@ -72,7 +90,11 @@ def test_one_queue_stands_as_in_the_whole_tree(tree: QueueTree, live: Mapping[st
 
 @given(_sound_trees(), st.sampled_from(_NAMES), st.sampled_from(QueueCommand), _live, _unknown)
 def test_a_plan_leaves_out_nothing_that_would_change(
-    tree: QueueTree, name: str, command: QueueCommand, live: Mapping[str, int], unknown: frozenset[str]
+    tree: QueueTree,
+    name: str,
+    command: QueueCommand,
+    live: Mapping[str, int],
+    unknown: frozenset[str],
 ):
     before = derive(tree, live, unknown)
     loads = {queue: Load(running=count) for queue, count in live.items()}

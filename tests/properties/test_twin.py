@@ -34,13 +34,17 @@ def test_the_twin_places_every_pod_where_the_engine_does(size, seed):
 
 
 amounts = st.integers(0, 60) | st.integers(0, 2**40)
-rows = st.lists(st.tuples(st.integers(1, 7) | st.just(65535), amounts, amounts), min_size=1, max_size=6)
+rows = st.lists(
+    st.tuples(st.integers(1, 7) | st.just(65535), amounts, amounts), min_size=1, max_size=6
+)
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(amounts, rows)
 def test_both_ways_of_dividing_by_weight_agree_to_the_last_unit(amount, rows):
-    weights, floors, ceilings = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
+    weights, floors, ceilings = (
+        np.array(column, dtype=np.int64) for column in zip(*rows, strict=True)
+    )
 
     parts = fill(amount, weights, floors, ceilings)
 

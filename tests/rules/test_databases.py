@@ -31,7 +31,9 @@ def test_another_thread_sees_what_was_committed(transactional_db):
     Group.objects.create(name="operators")
     seen: list[int] = []
 
-    thread = threading.Thread(target=lambda: (seen.append(Group.objects.count()), connection.close()))
+    thread = threading.Thread(
+        target=lambda: (seen.append(Group.objects.count()), connection.close())
+    )
     thread.start()
     thread.join()
 

@@ -16,7 +16,11 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
         pytest.param('{"a": 1, "b": [true, null]}', {"a": 1, "b": [True, None]}, id="json"),
         pytest.param("{a: b}", {"a": "b"}, id="flow yaml"),
         pytest.param("when: 2026-01-31", {"when": "2026-01-31"}, id="a date stays a text"),
-        pytest.param("mode: 010\nstate: off\nempty:", {"mode": "010", "state": "off", "empty": None}, id="no octal, no yes and no"),
+        pytest.param(
+            "mode: 010\nstate: off\nempty:",
+            {"mode": "010", "state": "off", "empty": None},
+            id="no octal, no yes and no",
+        ),
         pytest.param("cpu: 1.10", {"cpu": "1.10"}, id="a point keeps its digits"),
         pytest.param('{"cpu": 1.10}', {"cpu": "1.10"}, id="in json too"),
         pytest.param("a: '1'", {"a": "1"}, id="a quoted number is a text"),
@@ -32,15 +36,21 @@ def test_a_document_is_read_as_plain_values(text, value):
     ("text", "complaint"),
     [
         pytest.param(BOMB, "line 1, column 4: anchors and aliases", id="bomb"),
-        pytest.param("a: !!python/object/apply:os.system [ls]", "tags (!) are not read", id="python tag"),
+        pytest.param(
+            "a: !!python/object/apply:os.system [ls]", "tags (!) are not read", id="python tag"
+        ),
         pytest.param("a: !!int zz", "tags (!) are not read", id="tag"),
         pytest.param("a: " + "[" * 200, "nested more than 40 deep", id="deep yaml"),
         pytest.param("[" * 100_000, "nested too deeply", id="deep json"),
-        pytest.param("a: 1\nb: 2\na: 3", "line 3, column 1: the key “a” is given twice", id="twice in yaml"),
+        pytest.param(
+            "a: 1\nb: 2\na: 3", "line 3, column 1: the key “a” is given twice", id="twice in yaml"
+        ),
         pytest.param('{"a": 1, "a": 2}', "the key “a” is given twice", id="twice in json"),
         pytest.param("? [a]\n: 1", "a key must be a word", id="a list as key"),
         pytest.param('{"a": NaN}', "NaN is not a number that can be used", id="nan"),
-        pytest.param('{"a": ' + "9" * 5000 + "}", "more digits than any number", id="endless number"),
+        pytest.param(
+            '{"a": ' + "9" * 5000 + "}", "more digits than any number", id="endless number"
+        ),
         pytest.param("a: b: c", "line 1, column 5: this is not YAML", id="broken yaml"),
         pytest.param('{"a": 1', "line 1, column 8: this is not JSON", id="broken json"),
         pytest.param("a: 1\n---\nb: 2", "another document", id="two documents"),

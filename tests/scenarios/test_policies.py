@@ -65,8 +65,16 @@ def test_arguments_come_typed():
     overcommit, capacity, binpack, sla = read_policy(text).policy.tiers[0]
 
     assert overcommit.arguments == {"overcommit-factor": 1.5}
-    assert capacity.arguments == {"ancestorReclaimLevel": 2, "fillByWeight": True, "hierarchyViolation": "warn"}
-    assert binpack.arguments == {"binpack.weight": 10, "binpack.resources": "nvidia.com/gpu", "binpack.resources.nvidia.com/gpu": 5}
+    assert capacity.arguments == {
+        "ancestorReclaimLevel": 2,
+        "fillByWeight": True,
+        "hierarchyViolation": "warn",
+    }
+    assert binpack.arguments == {
+        "binpack.weight": 10,
+        "binpack.resources": "nvidia.com/gpu",
+        "binpack.resources.nvidia.com/gpu": 5,
+    }
     assert sla.arguments == {"sla-waiting-time": "1h30m"}
 
 
@@ -94,18 +102,27 @@ def test_settings_of_actions_come_typed():
     ("text", "place"),
     [
         pytest.param(policy("  - name: tdm"), "tiers[0].plugins[0].name", id="plugin"),
-        pytest.param(policy("  - {name: gang, enableBestNode: true}"), "tiers[0].plugins[0].enableBestNode", id="flag"),
+        pytest.param(
+            policy("  - {name: gang, enableBestNode: true}"),
+            "tiers[0].plugins[0].enableBestNode",
+            id="flag",
+        ),
         pytest.param(
             policy("  - {name: predicates, arguments: {predicate.GPUSharingEnable: true}}"),
             "tiers[0].plugins[0].arguments.predicate.GPUSharingEnable",
             id="argument",
         ),
         pytest.param(
-            policy("  - name: gang", more="configurations: [{name: preempt, arguments: {enableTopologyAwarePreemption: true}}]"),
+            policy(
+                "  - name: gang",
+                more="configurations: [{name: preempt, arguments: {enableTopologyAwarePreemption: true}}]",
+            ),
             "configurations[0].arguments.enableTopologyAwarePreemption",
             id="setting of an action",
         ),
-        pytest.param(policy("  - name: gang", more="metrics: {type: prometheus}"), "metrics", id="section"),
+        pytest.param(
+            policy("  - name: gang", more="metrics: {type: prometheus}"), "metrics", id="section"
+        ),
         pytest.param(
             policy("  - {name: overcommit, arguments: {overcommit-factor: 0.8}}"),
             "tiers[0].plugins[0].arguments.overcommit-factor",
@@ -128,12 +145,28 @@ def test_an_overcommit_factor_below_one_is_read_as_volcanos_default():
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        pytest.param(policy("  - name: gang", "enqueue, shuffle"), "actions[1]: “shuffle” is not an action", id="action"),
-        pytest.param(policy("  - name: gang", ""), "actions: must name at least one action", id="no action"),
-        pytest.param(policy("  - name: gangs"), "tiers[0].plugins[0].name: “gangs” is not a plugin", id="plugin"),
-        pytest.param(policy("  - enableJobOrder: true"), "tiers[0].plugins[0].name: must be given", id="nameless plugin"),
         pytest.param(
-            policy("  - name: gang\n  - name: gang"), "tiers[0].plugins[1].name: the plugin “gang” is listed twice", id="plugin twice"
+            policy("  - name: gang", "enqueue, shuffle"),
+            "actions[1]: “shuffle” is not an action",
+            id="action",
+        ),
+        pytest.param(
+            policy("  - name: gang", ""), "actions: must name at least one action", id="no action"
+        ),
+        pytest.param(
+            policy("  - name: gangs"),
+            "tiers[0].plugins[0].name: “gangs” is not a plugin",
+            id="plugin",
+        ),
+        pytest.param(
+            policy("  - enableJobOrder: true"),
+            "tiers[0].plugins[0].name: must be given",
+            id="nameless plugin",
+        ),
+        pytest.param(
+            policy("  - name: gang\n  - name: gang"),
+            "tiers[0].plugins[1].name: the plugin “gang” is listed twice",
+            id="plugin twice",
         ),
         pytest.param(
             policy("  - name: nowhere.to.be.Found"),
@@ -141,13 +174,19 @@ def test_an_overcommit_factor_below_one_is_read_as_volcanos_default():
             id="outside plugin",
         ),
         pytest.param(
-            policy("  - {name: gang, enableJobOrders: true}"), "tiers[0].plugins[0].enableJobOrders: is not a known key", id="flag"
+            policy("  - {name: gang, enableJobOrders: true}"),
+            "tiers[0].plugins[0].enableJobOrders: is not a known key",
+            id="flag",
         ),
         pytest.param(
-            policy("  - {name: gang, jobOrder: true}"), "tiers[0].plugins[0].jobOrder: is not a known key", id="flag without enable"
+            policy("  - {name: gang, jobOrder: true}"),
+            "tiers[0].plugins[0].jobOrder: is not a known key",
+            id="flag without enable",
         ),
         pytest.param(
-            policy("  - {name: gang, enableJobOrder: maybe}"), "tiers[0].plugins[0].enableJobOrder: must be true or false", id="flag value"
+            policy("  - {name: gang, enableJobOrder: maybe}"),
+            "tiers[0].plugins[0].enableJobOrder: must be true or false",
+            id="flag value",
         ),
         pytest.param(
             policy("  - {name: gang, enableJobOrder: true, enabledJobOrder: false}"),
@@ -155,7 +194,9 @@ def test_an_overcommit_factor_below_one_is_read_as_volcanos_default():
             id="both spellings, two values",
         ),
         pytest.param(
-            policy("  - {name: gang, arguments: {foo: 1}}"), "tiers[0].plugins[0].arguments.foo: is not a known argument", id="argument"
+            policy("  - {name: gang, arguments: {foo: 1}}"),
+            "tiers[0].plugins[0].arguments.foo: is not a known argument",
+            id="argument",
         ),
         pytest.param(
             policy("  - {name: capacity, arguments: {hierarchyViolation: panic}}"),
@@ -172,9 +213,16 @@ def test_an_overcommit_factor_below_one_is_read_as_volcanos_default():
             "tiers[0].plugins[0].arguments.overcommit-factor: must be a number",
             id="infinite factor",
         ),
-        pytest.param(policy("  - {name: sla, arguments: {sla-waiting-time: soon}}"), "sla-waiting-time: must be a duration", id="duration"),
         pytest.param(
-            policy("  - name: gang", more="configurations: [{name: reclaim, arguments: {breakGang: true}}]"),
+            policy("  - {name: sla, arguments: {sla-waiting-time: soon}}"),
+            "sla-waiting-time: must be a duration",
+            id="duration",
+        ),
+        pytest.param(
+            policy(
+                "  - name: gang",
+                more="configurations: [{name: reclaim, arguments: {breakGang: true}}]",
+            ),
             "configurations[0].arguments.breakGang: is not a known argument",
             id="setting",
         ),
@@ -183,7 +231,9 @@ def test_an_overcommit_factor_below_one_is_read_as_volcanos_default():
             "configurations[0].name: “nap” is not an action",
             id="setting of nothing",
         ),
-        pytest.param(policy("  - name: gang", more="extra: 1"), "extra: is not a known key", id="section"),
+        pytest.param(
+            policy("  - name: gang", more="extra: 1"), "extra: is not a known key", id="section"
+        ),
         pytest.param("actions: allocate\ntiers: gang", "tiers: must be a list", id="tiers"),
         pytest.param("- a\n- b", "must be a mapping", id="not a mapping"),
         pytest.param("a: &x 1\nb: *x", "anchors and aliases", id="alias"),
@@ -194,9 +244,15 @@ def test_whatever_else_is_unknown_is_refused_with_its_place(text, complaint):
 
 
 def test_all_problems_are_told_at_once():
-    found = problems(policy("  - {name: gang, arguments: {foo: 1}}\n  - name: nope", "enqueue, nap"))
+    found = problems(
+        policy("  - {name: gang, arguments: {foo: 1}}\n  - name: nope", "enqueue, nap")
+    )
 
-    assert [problem.split(":")[0] for problem in found] == ["actions[1]", "tiers[0].plugins[0].arguments.foo", "tiers[0].plugins[1].name"]
+    assert [problem.split(":")[0] for problem in found] == [
+        "actions[1]",
+        "tiers[0].plugins[0].arguments.foo",
+        "tiers[0].plugins[1].name",
+    ]
 
 
 def test_proportion_and_capacity_together_are_refused_when_both_answer_the_same_question():
@@ -216,7 +272,10 @@ def test_proportion_and_capacity_together_are_refused_when_both_answer_the_same_
             Policy(
                 ("reclaim",),
                 ((), (PluginConfig("overcommit", {}, {"overcommit-factor": 1.7}),)),
-                {"shed": {"graceSessions": 1}, "reclaim": {"suspendedVictims": "allow", "breakGangs": False}},
+                {
+                    "shed": {"graceSessions": 1},
+                    "reclaim": {"suspendedVictims": "allow", "breakGangs": False},
+                },
                 unlisted_flags=False,
             ),
             id="everything",
@@ -228,24 +287,48 @@ def test_a_policy_written_and_read_again_is_the_same(written):
 
 
 def test_the_default_policy_has_a_text():
-    assert default_policy_text().startswith("actions: enqueue, allocate, preempt, reclaim, shed, backfill\n")
+    assert default_policy_text().startswith(
+        "actions: enqueue, allocate, preempt, reclaim, shed, backfill\n"
+    )
 
 
 class TestOmissions:
     @pytest.mark.parametrize(
         ("text", "codes"),
         [
-            ("actions: backfill\ntiers: [{plugins: [{name: priority}]}]", ["no_allocate", "no_gang", "no_queue_plugin", "no_predicates"]),
-            ("actions: allocate\ntiers: [{plugins: [{name: gang}, {name: capacity}, {name: predicates}]}]", []),
-            ("actions: allocate\ntiers: [{plugins: [{name: capacity}, {name: predicates}]}]", ["no_gang"]),
-            ("actions: allocate\ntiers: [{plugins: [{name: gang}, {name: proportion}]}]", ["no_predicates"]),
-            ("actions: allocate\ntiers: [{plugins: [{name: gang}, {name: drf}, {name: predicates}]}]", ["no_queue_plugin"]),
+            (
+                "actions: backfill\ntiers: [{plugins: [{name: priority}]}]",
+                ["no_allocate", "no_gang", "no_queue_plugin", "no_predicates"],
+            ),
+            (
+                "actions: allocate\ntiers: [{plugins: [{name: gang}, {name: capacity}, {name: predicates}]}]",
+                [],
+            ),
+            (
+                "actions: allocate\ntiers: [{plugins: [{name: capacity}, {name: predicates}]}]",
+                ["no_gang"],
+            ),
+            (
+                "actions: allocate\ntiers: [{plugins: [{name: gang}, {name: proportion}]}]",
+                ["no_predicates"],
+            ),
+            (
+                "actions: allocate\ntiers: [{plugins: [{name: gang}, {name: drf}, {name: predicates}]}]",
+                ["no_queue_plugin"],
+            ),
             (
                 "actions: allocate\ntiers: [{plugins: [{name: gang, enableJobReady: false}, {name: capacity}, {name: predicates}]}]",
                 ["no_gang"],
             ),
         ],
-        ids=["starts nothing", "all there", "no gang", "no predicates", "no queue plugin", "gang switched off"],
+        ids=[
+            "starts nothing",
+            "all there",
+            "no gang",
+            "no predicates",
+            "no queue plugin",
+            "gang switched off",
+        ],
     )
     def test_what_a_policy_leaves_out_is_named(self, text: str, codes: list[str]):
         assert [omission.code for omission in omissions(read_policy(text).policy)] == codes
@@ -254,6 +337,10 @@ class TestOmissions:
         assert omissions(DEFAULT_POLICY) == ()
 
     def test_only_without_allocate_nothing_starts(self):
-        stops = {omission.code for omission in omissions(read_policy("actions: enqueue\ntiers: []").policy) if omission.stops}
+        stops = {
+            omission.code
+            for omission in omissions(read_policy("actions: enqueue\ntiers: []").policy)
+            if omission.stops
+        }
 
         assert stops == {"no_allocate"}

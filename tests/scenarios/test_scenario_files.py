@@ -8,7 +8,17 @@ from scheduler.domain.nodes import Node, Taint
 from scheduler.domain.queues import QueueSpec, QueueState
 from scheduler.domain.resources import Resources
 from scheduler.domain.snapshot import Queue, Snapshot
-from scheduler.domain.workloads import Constraint, NodeTerm, Phase, Pod, PodGroup, PodStatus, PreferredTerm, Requirement, Toleration
+from scheduler.domain.workloads import (
+    Constraint,
+    NodeTerm,
+    Phase,
+    Pod,
+    PodGroup,
+    PodStatus,
+    PreferredTerm,
+    Requirement,
+    Toleration,
+)
 from scheduler.engine.policy import DEFAULT_POLICY, Flag, PluginConfig, Policy
 from scheduler.scenarios.clusters import cluster_of
 from scheduler.scenarios.files import ScenarioError, read_file, read_scenarios
@@ -57,9 +67,13 @@ def test_a_file_holds_one_scenario_or_many(text, names):
     assert [scenario.name for scenario in read_scenarios(text, "test.yaml")] == names
 
 
-@pytest.mark.parametrize(("written", "on"), [("off", False), ("on", True), ('"off"', False), ("false", False)])
+@pytest.mark.parametrize(
+    ("written", "on"), [("off", False), ("on", True), ('"off"', False), ("false", False)]
+)
 def test_unlisted_flags_may_be_quoted_or_not(written, on):
-    scenario = only(f"conf: {{actions: [allocate], tiers: [[{{name: gang}}]], unlistedFlags: {written}}}")
+    scenario = only(
+        f"conf: {{actions: [allocate], tiers: [[{{name: gang}}]], unlistedFlags: {written}}}"
+    )
 
     assert scenario.policy.unlisted_flags is on
 
@@ -75,7 +89,12 @@ pods: [{name: p, podgroup: a}, {name: bound, podgroup: a, node: n9}]
     )
 
     first, second = scenario.cluster.podgroups
-    assert (first.priority, first.phase, first.min_resources, first.namespace) == (100, Phase.PENDING, None, "default")
+    assert (first.priority, first.phase, first.min_resources, first.namespace) == (
+        100,
+        Phase.PENDING,
+        None,
+        "default",
+    )
     assert second.priority == 0
     assert scenario.cluster.queues[0] == Queue(QueueSpec("q1"))
     assert [(pod.priority, pod.preemptable, pod.status) for pod in scenario.cluster.pods] == [
@@ -108,7 +127,9 @@ queues:
 
 @pytest.mark.parametrize("nested", ["{cpu: 2}", "{resource: {cpu: 2}}"])
 def test_a_guarantee_is_read_flat_or_nested(nested):
-    assert only(f"queues: [{{name: q, guarantee: {nested}}}]").cluster.queues[0].spec.guarantee == Resources({"cpu": 2000})
+    assert only(f"queues: [{{name: q, guarantee: {nested}}}]").cluster.queues[
+        0
+    ].spec.guarantee == Resources({"cpu": 2000})
 
 
 def test_steps_add_objects_and_name_their_actions():
@@ -129,16 +150,28 @@ steps:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        pytest.param("nodes: [{name: n, cpus: 4}]", "nodes[0].cpus: is not a known key", id="unknown key"),
-        pytest.param("surprise: 1", "surprise: is not a known key", id="unknown section"),
-        pytest.param("- name: a\n- nodes: [{}]", "[1].nodes[0].name: must be given", id="place in a list"),
-        pytest.param("cases: [{pods: 3}]", "cases[0].pods: must be a list", id="place in cases"),
-        pytest.param("nodes: [{name: n, allocatable: {cpu: 1 Gi}}]", "nodes[0].allocatable.cpu: “1 Gi” is not a quantity", id="quantity"),
         pytest.param(
-            "nodes: [{name: n, allocatable: {cpu: 1_000}}]", "nodes[0].allocatable.cpu: “1_000” is not a quantity", id="underscore"
+            "nodes: [{name: n, cpus: 4}]", "nodes[0].cpus: is not a known key", id="unknown key"
+        ),
+        pytest.param("surprise: 1", "surprise: is not a known key", id="unknown section"),
+        pytest.param(
+            "- name: a\n- nodes: [{}]", "[1].nodes[0].name: must be given", id="place in a list"
+        ),
+        pytest.param("cases: [{pods: 3}]", "cases[0].pods: must be a list", id="place in cases"),
+        pytest.param(
+            "nodes: [{name: n, allocatable: {cpu: 1 Gi}}]",
+            "nodes[0].allocatable.cpu: “1 Gi” is not a quantity",
+            id="quantity",
         ),
         pytest.param(
-            "pods: [{name: p, podgroup: g, requests: {memory: -1}}]", "pods[0].requests.memory: must not be below zero", id="below zero"
+            "nodes: [{name: n, allocatable: {cpu: 1_000}}]",
+            "nodes[0].allocatable.cpu: “1_000” is not a quantity",
+            id="underscore",
+        ),
+        pytest.param(
+            "pods: [{name: p, podgroup: g, requests: {memory: -1}}]",
+            "pods[0].requests.memory: must not be below zero",
+            id="below zero",
         ),
         pytest.param(
             "pods: [{name: p, podgroup: g, requests: {nvidia.com/gpu: 0.5}}]",
@@ -146,16 +179,42 @@ steps:
             id="half a GPU",
         ),
         pytest.param(
-            "nodes: [{name: n, allocatable: {memory: 4Ei}}]", "nodes: together they have more memory than can be counted", id="too much"
+            "nodes: [{name: n, allocatable: {memory: 4Ei}}]",
+            "nodes: together they have more memory than can be counted",
+            id="too much",
         ),
-        pytest.param("queues: [{name: q}, {name: q}]", "queues[1].name: “q” is given twice", id="twice"),
-        pytest.param("queues: [{name: q, state: Open}, {name: r, state: Ajar}]", "queues[1].state: must be one of", id="state"),
-        pytest.param("queues: [{name: q, weight: 70000}]", "queues[0].weight: must be between 0 and 65535", id="weight"),
-        pytest.param("podgroups: [{name: g, creationTimestamp: noon}]", "podgroups[0].creationTimestamp: must be a time", id="time"),
+        pytest.param(
+            "queues: [{name: q}, {name: q}]", "queues[1].name: “q” is given twice", id="twice"
+        ),
+        pytest.param(
+            "queues: [{name: q, state: Open}, {name: r, state: Ajar}]",
+            "queues[1].state: must be one of",
+            id="state",
+        ),
+        pytest.param(
+            "queues: [{name: q, weight: 70000}]",
+            "queues[0].weight: must be between 0 and 65535",
+            id="weight",
+        ),
+        pytest.param(
+            "podgroups: [{name: g, creationTimestamp: noon}]",
+            "podgroups[0].creationTimestamp: must be a time",
+            id="time",
+        ),
         pytest.param("probe: [open session]", "probe: asks the scheduler's insides", id="probe"),
-        pytest.param("testPlugins: [{name: x}]", "testPlugins: needs a plugin that exists only in a test", id="test plugins"),
-        pytest.param("conf: {actions: [nap], tiers: []}", "conf.actions[0]: “nap” is not an action", id="policy"),
-        pytest.param("steps: [{actions: [nap]}]", "steps[0].actions: “nap” is not an action", id="step"),
+        pytest.param(
+            "testPlugins: [{name: x}]",
+            "testPlugins: needs a plugin that exists only in a test",
+            id="test plugins",
+        ),
+        pytest.param(
+            "conf: {actions: [nap], tiers: []}",
+            "conf.actions[0]: “nap” is not an action",
+            id="policy",
+        ),
+        pytest.param(
+            "steps: [{actions: [nap]}]", "steps[0].actions: “nap” is not an action", id="step"
+        ),
         pytest.param(
             "pods: [{name: p, podgroup: g, tolerations: [{operator: Maybe}]}]",
             "pods[0].tolerations[0].operator: must be one of",
@@ -177,7 +236,9 @@ def test_a_file_that_is_not_there_is_told_so(tmp_path):
 
 
 def test_what_has_no_effect_is_warned_about():
-    scenario = only("podgroups: [{name: g}]\npods: [{name: p, podgroup: lost}, {name: o, podgroup: g, affinity: {podAntiAffinity: {}}}]")
+    scenario = only(
+        "podgroups: [{name: g}]\npods: [{name: p, podgroup: lost}, {name: o, podgroup: g, affinity: {podAntiAffinity: {}}}]"
+    )
 
     assert scenario.warnings == (
         "pod default/p belongs to the podgroup default/lost, which is not there; it is left out",
@@ -190,11 +251,16 @@ def everything() -> Snapshot:
     where = Constraint(
         node_selector=(("zone", "a"),),
         required=(
-            NodeTerm((Requirement("gpu", "In", ("a100", "h100")), Requirement("old", "DoesNotExist"))),
+            NodeTerm(
+                (Requirement("gpu", "In", ("a100", "h100")), Requirement("old", "DoesNotExist"))
+            ),
             NodeTerm((), (Requirement("metadata.name", "In", ("n1",)),)),
         ),
         preferred=(PreferredTerm(7, NodeTerm((Requirement("cores", "Gt", ("8",)),))),),
-        tolerations=(Toleration("dedicated", "Equal", "ml", "NoSchedule"), Toleration(operator="Exists")),
+        tolerations=(
+            Toleration("dedicated", "Equal", "ml", "NoSchedule"),
+            Toleration(operator="Exists"),
+        ),
     )
     return Snapshot.build(
         nodes=[
@@ -220,12 +286,29 @@ def everything() -> Snapshot:
                 QueueState.CLOSING,
                 "a",
             ),
-            Queue(QueueSpec("a1", parent="a", deserved=Resources({"cpu": 1}), priority=5, type="x"), QueueState.OPEN, "", 4.5),
+            Queue(
+                QueueSpec("a1", parent="a", deserved=Resources({"cpu": 1}), priority=5, type="x"),
+                QueueState.OPEN,
+                "",
+                4.5,
+            ),
             Queue(QueueSpec("root", parent="")),
         ],
         podgroups=[
             PodGroup(
-                "g", "a1", "ns", 2, {"worker": 1}, Resources({"cpu": 10}), Phase.INQUEUE, 9, 12.5, 3, 0.25, "held by an admin", "no quota"
+                "g",
+                "a1",
+                "ns",
+                2,
+                {"worker": 1},
+                Resources({"cpu": 10}),
+                Phase.INQUEUE,
+                9,
+                12.5,
+                3,
+                0.25,
+                "held by an admin",
+                "no quota",
             ),
             PodGroup("h", "nowhere", "ns", min_resources=Resources()),
         ],
@@ -260,10 +343,17 @@ def everything() -> Snapshot:
 def test_everything_written_reads_back_the_same():
     snapshot = everything()
     snapshot.groups.said[:] = [-(2**62), 0]
-    policy = Policy(("reclaim",), ((PluginConfig("gang", {Flag.JOB_READY: False}),),), {"shed": {"graceSessions": 1}}, unlisted_flags=False)
+    policy = Policy(
+        ("reclaim",),
+        ((PluginConfig("gang", {Flag.JOB_READY: False}),),),
+        {"shed": {"graceSessions": 1}},
+        unlisted_flags=False,
+    )
 
     again = only(json.dumps(scenario_document(snapshot, policy, "all")))
 
     assert again.policy == policy
     assert cluster_of(again.cluster.snapshot()) == cluster_of(snapshot)
-    assert scenario_document(again.cluster.snapshot(), again.policy, "all") == scenario_document(snapshot, policy, "all")
+    assert scenario_document(again.cluster.snapshot(), again.policy, "all") == scenario_document(
+        snapshot, policy, "all"
+    )

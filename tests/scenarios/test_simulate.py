@@ -48,7 +48,15 @@ def test_the_json_answer_has_the_promised_shape(small):
     assert answer["evictions"] == []
     assert answer["reasons"].keys() == {"ns/waits"}
     assert answer["reasons"]["ns/waits"].keys() == {"code", "message"}
-    assert answer["queues"]["q1"].keys() == {"deserved", "allocated", "request", "realCapability", "nominalShare", "share", "overused"}
+    assert answer["queues"]["q1"].keys() == {
+        "deserved",
+        "allocated",
+        "request",
+        "realCapability",
+        "nominalShare",
+        "share",
+        "overused",
+    }
     assert answer["queues"]["q1"]["allocated"]["cpu"] == "500m"
     assert answer["queues"]["q1"]["nominalShare"]["cpu"] == "4"
 
@@ -62,47 +70,84 @@ def test_several_sessions_let_pods_start_and_go(small):
 
     assert answer.keys() == {"name", "sessions"}
     assert [session["binds"] for session in answer["sessions"]] == [{"ns/fits-0": "n1"}, {}, {}]
-    assert [session["phases"]["ns/fits"] for session in answer["sessions"]] == ["Inqueue", "Running", "Running"]
+    assert [session["phases"]["ns/fits"] for session in answer["sessions"]] == [
+        "Inqueue",
+        "Running",
+        "Running",
+    ]
     assert all("ns/waits" in session["reasons"] for session in answer["sessions"])
 
 
 def test_steps_give_one_answer_each(tmp_path):
     path = tmp_path / "steps.yaml"
     path.write_text(
-        SMALL + "steps:\n- {}\n- add: {podgroups: [{name: late, queue: q1}], pods: [{name: late-0, podgroup: late, requests: {cpu: 1}}]}\n"
+        SMALL
+        + "steps:\n- {}\n- add: {podgroups: [{name: late, queue: q1}], pods: [{name: late-0, podgroup: late, requests: {cpu: 1}}]}\n"
     )
 
     answer = as_json(str(path))
 
-    assert [step["binds"] for step in answer["steps"]] == [{"ns/fits-0": "n1"}, {"default/late-0": "n1"}]
+    assert [step["binds"] for step in answer["steps"]] == [
+        {"ns/fits-0": "n1"},
+        {"default/late-0": "n1"},
+    ]
 
 
 def test_the_report_for_people_tells_what_happened(small):
     report = simulate(small)
 
-    for words in ("small", "QUEUE", "DESERVED", "ALLOCATED", "REQUEST", "SHARE", "q1", "Bound", "ns/fits", "n1", "Waits", "ns/waits"):
+    for words in (
+        "small",
+        "QUEUE",
+        "DESERVED",
+        "ALLOCATED",
+        "REQUEST",
+        "SHARE",
+        "q1",
+        "Bound",
+        "ns/fits",
+        "n1",
+        "Waits",
+        "ns/waits",
+    ):
         assert words in report
 
 
 def test_the_example_is_worth_trying():
     answer = as_json(str(EXAMPLE))
 
-    assert {eviction["for"] for eviction in answer["evictions"]} == {"nlp/morning-llm", "ads/ranking"}
-    assert {eviction["pod"].split("/")[0] for eviction in answer["evictions"] if eviction["for"] == "nlp/morning-llm"} == {"vision"}
-    assert {eviction["pod"].split("/")[0] for eviction in answer["evictions"] if eviction["for"] == "ads/ranking"} == {"search"}
+    assert {eviction["for"] for eviction in answer["evictions"]} == {
+        "nlp/morning-llm",
+        "ads/ranking",
+    }
+    assert {
+        eviction["pod"].split("/")[0]
+        for eviction in answer["evictions"]
+        if eviction["for"] == "nlp/morning-llm"
+    } == {"vision"}
+    assert {
+        eviction["pod"].split("/")[0]
+        for eviction in answer["evictions"]
+        if eviction["for"] == "ads/ranking"
+    } == {"search"}
     assert answer["reasons"]["ads/too-much"]["code"] == "ExceedsCapability"
 
 
 def test_the_example_settles_in_its_second_session():
     first, second, third = as_json("--sessions", "3", str(EXAMPLE))["sessions"]
 
-    assert {"nlp/morning-llm-0", "nlp/morning-llm-1", "ads/ranking-0", "ads/ranking-1"} <= {*first["binds"], *second["binds"]}
+    assert {"nlp/morning-llm-0", "nlp/morning-llm-1", "ads/ranking-0", "ads/ranking-1"} <= {
+        *first["binds"],
+        *second["binds"],
+    }
     assert (third["binds"], third["evictions"]) == ({}, [])
 
 
 def run(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "manage.py", "simulate", *arguments]
-    return subprocess.run(command, cwd=ROOT, input=stdin, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(
+        command, cwd=ROOT, input=stdin, capture_output=True, text=True, timeout=60, check=False
+    )
 
 
 def test_the_standard_input_is_read():

@@ -44,7 +44,9 @@ def frozen(tmp_path):
 
 
 def test_a_load_gives_the_promised_figures():
-    code, out, _ = run(SAMPLE, "--load", "steady", "--seconds", "30", "--policy", "fumarole", "--output", "json")
+    code, out, _ = run(
+        SAMPLE, "--load", "steady", "--seconds", "30", "--policy", "fumarole", "--output", "json"
+    )
 
     answer = json.loads(out)
     assert code == 0
@@ -54,7 +56,17 @@ def test_a_load_gives_the_promised_figures():
 
 
 def test_several_policies_give_a_list_and_stand_side_by_side():
-    arguments = (SAMPLE, "--load", "burst", "--seconds", "20", "--policy", "bound", "--policy", "fumarole")
+    arguments = (
+        SAMPLE,
+        "--load",
+        "burst",
+        "--seconds",
+        "20",
+        "--policy",
+        "bound",
+        "--policy",
+        "fumarole",
+    )
 
     documents = json.loads(run(*arguments, "--output", "json")[1])
     table = run(*arguments, "--output", "table")[1]
@@ -65,7 +77,9 @@ def test_several_policies_give_a_list_and_stand_side_by_side():
 
 
 def test_the_page_needs_nothing_from_elsewhere():
-    _, out, _ = run(SAMPLE, "--load", "steady", "--seconds", "20", "--policy", "bound", "--output", "html")
+    _, out, _ = run(
+        SAMPLE, "--load", "steady", "--seconds", "20", "--policy", "bound", "--output", "html"
+    )
 
     assert out.startswith("<!doctype html>")
     assert "<polyline" in out

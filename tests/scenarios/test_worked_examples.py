@@ -42,7 +42,10 @@ def shares(total, *queues):
     rows = [(*row, *(0, None)[len(row) - 2 :]) for row in queues]
     snapshot = cluster(
         nodes=[node("n1", cpu=total, memory="1Gi")],
-        queues=[queue(f"q{i}", weight=row[0], guarantee=row[2] or None, capability=row[3]) for i, row in enumerate(rows)],
+        queues=[
+            queue(f"q{i}", weight=row[0], guarantee=row[2] or None, capability=row[3])
+            for i, row in enumerate(rows)
+        ],
         jobs=[job(f"j{i}", f"q{i}", cpu=row[1]) for i, row in enumerate(rows) if row[1]],
     )
     return list(cores(run(snapshot, ONLY_SHARES)).values())
@@ -85,38 +88,80 @@ def gpus(*queues):
     return cluster(
         nodes=[node("n1", cpu=100, gpu=30)],
         queues=[
-            queue(name, weight, guarantee={"gpu": guarantee} if guarantee else None, capability={"gpu": most} if most else None)
+            queue(
+                name,
+                weight,
+                guarantee={"gpu": guarantee} if guarantee else None,
+                capability={"gpu": most} if most else None,
+            )
             for name, weight, guarantee, most, _ in queues
         ],
-        jobs=[job(f"j-{name}", name, tasks=used, gpu=1, on="n1" if name != "q4" else None) for name, _, _, _, used in queues],
+        jobs=[
+            job(f"j-{name}", name, tasks=used, gpu=1, on="n1" if name != "q4" else None)
+            for name, _, _, _, used in queues
+        ],
     )
 
 
 def test_e7_three_queues_share_thirty_gpus_evenly():
-    outcome = run(gpus(("q1", 1, 5, None, 10), ("q2", 1, None, None, 10), ("q3", 1, None, 10, 10)), ONLY_SHARES)
+    outcome = run(
+        gpus(("q1", 1, 5, None, 10), ("q2", 1, None, None, 10), ("q3", 1, None, 10, 10)),
+        ONLY_SHARES,
+    )
 
-    assert cores(outcome, "real_capability", resource="nvidia.com/gpu") == {"q1": 30, "q2": 25, "q3": 10}
+    assert cores(outcome, "real_capability", resource="nvidia.com/gpu") == {
+        "q1": 30,
+        "q2": 25,
+        "q3": 10,
+    }
     assert cores(outcome, resource="nvidia.com/gpu") == {"q1": 10, "q2": 10, "q3": 10}
 
 
 def test_e7_a_fourth_queue_with_a_guarantee_puts_the_others_above_their_share():
-    outcome = run(gpus(("q1", 1, 5, None, 10), ("q2", 1, None, None, 10), ("q3", 1, None, 10, 10), ("q4", 2, 10, None, 12)), ONLY_SHARES)
+    outcome = run(
+        gpus(
+            ("q1", 1, 5, None, 10),
+            ("q2", 1, None, None, 10),
+            ("q3", 1, None, 10, 10),
+            ("q4", 2, 10, None, 12),
+        ),
+        ONLY_SHARES,
+    )
 
-    assert cores(outcome, "real_capability", resource="nvidia.com/gpu") == {"q1": 20, "q2": 15, "q3": 10, "q4": 25}
+    assert cores(outcome, "real_capability", resource="nvidia.com/gpu") == {
+        "q1": 20,
+        "q2": 15,
+        "q3": 10,
+        "q4": 25,
+    }
     assert cores(outcome, resource="nvidia.com/gpu") == {"q1": 6, "q2": 6, "q3": 6, "q4": 12}
-    assert [outcome.queues[name].overused for name in ("q1", "q2", "q3", "q4")] == [True, True, True, False]
+    assert [outcome.queues[name].overused for name in ("q1", "q2", "q3", "q4")] == [
+        True,
+        True,
+        True,
+        False,
+    ]
 
 
 @pytest.mark.parametrize("plugin", ["proportion", "capacity"])
 @pytest.mark.parametrize(
-    ("request_", "starts"), [({"cpu": 1}, True), ({"cpu": 1, "memory": "1Gi"}, False)], ids=["cpu only", "cpu and memory"]
+    ("request_", "starts"),
+    [({"cpu": 1}, True), ({"cpu": 1, "memory": "1Gi"}, False)],
+    ids=["cpu only", "cpu and memory"],
 )
 def test_e8_only_the_resources_that_a_pod_asks_for_are_looked_at(plugin, request_, starts):
     snapshot = cluster(
         nodes=[node("n1", cpu=2, memory="2Gi"), node("n2", cpu=2, memory="2Gi")],
         queues=[queue("q1", capability={"cpu": 2, "memory": "2Gi"})],
         jobs=[
-            job("runs", "q1", cpu=1, memory="2Gi", min_resources={"cpu": 1, "memory": "2Gi"}, on="n1"),
+            job(
+                "runs",
+                "q1",
+                cpu=1,
+                memory="2Gi",
+                min_resources={"cpu": 1, "memory": "2Gi"},
+                on="n1",
+            ),
             job("new", "q1", phase=Phase.PENDING, min_resources=request_, **request_),
         ],
     )
@@ -136,15 +181,24 @@ def two_core_tasks(**queues):
 
 
 def test_e9_idle_room_that_no_share_is_large_enough_for_is_backfilled_and_marked_as_borrowed():
-    outcome = run(two_core_tasks(q1=0, q2=0, q3=0), policy("allocate backfill", BASIC, ["predicates", "proportion"]))
+    outcome = run(
+        two_core_tasks(q1=0, q2=0, q3=0),
+        policy("allocate backfill", BASIC, ["predicates", "proportion"]),
+    )
 
-    assert cores(outcome, at_open=True) == {"q1": 1.334, "q2": 1.333, "q3": 1.333}  # the thousandth left over goes to the first
+    assert cores(outcome, at_open=True) == {
+        "q1": 1.334,
+        "q2": 1.333,
+        "q3": 1.333,
+    }  # the thousandth left over goes to the first
     assert binds(outcome) == {"jq1-0": "n1", "jq2-0": "n2"}
     assert all(bind.borrowed for bind in outcome.binds)
 
 
 def test_e9_without_backfill_the_cluster_stays_idle():
-    outcome = run(two_core_tasks(q1=0, q2=0, q3=0), policy("allocate", BASIC, ["predicates", "proportion"]))
+    outcome = run(
+        two_core_tasks(q1=0, q2=0, q3=0), policy("allocate", BASIC, ["predicates", "proportion"])
+    )
 
     assert binds(outcome) == {}
 
@@ -152,19 +206,29 @@ def test_e9_without_backfill_the_cluster_stays_idle():
 def test_e9_the_queue_of_the_highest_priority_is_served_first():
     snapshot = cluster(
         nodes=[node("n1", cpu=2)],
-        queues=[queue(name, priority=priority) for name, priority in (("q1", 5), ("q2", 1), ("q3", 10))],
+        queues=[
+            queue(name, priority=priority) for name, priority in (("q1", 5), ("q2", 1), ("q3", 10))
+        ],
         jobs=[job(f"j{name}", name, cpu=2) for name in ("q1", "q2", "q3")],
     )
 
-    outcome = run(snapshot, policy("allocate", BASIC, [PluginConfig("proportion", {Flag.ALLOCATABLE: False})]))
+    outcome = run(
+        snapshot, policy("allocate", BASIC, [PluginConfig("proportion", {Flag.ALLOCATABLE: False})])
+    )
 
     assert binds(outcome) == {"jq3-0": "n1"}
 
 
 def test_e10_a_queue_above_its_share_loses_what_it_can_spare():
     runs = job("e", "q1", tasks=3, min=1, cpu=1, on="n1", pod={"preemptable": False})
-    runs = type(runs)(runs.group, (*runs.pods[:2], *job("e", "q1", tasks=3, min=1, cpu=1, on="n1").pods[2:]))
-    snapshot = cluster(nodes=[node("n1", cpu=3)], queues=[queue("q1"), queue("q2")], jobs=[runs, job("new", "q2", cpu=1)])
+    runs = type(runs)(
+        runs.group, (*runs.pods[:2], *job("e", "q1", tasks=3, min=1, cpu=1, on="n1").pods[2:])
+    )
+    snapshot = cluster(
+        nodes=[node("n1", cpu=3)],
+        queues=[queue("q1"), queue("q2")],
+        jobs=[runs, job("new", "q2", cpu=1)],
+    )
 
     outcome = run(snapshot, policy("reclaim", BASIC, ["proportion"]))
 
@@ -182,7 +246,10 @@ def single_gpus(asks):
 def test_e11a_a_queue_takes_back_what_it_deserves_newest_first():
     snapshot = cluster(
         nodes=[node("n1", cpu=100, gpu=10)],
-        queues=[queue("q1", deserved={"gpu": 4}, guarantee={"gpu": 2}, capability={"gpu": 8}), queue("q2", deserved={"gpu": 6})],
+        queues=[
+            queue("q1", deserved={"gpu": 4}, guarantee={"gpu": 2}, capability={"gpu": 8}),
+            queue("q2", deserved={"gpu": 6}),
+        ],
         jobs=[job("a", "q1", tasks=8, min=0, gpu=1, on="n1"), *single_gpus(6)],
     )
 
@@ -197,7 +264,10 @@ def test_e11a_a_queue_takes_back_what_it_deserves_newest_first():
 def test_e11b_a_guarantee_protects_the_last_victim():
     snapshot = cluster(
         nodes=[node("n1", cpu=100, gpu=10)],
-        queues=[queue("q1", deserved={"gpu": 2}, guarantee={"gpu": 2}, capability={"gpu": 8}), queue("q2", deserved={"gpu": 6})],
+        queues=[
+            queue("q1", deserved={"gpu": 2}, guarantee={"gpu": 2}, capability={"gpu": 8}),
+            queue("q2", deserved={"gpu": 6}),
+        ],
         jobs=[job("a", "q1", tasks=2, min=0, gpu=3, on="n1"), *single_gpus(6)],
     )
 
@@ -210,7 +280,10 @@ def test_e11b_a_guarantee_protects_the_last_victim():
 def test_e11c_a_queue_reclaims_up_to_its_deserved_and_no_further():
     snapshot = cluster(
         nodes=[node("n1", cpu=100, gpu=10)],
-        queues=[queue("q1", deserved={"gpu": 1}, guarantee={"gpu": 2}, capability={"gpu": 8}), queue("q2", deserved={"gpu": 6})],
+        queues=[
+            queue("q1", deserved={"gpu": 1}, guarantee={"gpu": 2}, capability={"gpu": 8}),
+            queue("q2", deserved={"gpu": 6}),
+        ],
         jobs=[job("a", "q1", tasks=8, min=0, gpu=1, on="n1"), *single_gpus(8)],
     )
 
@@ -235,13 +308,23 @@ def tree(jobs, a1=0):
     )
 
 
-FULL_TREE = (job("B", "a2", tasks=6, min=0, cpu=1, on="n1"), job("C", "b1", tasks=10, min=0, cpu=1, on="n1"))
+FULL_TREE = (
+    job("B", "a2", tasks=6, min=0, cpu=1, on="n1"),
+    job("C", "b1", tasks=10, min=0, cpu=1, on="n1"),
+)
 
 
 def test_e12_root_is_the_cluster_so_that_guarantees_hold_at_the_first_level():
     outcome = run(tree(FULL_TREE), with_actions(TREE, "enqueue"))
 
-    assert cores(outcome, "real_capability") == {"root": 16, "a": 16, "b": 12, "a1": 16, "a2": 14, "b1": 12}
+    assert cores(outcome, "real_capability") == {
+        "root": 16,
+        "a": 16,
+        "b": 12,
+        "a1": 16,
+        "a2": 14,
+        "b1": 12,
+    }
     assert {name: figures.share for name, figures in outcome.queues.items() if name != "root"} == {
         "a": 0.75, "b": 1.25, "a1": 0, "a2": 2.0, "b1": 1.25,
     }  # fmt: skip
@@ -262,7 +345,10 @@ def test_e12b_when_the_sibling_is_down_to_its_deserved_the_other_branch_gives():
 
 
 def test_e12c_branches_are_compared_before_their_leaves():
-    jobs = [job(f"r{name}", name, tasks=used, min=0, cpu=1, on="n1") for name, used in (("a1", 1), ("a2", 3), ("b1", 5))]
+    jobs = [
+        job(f"r{name}", name, tasks=used, min=0, cpu=1, on="n1")
+        for name, used in (("a1", 1), ("a2", 3), ("b1", 5))
+    ]
     session = open_session(tree([*jobs]), TREE)
     from scheduler.engine.ordering import in_queue_order
 
@@ -275,8 +361,16 @@ def test_e13_a_parents_capability_admits_only_one_of_two_children():
     need = {"cpu": 2, "memory": "4Gi"}
     snapshot = cluster(
         nodes=[node("n1", cpu=8)],
-        queues=[queue("root"), queue("q6", capability=need), queue("q61", parent="q6"), queue("q62", parent="q6")],
-        jobs=[job(f"j{name}", name, phase=Phase.PENDING, min_resources=need, **need) for name in ("q61", "q62")],
+        queues=[
+            queue("root"),
+            queue("q6", capability=need),
+            queue("q61", parent="q6"),
+            queue("q62", parent="q6"),
+        ],
+        jobs=[
+            job(f"j{name}", name, phase=Phase.PENDING, min_resources=need, **need)
+            for name in ("q61", "q62")
+        ],
     )
 
     outcome = run(snapshot, with_actions(TREE, "enqueue"))
@@ -287,8 +381,16 @@ def test_e13_a_parents_capability_admits_only_one_of_two_children():
 def test_e14_no_pod_takes_an_ancestor_past_its_capability():
     snapshot = cluster(
         nodes=[node("n1", cpu=8)],
-        queues=[queue("root"), queue("q3", capability=4), *(queue(f"q3{n}", parent="q3", capability=4) for n in (1, 2, 3))],
-        jobs=[job("j1", "q31", cpu=2, on="n1"), job("j2", "q32", cpu=2, on="n1"), job("j3", "q33", cpu=3)],
+        queues=[
+            queue("root"),
+            queue("q3", capability=4),
+            *(queue(f"q3{n}", parent="q3", capability=4) for n in (1, 2, 3)),
+        ],
+        jobs=[
+            job("j1", "q31", cpu=2, on="n1"),
+            job("j2", "q32", cpu=2, on="n1"),
+            job("j3", "q33", cpu=3),
+        ],
     )
 
     outcome = run(snapshot, with_actions(TREE, "enqueue allocate"))
@@ -320,7 +422,15 @@ def guaranteed(guarantee=2, j2_min=7, **new):
         jobs=[
             job("j1", "q1", tasks=3, cpu=1, on="n1"),
             job("j2", "q1", tasks=7, min=j2_min, cpu=1, on="n1"),
-            job("j6", "q6", phase=Phase.PENDING, tasks=guarantee, cpu=1, min_resources=guarantee, **new),
+            job(
+                "j6",
+                "q6",
+                phase=Phase.PENDING,
+                tasks=guarantee,
+                cpu=1,
+                min_resources=guarantee,
+                **new,
+            ),
         ],
     )
 
@@ -354,10 +464,15 @@ def test_e16_a_gang_spares_what_it_has_above_its_minimum(ready, minimum, spare):
     snapshot = cluster(
         nodes=[node("n1", cpu=ready)],
         queues=[queue("q1"), queue("q2", weight=100)],
-        jobs=[job("v", "q1", tasks=ready, min=minimum, cpu=1, on="n1"), *(job(f"new{n}", "q2", cpu=1) for n in range(ready))],
+        jobs=[
+            job("v", "q1", tasks=ready, min=minimum, cpu=1, on="n1"),
+            *(job(f"new{n}", "q2", cpu=1) for n in range(ready)),
+        ],
     )
 
-    outcome = run(snapshot, configured(with_actions(PROPORTION, "reclaim"), reclaim={"breakGangs": False}))
+    outcome = run(
+        snapshot, configured(with_actions(PROPORTION, "reclaim"), reclaim={"breakGangs": False})
+    )
 
     assert len(outcome.evictions) == spare
 
@@ -400,7 +515,12 @@ def test_e18_a_gang_that_does_not_fit_leaves_its_room_to_the_next_job():
     ("plugin", "expected"),
     [
         (PluginConfig("binpack"), [56.25, 18.75]),
-        (PluginConfig("nodeorder", {}, {"balancedresource.weight": 0, "tainttoleration.weight": 0}), [43.75, 81.25]),
+        (
+            PluginConfig(
+                "nodeorder", {}, {"balancedresource.weight": 0, "tainttoleration.weight": 0}
+            ),
+            [43.75, 81.25],
+        ),
     ],
     ids=["binpack", "least requested"],
 )
@@ -425,7 +545,10 @@ def undershoot(strict):
         queues=[queue("q1", weight=3), queue("q2", weight=2)],
         jobs=[job("a", "q1", tasks=2, min=0, cpu=4, on="n1"), job("b", "q2", cpu=4)],
     )
-    return run(snapshot, configured(policy("reclaim", BASIC, ["proportion"]), reclaim={"strictDeserved": strict}))
+    return run(
+        snapshot,
+        configured(policy("reclaim", BASIC, ["proportion"]), reclaim={"strictDeserved": strict}),
+    )
 
 
 def test_e20_a_queue_above_its_deserved_may_fall_below_it_by_one_victim():
@@ -459,7 +582,13 @@ def test_e21_nobody_is_evicted_unless_the_whole_gang_gets_its_place():
 
 @pytest.mark.parametrize(
     ("deserved", "allocated", "share"),
-    [({}, {}, 1), ((2, 2), (1, 1), 0.5), ((2, 2), (3, 2), 1.5), ((2, 4), (1, 3), 0.75), ((0, 0), (1, 1), 1)],
+    [
+        ({}, {}, 1),
+        ((2, 2), (1, 1), 0.5),
+        ((2, 2), (3, 2), 1.5),
+        ((2, 4), (1, 3), 0.75),
+        ((0, 0), (1, 1), 1),
+    ],
 )
 def test_e22_the_share_of_a_queue(deserved, allocated, share):
     def pair(values):
@@ -473,7 +602,16 @@ def test_e23_pods_that_are_binding_are_not_counted_twice():
         nodes=[node("n1", cpu=8)],
         queues=[queue("q1", capability=4)],
         jobs=[
-            job("a", "q1", tasks=3, cpu=1, min_resources=3, on="n1", phase=Phase.INQUEUE, pod={"status": PodStatus.BINDING}),
+            job(
+                "a",
+                "q1",
+                tasks=3,
+                cpu=1,
+                min_resources=3,
+                on="n1",
+                phase=Phase.INQUEUE,
+                pod={"status": PodStatus.BINDING},
+            ),
             job("b", "q1", phase=Phase.PENDING, cpu=1, min_resources=1),
         ],
     )
@@ -490,6 +628,8 @@ def test_floors_that_exceed_the_total_are_given_as_they_are():
 
 @pytest.mark.parametrize("state", [QueueState.CLOSING, QueueState.OPEN])
 def test_a_closing_queue_schedules_like_an_open_one(state):
-    snapshot = cluster(nodes=[node("n1")], queues=[queue("default", state=state)], jobs=[job("a", cpu=1)])
+    snapshot = cluster(
+        nodes=[node("n1")], queues=[queue("default", state=state)], jobs=[job("a", cpu=1)]
+    )
 
     assert binds(run(snapshot)) == {"a-0": "n1"}

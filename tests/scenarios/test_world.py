@@ -16,7 +16,10 @@ def before() -> Snapshot:
     return Snapshot.build(
         nodes=[Node("n1", Resources({"cpu": 4000, "pods": 10}))],
         queues=[QueueSpec("q")],
-        podgroups=[PodGroup("g", "q", "ns", phase=Phase.PENDING), PodGroup("h", "q", "ns", phase=Phase.RUNNING)],
+        podgroups=[
+            PodGroup("g", "q", "ns", phase=Phase.PENDING),
+            PodGroup("h", "q", "ns", phase=Phase.RUNNING),
+        ],
         pods=[
             Pod("new", "ns/g", "ns", CPU),
             Pod("waits", "ns/g", "ns", CPU),
@@ -43,7 +46,11 @@ def test_bound_pods_run_and_evicted_and_terminating_pods_are_gone():
     pods = {pod.name: pod for pod in cluster_of(advance(before(), OUTCOME)).pods}
 
     assert set(pods) == {"new", "waits", "waited"}
-    assert (pods["new"].status, pods["new"].node, pods["new"].borrowed) == (PodStatus.RUNNING, "n1", True)
+    assert (pods["new"].status, pods["new"].node, pods["new"].borrowed) == (
+        PodStatus.RUNNING,
+        "n1",
+        True,
+    )
 
 
 def test_reservations_are_those_of_the_outcome_and_no_others():
@@ -72,5 +79,7 @@ def test_the_sums_are_in_step_and_the_old_snapshot_is_as_it_was():
 
     again = cluster_of(following).snapshot()
     assert following.aggregates.node_used.tolist() == again.aggregates.node_used.tolist()
-    assert following.aggregates.group_allocated.tolist() == again.aggregates.group_allocated.tolist()
+    assert (
+        following.aggregates.group_allocated.tolist() == again.aggregates.group_allocated.tolist()
+    )
     assert cluster_of(snapshot) == untouched

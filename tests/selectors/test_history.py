@@ -29,7 +29,9 @@ def test_a_queue_without_history_has_no_series_and_says_so():
 
 
 def test_an_unknown_span_is_refused_by_name():
-    with pytest.raises(UnknownSpan, match="“2h” is not a span of history; give one of 1h, 24h, 7d, 30d"):
+    with pytest.raises(
+        UnknownSpan, match="“2h” is not a span of history; give one of 1h, 24h, 7d, 30d"
+    ):
         queue_history("a", "2h")
 
 
@@ -60,7 +62,9 @@ def test_a_limit_that_was_lifted_ends():
     sample(NOON, 1, capability={"cpu": 8000})
     sample(NOON + timedelta(minutes=1), 1)
 
-    assert queue_history("a", "1h", NOON + timedelta(minutes=2)).series["cpu"]["capability"][-2:] == [8000, None]
+    assert queue_history("a", "1h", NOON + timedelta(minutes=2)).series["cpu"]["capability"][
+        -2:
+    ] == [8000, None]
 
 
 def test_states_come_as_bands():
@@ -71,7 +75,11 @@ def test_states_come_as_bands():
 
     states = queue_history("a", "1h", NOON + timedelta(minutes=3)).states
 
-    assert states == (Band(noon, noon + 60, "Open"), Band(noon + 60, noon + 120, "Suspended"), Band(noon + 120, noon + 180, "Open"))
+    assert states == (
+        Band(noon, noon + 60, "Open"),
+        Band(noon + 60, noon + 120, "Suspended"),
+        Band(noon + 120, noon + 180, "Open"),
+    )
 
 
 def test_commands_and_edits_are_marked_with_who_gave_them():

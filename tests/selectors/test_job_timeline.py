@@ -25,7 +25,9 @@ def ago(minutes: float):
 def gang() -> PodGroup:
     """train-1: four pods of which two are needed; submitted half an hour ago, started after twelve minutes."""
     small_cluster()
-    PodGroup.objects.filter(name="train-1").update(created_at=ago(30), enqueued_at=ago(30), started_at=ago(18))
+    PodGroup.objects.filter(name="train-1").update(
+        created_at=ago(30), enqueued_at=ago(30), started_at=ago(18)
+    )
     Decision.objects.filter(podgroup_name="default/train-1").update(created_at=ago(18.1))
     return PodGroup.objects.select_related("job").get(name="train-1")
 
@@ -54,7 +56,10 @@ def placed(minutes: float, number: int) -> None:
 
 
 def spans(gang: PodGroup) -> list[tuple[str, bool, str]]:
-    return [(step.title, bool(span and span.waited), span.what if span else "") for span, step in timeline_of(gang).entries]
+    return [
+        (step.title, bool(span and span.waited), span.what if span else "")
+        for span, step in timeline_of(gang).entries
+    ]
 
 
 def test_the_wait_before_the_start_says_what_was_said_most(gang: PodGroup):
@@ -62,7 +67,9 @@ def test_the_wait_before_the_start_says_what_was_said_most(gang: PodGroup):
     said("ClusterBusy", 29, 28, 3)
 
     assert spans(gang)[-1] == ("Started", True, "ExceedsCapability")
-    assert [span.seconds for span, step in timeline_of(gang).entries if span and step.title == "Started"] == [720.0]
+    assert [
+        span.seconds for span, step in timeline_of(gang).entries if span and step.title == "Started"
+    ] == [720.0]
 
 
 def test_what_is_said_now_is_not_told_of_an_earlier_wait(gang: PodGroup):
@@ -100,9 +107,22 @@ def test_what_runs_has_run_since_its_last_step(gang: PodGroup):
 def test_what_befell_an_earlier_job_of_the_same_name_is_not_told_of_this_one(gang: PodGroup):
     said("WaitingForQuota", 90, 80, 7)
     evicted(70, 2)
-    Command.objects.create(action="TerminateJob", target_kind="Job", target_namespace="default", target_name="train-1", executed_at=ago(60))
+    Command.objects.create(
+        action="TerminateJob",
+        target_kind="Job",
+        target_namespace="default",
+        target_name="train-1",
+        executed_at=ago(60),
+    )
     Command.objects.update(created_at=ago(60))
-    Event.objects.create(kind="Job", namespace="default", name="train-1", reason="Restarting", first_at=ago(75), last_at=ago(75))
+    Event.objects.create(
+        kind="Job",
+        namespace="default",
+        name="train-1",
+        reason="Restarting",
+        first_at=ago(75),
+        last_at=ago(75),
+    )
 
     assert next(step.title for _, step in timeline_of(gang).entries) == "Submitted"
     assert evictions_of(gang) == ([], [])
@@ -111,6 +131,15 @@ def test_what_befell_an_earlier_job_of_the_same_name_is_not_told_of_this_one(gan
 
 def test_events_of_a_gang_whose_name_goes_on_where_this_one_ends_are_not_its_own(gang: PodGroup):
     for name in ("train-1-worker-0", "train-1-secret-0"):
-        Event.objects.create(kind="Pod", namespace="default", name=name, reason="Evict", first_at=ago(1), last_at=ago(1))
+        Event.objects.create(
+            kind="Pod",
+            namespace="default",
+            name=name,
+            reason="Evict",
+            first_at=ago(1),
+            last_at=ago(1),
+        )
 
-    assert [event.name for event in events_of(gang) if event.kind == "Pod" and event.reason == "Evict"] == ["train-1-worker-0"]
+    assert [
+        event.name for event in events_of(gang) if event.kind == "Pod" and event.reason == "Evict"
+    ] == ["train-1-worker-0"]

@@ -24,7 +24,11 @@ def cluster() -> None:
 
 
 def names(*conditions: Condition, visible: Any = None) -> list[str]:
-    readable = None if visible is None else set(Queue.objects.filter(name__in=visible).values_list("pk", flat=True))
+    readable = (
+        None
+        if visible is None
+        else set(Queue.objects.filter(name__in=visible).values_list("pk", flat=True))
+    )
     return sorted(jobs_matching(conditions, readable).values_list("name", flat=True))
 
 
@@ -46,13 +50,23 @@ def names(*conditions: Condition, visible: Any = None) -> list[str]:
         (Condition("text", values=("igh",)), ["nightly"]),
         (Condition("text", values=("default/tr",)), ["train-1", "train-2"]),
         (Condition("resource:cpu", Comparison.AT_LEAST, number=40_000), ["train-2"]),
-        (Condition("resource:nvidia.com/gpu", Comparison.AT_MOST, number=0), ["label", "nightly", "train-1", "train-2"]),
+        (
+            Condition("resource:nvidia.com/gpu", Comparison.AT_MOST, number=0),
+            ["label", "nightly", "train-1", "train-2"],
+        ),
         (Condition("resource:nvidia.com/gpu", Comparison.MORE, number=0), []),
         (Condition("members", Comparison.EQUAL, number=2), ["label", "nightly", "train-1"]),
-        (Condition("age", Comparison.LESS, number=3600), ["label", "nightly", "train-1", "train-2"]),
+        (
+            Condition("age", Comparison.LESS, number=3600),
+            ["label", "nightly", "train-1", "train-2"],
+        ),
         (Condition("age", Comparison.MORE, number=3600), []),
     ],
-    ids=lambda value: f"{value.field}{value.comparison}{','.join(value.values) or value.number}" if isinstance(value, Condition) else "",
+    ids=lambda value: (
+        f"{value.field}{value.comparison}{','.join(value.values) or value.number}"
+        if isinstance(value, Condition)
+        else ""
+    ),
 )
 def test_a_condition_finds(condition: Condition, expected: list[str]):
     assert names(condition) == expected
@@ -99,7 +113,10 @@ def test_pages_are_turned_there_and_back(monkeypatch: pytest.MonkeyPatch):
         ["nightly", "label"],
     ]
     assert (first.newer, second.older, back.newer) == (None, None, None)
-    assert [row.name for row in job_page(everything, oldest_first=True).rows] == ["train-1", "train-2"]
+    assert [row.name for row in job_page(everything, oldest_first=True).rows] == [
+        "train-1",
+        "train-2",
+    ]
 
 
 def test_more_jobs_need_no_more_queries(django_assert_num_queries: Any):
@@ -107,7 +124,9 @@ def test_more_jobs_need_no_more_queries(django_assert_num_queries: Any):
     with django_assert_num_queries(4):
         job_page(jobs_matching(live, None))
     queue = Queue.objects.get(name="batch")
-    PodGroup.objects.bulk_create(PodGroup(namespace="many", name=f"g-{number}", queue=queue) for number in range(300))
+    PodGroup.objects.bulk_create(
+        PodGroup(namespace="many", name=f"g-{number}", queue=queue) for number in range(300)
+    )
 
     with django_assert_num_queries(4):
         assert len(job_page(jobs_matching(live, None)).rows) == selector.PAGE
@@ -116,7 +135,9 @@ def test_more_jobs_need_no_more_queries(django_assert_num_queries: Any):
 
 @pytest.mark.parametrize("few", [0, 1000])
 @pytest.mark.parametrize("state", ["running", "waiting", "failed", "completed", "live"])
-def test_a_state_finds_the_same_whether_its_jobs_are_few_or_many(state: str, few: int, monkeypatch: pytest.MonkeyPatch):
+def test_a_state_finds_the_same_whether_its_jobs_are_few_or_many(
+    state: str, few: int, monkeypatch: pytest.MonkeyPatch
+):
     Job.objects.filter(name="label").update(phase="Failed")
     PodGroup.objects.filter(name="label").update(phase="Completed")
     monkeypatch.setattr(selector, "_FEW", few)
@@ -130,10 +151,17 @@ def test_a_state_finds_the_same_whether_its_jobs_are_few_or_many(state: str, few
 
     for negated in (False, True):
         found = jobs_matching([Condition("state", values=(state,), negated=negated)], None)
-        assert {group.name for group in found} == ({"train-1", "train-2", "label", "nightly"} - names[state] if negated else names[state])
+        assert {group.name for group in found} == (
+            {"train-1", "train-2", "label", "nightly"} - names[state] if negated else names[state]
+        )
 
 
 def test_a_row_tells_its_gang():
     row = next(row for row in job_page(jobs_matching((), None)).rows if row.name == "train-1")
 
-    assert (row.phase, row.min_member, sum(row.members.values()), row.request.to_quantities()) == ("Running", 2, 4, {"cpu": "4"})
+    assert (row.phase, row.min_member, sum(row.members.values()), row.request.to_quantities()) == (
+        "Running",
+        2,
+        4,
+        {"cpu": "4"},
+    )

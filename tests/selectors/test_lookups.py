@@ -22,7 +22,12 @@ CASES = {
 def found_by_glob() -> dict[str, list[str]]:
     for value, name in enumerate(NAMES):
         PriorityClass.objects.create(name=name, value=value)
-    return {pattern: sorted(PriorityClass.objects.filter(name__glob=pattern).values_list("name", flat=True)) for pattern in CASES}
+    return {
+        pattern: sorted(
+            PriorityClass.objects.filter(name__glob=pattern).values_list("name", flat=True)
+        )
+        for pattern in CASES
+    }
 
 
 @pytest.mark.django_db

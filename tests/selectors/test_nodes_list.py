@@ -20,7 +20,9 @@ def cluster() -> None:
 def test_what_is_in_use_is_the_sum_of_what_pods_ask_for():
     rows = {row.name: row for row in node_rows()}
 
-    assert sum(row.used.amount("cpu") for row in rows.values()) == 8000  # 4 of train-1, 2 of label, 2 of nightly
+    assert (
+        sum(row.used.amount("cpu") for row in rows.values()) == 8000
+    )  # 4 of train-1, 2 of label, 2 of nightly
     assert sum(row.pods for row in rows.values()) == 8
     assert sum(len(pods_on(name)) for name in rows) == 8
 
@@ -29,7 +31,12 @@ def test_free_room_that_lies_apart_is_fragmented():
     lie = fragmentation(node_rows(), "cpu")
 
     assert (lie.whole, lie.free) == (16_000, 8000)
-    assert lie.room_for == ((1000, lie.room_for[0][1]), (2000, lie.room_for[1][1]), (4000, lie.room_for[2][1]), (8000, lie.room_for[3][1]))
+    assert lie.room_for == (
+        (1000, lie.room_for[0][1]),
+        (2000, lie.room_for[1][1]),
+        (4000, lie.room_for[2][1]),
+        (8000, lie.room_for[3][1]),
+    )
     assert lie.is_fragmented is (lie.largest < 8000)
 
 

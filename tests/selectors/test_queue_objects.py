@@ -12,16 +12,27 @@ pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 def test_counts_are_those_of_the_whole_tree_and_idle_queues_are_not_looked_at():
-    for name, parent in (("p", "root"), ("a", "p"), ("b", "a"), ("c", "p"), ("idle", "root"), ("below", "idle")):
+    for name, parent in (
+        ("p", "root"),
+        ("a", "p"),
+        ("b", "a"),
+        ("c", "p"),
+        ("idle", "root"),
+        ("below", "idle"),
+    ):
         queue(name, parent)
-    for number, (place, phase) in enumerate((("b", "Running"), ("b", "Pending"), ("c", "Completed"))):
+    for number, (place, phase) in enumerate(
+        (("b", "Running"), ("b", "Pending"), ("c", "Completed"))
+    ):
         podgroup(f"g{number}", place, phase)
     job("j", "c", phase="Running", podgroup_phase="Running")
 
     few, all_of_them = queue_counts(), tree_counts()
 
     keys = dict(Queue.objects.values_list("name", "pk"))
-    assert {name: few.of(key) for name, key in keys.items()} == {name: all_of_them.of(key) for name, key in keys.items()}
+    assert {name: few.of(key) for name, key in keys.items()} == {
+        name: all_of_them.of(key) for name, key in keys.items()
+    }
     assert few.gangs_below(keys["p"]) == (1, 0, 2, 0, 1)
     assert few.parents.keys() == {keys[name] for name in ("root", "p", "a", "b", "c")}
     assert all_of_them.names == {key: name for name, key in keys.items()}

@@ -17,10 +17,19 @@ pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 def pods(group: PodGroup, number: int, phase: str, **requests: str) -> None:
-    pod_class, _ = PodClass.objects.get_or_create(digest=str(sorted(requests.items())), defaults={"requests": Resources.parse(requests)})
+    pod_class, _ = PodClass.objects.get_or_create(
+        digest=str(sorted(requests.items())), defaults={"requests": Resources.parse(requests)}
+    )
     first = Pod.objects.count()
     Pod.objects.bulk_create(
-        Pod(namespace="ns", name=f"p{first + index}", podgroup=group, pod_class=pod_class, phase=phase) for index in range(number)
+        Pod(
+            namespace="ns",
+            name=f"p{first + index}",
+            podgroup=group,
+            pod_class=pod_class,
+            phase=phase,
+        )
+        for index in range(number)
     )
 
 
@@ -28,14 +37,28 @@ def test_podgroups_are_counted_by_phase_own_and_with_those_below():
     queue("p")
     queue("c", "p")
     queue("d", "p")
-    for index, phase in enumerate(("Pending", "Inqueue", "Running", "Running", "Unknown", "Completed")):
+    for index, phase in enumerate(
+        ("Pending", "Inqueue", "Running", "Running", "Unknown", "Completed")
+    ):
         podgroup(f"c{index}", "c", phase)
     podgroup("d0", "d", "Running")
 
     found = queue_statuses()
 
-    assert found["c"].own.as_dict() == {"pending": 1, "inqueue": 1, "running": 2, "unknown": 1, "completed": 1}
-    assert found["p"].own.as_dict() == {"pending": 0, "inqueue": 0, "running": 0, "unknown": 0, "completed": 0}
+    assert found["c"].own.as_dict() == {
+        "pending": 1,
+        "inqueue": 1,
+        "running": 2,
+        "unknown": 1,
+        "completed": 1,
+    }
+    assert found["p"].own.as_dict() == {
+        "pending": 0,
+        "inqueue": 0,
+        "running": 0,
+        "unknown": 0,
+        "completed": 0,
+    }
     assert found["p"].subtree.running == found["root"].subtree.running == 3
 
 
@@ -50,10 +73,22 @@ def test_jobs_are_counted_and_work_without_a_job_is_unknown():
         ("j6", "Aborted"),
         ("j7", "Terminated"),
     ):
-        job(name, "a", phase, "Completed" if phase in ("Completed", "Failed", "Aborted", "Terminated") else "Running")
+        job(
+            name,
+            "a",
+            phase,
+            "Completed" if phase in ("Completed", "Failed", "Aborted", "Terminated") else "Running",
+        )
     podgroup("outside", "a")
 
-    assert queue_status("a").jobs == {"pending": 1, "running": 2, "completed": 1, "failed": 1, "aborted": 2, "unknown": 1}
+    assert queue_status("a").jobs == {
+        "pending": 1,
+        "running": 2,
+        "completed": 1,
+        "failed": 1,
+        "aborted": 2,
+        "unknown": 1,
+    }
 
 
 def test_allocated_is_what_placed_pods_ask_for_summed_up_the_tree():
@@ -84,7 +119,11 @@ def test_a_draining_queue_says_how_much_is_left():
 
     (condition,) = queue_status("p").conditions
 
-    assert (condition["type"], condition["status"], condition["message"]) == ("Draining", "True", "Draining: 2 of 3 podgroups left.")
+    assert (condition["type"], condition["status"], condition["message"]) == (
+        "Draining",
+        "True",
+        "Draining: 2 of 3 podgroups left.",
+    )
     assert condition["lastTransitionTime"]
 
 
@@ -94,12 +133,17 @@ def test_a_suspended_queue_says_whose_wish_it_is():
     command_queue("p", QueueCommand.SUSPEND)
 
     assert queue_status("p").conditions[0]["message"] == "Nothing is started here by its own wish."
-    assert queue_status("c").conditions[0]["message"] == "Nothing is started here because p is suspended."
+    assert (
+        queue_status("c").conditions[0]["message"]
+        == "Nothing is started here because p is suspended."
+    )
 
 
 def test_the_manifest_has_what_volcano_names():
     queue("a")
-    QueueFigures.objects.create(queue=Queue.objects.get(name="a"), deserved=Resources.parse({"cpu": "2"}), share=0.5)
+    QueueFigures.objects.create(
+        queue=Queue.objects.get(name="a"), deserved=Resources.parse({"cpu": "2"}), share=0.5
+    )
 
     status = queue_status("a").as_manifest()
 
@@ -107,7 +151,11 @@ def test_the_manifest_has_what_volcano_names():
         "state", "closedBy", "suspendedBy", "pending", "inqueue", "running", "unknown", "completed", "subtree", "jobs", "allocated", "deserved",
         "nominalShare", "request", "held", "realCapability", "share", "overused", "reservation", "conditions", "warnings",
     }  # fmt: skip
-    assert (status["deserved"], status["share"], status["realCapability"]) == ({"cpu": "2"}, 0.5, None)
+    assert (status["deserved"], status["share"], status["realCapability"]) == (
+        {"cpu": "2"},
+        0.5,
+        None,
+    )
 
 
 def test_a_queue_that_is_not_there_is_said_so():

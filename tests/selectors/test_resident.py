@@ -13,7 +13,11 @@ from scheduler.engine import run_session as think
 from scheduler.models import Change, Event, Job, Pod, PodClass, Queue
 from scheduler.models.bulk import execute, fetch
 from scheduler.scenarios.digests import plain_outcome
-from scheduler.selectors.sessions.snapshots import ResidentSnapshot, SumsDiffer, one_state_of_the_database
+from scheduler.selectors.sessions.snapshots import (
+    ResidentSnapshot,
+    SumsDiffer,
+    one_state_of_the_database,
+)
 from scheduler.services.sessions.runner import SessionRunner
 from tests.histories import History, build_cluster
 from tests.worlds import job, node, pass_time, queue, run_session
@@ -44,13 +48,21 @@ def assert_as_good_as_new(resident: ResidentSnapshot) -> None:
 
 def stale_rows(resident: ResidentSnapshot, fresh: ResidentSnapshot) -> dict[int, Any]:
     mine, theirs = (_pods(tables) for tables in (resident, fresh))
-    return {pk: (mine.get(pk), theirs.get(pk)) for pk in mine.keys() | theirs.keys() if mine.get(pk) != theirs.get(pk)}
+    return {
+        pk: (mine.get(pk), theirs.get(pk))
+        for pk in mine.keys() | theirs.keys()
+        if mine.get(pk) != theirs.get(pk)
+    }
 
 
 def _pods(tables: ResidentSnapshot) -> dict[int, Any]:
     pods, nodes = tables.snapshot.pods, tables.snapshot.nodes.names
     return {
-        pk: (pods.key[row], int(pods.status[row]), nodes[pods.node[row]] if pods.node[row] >= 0 else int(pods.node[row]))
+        pk: (
+            pods.key[row],
+            int(pods.status[row]),
+            nodes[pods.node[row]] if pods.node[row] >= 0 else int(pods.node[row]),
+        )
         for pk, row in tables.pod_rows.items()
     }
 
@@ -125,8 +137,15 @@ class NaiveReader:
         return int(fetch("SELECT coalesce(max(id), 0) FROM scheduler_change")[0][0])
 
     def refresh(self) -> None:
-        changed = [row for (row,) in fetch("SELECT row_id FROM scheduler_change WHERE kind = 'pod' AND id > %s", [self.seen])]
-        self.phases.update(fetch("SELECT id, phase FROM scheduler_pod WHERE id = ANY(%s)", [changed]))
+        changed = [
+            row
+            for (row,) in fetch(
+                "SELECT row_id FROM scheduler_change WHERE kind = 'pod' AND id > %s", [self.seen]
+            )
+        ]
+        self.phases.update(
+            fetch("SELECT id, phase FROM scheduler_pod WHERE id = ANY(%s)", [changed])
+        )
         self.seen = self._newest()
 
 
@@ -160,7 +179,9 @@ def test_a_transaction_that_commits_late_is_not_missed_and_the_naive_scheme_miss
     assert naive.phases[late] == "Pending"  # stale for ever
     assert naive.phases[early] == "Failed"
     assert_as_good_as_new(resident)
-    assert {pk for pk, row in resident.pod_rows.items() if resident.snapshot.pods.status[row] == 7} <= {late, early}
+    assert {
+        pk for pk, row in resident.pod_rows.items() if resident.snapshot.pods.status[row] == 7
+    } <= {late, early}
 
 
 @pytest.mark.both_databases
@@ -216,7 +237,9 @@ def test_what_nobody_looks_at_is_no_change():
 
 @pytest.mark.both_databases
 @pytest.mark.django_db
-def test_the_net_catches_a_planted_difference_and_the_session_reads_everything_anew(monkeypatch: pytest.MonkeyPatch):
+def test_the_net_catches_a_planted_difference_and_the_session_reads_everything_anew(
+    monkeypatch: pytest.MonkeyPatch,
+):
     node("n1", cpu="8")
     made = job("train", replicas=4)
     runner = SessionRunner("test")
@@ -294,7 +317,10 @@ def test_classes_that_no_pod_has_any_more_do_not_pile_up(monkeypatch: pytest.Mon
 
 def restore_into_another_cluster() -> None:
     """As a dump leaves it: the entries and the horizon have the numbers of the cluster that it was taken from."""
-    execute("UPDATE scheduler_changehorizon SET log = '7000000000000000001/16500', position = %s", [2**50])
+    execute(
+        "UPDATE scheduler_changehorizon SET log = '7000000000000000001/16500', position = %s",
+        [2**50],
+    )
     execute('UPDATE scheduler_change SET "transaction" = %s', [2**50])
 
 
@@ -308,7 +334,12 @@ def test_a_database_that_was_restored_elsewhere_is_read_once():
 
     found = [runner.run() for _ in range(4)]
 
-    assert [session.refreshed.reloaded for session in found if session] == [True, False, False, False]
+    assert [session.refreshed.reloaded for session in found if session] == [
+        True,
+        False,
+        False,
+        False,
+    ]
     assert found[-1].refreshed.changed == 0
     job("late")
     assert runner.run().refreshed.changed > 0

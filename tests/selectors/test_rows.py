@@ -8,9 +8,14 @@ from scheduler.selectors.sessions.snapshot_rows import constraint_of
 def test_terms_of_an_affinity_that_are_left_empty_match_nothing():
     required = {"nodeSelectorTerms": [None, {"matchExpressions": None}]}
     preferred = [None, {"weight": None, "preference": None}]
-    names = ("requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution")
+    names = (
+        "requiredDuringSchedulingIgnoredDuringExecution",
+        "preferredDuringSchedulingIgnoredDuringExecution",
+    )
 
-    read = constraint_of({}, {"nodeAffinity": dict(zip(names, (required, preferred), strict=True))}, [])
+    read = constraint_of(
+        {}, {"nodeAffinity": dict(zip(names, (required, preferred), strict=True))}, []
+    )
 
     assert [(term.expressions, term.fields) for term in read.required] == [((), ()), ((), ())]
     assert [wish.weight for wish in read.preferred] == [1]

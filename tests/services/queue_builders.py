@@ -16,14 +16,30 @@ def queue(name: str, parent: str = "root", **spec: Any) -> Queue:
 
 def podgroup(name: str, in_queue: str, phase: str = "Pending", owner: str = "ann") -> PodGroup:
     """A gang from outside, without a job; put there without asking, as data that was there before."""
-    return PodGroup.objects.create(namespace="ns", name=name, queue=Queue.objects.get(name=in_queue), phase=phase, owner=owner)
-
-
-def job(name: str, in_queue: str, phase: str = "Running", podgroup_phase: str = "Running", owner: str = "ann") -> Job:
-    row = Job.objects.create(
-        namespace="ns", name=name, queue=Queue.objects.get(name=in_queue), phase=phase, min_available=1, owner=owner, tasks=[]
+    return PodGroup.objects.create(
+        namespace="ns", name=name, queue=Queue.objects.get(name=in_queue), phase=phase, owner=owner
     )
-    PodGroup.objects.create(namespace="ns", name=name, queue=row.queue, phase=podgroup_phase, job=row, owner=owner)
+
+
+def job(
+    name: str,
+    in_queue: str,
+    phase: str = "Running",
+    podgroup_phase: str = "Running",
+    owner: str = "ann",
+) -> Job:
+    row = Job.objects.create(
+        namespace="ns",
+        name=name,
+        queue=Queue.objects.get(name=in_queue),
+        phase=phase,
+        min_available=1,
+        owner=owner,
+        tasks=[],
+    )
+    PodGroup.objects.create(
+        namespace="ns", name=name, queue=row.queue, phase=podgroup_phase, job=row, owner=owner
+    )
     return row
 
 

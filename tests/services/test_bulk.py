@@ -13,7 +13,20 @@ COLUMNS = {"id": "bigint", "name": "text", "borrowed": "boolean"}
 
 @pytest.mark.parametrize(
     "text",
-    ["plain", "", "with space", "a,b", "{a}", 'say "hello"', "back\\slash", "NULL", "new\nline and\ttab", "ünïcode ✓", "'quoted'", None],
+    [
+        "plain",
+        "",
+        "with space",
+        "a,b",
+        "{a}",
+        'say "hello"',
+        "back\\slash",
+        "NULL",
+        "new\nline and\ttab",
+        "ünïcode ✓",
+        "'quoted'",
+        None,
+    ],
     ids=repr,
 )
 def test_a_column_arrives_as_it_was_sent(text: str | None):
@@ -21,7 +34,10 @@ def test_a_column_arrives_as_it_was_sent(text: str | None):
 
     found = fetch(f"SELECT d.id, d.name, d.borrowed FROM {table} ORDER BY d.id", parameters)
 
-    assert [(number, name, bool(borrowed)) for number, name, borrowed in found] == [(1, "first", True), (2, text, False)]
+    assert [(number, name, bool(borrowed)) for number, name, borrowed in found] == [
+        (1, "first", True),
+        (2, text, False),
+    ]
 
 
 def test_no_rows_are_no_rows():

@@ -10,7 +10,12 @@ from scheduler.admission.violations import Rejected
 from scheduler.domain.jobs import JobAction
 from scheduler.models import BulkRun, Job
 from scheduler.services.jobs import bulk
-from scheduler.services.jobs.bulk import carry_out_bulk_runs, has_waiting_runs, retry_bulk_run, start_bulk_run
+from scheduler.services.jobs.bulk import (
+    carry_out_bulk_runs,
+    has_waiting_runs,
+    retry_bulk_run,
+    start_bulk_run,
+)
 from scheduler.services.jobs.submit import command_job
 from tests.dashboard.work import person, small_cluster
 
@@ -54,7 +59,9 @@ def test_what_is_so_already_is_no_change():
 
 def test_a_long_run_is_carried_out_in_slices(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(bulk, "SLICE", 1)
-    run = start_bulk_run(JobAction.ABORT, [("default", "train-1"), ("default", "train-2")], by=person("sam"))
+    run = start_bulk_run(
+        JobAction.ABORT, [("default", "train-1"), ("default", "train-2")], by=person("sam")
+    )
 
     carry_out_bulk_runs()
     run.refresh_from_db()
@@ -75,7 +82,9 @@ def test_a_run_that_a_worker_holds_is_left_alone():
 
 
 def test_only_the_refused_are_tried_again():
-    run = start_bulk_run(JobAction.RESUME, [("default", "train-1"), ("default", "nightly")], by=person("ruth"))
+    run = start_bulk_run(
+        JobAction.RESUME, [("default", "train-1"), ("default", "nightly")], by=person("ruth")
+    )
     carry_out_bulk_runs()
 
     again = retry_bulk_run(run, by=person("admin"))
@@ -100,7 +109,9 @@ def test_a_run_that_was_claimed_before_the_clock_was_put_back_is_taken_over():
 
 
 def test_a_run_whose_worker_is_slow_is_not_taken_over(monkeypatch: pytest.MonkeyPatch):
-    run = start_bulk_run(JobAction.ABORT, [("default", "train-1"), ("default", "train-2")], by=person("sam"))
+    run = start_bulk_run(
+        JobAction.ABORT, [("default", "train-1"), ("default", "train-2")], by=person("sam")
+    )
     taken_over = []
 
     def slowly(*args: Any, **more: Any) -> Any:

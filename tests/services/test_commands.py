@@ -12,9 +12,22 @@ from scheduler.domain.lifecycle import NotAllowed, QueueCommand
 from scheduler.models import Command, Event, Queue
 from scheduler.services.accounts.actors import Actor, Door
 from scheduler.services.queues import commands, transaction
-from scheduler.services.queues.commands import CommandFailed, command_queue, execute, execute_pending, plan_command, write_down
+from scheduler.services.queues.commands import (
+    CommandFailed,
+    command_queue,
+    execute,
+    execute_pending,
+    plan_command,
+    write_down,
+)
 from scheduler.services.queues.states import settle_states
-from tests.services.queue_builders import assert_states_are_derived, complete, podgroup, queue, states
+from tests.services.queue_builders import (
+    assert_states_are_derived,
+    complete,
+    podgroup,
+    queue,
+    states,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
@@ -86,7 +99,12 @@ def test_a_closing_queue_becomes_closed_when_its_last_podgroup_leaves():
     complete("g")
 
     assert states("p", "c") == {"p": "Closed", "c": "Closed"}
-    assert Event.objects.get(name="c", reason="CloseQueue", message__contains="nothing is left in it").count == 1
+    assert (
+        Event.objects.get(
+            name="c", reason="CloseQueue", message__contains="nothing is left in it"
+        ).count
+        == 1
+    )
     assert_states_are_derived()
 
 
@@ -95,7 +113,10 @@ def test_an_order_that_changes_nothing_is_a_no_op_with_a_sentence():
 
     outcome = command_queue("a", RESUME)
 
-    assert (outcome.changed, outcome.message) == (False, "a is Open, not Suspended, so there is nothing to resume.")
+    assert (outcome.changed, outcome.message) == (
+        False,
+        "a is Open, not Suspended, so there is nothing to resume.",
+    )
     assert Command.objects.get().result == "NoOp"
 
 
@@ -108,7 +129,10 @@ def test_a_refusal_stays_on_record():
 
     assert (refusal.value.rule_id, refusal.value.first) == ("parent_not_open", "p")
     row = Command.objects.get()
-    assert (row.result, row.message) == ("Refused", "c can not be opened while p above it is closed: open p first.")
+    assert (row.result, row.message) == (
+        "Refused",
+        "c can not be opened while p above it is closed: open p first.",
+    )
     assert Event.objects.get(name="c", reason="OpenQueue").type == "Warning"
 
 
@@ -133,7 +157,10 @@ def test_what_a_dead_process_left_open_is_carried_out_before_the_next_order():
     outcome = command_queue("a", CLOSE)
 
     left.refresh_from_db()
-    assert (left.result, outcome.queues) == ("Done", [{"name": "a", "from": "Suspended", "to": "Closed"}])
+    assert (left.result, outcome.queues) == (
+        "Done",
+        [{"name": "a", "from": "Suspended", "to": "Closed"}],
+    )
 
 
 def test_what_a_dead_process_left_open_is_taken_up_once():
@@ -144,7 +171,9 @@ def test_what_a_dead_process_left_open_is_taken_up_once():
     assert states("a") == {"a": "Closed"}
 
 
-def test_an_order_during_which_the_process_dies_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch):
+def test_an_order_during_which_the_process_dies_leaves_nothing_behind(
+    monkeypatch: pytest.MonkeyPatch,
+):
     queue("a")
     podgroup("g", "a")
 
@@ -162,7 +191,9 @@ def test_an_order_during_which_the_process_dies_leaves_nothing_behind(monkeypatc
     assert states("a") == {"a": "Open"}
 
 
-def test_an_order_that_was_answered_with_a_lost_database_is_not_carried_out_later(monkeypatch: pytest.MonkeyPatch):
+def test_an_order_that_was_answered_with_a_lost_database_is_not_carried_out_later(
+    monkeypatch: pytest.MonkeyPatch,
+):
     queue("a")
 
     def lost(*_args: Any, **_more: Any) -> None:
@@ -197,7 +228,9 @@ def test_an_order_whose_queue_is_gone_is_refused():
     assert "no longer there" in row.message
 
 
-def test_an_unexpected_error_leaves_the_states_alone_and_is_on_record(monkeypatch: pytest.MonkeyPatch):
+def test_an_unexpected_error_leaves_the_states_alone_and_is_on_record(
+    monkeypatch: pytest.MonkeyPatch,
+):
     queue("a")
 
     def broken(*args: Any, **more: Any) -> None:

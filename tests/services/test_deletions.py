@@ -56,7 +56,11 @@ def test_a_busy_one_is_closed_and_deleted_when_it_has_drained(admin: Actor):
     assert states("train") == {"train": "Closed"}
     assert carry_out_deletions() == 1
     assert there() == {"team"}
-    assert list(AuditEntry.objects.filter(name="train").order_by("id").values_list("action", "actor", "door"))[-3:] == [
+    assert list(
+        AuditEntry.objects.filter(name="train")
+        .order_by("id")
+        .values_list("action", "actor", "door")
+    )[-3:] == [
         ("CloseQueue", "admin", "UI"),
         ("PlanDeletion", "admin", "UI"),
         ("DeleteQueue", "admin", "UI"),
@@ -90,7 +94,9 @@ def test_what_is_below_goes_with_it_and_only_what_was_shown(admin: Actor):
 def test_a_tree_that_changed_meanwhile_drops_the_plan(admin: Actor):
     podgroup("gang", "train", "Running")
     close_then_delete("team", shown=["train", "team"], by=admin)
-    Queue.objects.create(name="late", parent=Queue.objects.get(name="team"), state="Closed", wish="Closed")
+    Queue.objects.create(
+        name="late", parent=Queue.objects.get(name="team"), state="Closed", wish="Closed"
+    )
     complete("gang")
 
     assert carry_out_deletions() == 1

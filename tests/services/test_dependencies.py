@@ -44,7 +44,11 @@ def live(rounds: int = 1, seconds: float = 3) -> Job:
 def test_a_gang_does_not_wait_for_members_that_wait_for_it():
     node("n1", cpu="8")
     made = pipeline({"name": "prepare"}, {"name": "train", "replicas": 3, **after("prepare")})
-    assert (made.min_available, made.podgroup.min_member, made.podgroup.min_task_member) == (4, 1, {"prepare": 1})
+    assert (made.min_available, made.podgroup.min_member, made.podgroup.min_task_member) == (
+        4,
+        1,
+        {"prepare": 1},
+    )
     assert made.podgroup.min_resources.to_quantities() == {"cpu": "1"}
 
     assert live().phase == "Pending"
@@ -53,7 +57,11 @@ def test_a_gang_does_not_wait_for_members_that_wait_for_it():
 
 
 def test_tasks_without_pods_are_not_waited_for():
-    pipeline({"name": "off", "replicas": 0}, {"name": "also-off", "replicas": 0, **after("off")}, {"name": "train", **after("also-off")})
+    pipeline(
+        {"name": "off", "replicas": 0},
+        {"name": "also-off", "replicas": 0, **after("off")},
+        {"name": "train", **after("also-off")},
+    )
 
     assert begun() == {"train"}
 
@@ -62,7 +70,12 @@ def test_a_task_that_is_given_its_first_pods_waits_for_those_it_depends_on():
     node("n1", cpu="8")
     made = pipeline({"name": "prepare"}, {"name": "train", "replicas": 0, **after("prepare")})
 
-    update_job("default", "pipeline", {"spec": {"tasks": [{**task, "replicas": 1} for task in made.tasks]}}, merge=True)
+    update_job(
+        "default",
+        "pipeline",
+        {"spec": {"tasks": [{**task, "replicas": 1} for task in made.tasks]}},
+        merge=True,
+    )
     assert begun() == {"prepare"}
 
     live()
@@ -72,7 +85,12 @@ def test_a_task_that_is_given_its_first_pods_waits_for_those_it_depends_on():
 def test_a_task_that_waits_for_nobody_has_its_first_pods_at_once():
     made = pipeline({"name": "prepare"}, {"name": "train", "replicas": 0})
 
-    update_job("default", "pipeline", {"spec": {"tasks": [{**task, "replicas": 2} for task in made.tasks]}}, merge=True)
+    update_job(
+        "default",
+        "pipeline",
+        {"spec": {"tasks": [{**task, "replicas": 2} for task in made.tasks]}},
+        merge=True,
+    )
 
     assert sorted(Pod.objects.values_list("name", flat=True)) == [
         f"pipeline-{task}-{index}" for task in ("prepare", "train") for index in (0, 1)
@@ -81,18 +99,28 @@ def test_a_task_that_waits_for_nobody_has_its_first_pods_at_once():
 
 def test_a_job_fails_when_what_a_task_waits_for_has_failed():
     node("n1", cpu="8")
-    template = {"metadata": {"annotations": {"fumarole.io/run-seconds": "0", "fumarole.io/exit-code": "1"}}}
+    template = {
+        "metadata": {"annotations": {"fumarole.io/run-seconds": "0", "fumarole.io/exit-code": "1"}}
+    }
     pipeline({"name": "prepare", "template": template}, {"name": "train", **after("prepare")})
     made = live(rounds=2)
 
-    assert (made.phase, made.message) == ("Failed", "task train can not begin: too few pods of prepare succeeded")
+    assert (made.phase, made.message) == (
+        "Failed",
+        "task train can not begin: too few pods of prepare succeeded",
+    )
     assert made.podgroup.phase == "Completed"
 
 
 @pytest.mark.parametrize(("iteration", "begins"), [("any", True), ("all", False), ("", False)])
 def test_one_of_several_is_enough_where_the_job_says_so(iteration: str, begins: bool):
     node("n1", cpu="1")
-    pipeline({"name": "a"}, {"name": "b"}, {"name": "train", **after("a", "b", iteration=iteration)}, minAvailable=1)
+    pipeline(
+        {"name": "a"},
+        {"name": "b"},
+        {"name": "train", **after("a", "b", iteration=iteration)},
+        minAvailable=1,
+    )
     live()
 
     assert ("train" in begun()) is begins

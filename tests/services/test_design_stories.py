@@ -35,7 +35,9 @@ def test_a_suspended_subtree_takes_jobs_and_starts_none_until_it_is_resumed():
     assert (group.reason_code, "research" in group.reason_message) == ("QueueSuspended", True)
     (condition,) = group.conditions
     assert (condition["type"], "research" in condition["message"]) == ("Unschedulable", True)
-    assert any("research" in event.message for event in Event.objects.filter(kind="PodGroup", name="train"))
+    assert any(
+        "research" in event.message for event in Event.objects.filter(kind="PodGroup", name="train")
+    )
     assert phases(before) == ["Running"]
 
     update_queue("vision", {"spec": {"capability": {"cpu": "6"}}}, merge=True)
@@ -70,7 +72,11 @@ def test_a_new_guarantee_in_a_full_cluster_is_kept_by_reclaim():
             "apiVersion": "scheduling.volcano.sh/v1beta1",
             "kind": "Queue",
             "metadata": {"name": "new"},
-            "spec": {"weight": 1, "deserved": {"cpu": "4"}, "guarantee": {"resource": {"cpu": "4"}}},
+            "spec": {
+                "weight": 1,
+                "deserved": {"cpu": "4"},
+                "guarantee": {"resource": {"cpu": "4"}},
+            },
         }
     )
     urgent = job("urgent", "new", replicas=2, cpu="2", seconds=1000)
@@ -85,4 +91,7 @@ def test_a_new_guarantee_in_a_full_cluster_is_kept_by_reclaim():
     assert "default/urgent" in {victim.beneficiary for victim in victims}
     old = QueueFigures.objects.get(queue__name="old")
     assert dict(old.allocated)["cpu"] >= 4000
-    assert set(Pod.objects.filter(podgroup__job=gang).values_list("phase", flat=True)) in ({"Running"}, {"Pending"})  # never by half
+    assert set(Pod.objects.filter(podgroup__job=gang).values_list("phase", flat=True)) in (
+        {"Running"},
+        {"Pending"},
+    )  # never by half

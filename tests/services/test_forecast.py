@@ -47,11 +47,16 @@ def test_what_is_above_the_limit_of_its_queue_can_never_run():
 
 def test_a_resource_that_the_cluster_does_not_have_can_never_be_had():
     asked = manifest("new", "vision")
-    asked["spec"]["tasks"][0]["template"]["spec"]["containers"][0]["resources"]["requests"] = {"example.com/laser": "1"}
+    asked["spec"]["tasks"][0]["template"]["spec"]["containers"][0]["resources"]["requests"] = {
+        "example.com/laser": "1"
+    }
 
     verdict = forecast_job(asked, by=person("sam"))
 
-    assert (verdict.prospect, verdict.message) == (Prospect.NEVER, "The cluster has no example.com/laser at all.")
+    assert (verdict.prospect, verdict.message) == (
+        Prospect.NEVER,
+        "The cluster has no example.com/laser at all.",
+    )
 
 
 def test_a_pause_is_said():
@@ -68,7 +73,9 @@ def test_every_broken_rule_is_told():
     verdict = forecast_job(manifest("new", "vision", replicas=2, minAvailable=9), by=person("sam"))
 
     assert verdict.prospect is Prospect.REFUSED
-    assert {"queue_not_open", "min_available_exceeds_replicas"} <= {item.rule_id for item in verdict.violations}
+    assert {"queue_not_open", "min_available_exceeds_replicas"} <= {
+        item.rule_id for item in verdict.violations
+    }
 
 
 def test_a_name_that_is_taken_is_told():
@@ -107,7 +114,9 @@ def test_only_the_first_forecast_reads_every_pod():
 def test_what_was_tried_out_leaves_no_trace_for_the_next():
     first = forecast_job(manifest("new", "vision", replicas=8), by=person("sam"))
 
-    assert [forecast_job(manifest("new", "vision", replicas=8), by=person("sam")) for _ in range(3)] == [first] * 3
+    assert [
+        forecast_job(manifest("new", "vision", replicas=8), by=person("sam")) for _ in range(3)
+    ] == [first] * 3
 
 
 def test_a_forecast_knows_what_happened_since_the_last():
@@ -130,4 +139,7 @@ def test_a_database_that_was_put_back_is_read_anew():
 
     transaction.savepoint_rollback(sid)
 
-    assert (full.prospect, forecast_job(asked, by=person("admin")).prospect) == (Prospect.WAITS, Prospect.STARTS)
+    assert (full.prospect, forecast_job(asked, by=person("admin")).prospect) == (
+        Prospect.WAITS,
+        Prospect.STARTS,
+    )

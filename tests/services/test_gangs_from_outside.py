@@ -9,7 +9,12 @@ import pytest
 from scheduler.admission.violations import Rejected
 from scheduler.models import PodGroup
 from scheduler.services.files.apply import apply_documents
-from scheduler.services.jobs.podgroups import delete_podgroup, submit_pod, submit_podgroup, update_podgroup
+from scheduler.services.jobs.podgroups import (
+    delete_podgroup,
+    submit_pod,
+    submit_podgroup,
+    update_podgroup,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
@@ -31,8 +36,16 @@ def test_one_is_changed_and_deleted():
             {"kind": kind, "metadata": {"name": "a\x00b"}, "spec": {}}
             for kind in ("Queue", "Namespace", "PriorityClass", "Node", "PodGroup")
         ),
-        {"kind": "Job", "metadata": {"name": "a", "namespace": "\x00"}, "spec": {"tasks": [{"template": {}}]}},
-        {"kind": "Job", "metadata": {"name": "a"}, "spec": {"queue": "\x00", "tasks": [{"template": {}}]}},
+        {
+            "kind": "Job",
+            "metadata": {"name": "a", "namespace": "\x00"},
+            "spec": {"tasks": [{"template": {}}]},
+        },
+        {
+            "kind": "Job",
+            "metadata": {"name": "a"},
+            "spec": {"queue": "\x00", "tasks": [{"template": {}}]},
+        },
         {"kind": "Pod", "metadata": {"name": "a\ud800"}, "spec": {}},
     ],
     ids=lambda manifest: manifest["kind"],
@@ -43,18 +56,36 @@ def test_names_that_no_database_could_be_asked_for_are_refused(manifest: dict[st
 
 
 def test_one_says_itself_how_long_it_may_wait():
-    asked = {"metadata": {"name": "outside", "annotations": {"sla-waiting-time": "1h30m"}}, "spec": {"minMember": 1}}
+    asked = {
+        "metadata": {"name": "outside", "annotations": {"sla-waiting-time": "1h30m"}},
+        "spec": {"minMember": 1},
+    }
     submit_podgroup(asked)
     assert PodGroup.objects.get().sla_waiting_seconds == 5400
 
-    update_podgroup("default", "outside", {"metadata": {"annotations": {"sla-waiting-time": "500ms"}}}, merge=True)
+    update_podgroup(
+        "default",
+        "outside",
+        {"metadata": {"annotations": {"sla-waiting-time": "500ms"}}},
+        merge=True,
+    )
     assert PodGroup.objects.get().sla_waiting_seconds == 1
 
     with pytest.raises(Rejected, match="sla-waiting-time is soon"):
-        update_podgroup("default", "outside", {"metadata": {"annotations": {"sla-waiting-time": "soon"}}}, merge=True)
+        update_podgroup(
+            "default",
+            "outside",
+            {"metadata": {"annotations": {"sla-waiting-time": "soon"}}},
+            merge=True,
+        )
 
 
 @pytest.mark.parametrize("submit", [submit_podgroup, submit_pod])
 def test_a_waiting_time_must_be_a_length_of_time(submit: Any):
     with pytest.raises(Rejected, match="sla-waiting-time is soon"):
-        submit({"metadata": {"name": "outside", "annotations": {"sla-waiting-time": "soon"}}, "spec": {}})
+        submit(
+            {
+                "metadata": {"name": "outside", "annotations": {"sla-waiting-time": "soon"}},
+                "spec": {},
+            }
+        )

@@ -50,7 +50,11 @@ def test_who_has_it_switched_off_keeps_it_so():
 
 
 @pytest.mark.parametrize(
-    "start", ["import dashboard.asgi", "import django; django.setup(); from dashboard import worker_life; worker_life.prepare()"]
+    "start",
+    [
+        "import dashboard.asgi",
+        "import django; django.setup(); from dashboard import worker_life; worker_life.prepare()",
+    ],
 )
 def test_a_process_sets_aside_what_it_has_loaded(start: str):
     code = f"import gc; {start}; print(gc.get_freeze_count() > 20 * len(gc.get_objects()))"

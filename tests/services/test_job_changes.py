@@ -23,7 +23,12 @@ pytestmark = [pytest.mark.django_db]
 
 
 def with_replicas(number: int) -> dict[str, Any]:
-    return {"spec": {"minAvailable": 1, "tasks": [{**Job.objects.get().tasks[0], "replicas": number, "minAvailable": 1}]}}
+    return {
+        "spec": {
+            "minAvailable": 1,
+            "tasks": [{**Job.objects.get().tasks[0], "replicas": number, "minAvailable": 1}],
+        }
+    }
 
 
 def running(**shape: Any) -> Job:
@@ -63,7 +68,9 @@ def test_a_gang_that_was_deleted_goes_also_when_its_last_pod_ends_by_itself():
     submit_podgroup({"metadata": {"name": "outside"}, "spec": {"minMember": 1, "queue": "default"}})
     marks = {"scheduling.k8s.io/group-name": "outside", "fumarole.io/run-seconds": "20"}
     containers = [{"name": "main", "resources": {"requests": {"cpu": "1"}}}]
-    submit_pod({"metadata": {"name": "one", "annotations": marks}, "spec": {"containers": containers}})
+    submit_pod(
+        {"metadata": {"name": "one", "annotations": marks}, "spec": {"containers": containers}}
+    )
     run_session()
     pass_time(3)
     delete_podgroup("default", "outside")
@@ -76,7 +83,10 @@ def test_a_gang_that_was_deleted_goes_also_when_its_last_pod_ends_by_itself():
 def test_a_gang_that_is_being_deleted_takes_no_more_pods():
     node("n1", cpu="8")
     submit_podgroup({"metadata": {"name": "outside"}, "spec": {"minMember": 1, "queue": "default"}})
-    pod = {"metadata": {"name": "one", "annotations": {"scheduling.k8s.io/group-name": "outside"}}, "spec": {}}
+    pod = {
+        "metadata": {"name": "one", "annotations": {"scheduling.k8s.io/group-name": "outside"}},
+        "spec": {},
+    }
     submit_pod(pod)
     run_session()
     delete_podgroup("default", "outside")
@@ -87,7 +97,12 @@ def test_a_gang_that_is_being_deleted_takes_no_more_pods():
 
 def failed_with_pods_leaving() -> Job:
     """One of its two pods failed, there is no retry, and the other has just been told to leave."""
-    made = running(replicas=2, maxRetry=0, policies=[{"event": "PodFailed", "action": "RestartJob"}], seconds=600)
+    made = running(
+        replicas=2,
+        maxRetry=0,
+        policies=[{"event": "PodFailed", "action": "RestartJob"}],
+        seconds=600,
+    )
     first = Pod.objects.order_by("index").first()
     assert first is not None
     SimulatedPod.objects.filter(pk=first.pk).update(next_at=0, exit_code=1)
@@ -124,17 +139,25 @@ def test_nor_does_it_go_by_itself_before_they_have():
     assert not SimulatedPod.objects.exists()
 
 
-def test_what_nobody_carried_out_yet_is_not_forgotten_however_old_it_is(monkeypatch: pytest.MonkeyPatch):
+def test_what_nobody_carried_out_yet_is_not_forgotten_however_old_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+):
     old = running(replicas=2)
     command_job("default", "train", "Suspend")
     new = job("next")
     SessionRunner("test").run()
     for table in ("decisions", "sessions"):
-        monkeypatch.setitem(retention.KEPT, table, (*retention.KEPT[table][:2], timedelta(hours=-1)))
+        monkeypatch.setitem(
+            retention.KEPT, table, (*retention.KEPT[table][:2], timedelta(hours=-1))
+        )
 
     retention.tidy_up()
 
-    assert sorted(Decision.objects.values_list("kind", "done_at")) == [("Bind", None), ("Evict", None), ("Evict", None)]
+    assert sorted(Decision.objects.values_list("kind", "done_at")) == [
+        ("Bind", None),
+        ("Evict", None),
+        ("Evict", None),
+    ]
     dispatch()
     pass_time(5)
     old.refresh_from_db()
@@ -143,7 +166,11 @@ def test_what_nobody_carried_out_yet_is_not_forgotten_however_old_it_is(monkeypa
 
 @pytest.mark.postgres
 @pytest.mark.parametrize(
-    "act", [lambda: update_job("default", "train", with_replicas(1), merge=True), lambda: delete_job("default", "train")]
+    "act",
+    [
+        lambda: update_job("default", "train", with_replicas(1), merge=True),
+        lambda: delete_job("default", "train"),
+    ],
 )
 def test_whoever_changes_a_job_takes_the_locks_in_the_order_that_all_others_do(act: Any):
     job("train", replicas=3, least=1)
@@ -154,5 +181,11 @@ def test_whoever_changes_a_job_takes_the_locks_in_the_order_that_all_others_do(a
         act()
 
     statements = [query["sql"] for query in log.captured_queries]
-    alone = next(place for place, sql in enumerate(statements) if "pg_advisory_xact_lock(7320002" in sql)
-    assert alone < next(place for place, sql in enumerate(statements) if "scheduler_job" in sql and "FOR UPDATE" in sql)
+    alone = next(
+        place for place, sql in enumerate(statements) if "pg_advisory_xact_lock(7320002" in sql
+    )
+    assert alone < next(
+        place
+        for place, sql in enumerate(statements)
+        if "scheduler_job" in sql and "FOR UPDATE" in sql
+    )

@@ -11,7 +11,12 @@ from django.test.utils import CaptureQueriesContext
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.models import Job, Pod, PodGroup, Queue
 from scheduler.services.jobs.lifecycle import sync_jobs, tell_jobs_of_unknown
-from scheduler.services.jobs.podgroups import delete_pod, delete_podgroup, submit_pod, submit_podgroup
+from scheduler.services.jobs.podgroups import (
+    delete_pod,
+    delete_podgroup,
+    submit_pod,
+    submit_podgroup,
+)
 from scheduler.services.jobs.submit import submit_job
 from scheduler.services.queues.create_update import command_queue
 from tests.histories import broken_rules
@@ -43,7 +48,10 @@ def test_only_the_part_that_failed_starts_anew_and_that_counts_as_a_retry(action
     made = run_a_while(two_tasks(policies=[{"event": "PodFailed", "action": action}]))
 
     assert made.retry_count == 1
-    assert dict(Pod.objects.values_list("task", "phase")) == {"worker": "Running", "short": "Pending"}
+    assert dict(Pod.objects.values_list("task", "phase")) == {
+        "worker": "Running",
+        "short": "Pending",
+    }
 
 
 def test_a_part_that_fails_again_and_again_makes_the_job_fail():
@@ -68,7 +76,9 @@ def test_a_part_that_fails_again_and_again_makes_the_job_fail():
         ({"events": ["*"], "action": "AbortJob"}, 1, "Aborted"),
     ],
 )
-def test_a_policy_decides_what_an_event_or_an_exit_code_means(policy: dict[str, object], code: int, phase: str):
+def test_a_policy_decides_what_an_event_or_an_exit_code_means(
+    policy: dict[str, object], code: int, phase: str
+):
     node("n1", cpu="8")
     made = run_a_while(two_tasks(bad_code=code, policies=[policy]))
     run_a_while(made)
@@ -78,18 +88,25 @@ def test_a_policy_decides_what_an_event_or_an_exit_code_means(policy: dict[str, 
 
 def test_a_task_has_policies_of_its_own_that_come_first():
     node("n1", cpu="8")
-    asked = manifest("train", seconds=1, exit_code=1, policies=[{"event": "PodFailed", "action": "AbortJob"}])
+    asked = manifest(
+        "train", seconds=1, exit_code=1, policies=[{"event": "PodFailed", "action": "AbortJob"}]
+    )
     asked["spec"]["tasks"][0]["policies"] = [{"event": "PodFailed", "action": "TerminateJob"}]
     made = submit_job(asked).job
     run_a_while(made)
 
-    assert made.phase in ("Terminating", "Terminated", "Pending") or run_a_while(made).phase == "Terminated"
+    assert (
+        made.phase in ("Terminating", "Terminated", "Pending")
+        or run_a_while(made).phase == "Terminated"
+    )
     assert Job.objects.get(pk=made.pk).phase == "Terminated"
 
 
 def test_a_gang_in_trouble_tells_its_job():
     node("n1", cpu="8")
-    made = run_a_while(job("train", replicas=2, policies=[{"event": "JobUnknown", "action": "AbortJob"}]))
+    made = run_a_while(
+        job("train", replicas=2, policies=[{"event": "JobUnknown", "action": "AbortJob"}])
+    )
 
     tell_jobs_of_unknown([made.podgroup.pk])
 
@@ -101,7 +118,15 @@ def test_an_evicted_pod_follows_its_policy():
     node("n1", cpu="2")
     queue("rich", deserved={"cpu": "1"})
     queue("poor", deserved={"cpu": "1"})
-    made = run_a_while(job("old", "rich", replicas=2, least=1, policies=[{"event": "PodEvicted", "action": "TerminateJob"}]))
+    made = run_a_while(
+        job(
+            "old",
+            "rich",
+            replicas=2,
+            least=1,
+            policies=[{"event": "PodEvicted", "action": "TerminateJob"}],
+        )
+    )
     job("new", "poor")
     run_session()
     for _ in range(3):
@@ -117,20 +142,28 @@ def test_many_jobs_move_on_with_as_many_queries_as_one():
     node("n1", cpu="400")
     counts = []
     for number, jobs in enumerate((1, 25)):
-        made = [job(f"j{number}-{index}", seconds=3600) for index in range(jobs)]  # none ends by itself, however slow the machine
+        made = [
+            job(f"j{number}-{index}", seconds=3600) for index in range(jobs)
+        ]  # none ends by itself, however slow the machine
         run_session()
         pass_time(3)
         Pod.objects.filter(podgroup__job__in=[row.pk for row in made]).update(phase="Succeeded")
         with CaptureQueriesContext(connection) as log:
             sync_jobs([row.pk for row in made])
         counts.append(len(log.captured_queries))
-        assert set(Job.objects.filter(pk__in=[row.pk for row in made]).values_list("phase", flat=True)) == {"Completed"}
+        assert set(
+            Job.objects.filter(pk__in=[row.pk for row in made]).values_list("phase", flat=True)
+        ) == {"Completed"}
 
     assert counts[0] == counts[1]
 
 
 def pod_manifest(name: str, **metadata: Any) -> dict[str, Any]:
-    spec = {"containers": [{"name": "main", "image": "busybox", "resources": {"requests": {"cpu": "1"}}}]}
+    spec = {
+        "containers": [
+            {"name": "main", "image": "busybox", "resources": {"requests": {"cpu": "1"}}}
+        ]
+    }
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, **metadata}, "spec": spec}
 
 
@@ -197,7 +230,9 @@ def test_a_bare_pod_that_is_deleted_takes_its_gang_with_it_and_lets_the_queue_cl
     assert Queue.objects.get(name="shut").state == "Closed"
 
 
-@pytest.mark.parametrize("delete", [delete_pod, delete_podgroup], ids=lambda function: function.__name__)
+@pytest.mark.parametrize(
+    "delete", [delete_pod, delete_podgroup], ids=lambda function: function.__name__
+)
 def test_a_queue_closes_when_the_last_pod_of_a_deleted_gang_has_left_its_node(delete: Any):
     node("n1", cpu="1")
     queue("shut")
@@ -216,7 +251,12 @@ def test_a_queue_closes_when_the_last_pod_of_a_deleted_gang_has_left_its_node(de
 
 
 def test_a_pod_of_a_gang_from_outside_leaves_the_gang_behind():
-    submit_podgroup({"metadata": {"name": "outside", "namespace": "default"}, "spec": {"minMember": 1, "queue": "default"}})
+    submit_podgroup(
+        {
+            "metadata": {"name": "outside", "namespace": "default"},
+            "spec": {"minMember": 1, "queue": "default"},
+        }
+    )
     submit_pod(pod_manifest("one", annotations={"scheduling.k8s.io/group-name": "outside"}))
 
     delete_pod("default", "one")
@@ -226,7 +266,15 @@ def test_a_pod_of_a_gang_from_outside_leaves_the_gang_behind():
 
 def test_one_eviction_starts_a_task_anew_once():
     node("n1", cpu="8")
-    made = run_a_while(job("train", replicas=3, maxRetry=3, policies=[{"event": "PodEvicted", "action": "RestartTask"}], seconds=3600))
+    made = run_a_while(
+        job(
+            "train",
+            replicas=3,
+            maxRetry=3,
+            policies=[{"event": "PodEvicted", "action": "RestartTask"}],
+            seconds=3600,
+        )
+    )
     delete_pod("default", "train-worker-0")
 
     for _ in range(6):

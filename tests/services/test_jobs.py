@@ -20,7 +20,11 @@ def test_a_job_becomes_one_podgroup_and_its_pods():
 
     assert made.podgroup.min_member == 2
     assert made.podgroup.min_resources == Resources.parse({"cpu": "1"})
-    assert [pod.name for pod in made.podgroup.pods.order_by("index")] == ["train-worker-0", "train-worker-1", "train-worker-2"]
+    assert [pod.name for pod in made.podgroup.pods.order_by("index")] == [
+        "train-worker-0",
+        "train-worker-1",
+        "train-worker-2",
+    ]
     assert phases(made) == ["Pending"] * 3
 
 
@@ -35,7 +39,9 @@ def test_a_submission_is_a_few_statements_however_large_it_is(django_assert_num_
     job("first")  # its namespace and its class of pods are there from now on
 
     for name, replicas in (("one", 1), ("some", 12), ("many", 40)):
-        with django_assert_num_queries(11):  # savepoint and release; three of the scene, priorities, class; job, podgroup, pods, audit
+        with django_assert_num_queries(
+            11
+        ):  # savepoint and release; three of the scene, priorities, class; job, podgroup, pods, audit
             job(name, replicas=replicas)
 
 
@@ -48,7 +54,9 @@ def test_a_submission_is_a_few_statements_however_large_it_is(django_assert_num_
         ({"policies": [{"event": "Sneeze", "action": "AbortJob"}]}, "invalid_policy"),
     ],
 )
-def test_a_job_that_breaks_a_rule_is_refused_and_leaves_nothing(change: dict[str, object], rule: str):
+def test_a_job_that_breaks_a_rule_is_refused_and_leaves_nothing(
+    change: dict[str, object], rule: str
+):
     asked = manifest("train")
     asked["spec"].update(change)
 
@@ -63,7 +71,9 @@ def test_a_closed_queue_takes_no_job_and_a_suspended_one_does():
     Queue.objects.filter(name="default").update(wish="Closed", state="Closed")
     with pytest.raises(Rejected):
         job("late")
-    Queue.objects.filter(name="default").update(wish="Suspended", state="Suspended", held_by="default")
+    Queue.objects.filter(name="default").update(
+        wish="Suspended", state="Suspended", held_by="default"
+    )
 
     assert job("early").phase == "Pending"
 
@@ -99,7 +109,13 @@ def test_a_job_runs_and_completes():
 
 def test_a_failed_pod_restarts_the_job_until_its_retries_are_used_up():
     node("n1", cpu="8")
-    made = job("crash", seconds=1, exit_code=1, maxRetry=1, policies=[{"event": "PodFailed", "action": "RestartJob"}])
+    made = job(
+        "crash",
+        seconds=1,
+        exit_code=1,
+        maxRetry=1,
+        policies=[{"event": "PodFailed", "action": "RestartJob"}],
+    )
 
     for _ in range(4):
         run_session()
@@ -183,7 +199,10 @@ def test_tasks_wait_for_those_they_depend_on():
     node("n1", cpu="8")
     asked = manifest("pipeline", minAvailable=1)
     (first,) = asked["spec"]["tasks"]
-    asked["spec"]["tasks"] = [{**first, "name": "prepare"}, {**first, "name": "train", "dependsOn": {"name": ["prepare"]}}]
+    asked["spec"]["tasks"] = [
+        {**first, "name": "prepare"},
+        {**first, "name": "train", "dependsOn": {"name": ["prepare"]}},
+    ]
     asked["spec"]["minAvailable"] = 1
 
     made = submit_job(asked).job
@@ -204,7 +223,9 @@ def test_an_evicted_pod_comes_back_to_wait_for_a_place():
     Pod.objects.filter(pk=pod.pk).update(phase="Releasing")
     from scheduler.models import Decision
 
-    Decision.objects.create(kind="Evict", pod=pod, pod_name="x", action="reclaim", created_at=pod.created_at)
+    Decision.objects.create(
+        kind="Evict", pod=pod, pod_name="x", action="reclaim", created_at=pod.created_at
+    )
     from scheduler.services.cluster.dispatch import dispatch
 
     dispatch()
@@ -228,4 +249,6 @@ def test_alike_templates_are_read_once_and_long_ones_are_not_kept():
 
     assert template_of(small) is template_of(dict(small))
     assert template_of(large) is not template_of(large)
-    assert template_of(large).requests == template_of(small).requests == Resources.parse({"cpu": "3"})
+    assert (
+        template_of(large).requests == template_of(small).requests == Resources.parse({"cpu": "3"})
+    )

@@ -91,17 +91,31 @@ def test_pods_are_made_in_bounded_steps_and_look_like_any_others():
     assert steps() == 10
     assert sorted(large.podgroup.pods.values_list("index", flat=True)) == list(range(35))
     assert large.podgroup.pods.get(index=34).name == "large-worker-34"
-    own = [field.name for field in Pod._meta.fields if field.name not in ("id", "uid", "name", "podgroup", "index", "created_at")]
+    own = [
+        field.name
+        for field in Pod._meta.fields
+        if field.name not in ("id", "uid", "name", "podgroup", "index", "created_at")
+    ]
     assert len(set(Pod.objects.values_list(*own))) == 1
     assert len(set(Pod.objects.values_list("uid", flat=True))) == 38
 
 
 def test_many_rows_in_one_statement_are_stored_like_a_few():
     few, many = job("few", replicas=3), job("many", replicas=40)
-    own = [field.name for field in Pod._meta.fields if field.name not in ("id", "uid", "name", "podgroup", "index", "created_at")]
+    own = [
+        field.name
+        for field in Pod._meta.fields
+        if field.name not in ("id", "uid", "name", "podgroup", "index", "created_at")
+    ]
 
-    assert len(set(Pod.objects.filter(podgroup__in=(few.podgroup, many.podgroup)).values_list(*own))) == 1
-    assert many.podgroup.pods.latest("created_at").created_at >= few.podgroup.pods.latest("created_at").created_at
+    assert (
+        len(set(Pod.objects.filter(podgroup__in=(few.podgroup, many.podgroup)).values_list(*own)))
+        == 1
+    )
+    assert (
+        many.podgroup.pods.latest("created_at").created_at
+        >= few.podgroup.pods.latest("created_at").created_at
+    )
 
 
 @pytest.mark.usefixtures("ten_at_once")
@@ -166,7 +180,12 @@ def test_a_large_job_can_be_scaled_while_its_pods_are_made(replicas: int, after_
     large = job("large", replicas=35, least=1)
     steps(1)
 
-    update_job("default", "large", {"spec": {"tasks": [{**large.tasks[0], "replicas": replicas}]}}, merge=True)
+    update_job(
+        "default",
+        "large",
+        {"spec": {"tasks": [{**large.tasks[0], "replicas": replicas}]}},
+        merge=True,
+    )
     steps(1)
     assert Pod.objects.count() == after_a_step
     steps()
@@ -179,7 +198,9 @@ def test_a_large_job_can_be_scaled_while_its_pods_are_made(replicas: int, after_
 def test_a_small_job_that_grows_large_gets_the_rest_in_steps():
     small = job("small", replicas=2, least=1)
 
-    update_job("default", "small", {"spec": {"tasks": [{**small.tasks[0], "replicas": 40}]}}, merge=True)
+    update_job(
+        "default", "small", {"spec": {"tasks": [{**small.tasks[0], "replicas": 40}]}}, merge=True
+    )
 
     assert Pod.objects.count() == 12
     assert steps() == 10

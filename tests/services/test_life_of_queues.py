@@ -7,14 +7,26 @@ from collections import Counter
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from scheduler.admission.violations import Rejected
 from scheduler.domain.lifecycle import NotAllowed, QueueCommand
 from scheduler.models import Command, Event, Job, PodGroup, Queue
 from scheduler.selectors.queues.status import queue_statuses
 from scheduler.services.jobs.submit import submit_job
-from scheduler.services.queues.create_update import command_queue, create_queue, delete_queue, update_queue
+from scheduler.services.queues.create_update import (
+    command_queue,
+    create_queue,
+    delete_queue,
+    update_queue,
+)
 from scheduler.services.queues.states import refresh_states
 from tests.services.queue_builders import assert_states_are_derived
 
@@ -40,13 +52,17 @@ class LifeInTheDatabase(RuleBasedStateMachine):
     def teardown(self) -> None:
         for model in (PodGroup, Job, Command, Event):
             model.objects.all().delete()
-        Queue.objects.exclude(name__in=("root", "default")).update(parent=Queue.objects.get(name="root"))
+        Queue.objects.exclude(name__in=("root", "default")).update(
+            parent=Queue.objects.get(name="root")
+        )
         Queue.objects.exclude(name__in=("root", "default")).delete()
 
     @rule(name=NAMES, parent=PARENTS, wish=WISHES)
     def create(self, name: str, parent: str, wish: str) -> None:
         try:
-            saved = create_queue({"metadata": {"name": name}, "spec": {"parent": parent, "state": wish}})
+            saved = create_queue(
+                {"metadata": {"name": name}, "spec": {"parent": parent, "state": wish}}
+            )
         except Rejected as refusal:
             assert refusal.violations  # noqa: PT017
         else:
@@ -68,7 +84,13 @@ class LifeInTheDatabase(RuleBasedStateMachine):
         name = self._one(data)
         before, wish = states(), Queue.objects.get(name=name).wish
         changed = self._ordered(name, command)
-        undone = changed and command in UNDO and wish == "Open" and data.draw(st.booleans()) and self._ordered(name, UNDO[command])
+        undone = (
+            changed
+            and command in UNDO
+            and wish == "Open"
+            and data.draw(st.booleans())
+            and self._ordered(name, UNDO[command])
+        )
         if undone or not changed:
             assert states() == before
 
@@ -80,7 +102,15 @@ class LifeInTheDatabase(RuleBasedStateMachine):
             return False
 
     def _one(self, data: st.DataObject) -> str:
-        return data.draw(st.sampled_from(sorted(Queue.objects.exclude(name__in=("root", "default")).values_list("name", flat=True))))
+        return data.draw(
+            st.sampled_from(
+                sorted(
+                    Queue.objects.exclude(name__in=("root", "default")).values_list(
+                        "name", flat=True
+                    )
+                )
+            )
+        )
 
     @rule(name=NAMES)
     def submit(self, name: str) -> None:
@@ -88,7 +118,12 @@ class LifeInTheDatabase(RuleBasedStateMachine):
         row = Queue.objects.filter(name=name).first()
         takes = row is not None and row.state in ("Open", "Suspended") and not row.children.exists()
         try:
-            submit_job({"metadata": {"name": f"j{self.submitted}"}, "spec": {"queue": name, "tasks": [{"name": "t", "replicas": 1}]}})
+            submit_job(
+                {
+                    "metadata": {"name": f"j{self.submitted}"},
+                    "spec": {"queue": name, "tasks": [{"name": "t", "replicas": 1}]},
+                }
+            )
         except Rejected:
             assert not takes
         else:
@@ -97,7 +132,9 @@ class LifeInTheDatabase(RuleBasedStateMachine):
     @precondition(lambda _: PodGroup.objects.exclude(phase="Completed").exists())
     @rule(data=st.data())
     def complete(self, data: st.DataObject) -> None:
-        open_still = sorted(PodGroup.objects.exclude(phase="Completed").values_list("name", flat=True))
+        open_still = sorted(
+            PodGroup.objects.exclude(phase="Completed").values_list("name", flat=True)
+        )
         name = data.draw(st.sampled_from(open_still))
         PodGroup.objects.filter(name=name).update(phase="Completed")
         Job.objects.filter(name=name).update(phase="Completed")
@@ -129,7 +166,9 @@ class LifeInTheDatabase(RuleBasedStateMachine):
     def counts_are_the_rows(self) -> None:
         rows = Counter(PodGroup.objects.values_list("queue__name", "phase"))
         for name, status in queue_statuses().items():
-            assert status.own.as_dict() == {phase: rows[name, phase.title()] for phase in status.own.as_dict()}
+            assert status.own.as_dict() == {
+                phase: rows[name, phase.title()] for phase in status.own.as_dict()
+            }
 
     @invariant()
     def every_order_has_one_result(self) -> None:
@@ -137,10 +176,17 @@ class LifeInTheDatabase(RuleBasedStateMachine):
         assert not Command.objects.filter(result__in=("Pending", "Failed")).exists()
 
 
-@pytest.mark.parametrize(("examples", "steps"), [pytest.param(4, 25, id="short"), pytest.param(60, 40, id="long", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("examples", "steps"),
+    [pytest.param(4, 25, id="short"), pytest.param(60, 40, id="long", marks=pytest.mark.long)],
+)
 def test_the_life_of_queues_in_the_database(examples: int, steps: int):
     unhurried = settings(
-        max_examples=examples, stateful_step_count=steps, deadline=None, suppress_health_check=list(HealthCheck), database=None
+        max_examples=examples,
+        stateful_step_count=steps,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        database=None,
     )
 
     run_state_machine_as_test(LifeInTheDatabase, settings=unhurried)

@@ -95,7 +95,15 @@ def test_a_decision_about_a_pod_that_is_gone_is_not_carried_out():
 
 def test_pods_still_leaving_keep_their_room_on_the_node():
     node("n1", cpu="2")
-    made = job("crash", cpu="2", seconds=1, exit_code=1, replicas=1, maxRetry=0, policies=[{"event": "PodFailed", "action": "RestartJob"}])
+    made = job(
+        "crash",
+        cpu="2",
+        seconds=1,
+        exit_code=1,
+        replicas=1,
+        maxRetry=0,
+        policies=[{"event": "PodFailed", "action": "RestartJob"}],
+    )
     both = submit_two_tasks()
     run_session()
     pass_time(5)
@@ -111,9 +119,14 @@ def submit_two_tasks() -> Job:
     """A job of which one pod fails while another still runs: when its retries are used up, that one has to leave first."""
     from scheduler.services.jobs.submit import submit_job
 
-    asked = manifest("two", cpu="1", maxRetry=0, policies=[{"event": "PodFailed", "action": "RestartJob"}])
+    asked = manifest(
+        "two", cpu="1", maxRetry=0, policies=[{"event": "PodFailed", "action": "RestartJob"}]
+    )
     (first,) = asked["spec"]["tasks"]
-    template = {**first["template"], "metadata": {"annotations": {"fumarole.io/run-seconds": "1", "fumarole.io/exit-code": "1"}}}
+    template = {
+        **first["template"],
+        "metadata": {"annotations": {"fumarole.io/run-seconds": "1", "fumarole.io/exit-code": "1"}},
+    }
     asked["spec"]["tasks"] = [first, {**first, "name": "bad", "template": template}]
     return submit_job(asked).job
 
@@ -149,13 +162,22 @@ class StubbornCluster:
         return [Answer(request.pod_id) for request in requests]
 
     def evict(self, requests: Sequence[EvictRequest]) -> Sequence[Answer]:
-        answers = [Answer(request.pod_id, "" if request.pod_id in self.asked else "not now") for request in requests]
+        answers = [
+            Answer(request.pod_id, "" if request.pod_id in self.asked else "not now")
+            for request in requests
+        ]
         self.asked.extend(request.pod_id for request in requests)
         return answers
 
 
-@pytest.mark.parametrize("away", [timedelta(minutes=-1), timedelta(hours=5)], ids=["long ago", "before the clock was put back"])
-def test_an_eviction_that_the_cluster_refuses_is_asked_for_again(monkeypatch: pytest.MonkeyPatch, away: timedelta):
+@pytest.mark.parametrize(
+    "away",
+    [timedelta(minutes=-1), timedelta(hours=5)],
+    ids=["long ago", "before the clock was put back"],
+)
+def test_an_eviction_that_the_cluster_refuses_is_asked_for_again(
+    monkeypatch: pytest.MonkeyPatch, away: timedelta
+):
     elsewhere = replace(conf(), cluster=f"{__name__}.{StubbornCluster.__name__}")
     monkeypatch.setattr(connection, "conf", lambda: elsewhere)
     StubbornCluster.asked.clear()

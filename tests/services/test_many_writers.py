@@ -15,7 +15,12 @@ from scheduler.admission.violations import Rejected
 from scheduler.domain.lifecycle import NotAllowed, QueueCommand
 from scheduler.models import Command, PodGroup, Queue
 from scheduler.services.jobs.submit import submit_job
-from scheduler.services.queues.create_update import command_queue, create_queue, delete_queue, update_queue
+from scheduler.services.queues.create_update import (
+    command_queue,
+    create_queue,
+    delete_queue,
+    update_queue,
+)
 from scheduler.services.queues.states import refresh_states
 from tests.services.queue_builders import assert_states_are_derived, queue
 
@@ -45,7 +50,8 @@ class Writer(threading.Thread):
 
     def _step(self, step: int) -> None:
         (action,) = self.dice.choices(
-            [self._command, self._submit, self._finish, self._edit, self._create, self._delete], [40, 30, 20, 4, 3, 3]
+            [self._command, self._submit, self._finish, self._edit, self._create, self._delete],
+            [40, 30, 20, 4, 3, 3],
         )
         try:
             action(step)
@@ -58,20 +64,40 @@ class Writer(threading.Thread):
 
     def _submit(self, step: int) -> None:
         name = f"w{self.number}-{step}"
-        submit_job({"metadata": {"name": name}, "spec": {"queue": self.dice.choice(LEAVES), "tasks": [{"name": "t", "replicas": 1}]}})
+        submit_job(
+            {
+                "metadata": {"name": name},
+                "spec": {
+                    "queue": self.dice.choice(LEAVES),
+                    "tasks": [{"name": "t", "replicas": 1}],
+                },
+            }
+        )
 
     def _finish(self, step: int) -> None:
         with transaction.atomic():
-            some = PodGroup.objects.exclude(phase="Completed").order_by("?").values_list("pk", flat=True).first()
+            some = (
+                PodGroup.objects.exclude(phase="Completed")
+                .order_by("?")
+                .values_list("pk", flat=True)
+                .first()
+            )
             PodGroup.objects.filter(pk=some).update(phase="Completed")
             refresh_states()
 
     def _edit(self, step: int) -> None:
-        change = self.dice.choice([{"weight": self.dice.randint(1, 9)}, {"parent": self.dice.choice(["root", "a", "b"])}])
+        change = self.dice.choice(
+            [{"weight": self.dice.randint(1, 9)}, {"parent": self.dice.choice(["root", "a", "b"])}]
+        )
         update_queue(self.dice.choice(["c", "x1", "x2", "b"]), {"spec": change}, merge=True)
 
     def _create(self, step: int) -> None:
-        create_queue({"metadata": {"name": self.dice.choice(["x1", "x2"])}, "spec": {"parent": self.dice.choice(["root", "a", "c"])}})
+        create_queue(
+            {
+                "metadata": {"name": self.dice.choice(["x1", "x2"])},
+                "spec": {"parent": self.dice.choice(["root", "a", "c"])},
+            }
+        )
 
     def _delete(self, step: int) -> None:
         delete_queue(self.dice.choice(["x1", "x2", "b"]), cascade=True)
@@ -108,7 +134,15 @@ def assert_all_is_well() -> None:
 
 
 def run_writers(steps: int) -> Counter[str]:
-    for name, parent in (("a", "root"), ("b", "root"), ("c", "root"), ("a1", "a"), ("a2", "a"), ("b1", "b"), ("b2", "b")):
+    for name, parent in (
+        ("a", "root"),
+        ("b", "root"),
+        ("c", "root"),
+        ("a1", "a"),
+        ("a2", "a"),
+        ("b1", "b"),
+        ("b2", "b"),
+    ):
         queue(name, parent)
     writers = [Writer(number, steps) for number in range(WRITERS)]
     watcher = Watcher(lambda: not any(writer.is_alive() for writer in writers))
@@ -131,14 +165,20 @@ def assert_every_order_has_one_result() -> None:
 
 def _assert_orders_follow_each_other() -> None:
     """Each order of a queue began where the one before it ended, as far as only orders change the state."""
-    executed = Command.objects.filter(target_kind="Queue").order_by("target_name", "id").values_list("target_name", "executed_at")
+    executed = (
+        Command.objects.filter(target_kind="Queue")
+        .order_by("target_name", "id")
+        .values_list("target_name", "executed_at")
+    )
     last: dict[str, object] = {}
     for name, at in executed:
         assert name not in last or last[name] <= at  # type: ignore[operator]
         last[name] = at
 
 
-@pytest.mark.parametrize("steps", [pytest.param(40, id="short"), pytest.param(500, id="long", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "steps", [pytest.param(40, id="short"), pytest.param(500, id="long", marks=pytest.mark.long)]
+)
 def test_eight_writers_break_nothing(steps: int):
     counts = run_writers(steps)
 

@@ -44,14 +44,21 @@ def test_only_one_worker_holds_the_lease():
 def test_another_worker_takes_over_when_the_lease_has_run_out_and_closes_what_was_left():
     first, second = SessionRunner("first"), SessionRunner("second")
     first.run()
-    SchedulingSession.objects.update(state="Running", finished_at=None)  # as if killed in the middle
+    SchedulingSession.objects.update(
+        state="Running", finished_at=None
+    )  # as if killed in the middle
     Lease.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
 
     result = second.run()
 
     assert result
-    assert list(SchedulingSession.objects.order_by("number").values_list("state", flat=True)) == ["TakenOver", "Done"]
-    tokens = list(SchedulingSession.objects.order_by("number").values_list("fencing_token", flat=True))
+    assert list(SchedulingSession.objects.order_by("number").values_list("state", flat=True)) == [
+        "TakenOver",
+        "Done",
+    ]
+    tokens = list(
+        SchedulingSession.objects.order_by("number").values_list("fencing_token", flat=True)
+    )
     assert tokens[0] < tokens[1]
 
 
@@ -64,7 +71,9 @@ def test_a_worker_of_this_machine_that_is_no_more_is_not_waited_for():
     assert SessionRunner("next").run()
 
 
-@pytest.mark.parametrize("holder", ["{host}:{pid}:abc", "elsewhere:999999999:abc", "{host}:x:abc", "nobody"])
+@pytest.mark.parametrize(
+    "holder", ["{host}:{pid}:abc", "elsewhere:999999999:abc", "{host}:x:abc", "nobody"]
+)
 def test_a_worker_that_lives_or_that_nothing_is_known_of_is_waited_for(holder: str):
     assert lease.acquire(holder.format(host=socket.gethostname(), pid=os.getpid()), 200)
 
@@ -104,16 +113,25 @@ def test_a_worker_that_slept_past_its_lease_goes_on_if_nobody_took_it(meanwhile:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_session_that_takes_longer_than_its_lease_keeps_it(meanwhile: Any, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("scheduler.services.sessions.runner.conf", lambda: replace(conf(), lease_seconds=0.8))
-    monkeypatch.setattr("scheduler.services.sessions.claim.conf", lambda: replace(conf(), lease_seconds=0.8))
+def test_a_session_that_takes_longer_than_its_lease_keeps_it(
+    meanwhile: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(
+        "scheduler.services.sessions.runner.conf", lambda: replace(conf(), lease_seconds=0.8)
+    )
+    monkeypatch.setattr(
+        "scheduler.services.sessions.claim.conf", lambda: replace(conf(), lease_seconds=0.8)
+    )
     node("n1", cpu="8")
     made = job("train")
     others: list[object] = []
 
     def think_for_two_leases() -> None:
         first, deadline = Lease.objects.get().expires_at, time.monotonic() + 10
-        while Lease.objects.get().expires_at < first + timedelta(seconds=1.6) and time.monotonic() < deadline:
+        while (
+            Lease.objects.get().expires_at < first + timedelta(seconds=1.6)
+            and time.monotonic() < deadline
+        ):
             others.append(lease.acquire("other", 0.8))
             time.sleep(0.05)
 
@@ -172,7 +190,9 @@ def test_a_worker_of_the_same_name_goes_on_after_a_crash():
     assert SchedulingSession.objects.filter(state="TakenOver").count() == 1
 
 
-def test_a_session_that_fails_says_so_and_the_next_one_reads_everything_anew(meanwhile: Any, monkeypatch: pytest.MonkeyPatch):
+def test_a_session_that_fails_says_so_and_the_next_one_reads_everything_anew(
+    meanwhile: Any, monkeypatch: pytest.MonkeyPatch
+):
     node("n1", cpu="8")
     made = job("train")
     runner = SessionRunner("test")

@@ -10,7 +10,12 @@ from django.test import override_settings
 
 from scheduler import notify
 
-_NOWHERE = {"default": {"BACKEND": "dashboard.live.layer.NewsLayer", "CONFIG": {"hosts": ["redis://127.0.0.1:1"]}}}
+_NOWHERE = {
+    "default": {
+        "BACKEND": "dashboard.live.layer.NewsLayer",
+        "CONFIG": {"hosts": ["redis://127.0.0.1:1"]},
+    }
+}
 _HERE = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
 
 
@@ -32,7 +37,11 @@ def test_news_that_reach_nobody_are_complained_about_once(caplog: pytest.LogCapt
     finally:
         channel_layers.backends = {}
 
-    told = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING and record.name == "scheduler.notify"]
+    told = [
+        record.getMessage()
+        for record in caplog.records
+        if record.levelno >= logging.WARNING and record.name == "scheduler.notify"
+    ]
     assert len(told) == 2, told
     assert told[0].startswith("Open pages are not told of changes: ")
     assert told[1] == "Open pages are told of changes again."

@@ -43,7 +43,10 @@ def test_a_gang_that_almost_fits_tells_each_pod_whether_it_would_have_a_place():
         ("False", "Unschedulable", nowhere),
     ]
     events = Event.objects.filter(kind="Pod", reason="FailedScheduling").order_by("id")
-    assert [event.name for event in events] == ["train-worker-0", "train-worker-2"]  # one for each thing that is said
+    assert [event.name for event in events] == [
+        "train-worker-0",
+        "train-worker-2",
+    ]  # one for each thing that is said
 
 
 def test_a_pod_that_has_a_place_is_scheduled_and_its_gang_forgets_why_it_waited():
@@ -73,10 +76,14 @@ def test_what_is_told_is_told_anew_only_when_it_changed():
 
     with CaptureQueriesContext(connection) as log:
         run_session(runner)
-        Node.objects.filter(name="n1").update(labels={"zone": "a"})  # thought about anew, with nothing new to say
+        Node.objects.filter(name="n1").update(
+            labels={"zone": "a"}
+        )  # thought about anew, with nothing new to say
         run_session(runner)
 
-    assert not [query for query in log.captured_queries if "UPDATE scheduler_podgroup" in query["sql"]]
+    assert not [
+        query for query in log.captured_queries if "UPDATE scheduler_podgroup" in query["sql"]
+    ]
     assert PodGroup.objects.get(job=made).pod_conditions == before
 
 

@@ -15,7 +15,14 @@ pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 COLUMNS = ("name", "uid", "created_at", "labels", "deserved", "reclaimable", "parent__name")
 BY_NAME = Prepared(lambda: Queue.objects.filter(name=slot("name")).values_list(*COLUMNS))
-CHILDREN = Prepared(lambda: Queue.objects.filter(parent__name=slot("parent")).order_by().values_list("weight").annotate(number=Count("id")))
+CHILDREN = Prepared(
+    lambda: (
+        Queue.objects.filter(parent__name=slot("parent"))
+        .order_by()
+        .values_list("weight")
+        .annotate(number=Count("id"))
+    )
+)
 
 
 def test_rows_are_those_of_the_queryset_with_every_type_of_column():
@@ -23,7 +30,9 @@ def test_rows_are_those_of_the_queryset_with_every_type_of_column():
     queue("b", "a")
 
     for name in ("a", "b"):
-        assert BY_NAME.rows(name=name) == list(Queue.objects.filter(name=name).values_list(*COLUMNS))
+        assert BY_NAME.rows(name=name) == list(
+            Queue.objects.filter(name=name).values_list(*COLUMNS)
+        )
     assert BY_NAME.row(name="nobody") is None
 
 
@@ -41,21 +50,33 @@ NEW_PODS, NEW_ENTRY = PreparedInsert(Pod), PreparedInsert(AuditEntry)
 
 @pytest.mark.parametrize("number", [1, 3, PreparedInsert.MOST_ROWS + 1])
 def test_new_rows_are_those_that_bulk_create_would_make(number: int):
-    group, pod_class = PodGroup.objects.create(name="g", queue=queue("a")), PodClass.objects.create(digest="x")
-    pods = [Pod(namespace="default", name=f"g-{index}", podgroup=group, pod_class=pod_class, index=index) for index in range(number)]
+    group, pod_class = (
+        PodGroup.objects.create(name="g", queue=queue("a")),
+        PodClass.objects.create(digest="x"),
+    )
+    pods = [
+        Pod(
+            namespace="default", name=f"g-{index}", podgroup=group, pod_class=pod_class, index=index
+        )
+        for index in range(number)
+    ]
 
     NEW_PODS.insert(pods)
 
-    assert [pod.pk for pod in pods] == list(Pod.objects.order_by("index").values_list("pk", flat=True))
+    assert [pod.pk for pod in pods] == list(
+        Pod.objects.order_by("index").values_list("pk", flat=True)
+    )
     for made, stored in zip(pods, Pod.objects.order_by("index"), strict=True):
         assert not made._state.adding
-        assert {field.attname: getattr(made, field.attname) for field in Pod._meta.concrete_fields} == {
-            field.attname: getattr(stored, field.attname) for field in Pod._meta.concrete_fields
-        }
+        assert {
+            field.attname: getattr(made, field.attname) for field in Pod._meta.concrete_fields
+        } == {field.attname: getattr(stored, field.attname) for field in Pod._meta.concrete_fields}
 
 
 def test_a_new_row_keeps_every_type_of_column():
-    entry = AuditEntry(action="a", kind="k", name="n'\"%s", before=None, after={"ä": [1, None, "%"]})
+    entry = AuditEntry(
+        action="a", kind="k", name="n'\"%s", before=None, after={"ä": [1, None, "%"]}
+    )
 
     NEW_ENTRY.insert([entry])
 

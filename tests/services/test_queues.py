@@ -8,7 +8,12 @@ from scheduler.admission.violations import Rejected
 from scheduler.domain.resources import Resources
 from scheduler.models import Command, Event, Job, Node, PodGroup, Queue
 from scheduler.services.accounts.actors import Actor, Door
-from scheduler.services.queues.create_update import StaleVersion, create_queue, delete_queue, update_queue
+from scheduler.services.queues.create_update import (
+    StaleVersion,
+    create_queue,
+    delete_queue,
+    update_queue,
+)
 from scheduler.services.queues.warnings import refresh_warnings
 from tests.services.queue_builders import assert_states_are_derived, job, podgroup, queue, states
 
@@ -24,7 +29,12 @@ def rules(error: pytest.ExceptionInfo[Rejected]) -> list[str]:
 def test_a_queue_is_stored_with_its_defaults_and_its_state():
     saved = create_queue({"metadata": {"name": "a"}, "spec": {"guarantee": {"cpu": "2"}}}, by=ANN)
 
-    assert (saved.queue.weight, saved.queue.parent.name, saved.queue.reclaimable, saved.queue.state) == (1, "root", True, "Open")
+    assert (
+        saved.queue.weight,
+        saved.queue.parent.name,
+        saved.queue.reclaimable,
+        saved.queue.state,
+    ) == (1, "root", True, "Open")
     assert saved.queue.guarantee == Resources({"cpu": 2000})
     assert saved.queue.updated_by == "ann"
     assert [notice.code for notice in saved.notices] == ["cluster_unknown"]
@@ -62,7 +72,10 @@ def test_below_a_closed_parent_a_new_queue_is_closed_at_once():
 
 def test_an_imported_unknown_queue_stays_so_through_a_close_of_its_parent():
     queue("p")
-    create_queue({"metadata": {"name": "c"}, "spec": {"parent": "p"}, "status": {"state": "Unknown"}}, imported=True)
+    create_queue(
+        {"metadata": {"name": "c"}, "spec": {"parent": "p"}, "status": {"state": "Unknown"}},
+        imported=True,
+    )
 
     assert states("c") == {"c": "Unknown"}
     update_queue("p", {"spec": {"state": "Closed"}}, merge=True)
@@ -84,20 +97,35 @@ def test_an_unknown_queue_is_opened_by_an_edit_that_says_so_and_by_no_other():
 def test_a_change_is_told_and_raises_the_version():
     queue("a")
 
-    saved = update_queue("a", {"spec": {"weight": 5, "capability": {"cpu": "4"}}}, merge=True, by=ANN)
+    saved = update_queue(
+        "a", {"spec": {"weight": 5, "capability": {"cpu": "4"}}}, merge=True, by=ANN
+    )
 
     assert saved.changed
     assert saved.message == "Changed weight from 1 to 5, capability from nothing to cpu 4."
-    assert (saved.queue.weight, saved.queue.resource_version, saved.queue.updated_by) == (5, 2, "ann")
-    assert Event.objects.get(name="a", reason="UpdateQueue").message == "ann: changed weight from 1 to 5, capability from nothing to cpu 4."
+    assert (saved.queue.weight, saved.queue.resource_version, saved.queue.updated_by) == (
+        5,
+        2,
+        "ann",
+    )
+    assert (
+        Event.objects.get(name="a", reason="UpdateQueue").message
+        == "ann: changed weight from 1 to 5, capability from nothing to cpu 4."
+    )
 
 
 def test_a_patch_leaves_what_it_does_not_name_and_null_removes():
     queue("a", weight=3, capability={"cpu": "4", "memory": "1Gi"}, priority=7)
 
-    saved = update_queue("a", {"spec": {"capability": {"memory": None}, "priority": None}}, merge=True)
+    saved = update_queue(
+        "a", {"spec": {"capability": {"memory": None}, "priority": None}}, merge=True
+    )
 
-    assert (saved.queue.weight, saved.queue.priority, saved.queue.capability.to_quantities()) == (3, 0, {"cpu": "4"})
+    assert (saved.queue.weight, saved.queue.priority, saved.queue.capability.to_quantities()) == (
+        3,
+        0,
+        {"cpu": "4"},
+    )
 
 
 def test_what_is_already_so_changes_nothing():
@@ -268,5 +296,8 @@ def test_a_tree_that_breaks_its_rules_is_a_condition():
     refresh_warnings()
 
     (condition,) = Queue.objects.get(name="p").conditions
-    assert (condition["type"], condition["reason"]) == ("HierarchyInvalid", "children_deserved_exceeds_parent")
+    assert (condition["type"], condition["reason"]) == (
+        "HierarchyInvalid",
+        "children_deserved_exceeds_parent",
+    )
     assert child.name in condition["message"]

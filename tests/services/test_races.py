@@ -93,14 +93,22 @@ def _until_it_waits(runner: Runner) -> None:
     assert runner.ready.wait(PATIENCE)
     while runner.is_alive():
         with connection.cursor() as cursor:
-            cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE pid = %s AND wait_event_type = 'Lock'", [runner.backend])
+            cursor.execute(
+                "SELECT count(*) FROM pg_stat_activity WHERE pid = %s AND wait_event_type = 'Lock'",
+                [runner.backend],
+            )
             if cursor.fetchone()[0]:
                 return
         runner.join(0.01)
 
 
 def submit(in_queue: str, name: str = "j") -> Job:
-    return submit_job({"metadata": {"name": name}, "spec": {"queue": in_queue, "tasks": [{"name": "t", "replicas": 1}]}}).job
+    return submit_job(
+        {
+            "metadata": {"name": name},
+            "spec": {"queue": in_queue, "tasks": [{"name": "t", "replicas": 1}]},
+        }
+    ).job
 
 
 def finish(name: str) -> None:
@@ -161,7 +169,10 @@ def test_a_close_and_a_suspend_that_cross_come_one_after_the_other():
 
     assert not suspend.outcome.changed
     assert states("a") == {"a": "Closed"}
-    assert sorted(Command.objects.values_list("action", "result")) == [("CloseQueue", "Done"), ("SuspendQueue", "NoOp")]
+    assert sorted(Command.objects.values_list("action", "result")) == [
+        ("CloseQueue", "Done"),
+        ("SuspendQueue", "NoOp"),
+    ]
 
 
 def test_a_suspend_and_a_close_that_cross_come_one_after_the_other():
@@ -185,7 +196,9 @@ def test_the_second_of_two_admins_who_edit_the_same_version_is_told():
     version = queue("a").resource_version
 
     def edit(weight: int) -> Callable[[], Any]:
-        return lambda: update_queue("a", {"spec": {"weight": weight}}, merge=True, expected_version=version)
+        return lambda: update_queue(
+            "a", {"spec": {"weight": weight}}, merge=True, expected_version=version
+        )
 
     _, late = crossing(edit(2), edit(3))
 
@@ -209,7 +222,9 @@ def test_two_admins_who_share_out_the_same_parent_do_not_give_more_than_it_has()
     queue("p", deserved={"cpu": "4"})
 
     def create(name: str) -> Callable[[], Any]:
-        return lambda: create_queue({"metadata": {"name": name}, "spec": {"parent": "p", "deserved": {"cpu": "3"}}})
+        return lambda: create_queue(
+            {"metadata": {"name": name}, "spec": {"parent": "p", "deserved": {"cpu": "3"}}}
+        )
 
     _, late = crossing(create("a"), create("b"))
 
@@ -281,7 +296,9 @@ def waiting() -> int:
 
 
 @pytest.mark.parametrize("forbid", FORBIDDING.values(), ids=FORBIDDING)
-def test_nothing_is_placed_after_it_was_forbidden_by_a_session_that_had_begun_before(forbid: Callable[[], Any]):
+def test_nothing_is_placed_after_it_was_forbidden_by_a_session_that_had_begun_before(
+    forbid: Callable[[], Any],
+):
     one_pod_waits()
 
     _, session = crossing(forbid, lambda: SessionRunner("slow").run())
@@ -305,17 +322,24 @@ def test_two_moves_that_would_make_a_ring_together_do_not():
     queue("b")
 
     _, late = crossing(
-        lambda: update_queue("a", {"spec": {"parent": "b"}}, merge=True), lambda: update_queue("b", {"spec": {"parent": "a"}}, merge=True)
+        lambda: update_queue("a", {"spec": {"parent": "b"}}, merge=True),
+        lambda: update_queue("b", {"spec": {"parent": "a"}}, merge=True),
     )
 
     assert rules(late.error) == ["parent_cycle"]
 
 
 @pytest.mark.parametrize("way", ["switched off", "deleted"])
-def test_the_last_two_admins_can_not_take_each_other_the_office_at_the_same_moment(django_user_model: Any, way: str):
+def test_the_last_two_admins_can_not_take_each_other_the_office_at_the_same_moment(
+    django_user_model: Any, way: str
+):
     for name in ("ada", "ben"):
         django_user_model.objects.create_superuser(name)
-    leave = delete_user if way == "deleted" else lambda name: save_user({"isActive": False}, username=name)
+    leave = (
+        delete_user
+        if way == "deleted"
+        else lambda name: save_user({"isActive": False}, username=name)
+    )
 
     _, late = crossing(lambda: leave("ada"), lambda: leave("ben"))
 
@@ -331,13 +355,18 @@ def test_a_session_writes_the_figures_of_root_while_somebody_has_the_tree_and_wa
         lock_tree()
         alone_with_pods()
 
-    _beside_a_session(take_both, then=lambda: write_figures({"root": QueueFigures("root")}, {"root": root}, 1))
+    _beside_a_session(
+        take_both, then=lambda: write_figures({"root": QueueFigures("root")}, {"root": root}, 1)
+    )
 
 
 def test_two_lists_of_the_same_queues_at_the_same_moment_make_each_of_them_once():
     manifests = [_manifest(f"q{number}") for number in range(20)]
 
-    one, two = crossing(lambda: create_queues(manifests), lambda: create_queues([*reversed(manifests), _manifest("q20")]))
+    one, two = crossing(
+        lambda: create_queues(manifests),
+        lambda: create_queues([*reversed(manifests), _manifest("q20")]),
+    )
 
     assert all(isinstance(made, Saved) for made in one.outcome)
     assert [rules(refused) for refused in two.outcome[:-1]] == [["already_exists"]] * 20
@@ -349,17 +378,30 @@ def test_two_files_that_change_the_same_queues_in_another_order_do_not_wait_for_
     names = [queue(f"q{number}").name for number in range(20)]
 
     def applied(order: list[str], weight: int) -> Callable[[], Any]:
-        return lambda: apply_documents([{"kind": "Queue", **_manifest(name, weight=weight, state="Suspended")} for name in order])
+        return lambda: apply_documents(
+            [
+                {"kind": "Queue", **_manifest(name, weight=weight, state="Suspended")}
+                for name in order
+            ]
+        )
 
     one, two = crossing(applied(names, 2), applied(names[::-1], 3))
 
     assert (one.error, two.error) == (None, None)
-    assert set(Queue.objects.filter(name__in=names).values_list("weight", "state")) == {(3, "Suspended")}
+    assert set(Queue.objects.filter(name__in=names).values_list("weight", "state")) == {
+        (3, "Suspended")
+    }
     assert_states_are_derived()
 
 
-@pytest.mark.parametrize("documents", [("Queue", "Job"), ("Job", "Command"), ("Queue", "Command"), ("Queue", "Node")], ids=" and ".join)
-def test_a_file_of_several_kinds_and_a_session_do_not_wait_for_each_other_for_ever(documents: tuple[str, ...]):
+@pytest.mark.parametrize(
+    "documents",
+    [("Queue", "Job"), ("Job", "Command"), ("Queue", "Command"), ("Queue", "Node")],
+    ids=" and ".join,
+)
+def test_a_file_of_several_kinds_and_a_session_do_not_wait_for_each_other_for_ever(
+    documents: tuple[str, ...],
+):
     """A session has the pods before it has the states; so has the file, whatever it begins with."""
     queue("a")
     submit("a")
@@ -367,7 +409,9 @@ def test_a_file_of_several_kinds_and_a_session_do_not_wait_for_each_other_for_ev
     _beside_a_session(lambda: apply_documents([_DOCUMENTS[kind] for kind in documents]))
 
 
-def test_closing_and_deleting_waits_for_a_session_and_not_both_for_each_other(django_user_model: Any):
+def test_closing_and_deleting_waits_for_a_session_and_not_both_for_each_other(
+    django_user_model: Any,
+):
     queue("a")
     boss = Actor("boss", user=django_user_model.objects.create_superuser("boss"))
 
@@ -404,7 +448,11 @@ def _manifest(name: str, **spec: Any) -> dict[str, Any]:
 
 _DOCUMENTS: dict[str, dict[str, Any]] = {
     "Queue": {"kind": "Queue", **_manifest("b")},
-    "Job": {"kind": "Job", "metadata": {"name": "k"}, "spec": {"queue": "a", "tasks": [{"name": "t", "replicas": 1}]}},
+    "Job": {
+        "kind": "Job",
+        "metadata": {"name": "k"},
+        "spec": {"queue": "a", "tasks": [{"name": "t", "replicas": 1}]},
+    },
     "Command": {"kind": "Command", "action": "Suspend", "target": {"kind": "Job", "name": "j"}},
     "Node": {"kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "1"}}},
 }

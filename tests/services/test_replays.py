@@ -45,7 +45,9 @@ def test_every_kept_session_of_any_history_decides_the_same_again_bit_for_bit(se
     assert [number for number in kept if not replay(number).is_same] == []
 
 
-def test_a_saved_session_is_a_scenario_file_that_simulate_runs_with_the_same_outcome(tmp_path: Path):
+def test_a_saved_session_is_a_scenario_file_that_simulate_runs_with_the_same_outcome(
+    tmp_path: Path,
+):
     number = decided_something()
     file, out = tmp_path / "session.json", io.StringIO()
 
@@ -53,7 +55,9 @@ def test_a_saved_session_is_a_scenario_file_that_simulate_runs_with_the_same_out
     call_command("simulate", str(file), output="json", stdout=out)
 
     pods = Pod.objects.filter(phase="Bound").select_related("node")
-    assert json.loads(out.getvalue())["binds"] == {str(pod): pod.node.name for pod in pods if pod.node}
+    assert json.loads(out.getvalue())["binds"] == {
+        str(pod): pod.node.name for pod in pods if pod.node
+    }
 
 
 def test_replay_says_that_the_outcome_is_the_same():

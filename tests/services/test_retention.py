@@ -31,18 +31,34 @@ pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 def finished(name: str, phase: str, days: float, ttl: int | None = None) -> Job:
     made = job(name)
-    Job.objects.filter(pk=made.pk).update(phase=phase, finished_at=timezone.now() - timedelta(days=days), ttl_seconds_after_finished=ttl)
+    Job.objects.filter(pk=made.pk).update(
+        phase=phase,
+        finished_at=timezone.now() - timedelta(days=days),
+        ttl_seconds_after_finished=ttl,
+    )
     return made
 
 
 def test_rows_past_their_time_go_and_the_others_stay():
     _, _, kept = KEPT["sessions"]
     now = timezone.now()
-    old = SchedulingSession.objects.create(number=1, state="Done", started_at=now - kept - timedelta(minutes=1))
-    SchedulingSession.objects.create(number=2, state="Done", started_at=now - kept + timedelta(minutes=1))
-    Decision.objects.create(session=old, kind="Bind", pod_name="a", action="allocate", created_at=now, done_at=now)
+    old = SchedulingSession.objects.create(
+        number=1, state="Done", started_at=now - kept - timedelta(minutes=1)
+    )
+    SchedulingSession.objects.create(
+        number=2, state="Done", started_at=now - kept + timedelta(minutes=1)
+    )
+    Decision.objects.create(
+        session=old, kind="Bind", pod_name="a", action="allocate", created_at=now, done_at=now
+    )
     Eviction.objects.create(
-        session=old, session_number=1, pod_name="a", podgroup_name="b", queue_name="c", action="reclaim", created_at=now
+        session=old,
+        session_number=1,
+        pod_name="a",
+        podgroup_name="b",
+        queue_name="c",
+        action="reclaim",
+        created_at=now,
     )
 
     tidy_up()
@@ -74,8 +90,12 @@ def test_a_suspended_job_is_not_over_however_long_it_waits():
 def test_sign_ins_that_ran_out_and_runs_that_everybody_has_forgotten_go(django_user_model: Any):
     owner, now = django_user_model.objects.create_user("ada"), timezone.now()
     for key, age in (("old", -1), ("new", 1)):
-        Session.objects.create(session_key=key, session_data="", expire_date=now + timedelta(minutes=age))
-    old, new = (BulkRun.objects.create(owner=owner, action="AbortJob", state=BulkRun.DONE) for _ in range(2))
+        Session.objects.create(
+            session_key=key, session_data="", expire_date=now + timedelta(minutes=age)
+        )
+    old, new = (
+        BulkRun.objects.create(owner=owner, action="AbortJob", state=BulkRun.DONE) for _ in range(2)
+    )
     BulkItem.objects.create(run=old, namespace="default", name="train")
     BulkRun.objects.filter(pk=old.pk).update(created_at=now - timedelta(days=31))
 
@@ -88,7 +108,10 @@ def test_sign_ins_that_ran_out_and_runs_that_everybody_has_forgotten_go(django_u
 
 def test_events_of_pods_go_long_before_those_of_their_podgroups():
     hours_ago = timezone.now() - timedelta(hours=3)
-    record_events([EventNote("Pod", "a-0", "FailedScheduling"), EventNote("PodGroup", "a", "Unschedulable")], hours_ago)
+    record_events(
+        [EventNote("Pod", "a-0", "FailedScheduling"), EventNote("PodGroup", "a", "Unschedulable")],
+        hours_ago,
+    )
 
     tidy_up()
 
@@ -105,7 +128,9 @@ def test_classes_that_no_pod_has_go():
     assert [dict(row.requests)["cpu"] for row in PodClass.objects.all()] == [2000]
 
 
-def test_the_change_log_keeps_its_newest_entries_and_says_where_it_begins(monkeypatch: pytest.MonkeyPatch):
+def test_the_change_log_keeps_its_newest_entries_and_says_where_it_begins(
+    monkeypatch: pytest.MonkeyPatch,
+):
     monkeypatch.setattr(retention, "CHANGES_KEPT", 5)
     for number in range(10):
         job(f"job-{number}")
@@ -113,16 +138,25 @@ def test_the_change_log_keeps_its_newest_entries_and_says_where_it_begins(monkey
 
     tidy_up()
 
-    assert Change.objects.count() < before or Change.objects.values("transaction").distinct().count() == 1
+    assert (
+        Change.objects.count() < before
+        or Change.objects.values("transaction").distinct().count() == 1
+    )
     assert ChangeHorizon.objects.get().position > 0
 
 
-def test_a_minute_is_rolled_up_only_when_no_session_can_still_be_writing_a_sample_of_it(monkeypatch: pytest.MonkeyPatch):
+def test_a_minute_is_rolled_up_only_when_no_session_can_still_be_writing_a_sample_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+):
     noon = datetime(2026, 5, 4, 12, tzinfo=UTC)
-    QueueSample.objects.create(queue_name="a", seconds=0, at=noon, data={"allocated": {"cpu": 1000}, "state": "Open"})
+    QueueSample.objects.create(
+        queue_name="a", seconds=0, at=noon, data={"allocated": {"cpu": 1000}, "state": "Open"}
+    )
     rolled = []
     for seconds in (61, 75):
-        monkeypatch.setattr(retention.timezone, "now", lambda seconds=seconds: noon + timedelta(seconds=seconds))
+        monkeypatch.setattr(
+            retention.timezone, "now", lambda seconds=seconds: noon + timedelta(seconds=seconds)
+        )
         tidy_up()
         rolled.append(QueueSample.objects.filter(seconds=60).count())
 

@@ -26,7 +26,9 @@ def live(made: Job, rounds: int = 1) -> Job:
 
 
 def end_pod(name: str, exit_code: int = 0) -> None:
-    SimulatedPod.objects.filter(pk=Pod.objects.get(name=name).pk).update(next_at=0, exit_code=exit_code)
+    SimulatedPod.objects.filter(pk=Pod.objects.get(name=name).pk).update(
+        next_at=0, exit_code=exit_code
+    )
     pass_time(0.1)
 
 
@@ -56,13 +58,28 @@ def test_suspending_and_resuming_a_job_is_no_way_around_its_limit():
     assert live(made, rounds=2).phase == "Failed"
 
 
-def two_tasks(max_retry: int | None, *more: dict[str, Any], action: str = "RestartTask", **spec: Any) -> Job:
+def two_tasks(
+    max_retry: int | None, *more: dict[str, Any], action: str = "RestartTask", **spec: Any
+) -> Job:
     """One task runs long, the other ends badly after a second and may be tried so often."""
-    asked = manifest("two", seconds=3600, minAvailable=2, policies=[{"event": "PodFailed", "action": action}, *more], **spec)
+    asked = manifest(
+        "two",
+        seconds=3600,
+        minAvailable=2,
+        policies=[{"event": "PodFailed", "action": action}, *more],
+        **spec,
+    )
     (first,) = asked["spec"]["tasks"]
     annotations = {"fumarole.io/run-seconds": "1", "fumarole.io/exit-code": "1"}
-    short = {**first, "name": "short", "template": {**first["template"], "metadata": {"annotations": annotations}}}
-    asked["spec"]["tasks"] = [first, short if max_retry is None else {**short, "maxRetry": max_retry}]
+    short = {
+        **first,
+        "name": "short",
+        "template": {**first["template"], "metadata": {"annotations": annotations}},
+    }
+    asked["spec"]["tasks"] = [
+        first,
+        short if max_retry is None else {**short, "maxRetry": max_retry},
+    ]
     return submit_job(asked).job
 
 
@@ -72,12 +89,17 @@ def test_a_task_that_was_tried_as_often_as_it_may_be_stays_failed_and_the_job_go
     made = live(two_tasks(1, action=action, maxRetry=5), rounds=5)
 
     assert (made.phase, made.retry_count, made.task_retries) == ("Running", 1, {"short": 1})
-    assert dict(Pod.objects.values_list("task", "phase")) == {"worker": "Running", "short": "Failed"}
+    assert dict(Pod.objects.values_list("task", "phase")) == {
+        "worker": "Running",
+        "short": "Failed",
+    }
 
 
 def test_a_policy_says_what_the_failure_of_a_task_means():
     node("n1", cpu="8")
-    made = live(two_tasks(1, {"event": "TaskFailed", "action": "TerminateJob"}, maxRetry=5), rounds=5)
+    made = live(
+        two_tasks(1, {"event": "TaskFailed", "action": "TerminateJob"}, maxRetry=5), rounds=5
+    )
 
     assert (made.phase, made.retry_count) == ("Terminated", 1)
 
@@ -101,7 +123,16 @@ def test_the_tries_of_a_task_begin_anew_with_the_job():
 
 def test_pods_of_a_task_that_fail_together_are_one_retry():
     node("n1", cpu="8")
-    made = live(job("crash", replicas=3, seconds=1, exit_code=1, maxRetry=1, policies=[{"event": "PodFailed", "action": "RestartPod"}]))
+    made = live(
+        job(
+            "crash",
+            replicas=3,
+            seconds=1,
+            exit_code=1,
+            maxRetry=1,
+            policies=[{"event": "PodFailed", "action": "RestartPod"}],
+        )
+    )
 
     assert (made.retry_count, phases(made)) == (1, ["Pending"] * 3)
 
@@ -109,7 +140,9 @@ def test_pods_of_a_task_that_fail_together_are_one_retry():
 def test_a_task_that_completed_uses_up_no_retries_of_its_job():
     """Whatever happens, restart the pods that failed: none did."""
     node("n1", cpu="8")
-    asked = manifest("train", seconds=3600, maxRetry=1, policies=[{"event": "*", "action": "RestartPod"}])
+    asked = manifest(
+        "train", seconds=3600, maxRetry=1, policies=[{"event": "*", "action": "RestartPod"}]
+    )
     (first,) = asked["spec"]["tasks"]
     asked["spec"]["tasks"] = [{**first, "name": name} for name in ("a", "b", "c")]
     made = live(submit_job(asked).job)
@@ -134,7 +167,12 @@ def test_a_task_may_be_completed_by_taking_away_what_still_runs():
     end_pod("train-worker-0")
     assert Job.objects.get().phase == "Running"
 
-    update_job("default", "train", {"spec": {"tasks": [{**task, "replicas": 1} for task in made.tasks]}}, merge=True)
+    update_job(
+        "default",
+        "train",
+        {"spec": {"tasks": [{**task, "replicas": 1} for task in made.tasks]}},
+        merge=True,
+    )
 
     assert Job.objects.get().phase == "Completing"
 
@@ -155,14 +193,25 @@ def test_a_podgroup_has_the_labels_and_annotations_of_its_job_also_after_a_chang
     asked["metadata"] |= {"labels": {"team": "red"}, "annotations": {"sla-waiting-time": "90s"}}
     submit_job(asked)
     group = PodGroup.objects.get()
-    assert (group.labels, group.annotations, group.sla_waiting_seconds) == ({"team": "red"}, {"sla-waiting-time": "90s"}, 90)
+    assert (group.labels, group.annotations, group.sla_waiting_seconds) == (
+        {"team": "red"},
+        {"sla-waiting-time": "90s"},
+        90,
+    )
 
-    changed = {"metadata": {"labels": {"team": "blue"}, "annotations": {"sla-waiting-time": "2m", "note": "urgent"}}}
+    changed = {
+        "metadata": {
+            "labels": {"team": "blue"},
+            "annotations": {"sla-waiting-time": "2m", "note": "urgent"},
+        }
+    }
     update_job("default", "train", changed, merge=True)
 
     group.refresh_from_db()
     assert (group.labels, group.sla_waiting_seconds) == ({"team": "blue"}, 120)
     assert group.annotations == {"sla-waiting-time": "2m", "note": "urgent"}
 
-    update_job("default", "train", {"metadata": {"annotations": {"sla-waiting-time": None}}}, merge=True)
+    update_job(
+        "default", "train", {"metadata": {"annotations": {"sla-waiting-time": None}}}, merge=True
+    )
     assert PodGroup.objects.get().sla_waiting_seconds is None

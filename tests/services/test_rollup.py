@@ -15,11 +15,17 @@ NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
 
 def raw(name: str, at: datetime, cpu: int, state: str = "Open") -> None:
-    QueueSample.objects.create(queue_name=name, seconds=0, at=at, data={"allocated": {"cpu": cpu}, "state": state})
+    QueueSample.objects.create(
+        queue_name=name, seconds=0, at=at, data={"allocated": {"cpu": cpu}, "state": state}
+    )
 
 
 def minutes(name: str) -> dict[str, int]:
-    rows = QueueSample.objects.filter(queue_name=name, seconds=60).order_by("at").values_list("at", "data")
+    rows = (
+        QueueSample.objects.filter(queue_name=name, seconds=60)
+        .order_by("at")
+        .values_list("at", "data")
+    )
     return {f"{at:%H:%M}": data["allocated"]["cpu"] for at, data in rows}
 
 

@@ -13,7 +13,12 @@ from scheduler.models import (
     Event,
     PodGroup,
 )
-from scheduler.services.sessions.requests import pause_scheduling, resume_scheduling, set_period, want_session
+from scheduler.services.sessions.requests import (
+    pause_scheduling,
+    resume_scheduling,
+    set_period,
+    want_session,
+)
 from scheduler.services.sessions.runner import SessionRunner, is_due, pause_before
 from tests.worlds import job, node, phases, run_session
 
@@ -39,7 +44,9 @@ def test_sessions_come_at_the_stored_period_which_may_change_while_running():
         set_period(0.1)
 
 
-def test_who_gives_work_brings_the_next_session_forward_and_many_make_one(django_capture_on_commit_callbacks: Any):
+def test_who_gives_work_brings_the_next_session_forward_and_many_make_one(
+    django_capture_on_commit_callbacks: Any,
+):
     SessionRunner("test").run()
     assert not is_due(state(), state().last_session_at)
 
@@ -77,7 +84,9 @@ def test_while_scheduling_is_paused_nothing_is_decided_and_everybody_is_told_why
     run_session()
 
     assert phases(made) == ["Bound"]
-    assert list(Event.objects.filter(kind="Cluster").order_by("id").values_list("reason", flat=True)) == [
+    assert list(
+        Event.objects.filter(kind="Cluster").order_by("id").values_list("reason", flat=True)
+    ) == [
         "SchedulingPaused",
         "SchedulingResumed",
     ]

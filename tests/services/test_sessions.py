@@ -77,9 +77,20 @@ def test_what_does_not_change_is_not_written_again():
     with CaptureQueriesContext(connection) as log:
         runner.run()
 
-    writes = [query["sql"] for query in log.captured_queries if query["sql"].startswith(("UPDATE", "INSERT", "DELETE"))]
+    writes = [
+        query["sql"]
+        for query in log.captured_queries
+        if query["sql"].startswith(("UPDATE", "INSERT", "DELETE"))
+    ]
     tables = {
-        table for table in ("scheduler_pod", "scheduler_podgroup", "scheduler_queuefigures", "scheduler_event") if table in str(writes)
+        table
+        for table in (
+            "scheduler_pod",
+            "scheduler_podgroup",
+            "scheduler_queuefigures",
+            "scheduler_event",
+        )
+        if table in str(writes)
     }
     assert tables == set()
 
@@ -96,7 +107,9 @@ def test_the_number_of_queries_does_not_depend_on_the_number_of_placements():
             result = runner.run()
         assert result
         assert len(result.written.bound) == size
-        counts.append(len([query for query in log.captured_queries if "SAVEPOINT" not in query["sql"]]))
+        counts.append(
+            len([query for query in log.captured_queries if "SAVEPOINT" not in query["sql"]])
+        )
         dispatch()
         for _ in range(3):
             run_session(runner)
@@ -113,14 +126,20 @@ def test_the_pods_of_a_session_are_written_in_a_dozen_queries():
     with CaptureQueriesContext(connection) as log:
         runner.run()
 
-    written = [query["sql"] for query in log.captured_queries if query["sql"].startswith(("UPDATE scheduler_", "INSERT INTO scheduler_"))]
+    written = [
+        query["sql"]
+        for query in log.captured_queries
+        if query["sql"].startswith(("UPDATE scheduler_", "INSERT INTO scheduler_"))
+    ]
     assert len(written) <= 12
 
 
 # The world moves on between thinking and writing
 
 
-def bound_after(happening: Callable[[], object], meanwhile: Callable[[Callable[[], object]], None]) -> list[str]:
+def bound_after(
+    happening: Callable[[], object], meanwhile: Callable[[Callable[[], object]], None]
+) -> list[str]:
     meanwhile(happening)
     result = SessionRunner("test").run()
     assert result
@@ -181,7 +200,10 @@ def test_a_job_that_was_cancelled_meanwhile_gets_nothing(meanwhile: Any):
     node("n1", cpu="8")
     made = job("train", replicas=2)
 
-    assert bound_after(lambda: PodGroup.objects.filter(job=made).update(phase="Completed"), meanwhile) == []
+    assert (
+        bound_after(lambda: PodGroup.objects.filter(job=made).update(phase="Completed"), meanwhile)
+        == []
+    )
 
 
 def test_a_pause_that_comes_while_a_session_thinks_is_respected(meanwhile: Any):
@@ -219,19 +241,25 @@ def test_a_queue_that_has_too_much_gives_back(reclaim: Callable[[], list[str]]):
     assert reclaim() == ["rich"]
 
 
-def test_a_victim_that_ended_meanwhile_is_not_evicted(reclaim: Callable[[], list[str]], meanwhile: Any):
+def test_a_victim_that_ended_meanwhile_is_not_evicted(
+    reclaim: Callable[[], list[str]], meanwhile: Any
+):
     meanwhile(lambda: Pod.objects.filter(podgroup__queue__name="rich").update(phase="Succeeded"))
 
     assert reclaim() == []
 
 
-def test_a_victim_in_a_queue_that_was_suspended_meanwhile_is_left_alone(reclaim: Callable[[], list[str]], meanwhile: Any):
+def test_a_victim_in_a_queue_that_was_suspended_meanwhile_is_left_alone(
+    reclaim: Callable[[], list[str]], meanwhile: Any
+):
     meanwhile(lambda: command_queue("rich", QueueCommand.SUSPEND))
 
     assert reclaim() == []
 
 
-def test_whoever_may_see_a_queue_may_see_what_is_told_of_its_gangs_and_pods(reclaim: Callable[[], list[str]]):
+def test_whoever_may_see_a_queue_may_see_what_is_told_of_its_gangs_and_pods(
+    reclaim: Callable[[], list[str]],
+):
     reclaim()
 
     told = Event.objects.exclude(kind__in=("Node", "Cluster"))

@@ -21,7 +21,9 @@ def own_folder(settings: Any, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_first_start_makes_an_administrator_and_a_cluster_and_the_second_nothing(own_folder: Path):
+def test_the_first_start_makes_an_administrator_and_a_cluster_and_the_second_nothing(
+    own_folder: Path,
+):
     made = first_start()
 
     assert get_user_model().objects.get().check_password(made.admin_password)

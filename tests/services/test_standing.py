@@ -55,14 +55,20 @@ def runner() -> SessionRunner:
     return runner
 
 
-def test_while_nothing_changes_nothing_is_thought_and_nothing_written_but_the_session(runner: SessionRunner, thoughts: list[int]):
+def test_while_nothing_changes_nothing_is_thought_and_nothing_written_but_the_session(
+    runner: SessionRunner, thoughts: list[int]
+):
     with CaptureQueriesContext(connection) as log:
         result = runner.run()
 
     assert result
     assert thoughts == []
     assert SchedulingSession.objects.get(number=result.number).state == "Done"
-    asked = [query["sql"] for query in log.captured_queries if query["sql"].startswith(("SELECT", "UPDATE", "INSERT", "DELETE"))]
+    asked = [
+        query["sql"]
+        for query in log.captured_queries
+        if query["sql"].startswith(("SELECT", "UPDATE", "INSERT", "DELETE"))
+    ]
     assert len(asked) <= 5
 
 
@@ -78,7 +84,9 @@ CHANGES: dict[str, Callable[[], object]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_whatever_changes_is_thought_about(runner: SessionRunner, thoughts: list[int], change: Callable[[], object]):
+def test_whatever_changes_is_thought_about(
+    runner: SessionRunner, thoughts: list[int], change: Callable[[], object]
+):
     runner.run()
     assert thoughts == []
 
@@ -98,7 +106,9 @@ def test_a_session_that_says_something_is_not_taken_for_the_next_one(thoughts: l
     assert len(thoughts) >= 2  # the first says why it waits, the second finds that this was said
 
 
-def test_a_worker_that_lost_its_lease_does_not_even_close_its_session(runner: SessionRunner, monkeypatch: pytest.MonkeyPatch):
+def test_a_worker_that_lost_its_lease_does_not_even_close_its_session(
+    runner: SessionRunner, monkeypatch: pytest.MonkeyPatch
+):
     def lose(_self: SessionRunner, _claimed: Claimed, _refreshed: Refreshed) -> bool:
         Lease.objects.update(token=999)
         return True
@@ -109,7 +119,9 @@ def test_a_worker_that_lost_its_lease_does_not_even_close_its_session(runner: Se
     assert SchedulingSession.objects.latest("number").state == "Running"
 
 
-def test_a_session_that_was_not_thought_can_be_kept_and_replayed(runner: SessionRunner, thoughts: list[int]):
+def test_a_session_that_was_not_thought_can_be_kept_and_replayed(
+    runner: SessionRunner, thoughts: list[int]
+):
     keep_next_sessions(1)
 
     result = runner.run()

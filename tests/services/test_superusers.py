@@ -41,11 +41,17 @@ def ask(client: Client, method: str, path: str, body: Any = None) -> Any:
 
 
 def state_of(django_user_model: Any, name: str) -> tuple[Any, ...]:
-    return tuple(django_user_model.objects.filter(username=name).values_list("password", "is_active", "is_superuser", "email"))
+    return tuple(
+        django_user_model.objects.filter(username=name).values_list(
+            "password", "is_active", "is_superuser", "email"
+        )
+    )
 
 
 @pytest.mark.parametrize("body", TAKEOVERS.values(), ids=TAKEOVERS)
-def test_an_admin_by_role_changes_nothing_of_a_superuser(django_user_model: Any, body: dict[str, Any]):
+def test_an_admin_by_role_changes_nothing_of_a_superuser(
+    django_user_model: Any, body: dict[str, Any]
+):
     before = state_of(django_user_model, "boss")
 
     answer = ask(signed_in("anna"), "patch", "users/boss/", body)
@@ -56,11 +62,18 @@ def test_an_admin_by_role_changes_nothing_of_a_superuser(django_user_model: Any,
 
 
 def test_nor_deletes_it_nor_makes_or_revokes_its_tokens():
-    boss = ApiToken.objects.create(user_id=_pk("boss"), name="x", prefix="fum_x", digest="x", scopes=["read"])
+    boss = ApiToken.objects.create(
+        user_id=_pk("boss"), name="x", prefix="fum_x", digest="x", scopes=["read"]
+    )
     anna = signed_in("anna")
 
     assert ask(anna, "delete", "users/boss/").status_code == 403
-    assert ask(anna, "post", "tokens/", {"name": "mine", "scopes": ["admin"], "user": "boss"}).status_code == 403
+    assert (
+        ask(
+            anna, "post", "tokens/", {"name": "mine", "scopes": ["admin"], "user": "boss"}
+        ).status_code
+        == 403
+    )
     assert ask(anna, "delete", f"tokens/{boss.pk}/").status_code == 403
     assert ApiToken.objects.filter(user_id=_pk("boss"), revoked_at=None).count() == 1
 
@@ -74,7 +87,9 @@ def test_nor_makes_anybody_a_superuser(django_user_model: Any, whom: str):
     anna = signed_in("anna")
 
     assert ask(anna, "patch", f"users/{whom}/", {"isClusterAdmin": True}).status_code == 403
-    assert ask(anna, "post", "users/", {"username": "new", "isClusterAdmin": True}).status_code == 403
+    assert (
+        ask(anna, "post", "users/", {"username": "new", "isClusterAdmin": True}).status_code == 403
+    )
     assert not django_user_model.objects.get(username=whom).is_superuser
     assert not django_user_model.objects.filter(username="new").exists()
 
@@ -83,7 +98,10 @@ def test_the_pages_hold_to_it_and_offer_nothing_else(django_user_model: Any):
     anna, before = signed_in("anna"), state_of(django_user_model, "boss")
 
     page = anna.get("/users/boss/").content.decode()
-    changed = anna.post("/users/boss/", {"do": "save", "active": "1", "cluster_admin": "1", "password": "a brand new password"})
+    changed = anna.post(
+        "/users/boss/",
+        {"do": "save", "active": "1", "cluster_admin": "1", "password": "a brand new password"},
+    )
     deleted = anna.post("/users/boss/", {"do": "delete"})
     promoted = anna.post("/users/anna/", {"do": "save", "active": "1", "cluster_admin": "1"})
 
@@ -105,11 +123,19 @@ def test_with_a_token_neither():
 def test_an_admin_by_role_still_manages_the_others(django_user_model: Any):
     anna = signed_in("anna")
 
-    assert ask(anna, "patch", "users/ben/", {"password": "a brand new password", "isActive": False}).status_code == 200
+    assert (
+        ask(
+            anna, "patch", "users/ben/", {"password": "a brand new password", "isActive": False}
+        ).status_code
+        == 200
+    )
     assert ask(anna, "post", "users/", {"username": "new"}).status_code == 201
     assert ask(anna, "delete", "users/ben/").status_code == 200
 
 
 def test_superusers_change_each_other(django_user_model: Any):
-    assert ask(signed_in("chief"), "patch", "users/boss/", {"isClusterAdmin": False}).status_code == 200
+    assert (
+        ask(signed_in("chief"), "patch", "users/boss/", {"isClusterAdmin": False}).status_code
+        == 200
+    )
     assert not django_user_model.objects.get(username="boss").is_superuser

@@ -26,7 +26,9 @@ def boss(django_user_model: Any) -> Any:
     return django_user_model.objects.create_superuser("boss", password="an old password")
 
 
-def made(user: Any, name: str, scope: str = "admin", lives: timedelta | None = None) -> tuple[ApiToken, Client]:
+def made(
+    user: Any, name: str, scope: str = "admin", lives: timedelta | None = None
+) -> tuple[ApiToken, Client]:
     """A token, and a client that uses it."""
     ends = None if lives is None else timezone.now() + lives
     new = create_token(user, name, [scope], by=SYSTEM, expires_at=ends)
@@ -53,7 +55,9 @@ class TestMaking:
             assert "The token in use does not have the scope" in answer.json()["detail"]
         assert ApiToken.objects.count() == 1
 
-    @pytest.mark.parametrize(("own", "asked"), [("submit", "operate"), ("submit", "admin"), ("operate", "admin")])
+    @pytest.mark.parametrize(
+        ("own", "asked"), [("submit", "operate"), ("submit", "admin"), ("operate", "admin")]
+    )
     def test_none_is_made_that_may_do_more(self, boss: Any, own: str, asked: str):
         _, narrow = made(boss, "narrow", own)
 
@@ -102,14 +106,22 @@ class TestRevoking:
         within, _ = made(boss, "within", "submit", SOON / 2)
         _, client = made(boss, "in use", "submit", SOON)
 
-        assert (revoke(client, wider), revoke(client, longer), revoke(client, within)) == (403, 403, 200)
+        assert (revoke(client, wider), revoke(client, longer), revoke(client, within)) == (
+            403,
+            403,
+            200,
+        )
 
 
 class TestAccounts:
     def test_no_token_sets_the_password_of_its_own_account(self, boss: Any):
         _, everything = made(boss, "everything")
 
-        answer = everything.patch("/api/v1/users/boss/", {"password": "a brand new password"}, content_type="application/json")
+        answer = everything.patch(
+            "/api/v1/users/boss/",
+            {"password": "a brand new password"},
+            content_type="application/json",
+        )
 
         assert answer.status_code == 403
         boss.refresh_from_db()
@@ -120,8 +132,16 @@ class TestAccounts:
         _, short = made(boss, "short", "admin", SOON)
 
         for body in ({"password": "a brand new password"}, {"isClusterAdmin": True}):
-            assert short.patch("/api/v1/users/ann/", body, content_type="application/json").status_code == 403
-        assert short.patch("/api/v1/users/ann/", {"email": "a@example.com"}, content_type="application/json").status_code == 200
+            assert (
+                short.patch("/api/v1/users/ann/", body, content_type="application/json").status_code
+                == 403
+            )
+        assert (
+            short.patch(
+                "/api/v1/users/ann/", {"email": "a@example.com"}, content_type="application/json"
+            ).status_code
+            == 200
+        )
 
 
 class TestWords:
@@ -139,7 +159,9 @@ class TestWords:
     )
 
     @pytest.mark.parametrize("kind", ["superuser", "admin of root"])
-    def test_a_cluster_admins_token_for_reading_names_the_scope(self, boss: Any, django_user_model: Any, kind: str):
+    def test_a_cluster_admins_token_for_reading_names_the_scope(
+        self, boss: Any, django_user_model: Any, kind: str
+    ):
         user = boss
         if kind == "admin of root":
             user = django_user_model.objects.create_user("anna")
@@ -157,7 +179,9 @@ class TestWords:
         grant_role(user="ann", role="viewer", queue="root", by=SYSTEM)
         _, reading = made(ann, "reading", "read")
 
-        detail = reading.post("/api/v1/queues/", {"metadata": {"name": "team"}}, content_type="application/json").json()["detail"]
+        detail = reading.post(
+            "/api/v1/queues/", {"metadata": {"name": "team"}}, content_type="application/json"
+        ).json()["detail"]
 
         assert "You need the permission “admin”" in detail
 

@@ -28,13 +28,21 @@ def break_part(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 
 
 def events() -> list[str]:
-    return list(Event.objects.filter(kind="Cluster", reason__startswith="Part").order_by("id").values_list("reason", flat=True))
+    return list(
+        Event.objects.filter(kind="Cluster", reason__startswith="Part")
+        .order_by("id")
+        .values_list("reason", flat=True)
+    )
 
 
 @pytest.mark.parametrize("broken", tick.PARTS)
-def test_one_part_that_fails_keeps_no_other_from_its_turn(break_part: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, broken: str):
+def test_one_part_that_fails_keeps_no_other_from_its_turn(
+    break_part: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, broken: str
+):
     turns: list[str] = []
-    monkeypatch.setattr(tick, "PARTS", {name: lambda name=name: turns.append(name) for name in tick.PARTS})
+    monkeypatch.setattr(
+        tick, "PARTS", {name: lambda name=name: turns.append(name) for name in tick.PARTS}
+    )
     break_part(broken)
 
     tick.watch(also={"last": lambda: turns.append("last")})
@@ -42,7 +50,9 @@ def test_one_part_that_fails_keeps_no_other_from_its_turn(break_part: Callable[[
     assert turns == [*(name for name in tick.PARTS if name != broken), "last"]
 
 
-def test_the_cluster_is_observed_while_decisions_can_not_be_carried_out(break_part: Callable[[str], None]):
+def test_the_cluster_is_observed_while_decisions_can_not_be_carried_out(
+    break_part: Callable[[str], None],
+):
     node("n1", cpu="8")
     made = job("train", seconds=5)
     run_and_dispatch()
@@ -58,7 +68,9 @@ def test_the_cluster_is_observed_while_decisions_can_not_be_carried_out(break_pa
 
 
 def test_it_is_told_when_it_begins_and_when_it_is_over(
-    break_part: Callable[[str], None], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    break_part: Callable[[str], None],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ):
     working = tick.PARTS
     with caplog.at_level(logging.WARNING, "scheduler.services.cluster.tick"):
@@ -70,7 +82,9 @@ def test_it_is_told_when_it_begins_and_when_it_is_over(
         tick.watch()
         tick.watch()
 
-    assert {name: entry["problem"] for name, entry in failing.items()} == {"observing the cluster": "ValueError"}
+    assert {name: entry["problem"] for name, entry in failing.items()} == {
+        "observing the cluster": "ValueError"
+    }
     assert [record.getMessage().split()[-1] for record in caplog.records] == ["tick", "again"]
     assert caplog.records[0].exc_info is not None
     assert events() == ["PartFailed", "PartWorksAgain"]

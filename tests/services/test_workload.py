@@ -9,7 +9,14 @@ from django.core.management import call_command
 from scheduler.domain.mixes import MIXES, Target
 from scheduler.models import Job, Queue, SimulatedCluster
 from scheduler.services.demo.sample import load_sample_cluster
-from scheduler.services.demo.workload import HOPELESS_KEPT, Stream, continue_stream, current_stream, start_stream, stop_stream
+from scheduler.services.demo.workload import (
+    HOPELESS_KEPT,
+    Stream,
+    continue_stream,
+    current_stream,
+    start_stream,
+    stop_stream,
+)
 from tests.worlds import job, node, queue, run_session
 
 pytestmark = [pytest.mark.django_db]
@@ -58,7 +65,9 @@ def test_made_up_users_withdraw_what_can_never_start_so_that_more_can_come():
     node("n1", cpu="64", memory="256Gi")
     queue("tiny", capability={"cpu": "500m"})
     job("somebodys-own", "tiny", cpu="4")
-    start_stream(Stream("steady", rate=1.0, most_waiting=10, targets=[Target("tiny", takes_gpu=False)]))
+    start_stream(
+        Stream("steady", rate=1.0, most_waiting=10, targets=[Target("tiny", takes_gpu=False)])
+    )
 
     for _ in range(3):
         let_pass(30)
@@ -69,7 +78,10 @@ def test_made_up_users_withdraw_what_can_never_start_so_that_more_can_come():
     assert came > 0
     assert waiting.filter(podgroup__reason_code="ExceedsCapability").count() == HOPELESS_KEPT + 1
     assert waiting.filter(name="somebodys-own").exists()
-    assert set(Job.objects.exclude(phase="Pending").values_list("phase", flat=True)) <= {"Terminated", "Terminating"}
+    assert set(Job.objects.exclude(phase="Pending").values_list("phase", flat=True)) <= {
+        "Terminated",
+        "Terminating",
+    }
 
 
 def test_the_same_seed_makes_the_same_jobs():
@@ -115,7 +127,9 @@ def test_a_full_queue_does_not_keep_jobs_from_the_others():
     queue("idle")
     for number in range(4):
         job(f"waits-{number}", "full")
-    start_stream(Stream("many-tiny-jobs", rate=1.0, most_waiting=6, targets=[Target("full"), Target("idle")]))
+    start_stream(
+        Stream("many-tiny-jobs", rate=1.0, most_waiting=6, targets=[Target("full"), Target("idle")])
+    )
 
     let_pass(60)
 
@@ -145,19 +159,26 @@ def test_the_command_starts_tells_and_stops():
         ((), {"csv": "/nowhere.csv"}, "/nowhere.csv can not be read: No such file or directory."),
     ],
 )
-def test_mistakes_are_told_in_a_sentence(arguments: tuple[str, ...], options: dict[str, object], message: str):
+def test_mistakes_are_told_in_a_sentence(
+    arguments: tuple[str, ...], options: dict[str, object], message: str
+):
     assert message in refused(*arguments, **options)
 
 
 def test_a_recorded_load_is_submitted_as_it_came(tmp_path: Path):
     Queue.objects.get(name="default")
     file = tmp_path / "Philly 2017.csv"
-    file.write_text("submit,tasks,cpu,duration,user,queue\n0,2,1,10,alice,default\n3,1,2,5,bob,elsewhere\n")
+    file.write_text(
+        "submit,tasks,cpu,duration,user,queue\n0,2,1,10,alice,default\n3,1,2,5,bob,elsewhere\n"
+    )
 
     told = run(csv=str(file), faster=1000.0)
 
     assert "2 jobs were submitted, 0 refused." in told
-    assert list(Job.objects.order_by("id").values_list("name", "owner")) == [("philly-2017-0", "alice"), ("philly-2017-1", "bob")]
+    assert list(Job.objects.order_by("id").values_list("name", "owner")) == [
+        ("philly-2017-0", "alice"),
+        ("philly-2017-1", "bob"),
+    ]
 
 
 def test_a_recorded_load_with_a_mistake_is_not_begun(tmp_path: Path):

@@ -35,7 +35,12 @@ def one(name, at=0.0, tasks=1, gpu=4, seconds=10.0, queue="q1", minimum=None):
 def test_a_job_that_runs_to_its_end_is_useful():
     figures = run_load(small(), BOUND, [one("a", seconds=10.0)], 20.0).document()
 
-    assert (figures["jobs"], figures["finished"], figures["binds"], figures["evictions"]) == (1, 1, 1, 0)
+    assert (figures["jobs"], figures["finished"], figures["binds"], figures["evictions"]) == (
+        1,
+        1,
+        1,
+        0,
+    )
     assert figures["useful"][GPU] == pytest.approx(10 / 20)
     assert figures["held"][GPU] == pytest.approx((10 + START_DELAY) / 20)
     assert figures["waits"]["all"] == {"count": 1, "p50": 0.0, "p95": 0.0, "max": 0.0}
@@ -58,7 +63,10 @@ def test_who_has_not_started_counts_with_the_time_waited_so_far():
 def test_what_an_evicted_pod_had_done_is_lost_and_it_comes_back():
     queues = f"- {{name: q1, deserved: {{{GPU}: 2}}}}\n- {{name: q2, deserved: {{{GPU}: 2}}}}\n"
     impatient = replace(FUMAROLE, configurations={"reclaim": {"wholeGangs": True}})
-    jobs = [one("a", tasks=4, gpu=1, minimum=2, seconds=300.0), one("b", at=50.0, tasks=2, gpu=1, queue="q2", seconds=30.0)]
+    jobs = [
+        one("a", tasks=4, gpu=1, minimum=2, seconds=300.0),
+        one("b", at=50.0, tasks=2, gpu=1, queue="q2", seconds=30.0),
+    ]
 
     figures = run_load(small(queues), impatient, jobs, 900.0).document()
 
@@ -76,7 +84,9 @@ def test_the_same_load_gives_the_same_run():
     first, second = (run_load(cluster, FUMAROLE, jobs, 60.0).document() for _ in range(2))
 
     timing = {"cpuSeconds", "cpuSecondsByPart"}
-    assert {key: first[key] for key in first.keys() - timing} == {key: second[key] for key in second.keys() - timing}
+    assert {key: first[key] for key in first.keys() - timing} == {
+        key: second[key] for key in second.keys() - timing
+    }
     assert first["binds"] > 50
 
 
@@ -84,7 +94,9 @@ def test_the_same_load_gives_the_same_run():
 def test_nothing_is_counted_twice(policy):
     """What is held is at most all there is; what is useful or lost was held."""
     cluster = read_file("examples/sample-cluster.yaml", str)[0].cluster
-    figures = run_load(cluster, PRESETS[policy], drawn_load("steady", cluster, seconds=120.0, seed=5), 120.0).document()
+    figures = run_load(
+        cluster, PRESETS[policy], drawn_load("steady", cluster, seconds=120.0, seed=5), 120.0
+    ).document()
 
     for resource, held in figures["held"].items():
         assert figures["useful"][resource] + figures["lost"][resource] <= held <= 1.0
@@ -93,7 +105,9 @@ def test_nothing_is_counted_twice(policy):
 
 
 def test_a_resource_that_no_node_has_is_never_given():
-    strange = LoadJob("default/a", "q1", 0.0, 1, 1, Resources.parse({"example.com/thing": "1"}), 10.0)
+    strange = LoadJob(
+        "default/a", "q1", 0.0, 1, 1, Resources.parse({"example.com/thing": "1"}), 10.0
+    )
 
     figures = run_load(small(), BOUND, [strange], 30.0).document()
 
@@ -105,15 +119,28 @@ def test_jobs_of_a_mix_go_to_the_queues_that_the_file_names():
 
     targets = {target.queue: target for target in load_targets(cluster)}
 
-    assert set(targets) == {"etl", "vision", "language", "sandbox", "serving", "reports", "adhoc", "batch"}
+    assert set(targets) == {
+        "etl",
+        "vision",
+        "language",
+        "sandbox",
+        "serving",
+        "reports",
+        "adhoc",
+        "batch",
+    }
     assert not targets["etl"].takes_gpu
-    assert {job.queue for job in drawn_load("steady", cluster, seconds=200.0, seed=7)} <= set(targets)
+    assert {job.queue for job in drawn_load("steady", cluster, seconds=200.0, seed=7)} <= set(
+        targets
+    )
 
 
 def test_without_targets_a_queue_with_gpus_of_its_own_takes_the_jobs_that_ask_for_them():
     cluster = small(f"- {{name: q1, deserved: {{{GPU}: 4}}}}\n- {{name: q2}}\n")
 
-    assert {target.queue: (target.takes_gpu, target.takes_cpu) for target in load_targets(cluster)} == {
+    assert {
+        target.queue: (target.takes_gpu, target.takes_cpu) for target in load_targets(cluster)
+    } == {
         "q1": (True, False),
         "q2": (False, True),
     }

@@ -84,7 +84,9 @@ def test_a_file_that_another_user_left_is_named(ordinary_user: Path, name: str):
     left.parent.mkdir(parents=True)
     left.touch(mode=0o400)
 
-    with pytest.raises(StartError, match=f"{left} can not be written: it belongs to .*FUMAROLE_VAR="):
+    with pytest.raises(
+        StartError, match=f"{left} can not be written: it belongs to .*FUMAROLE_VAR="
+    ):
         check_writable(ordinary_user / "var")
 
 
@@ -122,7 +124,9 @@ def test_where_there_is_no_key_none_is_lent(tmp_path: Path):
 
 
 def test_the_folder_and_the_port_come_from_the_environment(tmp_path: Path):
-    assert installation_from({"FUMAROLE_VAR": str(tmp_path), "PORT": "8123"}) == Installation(tmp_path, 8123)
+    assert installation_from({"FUMAROLE_VAR": str(tmp_path), "PORT": "8123"}) == Installation(
+        tmp_path, 8123
+    )
     assert installation_from({}).port == 8000
     assert installation_from({}).var.name == "var"
 
@@ -132,7 +136,9 @@ def test_a_lock_whose_holder_says_nothing_is_respected_all_the_same(tmp_path: Pa
 
     with SupervisorLock(installation):
         (tmp_path / "supervisor.lock").write_text("")
-        with pytest.raises(StartError, match=r"already running on .*: a process that is just starting or stopping"):
+        with pytest.raises(
+            StartError, match=r"already running on .*: a process that is just starting or stopping"
+        ):
             SupervisorLock(installation).__enter__()
 
     with SupervisorLock(installation):
@@ -161,8 +167,13 @@ def test_a_password_is_not_shown(url: str, shown: str):
     assert without_password(url) == shown
 
 
-@pytest.mark.parametrize(("is_terminal", "is_new", "shown"), [(True, True, True), (True, False, False), (False, True, False)])
-def test_the_first_password_is_printed_to_a_terminal_only(tmp_path: Path, is_terminal: bool, is_new: bool, shown: bool):
+@pytest.mark.parametrize(
+    ("is_terminal", "is_new", "shown"),
+    [(True, True, True), (True, False, False), (False, True, False)],
+)
+def test_the_first_password_is_printed_to_a_terminal_only(
+    tmp_path: Path, is_terminal: bool, is_new: bool, shown: bool
+):
     installation = installation_from({"FUMAROLE_VAR": str(tmp_path), "PORT": "8123"})
     (tmp_path / "admin-password").write_text("one-of-many\n")
     stream = Terminal() if is_terminal else io.StringIO()

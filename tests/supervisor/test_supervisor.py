@@ -64,7 +64,12 @@ def test_a_line_without_an_end_is_shown_when_the_process_ends(desk: Desk):
 def test_what_dies_is_started_again_and_that_is_said(desk: Desk, tmp_path: Path):
     desk.start("web", "echo life >> lives; [ $(wc -l < lives) -ge 3 ] && sleep 60; exit 4")
 
-    desk.supervisor.watch(lambda: (tmp_path / "lives").exists() and len((tmp_path / "lives").read_text().split()) == 3, PATIENCE)
+    desk.supervisor.watch(
+        lambda: (
+            (tmp_path / "lives").exists() and len((tmp_path / "lives").read_text().split()) == 3
+        ),
+        PATIENCE,
+    )
 
     assert desk.written() == [
         "fumarole  | web ended (exit code 4); starting it again in 0 s",
@@ -76,9 +81,13 @@ def test_what_keeps_dying_is_left_alone_loudly_and_the_others_go_on(desk: Desk):
     desk.start("web", "echo up; trap 'echo bye; exit 0' TERM; while :; do sleep 0.05; done")
     desk.start("beat", "echo the disk is full; exit 7", Stage.BEAT)
 
-    desk.watch_for("fumarole  | beat died 4 times in a row, the last time with exit code 7. Its last lines:")
+    desk.watch_for(
+        "fumarole  | beat died 4 times in a row, the last time with exit code 7. Its last lines:"
+    )
     desk.watch_for("fumarole  |     the disk is full")
-    desk.watch_for("fumarole  | Everything else goes on without beat; it is tried again every 60 s.")
+    desk.watch_for(
+        "fumarole  | Everything else goes on without beat; it is tried again every 60 s."
+    )
     assert not desk.supervisor.watch(lambda: False, 0.3)
     assert desk.written().count("beat      | the disk is full") == 4
     assert "web       | bye" not in desk.written()
@@ -86,7 +95,11 @@ def test_what_keeps_dying_is_left_alone_loudly_and_the_others_go_on(desk: Desk):
 
 def test_what_was_left_alone_is_tried_again_and_may_live(tmp_path: Path):
     desk = Desk(tmp_path, RestartPolicy(delays=(0.0,), steady_after=60, rest=0.1))
-    desk.start("beat", "echo life >> lives; [ $(wc -l < lives) -ge 4 ] && echo well && sleep 60; exit 1", Stage.BEAT)
+    desk.start(
+        "beat",
+        "echo life >> lives; [ $(wc -l < lives) -ge 4 ] && echo well && sleep 60; exit 1",
+        Stage.BEAT,
+    )
 
     desk.watch_for("beat      | well")
     desk.supervisor.stop()
@@ -99,7 +112,10 @@ def test_nothing_begins_without_what_it_needs(desk: Desk):
     with pytest.raises(KeepsDyingError) as caught:
         desk.supervisor.watch(lambda: False, PATIENCE, needs="web")
 
-    assert str(caught.value) == "web died 4 times in a row, the last time with exit code 7. Its last lines:\n    the disk is full"
+    assert (
+        str(caught.value)
+        == "web died 4 times in a row, the last time with exit code 7. Its last lines:\n    the disk is full"
+    )
 
 
 def test_deaths_far_apart_are_not_in_a_row(tmp_path: Path):
@@ -107,14 +123,26 @@ def test_deaths_far_apart_are_not_in_a_row(tmp_path: Path):
     desk.start("web", "echo life >> lives; exit 1")
 
     assert desk.supervisor.watch(
-        lambda: len((tmp_path / "lives").read_text().split()) > 3 if (tmp_path / "lives").exists() else False, PATIENCE
+        lambda: (
+            len((tmp_path / "lives").read_text().split()) > 3
+            if (tmp_path / "lives").exists()
+            else False
+        ),
+        PATIENCE,
     )
     desk.supervisor.stop()
 
 
 def test_a_quiet_process_is_heard_when_it_keeps_dying(tmp_path: Path):
     desk = Desk(tmp_path)
-    desk.supervisor.start(Program("redis", ("/bin/sh", "-c", "echo can not open the file; exit 1"), Stage.REDIS, is_quiet=True))
+    desk.supervisor.start(
+        Program(
+            "redis",
+            ("/bin/sh", "-c", "echo can not open the file; exit 1"),
+            Stage.REDIS,
+            is_quiet=True,
+        )
+    )
 
     with pytest.raises(KeepsDyingError, match="can not open the file"):
         desk.supervisor.watch(lambda: False, PATIENCE, needs="redis")
@@ -123,13 +151,22 @@ def test_a_quiet_process_is_heard_when_it_keeps_dying(tmp_path: Path):
 
 def test_the_highest_stage_is_stopped_first(desk: Desk):
     for stage in Stage:
-        desk.start(stage.name.lower(), "trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.05; done", stage)
+        desk.start(
+            stage.name.lower(),
+            "trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.05; done",
+            stage,
+        )
     for stage in Stage:
         desk.watch_for(f"{stage.name.lower():<9} | up")
 
     desk.supervisor.stop()
 
-    assert [line.split()[0] for line in desk.written() if line.endswith("bye")] == ["beat", "worker", "web", "redis"]
+    assert [line.split()[0] for line in desk.written() if line.endswith("bye")] == [
+        "beat",
+        "worker",
+        "web",
+        "redis",
+    ]
 
 
 def test_what_does_not_go_is_killed_and_that_is_said(desk: Desk):
@@ -168,7 +205,9 @@ def test_a_stop_asked_for_ends_the_watch(desk: Desk):
 
 
 def test_a_program_run_once_keeps_its_words_to_itself(desk: Desk):
-    child = desk.supervisor.run_once(Program("setup", ("/bin/sh", "-c", "echo no database; exit 3"), Stage.WEB))
+    child = desk.supervisor.run_once(
+        Program("setup", ("/bin/sh", "-c", "echo no database; exit 3"), Stage.WEB)
+    )
 
     assert child.exit_code() == 3
     assert list(child.last_lines) == ["no database"]
@@ -212,8 +251,16 @@ def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("quick_looks")
-def test_a_worker_that_hangs_while_work_waits_is_ended_and_started_again(desk: Desk, tmp_path: Path):
-    desk.start("worker", beats(tmp_path / "work.py", 1.0), Stage.WORKER, pulse=tmp_path / "pulse", work_waits=lambda: True)
+def test_a_worker_that_hangs_while_work_waits_is_ended_and_started_again(
+    desk: Desk, tmp_path: Path
+):
+    desk.start(
+        "worker",
+        beats(tmp_path / "work.py", 1.0),
+        Stage.WORKER,
+        pulse=tmp_path / "pulse",
+        work_waits=lambda: True,
+    )
 
     desk.watch_for("fumarole  | worker does nothing although work waits for it; ending it")
     desk.watch_for("fumarole  | worker ended (killed by SIGKILL); starting it again in 0 s")
@@ -221,9 +268,17 @@ def test_a_worker_that_hangs_while_work_waits_is_ended_and_started_again(desk: D
 
 
 @pytest.mark.usefixtures("quick_looks")
-@pytest.mark.parametrize(("seconds", "waits"), [(600, True), (0.5, False)], ids=["one that works", "one without work"])
+@pytest.mark.parametrize(
+    ("seconds", "waits"), [(600, True), (0.5, False)], ids=["one that works", "one without work"]
+)
 def test_a_worker_is_left_in_peace(desk: Desk, tmp_path: Path, seconds: float, waits: bool):
-    desk.start("worker", beats(tmp_path / "work.py", seconds), Stage.WORKER, pulse=tmp_path / "pulse", work_waits=lambda: waits)
+    desk.start(
+        "worker",
+        beats(tmp_path / "work.py", seconds),
+        Stage.WORKER,
+        pulse=tmp_path / "pulse",
+        work_waits=lambda: waits,
+    )
     pulse = Pulse(tmp_path / "pulse")
     assert desk.supervisor.watch(lambda: pulse.count > 1, PATIENCE)
 
@@ -233,7 +288,9 @@ def test_a_worker_is_left_in_peace(desk: Desk, tmp_path: Path, seconds: float, w
 
 
 @pytest.mark.parametrize(("load", "looks"), [(0.5, 10), (2.0, 10), (6.0, 30), (90.0, 40)])
-def test_on_a_busy_machine_there_is_more_patience(monkeypatch: pytest.MonkeyPatch, load: float, looks: int):
+def test_on_a_busy_machine_there_is_more_patience(
+    monkeypatch: pytest.MonkeyPatch, load: float, looks: int
+):
     monkeypatch.setattr("os.getloadavg", lambda: (load, 0.0, 0.0))
     monkeypatch.setattr("os.cpu_count", lambda: 1)
     pulse = Pulse()

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from dashboard.api.schema.apply import MANIFESTS, AnyManifest, Applied, Forecast, SampleLoaded, Start, Validated, bulk_of
+from dashboard.api.schema.apply import (
+    MANIFESTS,
+    AnyManifest,
+    Applied,
+    Forecast,
+    SampleLoaded,
+    Start,
+    Validated,
+    bulk_of,
+)
 from dashboard.api.schema.cluster import (
     CheckedPolicy,
     Cluster,
@@ -21,7 +30,16 @@ from dashboard.api.schema.cluster import (
     PriorityClassManifest,
     SavedPolicy,
 )
-from dashboard.api.schema.history import AuditRecord, Command, Decision, Event, Eviction, GivenCommand, Scenario, Session
+from dashboard.api.schema.history import (
+    AuditRecord,
+    Command,
+    Decision,
+    Event,
+    Eviction,
+    GivenCommand,
+    Scenario,
+    Session,
+)
 from dashboard.api.schema.jobs import (
     Explanation,
     Gone,
@@ -62,7 +80,17 @@ from dashboard.api.schema.queues import (
     QueueTree,
     Reason,
 )
-from dashboard.api.schema.users import GivenGrant, GivenGroup, GivenToken, GivenUser, Grant, Group, NewToken, Token, User
+from dashboard.api.schema.users import (
+    GivenGrant,
+    GivenGroup,
+    GivenToken,
+    GivenUser,
+    Grant,
+    Group,
+    NewToken,
+    Token,
+    User,
+)
 
 __all__ = [
     "MANIFESTS",

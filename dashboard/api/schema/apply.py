@@ -9,7 +9,16 @@ from rest_framework import serializers as s
 from dashboard.api.schema.cluster import NamespaceManifest, NodeManifest, PriorityClassManifest
 from dashboard.api.schema.history import CommandManifest
 from dashboard.api.schema.jobs import Check, JobManifest, PodGroupManifest, PodManifest
-from dashboard.api.schema.parts import Notice, Problem, Shape, Violation, amounts, choice, shape, text
+from dashboard.api.schema.parts import (
+    Notice,
+    Problem,
+    Shape,
+    Violation,
+    amounts,
+    choice,
+    shape,
+    text,
+)
 from dashboard.api.schema.queues import QueueManifest
 from scheduler.services.jobs.forecast import Prospect
 
@@ -50,12 +59,27 @@ AppliedItem = shape(
     operation=choice(("created", "updated", "unchanged", "executed", "deleted")),
     changed=s.BooleanField(),
     message=text(),
-    diff=shape("Difference", field=s.CharField(), before=s.JSONField(allow_null=True), after=s.JSONField(allow_null=True))(many=True),
+    diff=shape(
+        "Difference",
+        field=s.CharField(),
+        before=s.JSONField(allow_null=True),
+        after=s.JSONField(allow_null=True),
+    )(many=True),
     warnings=Notice(many=True),
 )
-Applied = shape("Applied", changed=s.BooleanField(), dryRun=s.BooleanField(), message=s.CharField(), results=AppliedItem(many=True))
+Applied = shape(
+    "Applied",
+    changed=s.BooleanField(),
+    dryRun=s.BooleanField(),
+    message=s.CharField(),
+    results=AppliedItem(many=True),
+)
 SampleLoaded = shape(
-    "SampleLoaded", changed=s.BooleanField(), dryRun=s.BooleanField(), message=s.CharField(), queues=s.ListField(child=s.CharField())
+    "SampleLoaded",
+    changed=s.BooleanField(),
+    dryRun=s.BooleanField(),
+    message=s.CharField(),
+    queues=s.ListField(child=s.CharField()),
 )
 Forecast = shape(
     "Forecast",
@@ -77,5 +101,8 @@ MANIFESTS = (
 )  # fmt: skip
 """What `AnyManifest` stands for."""
 Start = shape(
-    "Start", collections=s.DictField(child=s.URLField()), singletons=s.DictField(child=s.URLField()), sets=s.DictField(child=s.URLField())
+    "Start",
+    collections=s.DictField(child=s.URLField()),
+    singletons=s.DictField(child=s.URLField()),
+    sets=s.DictField(child=s.URLField()),
 )

@@ -19,7 +19,9 @@ from dashboard.api.schema.parts import (
 )
 from scheduler.services.sessions.replay import MOST_WANTED
 
-NodeSpec = shape("NodeSpec", unschedulable=s.BooleanField(), taints=s.ListField(child=s.DictField(child=text())))
+NodeSpec = shape(
+    "NodeSpec", unschedulable=s.BooleanField(), taints=s.ListField(child=s.DictField(child=text()))
+)
 NodeStatus = shape(
     "NodeStatus",
     allocatable=amounts(),
@@ -33,7 +35,9 @@ Node = object_shape("Node", NodeSpec(), NodeStatus())
 NodeManifest = manifest_shape(
     "Node",
     shape(
-        "GivenNodeSpec", unschedulable=s.BooleanField(required=False), taints=s.ListField(child=s.DictField(child=text()), required=False)
+        "GivenNodeSpec",
+        unschedulable=s.BooleanField(required=False),
+        taints=s.ListField(child=s.DictField(child=text()), required=False),
     )(required=False),
     status=shape("GivenNodeStatus", allocatable=given_amounts())(required=False),
 )
@@ -52,7 +56,9 @@ NodeCommandAnswer = shape(
     users=s.ListField(child=s.CharField()),
 )  # fmt: skip
 Empty = shape("Empty")
-Namespace = object_shape("Namespace", Empty(), shape("NamespaceStatus", phase=s.CharField(), queue=text())())
+Namespace = object_shape(
+    "Namespace", Empty(), shape("NamespaceStatus", phase=s.CharField(), queue=text())()
+)
 NamespaceManifest = manifest_shape("Namespace", Empty(required=False))
 PriorityClassSpec = shape(
     "PriorityClassSpec",
@@ -79,20 +85,41 @@ Policy = object_shape(
 PolicyVersion = object_shape(
     "PolicyVersion",
     PolicySpec(),
-    shape("PolicyVersionStatus", author=text(), reason=text(), warnings=s.ListField(child=s.CharField()), inForce=s.BooleanField())(),
+    shape(
+        "PolicyVersionStatus",
+        author=text(),
+        reason=text(),
+        warnings=s.ListField(child=s.CharField()),
+        inForce=s.BooleanField(),
+    )(),
 )
-SessionEffect = shape("SessionEffect", placed=s.IntegerField(), gangs=s.IntegerField(), evicted=s.IntegerField())
+SessionEffect = shape(
+    "SessionEffect", placed=s.IntegerField(), gangs=s.IntegerField(), evicted=s.IntegerField()
+)
 PolicyEffect = shape(
     "PolicyEffect",
     now=SessionEffect(help_text="the next session under the policy in force"),
     then=SessionEffect(help_text="the same under the one that was sent"),
     waiting=s.IntegerField(help_text="gangs that wait now"),
-    noLonger=s.ListField(child=s.CharField(), help_text="gangs that would get a place, and would not under it"),
+    noLonger=s.ListField(
+        child=s.CharField(), help_text="gangs that would get a place, and would not under it"
+    ),
     newly=s.ListField(child=s.CharField(), help_text="gangs that would get a place only under it"),
 )
-SavedPolicy = type("SavedPolicy", (saved(Policy),), {"effect": PolicyEffect(allow_null=True, help_text="of a dry run")})
-GivenPolicy = shape("GivenPolicy", spec=PolicySpec(), reason=s.CharField(required=False, allow_blank=True))
-CheckedPolicy = shape("CheckedPolicy", valid=s.BooleanField(), violations=Violation(many=True), warnings=Notice(many=True))
+SavedPolicy = type(
+    "SavedPolicy",
+    (saved(Policy),),
+    {"effect": PolicyEffect(allow_null=True, help_text="of a dry run")},
+)
+GivenPolicy = shape(
+    "GivenPolicy", spec=PolicySpec(), reason=s.CharField(required=False, allow_blank=True)
+)
+CheckedPolicy = shape(
+    "CheckedPolicy",
+    valid=s.BooleanField(),
+    violations=Violation(many=True),
+    warnings=Notice(many=True),
+)
 ClusterStatus = shape(
     "ClusterStatus",
     paused=s.BooleanField(),
@@ -105,10 +132,14 @@ ClusterStatus = shape(
     allocated=amounts(help_text="what pods hold on nodes"),
     promised=amounts(help_text="room that is kept for pods that wait"),
     nodes=s.IntegerField(),
-    warnings=shape("ClusterWarning", code=s.CharField(required=False), message=s.CharField())(many=True),
+    warnings=shape("ClusterWarning", code=s.CharField(required=False), message=s.CharField())(
+        many=True
+    ),
 )
 ClusterSpec = shape(
-    "ClusterSpec", periodSeconds=s.FloatField(), keepSessions=s.IntegerField(help_text="how many of the next sessions are kept as files")
+    "ClusterSpec",
+    periodSeconds=s.FloatField(),
+    keepSessions=s.IntegerField(help_text="how many of the next sessions are kept as files"),
 )
 Cluster = object_shape("Cluster", ClusterSpec(), ClusterStatus())
 GivenCluster = shape(

@@ -5,10 +5,25 @@ from __future__ import annotations
 from rest_framework import serializers as s
 
 from dashboard.api.schema.cluster import Empty
-from dashboard.api.schema.parts import GivenNamespacedMetadata, amounts, choice, maybe_moment, moment, object_shape, shape, text
+from dashboard.api.schema.parts import (
+    GivenNamespacedMetadata,
+    amounts,
+    choice,
+    maybe_moment,
+    moment,
+    object_shape,
+    shape,
+    text,
+)
 from scheduler.domain.deeds import Deeds
 
-Target = shape("Target", kind=choice(("Queue", "Job")), name=s.CharField(), namespace=text(required=False), uid=text(required=False))
+Target = shape(
+    "Target",
+    kind=choice(("Queue", "Job")),
+    name=s.CharField(),
+    namespace=text(required=False),
+    uid=text(required=False),
+)
 CommandSpec = shape("CommandSpec", action=s.CharField(), target=Target(), reason=text())
 Command = object_shape(
     "Command",
@@ -51,7 +66,9 @@ Durations = shape(
     read=s.FloatField(required=False),
     think=s.FloatField(required=False),
     write=s.FloatField(required=False),
-    actions=s.DictField(child=s.FloatField(), required=False, help_text="what each action took of the thinking"),
+    actions=s.DictField(
+        child=s.FloatField(), required=False, help_text="what each action took of the thinking"
+    ),
 )
 Session = object_shape(
     "Session",
@@ -76,7 +93,10 @@ Scenario = shape(
     takenAt=s.CharField(),
     paused=s.BooleanField(),
     conf=s.DictField(),
-    **{table: s.ListField(child=s.DictField()) for table in ("nodes", "queues", "podgroups", "pods")},
+    **{
+        table: s.ListField(child=s.DictField())
+        for table in ("nodes", "queues", "podgroups", "pods")
+    },
 )
 Decision = object_shape(
     "Decision",
@@ -90,7 +110,13 @@ Decision = object_shape(
         action=s.CharField(),
         session=s.IntegerField(allow_null=True),
     )(),
-    shape("DecisionStatus", claimedAt=maybe_moment(), doneAt=maybe_moment(), attempts=s.IntegerField(), error=text())(),
+    shape(
+        "DecisionStatus",
+        claimedAt=maybe_moment(),
+        doneAt=maybe_moment(),
+        attempts=s.IntegerField(),
+        error=text(),
+    )(),
 )
 Standing = shape(  # of the victim's queue
     "Standing",

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from rest_framework import serializers as s
 
-from dashboard.api.schema.parts import amounts, choice, given_amounts, manifest_shape, maybe_moment, moment, object_shape, shape, text
+from dashboard.api.schema.parts import (
+    amounts,
+    choice,
+    given_amounts,
+    manifest_shape,
+    maybe_moment,
+    moment,
+    object_shape,
+    shape,
+    text,
+)
 from scheduler.models.workload import JOB_PHASES, POD_PHASES, PODGROUP_PHASES
 
 REASONS = (
@@ -16,7 +26,9 @@ Container = shape(
     "Container",
     name=s.CharField(required=False),
     image=s.CharField(required=False),
-    resources=shape("ContainerResources", requests=given_amounts(), limits=given_amounts())(required=False),
+    resources=shape("ContainerResources", requests=given_amounts(), limits=given_amounts())(
+        required=False
+    ),
 )
 Toleration = shape(
     "Toleration",
@@ -38,7 +50,9 @@ GivenTask = shape(
     name=s.CharField(required=False),
     replicas=s.IntegerField(required=False, min_value=0, max_value=100_000),
     minAvailable=s.IntegerField(required=False, min_value=0),
-    maxRetry=s.IntegerField(required=False, min_value=-1, help_text="-1: without a limit of its own"),
+    maxRetry=s.IntegerField(
+        required=False, min_value=-1, help_text="-1: without a limit of its own"
+    ),
     template=s.DictField(required=False, help_text="a Kubernetes pod template"),
     policies=LifePolicy(many=True, required=False),
     dependsOn=s.DictField(required=False),
@@ -77,9 +91,12 @@ JobStatus = shape(
     version=s.IntegerField(),
     startedAt=maybe_moment(),
     finishedAt=maybe_moment(),
-    podgroup=shape("JobGang", phase=choice(PODGROUP_PHASES), priority=s.IntegerField(), reason=PendingReason(allow_null=True))(
-        allow_null=True
-    ),
+    podgroup=shape(
+        "JobGang",
+        phase=choice(PODGROUP_PHASES),
+        priority=s.IntegerField(),
+        reason=PendingReason(allow_null=True),
+    )(allow_null=True),
 )
 Job = object_shape("Job", JobSpec(), JobStatus(), namespaced=True)
 JobManifest = manifest_shape("Job", JobSpec(), namespaced=True)
@@ -132,7 +149,10 @@ Check = shape(
 Explanation = shape(
     "Explanation",
     podgroup=s.CharField(),
-    phase=choice(dict.fromkeys((*PODGROUP_PHASES, *JOB_PHASES)), help_text="the gang's, or the job's when that is stopping or has ended"),
+    phase=choice(
+        dict.fromkeys((*PODGROUP_PHASES, *JOB_PHASES)),
+        help_text="the gang's, or the job's when that is stopping or has ended",
+    ),
     waiting=s.BooleanField(),
     reason=text(),
     message=s.CharField(),

@@ -22,7 +22,9 @@ View = object_shape(
         query=text(help_text="the query string of the page: q, cols and sort"),
         shared=s.BooleanField(),
     )(),
-    shape("ViewStatus", owner=s.CharField(), address=s.CharField(help_text="the page that shows it"))(),
+    shape(
+        "ViewStatus", owner=s.CharField(), address=s.CharField(help_text="the page that shows it")
+    )(),
 )
 GivenView = shape(
     "GivenView",
@@ -31,7 +33,11 @@ GivenView = shape(
     query=text(required=False, max_length=1024),
     shared=s.BooleanField(required=False),
 )
-GivenViewPatch = shape("GivenViewPatch", query=text(required=False, max_length=1024), shared=s.BooleanField(required=False))
+GivenViewPatch = shape(
+    "GivenViewPatch",
+    query=text(required=False, max_length=1024),
+    shared=s.BooleanField(required=False),
+)
 Preferences = object_shape(
     "Preferences",
     shape(
@@ -48,14 +54,27 @@ GivenPreferences = shape(
     "GivenPreferences",
     timeZone=text(required=False, help_text="such as Europe/Berlin; empty for UTC"),
     theme=choice(THEMES, required=False),
-    folded=s.ListField(child=s.CharField(), required=False, help_text="the queues whose children the tree does not show"),
-    unfolded=s.ListField(
-        child=s.CharField(), required=False, help_text="those whose children it shows although they lie deeper than levels"
+    folded=s.ListField(
+        child=s.CharField(),
+        required=False,
+        help_text="the queues whose children the tree does not show",
     ),
-    levels=s.IntegerField(required=False, allow_null=True, min_value=0, help_text="how many levels the tree shows; 0 for all"),
+    unfolded=s.ListField(
+        child=s.CharField(),
+        required=False,
+        help_text="those whose children it shows although they lie deeper than levels",
+    ),
+    levels=s.IntegerField(
+        required=False,
+        allow_null=True,
+        min_value=0,
+        help_text="how many levels the tree shows; 0 for all",
+    ),
 )
 GivenPassword = shape("GivenPassword", old=s.CharField(), new=s.CharField())
-PasswordChanged = shape("PasswordChanged", changed=s.BooleanField(), message=s.CharField(), dryRun=s.BooleanField())
+PasswordChanged = shape(
+    "PasswordChanged", changed=s.BooleanField(), message=s.CharField(), dryRun=s.BooleanField()
+)
 BulkRun = object_shape(
     "BulkRun",
     shape("BulkRunSpec", action=choice(_ACTIONS), query=text(), reason=text())(),
@@ -74,11 +93,23 @@ BulkRun = object_shape(
 GivenBulkRun = shape(
     "GivenBulkRun",
     action=choice(_ACTIONS),
-    jobs=s.ListField(child=s.CharField(), required=False, help_text='by name, such as "default/train"'),
-    query=s.CharField(required=False, max_length=1024, help_text="or all that match, as in the query box: state:waiting user:me"),
+    jobs=s.ListField(
+        child=s.CharField(), required=False, help_text='by name, such as "default/train"'
+    ),
+    query=s.CharField(
+        required=False,
+        max_length=1024,
+        help_text="or all that match, as in the query box: state:waiting user:me",
+    ),
     reason=text(required=False, max_length=1024),
 )
-BulkJob = shape("BulkJob", namespace=s.CharField(), name=s.CharField(), result=choice(("", "Done", "NoOp", "Refused")), message=text())
+BulkJob = shape(
+    "BulkJob",
+    namespace=s.CharField(),
+    name=s.CharField(),
+    result=choice(("", "Done", "NoOp", "Refused")),
+    message=text(),
+)
 
 
 def is_uid(text: str) -> bool:

@@ -31,7 +31,9 @@ class Form:
     examples: tuple[OpenApiExample, ...] = field(default=())
     optional_body: bool = False
     otherwise: Any = None  # what it gives instead where a parameter asks for it
-    later: Any = None  # what it gives, with 202, where the thing is noted and done when its time has come
+    later: Any = (
+        None  # what it gives, with 202, where the thing is noted and done when its time has come
+    )
 
 
 def query(name: str, about: str, kind: Any = OpenApiTypes.STR, **more: Any) -> OpenApiParameter:
@@ -39,8 +41,13 @@ def query(name: str, about: str, kind: Any = OpenApiTypes.STR, **more: Any) -> O
 
 
 REASON = query("reason", "Why, at most 1,024 characters: it stands in the audit log.")
-DRY_RUN = query("dry_run", "Check and answer as if it were done, but write nothing.", OpenApiTypes.BOOL)
-FIELDS = query("fields", "Only these parts of each object, such as `metadata.name,status.state`; the others are then left out.")
+DRY_RUN = query(
+    "dry_run", "Check and answer as if it were done, but write nothing.", OpenApiTypes.BOOL
+)
+FIELDS = query(
+    "fields",
+    "Only these parts of each object, such as `metadata.name,status.state`; the others are then left out.",
+)
 IF_MATCH = OpenApiParameter(
     "If-Match",
     OpenApiTypes.STR,
@@ -55,10 +62,17 @@ KEY = OpenApiParameter(
 )
 PAGES = (
     query("cursor", "The place to go on from, out of `next` or `previous`."),
-    query("page_size", "How many at most, 1 to 1000.", {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}),
+    query(
+        "page_size",
+        "How many at most, 1 to 1000.",
+        {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100},
+    ),
     query("search", "Words that must occur, in any case."),
 )
-_PATH_WORDS = {"name": "The object's name; may contain dots.", "namespace": "The namespace it lives in."}
+_PATH_WORDS = {
+    "name": "The object's name; may contain dots.",
+    "namespace": "The namespace it lives in.",
+}
 
 
 class EndpointSchema(AutoSchema):
@@ -83,7 +97,10 @@ class EndpointSchema(AutoSchema):
         return [getattr(self.view, "basename", None) or type(self.view).__name__.lower()]
 
     def get_summary(self) -> str:
-        return self.form.summary or f"{self.action.replace('_', ' ').capitalize()} {self.get_tags()[0]}"
+        return (
+            self.form.summary
+            or f"{self.action.replace('_', ' ').capitalize()} {self.get_tags()[0]}"
+        )
 
     def get_description(self) -> str:  # type: ignore[override]
         return ""
@@ -92,7 +109,11 @@ class EndpointSchema(AutoSchema):
         takes = self.form.takes
         if takes is None:
             return None
-        return schema.patch_of(takes) if self.method == "PATCH" and takes.__name__.endswith("Manifest") else takes
+        return (
+            schema.patch_of(takes)
+            if self.method == "PATCH" and takes.__name__.endswith("Manifest")
+            else takes
+        )
 
     def get_response_serializers(self) -> Any:
         form = self.form
@@ -132,7 +153,12 @@ class EndpointSchema(AutoSchema):
 
     def get_override_parameters(self) -> list[Any]:
         parameters = [
-            OpenApiParameter(name, OpenApiTypes.STR, OpenApiParameter.PATH, description=_PATH_WORDS.get(name, "Its number."))
+            OpenApiParameter(
+                name,
+                OpenApiTypes.STR,
+                OpenApiParameter.PATH,
+                description=_PATH_WORDS.get(name, "Its number."),
+            )
             for name in getattr(self.view, "lookups", ())
             if f"{{{name}}}" in self.path
         ]
@@ -142,7 +168,11 @@ class EndpointSchema(AutoSchema):
         if self.method == "GET":
             parameters.append(FIELDS)
         else:
-            parameters += [KEY, REASON, *([DRY_RUN] if self._endpoint.writes_are_dry_runnable else [])]
+            parameters += [
+                KEY,
+                REASON,
+                *([DRY_RUN] if self._endpoint.writes_are_dry_runnable else []),
+            ]
         if self._takes_version():
             parameters.append(IF_MATCH)
         return parameters
@@ -151,11 +181,16 @@ class EndpointSchema(AutoSchema):
         filters = getattr(self.view, "filter_class", None)
         if filters is None:
             return []
-        return [query(name, (type(found).__doc__ or "").strip() or f"By {name}.") for name, found in filters.base_filters.items()]
+        return [
+            query(name, (type(found).__doc__ or "").strip() or f"By {name}.")
+            for name, found in filters.base_filters.items()
+        ]
 
     def _ordering(self) -> OpenApiParameter:
         names = [sign + name for name in self._endpoint.orderings for sign in ("", "-")]
-        return query("ordering", "The order; - in front turns it round.", {"type": "string", "enum": names})
+        return query(
+            "ordering", "The order; - in front turns it round.", {"type": "string", "enum": names}
+        )
 
     def get_auth(self) -> list[dict[str, list[str]]]:
         """The two ways in; both are described in the settings."""
@@ -177,9 +212,19 @@ class EndpointSchema(AutoSchema):
         form = self.form
         for media in body["content"].values():
             if form.takes is schema.AnyManifest:
-                media["schema"] = {"anyOf": [self.resolve_serializer(manifest, direction).ref for manifest in schema.MANIFESTS]}
+                media["schema"] = {
+                    "anyOf": [
+                        self.resolve_serializer(manifest, direction).ref
+                        for manifest in schema.MANIFESTS
+                    ]
+                }
             if form.bulk or form.several:
-                media["schema"] = {"oneOf": [media["schema"], {"type": "array", "items": media["schema"], "maxItems": 1000}]}
+                media["schema"] = {
+                    "oneOf": [
+                        media["schema"],
+                        {"type": "array", "items": media["schema"], "maxItems": 1000},
+                    ]
+                }
         if form.optional_body:
             body.pop("required", None)
         else:

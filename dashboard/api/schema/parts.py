@@ -25,11 +25,19 @@ _QUANTITIES = "Kubernetes quantities by resource name"
 def amounts(**more: Any) -> s.DictField:
     """Kubernetes quantities by resource name."""
     meaning = more.pop("help_text", "")
-    return s.DictField(child=s.CharField(), help_text=f"{meaning}; {_QUANTITIES}" if meaning else _QUANTITIES, **more)
+    return s.DictField(
+        child=s.CharField(),
+        help_text=f"{meaning}; {_QUANTITIES}" if meaning else _QUANTITIES,
+        **more,
+    )
 
 
 def given_amounts() -> s.DictField:
-    return s.DictField(child=s.CharField(), required=False, help_text='such as {"cpu": "2", "memory": "4Gi", "nvidia.com/gpu": "1"}')
+    return s.DictField(
+        child=s.CharField(),
+        required=False,
+        help_text='such as {"cpu": "2", "memory": "4Gi", "nvidia.com/gpu": "1"}',
+    )
 
 
 def choice(values: Any, **more: Any) -> s.ChoiceField:
@@ -60,7 +68,9 @@ GivenMetadata = shape(
     labels=s.DictField(child=text(), required=False),
     annotations=s.DictField(child=text(), required=False),
 )
-GivenNamespacedMetadata = type("GivenNamespacedMetadata", (GivenMetadata,), {"namespace": s.CharField(required=False)})
+GivenNamespacedMetadata = type(
+    "GivenNamespacedMetadata", (GivenMetadata,), {"namespace": s.CharField(required=False)}
+)
 
 
 def object_shape(kind: str, spec: Any, status: Any, namespaced: bool = False, **more: Any) -> Shape:
@@ -117,7 +127,9 @@ def page_of(item: Shape) -> Shape:
 
 Caution = shape("Caution", code=s.CharField(), message=s.CharField())
 Notice = shape("Notice", code=s.CharField(), queue=text(), field=text(), message=s.CharField())
-Violation = shape("Violation", ruleId=s.CharField(), queue=text(), field=text(), message=s.CharField(), fix=text())
+Violation = shape(
+    "Violation", ruleId=s.CharField(), queue=text(), field=text(), message=s.CharField(), fix=text()
+)
 Problem = shape(
     "Problem",
     type=s.CharField(),
@@ -132,4 +144,8 @@ Problem = shape(
 @cache
 def saved(item: Shape) -> Shape:
     """An object as it was stored, with what is worth knowing about the request."""
-    return type(f"Saved{item.__name__}", (item,), {"warnings": Notice(many=True), "changed": s.BooleanField()})
+    return type(
+        f"Saved{item.__name__}",
+        (item,),
+        {"warnings": Notice(many=True), "changed": s.BooleanField()},
+    )

@@ -113,7 +113,9 @@ FlatTree = shape("FlatTree", results=Queue(many=True))
 _AFTERMATH = {
     "podgroups": s.IntegerField(help_text="records of podgroups that stay"),
     "jobs": s.IntegerField(help_text="records of jobs that stay, to be found by the queue's name"),
-    "suspendedJobs": s.IntegerField(help_text="of these, suspended jobs, which cannot be resumed any more"),
+    "suspendedJobs": s.IntegerField(
+        help_text="of these, suspended jobs, which cannot be resumed any more"
+    ),
     "grants": s.IntegerField(help_text="roles granted on the queues, which go with them"),
 }
 DeletedQueues = shape(
@@ -131,7 +133,9 @@ CommandAnswer = shape(
     dryRun=s.BooleanField(),
     command=s.CharField(),
     queue=s.CharField(),
-    queues=shape("TurnedQueue", **{"name": s.CharField(), "from": s.CharField(), "to": s.CharField()})(many=True),
+    queues=shape(
+        "TurnedQueue", **{"name": s.CharField(), "from": s.CharField(), "to": s.CharField()}
+    )(many=True),
     podgroups=shape("GangLoad", running=s.IntegerField(), waiting=s.IntegerField())(),
     pods=shape("PodLoad", running=s.IntegerField(), waiting=s.IntegerField())(),
     users=s.ListField(child=s.CharField()),
@@ -156,7 +160,13 @@ Deletion = shape(
     reason=text(),
     since=maybe_moment(),
 )
-Kept = shape("Kept", changed=s.BooleanField(), message=s.CharField(), dryRun=s.BooleanField(), queue=s.CharField())
+Kept = shape(
+    "Kept",
+    changed=s.BooleanField(),
+    message=s.CharField(),
+    dryRun=s.BooleanField(),
+    queue=s.CharField(),
+)
 Sample = shape(
     "Sample",
     at=moment(),
@@ -173,7 +183,14 @@ ExportedQueue = shape(
     "ExportedQueue",
     apiVersion=s.CharField(),
     kind=choice(("Queue",)),
-    metadata=shape("ExportedMetadata", name=s.CharField(), labels=s.DictField(child=text()), annotations=s.DictField(child=text()))(),
+    metadata=shape(
+        "ExportedMetadata",
+        name=s.CharField(),
+        labels=s.DictField(child=text()),
+        annotations=s.DictField(child=text()),
+    )(),
     spec=GivenQueueSpec(),
 )
-Export = shape("Export", apiVersion=s.CharField(), kind=choice(("List",)), items=ExportedQueue(many=True))
+Export = shape(
+    "Export", apiVersion=s.CharField(), kind=choice(("List",)), items=ExportedQueue(many=True)
+)

@@ -30,8 +30,16 @@ GivenUser = shape(
     password=s.CharField(required=False),
     groups=s.ListField(child=s.CharField(), required=False),
 )
-Group = object_shape("Group", shape("GroupSpec", name=s.CharField(), members=s.ListField(child=s.CharField()))(), Empty())
-GivenGroup = shape("GivenGroup", name=s.CharField(required=False, max_length=150), members=s.ListField(child=s.CharField(), required=False))
+Group = object_shape(
+    "Group",
+    shape("GroupSpec", name=s.CharField(), members=s.ListField(child=s.CharField()))(),
+    Empty(),
+)
+GivenGroup = shape(
+    "GivenGroup",
+    name=s.CharField(required=False, max_length=150),
+    members=s.ListField(child=s.CharField(), required=False),
+)
 GrantSpec = shape("GrantSpec", user=text(), group=text(), role=choice(Role), queue=s.CharField())
 Grant = object_shape("Grant", GrantSpec(), shape("GrantStatus", createdBy=text())())
 GivenGrant = shape(
@@ -43,8 +51,16 @@ GivenGrant = shape(
 )
 Token = object_shape(
     "Token",
-    shape("TokenSpec", name=s.CharField(), user=s.CharField(), scopes=s.ListField(child=choice(Scope)), expiresAt=maybe_moment())(),
-    shape("TokenStatus", prefix=s.CharField(), lastUsedAt=maybe_moment(), revokedAt=maybe_moment())(),
+    shape(
+        "TokenSpec",
+        name=s.CharField(),
+        user=s.CharField(),
+        scopes=s.ListField(child=choice(Scope)),
+        expiresAt=maybe_moment(),
+    )(),
+    shape(
+        "TokenStatus", prefix=s.CharField(), lastUsedAt=maybe_moment(), revokedAt=maybe_moment()
+    )(),
 )
 NewToken = type("NewToken", (Token,), {"token": s.CharField(help_text="shown this one time only")})
 GivenToken = shape(

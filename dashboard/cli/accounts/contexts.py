@@ -29,7 +29,11 @@ class Contexts:
 
     def named(self, name: str) -> Context:
         if name not in self.known:
-            there = f"there are {', '.join(sorted(self.known))}" if self.known else "there is none yet; make one with vcctl login"
+            there = (
+                f"there are {', '.join(sorted(self.known))}"
+                if self.known
+                else "there is none yet; make one with vcctl login"
+            )
             raise usage(f"There is no context {name}: {there}.")
         return self.known[name]
 
@@ -54,14 +58,22 @@ def read_contexts() -> Contexts:
             f"The contexts file {path} can not be read ({error}). Fix or remove it, or name another one in VCCTL_CONFIG."
         ) from None
     try:
-        return Contexts(str(content.get("current", "")), {name: Context(**entry) for name, entry in content.get("contexts", {}).items()})
+        return Contexts(
+            str(content.get("current", "")),
+            {name: Context(**entry) for name, entry in content.get("contexts", {}).items()},
+        )
     except (TypeError, AttributeError):
-        raise Problem(f"The contexts file {path} is not one of vcctl's. Remove it and sign in again with vcctl login.") from None
+        raise Problem(
+            f"The contexts file {path} is not one of vcctl's. Remove it and sign in again with vcctl login."
+        ) from None
 
 
 def write_contexts(contexts: Contexts) -> None:
     """Replaced at once, mode 0600 from the first byte: it holds tokens."""
-    content: dict[str, Any] = {"current": contexts.current, "contexts": {name: asdict(one) for name, one in contexts.known.items()}}
+    content: dict[str, Any] = {
+        "current": contexts.current,
+        "contexts": {name: asdict(one) for name, one in contexts.known.items()},
+    }
     path = contexts_file()
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -72,4 +84,6 @@ def write_contexts(contexts: Contexts) -> None:
             file.write("\n")
         os.replace(new, path)
     except OSError as error:
-        raise Problem(f"The contexts file {path} can not be written ({error.strerror}). Name another one in VCCTL_CONFIG.") from None
+        raise Problem(
+            f"The contexts file {path} can not be written ({error.strerror}). Name another one in VCCTL_CONFIG."
+        ) from None

@@ -22,7 +22,9 @@ from dashboard.cli.problems import ExitCode, Problem, usage
 from dashboard.cli.tables import Table
 from dashboard.cli.target import Target, find_target
 
-contexts_app = new_app("The servers that you signed in to, kept in one file that only you can read.")
+contexts_app = new_app(
+    "The servers that you signed in to, kept in one file that only you can read."
+)
 _CSRF = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 
 
@@ -39,22 +41,46 @@ def register(app: typer.Typer) -> None:
 
 
 def login(
-    address: Annotated[str, typer.Argument(metavar="[URL]", help="The server; the same as --server.", show_default=False)] = "",
-    username: Annotated[str, typer.Option("--username", "-u", help="Your account; asked for otherwise.", show_default=False)] = "",
-    with_token: Annotated[bool, typer.Option("--with-token", help="Read a token from standard input instead of a password.")] = False,
-    name: Annotated[str, typer.Option("--name", help="What to call this server; its host otherwise.", show_default=False)] = "",
+    address: Annotated[
+        str,
+        typer.Argument(
+            metavar="[URL]", help="The server; the same as --server.", show_default=False
+        ),
+    ] = "",
+    username: Annotated[
+        str,
+        typer.Option(
+            "--username", "-u", help="Your account; asked for otherwise.", show_default=False
+        ),
+    ] = "",
+    with_token: Annotated[
+        bool,
+        typer.Option(
+            "--with-token", help="Read a token from standard input instead of a password."
+        ),
+    ] = False,
+    name: Annotated[
+        str,
+        typer.Option(
+            "--name", help="What to call this server; its host otherwise.", show_default=False
+        ),
+    ] = "",
 ) -> None:
     """Sign in to a server and make it the current one. With a password, a token is made for this machine; the password is not kept."""
     given = client.options
     target = find_target(replace(given, server=address or given.server))
-    token = _given_token(target, with_token, given.token_file) or _token_for_password(target, username)
+    token = _given_token(target, with_token, given.token_file) or _token_for_password(
+        target, username
+    )
     user = Api(replace(target, token=token)).get("users/~/")["metadata"]["name"]
     called = name or given.context or urlsplit(target.server).netloc
     contexts = read_contexts()
     contexts.known[called] = Context(target.server, token, user, target.ca_cert, target.insecure)
     contexts.current = called
     write_contexts(contexts)
-    output.line(f"Signed in to {target.server} as {user}; the context {called} is current, kept in {contexts_file()}")
+    output.line(
+        f"Signed in to {target.server} as {user}; the context {called} is current, kept in {contexts_file()}"
+    )
 
 
 def _given_token(target: Target, with_token: bool, token_file: str) -> str:
@@ -64,13 +90,17 @@ def _given_token(target: Target, with_token: bool, token_file: str) -> str:
         return ""
     token = getpass.getpass("Token: ") if sys.stdin.isatty() else sys.stdin.readline()
     if not token.strip():
-        raise usage("There is no token on standard input. Make one on the account page of the server.")
+        raise usage(
+            "There is no token on standard input. Make one on the account page of the server."
+        )
     return token.strip()
 
 
 def _token_for_password(target: Target, username: str) -> str:
     if not sys.stdin.isatty():
-        raise usage("A password is asked for at a terminal only. In a script, use --with-token or --token-file.")
+        raise usage(
+            "A password is asked for at a terminal only. In a script, use --with-token or --token-file."
+        )
     user = username or input("User name: ").strip()
     return token_with_password(target, user, getpass.getpass(f"Password of {user}: "))
 
@@ -81,16 +111,24 @@ def token_with_password(target: Target, user: str, password: str) -> str:
     page = site.once("GET", page_address)
     found = _CSRF.search(page.text)
     if page.status_code != 200 or found is None:
-        raise Problem(f"{target.server} has no page to sign in at. Is it a Fumarole server?", ExitCode.NO_CONNECTION)
+        raise Problem(
+            f"{target.server} has no page to sign in at. Is it a Fumarole server?",
+            ExitCode.NO_CONNECTION,
+        )
     form = {"username": user, "password": password, "csrfmiddlewaretoken": found[1]}
     answer = site.once("POST", page_address, data=form, headers={"Referer": page_address})
     if answer.status_code != 302:
-        raise Problem(f"{target.server} did not accept the password of {user}.", ExitCode.NOT_ALLOWED)
+        raise Problem(
+            f"{target.server} did not accept the password of {user}.", ExitCode.NOT_ALLOWED
+        )
     body = {"name": f"vcctl on {platform.node()[:40]} {secrets.token_hex(3)}", "scopes": ["admin"]}
     csrf = {"X-CSRFToken": site.client.cookies.get("csrftoken") or "", "Referer": target.server}
     made = site.once("POST", "tokens/", json=body, headers=csrf)
     if made.status_code != 201:
-        raise Problem(f"{target.server} did not make a token for {user} ({made.status_code}).", ExitCode.NOT_ALLOWED)
+        raise Problem(
+            f"{target.server} did not make a token for {user} ({made.status_code}).",
+            ExitCode.NOT_ALLOWED,
+        )
     return str(made.json()["token"])
 
 
@@ -100,7 +138,9 @@ def contexts(context: typer.Context) -> None:
         list_contexts()
 
 
-@command(contexts_app, "list", "vcctl contexts", "vcctl contexts list", "vcctl contexts list -o json")
+@command(
+    contexts_app, "list", "vcctl contexts", "vcctl contexts list", "vcctl contexts list -o json"
+)
 def list_contexts(form: Output = Format.TABLE) -> None:
     """The servers you signed in to; * is the current one. Tokens are not shown."""
     contexts = read_contexts()
@@ -113,18 +153,36 @@ def list_contexts(form: Output = Format.TABLE) -> None:
     elif form is Format.NAME:
         output.line("\n".join(contexts.known))
     else:
-        table = [["*" if row["current"] else "", row["name"], row["server"], row["user"] or "-"] for row in rows]
-        Table(("Current", "Name", "Server", "User"), list(table), empty="No contexts yet; make one with vcctl login").print()
+        table = [
+            ["*" if row["current"] else "", row["name"], row["server"], row["user"] or "-"]
+            for row in rows
+        ]
+        Table(
+            ("Current", "Name", "Server", "User"),
+            list(table),
+            empty="No contexts yet; make one with vcctl login",
+        ).print()
 
 
 def _complete_context(incomplete: str) -> list[str]:
     return [name for name in read_contexts().known if name.startswith(incomplete)]
 
 
-ContextArgument = Annotated[str, typer.Argument(metavar="NAME", help="The context.", autocompletion=_complete_context, show_default=False)]
+ContextArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME", help="The context.", autocompletion=_complete_context, show_default=False
+    ),
+]
 
 
-@command(contexts_app, "use", "vcctl contexts use lab", "# back to the installation on this machine", "vcctl contexts use local")
+@command(
+    contexts_app,
+    "use",
+    "vcctl contexts use lab",
+    "# back to the installation on this machine",
+    "vcctl contexts use local",
+)
 def use_context(name: ContextArgument) -> None:
     """Speak to this server from now on; `local` is the installation on this machine."""
     contexts = read_contexts()
@@ -167,7 +225,11 @@ def _roles(spec: dict[str, Any]) -> str:
     if spec["isClusterAdmin"]:
         return "You are a cluster admin: you may do everything, as far as your token goes."
     grants = [grant["spec"] for grant in api().all("grants/")]
-    own = [grant for grant in grants if grant["user"] == spec["username"] or grant["group"] in spec["groups"]]
+    own = [
+        grant
+        for grant in grants
+        if grant["user"] == spec["username"] or grant["group"] in spec["groups"]
+    ]
     if not own:
         return "You have no role on any queue. Ask an admin for one."
     return "Roles: " + ", ".join(f"{grant['role']} on {grant['queue']}" for grant in own)

@@ -22,7 +22,9 @@ Row = Mapping[str, Any]
 
 
 def _status(node: Row) -> str:
-    ready = any(one["type"] == "Ready" and one["status"] == "True" for one in node["status"]["conditions"])
+    ready = any(
+        one["type"] == "Ready" and one["status"] == "True" for one in node["status"]["conditions"]
+    )
     if not ready:
         return "NotReady"
     return "Cordoned" if node["spec"]["unschedulable"] else "Ready"
@@ -30,7 +32,9 @@ def _status(node: Row) -> str:
 
 def _table(nodes: Sequence[Row], wide: bool) -> Table:
     used = {name for node in nodes for name in node["status"]["allocatable"]}
-    resources = [name for name in amounts.in_order(used) if wide or name not in ("pods", "ephemeral-storage")]
+    resources = [
+        name for name in amounts.in_order(used) if wide or name not in ("pods", "ephemeral-storage")
+    ]
     columns = ["Name", "Status", "Pods", "Age", *resources, *(["Taints", "Labels"] if wide else [])]
     return Table(columns, [_row(node, resources, wide) for node in nodes])
 
@@ -38,10 +42,18 @@ def _table(nodes: Sequence[Row], wide: bool) -> Table:
 def _row(node: Row, resources: Sequence[str], wide: bool) -> Sequence[object]:
     metadata, status = node["metadata"], node["status"]
     figures = [_figure(status, name) for name in resources]
-    row = [metadata["name"], _status(node), status["pods"], output.age(metadata["creationTimestamp"]), *figures]
+    row = [
+        metadata["name"],
+        _status(node),
+        status["pods"],
+        output.age(metadata["creationTimestamp"]),
+        *figures,
+    ]
     if not wide:
         return row
-    taints = ",".join(f"{taint.get('key', '')}:{taint.get('effect', '')}" for taint in node["spec"]["taints"])
+    taints = ",".join(
+        f"{taint.get('key', '')}:{taint.get('effect', '')}" for taint in node["spec"]["taints"]
+    )
     labels = ",".join(f"{key}={value}" for key, value in sorted(metadata["labels"].items()))
     return [*row, taints or "-", labels or "-"]
 
@@ -52,9 +64,18 @@ def _figure(status: Row, resource: str) -> str:
     return f"{status['allocated'].get(resource, '0')}{f'+{promised}' if promised else ''}/{status['allocatable'].get(resource, '0')}"
 
 
-@command(app, "list", "vcctl node list", "vcctl node list -o wide", "vcctl node list --selector zone=a --watch")
+@command(
+    app,
+    "list",
+    "vcctl node list",
+    "vcctl node list -o wide",
+    "vcctl node list --selector zone=a --watch",
+)
 def list_nodes(
-    selector: Annotated[str, typer.Option("--selector", "-l", metavar="KEY=VALUE", help="Only nodes with this label.")] = "",
+    selector: Annotated[
+        str,
+        typer.Option("--selector", "-l", metavar="KEY=VALUE", help="Only nodes with this label."),
+    ] = "",
     form: Output = Format.TABLE,
     stay: Watch = False,
     interval: Interval = DEFAULT_INTERVAL,
@@ -75,7 +96,9 @@ def _order(name: str, verb: str, reason: str, dry_run: bool) -> None:
 
 
 def _ask(name: str, verb: str, reason: str, dry_run: bool) -> Any:
-    return api().post(path("nodes", name, verb), {"reason": reason} if reason else {}, dry_run=dry_run)
+    return api().post(
+        path("nodes", name, verb), {"reason": reason} if reason else {}, dry_run=dry_run
+    )
 
 
 def _named(name: str, verb: str) -> str:
@@ -89,7 +112,13 @@ def _show_touched(answer: Row) -> None:
     if not answer["podgroups"]:
         return
     rows = [
-        [f"{gang['namespace']}/{gang['name']}", gang["queue"], gang["user"] or "-", gang["pods"], _left(gang)]
+        [
+            f"{gang['namespace']}/{gang['name']}",
+            gang["queue"],
+            gang["user"] or "-",
+            gang["pods"],
+            _left(gang),
+        ]
         for gang in answer["podgroups"]
     ]
     Table(("Podgroup", "Queue", "User", "Pods", "Left"), rows).print()
@@ -121,14 +150,30 @@ def uncordon(name: NodeArgument = "", reason: Reason = "", dry_run: DryRun = Fal
     _order(_named(name, "uncordon"), "uncordon", reason, dry_run)
 
 
-@command(app, "drain", "vcctl node drain node-1", "vcctl node drain node-1 --dry-run", "vcctl node drain node-1 --yes")
-def drain(name: NodeArgument = "", reason: Reason = "", dry_run: DryRun = False, yes: Yes = False) -> None:
+@command(
+    app,
+    "drain",
+    "vcctl node drain node-1",
+    "vcctl node drain node-1 --dry-run",
+    "vcctl node drain node-1 --yes",
+)
+def drain(
+    name: NodeArgument = "", reason: Reason = "", dry_run: DryRun = False, yes: Yes = False
+) -> None:
     """Cordon a node and stop what runs there; it is started again elsewhere. Asks first, unless told --yes."""
     _order_with_care(_named(name, "drain"), "drain", reason, dry_run, yes)
 
 
-@command(app, "lose", "vcctl node lose node-1", "vcctl node lose node-1 --dry-run", "vcctl node lose node-1 --yes")
-def lose(name: NodeArgument = "", reason: Reason = "", dry_run: DryRun = False, yes: Yes = False) -> None:
+@command(
+    app,
+    "lose",
+    "vcctl node lose node-1",
+    "vcctl node lose node-1 --dry-run",
+    "vcctl node lose node-1 --yes",
+)
+def lose(
+    name: NodeArgument = "", reason: Reason = "", dry_run: DryRun = False, yes: Yes = False
+) -> None:
     """Let a simulated node fail, to see what happens then. Asks first, unless told --yes."""
     _order_with_care(_named(name, "lose"), "lose", reason, dry_run, yes)
 

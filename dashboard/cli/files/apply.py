@@ -21,11 +21,29 @@ from dashboard.cli.problems import Problem, usage
 
 Files = Annotated[
     list[str] | None,
-    typer.Option("--filename", "-f", metavar="FILE", help="A file, a folder, or - for standard input; may be given again."),
+    typer.Option(
+        "--filename",
+        "-f",
+        metavar="FILE",
+        help="A file, a folder, or - for standard input; may be given again.",
+    ),
 ]
-Prune = Annotated[str, typer.Option("--prune", metavar="KEY=VALUE", help="Delete objects with this label that the files do not name.")]
+Prune = Annotated[
+    str,
+    typer.Option(
+        "--prune",
+        metavar="KEY=VALUE",
+        help="Delete objects with this label that the files do not name.",
+    ),
+]
 _YAML = "application/yaml"
-_STYLES = {"created": "green", "updated": "yellow", "executed": "yellow", "deleted": "red", "unchanged": "dim"}
+_STYLES = {
+    "created": "green",
+    "updated": "yellow",
+    "executed": "yellow",
+    "deleted": "red",
+    "unchanged": "dim",
+}
 Row = Mapping[str, Any]
 
 
@@ -39,29 +57,51 @@ def register(app: typer.Typer) -> None:
         "vcctl apply -f teams/ --prune managed-by=git --yes",
     )(apply)
     command(app, "diff", "vcctl diff -f queues.yaml", "vcctl diff -f teams/ --exit-code")(diff)
-    command(app, "export", "vcctl export > queues.yaml", "vcctl export team-a", "vcctl export -o json")(export)
+    command(
+        app, "export", "vcctl export > queues.yaml", "vcctl export team-a", "vcctl export -o json"
+    )(export)
 
 
-def apply(files: Files = None, prune: Prune = "", dry_run: DryRun = False, yes: Yes = False, form: Output = Format.TABLE) -> None:
+def apply(
+    files: Files = None,
+    prune: Prune = "",
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    form: Output = Format.TABLE,
+) -> None:
     """Create or update every object of the files, all or nothing. What --prune would delete is asked about first, unless told --yes."""
     documents = located_documents(read_sources(files or []))
-    seen = _confirmed_deletions(_send(documents, True, prune), files or []) if prune and not dry_run and not yes else None
+    seen = (
+        _confirmed_deletions(_send(documents, True, prune), files or [])
+        if prune and not dry_run and not yes
+        else None
+    )
     answer = _send(documents, dry_run, prune, seen)
     if form in (Format.JSON, Format.YAML):
         output.show_value(answer, form)
         return
     for result in answer["results"]:
         output.warn(result["warnings"])
-        output.line(_told(result) if form is not Format.NAME else f"{result['kind'].lower()}/{result['name']}")
+        output.line(
+            _told(result)
+            if form is not Format.NAME
+            else f"{result['kind'].lower()}/{result['name']}"
+        )
     if dry_run and form is not Format.NAME:
         output.line("(dry run)")
 
 
 def _confirmed_deletions(answer: Row, files: Sequence[str]) -> list[str]:
     """What was shown and agreed to: the server deletes nothing else."""
-    gone = [f"{result['kind'].lower()}/{result['name']}" for result in answer["results"] if result["operation"] == "deleted"]
+    gone = [
+        f"{result['kind'].lower()}/{result['name']}"
+        for result in answer["results"]
+        if result["operation"] == "deleted"
+    ]
     if gone and "-" in files:
-        raise usage(f"This would delete {', '.join(gone)}, and standard input is taken by the file; say --yes, or --dry-run to look first.")
+        raise usage(
+            f"This would delete {', '.join(gone)}, and standard input is taken by the file; say --yes, or --dry-run to look first."
+        )
     if gone:
         confirm(f"Delete {', '.join(gone)}, which the files do not name?", False)
     return gone
@@ -73,9 +113,20 @@ def _told(result: Row) -> str:
     return f"{result['kind'].lower()}/{result['name']} {result['operation']}"
 
 
-def _send(documents: Sequence[tuple[str, Any]], dry_run: bool, prune: str, seen: Sequence[str] | None = None) -> Any:
-    text, more = json.dumps([found for _, found in documents]), {} if seen is None else {"shown": ",".join(seen) or ","}
-    with _places_in_words([place for place, _ in documents]), output.working(f"Sending {output.counted(len(documents), 'object')} …"):
+def _send(
+    documents: Sequence[tuple[str, Any]],
+    dry_run: bool,
+    prune: str,
+    seen: Sequence[str] | None = None,
+) -> Any:
+    text, more = (
+        json.dumps([found for _, found in documents]),
+        {} if seen is None else {"shown": ",".join(seen) or ","},
+    )
+    with (
+        _places_in_words([place for place, _ in documents]),
+        output.working(f"Sending {output.counted(len(documents), 'object')} …"),
+    ):
         return api().post_text("apply/", text, "application/json", dry_run, prune=prune, **more)
 
 
@@ -100,7 +151,9 @@ def _place(places: Sequence[str], match: re.Match[str]) -> str:
 def diff(
     files: Files = None,
     prune: Prune = "",
-    exit_code: Annotated[bool, typer.Option("--exit-code", help="End with 1 where something would change.")] = False,
+    exit_code: Annotated[
+        bool, typer.Option("--exit-code", help="End with 1 where something would change.")
+    ] = False,
     form: Output = Format.TABLE,
 ) -> None:
     """What applying the files would change, field by field; nothing is changed."""
@@ -114,7 +167,12 @@ def diff(
 
 
 def _print_differences(results: Sequence[Row]) -> None:
-    lines = [line for result in results if result["operation"] != "unchanged" for line in difference_lines(result)]
+    lines = [
+        line
+        for result in results
+        if result["operation"] != "unchanged"
+        for line in difference_lines(result)
+    ]
     if not lines:
         output.line("Everything is as the files say.")
     elif output.on_terminal():
@@ -130,7 +188,10 @@ def _print_differences(results: Sequence[Row]) -> None:
 def difference_lines(result: Row) -> Iterator[tuple[str, str]]:
     """Each line with its style: `-` what is, `+` what would be."""
     operation = result["operation"]
-    yield f"{result['kind'].lower()}/{result['name']} {operation}", f"bold {_STYLES.get(operation, '')}".strip()
+    yield (
+        f"{result['kind'].lower()}/{result['name']} {operation}",
+        f"bold {_STYLES.get(operation, '')}".strip(),
+    )
     for change in result["diff"]:
         if change["before"] is not None:
             yield f"- {change['field']}: {_value(change['before'])}", "red"
@@ -151,7 +212,10 @@ def export(name: QueueArgument = "", option: QueueOption = "", form: Output = Fo
         items = [item for top in tops for item in api().get(path("queues", top, "export"))["items"]]
         _show_items(items, form)
         return
-    texts = [api().text(path("queues", top, "export"), _YAML).strip("\n").removeprefix("---\n") for top in tops]
+    texts = [
+        api().text(path("queues", top, "export"), _YAML).strip("\n").removeprefix("---\n")
+        for top in tops
+    ]
     output.line("\n---\n".join(texts))
 
 

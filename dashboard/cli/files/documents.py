@@ -57,8 +57,18 @@ def located_documents(sources: Iterable[Source]) -> list[tuple[str, Any]]:
         documents = [document for document in _parsed(source) if document is not None]
         for number, document in enumerate(documents, 1):
             place = source.name if len(documents) == 1 else f"{source.name}, document {number}"
-            is_list = isinstance(document, dict) and document.get("kind") == "List" and isinstance(document.get("items"), list)
-            inner = document["items"] if is_list else document if isinstance(document, list) else [document]
+            is_list = (
+                isinstance(document, dict)
+                and document.get("kind") == "List"
+                and isinstance(document.get("items"), list)
+            )
+            inner = (
+                document["items"]
+                if is_list
+                else document
+                if isinstance(document, list)
+                else [document]
+            )
             found += [(place, item) for item in inner]
     if not found:
         raise usage(f"There is no object in {', '.join(source.name for source in sources)}.")
@@ -77,7 +87,9 @@ def _parsed(source: Source) -> list[Any]:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark is not None else ""
-        raise usage(f"{source.name}{where} is not YAML: {getattr(error, 'problem', None) or 'it can not be read'}.") from None
+        raise usage(
+            f"{source.name}{where} is not YAML: {getattr(error, 'problem', None) or 'it can not be read'}."
+        ) from None
 
 
 def _loader() -> Any:
@@ -88,7 +100,9 @@ def _loader() -> Any:
         pass
 
     Loader.yaml_implicit_resolvers = {
-        letter: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+        letter: [
+            (tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"
+        ]
         for letter, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
     return Loader

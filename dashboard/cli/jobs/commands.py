@@ -19,8 +19,16 @@ _ENDING_SECONDS, _LOOK_AGAIN_SECONDS = 60.0, 0.5
 
 def command_job(place: str, name: str, verb: str, reason: str, dry_run: bool, yes: bool) -> None:
     where, body = path("jobs", place, name, verb), {"reason": reason} if reason else {}
-    if verb in _LOSES_WORK and not dry_run and not yes and api().post(where, body, dry_run=True)["changed"]:
-        confirm(f"{verb.capitalize()} {place}/{name}, which is {_phase(path('jobs', place, name))}? It {_LOSES_WORK[verb]}.", yes)
+    if (
+        verb in _LOSES_WORK
+        and not dry_run
+        and not yes
+        and api().post(where, body, dry_run=True)["changed"]
+    ):
+        confirm(
+            f"{verb.capitalize()} {place}/{name}, which is {_phase(path('jobs', place, name))}? It {_LOSES_WORK[verb]}.",
+            yes,
+        )
     answer = api().post(where, body, dry_run=dry_run)
     output.line(f"{answer['message']}{' (dry run)' if dry_run else ''}")
 
@@ -32,7 +40,10 @@ def delete_job(place: str, name: str, dry_run: bool, yes: bool) -> None:
     if dry_run:
         output.line(f"job/{place}/{name}, which is {phase}, would be deleted (dry run)")
         return
-    confirm(f"Delete the job {place}/{name}, which is {phase}, with its pods? This can not be undone.", yes)
+    confirm(
+        f"Delete the job {place}/{name}, which is {phase}, with its pods? This can not be undone.",
+        yes,
+    )
     if phase not in ENDED:
         with output.working(f"Ending {place}/{name} …"):
             _end(where, f"{place}/{name}")
@@ -49,7 +60,9 @@ def _end(where: str, name: str) -> None:
     give_up = time.monotonic() + _ENDING_SECONDS
     while (phase := _phase(where)) not in ENDED:
         if time.monotonic() > give_up:
-            raise Problem(f"{name} was cancelled and is {phase}; its pods take their time. Delete it again when it has ended.")
+            raise Problem(
+                f"{name} was cancelled and is {phase}; its pods take their time. Delete it again when it has ended."
+            )
         time.sleep(_LOOK_AGAIN_SECONDS)
 
 
@@ -63,29 +76,58 @@ _HOW: Options = {
 _ASKED: Options = {**_HOW, "yes": (Yes, False)}
 
 
-def _order(verb: str, *, name: str, option: str, namespace: str, reason: str, dry_run: bool, yes: bool = True) -> None:
+def _order(
+    verb: str,
+    *,
+    name: str,
+    option: str,
+    namespace: str,
+    reason: str,
+    dry_run: bool,
+    yes: bool = True,
+) -> None:
     command_job(*job_name(name, option, namespace, verb), verb, reason, dry_run, yes)
 
 
-@command(app, "suspend", "vcctl job suspend train", "vcctl job suspend -N train -n research", options=_HOW)
+@command(
+    app,
+    "suspend",
+    "vcctl job suspend train",
+    "vcctl job suspend -N train -n research",
+    options=_HOW,
+)
 def suspend_job(**given: Any) -> None:
     """Stop a job's pods and keep the job, to be resumed later."""
     _order("suspend", **given)
 
 
-@command(app, "resume", "vcctl job resume train", "vcctl job resume -N train -n research", options=_HOW)
+@command(
+    app, "resume", "vcctl job resume train", "vcctl job resume -N train -n research", options=_HOW
+)
 def resume_job(**given: Any) -> None:
     """Let a suspended job wait for its pods to run again."""
     _order("resume", **given)
 
 
-@command(app, "restart", "vcctl job restart train", "vcctl job restart research/train --yes", options=_ASKED)
+@command(
+    app,
+    "restart",
+    "vcctl job restart train",
+    "vcctl job restart research/train --yes",
+    options=_ASKED,
+)
 def restart_job(**given: Any) -> None:
     """Stop a job's pods and begin it again. Asks first, unless told --yes."""
     _order("restart", **given)
 
 
-@command(app, "cancel", "vcctl job cancel train", 'vcctl job cancel train --reason "wrong data" --yes', options=_ASKED)
+@command(
+    app,
+    "cancel",
+    "vcctl job cancel train",
+    'vcctl job cancel train --reason "wrong data" --yes',
+    options=_ASKED,
+)
 def cancel_job(**given: Any) -> None:
     """End a job for good; it stays in the list. Asks first, unless told --yes."""
     _order("cancel", **given)
@@ -93,7 +135,11 @@ def cancel_job(**given: Any) -> None:
 
 @command(app, "delete", "vcctl job delete train", "vcctl job delete -N train -n research --yes")
 def delete(
-    name: JobArgument = "", option: JobOption = "", namespace: Namespace = "default", dry_run: DryRun = False, yes: Yes = False
+    name: JobArgument = "",
+    option: JobOption = "",
+    namespace: Namespace = "default",
+    dry_run: DryRun = False,
+    yes: Yes = False,
 ) -> None:
     """End a job and remove it. Asks first, unless told --yes."""
     delete_job(*job_name(name, option, namespace, "delete"), dry_run, yes)

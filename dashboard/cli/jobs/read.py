@@ -10,7 +10,15 @@ import typer
 from dashboard.cli import amounts, output
 from dashboard.cli.client import api, path
 from dashboard.cli.commands import command, new_app
-from dashboard.cli.names import AllNamespaces, JobArgument, JobOption, Namespace, QueueFilter, complete_job, job_name
+from dashboard.cli.names import (
+    AllNamespaces,
+    JobArgument,
+    JobOption,
+    Namespace,
+    QueueFilter,
+    complete_job,
+    job_name,
+)
 from dashboard.cli.output import Format, Output
 from dashboard.cli.problems import usage
 from dashboard.cli.tables import Table
@@ -28,10 +36,26 @@ _LABEL = 18
 _COLUMNS = (
     "Name", "Creation", "Phase", "JobType", "Replicas", "Min", "Pending", "Running", "Succeeded", "Failed", "Unknown", "RetryCount",
 )  # fmt: skip
-_WIDTHS = (15, 12, 12, 12, 6, 10, 10, 12, 10, 12, 10)  # Volcano's; names are as wide as they are, and 3
+_WIDTHS = (
+    15,
+    12,
+    12,
+    12,
+    6,
+    10,
+    10,
+    12,
+    10,
+    12,
+    10,
+)  # Volcano's; names are as wide as they are, and 3
 _TYPE_LABEL = "volcano.sh/job-type"
-Scheduler = Annotated[str, typer.Option("--scheduler", "-S", metavar="NAME", help="Only jobs of this scheduler.")]
-NameLike = Annotated[str, typer.Option("--selector", metavar="TEXT", help="Only jobs whose name has this in it.")]
+Scheduler = Annotated[
+    str, typer.Option("--scheduler", "-S", metavar="NAME", help="Only jobs of this scheduler.")
+]
+NameLike = Annotated[
+    str, typer.Option("--selector", metavar="TEXT", help="Only jobs whose name has this in it.")
+]
 
 
 def job_row(job: Row) -> list[object]:
@@ -58,7 +82,10 @@ def job_table(jobs: Sequence[Row], wide: bool, namespaces: bool = False) -> Tabl
         widths = []
     if namespaces:
         places = [job["metadata"]["namespace"] for job in jobs]
-        columns, rows = ["Namespace", *columns], [[place, *row] for place, row in zip(places, rows, strict=True)]
+        columns, rows = (
+            ["Namespace", *columns],
+            [[place, *row] for place, row in zip(places, rows, strict=True)],
+        )
         widths = [_width("Namespace", places), *widths] if widths else []
     return Table(columns, list(rows), widths)
 
@@ -69,17 +96,25 @@ def _width(title: str, cells: Iterable[object]) -> int:
 
 def _more(job: Row) -> list[object]:
     reason = ((job["status"].get("podgroup") or {}).get("reason") or {}).get("code", "-")
-    return [job["spec"]["queue"], job["status"]["owner"] or "-", output.age(job["metadata"]["creationTimestamp"]), reason]
+    return [
+        job["spec"]["queue"],
+        job["status"]["owner"] or "-",
+        output.age(job["metadata"]["creationTimestamp"]),
+        reason,
+    ]
 
 
-def matching_jobs(queue: str, namespace: str, everywhere: bool, phase: str, scheduler: str, like: str) -> list[dict[str, Any]]:
+def matching_jobs(
+    queue: str, namespace: str, everywhere: bool, phase: str, scheduler: str, like: str
+) -> list[dict[str, Any]]:
     """As Volcano: the scheduler's name is compared, and any part of a name will do."""
     where = "" if everywhere else namespace
     found = api().all("jobs/", queue=queue, namespace=where, phase=phase, search=like)
     return [
         job
         for job in found
-        if like in job["metadata"]["name"] and (not scheduler or job["spec"].get("schedulerName", "volcano") == scheduler)
+        if like in job["metadata"]["name"]
+        and (not scheduler or job["spec"].get("schedulerName", "volcano") == scheduler)
     ]
 
 
@@ -94,7 +129,12 @@ def list_jobs(
     queue: QueueFilter = "",
     namespace: Namespace = "default",
     everywhere: AllNamespaces = False,
-    phase: Annotated[str, typer.Option("--phase", metavar="PHASE", help="Only jobs in this phase; several with commas.")] = "",
+    phase: Annotated[
+        str,
+        typer.Option(
+            "--phase", metavar="PHASE", help="Only jobs in this phase; several with commas."
+        ),
+    ] = "",
     scheduler: Scheduler = "",
     like: NameLike = "",
     form: Output = Format.TABLE,
@@ -110,8 +150,19 @@ def list_jobs(
     watch(draw, interval) if stay else draw()
 
 
-@command(app, "view", "vcctl job view train", "vcctl job view -N train -n research", "vcctl job view research/train -o yaml")
-def view_job(name: JobArgument = "", option: JobOption = "", namespace: Namespace = "default", form: Output = Format.TABLE) -> None:
+@command(
+    app,
+    "view",
+    "vcctl job view train",
+    "vcctl job view -N train -n research",
+    "vcctl job view research/train -o yaml",
+)
+def view_job(
+    name: JobArgument = "",
+    option: JobOption = "",
+    namespace: Namespace = "default",
+    form: Output = Format.TABLE,
+) -> None:
     """Everything about one job: phase, tasks, pods, why it waits, last events."""
     place, wanted = job_name(name, option, namespace, "view")
     job = api().get(path("jobs", place, wanted))
@@ -132,11 +183,23 @@ def _facts(job: Row) -> Iterable[tuple[str, object]]:
     yield "Namespace", metadata["namespace"]
     yield "Queue", spec["queue"]
     yield "User", status["owner"] or "-"
-    yield "Created", f"{output.clock(metadata['creationTimestamp'])} ({output.age(metadata['creationTimestamp'])} ago)"
+    yield (
+        "Created",
+        f"{output.clock(metadata['creationTimestamp'])} ({output.age(metadata['creationTimestamp'])} ago)",
+    )
     since = f" since {output.clock(state['since'])}" if state.get("since") else ""
-    yield "Phase", f"{state['phase']}{since}{'. ' + state['message'] if state.get('message') else ''}"
+    yield (
+        "Phase",
+        f"{state['phase']}{since}{'. ' + state['message'] if state.get('message') else ''}",
+    )
     yield "Needs at once", output.counted(spec.get("minAvailable", 0), "pod")
-    yield "Pods", ", ".join(f"{status[kind]} {kind}" for kind in ("pending", "running", "succeeded", "failed", "unknown"))
+    yield (
+        "Pods",
+        ", ".join(
+            f"{status[kind]} {kind}"
+            for kind in ("pending", "running", "succeeded", "failed", "unknown")
+        ),
+    )
     yield "Retries", f"{status['retryCount']} of {spec.get('maxRetry', 0)}"
     reason = (status.get("podgroup") or {}).get("reason")
     if reason:
@@ -147,8 +210,17 @@ def _tasks(job: Row) -> None:
     rows: list[Sequence[object]] = []
     for task in job["spec"]["tasks"]:
         containers = ((task.get("template") or {}).get("spec") or {}).get("containers") or []
-        requests = [amounts.joined((one.get("resources") or {}).get("requests")) for one in containers]
-        rows.append([task.get("name", "-"), task.get("replicas", 1), task.get("minAvailable", "-"), " + ".join(requests) or "-"])
+        requests = [
+            amounts.joined((one.get("resources") or {}).get("requests")) for one in containers
+        ]
+        rows.append(
+            [
+                task.get("name", "-"),
+                task.get("replicas", 1),
+                task.get("minAvailable", "-"),
+                " + ".join(requests) or "-",
+            ]
+        )
     output.line()
     Table(("Task", "Replicas", "Min", "Requests"), rows).print()
 
@@ -161,27 +233,43 @@ def _pods(namespace: str, job: str) -> None:
 
 
 def _events(namespace: str, name: str) -> None:
-    found = [event["spec"] for event in api().all("events/", limit=8, namespace=namespace, name=name)]
+    found = [
+        event["spec"] for event in api().all("events/", limit=8, namespace=namespace, name=name)
+    ]
     if found:
         output.line()
-        rows = [[output.age(one["lastAt"]), one["type"], one["reason"], one["count"], one["message"]] for one in found]
+        rows = [
+            [output.age(one["lastAt"]), one["type"], one["reason"], one["count"], one["message"]]
+            for one in found
+        ]
         Table(("Age", "Type", "Reason", "Count", "Event"), rows).print()
 
 
 @command(app, "explain", "vcctl job explain train", "vcctl job explain research/train -o json")
-def explain_job(name: JobArgument = "", option: JobOption = "", namespace: Namespace = "default", form: Output = Format.TABLE) -> None:
+def explain_job(
+    name: JobArgument = "",
+    option: JobOption = "",
+    namespace: Namespace = "default",
+    form: Output = Format.TABLE,
+) -> None:
     """Why a job waits, with figures, its place in the queue, and every check that was made."""
     place, wanted = job_name(name, option, namespace, "explain")
     job = api().get(path("jobs", place, wanted))
     if job["status"].get("podgroup") is None:
         state = job["status"]["state"]
-        output.line(f"{place}/{wanted} does not wait: it is {state['phase']}. {state.get('message') or ''}".rstrip())
+        output.line(
+            f"{place}/{wanted} does not wait: it is {state['phase']}. {state.get('message') or ''}".rstrip()
+        )
         return
     told = api().get(path("podgroups", place, wanted, "explain"))
     if form in (Format.JSON, Format.YAML):
         output.show_value(told, form)
         return
-    position = f" It is number {told['position']} of those that wait in {job['spec']['queue']}." if told.get("position") else ""
+    position = (
+        f" It is number {told['position']} of those that wait in {job['spec']['queue']}."
+        if told.get("position")
+        else ""
+    )
     reason = f"{told['reason']}: " if told.get("reason") else ""
     output.line(f"{place}/{wanted} ({told['phase']}): {reason}{told['message']}{position}")
     _checks(told.get("checks") or [])
@@ -198,15 +286,28 @@ def _checks(checks: Sequence[Row]) -> None:
 def _cell(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return amounts.joined(value) if isinstance(value, Mapping) else "" if value is None else str(value)
+    return (
+        amounts.joined(value) if isinstance(value, Mapping) else "" if value is None else str(value)
+    )
 
 
-@command(app, "watch", "vcctl job watch train", "vcctl job watch research/train --interval 1", "vcctl job watch train --until Running")
+@command(
+    app,
+    "watch",
+    "vcctl job watch train",
+    "vcctl job watch research/train --interval 1",
+    "vcctl job watch train --until Running",
+)
 def watch_job(
     name: JobArgument = "",
     option: JobOption = "",
     namespace: Namespace = "default",
-    until: Annotated[str, typer.Option("--until", metavar="PHASE", help="Leave when it is in this phase; several with commas.")] = "",
+    until: Annotated[
+        str,
+        typer.Option(
+            "--until", metavar="PHASE", help="Leave when it is in this phase; several with commas."
+        ),
+    ] = "",
     interval: Interval = DEFAULT_INTERVAL,
 ) -> None:
     """Follow one job until it has ended, or is in the phase named; a server that goes away meanwhile is waited for."""
@@ -218,9 +319,15 @@ def watch_job(
         job = api().get(path("jobs", place, wanted))
         phase = job["status"]["state"]["phase"]
         status = job["status"]
-        counts = ", ".join(f"{status[kind]} {kind}" for kind in ("pending", "running", "succeeded", "failed") if status[kind])
+        counts = ", ".join(
+            f"{status[kind]} {kind}"
+            for kind in ("pending", "running", "succeeded", "failed")
+            if status[kind]
+        )
         reason = (status.get("podgroup") or {}).get("reason") if phase == "Pending" else None
-        output.line(f"{place}/{wanted}: {phase}{': ' + counts if counts else ''}{'. ' + reason['message'] if reason else ''}")
+        output.line(
+            f"{place}/{wanted}: {phase}{': ' + counts if counts else ''}{'. ' + reason['message'] if reason else ''}"
+        )
 
     watch(draw, interval, until=lambda: phase in last)
 
@@ -241,10 +348,25 @@ def pod_table(found: Sequence[Row], wide: bool, namespaces: bool) -> Table:
     for pod in found:
         metadata, status = pod["metadata"], pod["status"]
         ready = "1/1" if status["phase"] == "Running" else "0/1"
-        row: list[object] = [metadata["name"], ready, status["phase"], 0, output.age(metadata["creationTimestamp"])]
-        more = [status["node"] or "-", status["queue"], amounts.joined(_requests(pod))] if wide else []
+        row: list[object] = [
+            metadata["name"],
+            ready,
+            status["phase"],
+            0,
+            output.age(metadata["creationTimestamp"]),
+        ]
+        more = (
+            [status["node"] or "-", status["queue"], amounts.joined(_requests(pod))] if wide else []
+        )
         rows.append([*([metadata["namespace"]] if namespaces else []), *row, *more])
-    return Table([*(["Namespace"] if namespaces else []), *columns, *(["Node", "Queue", "Requests"] if wide else [])], rows)
+    return Table(
+        [
+            *(["Namespace"] if namespaces else []),
+            *columns,
+            *(["Node", "Queue", "Requests"] if wide else []),
+        ],
+        rows,
+    )
 
 
 def _requests(pod: Row) -> Mapping[str, str]:
@@ -252,10 +374,21 @@ def _requests(pod: Row) -> Mapping[str, str]:
     return containers[0].get("resources", {}).get("requests", {}) if containers else {}
 
 
-@command(pods, "list", "vcctl pod list", "vcctl pod list --job train", "vcctl pod list -A --queue team-a -o wide")
+@command(
+    pods,
+    "list",
+    "vcctl pod list",
+    "vcctl pod list --job train",
+    "vcctl pod list -A --queue team-a -o wide",
+)
 def list_pods(
     queue: QueueFilter = "",
-    job: Annotated[str, typer.Option("--job", "-j", metavar="JOB", help="Only pods of this job.", autocompletion=complete_job)] = "",
+    job: Annotated[
+        str,
+        typer.Option(
+            "--job", "-j", metavar="JOB", help="Only pods of this job.", autocompletion=complete_job
+        ),
+    ] = "",
     namespace: Namespace = "default",
     everywhere: AllNamespaces = False,
     form: Output = Format.TABLE,
@@ -267,7 +400,13 @@ def list_pods(
         _check_job_in_queue(namespace, job, queue)
 
     def draw() -> None:
-        found = api().all("pods/", queue=queue, podgroup=job, namespace="" if everywhere else namespace, ordering="name")
+        found = api().all(
+            "pods/",
+            queue=queue,
+            podgroup=job,
+            namespace="" if everywhere else namespace,
+            ordering="name",
+        )
         output.show(found, form, lambda rows, wide: pod_table(rows, wide, everywhere))
 
     watch(draw, interval) if stay else draw()
@@ -275,5 +414,9 @@ def list_pods(
 
 def _check_job_in_queue(namespace: str, job: str, queue: str) -> None:
     lies_in = api().get(path("jobs", namespace, job))["spec"]["queue"]
-    if lies_in != queue and job not in {one["metadata"]["name"] for one in api().all("jobs/", queue=queue, namespace=namespace)}:
-        raise usage(f"The job {job} is not in the queue {queue}; it is in {lies_in}. Leave --queue out, or name that one.")
+    if lies_in != queue and job not in {
+        one["metadata"]["name"] for one in api().all("jobs/", queue=queue, namespace=namespace)
+    }:
+        raise usage(
+            f"The job {job} is not in the queue {queue}; it is in {lies_in}. Leave --queue out, or name that one."
+        )

@@ -18,26 +18,78 @@ from dashboard.cli.output import Format, Output
 from dashboard.cli.problems import usage
 
 VERSION = "batch.volcano.sh/v1alpha1"
-JobName = Annotated[str, typer.Option("--name", "-N", metavar="NAME", help="The job's name; needed without a file.")]
+JobName = Annotated[
+    str, typer.Option("--name", "-N", metavar="NAME", help="The job's name; needed without a file.")
+]
 NamespaceOfJob = Annotated[
-    str, typer.Option("--namespace", "-n", metavar="NAMESPACE", help="Where the job shall live.", show_default="default")
+    str,
+    typer.Option(
+        "--namespace",
+        "-n",
+        metavar="NAMESPACE",
+        help="Where the job shall live.",
+        show_default="default",
+    ),
 ]
 Queue = Annotated[
     str,
     typer.Option(
-        "--queue", "-q", metavar="QUEUE", help="The queue that it goes to.", autocompletion=complete_queue, show_default="default"
+        "--queue",
+        "-q",
+        metavar="QUEUE",
+        help="The queue that it goes to.",
+        autocompletion=complete_queue,
+        show_default="default",
     ),
 ]
-Image = Annotated[str, typer.Option("--image", "-i", metavar="IMAGE", help="What its pods run.", show_default="busybox")]
-Min = Annotated[int | None, typer.Option("--min", "-m", help="How many pods must run at once.", show_default="1")]
-Replicas = Annotated[int | None, typer.Option("--replicas", "-r", help="How many pods it has.", show_default="1")]
+Image = Annotated[
+    str,
+    typer.Option(
+        "--image", "-i", metavar="IMAGE", help="What its pods run.", show_default="busybox"
+    ),
+]
+Min = Annotated[
+    int | None,
+    typer.Option("--min", "-m", help="How many pods must run at once.", show_default="1"),
+]
+Replicas = Annotated[
+    int | None, typer.Option("--replicas", "-r", help="How many pods it has.", show_default="1")
+]
 _AMOUNTS = "cpu=1000m,memory=100Mi"
-Requests = Annotated[str, typer.Option("--requests", "-R", metavar=_AMOUNTS, help="What each pod needs.", show_default=_AMOUNTS)]
-Limits = Annotated[str, typer.Option("--limits", "-L", metavar=_AMOUNTS, help="What each pod may use.", show_default=_AMOUNTS)]
-SchedulerOfJob = Annotated[str, typer.Option("--scheduler", "-S", metavar="NAME", help="Its scheduler.", show_default="volcano")]
-File = Annotated[str, typer.Option("--filename", "-f", metavar="FILE", help="A manifest of jobs instead; - is standard input.")]
-PriorityClass = Annotated[str, typer.Option("--priority-class", metavar="NAME", help="Its priority class.")]
-_OF_PODS = {"image": "--image", "min_available": "--min", "replicas": "--replicas", "requests": "--requests", "limits": "--limits"}
+Requests = Annotated[
+    str,
+    typer.Option(
+        "--requests", "-R", metavar=_AMOUNTS, help="What each pod needs.", show_default=_AMOUNTS
+    ),
+]
+Limits = Annotated[
+    str,
+    typer.Option(
+        "--limits", "-L", metavar=_AMOUNTS, help="What each pod may use.", show_default=_AMOUNTS
+    ),
+]
+SchedulerOfJob = Annotated[
+    str,
+    typer.Option(
+        "--scheduler", "-S", metavar="NAME", help="Its scheduler.", show_default="volcano"
+    ),
+]
+File = Annotated[
+    str,
+    typer.Option(
+        "--filename", "-f", metavar="FILE", help="A manifest of jobs instead; - is standard input."
+    ),
+]
+PriorityClass = Annotated[
+    str, typer.Option("--priority-class", metavar="NAME", help="Its priority class.")
+]
+_OF_PODS = {
+    "image": "--image",
+    "min_available": "--min",
+    "replicas": "--replicas",
+    "requests": "--requests",
+    "limits": "--limits",
+}
 
 
 @command(
@@ -68,7 +120,13 @@ def run_job(
     said = {"queue": queue, "schedulerName": scheduler, "priorityClassName": priority_class}
     if file:
         _refuse_flags_of_pods(
-            {"image": image, "min_available": min_available, "replicas": replicas, "requests": requests, "limits": limits}
+            {
+                "image": image,
+                "min_available": min_available,
+                "replicas": replicas,
+                "requests": requests,
+                "limits": limits,
+            }
         )
         submit(_as_said(documents_of(read_sources([file])), name, namespace, said), dry_run, form)
         return
@@ -77,13 +135,25 @@ def run_job(
     asked = amounts.parse_pairs([requests or _AMOUNTS], "--requests")
     resources = {"requests": asked, "limits": amounts.parse_pairs([limits or _AMOUNTS], "--limits")}
     resources["limits"] = {**resources["limits"], **_not_below(resources)}
-    container = {"name": name, "image": image or "busybox", "imagePullPolicy": "IfNotPresent", "resources": resources}
+    container = {
+        "name": name,
+        "image": image or "busybox",
+        "imagePullPolicy": "IfNotPresent",
+        "resources": resources,
+    }
     pods = {"spec": {"restartPolicy": "Never", "containers": [container]}}
     task = {"name": "task", "replicas": _or_one(replicas), "template": pods}
-    spec: dict[str, Any] = {"schedulerName": "volcano", "queue": "default", "minAvailable": _or_one(min_available), "tasks": [task]}
+    spec: dict[str, Any] = {
+        "schedulerName": "volcano",
+        "queue": "default",
+        "minAvailable": _or_one(min_available),
+        "tasks": [task],
+    }
     spec |= {field: value for field, value in said.items() if value}
     metadata = {"name": name, "namespace": namespace or "default"}
-    submit([{"apiVersion": VERSION, "kind": "Job", "metadata": metadata, "spec": spec}], dry_run, form)
+    submit(
+        [{"apiVersion": VERSION, "kind": "Job", "metadata": metadata, "spec": spec}], dry_run, form
+    )
 
 
 def _or_one(number: int | None) -> int:
@@ -106,7 +176,9 @@ def _as_said(manifests: list[Any], name: str, namespace: str, said: Mapping[str,
             continue
         metadata, spec = manifest.setdefault("metadata", {}), manifest.setdefault("spec", {})
         if isinstance(metadata, dict):
-            metadata |= {field: value for field, value in (("name", name), ("namespace", namespace)) if value}
+            metadata |= {
+                field: value for field, value in (("name", name), ("namespace", namespace)) if value
+            }
             metadata.setdefault("namespace", "default")
         if isinstance(spec, dict):
             spec |= {field: value for field, value in said.items() if value}
@@ -116,7 +188,11 @@ def _as_said(manifests: list[Any], name: str, namespace: str, said: Mapping[str,
 def _not_below(resources: dict[str, dict[str, str]]) -> dict[str, str]:
     """A limit that was left alone follows a request that was raised above it."""
     limits = resources["limits"]
-    return {name: amount for name, amount in resources["requests"].items() if amounts.value(amount) > amounts.value(limits.get(name, "0"))}
+    return {
+        name: amount
+        for name, amount in resources["requests"].items()
+        if amounts.value(amount) > amounts.value(limits.get(name, "0"))
+    }
 
 
 def submit(manifests: list[Any], dry_run: bool, form: Format) -> None:
@@ -124,11 +200,16 @@ def submit(manifests: list[Any], dry_run: bool, form: Format) -> None:
     for manifest in manifests:
         kind = manifest.get("kind", "") if isinstance(manifest, dict) else ""
         if kind not in ("", "Job"):
-            raise usage(f"The file has a {kind}; vcctl job run takes jobs. Use vcctl apply -f for files of other objects.")
+            raise usage(
+                f"The file has a {kind}; vcctl job run takes jobs. Use vcctl apply -f for files of other objects."
+            )
     for manifest in manifests:
         saved = api().post("jobs/", manifest, dry_run=dry_run)
         output.warn(saved.get("warnings") or ())
         if form in output.PLAIN_FORMATS:
-            output.show_value({key: value for key, value in saved.items() if key not in ("warnings", "changed")}, form)
+            output.show_value(
+                {key: value for key, value in saved.items() if key not in ("warnings", "changed")},
+                form,
+            )
         else:
             output.line(f"{output.name_of(saved)} created{' (dry run)' if dry_run else ''}")

@@ -21,26 +21,67 @@ from dashboard.cli.watching import DEFAULT_INTERVAL, Interval, Watch, watch
 app = new_app("Queues: look at them, make and change them, open, close, suspend and resume them.")
 
 Row = Mapping[str, Any]
-VOLCANO_COLUMNS = ("Name", "Weight", "State", "Parent", "Inqueue", "Pending", "Running", "Unknown", "Completed")
+VOLCANO_COLUMNS = (
+    "Name",
+    "Weight",
+    "State",
+    "Parent",
+    "Inqueue",
+    "Pending",
+    "Running",
+    "Unknown",
+    "Completed",
+)
 VOLCANO_WIDTHS = (25, *(8,) * 8)
 _COUNTS = ("inqueue", "pending", "running", "unknown", "completed")
-_WIDE = ("Total", "Failed", "Aborted", "Priority", "Allocated", "Promised", "Deserved", "Guarantee", "Capability")
-Selector = Annotated[str, typer.Option("--selector", "-l", metavar="KEY=VALUE", help="Only queues with this label.")]
-States = Annotated[str, typer.Option("--state", metavar="STATE", help="Only queues in this state; several with commas.")]
-Parent = Annotated[str, typer.Option("--parent", "-p", metavar="QUEUE", help="Only the children of this queue.")]
+_WIDE = (
+    "Total",
+    "Failed",
+    "Aborted",
+    "Priority",
+    "Allocated",
+    "Promised",
+    "Deserved",
+    "Guarantee",
+    "Capability",
+)
+Selector = Annotated[
+    str, typer.Option("--selector", "-l", metavar="KEY=VALUE", help="Only queues with this label.")
+]
+States = Annotated[
+    str,
+    typer.Option(
+        "--state", metavar="STATE", help="Only queues in this state; several with commas."
+    ),
+]
+Parent = Annotated[
+    str, typer.Option("--parent", "-p", metavar="QUEUE", help="Only the children of this queue.")
+]
 
 
 def queue_row(queue: Row) -> list[object]:
     """Volcano's columns."""
     spec, status = queue["spec"], queue["status"]
-    return [queue["metadata"]["name"], spec["weight"], status["state"], spec["parent"], *(status[count] for count in _COUNTS)]
+    return [
+        queue["metadata"]["name"],
+        spec["weight"],
+        status["state"],
+        spec["parent"],
+        *(status[count] for count in _COUNTS),
+    ]
 
 
 def _wide_row(queue: Row) -> list[object]:
     """`Total` counts jobs, as in Volcano's queue design."""
     spec, status = queue["spec"], queue["status"]
     jobs = status["jobs"]
-    figures = (status["allocated"], status.get("promised", {}), status["deserved"], spec["guarantee"]["resource"], spec["capability"])
+    figures = (
+        status["allocated"],
+        status.get("promised", {}),
+        status["deserved"],
+        spec["guarantee"]["resource"],
+        spec["capability"],
+    )
     counts = [sum(jobs.values()), jobs["failed"], jobs["aborted"], spec["priority"]]
     return [*queue_row(queue), *counts, *(amounts.joined(figure) for figure in figures)]
 
@@ -69,7 +110,9 @@ def list_queues(
     """All queues that you may see, in Volcano's table; more columns with -o wide."""
 
     def draw() -> None:
-        output.show(api().all("queues/", state=state, parent=parent, label=selector), form, queue_table)
+        output.show(
+            api().all("queues/", state=state, parent=parent, label=selector), form, queue_table
+        )
 
     watch(draw, interval) if stay else draw()
 
@@ -84,26 +127,44 @@ _ONE: Options = {
 
 
 def _show_one(
-    doing: str, in_words: Callable[[Row, bool], None], *, name: str, option: str, form: Format, stay: bool, interval: float
+    doing: str,
+    in_words: Callable[[Row, bool], None],
+    *,
+    name: str,
+    option: str,
+    form: Format,
+    stay: bool,
+    interval: float,
 ) -> None:
     """`in_words(queue, wide)` prints it where no plain format is asked for."""
     wanted = queue_name(name, option, doing)
 
     def draw() -> None:
         queue = api().get(path("queues", wanted))
-        output.show_value(queue, form) if form in output.PLAIN_FORMATS else in_words(queue, form is Format.WIDE)
+        output.show_value(queue, form) if form in output.PLAIN_FORMATS else in_words(
+            queue, form is Format.WIDE
+        )
 
     watch(draw, interval) if stay else draw()
 
 
-@command(app, "get", "vcctl queue get team-a", "vcctl queue get -n team-a", "vcctl queue get team-a -o yaml", options=_ONE)
+@command(
+    app,
+    "get",
+    "vcctl queue get team-a",
+    "vcctl queue get -n team-a",
+    "vcctl queue get team-a -o yaml",
+    options=_ONE,
+)
 def get_queue(**given: Any) -> None:
     """One queue as a row of Volcano's table, or whole with -o json|yaml."""
     _show_one("get", lambda queue, wide: queue_table([queue], wide).print(), **given)
 
 
 @command(app, "children", "vcctl queue children root", "vcctl queue children research -o name")
-def list_children(name: QueueArgument = "", option: QueueOption = "", form: Output = Format.TABLE) -> None:
+def list_children(
+    name: QueueArgument = "", option: QueueOption = "", form: Output = Format.TABLE
+) -> None:
     """The queues right below a queue."""
     wanted = queue_name(name, option, "list the children of")
     output.show(api().all(path("queues", wanted, "children")), form, queue_table)
@@ -120,7 +181,10 @@ def list_children(name: QueueArgument = "", option: QueueOption = "", form: Outp
 def show_tree(
     name: QueueArgument = "",
     option: QueueOption = "",
-    resource: Annotated[str, typer.Option("--resource", "-r", metavar="NAME", help="Figures of this resource alone.")] = "",
+    resource: Annotated[
+        str,
+        typer.Option("--resource", "-r", metavar="NAME", help="Figures of this resource alone."),
+    ] = "",
     form: Output = Format.TABLE,
     stay: Watch = False,
     interval: Interval = DEFAULT_INTERVAL,
@@ -129,23 +193,37 @@ def show_tree(
     named = queue_name(name, option, "show") if name or option else ""
 
     def draw() -> None:
-        trees = [api().get(path("queues", top, "tree")) for top in ([named] if named else topmost_queues())]
+        trees = [
+            api().get(path("queues", top, "tree"))
+            for top in ([named] if named else topmost_queues())
+        ]
         if form in (Format.JSON, Format.YAML):
-            output.show_value(trees[0] if len(trees) == 1 else {"kind": "List", "items": trees}, form)
+            output.show_value(
+                trees[0] if len(trees) == 1 else {"kind": "List", "items": trees}, form
+            )
         else:
             print_trees(trees, resource, form)
 
     watch(draw, interval) if stay else draw()
 
 
-@command(app, "view", "vcctl queue view myqueue", "vcctl queue view myqueue -o yaml", "vcctl queue view myqueue --watch", options=_ONE)
+@command(
+    app,
+    "view",
+    "vcctl queue view myqueue",
+    "vcctl queue view myqueue -o yaml",
+    "vcctl queue view myqueue --watch",
+    options=_ONE,
+)
 def view_queue(**given: Any) -> None:
     """Everything about one queue: where it stands, its settings, its state and who made it so, counts, figures, conditions, last events."""
     _show_one("view", lambda queue, _wide: print_queue(queue), **given)
 
 
 @command(app, "explain", "vcctl queue explain team-a", "vcctl queue explain root -o json")
-def explain_queue(name: QueueArgument = "", option: QueueOption = "", form: Output = Format.TABLE) -> None:
+def explain_queue(
+    name: QueueArgument = "", option: QueueOption = "", form: Output = Format.TABLE
+) -> None:
     """Why the jobs of a queue, and of those below it, wait: the reason of each gang, and how many wait for which reason."""
     wanted = queue_name(name, option, "explain")
     queue = api().get(path("queues", wanted))
@@ -169,18 +247,34 @@ def _waiting_sentence(queue: Row, waiting: Sequence[Row]) -> str:
 
 
 def _reason(group: Row) -> Mapping[str, Any]:
-    none_yet = {"code": "AwaitingEvaluation", "message": "No session has looked at it yet; the next one will."}
+    none_yet = {
+        "code": "AwaitingEvaluation",
+        "message": "No session has looked at it yet; the next one will.",
+    }
     return group["status"].get("reason") or none_yet
 
 
 def _waiting_table(groups: Sequence[Row], wide: bool) -> Table:
-    columns = ("Gang", "Queue", "User", "Age", "Reason", "In words") if wide else ("Gang", "Queue", "Age", "Reason", "In words")
+    columns = (
+        ("Gang", "Queue", "User", "Age", "Reason", "In words")
+        if wide
+        else ("Gang", "Queue", "Age", "Reason", "In words")
+    )
     rows: list[Sequence[object]] = []
     for group in groups:
         metadata, reason = group["metadata"], _reason(group)
         who = [group["status"]["owner"] or "-"] if wide else []
         gang = f"{metadata['namespace']}/{metadata['name']}"
-        rows.append([gang, group["spec"]["queue"], *who, output.age(metadata["creationTimestamp"]), reason["code"], reason["message"]])
+        rows.append(
+            [
+                gang,
+                group["spec"]["queue"],
+                *who,
+                output.age(metadata["creationTimestamp"]),
+                reason["code"],
+                reason["message"],
+            ]
+        )
     return Table(columns, rows)
 
 
@@ -196,8 +290,12 @@ def show_history(
     name: QueueArgument = "",
     option: QueueOption = "",
     step: Annotated[str, typer.Option("--step", help="How fine: raw, minute or hour.")] = "minute",
-    limit: Annotated[int, typer.Option("--limit", min=1, max=5000, help="How many, the newest.")] = 20,
-    commands: Annotated[bool, typer.Option("--commands", help="The commands given to it instead of its figures.")] = False,
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, max=5000, help="How many, the newest.")
+    ] = 20,
+    commands: Annotated[
+        bool, typer.Option("--commands", help="The commands given to it instead of its figures.")
+    ] = False,
     form: Output = Format.TABLE,
 ) -> None:
     """How a queue's figures went over time, or with --commands what was ordered by whom and why."""
@@ -218,9 +316,18 @@ _SAMPLED = ("allocated", "promised", "deserved", "pending")
 
 
 def _history_table(samples: Sequence[Row]) -> Table:
-    rows = [[output.clock(sample["at"]), sample["state"], *(amounts.joined(sample.get(name)) for name in _SAMPLED)] for sample in samples]
+    rows = [
+        [
+            output.clock(sample["at"]),
+            sample["state"],
+            *(amounts.joined(sample.get(name)) for name in _SAMPLED),
+        ]
+        for sample in samples
+    ]
     return Table(
-        ("Time", "State", *(name.capitalize() for name in _SAMPLED)), rows, empty="No history yet; the first samples take a minute"
+        ("Time", "State", *(name.capitalize() for name in _SAMPLED)),
+        rows,
+        empty="No history yet; the first samples take a minute",
     )
 
 
@@ -229,5 +336,15 @@ def _command_table(commands: Sequence[Row], _wide: bool) -> Table:
     for given in commands:
         spec, status = given["spec"], given["status"]
         when = output.clock(given["metadata"]["creationTimestamp"])
-        rows.append([when, spec["action"], status["actor"], status["door"], status["result"], spec["reason"] or "-", status["message"]])
+        rows.append(
+            [
+                when,
+                spec["action"],
+                status["actor"],
+                status["door"],
+                status["result"],
+                spec["reason"] or "-",
+                status["message"],
+            ]
+        )
     return Table(("Time", "Action", "By", "Door", "Result", "Reason", "Message"), rows)

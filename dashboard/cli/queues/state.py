@@ -36,13 +36,19 @@ def turn(name: str, verb: str, reason: str, dry_run: bool, yes: bool, form: Form
 def _question(answer: Mapping[str, Any]) -> str:
     """Empty where only the queue itself changes and nothing runs in it."""
     gangs = answer["podgroups"]
-    if not answer["changed"] or (len(answer["queues"]) <= 1 and not any(gangs.values()) and not answer["warnings"]):
+    if not answer["changed"] or (
+        len(answer["queues"]) <= 1 and not any(gangs.values()) and not answer["warnings"]
+    ):
         return ""
     output.remark(answer["message"])
     output.warn(answer["warnings"])
-    names = ", ".join(f"{turned['name']} {turned['from']} → {turned['to']}" for turned in answer["queues"])
+    names = ", ".join(
+        f"{turned['name']} {turned['from']} → {turned['to']}" for turned in answer["queues"]
+    )
     output.remark(f"Queues that change: {names}.")
-    output.remark(f"Gangs: {gangs['running']} running, {gangs['waiting']} waiting; of {', '.join(answer['users']) or 'nobody'}.")
+    output.remark(
+        f"Gangs: {gangs['running']} running, {gangs['waiting']} waiting; of {', '.join(answer['users']) or 'nobody'}."
+    )
     return f"{answer['command']} {answer['queue']}?"
 
 
@@ -54,7 +60,12 @@ def _tell(answer: Mapping[str, Any]) -> None:
         output.line(f"  {turned['name']}: {turned['from']} → {turned['to']}")
 
 
-_HOW: Options = {"reason": (Reason, ""), "dry_run": (DryRun, False), "yes": (Yes, False), "form": (Output, Format.TABLE)}
+_HOW: Options = {
+    "reason": (Reason, ""),
+    "dry_run": (DryRun, False),
+    "yes": (Yes, False),
+    "form": (Output, Format.TABLE),
+}
 
 
 def _add_verb(verb: str, words: str, *examples: str) -> None:
@@ -103,8 +114,15 @@ _add_verb(
 def operate_queue(
     argument: QueueArgument = "",
     name: QueueOption = "",
-    action: Annotated[str, typer.Option("--action", "-a", metavar="ACTION", help="open, close, suspend, resume or update.")] = "",
-    weight: Annotated[int, typer.Option("--weight", "-w", help="The new weight, with update.", show_default=False)] = 0,
+    action: Annotated[
+        str,
+        typer.Option(
+            "--action", "-a", metavar="ACTION", help="open, close, suspend, resume or update."
+        ),
+    ] = "",
+    weight: Annotated[
+        int, typer.Option("--weight", "-w", help="The new weight, with update.", show_default=False)
+    ] = 0,
     **given: Any,
 ) -> None:
     """Volcano's form of open, close, suspend, resume, and of changing the weight."""
@@ -117,6 +135,8 @@ def operate_queue(
     if verb != "update":
         turn(wanted, verb, **given)
     elif weight == 0:
-        raise usage(f"To update the queue {wanted}, its new weight must be given with --weight, and be above 0.")
+        raise usage(
+            f"To update the queue {wanted}, its new weight must be given with --weight, and be above 0."
+        )
     else:
         update_with(wanted, {"spec": {"weight": weight}}, given["dry_run"], given["form"])

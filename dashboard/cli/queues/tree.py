@@ -42,10 +42,23 @@ def _branches(queue: Row, before: str = "", own: str = "") -> Iterator[tuple[str
 
 def _shown(trees: Sequence[Row], wide: bool) -> list[str]:
     """The resources with a column: all with `-o wide`, else CPU, memory and what is special here."""
-    names = {name for tree in trees for kind in ("allocated", "deserved") for name in tree["status"][kind]}
+    names = {
+        name
+        for tree in trees
+        for kind in ("allocated", "deserved")
+        for name in tree["status"][kind]
+    }
     names |= {name for tree in trees for name in tree["spec"]["capability"]}
     ordered = amounts.in_order(names)
-    return ordered if wide else [name for name in ordered if name not in ("pods", "ephemeral-storage") and "hugepages" not in name][:3]
+    return (
+        ordered
+        if wide
+        else [
+            name
+            for name in ordered
+            if name not in ("pods", "ephemeral-storage") and "hugepages" not in name
+        ][:3]
+    )
 
 
 def _cells(branch: str, queue: Row) -> list[object]:
@@ -53,12 +66,20 @@ def _cells(branch: str, queue: Row) -> list[object]:
     below = status["subtree"]
     inherited = status["closedBy"] or status["suspendedBy"]
     state = f"{status['state']} (by {inherited})" if inherited else status["state"]
-    return [branch + queue["metadata"]["name"], state, spec["weight"], below["running"], below["pending"] + below["inqueue"]]
+    return [
+        branch + queue["metadata"]["name"],
+        state,
+        spec["weight"],
+        below["running"],
+        below["pending"] + below["inqueue"],
+    ]
 
 
 def figure(queue: Row, resource: str) -> str:
     """`22/16`: allocated of deserved; `22+4/16` where 4 are promised to pods that wait."""
-    allocated, deserved = (queue["status"][kind].get(resource, "0") for kind in ("allocated", "deserved"))
+    allocated, deserved = (
+        queue["status"][kind].get(resource, "0") for kind in ("allocated", "deserved")
+    )
     promised = queue["status"].get("promised", {}).get(resource)
     return f"{allocated}{f'+{promised}' if promised else ''}/{deserved}"
 
@@ -70,7 +91,10 @@ _FORMS = ((True, _BAR_CELLS), (True, 8), (True, 5), (False, 5), (False, 4), (Fal
 
 
 def _plain(nodes: Sequence[tuple[str, Row]], resources: Sequence[str]) -> Table:
-    rows = [[*_cells(branch, queue), *(figure(queue, resource) for resource in resources)] for branch, queue in nodes]
+    rows = [
+        [*_cells(branch, queue), *(figure(queue, resource) for resource in resources)]
+        for branch, queue in nodes
+    ]
     return Table((*_COLUMNS, *resources), rows)
 
 
@@ -79,11 +103,15 @@ def _print_coloured(nodes: Sequence[tuple[str, Row]], resources: Sequence[str]) 
     room, endless = output.console().width, output.console(at_least=_ENDLESS)
     tables = [_coloured(nodes, resources, is_whole, cells) for is_whole, cells in _FORMS]
     widths = [endless.measure(table).maximum for table in tables]
-    fitting = next((table for table, width in zip(tables, widths, strict=True) if width <= room), tables[-1])
+    fitting = next(
+        (table for table, width in zip(tables, widths, strict=True) if width <= room), tables[-1]
+    )
     output.console(at_least=widths[-1]).print(fitting)
 
 
-def _coloured(nodes: Sequence[tuple[str, Row]], resources: Sequence[str], is_whole: bool, cells: int) -> Any:
+def _coloured(
+    nodes: Sequence[tuple[str, Row]], resources: Sequence[str], is_whole: bool, cells: int
+) -> Any:
     from rich.table import Table as RichTable
     from rich.text import Text
 
@@ -134,7 +162,9 @@ def bar_cells(allocated: float, deserved: float, cells: int = _BAR_CELLS) -> tup
     if whole <= 0:
         return 0, 0, cells
     own = _at_least_one(min(allocated, deserved), whole, cells)
-    borrowed = min(_at_least_one(allocated - deserved, whole, cells), cells - own if own < cells else 0)
+    borrowed = min(
+        _at_least_one(allocated - deserved, whole, cells), cells - own if own < cells else 0
+    )
     if allocated > deserved and not borrowed:
         own, borrowed = own - 1, 1
     return own, borrowed, cells - own - borrowed

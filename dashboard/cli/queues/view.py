@@ -28,10 +28,16 @@ def _identity(queue: Row) -> Iterable[tuple[str, str]]:
     metadata = queue["metadata"]
     yield "Name", metadata["name"]
     yield "Path", " / ".join(_way_down(queue))
-    yield "Created", f"{output.clock(metadata['creationTimestamp'])} ({output.age(metadata['creationTimestamp'])} ago)"
+    yield (
+        "Created",
+        f"{output.clock(metadata['creationTimestamp'])} ({output.age(metadata['creationTimestamp'])} ago)",
+    )
     for title in ("labels", "annotations"):
         if metadata.get(title):
-            yield title.capitalize(), ",".join(f"{key}={value}" for key, value in sorted(metadata[title].items()))
+            yield (
+                title.capitalize(),
+                ",".join(f"{key}={value}" for key, value in sorted(metadata[title].items())),
+            )
 
 
 def _way_down(queue: Row) -> list[str]:
@@ -62,12 +68,20 @@ def _spec(queue: Row) -> Iterable[tuple[str, str]]:
 def _state(queue: Row) -> Iterable[tuple[str, str]]:
     spec, status = queue["spec"], queue["status"]
     inherited = status["closedBy"] or status["suspendedBy"]
-    yield "State", f"{status['state']}, inherited from {inherited}" if inherited else status["state"]
+    yield (
+        "State",
+        f"{status['state']}, inherited from {inherited}" if inherited else status["state"],
+    )
     if spec["state"] != status["state"]:
         yield "Its own wish", spec["state"]
     last = _last_command(inherited or queue["metadata"]["name"])
     created = queue["metadata"]["creationTimestamp"]
-    yield "Since", _since(last) if last else f"{output.clock(created)} ({output.age(created)} ago), its creation"
+    yield (
+        "Since",
+        _since(last)
+        if last
+        else f"{output.clock(created)} ({output.age(created)} ago), its creation",
+    )
 
 
 def _last_command(name: str) -> Row | None:
@@ -87,7 +101,11 @@ def _counts(queue: Row) -> Iterable[tuple[str, str]]:
     status = queue["status"]
     jobs = status["jobs"]
     kinds = ("pending", "inqueue", "running", "unknown", "completed")
-    yield "Jobs", f"{sum(jobs.values())} in all: " + ", ".join(f"{count} {kind}" for kind, count in jobs.items())
+    yield (
+        "Jobs",
+        f"{sum(jobs.values())} in all: "
+        + ", ".join(f"{count} {kind}" for kind, count in jobs.items()),
+    )
     yield "Gangs", ", ".join(f"{status[kind]} {kind}" for kind in kinds)
     if any(status["subtree"][kind] != status[kind] for kind in kinds):
         yield "With those below", ", ".join(f"{status['subtree'][kind]} {kind}" for kind in kinds)
@@ -107,7 +125,9 @@ def _resources(queue: Row) -> None:
     if status.get("held"):  # what waits in suspended queues is not part of the request
         figures["Held"] = status["held"]
     names = amounts.in_order({name for figure in figures.values() for name in figure})
-    rows: list[Sequence[object]] = [[name, *(figure.get(name, "-") for figure in figures.values())] for name in names]
+    rows: list[Sequence[object]] = [
+        [name, *(figure.get(name, "-") for figure in figures.values())] for name in names
+    ]
     if rows:
         output.line()
         Table(("Resource", *figures), rows).print()
@@ -115,17 +135,34 @@ def _resources(queue: Row) -> None:
 
 def _conditions(status: Row) -> None:
     for condition in status["conditions"]:
-        since = f" since {output.clock(condition['lastTransitionTime'])}" if condition.get("lastTransitionTime") else ""
-        output.line(f"Condition: {condition['type']} is {condition['status']}{since}. {condition['reason']}: {condition['message']}")
+        since = (
+            f" since {output.clock(condition['lastTransitionTime'])}"
+            if condition.get("lastTransitionTime")
+            else ""
+        )
+        output.line(
+            f"Condition: {condition['type']} is {condition['status']}{since}. {condition['reason']}: {condition['message']}"
+        )
     for warning in status["warnings"]:
         output.line(f"Warning: {warning['message']}")
 
 
 def _events(name: str) -> None:
-    events = [event["spec"] for event in api().all("events/", limit=_EVENTS, kind="Queue", name=name)]
+    events = [
+        event["spec"] for event in api().all("events/", limit=_EVENTS, kind="Queue", name=name)
+    ]
     output.line()
     if not events:
         output.line("Events: none")
         return
-    rows = [[output.age(event["lastAt"]), event["type"], event["reason"], event["count"], event["message"]] for event in events]
+    rows = [
+        [
+            output.age(event["lastAt"]),
+            event["type"],
+            event["reason"],
+            event["count"],
+            event["message"],
+        ]
+        for event in events
+    ]
     Table(("Age", "Type", "Reason", "Count", "Event"), rows).print()

@@ -19,34 +19,91 @@ from dashboard.cli.queues.read import app
 VERSION = "scheduling.volcano.sh/v1beta1"
 
 
-Weight = Annotated[int | None, typer.Option("--weight", "-w", help="Its part in sharing, against its siblings.", show_default=False)]
-State = Annotated[str, typer.Option("--state", "-S", metavar="STATE", help="Open, Closed or Suspended.", show_default=False)]
+Weight = Annotated[
+    int | None,
+    typer.Option(
+        "--weight", "-w", help="Its part in sharing, against its siblings.", show_default=False
+    ),
+]
+State = Annotated[
+    str,
+    typer.Option(
+        "--state", "-S", metavar="STATE", help="Open, Closed or Suspended.", show_default=False
+    ),
+]
 Parent = Annotated[
     str,
     typer.Option(
-        "--parent", "-p", metavar="QUEUE", help="The queue that it lies below.", autocompletion=complete_queue, show_default=False
+        "--parent",
+        "-p",
+        metavar="QUEUE",
+        help="The queue that it lies below.",
+        autocompletion=complete_queue,
+        show_default=False,
     ),
 ]
 Capability = Annotated[
-    list[str] | None, typer.Option("--capability", metavar="cpu=8,memory=16Gi", help="The most it may ever use.", show_default=False)
+    list[str] | None,
+    typer.Option(
+        "--capability",
+        metavar="cpu=8,memory=16Gi",
+        help="The most it may ever use.",
+        show_default=False,
+    ),
 ]
 Deserved = Annotated[
     list[str] | None,
-    typer.Option("--deserved", metavar="cpu=8,memory=16Gi", help="What it can claim back when others use it.", show_default=False),
+    typer.Option(
+        "--deserved",
+        metavar="cpu=8,memory=16Gi",
+        help="What it can claim back when others use it.",
+        show_default=False,
+    ),
 ]
 Guarantee = Annotated[
-    list[str] | None, typer.Option("--guarantee", metavar="cpu=8,memory=16Gi", help="What is kept free for it.", show_default=False)
+    list[str] | None,
+    typer.Option(
+        "--guarantee",
+        metavar="cpu=8,memory=16Gi",
+        help="What is kept free for it.",
+        show_default=False,
+    ),
 ]
 Reclaimable = Annotated[
-    bool | None, typer.Option("--reclaimable/--no-reclaimable", help="Whether others may claim back what it borrowed.", show_default=False)
+    bool | None,
+    typer.Option(
+        "--reclaimable/--no-reclaimable",
+        help="Whether others may claim back what it borrowed.",
+        show_default=False,
+    ),
 ]
-Priority = Annotated[int | None, typer.Option("--priority", help="Who comes first among siblings.", show_default=False)]
+Priority = Annotated[
+    int | None,
+    typer.Option("--priority", help="Who comes first among siblings.", show_default=False),
+]
 Strategy = Annotated[
-    str, typer.Option("--dequeue-strategy", metavar="STRATEGY", help="traverse (skip what does not fit) or fifo.", show_default=False)
+    str,
+    typer.Option(
+        "--dequeue-strategy",
+        metavar="STRATEGY",
+        help="traverse (skip what does not fit) or fifo.",
+        show_default=False,
+    ),
 ]
-Labels = Annotated[list[str] | None, typer.Option("--label", metavar="KEY=VALUE", help="A label; may be given again.", show_default=False)]
+Labels = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--label", metavar="KEY=VALUE", help="A label; may be given again.", show_default=False
+    ),
+]
 Annotations = Annotated[
-    list[str] | None, typer.Option("--annotation", metavar="KEY=VALUE", help="An annotation; may be given again.", show_default=False)
+    list[str] | None,
+    typer.Option(
+        "--annotation",
+        metavar="KEY=VALUE",
+        help="An annotation; may be given again.",
+        show_default=False,
+    ),
 ]
 
 
@@ -69,29 +126,49 @@ _SETTINGS: Options = {
 
 def _spec(given: Mapping[str, Any]) -> dict[str, Any]:
     """The spec of a manifest from what was said; what was not said is left out."""
-    quotas = {name: amounts.parse_pairs(given[name], f"--{name}") for name in ("capability", "deserved", "guarantee") if given[name]}
+    quotas = {
+        name: amounts.parse_pairs(given[name], f"--{name}")
+        for name in ("capability", "deserved", "guarantee")
+        if given[name]
+    }
     if "guarantee" in quotas:
         quotas["guarantee"] = {"resource": quotas["guarantee"]}  # type: ignore[dict-item]
-    plain = {name: given[name] for name in ("weight", "reclaimable", "priority") if given[name] is not None}
-    words = {"state": _state(given["state"]), "parent": given["parent"], "dequeueStrategy": given["strategy"]}
+    plain = {
+        name: given[name]
+        for name in ("weight", "reclaimable", "priority")
+        if given[name] is not None
+    }
+    words = {
+        "state": _state(given["state"]),
+        "parent": given["parent"],
+        "dequeueStrategy": given["strategy"],
+    }
     return {**plain, **{name: word for name, word in words.items() if word}, **quotas}
 
 
 def _state(text: str) -> str:
     """States are written as Volcano's; any case is read."""
-    return text.capitalize() if text.lower() in ("open", "closed", "suspended", "closing", "unknown") else text
+    return (
+        text.capitalize()
+        if text.lower() in ("open", "closed", "suspended", "closing", "unknown")
+        else text
+    )
 
 
 def _metadata(given: Mapping[str, Any]) -> dict[str, Any]:
     found = {"labels": amounts.parse_pairs(given["labels"], "--label", "team=a")}
-    found["annotations"] = amounts.parse_pairs(given["annotations"], "--annotation", "owner=ml-platform")
+    found["annotations"] = amounts.parse_pairs(
+        given["annotations"], "--annotation", "owner=ml-platform"
+    )
     return {name: pairs for name, pairs in found.items() if pairs}
 
 
 def _told(saved: Mapping[str, Any], done: str, dry_run: bool, form: Format) -> None:
     output.warn(saved.get("warnings") or ())
     if form in output.PLAIN_FORMATS:
-        output.show_value({key: value for key, value in saved.items() if key not in ("warnings", "changed")}, form)
+        output.show_value(
+            {key: value for key, value in saved.items() if key not in ("warnings", "changed")}, form
+        )
         return
     output.line(f"queue/{saved['metadata']['name']} {done}{' (dry run)' if dry_run else ''}")
 
@@ -107,8 +184,18 @@ def _told(saved: Mapping[str, Any], done: str, dry_run: bool, form: Format) -> N
 def create_queue(name: QueueArgument = "", option: QueueOption = "", **given: Any) -> None:
     """Make a queue. It lies below root where no parent is named, and is Open where no state is."""
     wanted = queue_name(name, option, "create")
-    manifest = {"apiVersion": VERSION, "kind": "Queue", "metadata": {"name": wanted, **_metadata(given)}, "spec": _spec(given)}
-    _told(api().post("queues/", manifest, dry_run=given["dry_run"]), "created", given["dry_run"], given["form"])
+    manifest = {
+        "apiVersion": VERSION,
+        "kind": "Queue",
+        "metadata": {"name": wanted, **_metadata(given)},
+        "spec": _spec(given),
+    }
+    _told(
+        api().post("queues/", manifest, dry_run=given["dry_run"]),
+        "created",
+        given["dry_run"],
+        given["form"],
+    )
 
 
 @command(
@@ -122,7 +209,12 @@ def create_queue(name: QueueArgument = "", option: QueueOption = "", **given: An
 def update_queue(name: QueueArgument = "", option: QueueOption = "", **given: Any) -> None:
     """Change what is named and leave the rest: of a quota only the resources that are named; `cpu=` takes one away."""
     wanted = queue_name(name, option, "update")
-    update_with(wanted, {"spec": _without_empty(_spec(given)), "metadata": _metadata(given)}, given["dry_run"], given["form"])
+    update_with(
+        wanted,
+        {"spec": _without_empty(_spec(given)), "metadata": _metadata(given)},
+        given["dry_run"],
+        given["form"],
+    )
 
 
 def _without_empty(value: Any) -> Any:
@@ -132,10 +224,14 @@ def _without_empty(value: Any) -> Any:
     return None if value == "" else value
 
 
-def update_with(name: str, patch: Mapping[str, Any], dry_run: bool, form: Format = Format.TABLE) -> None:
+def update_with(
+    name: str, patch: Mapping[str, Any], dry_run: bool, form: Format = Format.TABLE
+) -> None:
     wanted = {key: part for key, part in patch.items() if part}
     if not wanted:
-        raise usage(f"What shall be changed of {name}? Name at least one of --weight, --state, --parent, --deserved and so on.")
+        raise usage(
+            f"What shall be changed of {name}? Name at least one of --weight, --state, --parent, --deserved and so on."
+        )
     saved = api().patch(path("queues", name), wanted, dry_run=dry_run)
     _told(saved, "updated" if saved.get("changed") else "unchanged", dry_run, form)
 
@@ -153,8 +249,16 @@ def update_with(name: str, patch: Mapping[str, Any], dry_run: bool, form: Format
 def delete_queue(
     name: QueueArgument = "",
     option: QueueOption = "",
-    cascade: Annotated[bool, typer.Option("--cascade", help="Delete everything below it too, children first, or nothing.")] = False,
-    close_first: Annotated[bool, typer.Option("--close-first", help="Close it, and delete it when what is in it has ended.")] = False,
+    cascade: Annotated[
+        bool,
+        typer.Option(
+            "--cascade", help="Delete everything below it too, children first, or nothing."
+        ),
+    ] = False,
+    close_first: Annotated[
+        bool,
+        typer.Option("--close-first", help="Close it, and delete it when what is in it has ended."),
+    ] = False,
     reason: Reason = "",
     dry_run: DryRun = False,
     yes: Yes = False,
@@ -163,7 +267,9 @@ def delete_queue(
     wanted = queue_name(name, option, "delete")
     where, cascading = path("queues", wanted), "true" if cascade else ""
     if close_first:
-        _close_first(where, {"close_first": "true", "cascade": cascading, "reason": reason}, dry_run, yes)
+        _close_first(
+            where, {"close_first": "true", "cascade": cascading, "reason": reason}, dry_run, yes
+        )
         return
     would = api().delete(where, dry_run=True, cascade=cascading)
     if dry_run:
@@ -183,18 +289,28 @@ def _close_first(where: str, how: dict[str, Any], dry_run: bool, yes: bool) -> N
         return
     gangs = would["closing"]["podgroups"]
     if would["planned"]:
-        names, load = ", ".join(would["planned"]), f"{output.counted(gangs['running'], 'gang')} running, {gangs['waiting']} waiting"
+        names, load = (
+            ", ".join(would["planned"]),
+            f"{output.counted(gangs['running'], 'gang')} running, {gangs['waiting']} waiting",
+        )
         confirm(f"Close, and delete when drained, {names} ({load})?{_aftermath(would)}", yes)
     else:
         names = ", ".join(would["deleted"])
-        confirm(f"Delete {names} now, there is nothing to drain?{_aftermath(would)} This cannot be undone.", yes)
-    output.line(api().delete(where, **how, shown=",".join(would["planned"] or would["deleted"]))["message"])
+        confirm(
+            f"Delete {names} now, there is nothing to drain?{_aftermath(would)} This cannot be undone.",
+            yes,
+        )
+    output.line(
+        api().delete(where, **how, shown=",".join(would["planned"] or would["deleted"]))["message"]
+    )
 
 
 @command(app, "keep", "vcctl queue keep team-a", "vcctl queue keep -n team-a --dry-run")
 def keep_queue(name: QueueArgument = "", option: QueueOption = "", dry_run: DryRun = False) -> None:
     """Take back `delete --close-first` while the queue still drains; it stays closed."""
-    kept = api().delete(path("queues", queue_name(name, option, "keep"), "deletion"), dry_run=dry_run)
+    kept = api().delete(
+        path("queues", queue_name(name, option, "keep"), "deletion"), dry_run=dry_run
+    )
     output.line(f"{kept['message']}{' (dry run)' if dry_run else ''}")
 
 
@@ -205,12 +321,18 @@ def _gone(answer: Mapping[str, Any]) -> str:
 
 def _aftermath(answer: Mapping[str, Any]) -> str:
     """What happens to what belongs to the queues, in sentences; nothing of what there is none of."""
-    jobs, suspended, grants = answer.get("jobs", 0), answer.get("suspendedJobs", 0), answer.get("grants", 0)
+    jobs, suspended, grants = (
+        answer.get("jobs", 0),
+        answer.get("suspendedJobs", 0),
+        answer.get("grants", 0),
+    )
     told = []
     if jobs:
         told.append(f"{output.counted(jobs, 'job record')} {'stays' if jobs == 1 else 'stay'}.")
     if suspended:
         told.append(f"{output.counted(suspended, 'suspended job')} cannot be resumed any more.")
     if grants:
-        told.append(f"{output.counted(grants, 'role')} granted there {'goes' if grants == 1 else 'go'} too.")
+        told.append(
+            f"{output.counted(grants, 'role')} granted there {'goes' if grants == 1 else 'go'} too."
+        )
     return "".join(f" {sentence}" for sentence in told)

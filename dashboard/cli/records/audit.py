@@ -16,12 +16,31 @@ from dashboard.cli.tables import Table
 
 _ALL = "all"
 User = Annotated[str, typer.Option("--user", "-u", metavar="NAME", help="Only what this user did.")]
-Action = Annotated[str, typer.Option("--action", metavar="ACTION", help="Only this, such as CloseQueue; several with commas.")]
-Deeds = Annotated[
-    str, typer.Option("--deeds", metavar="WHOSE", help="admin, work (submits and jobs), own (settings of one's own), or all.")
+Action = Annotated[
+    str,
+    typer.Option(
+        "--action", metavar="ACTION", help="Only this, such as CloseQueue; several with commas."
+    ),
 ]
-From = Annotated[str, typer.Option("--from", metavar="DATE", help="From this day or moment on: 2026-01-31, 2026-01-31T12:00:00Z.")]
-Until = Annotated[str, typer.Option("--until", metavar="DATE", help="Up to this moment, or the end of this day.")]
+Deeds = Annotated[
+    str,
+    typer.Option(
+        "--deeds",
+        metavar="WHOSE",
+        help="admin, work (submits and jobs), own (settings of one's own), or all.",
+    ),
+]
+From = Annotated[
+    str,
+    typer.Option(
+        "--from",
+        metavar="DATE",
+        help="From this day or moment on: 2026-01-31, 2026-01-31T12:00:00Z.",
+    ),
+]
+Until = Annotated[
+    str, typer.Option("--until", metavar="DATE", help="Up to this moment, or the end of this day.")
+]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=5000, help="How many, the newest.")]
 
 
@@ -69,5 +88,11 @@ def _table(entries: Sequence[Mapping[str, Any]], wide: bool) -> Table:
 def _row(spec: Mapping[str, Any], wide: bool) -> Sequence[object]:
     target = "/".join(filter(None, (spec["namespace"], spec["name"])))
     cause = f" (followed from {spec['follows']})" if spec["follows"] else ""
-    row = [output.clock(spec["at"]), spec["actor"], spec["action"], f"{spec['kind']} {target}{cause}", spec["reason"] or "-"]
+    row = [
+        output.clock(spec["at"]),
+        spec["actor"],
+        spec["action"],
+        f"{spec['kind']} {target}{cause}",
+        spec["reason"] or "-",
+    ]
     return [*row, spec["door"], spec["message"] or "-"] if wide else row

@@ -17,14 +17,24 @@ from dashboard.cli.output import Format, Output
 from dashboard.cli.problems import ExitCode, Problem, usage
 
 app = new_app("The scheduler's policy: actions, plugins and their arguments.")
-Given = Annotated[str, typer.Argument(metavar="[FILE]", help="The policy; - is standard input.", show_default=False)]
-File = Annotated[str, typer.Option("--filename", "-f", metavar="FILE", help="The same as an option.", show_default=False)]
+Given = Annotated[
+    str,
+    typer.Argument(metavar="[FILE]", help="The policy; - is standard input.", show_default=False),
+]
+File = Annotated[
+    str,
+    typer.Option(
+        "--filename", "-f", metavar="FILE", help="The same as an option.", show_default=False
+    ),
+]
 
 
 _NAMED = 8
 
 
-@command(app, "get", "vcctl policy get", "vcctl policy get > policy.yaml", "vcctl policy get -o json")
+@command(
+    app, "get", "vcctl policy get", "vcctl policy get > policy.yaml", "vcctl policy get -o json"
+)
 def get_policy(form: Output = Format.TABLE) -> None:
     """The policy in force, as it was written."""
     policy = api().get("policy/")
@@ -41,8 +51,19 @@ def _text(argument: str, option: str) -> str:
     return read_text(Path(name)) if name != "-" else read_text(None)
 
 
-@command(app, "set", "vcctl policy set policy.yaml", 'vcctl policy set -f policy.yaml --reason "fair by weight" --yes')
-def set_policy(argument: Given = "", option: File = "", reason: Reason = "", dry_run: DryRun = False, yes: Yes = False) -> None:
+@command(
+    app,
+    "set",
+    "vcctl policy set policy.yaml",
+    'vcctl policy set -f policy.yaml --reason "fair by weight" --yes',
+)
+def set_policy(
+    argument: Given = "",
+    option: File = "",
+    reason: Reason = "",
+    dry_run: DryRun = False,
+    yes: Yes = False,
+) -> None:
     """Replace the policy; the next session follows it. Says what that session would do differently, and asks first, unless told --yes."""
     body: dict[str, Any] = {"spec": {"policy": _text(argument, option)}}
     if reason:
@@ -78,7 +99,9 @@ def _tell_effect(effect: dict[str, Any] | None) -> None:
 
 def _require_yes(yes: bool) -> None:
     if not yes:
-        raise usage("A policy from standard input cannot be asked about; say --yes, or --dry-run to look first.")
+        raise usage(
+            "A policy from standard input cannot be asked about; say --yes, or --dry-run to look first."
+        )
 
 
 @command(app, "validate", "vcctl policy validate policy.yaml")
@@ -87,5 +110,7 @@ def validate_policy(argument: Given = "", option: File = "") -> None:
     checked = api().post("policy/validate/", {"spec": {"policy": _text(argument, option)}})
     output.warn(checked["warnings"])
     if not checked["valid"]:
-        raise Problem("\n".join(sentence(violation) for violation in checked["violations"]), ExitCode.REFUSED)
+        raise Problem(
+            "\n".join(sentence(violation) for violation in checked["violations"]), ExitCode.REFUSED
+        )
     output.line("The policy is valid.")

@@ -37,13 +37,26 @@ def _table(sessions: Sequence[Row], _wide: bool) -> Table:
     for session in sessions:
         status = session["status"]
         number, took = session["metadata"]["name"], _took(status)
-        rows.append([number, output.clock(status["startedAt"]), status["state"], took, status["trigger"], _counted(status["counts"])])
+        rows.append(
+            [
+                number,
+                output.clock(status["startedAt"]),
+                status["state"],
+                took,
+                status["trigger"],
+                _counted(status["counts"]),
+            ]
+        )
     return Table(("Session", "Started", "State", "Took", "Trigger", "Counts"), rows)
 
 
-@command(app, "list", "vcctl session list", "vcctl session list --limit 50", "vcctl session list --watch")
+@command(
+    app, "list", "vcctl session list", "vcctl session list --limit 50", "vcctl session list --watch"
+)
 def list_sessions(
-    limit: Annotated[int, typer.Option("--limit", min=1, max=5000, help="How many, the newest.")] = 20,
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, max=5000, help="How many, the newest.")
+    ] = 20,
     form: Output = Format.TABLE,
     stay: Watch = False,
     interval: Interval = DEFAULT_INTERVAL,
@@ -56,10 +69,17 @@ def list_sessions(
     watch(draw, interval) if stay else draw()
 
 
-@command(app, "view", "vcctl session view", "vcctl session view 812", "vcctl session view 812 -o json")
+@command(
+    app, "view", "vcctl session view", "vcctl session view 812", "vcctl session view 812 -o json"
+)
 def view_session(
     number: Annotated[
-        str, typer.Argument(metavar="[NUMBER]", help="Its number; the last one where none is given.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="[NUMBER]",
+            help="Its number; the last one where none is given.",
+            show_default=False,
+        ),
     ] = "",
     form: Output = Format.TABLE,
 ) -> None:
@@ -92,8 +112,17 @@ def _parts(durations: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
                 yield f"  {REST_OF_THINKING}", max(float(lasted) - sum(actions.values()), 0.0)
 
 
-@command(app, "save", "vcctl session save 812 > session-812.json", ".venv/bin/python manage.py simulate session-812.json")
-def save_session(number: Annotated[str, typer.Argument(metavar="NUMBER", help="Its number.", show_default=False)]) -> None:
+@command(
+    app,
+    "save",
+    "vcctl session save 812 > session-812.json",
+    ".venv/bin/python manage.py simulate session-812.json",
+)
+def save_session(
+    number: Annotated[
+        str, typer.Argument(metavar="NUMBER", help="Its number.", show_default=False)
+    ],
+) -> None:
     """One session as a scenario file, which runs again anywhere with the same outcome: what to send with a question about it."""
     output.line(api().text(path("sessions", number, "scenario"), "application/json").rstrip("\n"))
 
@@ -112,10 +141,14 @@ def _decisions(number: str) -> None:
     if decisions:
         output.line()
         columns = ("kind", "pod", "podgroup", "queue", "node", "action")
-        Table([name.capitalize() for name in columns], [[one[name] or "-" for name in columns] for one in decisions]).print()
+        Table(
+            [name.capitalize() for name in columns],
+            [[one[name] or "-" for name in columns] for one in decisions],
+        ).print()
     if evictions:
         output.line()
         columns = ("pod", "queue", "beneficiary", "action", "reason")
         Table(
-            ["Victim", *(name.capitalize() for name in columns[1:])], [[one[name] or "-" for name in columns] for one in evictions]
+            ["Victim", *(name.capitalize() for name in columns[1:])],
+            [[one[name] or "-" for name in columns] for one in evictions],
         ).print()

@@ -13,7 +13,13 @@ COUNTS: Final = {
     "queues": "queues written",
     "changedRows": "changes read",
 }
-_ONE: Final = {"pods": "pod", "preemptions": "preemption", "gangs": "gang", "queues": "queue", "changes": "change"}
+_ONE: Final = {
+    "pods": "pod",
+    "preemptions": "preemption",
+    "gangs": "gang",
+    "queues": "queue",
+    "changes": "change",
+}
 
 
 def told(name: str, count: int) -> str:

@@ -14,7 +14,10 @@ _FIELD = "metadata.annotations"
 
 
 def check_hierarchy_annotations(proposed: QueueSpec, tree: QueueTree) -> Iterator[Violation]:
-    path, weights = proposed.annotations.get(HIERARCHY, ""), proposed.annotations.get(HIERARCHY_WEIGHTS, "")
+    path, weights = (
+        proposed.annotations.get(HIERARCHY, ""),
+        proposed.annotations.get(HIERARCHY_WEIGHTS, ""),
+    )
     if not path and not weights:
         return
     yield from _check_both_there(proposed.name, path, weights)
@@ -26,15 +29,29 @@ def check_hierarchy_annotations(proposed: QueueSpec, tree: QueueTree) -> Iterato
 def _check_both_there(name: str, path: str, weights: str) -> Iterator[Violation]:
     if not path or not weights:
         missing = HIERARCHY_WEIGHTS if path else HIERARCHY
-        message = f"{HIERARCHY} and {HIERARCHY_WEIGHTS} must be given together; {missing} is missing."
-        yield Violation("hierarchy_annotations_incomplete", name, _FIELD, message, f"add {missing}, or leave both out")
+        message = (
+            f"{HIERARCHY} and {HIERARCHY_WEIGHTS} must be given together; {missing} is missing."
+        )
+        yield Violation(
+            "hierarchy_annotations_incomplete",
+            name,
+            _FIELD,
+            message,
+            f"add {missing}, or leave both out",
+        )
 
 
 def _check_lengths(name: str, path: str, weights: str) -> Iterator[Violation]:
     parts, numbers = len(path.split("/")), len(weights.split("/"))
     if parts != numbers:
         message = f"{HIERARCHY} {path} has {counted(parts, 'part')}, {HIERARCHY_WEIGHTS} {weights} has {numbers}; they must have as many."
-        yield Violation("hierarchy_weights_length_mismatch", name, _FIELD, message, f"give {counted(parts, 'weight')}")
+        yield Violation(
+            "hierarchy_weights_length_mismatch",
+            name,
+            _FIELD,
+            message,
+            f"give {counted(parts, 'weight')}",
+        )
 
 
 def _check_weights(name: str, weights: str) -> Iterator[Violation]:
@@ -42,10 +59,14 @@ def _check_weights(name: str, weights: str) -> Iterator[Violation]:
         weight = _number(part)
         if weight is None:
             message = f"{part or 'an empty part'} in {HIERARCHY_WEIGHTS} {weights} is not a number."
-            yield Violation("hierarchy_weight_not_a_number", name, _FIELD, message, "write a number above 0")
+            yield Violation(
+                "hierarchy_weight_not_a_number", name, _FIELD, message, "write a number above 0"
+            )
         elif weight <= 0:
             message = f"{part} in {HIERARCHY_WEIGHTS} {weights} must be above 0."
-            yield Violation("hierarchy_weight_not_positive", name, _FIELD, message, "write a number above 0")
+            yield Violation(
+                "hierarchy_weight_not_positive", name, _FIELD, message, "write a number above 0"
+            )
 
 
 def _number(text: str) -> float | None:
@@ -62,7 +83,13 @@ def _check_other_paths(name: str, path: str, tree: QueueTree) -> Iterator[Violat
         continued = other.annotations.get(HIERARCHY, "")
         if path and other.name != name and continued.startswith(path + "/"):
             message = f"{HIERARCHY} {path} leads to {continued} of queue {other.name}; a queue can not lie on the path of another."
-            yield Violation("hierarchy_path_conflict", name, _FIELD, message, "choose a path that no other queue continues")
+            yield Violation(
+                "hierarchy_path_conflict",
+                name,
+                _FIELD,
+                message,
+                "choose a path that no other queue continues",
+            )
 
 
 def check_tree_of_annotations(proposed: QueueSpec, old: QueueSpec | None) -> Iterator[Violation]:
@@ -70,16 +97,27 @@ def check_tree_of_annotations(proposed: QueueSpec, old: QueueSpec | None) -> Ite
 
     One that was there before stays, and one that goes with a parent is only a note.
     """
-    path, weights = proposed.annotations.get(HIERARCHY, ""), proposed.annotations.get(HIERARCHY_WEIGHTS, "")
+    path, weights = (
+        proposed.annotations.get(HIERARCHY, ""),
+        proposed.annotations.get(HIERARCHY_WEIGHTS, ""),
+    )
     parts, numbers = path.split("/"), weights.split("/")
-    if not path or (old is not None and old.annotations.get(HIERARCHY) == path) or proposed.parent not in ("", ROOT):
+    if (
+        not path
+        or (old is not None and old.annotations.get(HIERARCHY) == path)
+        or proposed.parent not in ("", ROOT)
+    ):
         return
     if len(parts) != len(numbers) or (len(parts) <= 2 and numbers[-1] == str(proposed.weight)):
         return
-    message = (
-        f"The place of {proposed.name} in {HIERARCHY} ({path}) is not read; it would be a queue below root with weight {proposed.weight}."
+    message = f"The place of {proposed.name} in {HIERARCHY} ({path}) is not read; it would be a queue below root with weight {proposed.weight}."
+    yield Violation(
+        "hierarchy_annotations_not_read",
+        proposed.name,
+        _FIELD,
+        message,
+        _as_parents(parts, numbers),
     )
-    yield Violation("hierarchy_annotations_not_read", proposed.name, _FIELD, message, _as_parents(parts, numbers))
 
 
 def _as_parents(parts: list[str], numbers: list[str]) -> str:
@@ -88,5 +126,9 @@ def _as_parents(parts: list[str], numbers: list[str]) -> str:
         f"create the queue {name} with parent {above} and weight {weight}"
         for above, name, weight in zip(parts, parts[1:-1], numbers[1:-1], strict=False)
     ]
-    own = f"write spec.parent: {parts[-2]}, spec.weight: {numbers[-1]} here" if len(parts) > 1 else f"write spec.weight: {numbers[-1]} here"
+    own = (
+        f"write spec.parent: {parts[-2]}, spec.weight: {numbers[-1]} here"
+        if len(parts) > 1
+        else f"write spec.weight: {numbers[-1]} here"
+    )
     return ", ".join([*between, own]) + ", and leave the annotations out"

@@ -14,7 +14,15 @@ NODE_VERSIONS = ("v1",)
 PRIORITY_CLASS_VERSIONS = ("scheduling.k8s.io/v1",)
 COMMAND_VERSIONS = ("bus.volcano.sh/v1alpha1",)
 
-_NODE_SPEC = ("unschedulable", "taints", "podCIDR", "podCIDRs", "providerID", "configSource", "externalID")
+_NODE_SPEC = (
+    "unschedulable",
+    "taints",
+    "podCIDR",
+    "podCIDRs",
+    "providerID",
+    "configSource",
+    "externalID",
+)
 _TAINT = ("key", "value", "effect", "timeAdded")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _PREEMPTION = ("PreemptLowerPriority", "Never")
@@ -57,7 +65,9 @@ class CommandManifest:
     extra: Mapping[str, str] = field(default_factory=dict)
 
 
-def _opened(manifest: object, kind: str, versions: tuple[str, ...], known: tuple[str, ...]) -> tuple[Reader, Mapping[str, object] | None]:
+def _opened(
+    manifest: object, kind: str, versions: tuple[str, ...], known: tuple[str, ...]
+) -> tuple[Reader, Mapping[str, object] | None]:
     reader = Reader()
     if not isinstance(manifest, Mapping):
         reader.wrong_type("", manifest, "an object")
@@ -65,11 +75,19 @@ def _opened(manifest: object, kind: str, versions: tuple[str, ...], known: tuple
     whole = reader.mapping(manifest, "the object")
     reader.unknown_fields(whole, ("apiVersion", "kind", "metadata", *known), "")
     if whole.get("kind") not in (None, kind):
-        reader.refuse("invalid_kind", "kind", f"kind is {shown(whole['kind'])}; here it must be {kind}.", f"write {kind}")
+        reader.refuse(
+            "invalid_kind",
+            "kind",
+            f"kind is {shown(whole['kind'])}; here it must be {kind}.",
+            f"write {kind}",
+        )
     if whole.get("apiVersion") is not None and whole["apiVersion"] not in versions:
         wanted = " or ".join(versions)
         reader.refuse(
-            "invalid_api_version", "apiVersion", f"apiVersion is {shown(whole['apiVersion'])}; it must be {wanted}.", f"write {wanted}"
+            "invalid_api_version",
+            "apiVersion",
+            f"apiVersion is {shown(whole['apiVersion'])}; it must be {wanted}.",
+            f"write {wanted}",
         )
     return reader, whole
 
@@ -80,13 +98,19 @@ def read_node(manifest: object) -> Reading[NodeManifest]:
     if whole is None:
         return Reading(None, tuple(reader.violations))
     metadata = read_metadata(reader, whole)
-    spec, status = reader.mapping(whole.get("spec"), "spec"), reader.mapping(whole.get("status"), "status")
+    spec, status = (
+        reader.mapping(whole.get("spec"), "spec"),
+        reader.mapping(whole.get("status"), "status"),
+    )
     reader.unknown_fields(spec, _NODE_SPEC, "spec", elsewhere={"status": known_fields.NODE_STATUS})
     reader.unknown_fields(status, known_fields.NODE_STATUS, "status")
     node = NodeManifest(
         metadata=metadata,
         allocatable=_allocatable(reader, status),
-        taints=tuple(_taint(reader, taint, f"spec.taints[{index}]") for index, taint in enumerate(_list(reader, spec, "taints"))),
+        taints=tuple(
+            _taint(reader, taint, f"spec.taints[{index}]")
+            for index, taint in enumerate(_list(reader, spec, "taints"))
+        ),
         unschedulable=reader.truth(spec.get("unschedulable"), "spec.unschedulable", False),
         ready=_is_ready(reader, status.get("conditions")),
     )
@@ -103,7 +127,9 @@ def _allocatable(reader: Reader, status: Mapping[str, object]) -> Resources:
     for resource, amount in amounts.items():
         if amount < 0:
             path = f"status.{field_name}.{resource}"
-            reader.refuse("negative_quantity", path, f"{path} must be 0 or more.", "write 0 or more")
+            reader.refuse(
+                "negative_quantity", path, f"{path} must be 0 or more.", "write 0 or more"
+            )
     return amounts.clamped_at_zero()
 
 
@@ -112,17 +138,29 @@ def _taint(reader: Reader, value: object, path: str) -> dict[str, str]:
     reader.unknown_fields(taint, _TAINT, path)
     key = reader.text(taint.get("key"), f"{path}.key")
     if not key:
-        reader.refuse("invalid_value", f"{path}.key", f"{path}.key must be given.", "name the taint")
-    effect = reader.choice(taint.get("effect"), f"{path}.effect", _EFFECTS, "NoSchedule", "invalid_value")
+        reader.refuse(
+            "invalid_value", f"{path}.key", f"{path}.key must be given.", "name the taint"
+        )
+    effect = reader.choice(
+        taint.get("effect"), f"{path}.effect", _EFFECTS, "NoSchedule", "invalid_value"
+    )
     return {"key": key, "value": reader.text(taint.get("value"), f"{path}.value"), "effect": effect}
 
 
 def _is_ready(reader: Reader, conditions: object) -> bool:
     """Ready unless its condition Ready says otherwise."""
     given = [
-        _condition(reader, item, f"status.conditions[{index}]") for index, item in enumerate(reader.items(conditions, "status.conditions"))
+        _condition(reader, item, f"status.conditions[{index}]")
+        for index, item in enumerate(reader.items(conditions, "status.conditions"))
     ]
-    return next((condition.get("status") == "True" for condition in given if condition.get("type") == "Ready"), True)
+    return next(
+        (
+            condition.get("status") == "True"
+            for condition in given
+            if condition.get("type") == "Ready"
+        ),
+        True,
+    )
 
 
 def _condition(reader: Reader, value: object, path: str) -> Mapping[str, object]:
@@ -135,12 +173,18 @@ def read_namespace(manifest: object) -> Reading[NamespaceManifest]:
     reader, whole = _opened(manifest, "Namespace", NODE_VERSIONS, ("spec", "status"))
     if whole is None:
         return Reading(None, tuple(reader.violations))
-    reader.unknown_fields(reader.mapping(whole.get("spec"), "spec"), known_fields.NAMESPACE_SPEC, "spec")
+    reader.unknown_fields(
+        reader.mapping(whole.get("spec"), "spec"), known_fields.NAMESPACE_SPEC, "spec"
+    )
     check_status(reader, whole, known_fields.NAMESPACE_STATUS)
     metadata = read_metadata(reader, whole)
     if metadata.name and not is_label(metadata.name):
         rule = "lower-case letters, digits and -, at most 63 characters"
-        reader.refuse("invalid_name", "metadata.name", f"metadata.name is {shown(metadata.name)}; a namespace's name has {rule}.")
+        reader.refuse(
+            "invalid_name",
+            "metadata.name",
+            f"metadata.name is {shown(metadata.name)}; a namespace's name has {rule}.",
+        )
     value = NamespaceManifest(metadata) if metadata.name else None
     return Reading(value, tuple(reader.violations), tuple(reader.notices))
 
@@ -158,7 +202,9 @@ def with_spec(manifest: object) -> object:
 
 
 def read_priority_class(manifest: object) -> Reading[PriorityClassManifest]:
-    reader, whole = _opened(with_spec(manifest), "PriorityClass", PRIORITY_CLASS_VERSIONS, ("spec", "status"))
+    reader, whole = _opened(
+        with_spec(manifest), "PriorityClass", PRIORITY_CLASS_VERSIONS, ("spec", "status")
+    )
     if whole is None:
         return Reading(None, tuple(reader.violations))
     check_status(reader, whole, ())
@@ -166,17 +212,35 @@ def read_priority_class(manifest: object) -> Reading[PriorityClassManifest]:
     spec = reader.mapping(whole.get("spec"), "spec")
     reader.unknown_fields(spec, _PRIORITY_CLASS, "spec")
     if spec.get("value") is None:
-        reader.refuse("invalid_value", "spec.value", "spec.value must be given.", "write a whole number, such as 100")
+        reader.refuse(
+            "invalid_value",
+            "spec.value",
+            "spec.value must be given.",
+            "write a whole number, such as 100",
+        )
     value = PriorityClassManifest(
         metadata=metadata,
-        value=reader.number(spec.get("value"), "spec.value", 0, least=-INT32, most=HIGHEST_PRIORITY, rule_id="priority_out_of_range"),
+        value=reader.number(
+            spec.get("value"),
+            "spec.value",
+            0,
+            least=-INT32,
+            most=HIGHEST_PRIORITY,
+            rule_id="priority_out_of_range",
+        ),
         global_default=reader.truth(spec.get("globalDefault"), "spec.globalDefault", False),
         preemption_policy=reader.choice(
-            spec.get("preemptionPolicy"), "spec.preemptionPolicy", _PREEMPTION, "PreemptLowerPriority", "invalid_value"
+            spec.get("preemptionPolicy"),
+            "spec.preemptionPolicy",
+            _PREEMPTION,
+            "PreemptLowerPriority",
+            "invalid_value",
         ),
         description=reader.text(spec.get("description"), "spec.description", longest=1024),
     )
-    return Reading(value if metadata.name else None, tuple(reader.violations), tuple(reader.notices))
+    return Reading(
+        value if metadata.name else None, tuple(reader.violations), tuple(reader.notices)
+    )
 
 
 def _point_out_unread(reader: Reader, command: Mapping[str, object]) -> None:
@@ -184,7 +248,11 @@ def _point_out_unread(reader: Reader, command: Mapping[str, object]) -> None:
     for part in ("spec", "status"):
         for key in reader.mapping(command.get(part), part):
             where = f"{part}.{shown(key)}"
-            reader.note("unused_field", where, f"{where} is not read: a command's action, target and reason stand at the top")
+            reader.note(
+                "unused_field",
+                where,
+                f"{where} is not read: a command's action, target and reason stand at the top",
+            )
 
 
 def read_command(manifest: object) -> Reading[CommandManifest]:
@@ -194,20 +262,39 @@ def read_command(manifest: object) -> Reading[CommandManifest]:
     if whole is None:
         return Reading(None, tuple(reader.violations))
     target = reader.mapping(whole.get("target"), "target")
-    reader.unknown_fields(target, ("apiVersion", "kind", "name", "namespace", "uid", "controller", "blockOwnerDeletion"), "target")
+    reader.unknown_fields(
+        target,
+        ("apiVersion", "kind", "name", "namespace", "uid", "controller", "blockOwnerDeletion"),
+        "target",
+    )
     metadata = reader.mapping(whole.get("metadata"), "metadata")
     reader.unknown_fields(metadata, known_fields.METADATA, "metadata")
     _point_out_unread(reader, whole)
-    kind = reader.choice(target.get("kind"), "target.kind", ("Queue", "Job"), "Queue", "invalid_kind")
-    namespace = target.get("namespace") if target.get("namespace") is not None else metadata.get("namespace")
+    kind = reader.choice(
+        target.get("kind"), "target.kind", ("Queue", "Job"), "Queue", "invalid_kind"
+    )
+    namespace = (
+        target.get("namespace")
+        if target.get("namespace") is not None
+        else metadata.get("namespace")
+    )
     command = CommandManifest(
         action=reader.text(whole.get("action"), "action", longest=64),
         kind=kind,
         name=reader.name(target.get("name"), "target.name"),
-        namespace=(reader.text(namespace, "target.namespace", longest=63) or "default") if kind == "Job" else "",
+        namespace=(reader.text(namespace, "target.namespace", longest=63) or "default")
+        if kind == "Job"
+        else "",
         uid=reader.text(target.get("uid"), "target.uid", longest=64),
         reason=reader.text(whole.get("reason") or whole.get("message"), "reason", longest=1024),
     )
     if not command.action:
-        reader.refuse("action_required", "action", "action must be given.", "write OpenQueue, CloseQueue, SuspendQueue or ResumeQueue")
-    return Reading(command if command.action else None, tuple(reader.violations), tuple(reader.notices))
+        reader.refuse(
+            "action_required",
+            "action",
+            "action must be given.",
+            "write OpenQueue, CloseQueue, SuspendQueue or ResumeQueue",
+        )
+    return Reading(
+        command if command.action else None, tuple(reader.violations), tuple(reader.notices)
+    )

@@ -70,7 +70,17 @@ JOB_STATUS: Final = (
     "controlledResources",
     "conditions",
 )
-PODGROUP_STATUS: Final = (*_COUNTS, *_TIMES, "phase", "owner", "job", "priority", "conditions", "reason", "enqueuedAt")
+PODGROUP_STATUS: Final = (
+    *_COUNTS,
+    *_TIMES,
+    "phase",
+    "owner",
+    "job",
+    "priority",
+    "conditions",
+    "reason",
+    "enqueuedAt",
+)
 POD_STATUS: Final = (
     *_TIMES,
     "phase",
@@ -117,13 +127,27 @@ NODE_STATUS: Final = (
     "volumesAttached",
     "volumesInUse",
 )
-CONDITION: Final = ("type", "status", "reason", "message", "lastHeartbeatTime", "lastTransitionTime")
+CONDITION: Final = (
+    "type",
+    "status",
+    "reason",
+    "message",
+    "lastHeartbeatTime",
+    "lastTransitionTime",
+)
 NAMESPACE_SPEC: Final = ("finalizers",)
 NAMESPACE_STATUS: Final = ("phase", "queue", "conditions")
 
 POLICY: Final = ("event", "events", "action", "exitCode", "timeout")
 DEPENDS_ON: Final = ("name", "iteration")
-SUB_GROUP: Final = ("name", "subGroupSize", "minSubGroups", "networkTopology", "labelSelector", "matchLabelKeys")
+SUB_GROUP: Final = (
+    "name",
+    "subGroupSize",
+    "minSubGroups",
+    "networkTopology",
+    "labelSelector",
+    "matchLabelKeys",
+)
 
 TEMPLATE: Final = ("metadata", "spec")
 POD_SPEC: Final = (

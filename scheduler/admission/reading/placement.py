@@ -13,7 +13,10 @@ _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _TOLERATION_FIELDS: Final = ("key", "operator", "value", "effect")
-_TOLERATION_CHOICES: Final = {"operator": ("Equal", "Exists"), "effect": ("NoSchedule", "PreferNoSchedule", "NoExecute")}
+_TOLERATION_CHOICES: Final = {
+    "operator": ("Equal", "Exists"),
+    "effect": ("NoSchedule", "PreferNoSchedule", "NoExecute"),
+}
 
 
 def read_affinity(reader: Reader, value: object, path: str) -> dict[str, object]:
@@ -21,7 +24,11 @@ def read_affinity(reader: Reader, value: object, path: str) -> dict[str, object]
     given = dict(reader.mapping(value, path))
     reader.unknown_fields(given, known_fields.AFFINITY, path, KEPT)
     before = len(reader.violations)
-    _check_node_affinity(reader, reader.mapping(given.get("nodeAffinity"), f"{path}.nodeAffinity"), f"{path}.nodeAffinity")
+    _check_node_affinity(
+        reader,
+        reader.mapping(given.get("nodeAffinity"), f"{path}.nodeAffinity"),
+        f"{path}.nodeAffinity",
+    )
     return given if len(reader.violations) == before else {}
 
 
@@ -42,20 +49,37 @@ def _check_term(reader: Reader, value: object, path: str) -> None:
     term = reader.mapping(value, path)
     for part in ("matchExpressions", "matchFields"):
         for index, item in enumerate(reader.items(term.get(part), f"{path}.{part}")):
-            _check_requirement(reader, reader.mapping(item, f"{path}.{part}[{index}]"), f"{path}.{part}[{index}]")
+            _check_requirement(
+                reader, reader.mapping(item, f"{path}.{part}[{index}]"), f"{path}.{part}[{index}]"
+            )
 
 
 def _check_requirement(reader: Reader, given: Mapping[str, object], path: str) -> None:
     if not reader.text(given.get("key"), f"{path}.key") and not given.get("key"):
-        reader.refuse("invalid_value", f"{path}.key", f"{path}.key must be given.", "name the label")
+        reader.refuse(
+            "invalid_value", f"{path}.key", f"{path}.key must be given.", "name the label"
+        )
     if not given.get("operator"):
-        reader.refuse("invalid_value", f"{path}.operator", f"{path}.operator must be given.", f"write one of {', '.join(_OPERATORS)}")
-    operator = reader.choice(given.get("operator"), f"{path}.operator", _OPERATORS, "", "invalid_value")
+        reader.refuse(
+            "invalid_value",
+            f"{path}.operator",
+            f"{path}.operator must be given.",
+            f"write one of {', '.join(_OPERATORS)}",
+        )
+    operator = reader.choice(
+        given.get("operator"), f"{path}.operator", _OPERATORS, "", "invalid_value"
+    )
     values = [
-        reader.text(item, f"{path}.values[{index}]") for index, item in enumerate(reader.items(given.get("values"), f"{path}.values"))
+        reader.text(item, f"{path}.values[{index}]")
+        for index, item in enumerate(reader.items(given.get("values"), f"{path}.values"))
     ]
     if operator in ("Gt", "Lt") and not (len(values) == 1 and _is_whole_number(values[0])):
-        reader.refuse("invalid_value", f"{path}.values", f"{path}.values must be one whole number for {operator}.", 'write ["8"]')
+        reader.refuse(
+            "invalid_value",
+            f"{path}.values",
+            f"{path}.values must be one whole number for {operator}.",
+            'write ["8"]',
+        )
 
 
 def _is_whole_number(text: str) -> bool:
@@ -68,4 +92,8 @@ def read_toleration(reader: Reader, value: object, path: str) -> dict[str, str]:
     reader.unknown_fields(given, known_fields.TOLERATION, path, KEPT)
     for key, allowed in _TOLERATION_CHOICES.items():
         reader.choice(given.get(key), f"{path}.{key}", allowed, "", "invalid_value")
-    return {key: reader.text(given[key], f"{path}.{key}") for key in _TOLERATION_FIELDS if given.get(key) is not None}
+    return {
+        key: reader.text(given[key], f"{path}.{key}")
+        for key in _TOLERATION_FIELDS
+        if given.get(key) is not None
+    }

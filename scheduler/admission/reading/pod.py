@@ -53,9 +53,12 @@ def read_template(reader: Reader, value: object, path: str) -> PodTemplate:
         node_selector=reader.texts(spec.get("nodeSelector"), f"{at}.nodeSelector"),
         affinity=read_affinity(reader, spec.get("affinity"), f"{at}.affinity"),
         tolerations=tuple(
-            read_toleration(reader, item, f"{at}.tolerations[{index}]") for index, item in _each(reader, spec, at, "tolerations")
+            read_toleration(reader, item, f"{at}.tolerations[{index}]")
+            for index, item in _each(reader, spec, at, "tolerations")
         ),
-        priority_class=reader.name(spec.get("priorityClassName"), f"{at}.priorityClassName", required=False),
+        priority_class=reader.name(
+            spec.get("priorityClassName"), f"{at}.priorityClassName", required=False
+        ),
         labels=labels,
         annotations=annotations,
         run_seconds=_mark(reader, marks, RUN_SECONDS, _LONGEST_RUN, here),
@@ -72,7 +75,12 @@ def _mark(reader: Reader, marks: Mapping[str, str], key: str, most: int, here: s
     number = _number(text)
     if number is None or not 0 <= number <= most:
         message = f"{key} is {shown(text)}; it must be a number from 0 to {most}."
-        reader.refuse("invalid_value", f"{here}metadata.annotations[{key}]", message, "write a number such as 60")
+        reader.refuse(
+            "invalid_value",
+            f"{here}metadata.annotations[{key}]",
+            message,
+            "write a number such as 60",
+        )
         return None
     return number
 
@@ -84,7 +92,9 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _each(reader: Reader, spec: Mapping[str, object], path: str, key: str) -> list[tuple[int, object]]:
+def _each(
+    reader: Reader, spec: Mapping[str, object], path: str, key: str
+) -> list[tuple[int, object]]:
     return list(enumerate(reader.items(spec.get(key), f"{path}.{key}")))
 
 
@@ -93,13 +103,23 @@ def _requests(reader: Reader, spec: Mapping[str, object], path: str) -> Resource
     together = total(_of_containers(reader, spec, path, "containers"))
     peaks = _of_containers(reader, spec, path, "initContainers")
     names = {*together, *(name for peak in peaks for name in peak)}
-    needed = Resources({name: max([together.amount(name), *(peak.amount(name) for peak in peaks)]) for name in names})
+    needed = Resources(
+        {
+            name: max([together.amount(name), *(peak.amount(name) for peak in peaks)])
+            for name in names
+        }
+    )
     overhead = reader.resources(spec.get("overhead"), f"{path}.overhead")
     return needed + overhead if overhead else needed
 
 
-def _of_containers(reader: Reader, spec: Mapping[str, object], path: str, key: str) -> list[Resources]:
-    return [_of_container(reader, item, f"{path}.{key}[{index}]") for index, item in _each(reader, spec, path, key)]
+def _of_containers(
+    reader: Reader, spec: Mapping[str, object], path: str, key: str
+) -> list[Resources]:
+    return [
+        _of_container(reader, item, f"{path}.{key}[{index}]")
+        for index, item in _each(reader, spec, path, key)
+    ]
 
 
 def _of_container(reader: Reader, value: object, path: str) -> Resources:
@@ -114,7 +134,9 @@ def _of_container(reader: Reader, value: object, path: str) -> Resources:
     for name, amount in asked.items():
         if amount < 0:
             where = f"{path}.resources.requests.{name}"
-            reader.refuse("negative_quantity", where, f"{where} must be 0 or more.", "write 0 or more")
+            reader.refuse(
+                "negative_quantity", where, f"{where} must be 0 or more.", "write 0 or more"
+            )
     _refuse_above_limits(reader, requests, limits, f"{path}.resources.requests")
     return asked.clamped_at_zero()
 
@@ -124,4 +146,9 @@ def _refuse_above_limits(reader: Reader, requests: Resources, limits: Resources,
         if name in limits and amount > limits[name]:
             asked, most = format_quantity(name, amount), format_quantity(name, limits[name])
             message = f"{path}.{name} is {asked}, more than the container's limit of {most}."
-            reader.refuse("request_exceeds_limit", f"{path}.{name}", message, f"ask for {most} at most, or raise the limit")
+            reader.refuse(
+                "request_exceeds_limit",
+                f"{path}.{name}",
+                message,
+                f"ask for {most} at most, or raise the limit",
+            )

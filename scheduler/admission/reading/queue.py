@@ -77,7 +77,9 @@ def read_metadata(reader: Reader, manifest: Mapping[str, object]) -> Metadata:
         name=reader.name(given.get("name"), "metadata.name"),
         namespace=_read_namespace(reader, given.get("namespace")),
         uid=reader.text(given.get("uid"), "metadata.uid"),
-        resource_version=reader.text(_as_text(given.get("resourceVersion")), "metadata.resourceVersion"),
+        resource_version=reader.text(
+            _as_text(given.get("resourceVersion")), "metadata.resourceVersion"
+        ),
         labels=reader.labels(given.get("labels"), "metadata.labels"),
         annotations=reader.texts(given.get("annotations"), "metadata.annotations"),
     )
@@ -87,7 +89,11 @@ def _read_namespace(reader: Reader, value: object) -> str:
     text = reader.text(value, "metadata.namespace", longest=1000)
     if text and not is_label(text):
         rule = "lower-case letters, digits and -, at most 63 characters"
-        reader.refuse("invalid_name", "metadata.namespace", f"metadata.namespace is {shown(text)}; a namespace's name has {rule}.")
+        reader.refuse(
+            "invalid_name",
+            "metadata.namespace",
+            f"metadata.namespace is {shown(text)}; a namespace's name has {rule}.",
+        )
     return text
 
 
@@ -109,17 +115,29 @@ UNSUPPORTED_KINDS = (
 """What Volcano's own examples have beside jobs and queues, and nothing here makes pods of."""
 
 
-def check_kind(reader: Reader, manifest: Mapping[str, object], kind: str, versions: Collection[str]) -> None:
+def check_kind(
+    reader: Reader, manifest: Mapping[str, object], kind: str, versions: Collection[str]
+) -> None:
     """The kind and version may be left out; given, they must be ours."""
     reader.unknown_fields(manifest, _OBJECT_FIELDS, "")
     given = manifest.get("kind")
     if given is not None and given != kind:
         known = f" {given} is not supported." if given in UNSUPPORTED_KINDS else ""
-        reader.refuse("invalid_kind", "kind", f"kind is {shown(given)}; here it must be {kind}.{known}", f"write {kind}")
+        reader.refuse(
+            "invalid_kind",
+            "kind",
+            f"kind is {shown(given)}; here it must be {kind}.{known}",
+            f"write {kind}",
+        )
     version = manifest.get("apiVersion")
     if version is not None and version not in versions:
         wanted = " or ".join(versions)
-        reader.refuse("invalid_api_version", "apiVersion", f"apiVersion is {shown(version)}; it must be {wanted}.", f"write {wanted}")
+        reader.refuse(
+            "invalid_api_version",
+            "apiVersion",
+            f"apiVersion is {shown(version)}; it must be {wanted}.",
+            f"write {wanted}",
+        )
 
 
 def check_status(reader: Reader, manifest: Mapping[str, object], known: Collection[str]) -> None:
@@ -136,7 +154,9 @@ def name_of(manifest: object) -> str:
 
 def place_of(manifest: object) -> tuple[str, str]:
     """Namespace and queue as far as they can be made out in whatever came."""
-    return _named_in(manifest, "metadata", "namespace") or DEFAULT, _named_in(manifest, "spec", "queue") or DEFAULT
+    return _named_in(manifest, "metadata", "namespace") or DEFAULT, _named_in(
+        manifest, "spec", "queue"
+    ) or DEFAULT
 
 
 def _named_in(manifest: object, part: str, key: str) -> str:
@@ -146,7 +166,11 @@ def _named_in(manifest: object, part: str, key: str) -> str:
 
 
 def read_queue(
-    manifest: object, old: QueueSpec | None = None, *, imported: bool = False, stored_state: object = ""
+    manifest: object,
+    old: QueueSpec | None = None,
+    *,
+    imported: bool = False,
+    stored_state: object = "",
 ) -> Reading[QueueReading]:
     """A Queue manifest, with defaults filled in. `old` is the stored queue when this is an update.
 
@@ -166,8 +190,12 @@ def read_queue(
         _tell_of_weight(reader, whole, spec)
     carried = whole if old is None or state_of(whole) != stored_state else {**whole, "status": None}
     wish, sets_state, is_unknown = _read_state(reader, carried, metadata, old, imported)
-    value = QueueReading(replace(spec, state=wish), sets_state, is_unknown, metadata.uid, metadata.resource_version)
-    return Reading(value if metadata.name else None, tuple(reader.violations), tuple(reader.notices))
+    value = QueueReading(
+        replace(spec, state=wish), sets_state, is_unknown, metadata.uid, metadata.resource_version
+    )
+    return Reading(
+        value if metadata.name else None, tuple(reader.violations), tuple(reader.notices)
+    )
 
 
 def state_of(manifest: object) -> object:
@@ -177,7 +205,9 @@ def state_of(manifest: object) -> object:
 
 
 def _spec_with_defaults(manifest: Mapping[str, object], old: QueueSpec | None) -> object:
-    if old is not None:  # an update is not defaulted: a weight of 0 is then a mistake, not something left out
+    if (
+        old is not None
+    ):  # an update is not defaulted: a weight of 0 is then a mistake, not something left out
         return manifest.get("spec")
     return with_defaults(manifest, queue_defaults(manifest)).get("spec")
 
@@ -187,16 +217,33 @@ def _tell_of_weight(reader: Reader, manifest: Mapping[str, object], spec: QueueS
     given = manifest.get("spec")
     weight = given.get("weight") if isinstance(given, Mapping) else None
     if type(weight) is int and weight == 0 and spec.weight != 0:
-        reader.note("weight_defaulted", "spec.weight", f"spec.weight is 0, which counts as not set: the weight will be {spec.weight}.")
+        reader.note(
+            "weight_defaulted",
+            "spec.weight",
+            f"spec.weight is 0, which counts as not set: the weight will be {spec.weight}.",
+        )
 
 
 def _read_spec(reader: Reader, raw: object, metadata: Metadata, old: QueueSpec | None) -> QueueSpec:
     given = reader.mapping(raw, "spec")
     reader.unknown_fields(given, _QUEUE_FIELDS, "spec")
     reader.unused_fields(given, _UNUSED_QUEUE_FIELDS, "spec")
-    weight = reader.number(given.get("weight"), "spec.weight", 1, least=1, most=MOST_WEIGHT, rule_id="weight_out_of_range")
+    weight = reader.number(
+        given.get("weight"),
+        "spec.weight",
+        1,
+        least=1,
+        most=MOST_WEIGHT,
+        rule_id="weight_out_of_range",
+    )
     strategies = [strategy.value for strategy in DequeueStrategy]
-    strategy = reader.choice(given.get("dequeueStrategy"), "spec.dequeueStrategy", strategies, "traverse", "invalid_dequeue_strategy")
+    strategy = reader.choice(
+        given.get("dequeueStrategy"),
+        "spec.dequeueStrategy",
+        strategies,
+        "traverse",
+        "invalid_dequeue_strategy",
+    )
     return QueueSpec(
         name=metadata.name,
         parent=_read_parent(reader, given, metadata.name),
@@ -204,12 +251,18 @@ def _read_spec(reader: Reader, raw: object, metadata: Metadata, old: QueueSpec |
         capability=reader.resources(given.get("capability"), "spec.capability"),
         deserved=reader.resources(given.get("deserved"), "spec.deserved"),
         guarantee=_read_guarantee(reader, given.get("guarantee")),
-        reclaimable=reader.truth(given.get("reclaimable"), "spec.reclaimable", old.reclaimable if old else True),
-        priority=reader.number(given.get("priority"), "spec.priority", 0, rule_id="priority_out_of_range"),
+        reclaimable=reader.truth(
+            given.get("reclaimable"), "spec.reclaimable", old.reclaimable if old else True
+        ),
+        priority=reader.number(
+            given.get("priority"), "spec.priority", 0, rule_id="priority_out_of_range"
+        ),
         dequeue_strategy=DequeueStrategy(strategy),
         type=reader.text(given.get("type"), "spec.type"),
         labels=metadata.labels,
-        annotations={key: text for key, text in metadata.annotations.items() if key != CLOSED_BY_PARENT},  # said of a moment, not kept
+        annotations={
+            key: text for key, text in metadata.annotations.items() if key != CLOSED_BY_PARENT
+        },  # said of a moment, not kept
     )
 
 
@@ -228,7 +281,11 @@ def _read_guarantee(reader: Reader, value: object) -> Resources:
 
 
 def _read_state(
-    reader: Reader, manifest: Mapping[str, object], metadata: Metadata, old: QueueSpec | None, imported: bool
+    reader: Reader,
+    manifest: Mapping[str, object],
+    metadata: Metadata,
+    old: QueueSpec | None,
+    imported: bool,
 ) -> tuple[QueueState, bool, bool]:
     """The wish, whether the request sets it, and whether the queue came stored as Unknown."""
     unchanged = old.state if old else QueueState.OPEN
@@ -239,7 +296,9 @@ def _read_state(
     spec = manifest.get("spec")
     asked = spec.get("state") if isinstance(spec, Mapping) else None
     if asked is not None and asked != "":
-        wish = reader.choice(asked, "spec.state", [wish.value for wish in WISHES], unchanged.value, "invalid_state")
+        wish = reader.choice(
+            asked, "spec.state", [wish.value for wish in WISHES], unchanged.value, "invalid_state"
+        )
         return QueueState(wish), True, False
     if old is not None:
         return unchanged, False, False
@@ -247,10 +306,14 @@ def _read_state(
 
 
 def _check_known(reader: Reader, stored: str) -> None:
-    reader.choice(stored, "spec.state", [state.value for state in QueueState], "Open", "invalid_state")
+    reader.choice(
+        stored, "spec.state", [state.value for state in QueueState], "Open", "invalid_state"
+    )
 
 
-def _wish_at_creation(reader: Reader, stored: str, annotations: Mapping[str, str], imported: bool) -> tuple[QueueState, bool, bool]:
+def _wish_at_creation(
+    reader: Reader, stored: str, annotations: Mapping[str, str], imported: bool
+) -> tuple[QueueState, bool, bool]:
     allowed = [state.value for state in (QueueState if imported else WISHES)]
     reader.choice(stored, "spec.state", allowed, "Open", "invalid_state")
     wish = wish_of_status(stored, annotations) or QueueState.OPEN
@@ -268,8 +331,21 @@ def queue_manifest(spec: QueueSpec) -> dict[str, object]:
         "state": spec.state.value,
         "type": spec.type,
     }
-    body |= {field: amounts.to_quantities() for field, amounts in (("capability", spec.capability), ("deserved", spec.deserved)) if amounts}
+    body |= {
+        field: amounts.to_quantities()
+        for field, amounts in (("capability", spec.capability), ("deserved", spec.deserved))
+        if amounts
+    }
     if spec.guarantee:
         body["guarantee"] = {"resource": spec.guarantee.to_quantities()}
-    metadata = {"name": spec.name, "labels": dict(spec.labels), "annotations": dict(spec.annotations)}
-    return {"apiVersion": SCHEDULING_VERSIONS[0], "kind": "Queue", "metadata": metadata, "spec": body}
+    metadata = {
+        "name": spec.name,
+        "labels": dict(spec.labels),
+        "annotations": dict(spec.annotations),
+    }
+    return {
+        "apiVersion": SCHEDULING_VERSIONS[0],
+        "kind": "Queue",
+        "metadata": metadata,
+        "spec": body,
+    }

@@ -43,7 +43,13 @@ def is_qualified(text: str) -> bool:
 
 def shown(value: object, limit: int = 60) -> str:
     """A value as an error message may show it: short, and printable whatever it is."""
-    text = value if isinstance(value, str) else type(value).__name__ if isinstance(value, (dict, list)) else repr(value)
+    text = (
+        value
+        if isinstance(value, str)
+        else type(value).__name__
+        if isinstance(value, (dict, list))
+        else repr(value)
+    )
     text = "".join(character if character.isprintable() else "?" for character in text[: limit + 1])
     return text if len(text) <= limit else text[:limit] + "…"
 
@@ -89,7 +95,12 @@ class Reader:
         self.notices.append(Notice(code, self.queue, message, path))
 
     def wrong_type(self, path: str, value: object, wanted: str) -> None:
-        self.refuse("invalid_value", path, f"{path or 'The body'} must be {wanted}, not {_said_of(value)}.", f"write {wanted}")
+        self.refuse(
+            "invalid_value",
+            path,
+            f"{path or 'The body'} must be {wanted}, not {_said_of(value)}.",
+            f"write {wanted}",
+        )
 
     def mapping(self, value: object, path: str) -> Mapping[str, object]:
         """An object; empty where it is left out or is something else."""
@@ -116,11 +127,17 @@ class Reader:
         while waiting:
             here, part = waiting.pop()
             if isinstance(part, Mapping):
-                waiting += [(f"{here}.{shown(key)}" if here else shown(key), item) for key, item in part.items() if self._is_key(key, here)]
+                waiting += [
+                    (f"{here}.{shown(key)}" if here else shown(key), item)
+                    for key, item in part.items()
+                    if self._is_key(key, here)
+                ]
             elif isinstance(part, list):
                 waiting += [(f"{here}[{index}]", item) for index, item in enumerate(part)]
             elif not _can_be_kept(part):
-                self.refuse("invalid_value", here, f"{here} has what can not be stored ({shown(part)}).")
+                self.refuse(
+                    "invalid_value", here, f"{here} has what can not be stored ({shown(part)})."
+                )
 
     def items(self, value: object, path: str) -> list[object]:
         if value is None:
@@ -130,17 +147,25 @@ class Reader:
             return []
         return value
 
-    def text(self, value: object, path: str, default: str = "", longest: int = _LONGEST_NAME) -> str:
+    def text(
+        self, value: object, path: str, default: str = "", longest: int = _LONGEST_NAME
+    ) -> str:
         if value is None:
             return default
         if not isinstance(value, str):
             self.wrong_type(path, value, "text")
             return default
         if not is_storable(value):
-            self.refuse("invalid_value", path, f"{path} has characters that can not be stored ({shown(value)}).")
+            self.refuse(
+                "invalid_value",
+                path,
+                f"{path} has characters that can not be stored ({shown(value)}).",
+            )
             return default
         if len(value) > longest:
-            self.refuse("too_long", path, f"{path} has {len(value)} characters, {longest} are allowed.")
+            self.refuse(
+                "too_long", path, f"{path} has {len(value)} characters, {longest} are allowed."
+            )
             return default
         return value
 
@@ -153,7 +178,14 @@ class Reader:
         return value
 
     def number(
-        self, value: object, path: str, default: int, *, least: int = 0, most: int = INT32, rule_id: str = "number_out_of_range"
+        self,
+        value: object,
+        path: str,
+        default: int,
+        *,
+        least: int = 0,
+        most: int = INT32,
+        rule_id: str = "number_out_of_range",
     ) -> int:
         """A whole number in a range; the default where it is left out or wrong."""
         if value is None:
@@ -165,11 +197,18 @@ class Reader:
             self.wrong_type(path, value, f"a whole number from {least} to {most}")
             return default
         if not least <= value <= most:
-            self.refuse(rule_id, path, f"{path} is {value}; it must be from {least} to {most}.", f"write a number from {least} to {most}")
+            self.refuse(
+                rule_id,
+                path,
+                f"{path} is {value}; it must be from {least} to {most}.",
+                f"write a number from {least} to {most}",
+            )
             return default
         return value
 
-    def choice(self, value: object, path: str, allowed: Collection[str], default: str, rule_id: str) -> str:
+    def choice(
+        self, value: object, path: str, allowed: Collection[str], default: str, rule_id: str
+    ) -> str:
         if value is None or value == "":
             return default
         if isinstance(value, str) and value in allowed:
@@ -189,42 +228,69 @@ class Reader:
             return ""
         if not is_subdomain(text):
             rule = "must be lower-case letters, digits, - and ., begin and end with a letter or digit, and have at most 253 characters"
-            self.refuse("invalid_name", path, f"{path} is {shown(text)}; a name {rule}.", _tidied(text))
+            self.refuse(
+                "invalid_name", path, f"{path} is {shown(text)}; a name {rule}.", _tidied(text)
+            )
         return text
 
     def texts(self, value: object, path: str) -> dict[str, str]:
         """A map of text to text, such as annotations."""
         given = self.mapping(value, path)
-        if sum(len(key) + len(text) for key, text in given.items() if isinstance(text, str)) > _LONGEST_TEXTS:
+        if (
+            sum(len(key) + len(text) for key, text in given.items() if isinstance(text, str))
+            > _LONGEST_TEXTS
+        ):
             self.refuse("too_long", path, f"{path} is larger than {_LONGEST_TEXTS // 1024} KiB.")
             return {}
-        return {key: self.text(text, f"{path}[{shown(key)}]", longest=_LONGEST_TEXTS) for key, text in given.items()}
+        return {
+            key: self.text(text, f"{path}[{shown(key)}]", longest=_LONGEST_TEXTS)
+            for key, text in given.items()
+        }
 
     def labels(self, value: object, path: str) -> dict[str, str]:
         labels = self.texts(value, path)
         for key, text in labels.items():
-            if not is_qualified(key) or (text and not (len(text) <= _LONGEST_LABEL and _QUALIFIED.fullmatch(text))):
-                self.refuse("invalid_label", path, f"{path} has {shown(key)}: {shown(text)}, which is not a Kubernetes label.")
+            if not is_qualified(key) or (
+                text and not (len(text) <= _LONGEST_LABEL and _QUALIFIED.fullmatch(text))
+            ):
+                self.refuse(
+                    "invalid_label",
+                    path,
+                    f"{path} has {shown(key)}: {shown(text)}, which is not a Kubernetes label.",
+                )
         return labels
 
     def resources(self, value: object, path: str) -> Resources:
         """Quantities by resource name; each that can not be read is a violation of its own and left out. Negative ones are read."""
         given = self.mapping(value, path)
         if len(given) > _MOST_ENTRIES:
-            self.refuse("too_long", path, f"{path} names {len(given)} resources, {_MOST_ENTRIES} are allowed.")
+            self.refuse(
+                "too_long",
+                path,
+                f"{path} names {len(given)} resources, {_MOST_ENTRIES} are allowed.",
+            )
             return Resources()
         return Resources(self._amounts(given, path))
 
     def _amounts(self, given: Mapping[str, object], path: str) -> Iterator[tuple[str, int]]:
         for resource, quantity in given.items():
             if not is_qualified(resource):
-                self.refuse("invalid_resource_name", path, f"{path} names “{shown(resource)}”, which is not a resource name.")
+                self.refuse(
+                    "invalid_resource_name",
+                    path,
+                    f"{path} names “{shown(resource)}”, which is not a resource name.",
+                )
                 continue
             try:
                 yield resource, parse_quantity(resource, quantity)
             except QuantityError as error:
                 where = f"{path}.{resource}"
-                self.refuse("invalid_quantity", where, f"{where}: {shown(quantity)} {error.problem}.", _quantity_fix(error.problem))
+                self.refuse(
+                    "invalid_quantity",
+                    where,
+                    f"{where}: {shown(quantity)} {error.problem}.",
+                    _quantity_fix(error.problem),
+                )
 
     def unknown_fields(
         self,
@@ -237,18 +303,30 @@ class Reader:
         """`fate` says what becomes of such a field; `elsewhere` are the fields of other parts, where it may belong."""
         unknown = [key for key in given if key not in known]
         for key in unknown[:_MOST_NAMED]:
-            near = difflib.get_close_matches(key, known, 1, 0.75) if len(key) <= _LONGEST_MEANT else []
+            near = (
+                difflib.get_close_matches(key, known, 1, 0.75) if len(key) <= _LONGEST_MEANT else []
+            )
             meant = [f"{part}.{key}" for part, fields in elsewhere.items() if key in fields] or near
             hint = f"; did you mean {meant[0]}?" if meant else ""
             where = f"{path}.{shown(key)}" if path else shown(key)
             self.note("unknown_field", where, f"{where} is not known and was {fate}{hint}")
         if len(unknown) > _MOST_NAMED:
-            self.note("unknown_field", path, f"{len(unknown) - _MOST_NAMED} more fields are not known and were {fate}")
+            self.note(
+                "unknown_field",
+                path,
+                f"{len(unknown) - _MOST_NAMED} more fields are not known and were {fate}",
+            )
 
-    def unused_fields(self, given: Mapping[str, object], unused: Collection[str], path: str) -> None:
+    def unused_fields(
+        self, given: Mapping[str, object], unused: Collection[str], path: str
+    ) -> None:
         for key in unused:
             if given.get(key) is not None:
-                self.note("unused_field", f"{path}.{key}", f"{path}.{key} is known but not used here and was ignored")
+                self.note(
+                    "unused_field",
+                    f"{path}.{key}",
+                    f"{path}.{key} is known but not used here and was ignored",
+                )
 
 
 def _said_of(value: object) -> str:
@@ -266,7 +344,14 @@ def _kind_of(value: object) -> str:
     return type(value).__name__
 
 
-_KINDS: dict[type, str] = {bool: "true or false", int: "a number", float: "a fraction", str: "text", dict: "an object", list: "a list"}
+_KINDS: dict[type, str] = {
+    bool: "true or false",
+    int: "a number",
+    float: "a fraction",
+    str: "text",
+    dict: "an object",
+    list: "a list",
+}
 
 
 def _tidied(text: str) -> str:

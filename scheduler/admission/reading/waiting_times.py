@@ -18,9 +18,13 @@ def waiting_time(annotations: Mapping[str, str]) -> int | None:
     return None if seconds is None or seconds > _LONGEST_WAIT else math.ceil(seconds)
 
 
-def check_waiting_time(annotations: Mapping[str, str], queue: str, before: Mapping[str, str] | None = None) -> Iterator[Violation]:
+def check_waiting_time(
+    annotations: Mapping[str, str], queue: str, before: Mapping[str, str] | None = None
+) -> Iterator[Violation]:
     """`before` are the annotations that it has already: what was admitted once does not keep anybody from changing something else."""
     text = annotations.get(SLA_ANNOTATION, "")
     if text and waiting_time(annotations) is None and text != (before or {}).get(SLA_ANNOTATION):
         message = f"{SLA_ANNOTATION} is {text[:40]}; it must be a length of time such as 90s, 3m or 1h30m."
-        yield Violation("invalid_value", queue, f"metadata.annotations[{SLA_ANNOTATION}]", message, "write 30m")
+        yield Violation(
+            "invalid_value", queue, f"metadata.annotations[{SLA_ANNOTATION}]", message, "write 30m"
+        )

@@ -139,7 +139,9 @@ def read_job(manifest: object, facts: Facts, *, is_new: bool = True) -> Reading[
     return Reading(job if metadata.name else None, tuple(reader.violations), tuple(reader.notices))
 
 
-def _opened(manifest: object, kind: str, versions: tuple[str, ...], status: tuple[str, ...]) -> tuple[Reader, Mapping[str, object] | None]:
+def _opened(
+    manifest: object, kind: str, versions: tuple[str, ...], status: tuple[str, ...]
+) -> tuple[Reader, Mapping[str, object] | None]:
     reader = Reader()
     if not isinstance(manifest, Mapping):
         reader.wrong_type("", manifest, "an object with metadata and spec")
@@ -167,7 +169,9 @@ def _read_job_spec(reader: Reader, spec: Mapping[str, object], metadata: Metadat
         max_retry=reader.number(spec.get("maxRetry"), "spec.maxRetry", DEFAULT_MAX_RETRY),
         min_success=_optional_number(reader, spec, "minSuccess", least=1),
         ttl_seconds_after_finished=_optional_number(reader, spec, "ttlSecondsAfterFinished"),
-        priority_class=reader.name(spec.get("priorityClassName"), "spec.priorityClassName", required=False),
+        priority_class=reader.name(
+            spec.get("priorityClassName"), "spec.priorityClassName", required=False
+        ),
         scheduler_name=reader.text(spec.get("schedulerName"), "spec.schedulerName", longest=63),
         network_topology=read_topology(reader, spec.get("networkTopology"), "spec.networkTopology"),
         policies=_policies(reader, spec.get("policies"), "spec.policies"),
@@ -175,15 +179,26 @@ def _read_job_spec(reader: Reader, spec: Mapping[str, object], metadata: Metadat
     )
 
 
-def _optional_number(reader: Reader, spec: Mapping[str, object], key: str, least: int = 0) -> int | None:
-    return None if spec.get(key) is None else reader.number(spec[key], f"spec.{key}", least, least=least)
+def _optional_number(
+    reader: Reader, spec: Mapping[str, object], key: str, least: int = 0
+) -> int | None:
+    return (
+        None
+        if spec.get(key) is None
+        else reader.number(spec[key], f"spec.{key}", least, least=least)
+    )
 
 
 def _policies(reader: Reader, value: object, path: str) -> list[object]:
-    return [_known_mapping(reader, item, known_fields.POLICY, f"{path}[{index}]") for index, item in enumerate(reader.items(value, path))]
+    return [
+        _known_mapping(reader, item, known_fields.POLICY, f"{path}[{index}]")
+        for index, item in enumerate(reader.items(value, path))
+    ]
 
 
-def _known_mapping(reader: Reader, value: object, known: tuple[str, ...], path: str) -> dict[str, object]:
+def _known_mapping(
+    reader: Reader, value: object, known: tuple[str, ...], path: str
+) -> dict[str, object]:
     given = dict(reader.mapping(value, path))
     reader.unknown_fields(given, known, path)
     return given
@@ -192,12 +207,22 @@ def _known_mapping(reader: Reader, value: object, known: tuple[str, ...], path: 
 def _read_tasks(reader: Reader, value: object) -> list[TaskManifest]:
     given = reader.items(value, "spec.tasks")
     if not given and (value is None or value == []):
-        reader.refuse("tasks_required", "spec.tasks", "A job needs at least one task.", "add a task with replicas and a template")
+        reader.refuse(
+            "tasks_required",
+            "spec.tasks",
+            "A job needs at least one task.",
+            "add a task with replicas and a template",
+        )
     tasks = [_read_task(reader, task, f"spec.tasks[{index}]") for index, task in enumerate(given)]
     for name, times in sorted(Counter(task.name for task in tasks).items()):
         if times == 1:
             continue
-        reader.refuse("duplicate_task_name", "spec.tasks", f"More than one task is called {name}.", "give each task its own name")
+        reader.refuse(
+            "duplicate_task_name",
+            "spec.tasks",
+            f"More than one task is called {name}.",
+            "give each task its own name",
+        )
     return tasks
 
 
@@ -209,11 +234,17 @@ def _read_task(reader: Reader, value: object, path: str) -> TaskManifest:
     return TaskManifest(
         name=_task_name(reader, task.get("name"), f"{path}.name"),
         replicas=replicas,
-        min_available=reader.number(task.get("minAvailable"), f"{path}.minAvailable", replicas, most=MOST_REPLICAS),
-        max_retry=reader.number(task.get("maxRetry"), f"{path}.maxRetry", DEFAULT_MAX_RETRY, least=-1),
+        min_available=reader.number(
+            task.get("minAvailable"), f"{path}.minAvailable", replicas, most=MOST_REPLICAS
+        ),
+        max_retry=reader.number(
+            task.get("maxRetry"), f"{path}.maxRetry", DEFAULT_MAX_RETRY, least=-1
+        ),
         template=read_template(reader, task.get("template"), f"{path}.template"),
         policies=_policies(reader, task.get("policies"), f"{path}.policies"),
-        depends_on=_known_mapping(reader, task.get("dependsOn"), known_fields.DEPENDS_ON, f"{path}.dependsOn"),
+        depends_on=_known_mapping(
+            reader, task.get("dependsOn"), known_fields.DEPENDS_ON, f"{path}.dependsOn"
+        ),
     )
 
 
@@ -231,7 +262,9 @@ def read_topology(reader: Reader, value: object, path: str) -> Mapping[str, obje
     if not given:
         return {}
     reader.unknown_fields(given, ("mode", "highestTierAllowed", "highestTierName"), path)
-    reader.choice(given.get("mode"), f"{path}.mode", ("hard", "soft"), "hard", "invalid_topology_mode")
+    reader.choice(
+        given.get("mode"), f"{path}.mode", ("hard", "soft"), "hard", "invalid_topology_mode"
+    )
     if given.get("highestTierAllowed") is not None:
         reader.number(given["highestTierAllowed"], f"{path}.highestTierAllowed", 0)
     tier_name = reader.text(given.get("highestTierName"), f"{path}.highestTierName")
@@ -241,7 +274,9 @@ def read_topology(reader: Reader, value: object, path: str) -> Mapping[str, obje
     return given
 
 
-def read_podgroup(manifest: object, facts: Facts, *, is_new: bool = True) -> Reading[PodGroupManifest]:
+def read_podgroup(
+    manifest: object, facts: Facts, *, is_new: bool = True
+) -> Reading[PodGroupManifest]:
     reader, whole = _opened(manifest, "PodGroup", SCHEDULING_VERSIONS, known_fields.PODGROUP_STATUS)
     if whole is None:
         return Reading(None, tuple(reader.violations))
@@ -251,24 +286,35 @@ def read_podgroup(manifest: object, facts: Facts, *, is_new: bool = True) -> Rea
     reader.unknown_fields(spec, _PODGROUP_FIELDS, "spec")
     reader.unused_fields(spec, _UNUSED_PODGROUP_FIELDS, "spec")
     podgroup = _read_podgroup_spec(reader, spec, metadata)
-    return Reading(podgroup if metadata.name else None, tuple(reader.violations), tuple(reader.notices))
+    return Reading(
+        podgroup if metadata.name else None, tuple(reader.violations), tuple(reader.notices)
+    )
 
 
-def _read_podgroup_spec(reader: Reader, spec: Mapping[str, object], metadata: Metadata) -> PodGroupManifest:
+def _read_podgroup_spec(
+    reader: Reader, spec: Mapping[str, object], metadata: Metadata
+) -> PodGroupManifest:
     members = reader.mapping(spec.get("minTaskMember"), "spec.minTaskMember")
     minimum = spec.get("minResources")
     resources = reader.resources(minimum, "spec.minResources") if minimum is not None else None
     for resource, amount in (resources or {}).items():
         if amount < 0:
             path = f"spec.minResources.{resource}"
-            reader.refuse("negative_quantity", path, f"{path} must be 0 or more.", "write 0 or more")
+            reader.refuse(
+                "negative_quantity", path, f"{path} must be 0 or more.", "write 0 or more"
+            )
     return PodGroupManifest(
         metadata=metadata,
         queue=reader.text(spec.get("queue"), "spec.queue"),
         min_member=reader.number(spec.get("minMember"), "spec.minMember", 1),
-        min_task_member={task: reader.number(number, f"spec.minTaskMember.{shown(task)}", 0) for task, number in members.items()},
+        min_task_member={
+            task: reader.number(number, f"spec.minTaskMember.{shown(task)}", 0)
+            for task, number in members.items()
+        },
         min_resources=resources,
-        priority_class=reader.name(spec.get("priorityClassName"), "spec.priorityClassName", required=False),
+        priority_class=reader.name(
+            spec.get("priorityClassName"), "spec.priorityClassName", required=False
+        ),
         network_topology=read_topology(reader, spec.get("networkTopology"), "spec.networkTopology"),
         sub_group_policy=tuple(_read_sub_groups(reader, spec.get("subGroupPolicy"))),
     )
@@ -299,7 +345,9 @@ def read_pod(manifest: object) -> Reading[PodManifest]:
         metadata=metadata,
         queue=annotations.get(QUEUE_ANNOTATION, "") or metadata.labels.get(QUEUE_ANNOTATION, ""),
         podgroup=next((annotations[key] for key in GROUP_ANNOTATIONS if annotations.get(key)), ""),
-        scheduler_name=reader.text(reader.mapping(spec, "spec").get("schedulerName"), "spec.schedulerName"),
+        scheduler_name=reader.text(
+            reader.mapping(spec, "spec").get("schedulerName"), "spec.schedulerName"
+        ),
         template=template,
     )
     return Reading(pod, tuple(reader.violations), tuple(reader.notices))
@@ -308,8 +356,18 @@ def read_pod(manifest: object) -> Reading[PodManifest]:
 def _pod_metadata(reader: Reader, whole: Mapping[str, object]) -> Metadata:
     """A pod that a controller makes has no name yet when it is admitted, only the beginning of one."""
     metadata = whole.get("metadata")
-    if isinstance(metadata, Mapping) and not metadata.get("name") and isinstance(metadata.get("generateName"), str):
-        return read_metadata(reader, {**whole, "metadata": {**metadata, "name": metadata["generateName"].rstrip("-.") or "pod"}})
+    if (
+        isinstance(metadata, Mapping)
+        and not metadata.get("name")
+        and isinstance(metadata.get("generateName"), str)
+    ):
+        return read_metadata(
+            reader,
+            {
+                **whole,
+                "metadata": {**metadata, "name": metadata["generateName"].rstrip("-.") or "pod"},
+            },
+        )
     return read_metadata(reader, whole)
 
 

@@ -28,26 +28,65 @@ def is_forbidden_by_state(violations: Iterable[Violation]) -> bool:
     return all(violation.rule_id in FORBIDDEN_BY_STATE for violation in violations)
 
 
-def check_room(name: str, queue: str, facts: Facts, *, jobs: int, pods: int, more: int, field: str = "spec.queue") -> Iterator[Violation]:
+def check_room(
+    name: str,
+    queue: str,
+    facts: Facts,
+    *,
+    jobs: int,
+    pods: int,
+    more: int,
+    field: str = "spec.queue",
+) -> Iterator[Violation]:
     """For a job that has or gets so many pods, `more` of them new. What is too large by itself never fits, whatever waits."""
     most = facts.limits.pods_per_job
     if not most or pods <= most:
         yield from check_backlogs(queue, facts, jobs=jobs, pods=more, field=field)
         return
-    message = f"{name} has {pods:,} pods in all its tasks together; a job may have at most {most:,}."
-    yield Violation(JOB_TOO_LARGE, queue, "spec.tasks", message, "make several jobs of it, or ask an admin to raise MAX_PODS_PER_JOB")
+    message = (
+        f"{name} has {pods:,} pods in all its tasks together; a job may have at most {most:,}."
+    )
+    yield Violation(
+        JOB_TOO_LARGE,
+        queue,
+        "spec.tasks",
+        message,
+        "make several jobs of it, or ask an admin to raise MAX_PODS_PER_JOB",
+    )
 
 
-def check_backlogs(queue: str, facts: Facts, *, jobs: int, pods: int, field: str = "spec.queue") -> Iterator[Violation]:
+def check_backlogs(
+    queue: str, facts: Facts, *, jobs: int, pods: int, field: str = "spec.queue"
+) -> Iterator[Violation]:
     """Whether so much more may wait."""
     limits = facts.limits
     in_queue = facts.queue_backlogs.get(queue, Backlog())
-    yield from _check(_Line(queue, field, "in_queue", "job", after=f" in {queue}"), in_queue.jobs, jobs, limits.jobs_per_queue)
-    yield from _check(_Line(queue, field, "in_queue", "pod", after=f" in {queue}"), in_queue.pods, pods, limits.pods_per_queue)
+    yield from _check(
+        _Line(queue, field, "in_queue", "job", after=f" in {queue}"),
+        in_queue.jobs,
+        jobs,
+        limits.jobs_per_queue,
+    )
+    yield from _check(
+        _Line(queue, field, "in_queue", "pod", after=f" in {queue}"),
+        in_queue.pods,
+        pods,
+        limits.pods_per_queue,
+    )
     if facts.user:
         waiting = facts.user_backlog
-        yield from _check(_Line(queue, field, "of_user", "job", of=f" of {facts.user}"), waiting.jobs, jobs, limits.jobs_per_user)
-        yield from _check(_Line(queue, field, "of_user", "pod", of=f" of {facts.user}"), waiting.pods, pods, limits.pods_per_user)
+        yield from _check(
+            _Line(queue, field, "of_user", "job", of=f" of {facts.user}"),
+            waiting.jobs,
+            jobs,
+            limits.jobs_per_user,
+        )
+        yield from _check(
+            _Line(queue, field, "of_user", "pod", of=f" of {facts.user}"),
+            waiting.pods,
+            pods,
+            limits.pods_per_user,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,4 +112,6 @@ def _check(line: _Line, waiting: int, more: int, limit: int) -> Iterator[Violati
     now = f"{waiting:,} {counted}{line.of} already {verb}{line.after}"
     message = f"{now}; with {more:,} more there would be more than the limit of {limit:,}."
     fix = f"wait until some have started, cancel some, or ask an admin to raise {line.setting}"
-    yield Violation(f"too_many_waiting_{line.unit}s_{line.whose}", line.queue, line.field, message, fix)
+    yield Violation(
+        f"too_many_waiting_{line.unit}s_{line.whose}", line.queue, line.field, message, fix
+    )

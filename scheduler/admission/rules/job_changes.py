@@ -7,7 +7,13 @@ from collections.abc import Collection, Iterator, Mapping
 from scheduler.admission.defaults import job_defaults, resolved_queue, with_defaults
 from scheduler.admission.facts import Facts
 from scheduler.admission.reading.reader import shown
-from scheduler.admission.reading.workload import JOB_FIELDS, TASK_FIELDS, UNUSED_JOB_FIELDS, UNUSED_TASK_FIELDS, JobManifest
+from scheduler.admission.reading.workload import (
+    JOB_FIELDS,
+    TASK_FIELDS,
+    UNUSED_JOB_FIELDS,
+    UNUSED_TASK_FIELDS,
+    JobManifest,
+)
 from scheduler.admission.violations import Violation
 from scheduler.domain.plans import counted
 from scheduler.domain.queues import DEFAULT
@@ -22,10 +28,14 @@ _AMOUNTS = frozenset({"requests", "limits", "overhead"})
 Fields = Mapping[str, object]
 
 
-def check_job_change(job: JobManifest, new: Mapping[str, object], old: Mapping[str, object], facts: Facts) -> Iterator[Violation]:
+def check_job_change(
+    job: JobManifest, new: Mapping[str, object], old: Mapping[str, object], facts: Facts
+) -> Iterator[Violation]:
     """Compares what is in force, so that leaving a default out or writing an amount otherwise is no change."""
     before, after = _in_force(old), _in_force(new)
-    for field in sorted(_compared(before, after, JOB_FIELDS, UNUSED_JOB_FIELDS) - _MAY_CHANGE - {"tasks", "queue"}):
+    for field in sorted(
+        _compared(before, after, JOB_FIELDS, UNUSED_JOB_FIELDS) - _MAY_CHANGE - {"tasks", "queue"}
+    ):
         if before.get(field) != after.get(field):
             yield _immutable(job, f"spec.{field}", before.get(field), after.get(field))
     if not stays_in_queue(new, old, facts):
@@ -46,7 +56,9 @@ def _queue_of(manifest: Mapping[str, object]) -> object:
     return (spec.get("queue") if isinstance(spec, Mapping) else None) or DEFAULT
 
 
-def _compared(before: Fields, after: Fields, known: Collection[str], unused: Collection[str]) -> set[str]:
+def _compared(
+    before: Fields, after: Fields, known: Collection[str], unused: Collection[str]
+) -> set[str]:
     """What nobody knows is not kept, and can not be said to have changed; nor can what nobody uses, where it was not kept."""
     return ({*before, *after} & {*known}) - ({*unused} - {*before})
 
@@ -68,11 +80,19 @@ def _meant(value: object) -> object:
         return [_meant(item) for item in value]
     if not isinstance(value, Mapping):
         return value
-    return {key: _amounts(item) if key in _AMOUNTS else _meant(item) for key, item in value.items() if item is not None}
+    return {
+        key: _amounts(item) if key in _AMOUNTS else _meant(item)
+        for key, item in value.items()
+        if item is not None
+    }
 
 
 def _amounts(value: object) -> object:
-    return {name: _amount(name, amount) for name, amount in value.items()} if isinstance(value, Mapping) else value
+    return (
+        {name: _amount(name, amount) for name, amount in value.items()}
+        if isinstance(value, Mapping)
+        else value
+    )
 
 
 def _amount(resource: object, value: object) -> object:
@@ -85,25 +105,43 @@ def _amount(resource: object, value: object) -> object:
 def _check_tasks(job: JobManifest, before: object, after: object) -> Iterator[Violation]:
     old_tasks, new_tasks = _tasks(before), _tasks(after)
     if len(old_tasks) != len(new_tasks):
-        message = (
-            f"{job.metadata.name} has {counted(len(old_tasks), 'task')} and would have {len(new_tasks)}: tasks can not be added or removed."
+        message = f"{job.metadata.name} has {counted(len(old_tasks), 'task')} and would have {len(new_tasks)}: tasks can not be added or removed."
+        yield Violation(
+            "tasks_added_or_removed",
+            job.queue,
+            "spec.tasks",
+            message,
+            "change the replicas of a task, or submit another job",
         )
-        yield Violation("tasks_added_or_removed", job.queue, "spec.tasks", message, "change the replicas of a task, or submit another job")
         return
     for index, (old_task, new_task) in enumerate(zip(old_tasks, new_tasks, strict=True)):
-        for field in sorted(_compared(old_task, new_task, TASK_FIELDS, UNUSED_TASK_FIELDS) - _TASK_MAY_CHANGE):
+        for field in sorted(
+            _compared(old_task, new_task, TASK_FIELDS, UNUSED_TASK_FIELDS) - _TASK_MAY_CHANGE
+        ):
             if old_task.get(field) != new_task.get(field):
-                yield _immutable(job, f"spec.tasks[{index}].{field}", old_task.get(field), new_task.get(field))
+                yield _immutable(
+                    job, f"spec.tasks[{index}].{field}", old_task.get(field), new_task.get(field)
+                )
 
 
 def _tasks(value: object) -> list[Mapping[str, object]]:
-    return [_filled(task) for task in value if isinstance(task, Mapping)] if isinstance(value, list) else []
+    return (
+        [_filled(task) for task in value if isinstance(task, Mapping)]
+        if isinstance(value, list)
+        else []
+    )
 
 
 def _immutable(job: JobManifest, path: str, before: object, after: object) -> Violation:
-    figures = f" from {shown(before)} to {shown(after)}" if _is_plain(before) and _is_plain(after) else ""
+    figures = (
+        f" from {shown(before)} to {shown(after)}" if _is_plain(before) and _is_plain(after) else ""
+    )
     message = f"{shown(path)} of {job.metadata.name} can not be changed{figures}; only {_CHANGEABLE} may, once a job exists."
-    fix = f"write {shown(before)}" if isinstance(before, str) else "leave it as it was, or submit another job"
+    fix = (
+        f"write {shown(before)}"
+        if isinstance(before, str)
+        else "leave it as it was, or submit another job"
+    )
     return Violation("immutable_field_changed", job.queue, path, message, fix)
 
 

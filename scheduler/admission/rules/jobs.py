@@ -28,7 +28,9 @@ def check_size(job: JobManifest) -> Iterator[Violation]:
         replicas = counted(job.replicas, "replica")
         message = f"minAvailable {job.min_available} of {job.metadata.name} is more than the {replicas} of its tasks together."
         fix = f"lower minAvailable to {job.replicas}, or add replicas"
-        yield Violation("min_available_exceeds_replicas", job.queue, "spec.minAvailable", message, fix)
+        yield Violation(
+            "min_available_exceeds_replicas", job.queue, "spec.minAvailable", message, fix
+        )
     for index, task in enumerate(job.tasks):
         yield from _check_task_size(job, task, f"spec.tasks[{index}]")
 
@@ -37,15 +39,26 @@ def _check_task_size(job: JobManifest, task: TaskManifest, path: str) -> Iterato
     if task.min_available > task.replicas:
         message = f"minAvailable {task.min_available} of task {task.name} is more than its {counted(task.replicas, 'replica')}."
         fix = f"lower it to {task.replicas}, or add replicas"
-        yield Violation("min_available_exceeds_replicas", job.queue, f"{path}.minAvailable", message, fix)
+        yield Violation(
+            "min_available_exceeds_replicas", job.queue, f"{path}.minAvailable", message, fix
+        )
     longest = len(f"{job.metadata.name}-{task.name}-{task.replicas}")
     if longest > _LONGEST_POD_NAME:
         message = f"The pods of task {task.name[:63]} would have names of {longest} characters; {_LONGEST_POD_NAME} are allowed."
-        yield Violation("too_long", job.queue, "metadata.name", message, "give the job or its task a shorter name")
+        yield Violation(
+            "too_long",
+            job.queue,
+            "metadata.name",
+            message,
+            "give the job or its task a shorter name",
+        )
 
 
 def _check_policies(job: JobManifest) -> Iterator[Violation]:
-    places = [("spec.policies", job.policies), *((f"spec.tasks[{index}].policies", task.policies) for index, task in enumerate(job.tasks))]
+    places = [
+        ("spec.policies", job.policies),
+        *((f"spec.tasks[{index}].policies", task.policies) for index, task in enumerate(job.tasks)),
+    ]
     for place, stored in places:
         for problem in read_policies(stored, place).problems:
             field, _, message = problem.partition(": ")
@@ -59,12 +72,26 @@ def _check_dependencies(job: JobManifest) -> Iterator[Violation]:
         iteration = task.depends_on.get("iteration")
         if iteration not in (None, "", *ITERATIONS):
             message = f"{field}.iteration is {shown(iteration)}; it must be one of {', '.join(ITERATIONS)}."
-            yield Violation("invalid_dependency", job.queue, f"{field}.iteration", message, "leave it out: then all are waited for")
+            yield Violation(
+                "invalid_dependency",
+                job.queue,
+                f"{field}.iteration",
+                message,
+                "leave it out: then all are waited for",
+            )
         for name in needed[task.name]:
             if name not in needed or name == task.name:
                 message = f"Task {task.name} can not depend on {name[:63]}."
-                yield Violation("invalid_dependency", job.queue, field, message, "name another task")
+                yield Violation(
+                    "invalid_dependency", job.queue, field, message, "name another task"
+                )
     waiting = waits_for_itself(needed)
     if len(waiting) > 1:
         message = f"{counted(len(waiting), 'task')} wait for each other and none could ever begin: {', '.join(waiting[:5])}."
-        yield Violation("invalid_dependency", job.queue, "spec.tasks", message, "let one of them begin by itself")
+        yield Violation(
+            "invalid_dependency",
+            job.queue,
+            "spec.tasks",
+            message,
+            "let one of them begin by itself",
+        )

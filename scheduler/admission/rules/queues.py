@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from scheduler.admission.facts import Facts
-from scheduler.admission.reading.annotations import check_hierarchy_annotations, check_tree_of_annotations
+from scheduler.admission.reading.annotations import (
+    check_hierarchy_annotations,
+    check_tree_of_annotations,
+)
 from scheduler.admission.reading.queue import QueueReading, Reading, read_queue
 from scheduler.admission.rules.quotas import check_quotas, quota_notices
 from scheduler.admission.violations import Notice, Remedy, Verdict, Violation, without_repeats
@@ -21,27 +24,47 @@ _AMOUNTS: tuple[tuple[str, Callable[[QueueSpec], Resources]], ...] = (
 )
 
 
-def admit_queue(manifest: object, tree: QueueTree, facts: Facts, *, old: QueueSpec | None = None, imported: bool = False) -> Verdict:
+def admit_queue(
+    manifest: object,
+    tree: QueueTree,
+    facts: Facts,
+    *,
+    old: QueueSpec | None = None,
+    imported: bool = False,
+) -> Verdict:
     """All that is wrong and all that is worth knowing about a queue manifest, shape and rules together."""
     reading = read_queue(manifest, old, imported=imported)
     return verdict_on(reading, tree, facts, old)
 
 
-def verdict_on(reading: Reading[QueueReading], tree: QueueTree, facts: Facts, old: QueueSpec | None) -> Verdict:
+def verdict_on(
+    reading: Reading[QueueReading], tree: QueueTree, facts: Facts, old: QueueSpec | None
+) -> Verdict:
     shape = Verdict(reading.violations, reading.notices)
     if reading.value is None:
         return shape
-    return shape + check_queue(reading.value.spec, tree, facts, old=old, sets_state=reading.value.sets_state)
+    return shape + check_queue(
+        reading.value.spec, tree, facts, old=old, sets_state=reading.value.sets_state
+    )
 
 
-def check_queue(proposed: QueueSpec, tree: QueueTree, facts: Facts, *, old: QueueSpec | None = None, sets_state: bool = False) -> Verdict:
+def check_queue(
+    proposed: QueueSpec,
+    tree: QueueTree,
+    facts: Facts,
+    *,
+    old: QueueSpec | None = None,
+    sets_state: bool = False,
+) -> Verdict:
     """Check a queue that is to be created (`old` is None) or changed."""
     violations = list(_violations(proposed, tree, facts, old, sets_state))
     notices = list(_notices(proposed, tree, facts, old))
     return Verdict(without_repeats(violations), tuple(dict.fromkeys(notices)))
 
 
-def _violations(proposed: QueueSpec, tree: QueueTree, facts: Facts, old: QueueSpec | None, sets_state: bool) -> Iterator[Violation]:
+def _violations(
+    proposed: QueueSpec, tree: QueueTree, facts: Facts, old: QueueSpec | None, sets_state: bool
+) -> Iterator[Violation]:
     yield from _check_name(proposed, tree, old)
     yield from _check_amounts(proposed)
     yield from check_hierarchy_annotations(proposed, tree)
@@ -67,7 +90,13 @@ def _quotas_of(queue: QueueSpec) -> tuple[Resources, ...]:
 def _check_name(proposed: QueueSpec, tree: QueueTree, old: QueueSpec | None) -> Iterator[Violation]:
     if old is None and proposed.name in tree:
         message = f"There is already a queue {proposed.name}."
-        yield Violation("already_exists", proposed.name, "metadata.name", message, "choose another name, or update the queue that is there")
+        yield Violation(
+            "already_exists",
+            proposed.name,
+            "metadata.name",
+            message,
+            "choose another name, or update the queue that is there",
+        )
 
 
 def _check_amounts(proposed: QueueSpec) -> Iterator[Violation]:
@@ -77,7 +106,14 @@ def _check_amounts(proposed: QueueSpec) -> Iterator[Violation]:
                 text = format_quantity(resource, amount)
                 message = f"{path}.{resource} is {text}; it must be 0 or more."
                 field = f"{path}.{resource}"
-                yield Violation("negative_quantity", proposed.name, field, message, "write 0 or more", (Remedy(field, "0"),))
+                yield Violation(
+                    "negative_quantity",
+                    proposed.name,
+                    field,
+                    message,
+                    "write 0 or more",
+                    (Remedy(field, "0"),),
+                )
     yield from _check_order(proposed, "guarantee", "deserved", "guarantee_exceeds_deserved")
     yield from _check_order(proposed, "deserved", "capability", "deserved_exceeds_capability")
     yield from _check_order(proposed, "guarantee", "capability", "guarantee_exceeds_capability")
@@ -89,11 +125,27 @@ def _check_order(proposed: QueueSpec, lower: str, upper: str, rule_id: str) -> I
     large: Resources = getattr(proposed, upper)
     for resource in small:
         if resource in large and small[resource] > large[resource] >= 0:
-            asked, limit = format_quantity(resource, small[resource]), format_quantity(resource, large[resource])
-            path = f"spec.{lower}.resource.{resource}" if lower == "guarantee" else f"spec.{lower}.{resource}"
-            message = f"{lower} {resource} {asked} of {proposed.name} is more than its {upper} {limit}."
+            asked, limit = (
+                format_quantity(resource, small[resource]),
+                format_quantity(resource, large[resource]),
+            )
+            path = (
+                f"spec.{lower}.resource.{resource}"
+                if lower == "guarantee"
+                else f"spec.{lower}.{resource}"
+            )
+            message = (
+                f"{lower} {resource} {asked} of {proposed.name} is more than its {upper} {limit}."
+            )
             fix = f"lower {lower} {resource} to {limit}, or raise {upper} to {asked}"
-            yield Violation(rule_id, proposed.name, path, message, fix, (Remedy(path, limit), Remedy(f"spec.{upper}.{resource}", asked)))
+            yield Violation(
+                rule_id,
+                proposed.name,
+                path,
+                message,
+                fix,
+                (Remedy(path, limit), Remedy(f"spec.{upper}.{resource}", asked)),
+            )
 
 
 def _check_root(proposed: QueueSpec, facts: Facts, old: QueueSpec | None) -> Iterator[Violation]:
@@ -101,16 +153,28 @@ def _check_root(proposed: QueueSpec, facts: Facts, old: QueueSpec | None) -> Ite
         return
     if proposed.parent:
         yield Violation(
-            "root_protected", ROOT, "spec.parent", "root can not be put below another queue.", "leave spec.parent of root empty"
+            "root_protected",
+            ROOT,
+            "spec.parent",
+            "root can not be put below another queue.",
+            "leave spec.parent of root empty",
         )
     if proposed.state is not QueueState.OPEN:
         done = "closed" if proposed.state is QueueState.CLOSED else "suspended"
-        yield Violation("protected_queue", ROOT, "spec.state", f"root can not be {done}: it holds all other queues.", "leave it Open")
+        yield Violation(
+            "protected_queue",
+            ROOT,
+            "spec.state",
+            f"root can not be {done}: it holds all other queues.",
+            "leave it Open",
+        )
     changed = [path for path, amounts in _AMOUNTS if amounts(proposed) != amounts(old)]
     if changed and facts.protects_root:
         what = ", ".join(path.split(".")[1] for path in changed)
         message = f"The {what} of root can not be changed: capability, deserved and guarantee of root follow from the cluster."
-        yield Violation("root_protected", ROOT, changed[0], message, "change the queues below root instead")
+        yield Violation(
+            "root_protected", ROOT, changed[0], message, "change the queues below root instead"
+        )
 
 
 def _check_place(proposed: QueueSpec, tree: QueueTree, facts: Facts) -> Iterator[Violation]:
@@ -118,12 +182,24 @@ def _check_place(proposed: QueueSpec, tree: QueueTree, facts: Facts) -> Iterator
     parent = proposed.parent or ROOT
     if parent == proposed.name:
         message = f"{proposed.name} can not be its own parent."
-        yield Violation("self_parent", proposed.name, "spec.parent", message, "name another queue, or leave it out for root")
+        yield Violation(
+            "self_parent",
+            proposed.name,
+            "spec.parent",
+            message,
+            "name another queue, or leave it out for root",
+        )
         return
-    below = {queue.name for queue in tree.descendants(proposed.name)} if proposed.name in tree else set()
+    below = (
+        {queue.name for queue in tree.descendants(proposed.name)}
+        if proposed.name in tree
+        else set()
+    )
     if parent in below:
         message = f"{proposed.name} can not be put below {parent}, which lies below {proposed.name} itself: the tree would be a ring."
-        yield Violation("parent_cycle", proposed.name, "spec.parent", message, f"move {parent} away first")
+        yield Violation(
+            "parent_cycle", proposed.name, "spec.parent", message, f"move {parent} away first"
+        )
         return
     yield from _check_way_up(proposed, tree)
     yield from _check_depth(proposed, tree, facts)
@@ -134,24 +210,49 @@ def _check_way_up(proposed: QueueSpec, tree: QueueTree) -> Iterator[Violation]:
     placed = tree.with_queue(proposed)
     path = [proposed.name, *placed.ancestors(proposed.name)]
     missing = placed.parent_of(path[-1])
-    if missing and missing not in placed and missing != ROOT:  # root is always there, even before its row is
+    if (
+        missing and missing not in placed and missing != ROOT
+    ):  # root is always there, even before its row is
         whose = "its parent" if len(path) == 1 else f"the parent of {path[-1]}"
         message = f"{proposed.name} can not be put there: {missing}, {whose}, does not exist."
-        yield Violation("parent_not_found", proposed.name, "spec.parent", message, f"create {missing} first, or name another queue")
+        yield Violation(
+            "parent_not_found",
+            proposed.name,
+            "spec.parent",
+            message,
+            f"create {missing} first, or name another queue",
+        )
     elif missing and missing in path:
-        message = f"{proposed.name} can not be put there: {missing} and the queues above it form a ring."
-        yield Violation("parent_cycle", proposed.name, "spec.parent", message, f"give {missing} another parent first")
+        message = (
+            f"{proposed.name} can not be put there: {missing} and the queues above it form a ring."
+        )
+        yield Violation(
+            "parent_cycle",
+            proposed.name,
+            "spec.parent",
+            message,
+            f"give {missing} another parent first",
+        )
 
 
 def _check_depth(proposed: QueueSpec, tree: QueueTree, facts: Facts) -> Iterator[Violation]:
     """A child of root has depth 1. The whole moved subtree counts."""
     placed = tree.with_queue(proposed)
     own = _levels_up(placed, proposed.name)
-    height = max((_levels_up(placed, queue.name) - own for queue in placed.descendants(proposed.name)), default=0)
+    height = max(
+        (_levels_up(placed, queue.name) - own for queue in placed.descendants(proposed.name)),
+        default=0,
+    )
     if own + height > facts.max_depth:
         with_below = f" and reach {own + height} with what is below it" if height else ""
         message = f"{proposed.name} would be {own} levels below root{with_below}; {facts.max_depth} are allowed."
-        yield Violation("max_depth_exceeded", proposed.name, "spec.parent", message, "choose a parent nearer to root")
+        yield Violation(
+            "max_depth_exceeded",
+            proposed.name,
+            "spec.parent",
+            message,
+            "choose a parent nearer to root",
+        )
 
 
 def _levels_up(tree: QueueTree, name: str) -> int:
@@ -170,7 +271,13 @@ def _check_busy_parent(proposed: QueueSpec, tree: QueueTree, facts: Facts) -> It
     parts = [counted(live, "podgroup") + " of its own that are not Completed"] if live else []
     parts += [counted(pods, "allocated pod")] if pods else []
     message = f"{proposed.name} can not be put below {parent}, which has {' and '.join(parts)}: only a queue without work can get children."
-    yield Violation("parent_has_allocated_pods", proposed.name, "spec.parent", message, f"close {parent} and let it drain, or name another")
+    yield Violation(
+        "parent_has_allocated_pods",
+        proposed.name,
+        "spec.parent",
+        message,
+        f"close {parent} and let it drain, or name another",
+    )
 
 
 def _check_cluster_total(proposed: QueueSpec, facts: Facts) -> Iterator[Violation]:
@@ -182,41 +289,71 @@ def _check_cluster_total(proposed: QueueSpec, facts: Facts) -> Iterator[Violatio
             asked, there = format_quantity(resource, amount), format_quantity(resource, total)
             message = f"guarantee {resource} {asked} of {proposed.name} is more than the whole cluster has ({there})."
             path = f"spec.guarantee.resource.{resource}"
-            yield Violation("guarantee_exceeds_cluster", proposed.name, path, message, f"lower it to {there} or less")
+            yield Violation(
+                "guarantee_exceeds_cluster",
+                proposed.name,
+                path,
+                message,
+                f"lower it to {there} or less",
+            )
 
 
-def _check_state_change(proposed: QueueSpec, old: QueueSpec, tree: QueueTree, facts: Facts) -> Iterator[Violation]:
+def _check_state_change(
+    proposed: QueueSpec, old: QueueSpec, tree: QueueTree, facts: Facts
+) -> Iterator[Violation]:
     """A change of `spec.state` is a command, and refused where the command is."""
     command = command_for(proposed.state, old.state)
-    standings = {proposed.name: standing_of(tree, proposed.name, facts.live_podgroups, facts.unknown)}
-    judgement = judge(tree, standings, proposed.name, command, live=facts.live_podgroups, unknown=facts.unknown)
+    standings = {
+        proposed.name: standing_of(tree, proposed.name, facts.live_podgroups, facts.unknown)
+    }
+    judgement = judge(
+        tree, standings, proposed.name, command, live=facts.live_podgroups, unknown=facts.unknown
+    )
     if judgement.refusal:
-        yield Violation(judgement.refusal.rule_id, proposed.name, "spec.state", judgement.refusal.message, judgement.refusal.fix)
+        yield Violation(
+            judgement.refusal.rule_id,
+            proposed.name,
+            "spec.state",
+            judgement.refusal.message,
+            judgement.refusal.fix,
+        )
 
 
-def _notices(proposed: QueueSpec, tree: QueueTree, facts: Facts, old: QueueSpec | None) -> Iterator[Notice]:
+def _notices(
+    proposed: QueueSpec, tree: QueueTree, facts: Facts, old: QueueSpec | None
+) -> Iterator[Notice]:
     if proposed.name == ROOT:
         return
     placed = tree.with_queue(proposed)
     if old is None or proposed.parent != old.parent:
         yield from _inherited_notices(proposed, placed, facts)
     yield from _default_notices(proposed, tree, placed, old)
-    if old is not None and proposed.state is QueueState.SUSPENDED and facts.states.get(proposed.name) is QueueState.CLOSED:
+    if (
+        old is not None
+        and proposed.state is QueueState.SUSPENDED
+        and facts.states.get(proposed.name) is QueueState.CLOSED
+    ):
         yield Notice(
-            "suspend_ignored", proposed.name, f"{proposed.name} is Closed and stays so: open it first, then suspend it.", "spec.state"
+            "suspend_ignored",
+            proposed.name,
+            f"{proposed.name} is Closed and stays so: open it first, then suspend it.",
+            "spec.state",
         )
     yield from quota_notices(proposed, placed, facts)
 
 
-def _default_notices(proposed: QueueSpec, tree: QueueTree, placed: QueueTree, old: QueueSpec | None) -> Iterator[Notice]:
+def _default_notices(
+    proposed: QueueSpec, tree: QueueTree, placed: QueueTree, old: QueueSpec | None
+) -> Iterator[Notice]:
     """Jobs that name no queue go to default: whoever takes it from them is told."""
     becomes_parent = placed.children(DEFAULT) and DEFAULT in tree and not tree.children(DEFAULT)
     if becomes_parent:
-        message = (
-            "Jobs that name no queue go to default. They are refused once default has a queue below it, because only leaves take jobs."
-        )
+        message = "Jobs that name no queue go to default. They are refused once default has a queue below it, because only leaves take jobs."
         yield Notice("default_becomes_parent", proposed.name, message, "spec.parent")
-    wished = [queue.state for queue in (proposed, *(placed[name] for name in placed.ancestors(proposed.name)))]
+    wished = [
+        queue.state
+        for queue in (proposed, *(placed[name] for name in placed.ancestors(proposed.name)))
+    ]
     was_open = old is not None and old.state is not QueueState.CLOSED
     if proposed.name == DEFAULT and was_open and QueueState.CLOSED in wished:
         yield Notice("default_closes", proposed.name, DEFAULT_CLOSES, "spec.state")
@@ -235,9 +372,17 @@ def _inherited_notices(proposed: QueueSpec, placed: QueueTree, facts: Facts) -> 
 def check_delete(name: str, tree: QueueTree, facts: Facts, *, cascade: bool = False) -> Verdict:
     """Everything that stands against deleting the queue, and with `cascade` against deleting any queue below it."""
     if name not in tree and name not in PROTECTED:
-        return Verdict((Violation("queue_not_found", name, "metadata.name", f"There is no queue {name} to delete."),))
+        return Verdict(
+            (
+                Violation(
+                    "queue_not_found", name, "metadata.name", f"There is no queue {name} to delete."
+                ),
+            )
+        )
     doomed = deletion_order(name, tree) if cascade and name not in PROTECTED else [name]
-    return Verdict(tuple(blocker for queue in doomed for blocker in _blockers(queue, tree, facts, cascade)))
+    return Verdict(
+        tuple(blocker for queue in doomed for blocker in _blockers(queue, tree, facts, cascade))
+    )
 
 
 def deletion_order(name: str, tree: QueueTree) -> list[str]:
@@ -253,12 +398,22 @@ def _blockers(name: str, tree: QueueTree, facts: Facts, cascade: bool) -> Iterat
     if children and not cascade:
         message = f"{name} has {counted(len(children), 'child', 'children')} ({listed(children)})."
         yield Violation(
-            "has_children", name, "metadata.name", message, "delete the children first, or the whole subtree at once (cascade=true)"
+            "has_children",
+            name,
+            "metadata.name",
+            message,
+            "delete the children first, or the whole subtree at once (cascade=true)",
         )
     state = facts.states.get(name, QueueState.OPEN)
     if state is not QueueState.CLOSED:
         message = f"{name} is {state}; only a Closed queue can be deleted."
-        yield Violation("queue_not_closed", name, "status.state", message, f"close {name} and wait until it is Closed")
+        yield Violation(
+            "queue_not_closed",
+            name,
+            "status.state",
+            message,
+            f"close {name} and wait until it is Closed",
+        )
     yield from _work_in(name, tree, facts)
 
 
@@ -266,11 +421,17 @@ def _work_in(name: str, tree: QueueTree, facts: Facts) -> Iterator[Violation]:
     live = facts.live_podgroups.get(name, 0)
     if live:
         message = f"{name} has {counted(live, 'podgroup')} not Completed."
-        yield Violation("has_podgroups", name, "status", message, "let them finish, or cancel their jobs")
+        yield Violation(
+            "has_podgroups", name, "status", message, "let them finish, or cancel their jobs"
+        )
     pods = facts.allocated_pods.get(name, 0)
     if pods and tree.is_leaf(name):  # a parent's allocated pods are those of its children
         yield Violation(
-            "has_allocated_pods", name, "status.allocated.pods", f"{name} has {counted(pods, 'allocated pod')}.", "let them end"
+            "has_allocated_pods",
+            name,
+            "status.allocated.pods",
+            f"{name} has {counted(pods, 'allocated pod')}.",
+            "let them end",
         )
 
 

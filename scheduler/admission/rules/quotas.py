@@ -13,13 +13,20 @@ from scheduler.domain.resources import Resources, Sum, format_quantity
 _Amounts = Callable[[QueueSpec], Resources]
 
 _SHARED: tuple[tuple[str, str, str, _Amounts], ...] = (
-    ("guarantee", "spec.guarantee.resource", "children_guarantee_exceeds_parent", lambda queue: queue.guarantee),
+    (
+        "guarantee",
+        "spec.guarantee.resource",
+        "children_guarantee_exceeds_parent",
+        lambda queue: queue.guarantee,
+    ),
     ("deserved", "spec.deserved", "children_deserved_exceeds_parent", lambda queue: queue.deserved),
 )
 _SIBLINGS_SHOWN = 6
 
 
-def check_quotas(proposed: QueueSpec, tree: QueueTree, *, moves: bool = True) -> Iterator[Violation]:
+def check_quotas(
+    proposed: QueueSpec, tree: QueueTree, *, moves: bool = True
+) -> Iterator[Violation]:
     """The queue against those above it, beside it and below it. Root is exempt: what it has is what the cluster has.
 
     A queue that would lie below itself has nobody above it to be compared with; that it may not is another rule.
@@ -42,22 +49,32 @@ def _check_above(proposed: QueueSpec, placed: QueueTree, moves: bool) -> Iterato
 def _check_what_moves_along(proposed: QueueSpec, placed: QueueTree) -> Iterator[Violation]:
     """A queue that sets no limit lets those below it have theirs; where it goes, they must fit as well."""
     above = [placed[name] for name in placed.ancestors(proposed.name) if name != ROOT]
-    unset = {resource for queue in above for resource in queue.capability if resource not in proposed.capability}
+    unset = {
+        resource
+        for queue in above
+        for resource in queue.capability
+        if resource not in proposed.capability
+    }
     for resource in sorted(unset):
         limiting = next(queue for queue in above if resource in queue.capability)
         highest, holder = _highest_below(proposed.name, resource, placed)
         if highest > limiting.capability[resource]:
-            asked, limit = format_quantity(resource, highest), format_quantity(resource, limiting.capability[resource])
-            message = (
-                f"capability {resource} {asked} of {holder}, which comes with {proposed.name}, is more than the {limit} of {limiting.name}."
+            asked, limit = (
+                format_quantity(resource, highest),
+                format_quantity(resource, limiting.capability[resource]),
             )
+            message = f"capability {resource} {asked} of {holder}, which comes with {proposed.name}, is more than the {limit} of {limiting.name}."
             fix = f"lower capability {resource} of {holder} to {limit}, or raise that of {limiting.name} to {asked}"
-            yield Violation("capability_exceeds_ancestor", proposed.name, "spec.parent", message, fix)
+            yield Violation(
+                "capability_exceeds_ancestor", proposed.name, "spec.parent", message, fix
+            )
 
 
 def check_children(proposed: QueueSpec, tree: QueueTree) -> Iterator[Violation]:
     """What the children have together, and what any queue below may reach, against the queue itself."""
-    if tree.parent_of(proposed.name) == proposed.name:  # nobody is compared with himself; that he may not be is another rule
+    if (
+        tree.parent_of(proposed.name) == proposed.name
+    ):  # nobody is compared with himself; that he may not be is another rule
         tree = tree.with_queue(replace(proposed, parent=ROOT))
     if tree.children(proposed.name):
         yield from _check_capability_below(proposed, tree)
@@ -70,13 +87,20 @@ def check_capability_above(proposed: QueueSpec, tree: QueueTree) -> Iterator[Vio
     for resource, amount in proposed.capability.items():
         limiting = next((queue for queue in above if resource in queue.capability), None)
         if limiting and amount > limiting.capability[resource]:
-            asked, limit = format_quantity(resource, amount), format_quantity(resource, limiting.capability[resource])
+            asked, limit = (
+                format_quantity(resource, amount),
+                format_quantity(resource, limiting.capability[resource]),
+            )
             message = f"capability {resource} {asked} of {proposed.name} is more than the {limit} of {limiting.name} above it."
             fix = f"lower capability {resource} of {proposed.name} to {limit}, or raise that of {limiting.name} to {asked}"
-            yield _of_capability("capability_exceeds_ancestor", proposed.name, resource, message, fix, limit)
+            yield _of_capability(
+                "capability_exceeds_ancestor", proposed.name, resource, message, fix, limit
+            )
 
 
-def _of_capability(rule_id: str, queue: str, resource: str, message: str, fix: str, wanted: str) -> Violation:
+def _of_capability(
+    rule_id: str, queue: str, resource: str, message: str, fix: str, wanted: str
+) -> Violation:
     field = f"spec.capability.{resource}"
     return Violation(rule_id, queue, field, message, fix, (Remedy(field, wanted),))
 
@@ -88,7 +112,9 @@ def _check_capability_below(proposed: QueueSpec, tree: QueueTree) -> Iterator[Vi
             asked, limit = format_quantity(resource, highest), format_quantity(resource, amount)
             message = f"capability {resource} {limit} of {proposed.name} is less than the {asked} of {holder} below it."
             fix = f"raise capability {resource} of {proposed.name} to {asked}, or lower that of {holder} to {limit}"
-            yield _of_capability("capability_below_descendant", proposed.name, resource, message, fix, asked)
+            yield _of_capability(
+                "capability_below_descendant", proposed.name, resource, message, fix, asked
+            )
 
 
 def _highest_below(name: str, resource: str, tree: QueueTree) -> tuple[int, str]:
@@ -114,11 +140,21 @@ def _check_sums(parent: QueueSpec, tree: QueueTree, subject: QueueSpec) -> Itera
         for resource, amount in together.items():
             if amount > has.amount(resource):
                 shares = {child.name: amounts(child) for child in tree.children(parent.name)}
-                too_many = _overshoot(what, resource, f"{parent.name} has", amount, has.amount(resource))
+                too_many = _overshoot(
+                    what, resource, f"{parent.name} has", amount, has.amount(resource)
+                )
                 message = f"{too_many}: {_largest_shares(resource, shares)}."
-                wanted = _sum_remedy(resource, parent, subject, shares, amount - has.amount(resource), amount)
-                fix = _sum_fix(what, resource, parent, subject, shares, amount - has.amount(resource), amount)
-                remedies = (Remedy(f"{path}.{resource}", format_quantity(resource, wanted)),) if wanted is not None else ()
+                wanted = _sum_remedy(
+                    resource, parent, subject, shares, amount - has.amount(resource), amount
+                )
+                fix = _sum_fix(
+                    what, resource, parent, subject, shares, amount - has.amount(resource), amount
+                )
+                remedies = (
+                    (Remedy(f"{path}.{resource}", format_quantity(resource, wanted)),)
+                    if wanted is not None
+                    else ()
+                )
                 yield Violation(rule_id, subject.name, f"{path}.{resource}", message, fix, remedies)
 
 
@@ -135,14 +171,28 @@ def _overshoot(what: str, resource: str, whose: str, amount: int, limit: int) ->
 
 def _largest_shares(resource: str, shares: Mapping[str, Resources]) -> str:
     """ "c1 3, c2 2 and 4 more"."""
-    largest = sorted(((share.amount(resource), name) for name, share in shares.items() if share.amount(resource)), reverse=True)
-    rows = ", ".join(f"{name} {format_quantity(resource, part)}" for part, name in largest[:_SIBLINGS_SHOWN])
+    largest = sorted(
+        (
+            (share.amount(resource), name)
+            for name, share in shares.items()
+            if share.amount(resource)
+        ),
+        reverse=True,
+    )
+    rows = ", ".join(
+        f"{name} {format_quantity(resource, part)}" for part, name in largest[:_SIBLINGS_SHOWN]
+    )
     more = len(largest) - _SIBLINGS_SHOWN
     return f"{rows} and {more} more" if more > 0 else rows
 
 
 def _sum_remedy(
-    resource: str, parent: QueueSpec, subject: QueueSpec, shares: Mapping[str, Resources], over: int, amount: int
+    resource: str,
+    parent: QueueSpec,
+    subject: QueueSpec,
+    shares: Mapping[str, Resources],
+    over: int,
+    amount: int,
 ) -> int | None:
     """What the queue in question would have to have: the parent as much as its children, a child what the others leave it."""
     if subject.name == parent.name:
@@ -152,7 +202,13 @@ def _sum_remedy(
 
 
 def _sum_fix(
-    what: str, resource: str, parent: QueueSpec, subject: QueueSpec, shares: Mapping[str, Resources], over: int, amount: int
+    what: str,
+    resource: str,
+    parent: QueueSpec,
+    subject: QueueSpec,
+    shares: Mapping[str, Resources],
+    over: int,
+    amount: int,
 ) -> str:
     raised = f"raise {what} {resource} of {parent.name} to {format_quantity(resource, amount)}"
     own = shares[subject.name].amount(resource) if subject.name in shares else 0
@@ -169,7 +225,11 @@ def quota_notices(proposed: QueueSpec, placed: QueueTree, facts: Facts) -> Itera
 def tree_notices(tree: QueueTree, facts: Facts) -> dict[str, list[Notice]]:
     """For each queue what the cluster can not give it now: kept with the queue and refreshed when the cluster changes."""
     first_level = _FirstLevel(tree)
-    notices = {queue.name: list(_notices(queue, facts.total, first_level)) for queue in tree if queue.name != ROOT}
+    notices = {
+        queue.name: list(_notices(queue, facts.total, first_level))
+        for queue in tree
+        if queue.name != ROOT
+    }
     return {name: found for name, found in notices.items() if found}
 
 
@@ -188,7 +248,9 @@ class _FirstLevel:
         return _overshoot(what, resource, "the cluster has", self.together[what][resource], limit)
 
 
-def _notices(queue: QueueSpec, cluster: Resources | None, first_level: _FirstLevel) -> Iterator[Notice]:
+def _notices(
+    queue: QueueSpec, cluster: Resources | None, first_level: _FirstLevel
+) -> Iterator[Notice]:
     if cluster is None:
         if not queue.guarantee.is_empty:
             message = f"The guarantee of {queue.name} could not be compared with the cluster: no node is known yet."
@@ -203,12 +265,17 @@ def _alone(queue: QueueSpec, cluster: Resources) -> Iterator[Notice]:
     for what, path, _, amounts in _SHARED:
         for resource, amount in amounts(queue).items():
             if amount > cluster.amount(resource):
-                asked, there = format_quantity(resource, amount), format_quantity(resource, cluster.amount(resource))
+                asked, there = (
+                    format_quantity(resource, amount),
+                    format_quantity(resource, cluster.amount(resource)),
+                )
                 message = f"{what} {resource} {asked} of {queue.name} is more than the cluster has now ({there})."
                 yield Notice(f"{what}_exceeds_cluster", queue.name, message, f"{path}.{resource}")
 
 
-def _with_the_others(queue: QueueSpec, cluster: Resources, first_level: _FirstLevel) -> Iterator[Notice]:
+def _with_the_others(
+    queue: QueueSpec, cluster: Resources, first_level: _FirstLevel
+) -> Iterator[Notice]:
     """One that takes part in asking too much is told so, also when its own part alone would be there."""
     for what, path, _, amounts in _SHARED:
         together = first_level.together[what]
@@ -230,16 +297,30 @@ def hierarchy_problems(tree: QueueTree, max_depth: int) -> dict[str, list[Violat
     return found
 
 
-def _problems(queue: QueueSpec, tree: QueueTree, max_depth: int, in_ring: bool) -> Iterator[Violation]:
+def _problems(
+    queue: QueueSpec, tree: QueueTree, max_depth: int, in_ring: bool
+) -> Iterator[Violation]:
     if queue.name == ROOT:
         return
     if in_ring:
-        yield Violation("parent_cycle", queue.name, "spec.parent", f"{queue.name} lies below itself: {queue.parent} leads back to it.")
+        yield Violation(
+            "parent_cycle",
+            queue.name,
+            "spec.parent",
+            f"{queue.name} lies below itself: {queue.parent} leads back to it.",
+        )
         return
     if queue.parent and queue.parent not in tree:
-        yield Violation("parent_not_found", queue.name, "spec.parent", f"{queue.parent}, the parent of {queue.name}, does not exist.")
+        yield Violation(
+            "parent_not_found",
+            queue.name,
+            "spec.parent",
+            f"{queue.parent}, the parent of {queue.name}, does not exist.",
+        )
     if tree.depth(queue.name) > max_depth:
-        message = f"{queue.name} is {tree.depth(queue.name)} levels below root; {max_depth} are allowed."
+        message = (
+            f"{queue.name} is {tree.depth(queue.name)} levels below root; {max_depth} are allowed."
+        )
         yield Violation("max_depth_exceeded", queue.name, "spec.parent", message)
     yield from check_capability_above(queue, tree)
     if tree.children(queue.name):

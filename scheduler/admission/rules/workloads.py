@@ -8,7 +8,14 @@ from typing import TypeVar
 from scheduler.admission.facts import QUEUE_ANNOTATION, Facts
 from scheduler.admission.reading.queue import Reading
 from scheduler.admission.reading.waiting_times import check_waiting_time
-from scheduler.admission.reading.workload import JobManifest, PodGroupManifest, PodManifest, read_job, read_pod, read_podgroup
+from scheduler.admission.reading.workload import (
+    JobManifest,
+    PodGroupManifest,
+    PodManifest,
+    read_job,
+    read_pod,
+    read_podgroup,
+)
 from scheduler.admission.rules.backlogs import check_backlogs, check_room
 from scheduler.admission.rules.job_changes import check_job_change, stays_in_queue
 from scheduler.admission.rules.jobs import check_job_itself, check_size
@@ -30,15 +37,33 @@ def check_queue_takes_work(
     `again` is for work that was admitted before and comes back (a job that restarts): it may also return to a Closing queue.
     """
     if queue not in tree:
-        yield Violation("queue_not_found", queue, field, f"There is no queue {queue}.", "name a queue that exists")
+        yield Violation(
+            "queue_not_found",
+            queue,
+            field,
+            f"There is no queue {queue}.",
+            "name a queue that exists",
+        )
         return
     if queue == ROOT:
-        yield Violation("queue_is_root", queue, field, "root takes no work of its own; it only holds other queues.", "name a leaf queue")
+        yield Violation(
+            "queue_is_root",
+            queue,
+            field,
+            "root takes no work of its own; it only holds other queues.",
+            "name a leaf queue",
+        )
         return
     children = tree.children(queue)
     if children:
         message = f"{queue} has {counted(len(children), 'child', 'children')} and takes no work of its own; only a leaf queue does."
-        yield Violation("queue_not_leaf", queue, field, message, f"name a queue below {queue}, such as {children[0].name}")
+        yield Violation(
+            "queue_not_leaf",
+            queue,
+            field,
+            message,
+            f"name a queue below {queue}, such as {children[0].name}",
+        )
     yield from _check_state(queue, facts, field, again)
 
 
@@ -64,7 +89,9 @@ def job_verdict(reading: Reading[JobManifest], tree: QueueTree, facts: Facts) ->
     rules = [
         *check_queue_takes_work(job.queue, tree, facts),
         *check_job_itself(job),
-        *check_room(job.metadata.name, job.queue, facts, jobs=1, pods=job.replicas, more=job.replicas),
+        *check_room(
+            job.metadata.name, job.queue, facts, jobs=1, pods=job.replicas, more=job.replicas
+        ),
     ]
     return shape + Verdict(without_repeats(rules))
 
@@ -73,29 +100,52 @@ def admit_job_change(manifest: object, old_manifest: object, facts: Facts) -> Ve
     """A job that is to be changed; `old_manifest` is it as stored. A flaw that it had before does not keep it from being changed."""
     reading, old = read_job(manifest, facts), read_job(old_manifest, facts)
     known = set(old.violations)
-    shape = Verdict(tuple(violation for violation in reading.violations if violation not in known), reading.notices)
-    if reading.value is None or not isinstance(manifest, Mapping) or not isinstance(old_manifest, Mapping):
+    shape = Verdict(
+        tuple(violation for violation in reading.violations if violation not in known),
+        reading.notices,
+    )
+    if (
+        reading.value is None
+        or not isinstance(manifest, Mapping)
+        or not isinstance(old_manifest, Mapping)
+    ):
         return shape
     changes = check_job_change(reading.value, manifest, old_manifest, facts)
     before = old.value.metadata.annotations if old.value else {}
     waiting = check_waiting_time(reading.value.metadata.annotations, reading.value.queue, before)
     growth = _check_growth(reading.value, old.value, facts)
-    return shape + Verdict(without_repeats([*changes, *check_size(reading.value), *growth, *waiting]))
+    return shape + Verdict(
+        without_repeats([*changes, *check_size(reading.value), *growth, *waiting])
+    )
 
 
-def _check_growth(job: JobManifest, before: JobManifest | None, facts: Facts) -> Iterator[Violation]:
+def _check_growth(
+    job: JobManifest, before: JobManifest | None, facts: Facts
+) -> Iterator[Violation]:
     """A job that gets more pods is asked like a new one; one that was too large before may become smaller."""
     more = job.replicas - (before.replicas if before else 0)
     if more > 0:
-        yield from check_room(job.metadata.name, job.queue, facts, jobs=0, pods=job.replicas, more=more, field="spec.tasks")
+        yield from check_room(
+            job.metadata.name,
+            job.queue,
+            facts,
+            jobs=0,
+            pods=job.replicas,
+            more=more,
+            field="spec.tasks",
+        )
 
 
-def admit_podgroup(manifest: object, tree: QueueTree, facts: Facts, *, again: bool = False) -> Verdict:
+def admit_podgroup(
+    manifest: object, tree: QueueTree, facts: Facts, *, again: bool = False
+) -> Verdict:
     """A podgroup that is to be created."""
     return podgroup_verdict(read_podgroup(manifest, facts), tree, facts, again=again)
 
 
-def podgroup_verdict(reading: Reading[PodGroupManifest], tree: QueueTree, facts: Facts, *, again: bool = False) -> Verdict:
+def podgroup_verdict(
+    reading: Reading[PodGroupManifest], tree: QueueTree, facts: Facts, *, again: bool = False
+) -> Verdict:
     shape = Verdict(reading.violations, reading.notices)
     if reading.value is None:
         return shape
@@ -108,8 +158,12 @@ def podgroup_verdict(reading: Reading[PodGroupManifest], tree: QueueTree, facts:
     return shape + Verdict(tuple(rules))
 
 
-def _check_named_queue(queue: str, tree: QueueTree, facts: Facts, *, field: str = "spec.queue", again: bool = False) -> Iterator[Violation]:
-    if queue == DEFAULT and DEFAULT not in tree:  # work that names no queue is never refused for want of the default one
+def _check_named_queue(
+    queue: str, tree: QueueTree, facts: Facts, *, field: str = "spec.queue", again: bool = False
+) -> Iterator[Violation]:
+    if (
+        queue == DEFAULT and DEFAULT not in tree
+    ):  # work that names no queue is never refused for want of the default one
         return
     yield from check_queue_takes_work(queue, tree, facts, field=field, again=again)
 
@@ -118,15 +172,24 @@ def admit_podgroup_change(manifest: object, old_manifest: object, facts: Facts) 
     """A podgroup stays in the queue it was admitted to."""
     reading, old = read_podgroup(manifest, facts), read_podgroup(old_manifest, facts, is_new=False)
     shape = Verdict(reading.violations, reading.notices)
-    if reading.value is None or old.value is None or not isinstance(manifest, Mapping) or not isinstance(old_manifest, Mapping):
+    if (
+        reading.value is None
+        or old.value is None
+        or not isinstance(manifest, Mapping)
+        or not isinstance(old_manifest, Mapping)
+    ):
         return shape
     before = old.value.metadata.annotations
-    shape += Verdict(tuple(check_waiting_time(reading.value.metadata.annotations, reading.value.queue, before)))
+    shape += Verdict(
+        tuple(check_waiting_time(reading.value.metadata.annotations, reading.value.queue, before))
+    )
     if stays_in_queue(manifest, old_manifest, facts):
         return shape
     message = f"spec.queue of {reading.value.metadata.name} can not be changed from {old.value.queue} to {reading.value.queue}."
     fix = f"write {old.value.queue}, or create the podgroup anew"
-    return shape + Verdict((Violation("immutable_field_changed", reading.value.queue, "spec.queue", message, fix),))
+    return shape + Verdict(
+        (Violation("immutable_field_changed", reading.value.queue, "spec.queue", message, fix),)
+    )
 
 
 def admit_pod(manifest: object, tree: QueueTree, facts: Facts) -> Verdict:
@@ -137,7 +200,11 @@ def admit_pod(manifest: object, tree: QueueTree, facts: Facts) -> Verdict:
     shape = Verdict(reading.violations, reading.notices)
     if reading.value is None:
         return shape
-    return shape + Verdict(without_repeats([*_check_budgets(reading.value), *_check_bare_pod(reading.value, tree, facts)]))
+    return shape + Verdict(
+        without_repeats(
+            [*_check_budgets(reading.value), *_check_bare_pod(reading.value, tree, facts)]
+        )
+    )
 
 
 def _scheduler_of(manifest: object) -> object:
@@ -163,10 +230,22 @@ def _check_budgets(pod: PodManifest) -> Iterator[Violation]:
         value = pod.metadata.annotations[key]
         if not _is_budget(value):
             message = f"{key} is {value[:40]}; it must be a whole number above 0 or from 1% to 99%."
-            yield Violation("invalid_disruption_budget", pod.queue, f"metadata.annotations[{key}]", message, "write 1, or 50%")
+            yield Violation(
+                "invalid_disruption_budget",
+                pod.queue,
+                f"metadata.annotations[{key}]",
+                message,
+                "write 1, or 50%",
+            )
     if len(given) > 1:
         message = f"{given[0]} and {given[1]} can not be given together."
-        yield Violation("invalid_disruption_budget", pod.queue, "metadata.annotations", message, "leave one of them out")
+        yield Violation(
+            "invalid_disruption_budget",
+            pod.queue,
+            "metadata.annotations",
+            message,
+            "leave one of them out",
+        )
 
 
 def _is_budget(text: str) -> bool:

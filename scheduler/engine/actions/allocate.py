@@ -23,14 +23,20 @@ class Allocation:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.lines: dict[int, TaskLine] = {}
-        jobs = [job for job in session.active_jobs() if session.refuse_job(job) is None and self._has_demand(job)]
+        jobs = [
+            job
+            for job in session.active_jobs()
+            if session.refuse_job(job) is None and self._has_demand(job)
+        ]
         self.promised = sorted((job for job in jobs if job.held), key=session.job_key)
         self.jobs = JobLines(session, (job for job in jobs if not job.held))
         self.queues = QueueLine(session, self.jobs.queues())
 
     def _has_demand(self, job: Job) -> bool:
         """Pods that ask for nothing are left to backfill, unless a gang needs them."""
-        line = TaskLine(self.session, self.session.asking_for_something(self.session.pending_pods(job)))
+        line = TaskLine(
+            self.session, self.session.asking_for_something(self.session.pending_pods(job))
+        )
         self.lines[job.row] = line
         return bool(line)
 
@@ -85,7 +91,10 @@ class Allocation:
 
     def _take_promised(self, job: Job, statement: Statement) -> TaskLine:
         """Each pod with a promise goes to its node, now or as soon as it is free; the others are left for the usual way."""
-        session, promises = self.session, sorted(job.held.items(), key=lambda promise: self.session.pod_key(promise[0]))
+        session, promises = (
+            self.session,
+            sorted(job.held.items(), key=lambda promise: self.session.pod_key(promise[0])),
+        )
         statement.unhold(job)
         for pod, node in promises:
             kind = int(session.kinds[pod])
@@ -112,11 +121,17 @@ class Allocation:
     def _add_best_effort(self, job: Job, statement: Statement) -> None:
         """A member that asks for nothing counts for its gang only if it is placed together with it."""
         session = self.session
-        if not session.gang_decides or session.job_ready(job) or job.ready + job.waiting + job.pending < job.min_member:
+        if (
+            not session.gang_decides
+            or session.job_ready(job)
+            or job.ready + job.waiting + job.pending < job.min_member
+        ):
             return
         members = [pod for pod in session.pending_pods(job) if session.asks_for_nothing(pod)]
         if members:
-            Placement(session, statement, job, TaskLine(session, members), session.allocatable).run()
+            Placement(
+                session, statement, job, TaskLine(session, members), session.allocatable
+            ).run()
 
 
 def set_aside(session: Session, job: Job) -> None:

@@ -19,7 +19,10 @@ from scheduler.engine.statement import Statement
 def backfill(session: Session) -> None:
     """Configuration: `beyondDeserved` true."""
     best_effort_first(session)
-    if boolean(session.policy.configurations.get("backfill", {}), "beyondDeserved", True) and session.lends_idle_room:
+    if (
+        boolean(session.policy.configurations.get("backfill", {}), "beyondDeserved", True)
+        and session.lends_idle_room
+    ):
         beyond_deserved(session)
 
 
@@ -53,7 +56,14 @@ def beyond_deserved(session: Session) -> None:
 def _in_order(session: Session, *, best_effort: bool) -> Iterator[Job]:
     """Jobs with pods of that kind, queue by queue; the order follows what was placed so far."""
     active = session.active_jobs(_with_pods_that(session, best_effort))
-    jobs = JobLines(session, (job for job in active if _has_any(session, job, best_effort) and session.refuse_job(job) is None))
+    jobs = JobLines(
+        session,
+        (
+            job
+            for job in active
+            if _has_any(session, job, best_effort) and session.refuse_job(job) is None
+        ),
+    )
     line = QueueLine(session, jobs.queues())
     while (queue := line.best()) >= 0:
         job = jobs.pop(queue)
@@ -79,7 +89,15 @@ def _has_any(session: Session, job: Job, best_effort: bool) -> bool:
     return any(session.asks_for_nothing(pod) is best_effort for pod in session.unplaced_pods(job))
 
 
-def _place_all(session: Session, statement: Statement, job: Job, pods: list[int], allowance: Allowance, *, borrowed: bool) -> None:
+def _place_all(
+    session: Session,
+    statement: Statement,
+    job: Job,
+    pods: list[int],
+    allowance: Allowance,
+    *,
+    borrowed: bool,
+) -> None:
     """As many as there is idle room for."""
     line = TaskLine(session, pods)
     while line:

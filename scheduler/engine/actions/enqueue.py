@@ -15,7 +15,11 @@ def enqueue(session: Session) -> None:
         if job is None:
             line.leave(queue)
             continue
-        job.refusal = session.refuse_enqueue(job) if session.snapshot.groups.has_min_resources[job.row] else None
+        job.refusal = (
+            session.refuse_enqueue(job)
+            if session.snapshot.groups.has_min_resources[job.row]
+            else None
+        )
         if job.refusal is None:
             session.enqueued(job)
         elif session.is_strict(queue):

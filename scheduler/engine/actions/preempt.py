@@ -10,7 +10,14 @@ import numpy as np
 from scheduler.domain.tables import Rows
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.eviction.candidates import RunningPods
-from scheduler.engine.eviction.victims import NOBODY, RELEASING, PoolMemory, Source, VictimPool, fell_apart
+from scheduler.engine.eviction.victims import (
+    NOBODY,
+    RELEASING,
+    PoolMemory,
+    Source,
+    VictimPool,
+    fell_apart,
+)
 from scheduler.engine.ordering import JobLines, QueueLine
 from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Job
@@ -49,7 +56,13 @@ class Preemption:
     def _between_jobs(self, job: Job) -> bool:
         session = self.session
         pods = session.unplaced_pods(job)
-        key = (job.queue, job.priority, job.ready, job.min_member - job.ready - job.waiting, *session.kinds[pods].tolist())
+        key = (
+            job.queue,
+            job.priority,
+            job.ready,
+            job.min_member - job.ready - job.waiting,
+            *session.kinds[pods].tolist(),
+        )
         if self.memory.knows(key):
             return False
         with session.statement() as statement:
@@ -59,9 +72,15 @@ class Preemption:
                 if not session.job_starving(job):
                     break
                 mark = statement.mark
-                if not self._place(statement, job, pod, pools) and session.is_out_of_reach(job, left):
+                if not self._place(statement, job, pod, pools) and session.is_out_of_reach(
+                    job, left
+                ):
                     break
-                if any(fell_apart(operation.job, fallen) for operation in statement.operations[mark:] if operation.kind is Kind.EVICT):
+                if any(
+                    fell_apart(operation.job, fallen)
+                    for operation in statement.operations[mark:]
+                    if operation.kind is Kind.EVICT
+                ):
                     pools.clear()  # a job that lost its gang has another place in the order
             if session.job_pipelined(job) and statement.waits_for_room:
                 statement.commit()
@@ -74,11 +93,18 @@ class Preemption:
         session = self.session
         for pod in session.unplaced_pods(job) if job.ready else ():
             with session.statement() as statement:
-                if not self._make_room(statement, job, pod, self._pool(job, int(session.kinds[pod]), self.running.of_job)):
+                if not self._make_room(
+                    statement,
+                    job,
+                    pod,
+                    self._pool(job, int(session.kinds[pod]), self.running.of_job),
+                ):
                     return
                 statement.commit()
 
-    def _place(self, statement: Statement, job: Job, pod: int, pools: dict[int, PreemptPool]) -> bool:
+    def _place(
+        self, statement: Statement, job: Job, pod: int, pools: dict[int, PreemptPool]
+    ) -> bool:
         """Without any eviction if there is room; else on the first node where lower pods make room."""
         session, kind = self.session, int(self.session.kinds[pod])
         node = session.room_for(kind) if session.allocatable(job.queue, kind) else -1
@@ -90,12 +116,24 @@ class Preemption:
         return self._make_room(statement, job, pod, pools[kind])
 
     def _pool(self, job: Job, kind: int, line: Callable[[Job], Rows]) -> PreemptPool:
-        source = Source(job.queue, self.running.kinds_of(job.queue), lambda kinds: np.ones(len(kinds), dtype=np.bool_), partial(line, job))
-        return PreemptPool(self.session, [source], lambda victim, victim_kind: self.session.may_preempt(job, kind, victim, victim_kind))
+        source = Source(
+            job.queue,
+            self.running.kinds_of(job.queue),
+            lambda kinds: np.ones(len(kinds), dtype=np.bool_),
+            partial(line, job),
+        )
+        return PreemptPool(
+            self.session,
+            [source],
+            lambda victim, victim_kind: self.session.may_preempt(job, kind, victim, victim_kind),
+        )
 
     def _make_room(self, statement: Statement, job: Job, pod: int, pool: PreemptPool) -> bool:
         kind = int(self.session.kinds[pod])
-        if not self.session.snapshot.classes.preempts[kind] or not self.session.board(kind).fits_an_empty_node:
+        if (
+            not self.session.snapshot.classes.preempts[kind]
+            or not self.session.board(kind).fits_an_empty_node
+        ):
             return False
         self.session.preemption_attempts += 1
         node = pool.make_room(statement, job, kind, "preempt")
@@ -128,17 +166,31 @@ class PreemptPool(VictimPool):
         if self._last >= 0 and self._try(statement, job, kind, self._last, action):
             return self._last
         self._gather_all(kind)
-        self._last = next((node for node in self._best_first(kind) if self._try(statement, job, kind, node, action)), -1)
+        self._last = next(
+            (
+                node
+                for node in self._best_first(kind)
+                if self._try(statement, job, kind, node, action)
+            ),
+            -1,
+        )
         return self._last
 
     def _gather_all(self, kind: int) -> None:
         """Whoever may go when they are first looked for; each job is asked once for a class."""
         found = np.concatenate([NOBODY, *self._pieces])
         found = found[self._is_suitable(found, kind)]
-        pairs = self.session.snapshot.pods.group[found].astype(np.int64) * len(self.session.request) + self.session.kinds[found]
+        pairs = (
+            self.session.snapshot.pods.group[found].astype(np.int64) * len(self.session.request)
+            + self.session.kinds[found]
+        )
         _, first, pair = np.unique(pairs, return_index=True, return_inverse=True)
-        may_go = np.array([self._may_go(self._job(pod), pod) for pod in found[first].tolist()], dtype=np.bool_)
-        self._gathered = np.concatenate([self._gathered, found[may_go[pair]] if len(found) else found])
+        may_go = np.array(
+            [self._may_go(self._job(pod), pod) for pod in found[first].tolist()], dtype=np.bool_
+        )
+        self._gathered = np.concatenate(
+            [self._gathered, found[may_go[pair]] if len(found) else found]
+        )
 
     def _best_first(self, kind: int) -> list[int]:
         """Nodes with enough by score; among equals the one whose last victim comes first in the order, and before all one with room."""
@@ -153,7 +205,9 @@ class PreemptPool(VictimPool):
     def _with_room(self, kind: int) -> list[int]:
         """Nodes where nobody has to go any more."""
         nodes = np.unique(self.session.nodes[self._gathered]).astype(np.intp)
-        room: list[int] = nodes[fits(self.session.floor.future(nodes), self.session.request[kind])].tolist()
+        room: list[int] = nodes[
+            fits(self.session.floor.future(nodes), self.session.request[kind])
+        ].tolist()
         return room
 
     def _is_settled(self, job: Job, kind: int, node: int) -> bool:

@@ -13,7 +13,14 @@ from scheduler.domain.workloads import PodStatus
 from scheduler.engine.actions.reclaim_gangs import GangReclamation
 from scheduler.engine.arguments import boolean
 from scheduler.engine.eviction.candidates import RunningPods
-from scheduler.engine.eviction.victims import Outlook, PoolMemory, Source, Veto, VictimPool, fell_apart
+from scheduler.engine.eviction.victims import (
+    Outlook,
+    PoolMemory,
+    Source,
+    Veto,
+    VictimPool,
+    fell_apart,
+)
 from scheduler.engine.ordering import JobLines, QueueLine, VictimOrder
 from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Job
@@ -59,10 +66,16 @@ class Reclamation:
         """Pass A takes only what gangs can spare; pass B, if that is not enough, breaks as few gangs as it can."""
         session = self.session
         pods = session.unplaced_pods(job)
-        key = (job.queue, job.min_member - job.ready - job.waiting, *(int(session.kinds[pod]) for pod in pods))
+        key = (
+            job.queue,
+            job.min_member - job.ready - job.waiting,
+            *(int(session.kinds[pod]) for pod in pods),
+        )
         if self.memory.knows(key):
             return False
-        done = self._pass(job, pods, breaking=False) or (self.breaks_gangs and self._pass(job, pods, breaking=True))
+        done = self._pass(job, pods, breaking=False) or (
+            self.breaks_gangs and self._pass(job, pods, breaking=True)
+        )
         if not done:
             self.memory.remember(key)
         return done
@@ -75,23 +88,35 @@ class Reclamation:
                     break
                 if not search.place(statement, pod) and self.session.is_out_of_reach(job, left):
                     return False
-            if not self.session.job_pipelined(job) or (search.is_left_to_allocate and not statement.waits_for_room):
+            if not self.session.job_pipelined(job) or (
+                search.is_left_to_allocate and not statement.waits_for_room
+            ):
                 return False
             for operation in statement.operations:
-                operation.job.broken |= breaking and operation.job.ready < operation.job.min_member and operation.job is not job
+                operation.job.broken |= (
+                    breaking
+                    and operation.job.ready < operation.job.min_member
+                    and operation.job is not job
+                )
             statement.commit()
         return True
 
     def losing_queues(self, own: int) -> list[int]:
         """Queues other than this that have something to lose."""
         reclaimable = np.flatnonzero(self._reclaimable)
-        losing: list[int] = reclaimable[(reclaimable != own) & self.session.has_too_much(reclaimable)].tolist()
+        losing: list[int] = reclaimable[
+            (reclaimable != own) & self.session.has_too_much(reclaimable)
+        ].tolist()
         return losing
 
     def candidate_nodes(self, own: int) -> Mask:
         """Nodes on which pods run that this queue could ever reclaim."""
         running, mask = self.running, np.zeros(len(self.session.floor.names) + 1, dtype=np.bool_)
-        may_go = self._reclaimable[running.queue] & (running.queue != own) & (self.session.status[running.pods] == PodStatus.RUNNING)
+        may_go = (
+            self._reclaimable[running.queue]
+            & (running.queue != own)
+            & (self.session.status[running.pods] == PodStatus.RUNNING)
+        )
         mask[running.node[may_go]] = True
         return mask[:-1]  # the last entry is for pods without a node
 
@@ -99,7 +124,9 @@ class Reclamation:
     def _reclaimable(self) -> Mask:
         """Queues that run something and do not keep it from others."""
         mask = np.zeros(len(self.session.forest), dtype=np.bool_)
-        mask[[queue for queue in self.running.queues.tolist() if self.session.may_lose(queue)]] = True
+        mask[[queue for queue in self.running.queues.tolist() if self.session.may_lose(queue)]] = (
+            True
+        )
         return mask
 
 
@@ -112,7 +139,11 @@ class QueueVetoes:
     def may_lose(self, queues: Rows, kinds: Rows) -> Mask:
         """For each queue and the class beside it."""
         may_go = self.session.may_take_from(self.queue, self.kind, queues, kinds)
-        return may_go if self.undershoot else may_go & self.session.keeps_deserved(queues, kinds, self.kind)
+        return (
+            may_go
+            if self.undershoot
+            else may_go & self.session.keeps_deserved(queues, kinds, self.kind)
+        )
 
     def may_lose_of(self, queue: int, kinds: Rows) -> Mask:
         """Which of these classes this queue may lose."""
@@ -123,9 +154,16 @@ class Search:
     """Victims for the pods of one job. Preferred are those that leave their queue at or above its deserved."""
 
     def __init__(self, reclamation: Reclamation, job: Job, breaking: bool) -> None:
-        self.reclamation, self.session, self.job, self.breaking = reclamation, reclamation.session, job, breaking
+        self.reclamation, self.session, self.job, self.breaking = (
+            reclamation,
+            reclamation.session,
+            job,
+            breaking,
+        )
         self.running = reclamation.running
-        self.is_left_to_allocate = False  # it found idle room where nobody could be reclaimed: nothing of reclaim's
+        self.is_left_to_allocate = (
+            False  # it found idle room where nobody could be reclaimed: nothing of reclaim's
+        )
         self._pools: dict[tuple[int, bool], VictimPool] = {}
         self._fallen: set[int] = set()
         self._surplus_of: dict[int, Rows] = {}
@@ -133,8 +171,17 @@ class Search:
 
     def place(self, statement: Statement, pod: int) -> bool:
         """Without any eviction if there is room; else on the first node where enough may go."""
-        session, queue, kind, mark = self.session, self.job.queue, int(self.session.kinds[pod]), statement.mark
-        if not session.snapshot.classes.preempts[kind] or not session.preemptive(queue, kind) or not session.board(kind).fits_an_empty_node:
+        session, queue, kind, mark = (
+            self.session,
+            self.job.queue,
+            int(self.session.kinds[pod]),
+            statement.mark,
+        )
+        if (
+            not session.snapshot.classes.preempts[kind]
+            or not session.preemptive(queue, kind)
+            or not session.board(kind).fits_an_empty_node
+        ):
             return False
         node = -1 if session.full_levels(queue, kind) else self._room(kind)
         for undershoot in (False,) if self.reclamation.strict else (False, True):
@@ -160,7 +207,11 @@ class Search:
 
     def _look_again(self, statement: Statement, mark: int) -> None:
         """Each pod's victims come in the order of its time: where those of the last one changed it, the next begins anew."""
-        victims = [operation.job for operation in statement.operations[mark:] if operation.kind is Kind.EVICT]
+        victims = [
+            operation.job
+            for operation in statement.operations[mark:]
+            if operation.kind is Kind.EVICT
+        ]
         fallen = [victim for victim in victims if fell_apart(victim, self._fallen)]
         if fallen:
             self._surplus_of.clear()
@@ -183,7 +234,9 @@ class Search:
         if key not in self._pools:
             vetoes = QueueVetoes(self.session, self.job.queue, kind, undershoot=undershoot)
             sources, outlook = self._sources(vetoes), partial(self._outlook, vetoes)
-            self._pools[key] = VictimPool(self.session, sources, self._veto(kind, vetoes), outlook, sparing=self.breaking)
+            self._pools[key] = VictimPool(
+                self.session, sources, self._veto(kind, vetoes), outlook, sparing=self.breaking
+            )
         return self._pools[key]
 
     def _veto(self, kind: int, queues: QueueVetoes) -> Veto:
@@ -200,13 +253,22 @@ class Search:
         running, queues = self.running, self.order.queues
         for line in (self._surplus, running.whole_jobs) if self.breaking else (self._surplus,):
             for queue in queues:
-                yield Source(queue, running.kinds_of(queue), partial(vetoes.may_lose_of, queue), partial(line, queue))
+                yield Source(
+                    queue,
+                    running.kinds_of(queue),
+                    partial(vetoes.may_lose_of, queue),
+                    partial(line, queue),
+                )
 
     def _surplus(self, queue: int) -> Rows:
         """What the queue's gangs can spare, where they count; in the order in which it was found first, until a gang falls apart."""
         if queue not in self._surplus_of:
             spares = self.session.gangs_are_spared
-            line = self.running.surplus(queue) if self.breaking else self.running.last_first(queue, sparing=spares)
+            line = (
+                self.running.surplus(queue)
+                if self.breaking
+                else self.running.last_first(queue, sparing=spares)
+            )
             self._surplus_of[queue] = line
         return self._surplus_of[queue]
 
@@ -216,7 +278,10 @@ class Search:
         chosen = self._may_go(vetoes)
         nodes = session.board(vetoes.kind).suitable.copy()
         for dim in np.flatnonzero(request > 0).tolist():
-            nodes &= session.floor.future()[dim] + running.amounts_by_node(chosen, dim) * _ROUNDED_UP >= request[dim]
+            nodes &= (
+                session.floor.future()[dim] + running.amounts_by_node(chosen, dim) * _ROUNDED_UP
+                >= request[dim]
+            )
         having = np.zeros(len(session.forest), dtype=np.bool_)
         having[running.queue[chosen][nodes[running.node[chosen]]]] = True
         return Outlook(nodes, having)

@@ -78,8 +78,16 @@ class GangReclamation:
         queue = session.snapshot.groups.queue
         candidates = self._candidates(claim.is_guaranteed)
         losing = claim.losing_queues
-        groups = [row for row in candidates.groups.tolist() if row != job.row and queue[row] >= 0 and losing[queue[row]]]
-        return [victim for victim in candidates.of(groups) if claim.may_lose([victim]) and self._agreed(job, victim)]
+        groups = [
+            row
+            for row in candidates.groups.tolist()
+            if row != job.row and queue[row] >= 0 and losing[queue[row]]
+        ]
+        return [
+            victim
+            for victim in candidates.of(groups)
+            if claim.may_lose([victim]) and self._agreed(job, victim)
+        ]
 
     def _agreed(self, job: Job, victim: Victim) -> bool:
         """Other plugins, such as conformance, may keep a pod."""
@@ -99,7 +107,9 @@ class GangReclamation:
         if quotas is None:
             return True
         path = session.forest.path(job.queue)
-        asked = (session.request[session.kinds[session.pods_of(job.row)]].sum(axis=0) > 0) & session.book.dims
+        asked = (
+            session.request[session.kinds[session.pods_of(job.row)]].sum(axis=0) > 0
+        ) & session.book.dims
         return bool((session.book.allocated[path] <= quotas.real_capability[path])[:, asked].all())
 
 
@@ -130,12 +140,16 @@ class Claim:
     @cached_property
     def may_take_anything(self) -> bool:
         """Its own queue stays within its due of all that is short: without that nobody has to be looked at."""
-        return bool(self.asked.any()) and bool(claimed(self.session, self.job, [self.job.queue])[self.short].all())
+        return bool(self.asked.any()) and bool(
+            claimed(self.session, self.job, [self.job.queue])[self.short].all()
+        )
 
     @cached_property
     def is_guaranteed(self) -> bool:
         """Its queue stays within its guarantee of all that is short: nobody is protected from that."""
-        return bool(claimed(self.session, self.job, [self.job.queue], guaranteed=True)[self.short].all())
+        return bool(
+            claimed(self.session, self.job, [self.job.queue], guaranteed=True)[self.short].all()
+        )
 
     @cached_property
     def losing_queues(self) -> Mask:
@@ -150,7 +164,9 @@ class Claim:
         forest = self.session.forest
         common = forest.common(self.job.queue, queue)
         if common not in self._claimed:
-            self._claimed[common] = claimed(self.session, self.job, _below(forest.path_list(self.job.queue), common))
+            self._claimed[common] = claimed(
+                self.session, self.job, _below(forest.path_list(self.job.queue), common)
+            )
         return self._claimed[common]
 
     def may_lose(self, victims: Sequence[Victim]) -> bool:
@@ -189,4 +205,6 @@ def _below(path: Sequence[int], common: int) -> list[int]:
 
 def _ranks(resources: Sequence[str]) -> Rows:
     common = {"cpu": 1, "memory": 2}
-    return np.array([common.get(name, 3) if name in COMMON else 0 for name in resources], dtype=np.intp)
+    return np.array(
+        [common.get(name, 3) if name in COMMON else 0 for name in resources], dtype=np.intp
+    )

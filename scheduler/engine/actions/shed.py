@@ -34,11 +34,22 @@ def shed(session: Session) -> None:
 def _starving(session: Session) -> list[Job]:
     """Jobs that did run, are short of their gang, and still hold something, in queues that schedule."""
     groups, counts = session.snapshot.groups, session.snapshot.aggregates.group_counts
-    ran = np.isin(groups.phase, (Phase.RUNNING, Phase.UNKNOWN)) & groups.alive & session.scheduling_queue[groups.queue]
+    ran = (
+        np.isin(groups.phase, (Phase.RUNNING, Phase.UNKNOWN))
+        & groups.alive
+        & session.scheduling_queue[groups.queue]
+    )
     short = (session.ready_counts < groups.min_member) & (counts[:, IS_ALLOCATED].sum(axis=1) > 0)
-    rows = {*np.flatnonzero(ran & short).tolist(), *(operation.job.row for operation in session.evictions)}
+    rows = {
+        *np.flatnonzero(ran & short).tolist(),
+        *(operation.job.row for operation in session.evictions),
+    }
     jobs = (session.job(row) for row in sorted(rows) if ran[row])
-    return [job for job in jobs if job.ready + job.waiting < job.min_member and len(_held_pods(session, job))]
+    return [
+        job
+        for job in jobs
+        if job.ready + job.waiting < job.min_member and len(_held_pods(session, job))
+    ]
 
 
 def _held_pods(session: Session, job: Job) -> list[int]:
@@ -56,7 +67,11 @@ def _is_stuck(session: Session, job: Job) -> bool:
     overused = bool((deserved <= allocated)[asked].all())
     beyond = bool((allocated + missing > deserved)[asked].any())
     may_borrow = session.may_borrow(job.queue)
-    return overused and beyond and not (may_borrow and any(session.room_for(kind) >= 0 for kind in kinds))
+    return (
+        overused
+        and beyond
+        and not (may_borrow and any(session.room_for(kind) >= 0 for kind in kinds))
+    )
 
 
 def _missing(session: Session, job: Job) -> tuple[Amounts, set[int]]:

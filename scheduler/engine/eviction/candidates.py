@@ -23,13 +23,17 @@ class RunningPods:
     The lines of a queue are sorted once and kept until the queue changes: gangs that ask one after the other find them ready.
     """
 
-    def __init__(self, session: Session, statuses: Collection[PodStatus], *, borrowed_first: bool = False) -> None:
+    def __init__(
+        self, session: Session, statuses: Collection[PodStatus], *, borrowed_first: bool = False
+    ) -> None:
         self.session, self._borrows = session, borrowed_first and bool(session.borrowed)
         pods, groups = session.snapshot.pods, session.snapshot.groups
         rows = np.flatnonzero(_one_of(statuses)[session.status])
         rows = rows[session.snapshot.classes.preemptable[pods.kind[rows]]] if len(rows) else rows
         queue = groups.queue[pods.group[rows]]
-        order = np.argsort(queue.astype(np.int16) if len(session.forest) < 2**15 else queue, kind="stable")
+        order = np.argsort(
+            queue.astype(np.int16) if len(session.forest) < 2**15 else queue, kind="stable"
+        )
         order = order[np.searchsorted(queue[order], 0) :]  # without those whose queue is not there
         self.pods, self.queue = rows[order], queue[order]
         self.kind, self.node = pods.kind[self.pods], session.nodes[self.pods]
@@ -47,7 +51,9 @@ class RunningPods:
     def pairs(self) -> tuple[Rows, Rows, Rows]:
         """Every queue with every class that runs in it, each pair once; and the pair of each candidate."""
         classes = len(self.session.request)
-        codes, pair = np.unique(self.queue.astype(np.int64) * classes + self.kind, return_inverse=True)
+        codes, pair = np.unique(
+            self.queue.astype(np.int64) * classes + self.kind, return_inverse=True
+        )
         return codes // classes, codes % classes, pair
 
     def kinds_of(self, queue: int) -> Rows:
@@ -60,7 +66,9 @@ class RunningPods:
         """Its candidates that have not had to go yet, last in task order first: the one order that never changes, sorted once."""
         if queue not in self._ordered:
             pods = self.pods[self._starts[queue] : self._starts[queue + 1]]
-            entries = sorted(zip(self.session.pod_keys(pods), pods.tolist(), strict=True), reverse=True)
+            entries = sorted(
+                zip(self.session.pod_keys(pods), pods.tolist(), strict=True), reverse=True
+            )
             self._ordered[queue] = np.array([pod for _, pod in entries], dtype=np.intp)
         ordered = self._ordered[queue]
         left: Rows = ordered[self.session.status[ordered] != _RELEASING]
@@ -128,7 +136,11 @@ class RunningPods:
 
     def _whole_jobs(self, queue: int) -> Rows:
         session, pods = self.session, self.of_queue(queue)
-        jobs = sorted(map(session.job, set(session.snapshot.pods.group[pods].tolist())), key=self._goes_last, reverse=True)
+        jobs = sorted(
+            map(session.job, set(session.snapshot.pods.group[pods].tolist())),
+            key=self._goes_last,
+            reverse=True,
+        )
         places = {job.row: place for place, job in enumerate(jobs)}
         return self._by_job(pods, lambda job: places[job.row])
 
@@ -138,7 +150,9 @@ class RunningPods:
     def amounts_by_node(self, chosen: Mask, dim: int) -> Times:
         """About how much of a resource the chosen candidates hold on each node."""
         request = self.session.request[self.kind[chosen], dim]
-        amounts: Times = np.bincount(self.node[chosen], weights=request, minlength=len(self.session.floor.names)).astype(np.float64)
+        amounts: Times = np.bincount(
+            self.node[chosen], weights=request, minlength=len(self.session.floor.names)
+        ).astype(np.float64)
         return amounts
 
 

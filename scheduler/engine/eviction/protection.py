@@ -38,5 +38,7 @@ class Protection:
         started = session.snapshot.pods.started[pods]
         group = session.snapshot.pods.group[pods]
         evictions = np.minimum(session.snapshot.groups.evictions[group], MOST_GROWTH)
-        until: Times = np.where(np.isnan(started), -np.inf, started + self._seconds * GROWTH**evictions)
+        until: Times = np.where(
+            np.isnan(started), -np.inf, started + self._seconds * GROWTH**evictions
+        )
         return until

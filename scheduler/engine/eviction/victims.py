@@ -66,11 +66,17 @@ class VictimPool:
         self._gathered = NOBODY  # candidates that had their turn, in order
         self._piece = NOBODY  # those whose turn it is
         self._promising: deque[int] = deque()  # positions in the piece at which a node has enough
-        self._found_in, self._size = -1, 0  # the state in which they were found, and how long the piece was then
+        self._found_in, self._size = (
+            -1,
+            0,
+        )  # the state in which they were found, and how long the piece was then
         self._prospect: Outlook | None = None
         self._pulled = 0  # sources looked at since the last room was made
         self._verdicts: dict[tuple[int, int], tuple[int, bool]] = {}
-        self._last, self._touched = -1, 0  # where room was made last, and how many changes of nodes there were then
+        self._last, self._touched = (
+            -1,
+            0,
+        )  # where room was made last, and how many changes of nodes there were then
 
     def make_room(self, statement: Statement, job: Job, kind: int, action: str) -> int:
         """Evicts on one node until a pod of this class fits there and may be counted in; answers the node, -1 if there is none."""
@@ -78,7 +84,9 @@ class VictimPool:
         if self._last >= 0 and self._try(statement, job, kind, self._last, action):
             return self._settle(self._last)
         if not {*self.session.floor.touched[self._touched :]} <= {self._last}:
-            self._look_anew(kind)  # others made room too, so there may be more of it than was thought
+            self._look_anew(
+                kind
+            )  # others made room too, so there may be more of it than was thought
         while (pod := self._next(kind)) >= 0:
             node = int(self.session.nodes[pod])
             if not self._may_go(self._job(pod), pod):
@@ -107,7 +115,10 @@ class VictimPool:
 
     def _gather(self, count: int) -> None:
         """The first of the piece had their turn."""
-        self._gathered, self._piece = np.concatenate([self._gathered, self._piece[:count]]), self._piece[count:]
+        self._gathered, self._piece = (
+            np.concatenate([self._gathered, self._piece[:count]]),
+            self._piece[count:],
+        )
 
     def _look_anew(self, kind: int) -> None:
         """Finds the promising positions from here on, unless nothing has changed since they were found."""
@@ -130,7 +141,11 @@ class VictimPool:
         self._pulled += 1
         if self._pulled > _FIRST_SOURCES and self._outlook is not None and self._prospect is None:
             self._prospect = self._outlook()
-        return bool(self._prospect.queues[source.queue] if self._prospect is not None else source.may_lose(source.kinds).any())
+        return bool(
+            self._prospect.queues[source.queue]
+            if self._prospect is not None
+            else source.may_lose(source.kinds).any()
+        )
 
     def _worth_a_look(self, line: Rows) -> Rows:
         """Those on nodes with a prospect who did not have their turn before, as surplus of their job."""
@@ -156,9 +171,13 @@ class VictimPool:
         order = np.argsort(node, kind="stable")
         sums: Amounts = np.cumsum(self._frees(pods[order], dims), axis=1)
         nodes, starts, sizes = np.unique(node[order], return_index=True, return_counts=True)
-        earlier = np.concatenate([np.zeros((len(dims), 1), dtype=np.int64), sums], axis=1)[:, starts]
+        earlier = np.concatenate([np.zeros((len(dims), 1), dtype=np.int64), sums], axis=1)[
+            :, starts
+        ]
         at_hand = session.floor.future(nodes)[dims] + self._at_hand(before, nodes, dims) - earlier
-        enough = (sums + np.repeat(at_hand, sizes, axis=1) >= session.request[kind][dims, None]).all(axis=0)
+        enough = (
+            sums + np.repeat(at_hand, sizes, axis=1) >= session.request[kind][dims, None]
+        ).all(axis=0)
         return np.sort(order[enough])
 
     def _left(self, pods: Rows) -> Mask:
@@ -168,7 +187,9 @@ class VictimPool:
             return left
         kinds, may_go = self._source.kinds, self._source.may_lose(self._source.kinds)
         if not may_go.any():
-            self._source = None  # in a statement sums only fall: the rest of this queue is out of the question
+            self._source = (
+                None  # in a statement sums only fall: the rest of this queue is out of the question
+            )
         return left & may_go[np.searchsorted(kinds, self.session.kinds[pods])]
 
     def _frees(self, pods: Rows, dims: Rows) -> Amounts:
@@ -183,7 +204,9 @@ class VictimPool:
             return sums
         pods = pods[self.session.status[pods] != RELEASING]
         pods = pods[np.isin(self.session.nodes[pods], nodes)]
-        np.add.at(sums.T, np.searchsorted(nodes, self.session.nodes[pods]), self._frees(pods, dims).T)
+        np.add.at(
+            sums.T, np.searchsorted(nodes, self.session.nodes[pods]), self._frees(pods, dims).T
+        )
         return sums
 
     # One node
@@ -208,7 +231,9 @@ class VictimPool:
         session = self.session
         pods = self._gathered[session.nodes[self._gathered] == node]
         pods = pods[session.status[pods] != RELEASING]
-        return [(victim, pod) for pod in pods.tolist() if self._may_go(victim := self._job(pod), pod)]
+        return [
+            (victim, pod) for pod in pods.tolist() if self._may_go(victim := self._job(pod), pod)
+        ]
 
     def _job(self, pod: int) -> Job:
         return self.session.job(int(self.session.snapshot.pods.group[pod]))
@@ -221,7 +246,15 @@ class VictimPool:
             known = self._verdicts[key] = (state, self._veto(victim, key[1]))
         return known[1]
 
-    def _evict(self, statement: Statement, candidates: list[tuple[Job, int]], job: Job, kind: int, node: int, action: str) -> None:
+    def _evict(
+        self,
+        statement: Statement,
+        candidates: list[tuple[Job, int]],
+        job: Job,
+        kind: int,
+        node: int,
+        action: str,
+    ) -> None:
         """In order, as long as it is not enough, whoever may go and whose going helps."""
         for victim, pod in candidates:
             if self._is_settled(job, kind, node):

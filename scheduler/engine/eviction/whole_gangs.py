@@ -53,7 +53,9 @@ class Plan:
 class Candidates:
     """All that could ever go in a session, gang by gang. `running` are the statuses that count as running for the action."""
 
-    def __init__(self, session: Session, statuses: Sequence[int], protection: Callable[[Rows], Mask]) -> None:
+    def __init__(
+        self, session: Session, statuses: Sequence[int], protection: Callable[[Rows], Mask]
+    ) -> None:
         self.session = session
         pods = session.snapshot.pods
         status = session.status
@@ -102,7 +104,9 @@ class Candidates:
         session = self.session
         requests = session.request[session.kinds[pods]]
         cost = float((self._sizes(requests) * (self._ran(pods) + START_COSTS)).sum())
-        return Victim(job, pods, requests.sum(axis=0), cost * (SPARE if is_spare else 1.0), is_spare)
+        return Victim(
+            job, pods, requests.sum(axis=0), cost * (SPARE if is_spare else 1.0), is_spare
+        )
 
     def _sizes(self, requests: Amounts) -> Times:
         """The largest part of the cluster that each pod holds of any resource that queues are about."""
@@ -112,7 +116,9 @@ class Candidates:
 
     def _ran(self, pods: Rows) -> Times:
         started = self.session.snapshot.pods.started[pods]
-        ran: Times = np.where(np.isnan(started), 0.0, np.maximum(0.0, self.session.snapshot.taken_at - started))
+        ran: Times = np.where(
+            np.isnan(started), 0.0, np.maximum(0.0, self.session.snapshot.taken_at - started)
+        )
         return ran
 
 
@@ -123,9 +129,13 @@ Allowed = Callable[[Sequence[Victim]], bool]
 class Search:
     """Victims for one gang. `may_go` tells whether a set of victims is allowed; it must allow every part of a set that it allows."""
 
-    def __init__(self, session: Session, job: Job, victims: Sequence[Victim], may_go: Allowed) -> None:
+    def __init__(
+        self, session: Session, job: Job, victims: Sequence[Victim], may_go: Allowed
+    ) -> None:
         self.session, self.job = session, job
-        self.victims = sorted(victims, key=lambda victim: (victim.cost, victim.job.key, victim.pods.tolist()))
+        self.victims = sorted(
+            victims, key=lambda victim: (victim.cost, victim.job.key, victim.pods.tolist())
+        )
         self.may_go = may_go
         self.runs: Runs = missing_runs(session, job)
         self._room = _room_for(session, job)
@@ -145,7 +155,12 @@ class Search:
 
     def _smallest(self) -> list[Victim] | None:
         """Every set, the cheapest first."""
-        sets = [chosen for size in range(1, len(self.victims) + 1) for chosen in combinations(self.victims, size) if not _repeats(chosen)]
+        sets = [
+            chosen
+            for size in range(1, len(self.victims) + 1)
+            for chosen in combinations(self.victims, size)
+            if not _repeats(chosen)
+        ]
         sets.sort(key=lambda chosen: (sum(victim.cost for victim in chosen), len(chosen)))
         return next((list(chosen) for chosen in sets if self._will_do(chosen)), None)
 
@@ -162,7 +177,9 @@ class Search:
                     return None
         return chosen
 
-    def _make_room(self, room: Amounts, pod_class: int, chosen: list[Victim], left: list[Victim]) -> bool:
+    def _make_room(
+        self, room: Amounts, pod_class: int, chosen: list[Victim], left: list[Victim]
+    ) -> bool:
         request = self.session.request[pod_class]
         suitable = self.session.board(pod_class).suitable
         while True:
@@ -175,20 +192,31 @@ class Search:
                 return False
             for victim in found:
                 chosen.append(victim)
-                left[:] = [other for other in left if other is not victim and not _repeats((other, victim))]
+                left[:] = [
+                    other for other in left if other is not victim and not _repeats((other, victim))
+                ]
                 _release(self.session, room, victim)
 
     def _tightest(self, room: Amounts, nodes: Rows, request: Amounts) -> int:
         return int(nodes[copies(room[:, nodes], request).argmin()])
 
-    def _cheapest_node(self, room: Amounts, request: Amounts, suitable: Mask, chosen: list[Victim], left: Sequence[Victim]) -> list[Victim]:
+    def _cheapest_node(
+        self,
+        room: Amounts,
+        request: Amounts,
+        suitable: Mask,
+        chosen: list[Victim],
+        left: Sequence[Victim],
+    ) -> list[Victim]:
         """The cheapest victims that make room on one node; none if there are no such."""
         missing = np.maximum(0, request[:, None] - room)
         by_node: dict[int, list[tuple[Victim, Amounts]]] = {}
         for victim in left:
             nodes = self.session.nodes[victim.pods]
             for node in np.unique(nodes[suitable[nodes]]).tolist():
-                frees = self.session.request[self.session.kinds[victim.pods[nodes == node]]].sum(axis=0)
+                frees = self.session.request[self.session.kinds[victim.pods[nodes == node]]].sum(
+                    axis=0
+                )
                 if (np.minimum(frees, missing[:, node]) > 0).any():
                     by_node.setdefault(node, []).append((victim, frees))
         best: list[Victim] = []
@@ -200,7 +228,13 @@ class Search:
                 best, least = found, cost
         return best
 
-    def _first_enough(self, there: list[tuple[Victim, Amounts]], missing: Amounts, chosen: list[Victim], least: float) -> list[Victim]:
+    def _first_enough(
+        self,
+        there: list[tuple[Victim, Amounts]],
+        missing: Amounts,
+        chosen: list[Victim],
+        least: float,
+    ) -> list[Victim]:
         """In order of cost until it is enough; then without those that are not needed."""
         found: list[tuple[Victim, Amounts]] = []
         freed = np.zeros_like(missing)
@@ -209,7 +243,9 @@ class Search:
                 return []
             if not (np.minimum(frees, missing - freed) > 0).any():
                 continue
-            others = [entry for entry in found if not _repeats((entry[0], victim))]  # a gang goes with its spare members
+            others = [
+                entry for entry in found if not _repeats((entry[0], victim))
+            ]  # a gang goes with its spare members
             if not self.may_go([*chosen, *(other for other, _ in others), victim]):
                 continue
             found = [*others, (victim, frees)]
@@ -245,7 +281,9 @@ def lay_out(session: Session, room: Amounts, runs: Runs) -> list[int] | None:
             return None
         order = np.flatnonzero(fitting)
         order = order[np.argsort(fitting[order], kind="stable")]
-        fitting_here = np.minimum(fitting[order], count)  # where a resource is not asked for, any number fits
+        fitting_here = np.minimum(
+            fitting[order], count
+        )  # where a resource is not asked for, any number fits
         places = np.repeat(order, fitting_here)[:count].tolist()
         for node in places:
             room[:, node] -= request

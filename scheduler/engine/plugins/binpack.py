@@ -23,10 +23,18 @@ class Binpack(Plugin):
     def __init__(self, arguments: Mapping[str, object]) -> None:
         super().__init__(arguments)
         self.weight = number(arguments, "binpack.weight", 1)
-        listed = [name.strip() for name in str(arguments.get("binpack.resources", "")).split(",") if name.strip()]
-        self.weights = {name: number(arguments, f"{_PREFIX}{name}", 1) for name in ("cpu", "memory")}
+        listed = [
+            name.strip()
+            for name in str(arguments.get("binpack.resources", "")).split(",")
+            if name.strip()
+        ]
+        self.weights = {
+            name: number(arguments, f"{_PREFIX}{name}", 1) for name in ("cpu", "memory")
+        }
         self._plans: dict[int, Plan] = {}
-        self.weights.update({name: number(arguments, f"binpack.resources.{name}", 1) for name in listed})
+        self.weights.update(
+            {name: number(arguments, f"binpack.resources.{name}", 1) for name in listed}
+        )
 
     def score(self, kind: int, used: Amounts, nodes: Rows) -> Times | None:
         """How full the node would be, weighted over the resources that the pod asks for; 0 where one would overflow."""
@@ -42,7 +50,11 @@ class Binpack(Plugin):
         """Columns, request and weights of what counts for a class, and what makes the sum a score; made once per class."""
         if kind not in self._plans:
             request, resources = self.session.request[kind], self.session.snapshot.resources
-            weighed = [(dim, self.weights.get(name, 0)) for dim, name in enumerate(resources) if request[dim] > 0]
+            weighed = [
+                (dim, self.weights.get(name, 0))
+                for dim, name in enumerate(resources)
+                if request[dim] > 0
+            ]
             counted = [(dim, weight) for dim, weight in weighed if weight > 0]
             dims = np.array([dim for dim, _ in counted], dtype=np.intp)
             weights = np.array([[float(weight)] for _, weight in counted])

@@ -32,7 +32,9 @@ class Capacity(SharePlugin):
         self.on_violation = choice(arguments, "hierarchyViolation", ("subtree", "session", "warn"))
         self.reclaim_level = max(0, number(arguments, "ancestorReclaimLevel", 0))
         self.fill_by_weight = boolean(arguments, "fillByWeight", False)
-        self.admits_all_that_can_run = choice(arguments, "admission", ("room", "possible")) == "possible"
+        self.admits_all_that_can_run = (
+            choice(arguments, "admission", ("room", "possible")) == "possible"
+        )
 
     def open(self, session: Session) -> None:
         Plugin.open(self, session)
@@ -40,9 +42,13 @@ class Capacity(SharePlugin):
 
     def _flat(self) -> Quotas:
         session, specs, guarantee = self.session, self.session.specs, self.session.specs.guarantee
-        limit = np.minimum(specs.capability, beyond_guarantees(session.total, guarantee) + guarantee)
+        limit = np.minimum(
+            specs.capability, beyond_guarantees(session.total, guarantee) + guarantee
+        )
         deserved = np.maximum(np.minimum(specs.deserved, limit), guarantee)
-        return Quotas(session.book, deserved, specs.owns, guarantee, limit, session.total, unset_share=1.0)
+        return Quotas(
+            session.book, deserved, specs.owns, guarantee, limit, session.total, unset_share=1.0
+        )
 
     def _tree(self) -> Quotas:
         builder = HierarchyBuilder(self.session, fill_by_weight=self.fill_by_weight)
@@ -57,38 +63,65 @@ class Capacity(SharePlugin):
             text = f"queue {session.forest.names[row]}: {problem}"
             session.warnings.append(text)
             session.queue_warnings[row].append(text)
-        stopping = {row: problem for row, problem in violations.items() if row != session.forest.root}
+        stopping = {
+            row: problem for row, problem in violations.items() if row != session.forest.root
+        }
         if self.on_violation == "warn":
-            stopping = {row: problem for row, problem in stopping.items() if row in session.forest.broken}
+            stopping = {
+                row: problem for row, problem in stopping.items() if row in session.forest.broken
+            }
         for row, problem in sorted(stopping.items()):
-            below = range(len(session.forest)) if self.on_violation == "session" else session.forest.subtree(row)
+            below = (
+                range(len(session.forest))
+                if self.on_violation == "session"
+                else session.forest.subtree(row)
+            )
             own = set(session.forest.subtree(row))
-            named = Refusal(ReasonCode.HIERARCHY_INVALID, f"queue {session.forest.names[row]}: {problem}")
+            named = Refusal(
+                ReasonCode.HIERARCHY_INVALID, f"queue {session.forest.names[row]}: {problem}"
+            )
             for member in below:
                 session.refused_queues.setdefault(member, named if member in own else _ELSEWHERE)
 
     def queue_key(self, queue: int) -> Key:
         """Higher priority, then the lower share; on equal shares a queue that deserves something first, then the lower burden."""
-        return (*super().queue_key(queue), float(not self.figures.deserves_something(queue)), self._burden(queue))
+        return (
+            *super().queue_key(queue),
+            float(not self.figures.deserves_something(queue)),
+            self._burden(queue),
+        )
 
     def _burden(self, queue: int) -> float:
         """Where weights count, queues that deserve nothing still take turns by them: the largest part of the cluster held, by weight."""
         if not self.fill_by_weight or self.figures.deserves_something(queue):
             return 0.0
         used, total = self.session.book.allocated[queue].tolist(), self.session.total.tolist()
-        part = max((used[dim] / whole for dim, whole in enumerate(total) if whole > 0 and self.session.book.dims[dim]), default=0.0)
+        part = max(
+            (
+                used[dim] / whole
+                for dim, whole in enumerate(total)
+                if whole > 0 and self.session.book.dims[dim]
+            ),
+            default=0.0,
+        )
         return part / max(1, int(self.session.specs.weights[queue]))
 
     def allocatable(self, queue: int, kind: int, wanted: int) -> int:
         path = self.session.forest.path_list(queue)
-        return self.figures.copies_within(self.figures.limit_rows, path, self.session.asked(kind), wanted)
+        return self.figures.copies_within(
+            self.figures.limit_rows, path, self.session.asked(kind), wanted
+        )
 
     def preemptive(self, queue: int, kind: int) -> bool:
         """It stays within its own real capability, and within deserved in at least one resource; so may an ancestor, if near enough."""
         figures, request = self.figures, self.session.request[kind]
         if not figures.copies_within(figures.limit_rows, [queue], self.session.asked(kind), 1):
             return False
-        near = [row for row in self.session.forest.ancestors(queue)[: self.reclaim_level] if row != self.session.forest.root]
+        near = [
+            row
+            for row in self.session.forest.ancestors(queue)[: self.reclaim_level]
+            if row != self.session.forest.root
+        ]
         return any(self._deserves_one_more(row, request) for row in [queue, *near])
 
     def _deserves_one_more(self, row: int, request: Amounts) -> bool:
@@ -107,14 +140,20 @@ class Capacity(SharePlugin):
         """The victim frees something that is asked for, its queue keeps its guarantee and has more than it deserves, or no claim."""
         request = self.session.request
         asked = (request[victim_kinds] > 0) & self.session.book.dims
-        may_go: Mask = (asked & (request[kind] > 0)).any(axis=1) & self.keeps_guarantee(victim_queues, victim_kinds)
+        may_go: Mask = (asked & (request[kind] > 0)).any(axis=1) & self.keeps_guarantee(
+            victim_queues, victim_kinds
+        )
         no_claim = self._has_no_claim(victim_queues, asked)
         may_go &= no_claim | self._is_above(victim_queues, asked)
         for pair in np.flatnonzero(may_go).tolist() if self.reclaim_level else ():
-            may_go[pair] = self._near_ones_agree(queue, kind, int(victim_queues[pair]), asked[pair], bool(no_claim[pair]))
+            may_go[pair] = self._near_ones_agree(
+                queue, kind, int(victim_queues[pair]), asked[pair], bool(no_claim[pair])
+            )
         return may_go
 
-    def _near_ones_agree(self, queue: int, kind: int, victim_queue: int, asked: Mask, has_no_claim: bool) -> bool:
+    def _near_ones_agree(
+        self, queue: int, kind: int, victim_queue: int, asked: Mask, has_no_claim: bool
+    ) -> bool:
         """With a reclaim level: neither is the victim's queue spared as a neighbour, nor is an ancestor of it in the way."""
         if has_no_claim and self._spares_neighbour(queue, victim_queue, kind):
             return False
@@ -126,15 +165,24 @@ class Capacity(SharePlugin):
         return ~claims
 
     def _is_above(self, rows: Rows | int, asked: Mask) -> Mask:
-        above = (self.session.book.allocated[rows] > self.figures.deserved[rows]) & asked & self.figures.owns[rows]
+        above = (
+            (self.session.book.allocated[rows] > self.figures.deserved[rows])
+            & asked
+            & self.figures.owns[rows]
+        )
         found: Mask = np.any(above, axis=-1)
         return found
 
     def _spares_neighbour(self, reclaimer: int, victim: int, kind: int) -> bool:
         """A queue without a claim is spared by a neighbour that has none either."""
-        near, others = (set(self.session.forest.ancestors(queue)[: self.reclaim_level]) for queue in (reclaimer, victim))
+        near, others = (
+            set(self.session.forest.ancestors(queue)[: self.reclaim_level])
+            for queue in (reclaimer, victim)
+        )
         shared = (near & others) - {self.session.forest.root}
-        return bool(shared) and bool(self._has_no_claim(reclaimer, (self.session.request[kind] > 0) & self.session.book.dims))
+        return bool(shared) and bool(
+            self._has_no_claim(reclaimer, (self.session.request[kind] > 0) & self.session.book.dims)
+        )
 
     def _ancestors_agree(self, reclaimer: int, victim: int, asked: Mask) -> bool:
         """Each ancestor of the victim up to the reclaim level must be above its deserved too, unless both share it."""
@@ -158,7 +206,9 @@ class Capacity(SharePlugin):
         session, figures = self.session, self.figures
         if not session.has_action("reclaim"):
             return np.zeros_like(figures.deserved)
-        beyond = np.maximum(0, session.book.allocated - np.maximum(figures.deserved, figures.guarantee))
+        beyond = np.maximum(
+            0, session.book.allocated - np.maximum(figures.deserved, figures.guarantee)
+        )
         lent: Amounts = np.where(session.losing_leaves[:, None], beyond, 0)
         session.forest.add_up(lent)
         return lent

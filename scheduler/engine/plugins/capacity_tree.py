@@ -24,7 +24,9 @@ class HierarchyBuilder:
         self.capability = self.named_capability.copy()
         self.deserved = np.maximum(specs.deserved, self.guarantee)
         self.owns = specs.owns.copy()
-        self.wished = self.named_capability.copy()  # as far as named by the queue or an ancestor other than root
+        self.wished = (
+            self.named_capability.copy()
+        )  # as far as named by the queue or an ancestor other than root
         self.wished[self.forest.root] = NO_LIMIT
         self.limit = np.zeros_like(self.capability)
         self.filled: set[int] = set()  # queues whose deserved was divided by weight
@@ -35,7 +37,15 @@ class HierarchyBuilder:
         for row in self.forest.top_down:
             if self.forest.children[row]:
                 self._children(row, self.forest.children[row])
-        return Quotas(self.session.book, self.deserved, self.owns, self.guarantee, self.limit, self.session.total, unset_share=1.0)
+        return Quotas(
+            self.session.book,
+            self.deserved,
+            self.owns,
+            self.guarantee,
+            self.limit,
+            self.session.total,
+            unset_share=1.0,
+        )
 
     def _root(self) -> None:
         """Root has all that the cluster has, and no more than its capability, if it names one."""
@@ -44,7 +54,10 @@ class HierarchyBuilder:
         self.limit[root] = self.capability[root]
         self.deserved[root] = total
         self.owns[root] = total > 0
-        self.guarantee[root] = [min(int_sum(self.guarantee[self.forest.children[root], dim]), NO_LIMIT) for dim in range(len(total))]
+        self.guarantee[root] = [
+            min(int_sum(self.guarantee[self.forest.children[root], dim]), NO_LIMIT)
+            for dim in range(len(total))
+        ]
 
     def _children(self, parent: int, children: list[int]) -> None:
         rows = np.array(children, dtype=np.intp)
@@ -60,7 +73,11 @@ class HierarchyBuilder:
     def _fill(self, parent: int, children: list[int], rows: Rows) -> None:
         """Children that name no deserved divide what the others leave of the parent's, by weight, by what each asks for and may have."""
         named = [row for row in children if self.specs[row].deserved]
-        left = np.maximum(0, self.deserved[parent] - self._sum(self.deserved, named)) if named else self.deserved[parent]
+        left = (
+            np.maximum(0, self.deserved[parent] - self._sum(self.deserved, named))
+            if named
+            else self.deserved[parent]
+        )
         ceilings = np.minimum(self.session.book.request[rows], self.limit[rows])
         self.deserved[rows] = fill_each(left, self.weights[rows], self.guarantee[rows], ceilings)
         self.owns[rows] = self.session.book.dims & (self.session.total > 0)
@@ -71,32 +88,64 @@ class HierarchyBuilder:
         self._check_capability(parent, np.array(children, dtype=np.intp))
         own = self.session.total if parent == self.forest.root else self.guarantee[parent]
         if self.guarantee[children].any():
-            self._compare(parent, parent, self._sum(self.guarantee, children), own, "the guarantees of its children exceed its own")
+            self._compare(
+                parent,
+                parent,
+                self._sum(self.guarantee, children),
+                own,
+                "the guarantees of its children exceed its own",
+            )
         named = [row for row in children if row not in self.filled]
         if parent not in self.filled and named:
             claims = self._sum(self.deserved, named)
-            self._compare(parent, parent, claims, self.deserved[parent], "its children deserve more than its own")
+            self._compare(
+                parent,
+                parent,
+                claims,
+                self.deserved[parent],
+                "its children deserve more than its own",
+            )
 
     def _check_capability(self, parent: int, children: Rows) -> None:
         """What each child names itself, against what an ancestor below root names, and against the cluster."""
-        self.wished[children] = np.where(self.wished[children] == NO_LIMIT, self.wished[parent], self.wished[children])
-        named = np.where(self.named_capability[children] == NO_LIMIT, 0, self.named_capability[children])
+        self.wished[children] = np.where(
+            self.wished[children] == NO_LIMIT, self.wished[parent], self.wished[children]
+        )
+        named = np.where(
+            self.named_capability[children] == NO_LIMIT, 0, self.named_capability[children]
+        )
         over = (named > self.wished[parent]) | (named > self.session.total)
         for position in np.flatnonzero(over.any(axis=1)).tolist():
             child = int(children[position])
-            self._compare(child, parent, named[position], self.wished[parent], "its capability exceeds its parent's")
-            self._compare(child, self.forest.root, named[position], self.session.total, "its capability exceeds the cluster's")
+            self._compare(
+                child,
+                parent,
+                named[position],
+                self.wished[parent],
+                "its capability exceeds its parent's",
+            )
+            self._compare(
+                child,
+                self.forest.root,
+                named[position],
+                self.session.total,
+                "its capability exceeds the cluster's",
+            )
 
     def _sum(self, amounts: Amounts, rows: list[int]) -> Amounts:
         sums = [min(int_sum(amounts[rows, dim]), NO_LIMIT) for dim in range(amounts.shape[1])]
         return np.array(sums, dtype=np.int64)
 
-    def _compare(self, offender: int, against: int, amounts: Amounts, limit: Amounts, problem: str) -> None:
+    def _compare(
+        self, offender: int, against: int, amounts: Amounts, limit: Amounts, problem: str
+    ) -> None:
         over = np.flatnonzero(amounts > limit)
         if not len(over):
             return
         text = f"{problem} {', '.join(self.session.snapshot.resources[dim] for dim in over)}"
         if against == self.forest.root:
-            self.session.queue_warnings[offender].append(f"queue {self.forest.names[offender]}: {text}")
+            self.session.queue_warnings[offender].append(
+                f"queue {self.forest.names[offender]}: {text}"
+            )
         else:
             self.violations.setdefault(offender, text)

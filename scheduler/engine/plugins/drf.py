@@ -30,4 +30,7 @@ class Drf(Plugin):
     def may_preempt(self, taker: Job, kind: int, victim: Job, victim_kind: int) -> bool:
         """The victim's job still holds at least as much, without the victim, as the preemptor's would with the new pod."""
         request = self.session.request
-        return self.share(taker.allocated + request[kind]) <= self.share(victim.allocated - request[victim_kind]) + _EQUAL_WITHIN
+        return (
+            self.share(taker.allocated + request[kind])
+            <= self.share(victim.allocated - request[victim_kind]) + _EQUAL_WITHIN
+        )

@@ -24,15 +24,21 @@ class Gang(Plugin):
                 if there < role.minimum:
                     name = self.session.snapshot.classes.roles[number] if number >= 0 else ""
                     return Refusal(
-                        ReasonCode.NOT_ENOUGH_TASKS, f"NotEnoughPodsOfTask: {there} of {counted(role.minimum, 'pod')} of task {name or '-'}"
+                        ReasonCode.NOT_ENOUGH_TASKS,
+                        f"NotEnoughPodsOfTask: {there} of {counted(role.minimum, 'pod')} of task {name or '-'}",
                     )
         there = job.ready + job.waiting + job.pending
         if there < job.min_member:
-            return Refusal(ReasonCode.NOT_ENOUGH_TASKS, f"NotEnoughTasks: {there} of {counted(job.min_member, 'pod')}")
+            return Refusal(
+                ReasonCode.NOT_ENOUGH_TASKS,
+                f"NotEnoughTasks: {there} of {counted(job.min_member, 'pod')}",
+            )
         return None
 
     def job_ready(self, job: Job) -> bool:
-        return job.ready >= job.min_member and all(role.ready >= role.minimum for role in _roles(job))
+        return job.ready >= job.min_member and all(
+            role.ready >= role.minimum for role in _roles(job)
+        )
 
     def job_pipelined(self, job: Job) -> Vote:
         enough = job.ready + job.waiting >= job.min_member

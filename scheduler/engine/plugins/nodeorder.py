@@ -34,7 +34,10 @@ class NodeOrder(Plugin):
         """From how full cpu and memory would be; in whole points, as Volcano counts them."""
         if not (self.least or self.most or self.balanced):
             return None
-        request, whole = self.session.request[kind], np.maximum(self.session.floor.allocatable[:2, nodes], 1)
+        request, whole = (
+            self.session.request[kind],
+            np.maximum(self.session.floor.allocatable[:2, nodes], 1),
+        )
         after = np.minimum(used[:2] + request[:2, None], whole)
         scores = np.zeros(len(nodes))
         if self.least:
@@ -45,15 +48,23 @@ class NodeOrder(Plugin):
             scores += self.balanced * self._balance_gained(request, used, whole, nodes)
         return scores
 
-    def _balance_gained(self, request: Amounts, used: Amounts, whole: Amounts, nodes: Rows) -> Times:
+    def _balance_gained(
+        self, request: Amounts, used: Amounts, whole: Amounts, nodes: Rows
+    ) -> Times:
         """The pod is judged by what it changes: 50 where the parts of what is used stay as far apart as they were. Devices count for pods
         that ask for them; `whole` is what the nodes have of cpu and memory."""
         before, asked = used[:2], request[:2]
         devices = [dim for dim in self._devices if request[dim] > 0]
         if devices:
             dims = np.array([0, 1, *devices])
-            before, asked, whole = used[dims], request[dims], np.maximum(self.session.floor.allocatable[dims[:, None], nodes], 1)
-        gained: Times = (_balance(before + asked[:, None], whole) - _balance(before, whole) + 100.0) // 2
+            before, asked, whole = (
+                used[dims],
+                request[dims],
+                np.maximum(self.session.floor.allocatable[dims[:, None], nodes], 1),
+            )
+        gained: Times = (
+            _balance(before + asked[:, None], whole) - _balance(before, whole) + 100.0
+        ) // 2
         return gained
 
     @cached_property
@@ -63,16 +74,24 @@ class NodeOrder(Plugin):
     def static_score(self, kind: int) -> Times | None:
         """Preferred node affinity and taints that only discourage, each scaled so that the best node has 100."""
         session = self.session
-        constraint = session.snapshot.classes.constraints[int(session.snapshot.classes.constraint[kind])]
+        constraint = session.snapshot.classes.constraints[
+            int(session.snapshot.classes.constraint[kind])
+        ]
         nodes, scores = session.snapshot.nodes, np.zeros(len(session.floor.names))
         if constraint.preferred and self.affinity:
             weights = [
-                sum(choice.weight for choice in constraint.preferred if matches_term(choice.term, name, labels))
+                sum(
+                    choice.weight
+                    for choice in constraint.preferred
+                    if matches_term(choice.term, name, labels)
+                )
                 for name, labels in zip(nodes.names, nodes.labels, strict=True)
             ]
             scores += self.affinity * _scaled(np.array(weights, dtype=np.float64))
         if self.toleration and any(nodes.taints):
-            avoided = [untolerated_preferences(taints, constraint.tolerations) for taints in nodes.taints]
+            avoided = [
+                untolerated_preferences(taints, constraint.tolerations) for taints in nodes.taints
+            ]
             scores += self.toleration * (100.0 - _scaled(np.array(avoided, dtype=np.float64)))
         return scores
 

@@ -34,14 +34,18 @@ class Overcommit(Plugin):
         used = session.floor.used.sum(axis=1)
         stretched = [int(int(amount) * self.factor) for amount in session.total]
         self.idle: Amounts = np.array(stretched, dtype=np.int64) - used
-        self.inqueue: Amounts = job_inqueue(session.snapshot)[session.snapshot.groups.alive].sum(axis=0)
+        self.inqueue: Amounts = job_inqueue(session.snapshot)[session.snapshot.groups.alive].sum(
+            axis=0
+        )
 
     def job_enqueueable(self, job: Job) -> Vote | Refusal:
         groups = self.session.snapshot.groups
         if not groups.has_min_resources[job.row]:
             return Vote.PERMIT
         needed = groups.min_resources[job.row]
-        short = np.flatnonzero((needed > 0) & self.session.book.dims & (self.inqueue + needed > self.idle))
+        short = np.flatnonzero(
+            (needed > 0) & self.session.book.dims & (self.inqueue + needed > self.idle)
+        )
         if not len(short) or self._within_own_share(job, needed):
             return Vote.PERMIT
         return self._refusal(needed, short)
@@ -54,7 +58,9 @@ class Overcommit(Plugin):
         own = quotas.guarantee[job.queue]
         if self.session.has_action("reclaim"):
             own = np.maximum(own, quotas.deserved[job.queue])
-        after = book.allocated[job.queue] + book.inqueue[job.queue] - book.elastic[job.queue] + needed
+        after = (
+            book.allocated[job.queue] + book.inqueue[job.queue] - book.elastic[job.queue] + needed
+        )
         asked = (needed > 0) & book.dims
         return bool((after <= own)[asked].all())
 
@@ -65,7 +71,9 @@ class Overcommit(Plugin):
             Shortfall(name, "root", int(needed[dim]), int(self.idle[dim]), int(self.inqueue[dim]))
             for name, dim in zip(names, short, strict=True)
         )
-        event = "resource in cluster is overused: " + ", ".join(f"overused {name}" for name in names)
+        event = "resource in cluster is overused: " + ", ".join(
+            f"overused {name}" for name in names
+        )
         return Refusal(ReasonCode.CLUSTER_BUSY, "", shortfalls, event)
 
     def job_enqueued(self, job: Job) -> None:

@@ -19,11 +19,15 @@ class Proportion(SharePlugin):
     def open(self, session: Session) -> None:
         Plugin.open(self, session)
         specs, guarantee = session.specs, session.specs.guarantee
-        real_capability = np.minimum(specs.capability, beyond_guarantees(session.total, guarantee) + guarantee)
+        real_capability = np.minimum(
+            specs.capability, beyond_guarantees(session.total, guarantee) + guarantee
+        )
         ceilings = np.minimum(session.book.request, real_capability)
         deserved = fill_each(session.total, specs.weights, guarantee, ceilings)
         owns = np.broadcast_to(session.book.dims, deserved.shape)
-        self.figures = Quotas(session.book, deserved, owns, guarantee, real_capability, session.total, unset_share=0.0)
+        self.figures = Quotas(
+            session.book, deserved, owns, guarantee, real_capability, session.total, unset_share=0.0
+        )
         self._warn_of_oversubscription()
 
     def _warn_of_oversubscription(self) -> None:
@@ -31,14 +35,18 @@ class Proportion(SharePlugin):
         for dim, name in enumerate(session.snapshot.resources):
             promised = int_sum(self.figures.guarantee[:, dim])
             if promised > int(session.total[dim]):
-                session.warnings.append(f"the guarantees of all queues exceed the cluster's {name}: each queue deserves just its guarantee")
+                session.warnings.append(
+                    f"the guarantees of all queues exceed the cluster's {name}: each queue deserves just its guarantee"
+                )
 
     def overused(self, queue: int) -> bool:
         """It has all that it deserves, of every resource; also if that is nothing."""
         return self.figures.has_all(queue, self.session.book.allocated[queue].tolist())
 
     def allocatable(self, queue: int, kind: int, wanted: int) -> int:
-        return self.figures.copies_within(self.figures.deserved_rows, [queue], self.session.asked(kind), wanted)
+        return self.figures.copies_within(
+            self.figures.deserved_rows, [queue], self.session.asked(kind), wanted
+        )
 
     def preemptive(self, queue: int, kind: int) -> bool:
         """A queue may reclaim up to its deserved."""
@@ -51,7 +59,9 @@ class Proportion(SharePlugin):
     def borrowable(self, queue: int, kind: int, wanted: int) -> int:
         """Idle room, within real capability, that no unused guarantee of another queue needs."""
         request, book = self.session.request[kind], self.session.book
-        wanted = self.figures.copies_within(self.figures.limit_rows, [queue], self.session.asked(kind), wanted)
+        wanted = self.figures.copies_within(
+            self.figures.limit_rows, [queue], self.session.asked(kind), wanted
+        )
         spoken_for = np.maximum(book.allocated, self.figures.guarantee)
         spoken_for[queue] = book.allocated[queue]
         left = self.session.total - spoken_for.sum(axis=0)

@@ -29,7 +29,9 @@ class Scarcity(Plugin):
     @cached_property
     def _devices(self) -> Rows:
         names = self.session.snapshot.resources
-        return np.array([dim for dim, name in enumerate(names) if name not in COMMON], dtype=np.intp)
+        return np.array(
+            [dim for dim, name in enumerate(names) if name not in COMMON], dtype=np.intp
+        )
 
     def static_score(self, kind: int) -> Times | None:
         """100 points less for every kind of device that the node has and the pod does not ask for."""

@@ -23,7 +23,9 @@ class SharePlugin(Plugin):
     def __init__(self, arguments: Mapping[str, object]) -> None:
         super().__init__(arguments)
         self.admits_all_that_can_run = False
-        self._could_be_had: dict[tuple[int, int], list[int]] = {}  # by level and queue; the same all session long
+        self._could_be_had: dict[
+            tuple[int, int], list[int]
+        ] = {}  # by level and queue; the same all session long
 
     def quotas(self) -> Quotas:
         return self.figures
@@ -38,7 +40,11 @@ class SharePlugin(Plugin):
         if not groups.has_min_resources[job.row]:
             return Vote.PERMIT
         needed = groups.min_resources[job.row]
-        asked = [(dim, amount) for dim, amount in enumerate(needed.tolist()) if amount > 0 and self.session.book.dims[dim]]
+        asked = [
+            (dim, amount)
+            for dim, amount in enumerate(needed.tolist())
+            if amount > 0 and self.session.book.dims[dim]
+        ]
         for row in self.session.forest.path_list(job.queue):
             if not self._takes(row, job.queue, asked):
                 return self._quota_refusal(row, job.queue, needed)
@@ -51,8 +57,15 @@ class SharePlugin(Plugin):
             limit = self.figures.limit_rows[row]
             return all(amount <= limit[dim] for dim, amount in asked)
         book, limit = self.session.book, self.figures.limit_rows[row]
-        allocated, inqueue, yielding = book.allocated[row].tolist(), book.inqueue[row].tolist(), self._yielding(row, queue)
-        return all(amount + allocated[dim] + inqueue[dim] - yielding[dim] <= limit[dim] for dim, amount in asked)
+        allocated, inqueue, yielding = (
+            book.allocated[row].tolist(),
+            book.inqueue[row].tolist(),
+            self._yielding(row, queue),
+        )
+        return all(
+            amount + allocated[dim] + inqueue[dim] - yielding[dim] <= limit[dim]
+            for dim, amount in asked
+        )
 
     def _yielding(self, row: int, queue: int) -> list[int]:
         """What could be had back: what runs beyond its minimum and, above the queue itself, what others have borrowed."""
@@ -64,25 +77,36 @@ class SharePlugin(Plugin):
 
     def _quota_refusal(self, row: int, queue: int, needed: Amounts) -> Refusal:
         session = self.session
-        used, limit = session.book.allocated[row] + session.book.inqueue[row], self.figures.real_capability[row]
+        used, limit = (
+            session.book.allocated[row] + session.book.inqueue[row],
+            self.figures.real_capability[row],
+        )
         yielding = np.array(self._yielding(row, queue), dtype=np.int64)
         if self.admits_all_that_can_run:
             used = yielding = np.zeros_like(used)
-        short = np.flatnonzero((needed > 0) & session.book.dims & (needed + used - yielding > limit))
+        short = np.flatnonzero(
+            (needed > 0) & session.book.dims & (needed + used - yielding > limit)
+        )
         names = [session.snapshot.resources[dim] for dim in short]
         level = session.forest.names[row]
         shortfalls = tuple(
-            Shortfall(name, level, int(needed[dim]), int(limit[dim]), int(used[dim]), int(yielding[dim]))
+            Shortfall(
+                name, level, int(needed[dim]), int(limit[dim]), int(used[dim]), int(yielding[dim])
+            )
             for name, dim in zip(names, short, strict=True)
         )
         hopeless = bool((needed > limit)[short].any())
-        event = "queue resource quota insufficient: " + ", ".join(f"insufficient {name}" for name in names)
+        event = "queue resource quota insufficient: " + ", ".join(
+            f"insufficient {name}" for name in names
+        )
         return Refusal(self._code(row, hopeless), "", shortfalls, event)
 
     def _code(self, row: int, hopeless: bool) -> ReasonCode:
         if not hopeless:
             return ReasonCode.WAITING_FOR_QUOTA
-        is_whole_cluster = row == self.session.forest.root and not self.session.forest.queues[row].spec.capability
+        is_whole_cluster = (
+            row == self.session.forest.root and not self.session.forest.queues[row].spec.capability
+        )
         return ReasonCode.EXCEEDS_CLUSTER if is_whole_cluster else ReasonCode.EXCEEDS_CAPABILITY
 
     def job_enqueued(self, job: Job) -> None:
@@ -97,20 +121,34 @@ class SharePlugin(Plugin):
     def has_too_much(self, queues: Rows) -> Mask:
         """More than it deserves of something."""
         book = self.session.book
-        above: Mask = np.any((book.allocated[queues] > self.figures.deserved[queues]) & book.dims, axis=1)
+        above: Mask = np.any(
+            (book.allocated[queues] > self.figures.deserved[queues]) & book.dims, axis=1
+        )
         return above
 
     def keeps_guarantee(self, queues: Rows, kinds: Rows) -> Mask:
         """Each queue still has its guarantee when a pod of the class beside it is gone."""
         guarantee = self.figures.guarantee[queues]
         after = self.session.book.allocated[queues] - self.session.request[kinds]
-        keeps: Mask = ((guarantee <= after) | ~self.session.book.dims | (guarantee == 0)).all(axis=1)
+        keeps: Mask = ((guarantee <= after) | ~self.session.book.dims | (guarantee == 0)).all(
+            axis=1
+        )
         return keeps
 
     def keeps_deserved(self, queues: Rows, kinds: Rows, reclaimer_kind: int) -> Mask:
         """Taking a pod of the class leaves the queue at or above its deserved, where it is not below it now and both pods ask for it."""
         request, book, figures = self.session.request, self.session.book, self.figures
-        allocated, deserved, freed = book.allocated[queues], figures.deserved[queues], request[kinds]
-        looked_at = (freed > 0) & (request[reclaimer_kind] > 0) & book.dims & figures.owns[queues] & (allocated >= deserved)
+        allocated, deserved, freed = (
+            book.allocated[queues],
+            figures.deserved[queues],
+            request[kinds],
+        )
+        looked_at = (
+            (freed > 0)
+            & (request[reclaimer_kind] > 0)
+            & book.dims
+            & figures.owns[queues]
+            & (allocated >= deserved)
+        )
         keeps: Mask = ((allocated - freed >= deserved) | ~looked_at).all(axis=1)
         return keeps

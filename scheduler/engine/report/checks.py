@@ -33,7 +33,11 @@ def needed(session: Session, job: Job) -> Amounts:
     groups = session.snapshot.groups
     pods = missing_pods(session, job)
     by_minimum = groups.has_min_resources[job.row] and (job.is_waiting_outside or not pods)
-    amounts: Amounts = groups.min_resources[job.row] if by_minimum else session.request[session.kinds[pods]].sum(axis=0)
+    amounts: Amounts = (
+        groups.min_resources[job.row]
+        if by_minimum
+        else session.request[session.kinds[pods]].sum(axis=0)
+    )
     return amounts
 
 
@@ -53,7 +57,10 @@ def checks_of(session: Session, job: Job) -> tuple[Check, ...]:
 
 def _asked(session: Session, need: Amounts) -> list[Asked]:
     amounts = need.tolist()
-    return [(dim, session.snapshot.resources[dim], amounts[dim]) for dim in np.flatnonzero((need > 0) & session.book.dims).tolist()]
+    return [
+        (dim, session.snapshot.resources[dim], amounts[dim])
+        for dim in np.flatnonzero((need > 0) & session.book.dims).tolist()
+    ]
 
 
 def _queue_checks(session: Session, job: Job, asked: list[Asked]) -> Iterator[Check]:
@@ -62,12 +69,16 @@ def _queue_checks(session: Session, job: Job, asked: list[Asked]) -> Iterator[Ch
         return
     told = _told_at_the_door(job)
     for row in session.forest.path_list(job.queue):
-        yield from _level_checks(session, told, asked, row, "capability", quotas.real_capability[row])
+        yield from _level_checks(
+            session, told, asked, row, "capability", quotas.real_capability[row]
+        )
         if row == job.queue:
             yield from _level_checks(session, {}, asked, row, "deserved", quotas.deserved[row])
 
 
-def _level_checks(session: Session, told: Told, asked: list[Asked], row: int, name: str, limit: Amounts) -> Iterator[Check]:
+def _level_checks(
+    session: Session, told: Told, asked: list[Asked], row: int, name: str, limit: Amounts
+) -> Iterator[Check]:
     level = session.forest.names[row]
     allocated = session.book.allocated[row].tolist()
     limits = limit.tolist()
@@ -75,7 +86,13 @@ def _level_checks(session: Session, told: Told, asked: list[Asked], row: int, na
         if (level, resource) in told:
             yield level_check(session, row, dim, name, told[level, resource])
         elif limits[dim] < NO_LIMIT:
-            yield level_check(session, row, dim, name, Shortfall(resource, level, need, limits[dim], allocated[dim]))
+            yield level_check(
+                session,
+                row,
+                dim,
+                name,
+                Shortfall(resource, level, need, limits[dim], allocated[dim]),
+            )
 
 
 def level_check(session: Session, row: int, dim: int, name: str, given: Shortfall) -> Check:
@@ -87,7 +104,16 @@ def level_check(session: Session, row: int, dim: int, name: str, given: Shortfal
     admitted = max(0, given.used - (used - leaving) - promised)
     free = given.limit - given.used + given.lent
     return Check(
-        name, given.level, given.resource, given.need, given.limit, used, free, promised, leaving=leaving + given.lent, admitted=admitted
+        name,
+        given.level,
+        given.resource,
+        given.need,
+        given.limit,
+        used,
+        free,
+        promised,
+        leaving=leaving + given.lent,
+        admitted=admitted,
     )
 
 
@@ -124,10 +150,21 @@ def _node_checks(session: Session, kind: int) -> Iterator[Check]:
     name = floor.names[node]
     free = floor.free([node])[:, 0].tolist()
     limits, used, promised, leaving = (
-        amounts[:, node].tolist() for amounts in (floor.allocatable, floor.used, floor.promised, floor.releasing)
+        amounts[:, node].tolist()
+        for amounts in (floor.allocatable, floor.used, floor.promised, floor.releasing)
     )
     for dim, resource, need in _asked(session, session.request[kind]):
-        yield Check("node", name, resource, need, limits[dim], used[dim], free[dim], promised[dim], leaving[dim])
+        yield Check(
+            "node",
+            name,
+            resource,
+            need,
+            limits[dim],
+            used[dim],
+            free[dim],
+            promised[dim],
+            leaving[dim],
+        )
 
 
 def roomiest_node(session: Session, kind: int) -> int:
@@ -157,13 +194,19 @@ def nodes_short_of(session: Session, kind: int) -> dict[int, int]:
     request, free = session.request[kind], session.floor.free()
     free = free - request[:, None] * copies(free, request)
     suitable = session.board(kind).suitable
-    return {int(dim): int((suitable & (free[dim] < request[dim])).sum()) for dim in np.flatnonzero(request > 0)}
+    return {
+        int(dim): int((suitable & (free[dim] < request[dim])).sum())
+        for dim in np.flatnonzero(request > 0)
+    }
 
 
 def scarce(session: Session, job: Job) -> int:
     """The column of the resource that keeps the gang waiting: what most nodes are short of for the first class that lacks places."""
     kinds = [int(session.kinds[pod]) for pod in missing_pods(session, job)]
-    kind = next((kind for kind in dict.fromkeys(kinds) if _places(session, kind) < kinds.count(kind)), kinds[0])
+    kind = next(
+        (kind for kind in dict.fromkeys(kinds) if _places(session, kind) < kinds.count(kind)),
+        kinds[0],
+    )
     counts = nodes_short_of(session, kind)
     return max(counts, key=lambda dim: counts[dim])
 

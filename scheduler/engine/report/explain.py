@@ -14,7 +14,16 @@ from scheduler.domain.queues import QueueState
 from scheduler.domain.resources import format_quantity
 from scheduler.engine.decisions import Check, Reason, ReasonCode
 from scheduler.engine.refusals import Shortfall
-from scheduler.engine.report.checks import checks_of, fits_some_node, kinds_of, largest_node, level_check, needed, roomiest_node, scarce
+from scheduler.engine.report.checks import (
+    checks_of,
+    fits_some_node,
+    kinds_of,
+    largest_node,
+    level_check,
+    needed,
+    roomiest_node,
+    scarce,
+)
 from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Job
 from scheduler.engine.state.holdings import holdings_of
@@ -25,7 +34,9 @@ Question = Callable[[Session, Job], Finding | None]
 
 def explain(session: Session, job: Job) -> Reason:
     """The first finding in order of precedence, with every check that was made."""
-    code, message, figures = next(found for ask in _QUESTIONS if (found := ask(session, job)) is not None)
+    code, message, figures = next(
+        found for ask in _QUESTIONS if (found := ask(session, job)) is not None
+    )
     is_about_room = code not in BEFORE_ROOM
     return Reason(code, message, figures, checks_of(session, job) if is_about_room else ())
 
@@ -34,14 +45,28 @@ def is_impossible(session: Session, job: Job) -> bool:
     """It asks for more than its queue may ever use, than the cluster has, or than any node has: also where something else is said first."""
     if job.queue < 0:
         return True
-    return any(ask(session, job) is not None for ask in (_exceeds_capability, _exceeds_cluster, _no_node_fits))
+    return any(
+        ask(session, job) is not None
+        for ask in (_exceeds_capability, _exceeds_cluster, _no_node_fits)
+    )
 
 
 def signature(session: Session, job: Job) -> tuple[object, ...]:
     """Jobs with the same signature have the same reason in this session."""
     groups = session.snapshot.groups
     texts = (groups.on_hold[job.row], groups.not_permitted[job.row])
-    state = (job.queue, job.phase, job.ready, job.waiting, job.pending, job.min_member, job.tasks, job.failed, job.placeable, job.refusal)
+    state = (
+        job.queue,
+        job.phase,
+        job.ready,
+        job.waiting,
+        job.pending,
+        job.min_member,
+        job.tasks,
+        job.failed,
+        job.placeable,
+        job.refusal,
+    )
     own = (job.key,) if job.roles or job.waiting or session.is_behind(job) else ()
     return (*texts, *state, groups.min_resources[job.row].tobytes(), *kinds_of(session, job), *own)
 
@@ -57,7 +82,11 @@ def _on_hold(session: Session, job: Job) -> Finding | None:
 
 
 def _paused(session: Session, job: Job) -> Finding | None:
-    return (ReasonCode.SCHEDULING_PAUSED, "Scheduling is paused for the whole cluster.", {}) if session.snapshot.paused else None
+    return (
+        (ReasonCode.SCHEDULING_PAUSED, "Scheduling is paused for the whole cluster.", {})
+        if session.snapshot.paused
+        else None
+    )
 
 
 def _queue_not_found(session: Session, job: Job) -> Finding | None:
@@ -67,7 +96,10 @@ def _queue_not_found(session: Session, job: Job) -> Finding | None:
 def _queue_not_leaf(session: Session, job: Job) -> Finding | None:
     if session.forest.is_leaf(job.queue):
         return None
-    name, children = session.forest.names[job.queue], [session.forest.names[row] for row in session.forest.children[job.queue]]
+    name, children = (
+        session.forest.names[job.queue],
+        [session.forest.names[row] for row in session.forest.children[job.queue]],
+    )
     message = f"Queue {name} has queues below it ({', '.join(children)}); only queues without children run jobs."
     return ReasonCode.QUEUE_NOT_LEAF, message, {"queue": name, "children": children}
 
@@ -76,7 +108,11 @@ def _queue_closed(session: Session, job: Job) -> Finding | None:
     queue = session.forest.queues[job.queue]
     if queue.state not in (QueueState.CLOSED, QueueState.UNKNOWN):
         return None
-    return ReasonCode.QUEUE_CLOSED, f"Queue {queue.name} is {queue.state.value.lower()}.", {"queue": queue.name, "state": queue.state.value}
+    return (
+        ReasonCode.QUEUE_CLOSED,
+        f"Queue {queue.name} is {queue.state.value.lower()}.",
+        {"queue": queue.name, "state": queue.state.value},
+    )
 
 
 def _queue_suspended(session: Session, job: Job) -> Finding | None:
@@ -84,14 +120,22 @@ def _queue_suspended(session: Session, job: Job) -> Finding | None:
     if not queue.is_held:
         return None
     by = queue.held_by or queue.name
-    message = f"Queue {by} is suspended." if by == queue.name else f"Queue {queue.name} is held: {by} above it is suspended."
+    message = (
+        f"Queue {by} is suspended."
+        if by == queue.name
+        else f"Queue {queue.name} is held: {by} above it is suspended."
+    )
     return ReasonCode.QUEUE_SUSPENDED, message, {"queue": queue.name, "suspendedBy": by}
 
 
 def _hierarchy_invalid(session: Session, job: Job) -> Finding | None:
     refusal = session.refused_queues.get(job.queue)
     return (
-        (ReasonCode.HIERARCHY_INVALID, f"The queue tree is not valid: {refusal.message}.", {"problem": refusal.message})
+        (
+            ReasonCode.HIERARCHY_INVALID,
+            f"The queue tree is not valid: {refusal.message}.",
+            {"problem": refusal.message},
+        )
         if refusal
         else None
     )
@@ -110,7 +154,11 @@ def _not_enough_tasks(session: Session, job: Job) -> Finding | None:
         return None
     there = job.ready + job.waiting + job.pending
     message = f"Has {there} of the {counted(job.min_member, 'pod')} that its gang needs ({refusal.message})."
-    return refusal.code, message, {"pods": there, "minMember": job.min_member, "detail": refusal.message}
+    return (
+        refusal.code,
+        message,
+        {"pods": there, "minMember": job.min_member, "detail": refusal.message},
+    )
 
 
 def _exceeds_capability(session: Session, job: Job) -> Finding | None:
@@ -122,7 +170,11 @@ def _exceeds_capability(session: Session, job: Job) -> Finding | None:
     for row in session.forest.path_list(job.queue):
         limit = quotas.real_capability[row]
         over = _first_over(session, need, limit)
-        if over is not None and (row != root or session.forest.queues[row].spec.capability) and _is_own_limit(session, row, over):
+        if (
+            over is not None
+            and (row != root or session.forest.queues[row].spec.capability)
+            and _is_own_limit(session, row, over)
+        ):
             return _limit_finding(ReasonCode.EXCEEDS_CAPABILITY, session, row, over, need, limit)
     return None
 
@@ -140,7 +192,11 @@ def _exceeds_cluster(session: Session, job: Job) -> Finding | None:
         return None
     name = session.snapshot.resources[over]
     message = f"Needs {quantity(name, int(need[over]))} at once; the whole cluster has {format_quantity(name, int(session.total[over]))}."
-    return ReasonCode.EXCEEDS_CLUSTER, message, _beyond(name, "root", int(need[over]), int(session.total[over]))
+    return (
+        ReasonCode.EXCEEDS_CLUSTER,
+        message,
+        _beyond(name, "root", int(need[over]), int(session.total[over])),
+    )
 
 
 def _first_over(session: Session, need: Amounts, limit: Amounts) -> int | None:
@@ -148,7 +204,9 @@ def _first_over(session: Session, need: Amounts, limit: Amounts) -> int | None:
     return int(over[0]) if len(over) else None
 
 
-def _limit_finding(code: ReasonCode, session: Session, row: int, dim: int, need: Amounts, limit: Amounts) -> Finding:
+def _limit_finding(
+    code: ReasonCode, session: Session, row: int, dim: int, need: Amounts, limit: Amounts
+) -> Finding:
     name, level = session.snapshot.resources[dim], session.forest.names[row]
     message = f"Needs {quantity(name, int(need[dim]))} at once; {level} may never use more than {format_quantity(name, int(limit[dim]))}."
     return code, message, _beyond(name, level, int(need[dim]), int(limit[dim]))
@@ -156,7 +214,13 @@ def _limit_finding(code: ReasonCode, session: Session, row: int, dim: int, need:
 
 def _beyond(resource: str, level: str, need: int, limit: int) -> dict[str, object]:
     """Figures of a limit that no waiting can help with: what is free below it does not matter."""
-    return {"resource": resource, "level": level, "need": need, "limit": limit, "short": need - limit}
+    return {
+        "resource": resource,
+        "level": level,
+        "need": need,
+        "limit": limit,
+        "short": need - limit,
+    }
 
 
 def _figures(check: Check, job: Job) -> dict[str, object]:
@@ -193,16 +257,28 @@ def _node_finding(session: Session, kind: int) -> Finding:
     suitable = session.board(kind).suitable
     counts: dict[str, object] = {"nodes": len(suitable), "suitable": int(suitable.sum())}
     if not suitable.any():
-        return ReasonCode.NO_NODE_FITS, f"No node is suitable: {_unsuitable_words(session)}.", counts
+        return (
+            ReasonCode.NO_NODE_FITS,
+            f"No node is suitable: {_unsuitable_words(session)}.",
+            counts,
+        )
     node = largest_node(session, kind)
-    asked = [(dim, name) for dim, name in enumerate(session.snapshot.resources) if session.request[kind, dim] > 0 and name != "pods"]
+    asked = [
+        (dim, name)
+        for dim, name in enumerate(session.snapshot.resources)
+        if session.request[kind, dim] > 0 and name != "pods"
+    ]
     asks = ", ".join(quantity(name, int(session.request[kind, dim])) for dim, name in asked)
     has = {name: int(session.floor.allocatable[dim, node]) for dim, name in asked}
     message = (
         f"A pod needs {asks}, more than any suitable node has; the largest is {session.floor.names[node]} "
         f"with {', '.join(quantity(name, amount) for name, amount in has.items())}."
     )
-    return ReasonCode.NO_NODE_FITS, message, {**counts, "largest": session.floor.names[node], "has": has}
+    return (
+        ReasonCode.NO_NODE_FITS,
+        message,
+        {**counts, "largest": session.floor.names[node], "has": has},
+    )
 
 
 def _unsuitable_words(session: Session) -> str:
@@ -214,7 +290,9 @@ def _unsuitable_words(session: Session) -> str:
     if others == len(nodes):
         return f"none of {len(nodes)} {matches}"
     counts = {"not ready": int((~nodes.ready).sum()), "cordoned": int(is_cordoned.sum())}
-    parts = [f"{count} {'is' if count == 1 else 'are'} {word}" for word, count in counts.items() if count]
+    parts = [
+        f"{count} {'is' if count == 1 else 'are'} {word}" for word, count in counts.items() if count
+    ]
     parts += [f"none of the other {others} {matches}"] if others else []
     return f"of {len(nodes)}, {', '.join(parts)}"
 
@@ -224,11 +302,21 @@ def _reclaim_in_progress(session: Session, job: Job) -> Finding | None:
     if not job.waiting or job.ready + job.waiting < job.min_member:
         return None
     victims, left = session.victims_for(job)
-    going = f"{victims} {'pod' if victims == 1 else 'pods'} to go" if victims else "the last of the room"
+    going = (
+        f"{victims} {'pod' if victims == 1 else 'pods'} to go"
+        if victims
+        else "the last of the room"
+    )
     wait = "has a place and waits" if job.waiting == 1 else "have a place and wait"
     kept = counted(left, "more session")
-    message = f"Room is being made: {job.waiting} of its pods {wait} for {going}; it is kept for {kept}."
-    return ReasonCode.RECLAIM_IN_PROGRESS, message, {"waiting": job.waiting, "victims": victims, "graceLeft": left}
+    message = (
+        f"Room is being made: {job.waiting} of its pods {wait} for {going}; it is kept for {kept}."
+    )
+    return (
+        ReasonCode.RECLAIM_IN_PROGRESS,
+        message,
+        {"waiting": job.waiting, "victims": victims, "graceLeft": left},
+    )
 
 
 def _refused_at_the_door(session: Session, job: Job) -> Finding | None:
@@ -242,21 +330,37 @@ def _refused_at_the_door(session: Session, job: Job) -> Finding | None:
     row, dim = session.forest.rows[short.level], session.snapshot.resources.index(short.resource)
     if session.forest.root >= 0 and not _is_own_limit(session, row, dim):
         return _busy_finding(_root_check(session, dim, short), job)
-    return _short_finding(ReasonCode.WAITING_FOR_QUOTA, level_check(session, row, dim, "capability", short), job)
+    return _short_finding(
+        ReasonCode.WAITING_FOR_QUOTA, level_check(session, row, dim, "capability", short), job
+    )
 
 
 def _root_check(session: Session, dim: int, short: Shortfall) -> Check:
     """The same for the whole cluster: a queue that may use all of it has no limit that could be named."""
     root, book = session.forest.root, session.book
     used = int(book.allocated[root, dim] + book.inqueue[root, dim])
-    whole = replace(short, level=session.forest.names[root], limit=int(session.total[dim]), used=max(used, short.used))
+    whole = replace(
+        short,
+        level=session.forest.names[root],
+        limit=int(session.total[dim]),
+        used=max(used, short.used),
+    )
     return level_check(session, root, dim, "capability", whole)
 
 
 def _overcommitted(short: Shortfall, job: Job) -> Finding:
     amount = partial(format_quantity, short.resource)
     free = short.limit - short.used
-    check = Check("overcommit", short.level, short.resource, short.need, short.limit, 0, free, admitted=short.used)
+    check = Check(
+        "overcommit",
+        short.level,
+        short.resource,
+        short.need,
+        short.limit,
+        0,
+        free,
+        admitted=short.used,
+    )
     message = (
         f"Needs {quantity(short.resource, short.need)} at once; the cluster has {amount(max(0, free))} still reservable "
         f"({amount(short.limit)} free with what overcommit adds, {amount(short.used)} reserved for jobs admitted before). "
@@ -280,14 +384,20 @@ def use_words(check: Check) -> str:
     amount = partial(format_quantity, check.resource)
     words = [f"{amount(check.used)} in use"]
     words += [f"{amount(check.promised)} promised"] if check.promised else []
-    words += [f"{amount(check.admitted)} reserved for jobs admitted before"] if check.admitted else []
+    words += (
+        [f"{amount(check.admitted)} reserved for jobs admitted before"] if check.admitted else []
+    )
     words += [f"{amount(check.leaving)} of that on loan or leaving"] if check.leaving else []
     return ", ".join(words)
 
 
 def _waiting_for_quota(session: Session, job: Job) -> Finding | None:
     """Allocate found the queue, or one above it, at its capability."""
-    return _quota_finding(session, job, ReasonCode.WAITING_FOR_QUOTA) if job.failed == "quota" else None
+    return (
+        _quota_finding(session, job, ReasonCode.WAITING_FOR_QUOTA)
+        if job.failed == "quota"
+        else None
+    )
 
 
 _QUOTA_WORDS = {"deserved": "deserved share"}
@@ -295,9 +405,17 @@ _QUOTA_WORDS = {"deserved": "deserved share"}
 
 def _quota_finding(session: Session, job: Job, code: ReasonCode) -> Finding | None:
     """The first level that is full. A queue that may use the whole cluster is not: that the cluster is full is another reason."""
-    failed = [check for check in checks_of(session, job) if not check.passed and check.name in session.limiting_checks]
+    failed = [
+        check
+        for check in checks_of(session, job)
+        if not check.passed and check.name in session.limiting_checks
+    ]
     check = next((check for check in failed if not _is_cluster(session, check)), None)
-    return _short_finding(code, check, job, _QUOTA_WORDS.get(check.name, check.name)) if check is not None else None
+    return (
+        _short_finding(code, check, job, _QUOTA_WORDS.get(check.name, check.name))
+        if check is not None
+        else None
+    )
 
 
 def _is_cluster(session: Session, check: Check) -> bool:
@@ -317,7 +435,14 @@ def _over_deserved(session: Session, job: Job) -> Finding | None:
         return None
     if any(session.preemptive(job.queue, kind) for kind in kinds_of(session, job)):
         return None
-    check = next((check for check in checks_of(session, job) if check.name == "deserved" and not check.passed), None)
+    check = next(
+        (
+            check
+            for check in checks_of(session, job)
+            if check.name == "deserved" and not check.passed
+        ),
+        None,
+    )
     return _deserved_finding(check, job) if check is not None else None
 
 
@@ -333,7 +458,9 @@ def _deserved_finding(check: Check, job: Job) -> Finding:
 def _gang_incomplete(session: Session, job: Job) -> Finding | None:
     if not _lacks_room(session, job) or not 0 < job.placeable < job.min_member:
         return None
-    message = f"There is room for {job.placeable} of the {job.min_member} pods that must start together."
+    message = (
+        f"There is room for {job.placeable} of the {job.min_member} pods that must start together."
+    )
     resource = session.snapshot.resources[scarce(session, job)]
     return ReasonCode.GANG_INCOMPLETE, message, {"resource": resource, **_placeable(job)}
 
@@ -341,7 +468,9 @@ def _gang_incomplete(session: Session, job: Job) -> Finding | None:
 def _fragmented(session: Session, job: Job) -> Finding | None:
     """Enough is free in all, but no node has enough of it."""
     need, free = needed(session, job), np.array(holdings_of(session).nodes.free)
-    if not _lacks_room(session, job) or not bool((need <= free)[(need > 0) & session.book.dims].all()):
+    if not _lacks_room(session, job) or not bool(
+        (need <= free)[(need > 0) & session.book.dims].all()
+    ):
         return None
     dim, kind = scarce(session, job), kinds_of(session, job)[0]
     node, request = roomiest_node(session, kind), int(session.request[kind, dim])
@@ -351,17 +480,34 @@ def _fragmented(session: Session, job: Job) -> Finding | None:
         f"{quantity(name, int(free[dim]))} are free in all, but in pieces: a pod needs {amount(request)} on one node, "
         f"and {session.floor.names[node]} has {amount(there)}."
     )
-    figures = {"resource": name, "freeInAll": int(free[dim]), "need": request, "largest": there, **_placeable(job)}
+    figures = {
+        "resource": name,
+        "freeInAll": int(free[dim]),
+        "need": request,
+        "largest": there,
+        **_placeable(job),
+    }
     return ReasonCode.FRAGMENTED, message, figures
 
 
 def _cluster_busy(session: Session, job: Job) -> Finding | None:
     if not _lacks_room(session, job):
         return None
-    failed = next((check for check in checks_of(session, job) if check.name == "cluster" and not check.passed), None)
+    failed = next(
+        (
+            check
+            for check in checks_of(session, job)
+            if check.name == "cluster" and not check.passed
+        ),
+        None,
+    )
     if failed is None:
         resource = session.snapshot.resources[scarce(session, job)]
-        return ReasonCode.CLUSTER_BUSY, "No node has room for it now.", {"resource": resource, **_placeable(job)}
+        return (
+            ReasonCode.CLUSTER_BUSY,
+            "No node has room for it now.",
+            {"resource": resource, **_placeable(job)},
+        )
     return _busy_finding(failed, job)
 
 
@@ -385,12 +531,16 @@ def _behind_others(session: Session, job: Job) -> Finding | None:
 
 def _left_out_by_policy(session: Session, job: Job) -> Finding | None:
     """Not that it was not looked at: no action of the policy would ever start it."""
-    if session.has_action("allocate") or not session.asking_for_something(session.pending_pods(job)):
+    if session.has_action("allocate") or not session.asking_for_something(
+        session.pending_pods(job)
+    ):
         return None
     if session.has_action("backfill") and session.lends_idle_room:
         return None
     actions = ", ".join(session.policy.actions)
-    message = f"No session starts it: the policy has no allocate action (its actions are {actions})."
+    message = (
+        f"No session starts it: the policy has no allocate action (its actions are {actions})."
+    )
     return ReasonCode.LEFT_OUT_BY_POLICY, message, {"missing": "allocate"}
 
 
@@ -399,16 +549,28 @@ def _awaiting_evaluation(session: Session, job: Job) -> Finding:
     if leaving > 0:
         message = f"{leaving} of its pods {'is' if leaving == 1 else 'are'} still leaving; it is looked at again when they are gone."
         return ReasonCode.AWAITING_EVALUATION, message, {"leaving": leaving}
-    return ReasonCode.AWAITING_EVALUATION, "No action of this session tried it; the next one looks at it again.", {}
+    return (
+        ReasonCode.AWAITING_EVALUATION,
+        "No action of this session tried it; the next one looks at it again.",
+        {},
+    )
 
 
-_QUEUE_QUESTIONS: tuple[Question, ...] = (_queue_not_leaf, _queue_closed, _queue_suspended, _hierarchy_invalid, _not_permitted)
+_QUEUE_QUESTIONS: tuple[Question, ...] = (
+    _queue_not_leaf,
+    _queue_closed,
+    _queue_suspended,
+    _hierarchy_invalid,
+    _not_permitted,
+)
 
 
 def _held_back(session: Session, job: Job) -> Finding | None:
     """Where a queue is not there, nothing else can be asked about it."""
     found = _queue_not_found(session, job)
-    return found or next((found for ask in _QUEUE_QUESTIONS if (found := ask(session, job)) is not None), None)
+    return found or next(
+        (found for ask in _QUEUE_QUESTIONS if (found := ask(session, job)) is not None), None
+    )
 
 
 _QUESTIONS: tuple[Question, ...] = (

@@ -24,7 +24,13 @@ def amounts(session: Session, values: Amounts, *, zeros: bool = False) -> Resour
 
 def _named(session: Session, values: list[int], zeros: bool) -> Resources:
     names = session.queue_resources
-    return Resources({name: value for dim, name in names if ((value := values[dim]) or zeros) and value < NO_LIMIT})
+    return Resources(
+        {
+            name: value
+            for dim, name in names
+            if ((value := values[dim]) or zeros) and value < NO_LIMIT
+        }
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,20 +54,34 @@ class Figures(Mapping[str, QueueFigures]):
     def changed_rows(self, before: Figures) -> set[int]:
         """Of the queues whose figures are not what they were then; both of the same queues, resources and policy."""
         changed = (self._numbers() != before._numbers()).any(axis=(0, 2))
-        told = {row for row in self._warnings.keys() | before._warnings.keys() if self._warnings.get(row) != before._warnings.get(row)}
+        told = {
+            row
+            for row in self._warnings.keys() | before._warnings.keys()
+            if self._warnings.get(row) != before._warnings.get(row)
+        }
         return {*np.flatnonzero(changed).tolist(), *told}
 
     def _numbers(self) -> Amounts:
         """Everything that its values are made of: figures by queues by the resources that queues are about."""
         session, quotas = self._session, self._session.quotas
-        limits = [quotas.deserved, quotas.real_capability, quotas.nominal, quotas.guarantee] if quotas else []
+        limits = (
+            [quotas.deserved, quotas.real_capability, quotas.nominal, quotas.guarantee]
+            if quotas
+            else []
+        )
         dims = [dim for dim, _ in session.queue_resources]
-        numbers: Amounts = np.minimum(np.stack([*map(np.array, self._used), *limits])[:, :, dims], NO_LIMIT)
+        numbers: Amounts = np.minimum(
+            np.stack([*map(np.array, self._used), *limits])[:, :, dims], NO_LIMIT
+        )
         return numbers
 
     def is_comparable(self, before: Figures) -> bool:
         mine, other = self._session, before._session
-        same = (mine.policy, mine.queue_resources, self._rows) == (other.policy, other.queue_resources, before._rows)
+        same = (mine.policy, mine.queue_resources, self._rows) == (
+            other.policy,
+            other.queue_resources,
+            before._rows,
+        )
         return same and (mine.quotas is None) == (other.quotas is None)
 
     def __iter__(self) -> Iterator[str]:
@@ -78,7 +98,10 @@ class Figures(Mapping[str, QueueFigures]):
     def _make(self, name: str, row: int) -> QueueFigures:
         session, quotas = self._session, self._session.quotas
         matrices = zip(_USED, self._used, strict=True)
-        used: dict[str, Any] = {figure: _named(session, matrix[row], figure in _WITH_ZEROS) for figure, matrix in matrices}
+        used: dict[str, Any] = {
+            figure: _named(session, matrix[row], figure in _WITH_ZEROS)
+            for figure, matrix in matrices
+        }
         if quotas is None:
             return QueueFigures(name, **used)
         return QueueFigures(
@@ -96,7 +119,11 @@ class Figures(Mapping[str, QueueFigures]):
     def _is_overused(self, quotas: Quotas, row: int) -> bool:
         """Under proportion it has all it deserves and must not grow; under capacity it has more than that of something."""
         allocated = self._used[0][row]
-        return quotas.has_all(row, allocated) if self._session.lends_idle_room else quotas.share_of(row, allocated) > 1
+        return (
+            quotas.has_all(row, allocated)
+            if self._session.lends_idle_room
+            else quotas.share_of(row, allocated) > 1
+        )
 
 
 def differing(now: Mapping[str, QueueFigures], before: Mapping[str, QueueFigures]) -> list[str]:
@@ -107,7 +134,18 @@ def differing(now: Mapping[str, QueueFigures], before: Mapping[str, QueueFigures
     return [name for name in now if before.get(name) != now[name]]
 
 
-_USED = ("allocated", "request", "inqueue", "elastic", "held", "in_use", "leaving", "promised", "asked", "lacking")
+_USED = (
+    "allocated",
+    "request",
+    "inqueue",
+    "elastic",
+    "held",
+    "in_use",
+    "leaving",
+    "promised",
+    "asked",
+    "lacking",
+)
 _WITH_ZEROS = frozenset({"allocated", "request", "in_use"})
 """The figures that name also resources of which there is nothing."""
 

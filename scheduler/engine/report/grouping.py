@@ -26,7 +26,11 @@ def beyond_all_nodes(session: Session) -> Mask:
     was promised to them must be given back.
     """
     groups, pods = session.snapshot.groups, session.snapshot.pods
-    found: Mask = session.may_be_served & (session.pending_counts > 0) & (session.placed_counts < groups.min_member)
+    found: Mask = (
+        session.may_be_served
+        & (session.pending_counts > 0)
+        & (session.placed_counts < groups.min_member)
+    )
     if not session.needs_whole_gangs or not found.any():
         return np.zeros(len(groups), dtype=np.bool_)
     found &= ~_strict_queues(session)[groups.queue]
@@ -38,7 +42,9 @@ def beyond_all_nodes(session: Session) -> Mask:
 
 def _strict_queues(session: Session) -> Mask:
     """The last entry stands for "no queue"."""
-    strict = (queue.spec.dequeue_strategy is DequeueStrategy.FIFO for queue in session.forest.queues)
+    strict = (
+        queue.spec.dequeue_strategy is DequeueStrategy.FIFO for queue in session.forest.queues
+    )
     return np.array([*strict, False], dtype=np.bool_)
 
 
@@ -63,7 +69,9 @@ def alike(session: Session, rows: Rows) -> list[list[int]]:
 def _traits(session: Session, rows: Rows) -> Amounts:
     """One line of numbers for each podgroup: those that `explain.signature` asks for, as they stand in the snapshot."""
     groups, kinds = session.snapshot.groups, waiting_kinds(session)[rows]
-    own = np.array([bool(groups.role_minimums[row]) for row in rows.tolist()], dtype=np.bool_) | (kinds == _MIXED)
+    own = np.array([bool(groups.role_minimums[row]) for row in rows.tolist()], dtype=np.bool_) | (
+        kinds == _MIXED
+    )
     columns = (
         groups.queue[rows], groups.phase[rows], groups.min_member[rows], groups.has_min_resources[rows], session.ready_counts[rows],
         session.pending_counts[rows], session.task_counts[rows], kinds, np.where(own, rows, -1),
@@ -87,7 +95,9 @@ def waiting_kinds(session: Session) -> Rows:
 def _numbered(texts: Sequence[str], rows: Rows) -> Amounts:
     """The same number for the same text."""
     numbers: dict[str, int] = {"": 0}
-    return np.array([numbers.setdefault(texts[row], len(numbers)) for row in rows.tolist()], dtype=np.int64)
+    return np.array(
+        [numbers.setdefault(texts[row], len(numbers)) for row in rows.tolist()], dtype=np.int64
+    )
 
 
 def _as_bytes(table: Amounts) -> list[bytes]:

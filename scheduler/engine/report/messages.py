@@ -12,7 +12,15 @@ from scheduler.domain.nodes import Mask
 from scheduler.domain.tables import Rows
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.actions.shed import REASON as SHED_REASON
-from scheduler.engine.decisions import STAYS, Condition, Event, PodCondition, Reason, ReasonCode, Said
+from scheduler.engine.decisions import (
+    STAYS,
+    Condition,
+    Event,
+    PodCondition,
+    Reason,
+    ReasonCode,
+    Said,
+)
 from scheduler.engine.report.checks import missing_pods, needed, nodes_short_of
 from scheduler.engine.report.explain import BEFORE_ROOM, explain, is_impossible, signature
 from scheduler.engine.report.figures import Waiting
@@ -22,7 +30,10 @@ from scheduler.engine.state.constraints import suitable_nodes
 from scheduler.engine.state.gang import Job
 
 READY = "tasks in gang are ready to be scheduled"
-_OWN_REASONS = {ReasonCode.NOT_ENOUGH_TASKS: "NotEnoughTasks", ReasonCode.QUEUE_SUSPENDED: "QueueSuspended"}
+_OWN_REASONS = {
+    ReasonCode.NOT_ENOUGH_TASKS: "NotEnoughTasks",
+    ReasonCode.QUEUE_SUSPENDED: "QueueSuspended",
+}
 _ON_NODES = frozenset(
     {
         ReasonCode.NO_NODE_FITS,
@@ -38,7 +49,9 @@ _NEVER = STAYS - {ReasonCode.LEFT_OUT_BY_POLICY}
 """Such a job can never run; one that the policy leaves out could, and goes on asking."""
 
 _MORE_NODES_HELP = _ON_NODES | {ReasonCode.EXCEEDS_CLUSTER, ReasonCode.RECLAIM_IN_PROGRESS}
-_WAITS_FOR_ROOM = (_MORE_NODES_HELP - STAYS - {ReasonCode.RECLAIM_IN_PROGRESS}) | {ReasonCode.WAITING_FOR_QUOTA}
+_WAITS_FOR_ROOM = (_MORE_NODES_HELP - STAYS - {ReasonCode.RECLAIM_IN_PROGRESS}) | {
+    ReasonCode.WAITING_FOR_QUOTA
+}
 
 
 @dataclass
@@ -70,7 +83,10 @@ class Reporter:
         for row in self._with_news(np.flatnonzero(waiting)):
             job = self.session.job(row)
             self._say(job, *self._shared(job))
-        for row in sorted(np.flatnonzero(~waiting & groups.alive & (groups.said != 0)).tolist(), key=groups.key.__getitem__):
+        for row in sorted(
+            np.flatnonzero(~waiting & groups.alive & (groups.said != 0)).tolist(),
+            key=groups.key.__getitem__,
+        ):
             self.result.said.append(Said(groups.key[row], row, 0, None))
         self._tell_of_started()
         self._tell_of_evictions()
@@ -94,16 +110,23 @@ class Reporter:
     def _count(self, job: Job, reason: Reason, crowd: list[int]) -> None:
         """What these podgroups wait for; or that they can never run."""
         waiting = self.result.waiting
-        if reason.code in _NEVER or (reason.code in BEFORE_ROOM and is_impossible(self.session, job)):
+        if reason.code in _NEVER or (
+            reason.code in BEFORE_ROOM and is_impossible(self.session, job)
+        ):
             waiting.never.update(crowd)
         elif reason.code in _WAITS_FOR_ROOM and not self._is_own_limit(job, reason):
             dim = self.session.snapshot.resources.index(str(reason.figures["resource"]))
             place = (job.queue, dim)
-            waiting.lacking[place] = waiting.lacking.get(place, 0) + len(crowd) * int(needed(self.session, job)[dim])
+            waiting.lacking[place] = waiting.lacking.get(place, 0) + len(crowd) * int(
+                needed(self.session, job)[dim]
+            )
 
     def _is_own_limit(self, job: Job, reason: Reason) -> bool:
         """Its own queue keeps it from more: nobody has taken anything from it."""
-        return reason.code is ReasonCode.WAITING_FOR_QUOTA and reason.figures["level"] == self.session.forest.names[job.queue]
+        return (
+            reason.code is ReasonCode.WAITING_FOR_QUOTA
+            and reason.figures["level"] == self.session.forest.names[job.queue]
+        )
 
     def _shared(self, job: Job) -> tuple[Reason, str, int]:
         key = signature(self.session, job)
@@ -111,8 +134,14 @@ class Reporter:
         if found is None:
             reason = explain(self.session, job)
             message = self._gang_message(job, reason)
-            digest = blake2b(f"{reason.code}|{reason.message}|{reason.checks}|{message}".encode(), digest_size=8)
-            found = self._reasons[key] = (reason, message, int.from_bytes(digest.digest(), "big", signed=True) or 1)
+            digest = blake2b(
+                f"{reason.code}|{reason.message}|{reason.checks}|{message}".encode(), digest_size=8
+            )
+            found = self._reasons[key] = (
+                reason,
+                message,
+                int.from_bytes(digest.digest(), "big", signed=True) or 1,
+            )
         return found
 
     def _say(self, job: Job, reason: Reason, message: str, fingerprint: int) -> None:
@@ -120,12 +149,22 @@ class Reporter:
         result.reasons[job.key] = reason
         result.said.append(Said(job.key, job.row, fingerprint, reason))
         if job.refusal is not None and job.refusal.event:
-            result.events.append(Event("Normal", "Unschedulable", job.refusal.event, "podgroup", job.key, reason.code))
+            result.events.append(
+                Event(
+                    "Normal", "Unschedulable", job.refusal.event, "podgroup", job.key, reason.code
+                )
+            )
         if reason.code is ReasonCode.QUEUE_SUSPENDED and job.is_waiting_outside:
-            result.events.append(Event("Normal", "QueueSuspended", reason.message, "podgroup", job.key))
+            result.events.append(
+                Event("Normal", "QueueSuspended", reason.message, "podgroup", job.key)
+            )
         if self._has_gang and job.tasks:
-            result.conditions.append(Condition(job.key, job.row, "Unschedulable", _condition_reason(reason), message))
-            result.events.append(Event("Warning", "Unschedulable", message, "podgroup", job.key, reason.code))
+            result.conditions.append(
+                Condition(job.key, job.row, "Unschedulable", _condition_reason(reason), message)
+            )
+            result.events.append(
+                Event("Warning", "Unschedulable", message, "podgroup", job.key, reason.code)
+            )
             self._tell_pods(job, reason)
 
     def _tell_of_started(self) -> None:
@@ -147,10 +186,18 @@ class Reporter:
         """A job that gave up what it had is told of, and so is its queue."""
         session = self.session
         for job in sorted((session.job(row) for row in session.shed_jobs), key=lambda job: job.key):
-            count = sum(len(operation.pods) for operation in session.evictions if operation.job is job and operation.action == "shed")
+            count = sum(
+                len(operation.pods)
+                for operation in session.evictions
+                if operation.job is job and operation.action == "shed"
+            )
             queue = session.forest.names[job.queue]
             pods = f"{count} {'pod' if count == 1 else 'pods'}"
-            cause = "reclaim took the others" if job.broken else f"queue {queue} has all that it deserves"
+            cause = (
+                "reclaim took the others"
+                if job.broken
+                else f"queue {queue} has all that it deserves"
+            )
             text = f"{job.key} gave up {pods}: it is short of its gang of {job.min_member}, and {cause}"
             self.result.events.append(Event("Warning", SHED_REASON, text, "podgroup", job.key))
             self.result.events.append(Event("Warning", SHED_REASON, text, "queue", queue))
@@ -165,9 +212,15 @@ class Reporter:
     def _pod_message(self, job: Job, why: Reason, pod: int, number: int) -> tuple[str, str]:
         """As after a try that was taken back: it had a place, it waits for one, or it has none, for the reason that its gang has."""
         if pod in job.held or self.session.status[pod] == PodStatus.PIPELINED:
-            return "Unschedulable", f"pod {self.session.snapshot.pods.key[pod]} can possibly be scheduled once resource is released"
+            return (
+                "Unschedulable",
+                f"pod {self.session.snapshot.pods.key[pod]} can possibly be scheduled once resource is released",
+            )
         if number < job.placeable - job.ready and why.code not in STAYS:
-            return "Schedulable", f"pod {self.session.snapshot.pods.key[pod]} can possibly be scheduled once minAvailable is satisfied"
+            return (
+                "Schedulable",
+                f"pod {self.session.snapshot.pods.key[pod]} can possibly be scheduled once minAvailable is satisfied",
+            )
         if self._nodes_were_asked(job, why):
             return "Unschedulable", self._fit_error(int(self.session.kinds[pod]))
         return "Unschedulable" if why.code in _MORE_NODES_HELP else str(why.code), why.message
@@ -185,8 +238,12 @@ class Reporter:
         counts = {"Pending": job.pending, "Pipelined": job.waiting, "Ready": job.ready}
         summary = "".join(f"{count} {name}, " for name, count in sorted(counts.items()) if count)
         schedulable = max(0, min(job.pending, job.placeable - job.ready))
-        pending = f"{job.pending - schedulable} Unschedulable" + (f", {schedulable} Schedulable" if schedulable else "")
-        state = f"pod group is not ready, {summary}{job.min_member} minAvailable; Pending: {pending}"
+        pending = f"{job.pending - schedulable} Unschedulable" + (
+            f", {schedulable} Schedulable" if schedulable else ""
+        )
+        state = (
+            f"pod group is not ready, {summary}{job.min_member} minAvailable; Pending: {pending}"
+        )
         return f"{state}. Origin reason is {self._origin(job, reason)}"
 
     def _origin(self, job: Job, reason: Reason) -> str:
@@ -215,13 +272,27 @@ def fit_error(session: Session, kind: int) -> str:
     nodes, suitable = session.snapshot.nodes, session.board(kind).suitable
     counts: Counter[str] = Counter()
     counts["node(s) were not ready"] = int((~nodes.ready).sum())
-    counts["node(s) were unschedulable"] = int((nodes.ready & nodes.unschedulable & ~suitable).sum())
-    constraint = session.snapshot.classes.constraints[int(session.snapshot.classes.constraint[kind])]
+    counts["node(s) were unschedulable"] = int(
+        (nodes.ready & nodes.unschedulable & ~suitable).sum()
+    )
+    constraint = session.snapshot.classes.constraints[
+        int(session.snapshot.classes.constraint[kind])
+    ]
     matching = suitable_nodes(constraint, nodes) if not suitable.all() else suitable
-    counts["node(s) didn't match Pod's node affinity/selector or taints"] = int((nodes.ready & ~nodes.unschedulable & ~matching).sum())
+    counts["node(s) didn't match Pod's node affinity/selector or taints"] = int(
+        (nodes.ready & ~nodes.unschedulable & ~matching).sum()
+    )
     for dim, short in nodes_short_of(session, kind).items():
         name = session.snapshot.resources[dim]
         text = "node(s) pod number exceeded" if name == "pods" else f"Insufficient {name}"
         counts[text] = short
-    parts = ", ".join(f"{count} {text}" for text, count in sorted(counts.items(), key=lambda item: item[0]) if count)
-    return f"0/{len(nodes)} nodes are unavailable: {parts}." if parts else f"{len(nodes)} nodes were looked at"
+    parts = ", ".join(
+        f"{count} {text}"
+        for text, count in sorted(counts.items(), key=lambda item: item[0])
+        if count
+    )
+    return (
+        f"0/{len(nodes)} nodes are unavailable: {parts}."
+        if parts
+        else f"{len(nodes)} nodes were looked at"
+    )

@@ -64,7 +64,9 @@ def omissions(policy: Policy) -> tuple[Omission, ...]:
 
 def _backfill_starts_jobs(policy: Policy) -> bool:
     """Under proportion it gives away what is idle beyond the shares."""
-    return "backfill" in policy.actions and any(plugin.name == "proportion" for plugin in policy.plugins())
+    return "backfill" in policy.actions and any(
+        plugin.name == "proportion" for plugin in policy.plugins()
+    )
 
 
 def has_queue_plugin(policy: Policy) -> bool:
@@ -73,4 +75,7 @@ def has_queue_plugin(policy: Policy) -> bool:
 
 def _answers(policy: Policy, flag: Flag, *names: str) -> bool:
     """Whether one of these plugins does it, or one from outside, which is named by its path and may do whatever it is written for."""
-    return any((plugin.name in names or "." in plugin.name) and policy.enables(plugin, flag) for plugin in policy.plugins())
+    return any(
+        (plugin.name in names or "." in plugin.name) and policy.enables(plugin, flag)
+        for plugin in policy.plugins()
+    )

@@ -53,7 +53,9 @@ def final_phases(session: Session, counts: Amounts, unschedulable: Mask) -> Code
     enough = scheduled >= np.maximum(1, groups.min_member)
     inqueue = _current_phases(session) == Phase.INQUEUE
     phases = np.where(inqueue, Phase.INQUEUE, Phase.PENDING)
-    phases = np.where(enough, np.where(completed == scheduled, Phase.COMPLETED, Phase.RUNNING), phases)
+    phases = np.where(
+        enough, np.where(completed == scheduled, Phase.COMPLETED, Phase.RUNNING), phases
+    )
     phases = np.where(unschedulable & (counts[:, PodStatus.RUNNING] > 0), Phase.UNKNOWN, phases)
     shed = np.isin(np.arange(len(groups)), list(session.shed_jobs))
     phases = np.where(shed, Phase.PENDING, phases)
@@ -68,21 +70,27 @@ def short_of_gang(session: Session, counts: Amounts) -> Mask:
     short: Mask = groups.alive & (ready < np.maximum(1, groups.min_member))
     for job in session.known_jobs():
         if job.roles and not short[job.row]:
-            short[job.row] = roles_count(job) and any(role.ready < role.minimum for role in job.roles.values())
+            short[job.row] = roles_count(job) and any(
+                role.ready < role.minimum for role in job.roles.values()
+            )
     return short
 
 
 def only_leaving(session: Session, counts: Amounts) -> Mask:
     """Podgroups that are short only because pods that they had are on their way out, and wait for no place: nothing is said of them yet."""
     waiting = counts[:, PodStatus.PENDING] + counts[:, PodStatus.PIPELINED]
-    leaving: Mask = (_scheduled(session, counts) >= np.maximum(1, session.snapshot.groups.min_member)) & (waiting == 0)
+    leaving: Mask = (
+        _scheduled(session, counts) >= np.maximum(1, session.snapshot.groups.min_member)
+    ) & (waiting == 0)
     leaving[list(session.shed_jobs)] = False
     return leaving
 
 
 def _scheduled(session: Session, counts: Amounts) -> Amounts:
     """Pods that got as far as a node, those on their way out of it included."""
-    scheduled: Amounts = counts[:, IS_SCHEDULED].sum(axis=1) + counts[:, PodStatus.RELEASING] - _nowhere(session)
+    scheduled: Amounts = (
+        counts[:, IS_SCHEDULED].sum(axis=1) + counts[:, PodStatus.RELEASING] - _nowhere(session)
+    )
     return scheduled
 
 
@@ -101,14 +109,26 @@ def _current_phases(session: Session) -> Codes:
 
 def phase_changes(session: Session, phases: Codes) -> tuple[PhaseChange, ...]:
     groups = session.snapshot.groups
-    rows = sorted(np.flatnonzero(groups.alive & (phases != groups.phase)).tolist(), key=groups.key.__getitem__)
-    return tuple(PhaseChange(groups.key[row], row, Phase(int(groups.phase[row])), Phase(int(phases[row]))) for row in rows)
+    rows = sorted(
+        np.flatnonzero(groups.alive & (phases != groups.phase)).tolist(), key=groups.key.__getitem__
+    )
+    return tuple(
+        PhaseChange(groups.key[row], row, Phase(int(groups.phase[row])), Phase(int(phases[row])))
+        for row in rows
+    )
 
 
 def binds(session: Session) -> tuple[Bind, ...]:
     keys, names, nodes = session.snapshot.pods.key, session.forest.names, session.floor.names
     return tuple(
-        Bind(keys[pod], nodes[node], operation.job.key, names[operation.job.queue], pod, operation.borrowed)
+        Bind(
+            keys[pod],
+            nodes[node],
+            operation.job.key,
+            names[operation.job.queue],
+            pod,
+            operation.borrowed,
+        )
         for operation in session.binds
         for pod, node in zip(operation.pods, operation.nodes, strict=True)
     )
@@ -119,7 +139,13 @@ def evictions(session: Session) -> tuple[Evict, ...]:
 
 
 def _eviction(session: Session, operation: Operation) -> Evict:
-    forest, job, quotas, (pod,), (node,) = session.forest, operation.job, session.quotas, operation.pods, operation.nodes
+    forest, job, quotas, (pod,), (node,) = (
+        session.forest,
+        operation.job,
+        session.quotas,
+        operation.pods,
+        operation.nodes,
+    )
     taker = operation.beneficiary
     level = forest.common(job.queue, taker.queue) if taker is not None else -1
     before = operation.before if operation.before is not None else session.book.allocated[job.queue]
@@ -147,14 +173,24 @@ def reservations(session: Session) -> tuple[Reservation, ...]:
     pods, groups = session.snapshot.pods, session.snapshot.groups
     kept = []
     for pod, node in sorted(session.waits.items(), key=lambda item: pods.key[item[0]]):
-        kept.append(Reservation(pods.key[pod], session.floor.names[node], groups.key[pods.group[pod]], pod, session.expiry(pod)))
+        kept.append(
+            Reservation(
+                pods.key[pod],
+                session.floor.names[node],
+                groups.key[pods.group[pod]],
+                pod,
+                session.expiry(pod),
+            )
+        )
     return tuple(kept)
 
 
 def outcome_of(session: Session, at_open: Figures, *, reporting: bool = True) -> Outcome:
     counts = final_counts(session)
     short = short_of_gang(session, counts) & ~only_leaving(session, counts)
-    phases = final_phases(session, counts, short & (session.task_counts > 0) & (session.plugin("gang") is not None))
+    phases = final_phases(
+        session, counts, short & (session.task_counts > 0) & (session.plugin("gang") is not None)
+    )
     told = report(session, short & (phases != Phase.COMPLETED)) if reporting else Report()
     return Outcome(
         binds=binds(session),

@@ -19,16 +19,23 @@ def suitable_nodes(constraint: Constraint, nodes: NodeTable) -> Mask:
     if nodes.unschedulable.any() and not tolerates(constraint.tolerations, _UNSCHEDULABLE):
         mask &= ~nodes.unschedulable
     if any(nodes.taints):
-        mask &= np.array([not _repels(taints, constraint.tolerations) for taints in nodes.taints], dtype=np.bool_)
+        mask &= np.array(
+            [not _repels(taints, constraint.tolerations) for taints in nodes.taints], dtype=np.bool_
+        )
     if constraint.node_selector or constraint.required:
         pairs = zip(nodes.names, nodes.labels, strict=True)
-        mask &= np.array([_is_wanted(constraint, name, labels) for name, labels in pairs], dtype=np.bool_)
+        mask &= np.array(
+            [_is_wanted(constraint, name, labels) for name, labels in pairs], dtype=np.bool_
+        )
     return mask
 
 
 def _is_wanted(constraint: Constraint, name: str, labels: Mapping[str, str]) -> bool:
     selected = all(labels.get(key) == value for key, value in constraint.node_selector)
-    return selected and (not constraint.required or any(matches_term(term, name, labels) for term in constraint.required))
+    return selected and (
+        not constraint.required
+        or any(matches_term(term, name, labels) for term in constraint.required)
+    )
 
 
 def matches_term(term: NodeTerm, name: str, labels: Mapping[str, str]) -> bool:
@@ -36,8 +43,12 @@ def matches_term(term: NodeTerm, name: str, labels: Mapping[str, str]) -> bool:
     if not term.expressions and not term.fields:
         return False
     fields = {"metadata.name": name}
-    on_labels = all(_OPERATORS[item.operator](labels.get(item.key), item) for item in term.expressions)
-    return on_labels and all(_OPERATORS[item.operator](fields.get(item.key), item) for item in term.fields)
+    on_labels = all(
+        _OPERATORS[item.operator](labels.get(item.key), item) for item in term.expressions
+    )
+    return on_labels and all(
+        _OPERATORS[item.operator](fields.get(item.key), item) for item in term.fields
+    )
 
 
 def _compares(value: str | None, item: Requirement, sign: int) -> bool:
@@ -76,4 +87,6 @@ def _repels(taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) -> b
 
 def untolerated_preferences(taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) -> int:
     """How many taints only discourage the pod and are not tolerated."""
-    return sum(taint.effect == "PreferNoSchedule" and not tolerates(tolerations, taint) for taint in taints)
+    return sum(
+        taint.effect == "PreferNoSchedule" and not tolerates(tolerations, taint) for taint in taints
+    )

@@ -72,7 +72,9 @@ class Job:
         self.failed: str = ""  # what the last try to place it ran into
         self.placeable = 0  # how many of its pods the last try that failed found room for
         self.refusal: Refusal | None = None
-        self.rank: tuple[float, ...] | None = None  # its place among jobs, by plugins; forgotten when the job changes
+        self.rank: tuple[float, ...] | None = (
+            None  # its place among jobs, by plugins; forgotten when the job changes
+        )
 
     @property
     def is_waiting_outside(self) -> bool:

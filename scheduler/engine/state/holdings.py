@@ -55,11 +55,19 @@ def holdings_of(session: Session) -> Holdings:
 def _holdings(session: Session) -> Holdings:
     status = session.status
     is_on_node = session.nodes >= 0
-    leaving = _by_queue(session, ((status == PodStatus.RELEASING) | (status == PodStatus.UNKNOWN)) & is_on_node)
+    leaving = _by_queue(
+        session, ((status == PodStatus.RELEASING) | (status == PodStatus.UNKNOWN)) & is_on_node
+    )
     promised = _by_queue(session, status == PodStatus.PIPELINED)
     nowhere = _by_queue(session, IS_ALLOCATED[status] & ~is_on_node)
-    booked = session.book.allocated if session.forest.hierarchical else _up_the_tree(session, session.book.allocated)
-    return Holdings(booked - promised - nowhere + leaving, leaving, promised, _node_sums(session.floor))
+    booked = (
+        session.book.allocated
+        if session.forest.hierarchical
+        else _up_the_tree(session, session.book.allocated)
+    )
+    return Holdings(
+        booked - promised - nowhere + leaving, leaving, promised, _node_sums(session.floor)
+    )
 
 
 def _node_sums(floor: Floor) -> NodeSums:
@@ -71,7 +79,9 @@ def _node_sums(floor: Floor) -> NodeSums:
 def _by_queue(session: Session, pods: Mask) -> Amounts:
     """What these pods ask for, summed into their queues and up the tree."""
     rows = np.flatnonzero(pods)
-    return by_queue(session, session.snapshot.pods.group[rows], session.request[session.kinds[rows]])
+    return by_queue(
+        session, session.snapshot.pods.group[rows], session.request[session.kinds[rows]]
+    )
 
 
 def by_queue(session: Session, groups: Ints | Rows, amounts: Amounts) -> Amounts:
@@ -97,7 +107,9 @@ def asked_for(session: Session, never: Collection[int]) -> Amounts:
     pods = session.snapshot.pods
     pending = session.snapshot.aggregates.group_pending.copy()
     pending[list(never)] = 0
-    given = _by_queue(session, (pods.status == PodStatus.PENDING) & (session.status != PodStatus.PENDING))
+    given = _by_queue(
+        session, (pods.status == PodStatus.PENDING) & (session.status != PodStatus.PENDING)
+    )
     asking = np.flatnonzero(pending.any(axis=1))
     asked: Amounts = np.maximum(0, by_queue(session, asking, pending[asking]) - given)
     return asked

@@ -32,9 +32,13 @@ class Floor:
         ready = nodes.ready
         self.names = nodes.names
         self.ready = ready
-        self.allocatable: Amounts = np.ascontiguousarray(np.where(ready[:, None], nodes.allocatable, 0).T)
+        self.allocatable: Amounts = np.ascontiguousarray(
+            np.where(ready[:, None], nodes.allocatable, 0).T
+        )
         self.used: Amounts = np.ascontiguousarray(np.where(ready[:, None], sums.node_used, 0).T)
-        self.releasing: Amounts = np.ascontiguousarray(np.where(ready[:, None], sums.node_releasing, 0).T)
+        self.releasing: Amounts = np.ascontiguousarray(
+            np.where(ready[:, None], sums.node_releasing, 0).T
+        )
         self.promised: Amounts = np.zeros_like(self.used)
         self.touched: list[int] = []  # every node that changed, in order: boards catch up from here
         self.any_releasing = bool(self.releasing.any())
@@ -105,13 +109,29 @@ class Board:
     """One class of pods against all nodes: where it fits now, and how good each place is; catches up with what changed."""
 
     def __init__(
-        self, floor: Floor, kind: int, request: Amounts, suitable: Mask, scorer: Scorer | None, block: Amounts | None = None
+        self,
+        floor: Floor,
+        kind: int,
+        request: Amounts,
+        suitable: Mask,
+        scorer: Scorer | None,
+        block: Amounts | None = None,
     ) -> None:
-        self.floor, self.kind, self.request, self.suitable, self.scorer = floor, kind, request, suitable, scorer
-        self._block = block  # what the pods must leave free for gangs that have a place in the future
+        self.floor, self.kind, self.request, self.suitable, self.scorer = (
+            floor,
+            kind,
+            request,
+            suitable,
+            scorer,
+        )
+        self._block = (
+            block  # what the pods must leave free for gangs that have a place in the future
+        )
         self._scores: Times | None = None  # not before they are asked for
         self._copies: Amounts | None = None  # likewise
-        self._seen: dict[str, int] = {}  # what was worked out -> how many changes there were by then
+        self._seen: dict[
+            str, int
+        ] = {}  # what was worked out -> how many changes there were by then
         self._front = Front()
         self._roomiest = (-1, -1)  # how many changes there were, and the answer
 
@@ -191,7 +211,9 @@ class Board:
         if wanted == 1:
             node = self.best()
             return [node] if node >= 0 else []
-        nodes = self._front.best(self.scores, wanted)  # with as many pods to place, no other node can have its turn
+        nodes = self._front.best(
+            self.scores, wanted
+        )  # with as many pods to place, no other node can have its turn
         if not len(nodes):
             return []
         rooms = np.minimum(copies(self._free(nodes), self.request), wanted)
@@ -204,7 +226,9 @@ class Board:
         owner = np.repeat(np.arange(len(nodes)), rooms)
         earlier = np.arange(len(owner)) - np.repeat(np.cumsum(rooms) - rooms, rooms)
         used = self.floor.used[:, nodes[owner]] + self.request[:, None] * earlier
-        scores: list[float] = self.scorer(self.kind, used, nodes[owner]).tolist() if self.scorer else []
+        scores: list[float] = (
+            self.scorer(self.kind, used, nodes[owner]).tolist() if self.scorer else []
+        )
         return scores
 
     def total_copies(self) -> int:
@@ -270,7 +294,11 @@ class Front:
     def _look_through_all(self, scores: Times, count: int) -> Rows:
         """Sets the bar; answers the nodes at it or above, which are at least as many as were asked for, or all that have room."""
         kept = max(self.LEAST, self.SPARE * count)
-        self._bar = -np.inf if len(scores) <= kept else float(np.partition(scores, len(scores) - kept)[len(scores) - kept])
+        self._bar = (
+            -np.inf
+            if len(scores) <= kept
+            else float(np.partition(scores, len(scores) - kept)[len(scores) - kept])
+        )
         self._held = scores > self._bar
         self._nodes = np.flatnonzero(self._held)
         return self._nodes if self._bar == -np.inf else np.flatnonzero(scores >= self._bar)
@@ -289,7 +317,11 @@ def _greedy(nodes: list[int], rooms: list[int], scores: list[float], wanted: int
     starts = [0]
     for room in rooms:
         starts.append(starts[-1] + room)
-    heap = [(-scores[start], node, start, end) for node, start, end in zip(nodes, starts, starts[1:], strict=False) if end > start]
+    heap = [
+        (-scores[start], node, start, end)
+        for node, start, end in zip(nodes, starts, starts[1:], strict=False)
+        if end > start
+    ]
     heapq.heapify(heap)
     chosen: list[int] = []
     while heap and len(chosen) < wanted:

@@ -48,14 +48,18 @@ class Quotas:
     def has_all(self, row: int, allocated: list[int]) -> bool:
         """Whether this is at least what the queue deserves, of every resource."""
         deserved = self.deserved_rows[row]
-        return all(amount >= deserved[dim] for dim, amount in enumerate(allocated) if self.book.dims[dim])
+        return all(
+            amount >= deserved[dim] for dim, amount in enumerate(allocated) if self.book.dims[dim]
+        )
 
     def _deserving(self, row: int) -> list[tuple[int, int]]:
         """Column and amount of what the queue deserves."""
         found = self._parts.get(row)
         if found is None:
             pairs = enumerate(self.deserved_rows[row])
-            found = self._parts[row] = [(dim, amount) for dim, amount in pairs if amount > 0 and self.book.dims[dim]]
+            found = self._parts[row] = [
+                (dim, amount) for dim, amount in pairs if amount > 0 and self.book.dims[dim]
+            ]
         return found
 
     @cached_property
@@ -77,7 +81,13 @@ class Quotas:
     def deserves_something(self, row: int) -> bool:
         return bool(self._deserving(row))
 
-    def copies_within(self, limits: list[list[int]], path: Sequence[int], asked: Sequence[tuple[int, int]], wanted: int) -> int:
+    def copies_within(
+        self,
+        limits: list[list[int]],
+        path: Sequence[int],
+        asked: Sequence[tuple[int, int]],
+        wanted: int,
+    ) -> int:
         """How many pods that ask for this (column and amount) fit below the limit in all these queues.
 
         Plain numbers: a path is short, and asked for every pod that is placed on its own.
@@ -91,7 +101,10 @@ class Quotas:
 
 def queue_share(allocated: Resources, deserved: Resources) -> float:
     """The largest part of its deserved that a queue uses; 1 for a queue under capacity that deserves nothing."""
-    return max((allocated.amount(name) / amount for name, amount in deserved.items() if amount > 0), default=1.0)
+    return max(
+        (allocated.amount(name) / amount for name, amount in deserved.items() if amount > 0),
+        default=1.0,
+    )
 
 
 def beyond_guarantees(available: Amounts, guarantees: Amounts) -> Amounts:
@@ -99,7 +112,10 @@ def beyond_guarantees(available: Amounts, guarantees: Amounts) -> Amounts:
     if not guarantees.any():
         return available.copy()
     reserved = [int_sum(guarantees[:, dim]) for dim in range(guarantees.shape[1])]
-    return np.array([max(0, int(have) - taken) for have, taken in zip(available, reserved, strict=True)], dtype=np.int64)
+    return np.array(
+        [max(0, int(have) - taken) for have, taken in zip(available, reserved, strict=True)],
+        dtype=np.int64,
+    )
 
 
 def nominal_shares(forest: Forest, total: Amounts) -> Amounts:

@@ -48,7 +48,9 @@ class QueueSpecs:
     @cached_property
     def owns(self) -> Mask:
         """Where deserved or guarantee says something."""
-        return owned_matrix([spec.deserved for spec in self._specs], self._resources) | (self.guarantee > 0)
+        return owned_matrix([spec.deserved for spec in self._specs], self._resources) | (
+            self.guarantee > 0
+        )
 
     @cached_property
     def weights(self) -> Amounts:
@@ -58,7 +60,11 @@ class QueueSpecs:
     def dims(self) -> Mask:
         """The resources that queues are about: all but `pods`, which limits nodes; unless a queue names it."""
         dims = np.ones(len(self._resources), dtype=np.bool_)
-        amounts = (amounts for spec in self._specs for amounts in (spec.capability, spec.deserved, spec.guarantee))
+        amounts = (
+            amounts
+            for spec in self._specs
+            for amounts in (spec.capability, spec.deserved, spec.guarantee)
+        )
         dims[self._resources.index("pods")] = any("pods" in named for named in amounts)
         return dims
 
@@ -70,13 +76,22 @@ class QueueSpecs:
     @cached_property
     def schedules(self) -> Mask:
         """Leaves whose state lets jobs start; the last entry stands for "no queue"."""
-        leaves = (queue.schedules and self._forest.is_leaf(row) for row, queue in enumerate(self._forest.queues))
+        leaves = (
+            queue.schedules and self._forest.is_leaf(row)
+            for row, queue in enumerate(self._forest.queues)
+        )
         return np.array([*leaves, False], dtype=np.bool_)
 
     @cached_property
     def reclaimable_leaves(self) -> Mask:
         """Leaves that do not keep what they have from others."""
-        return np.array([spec.reclaimable and self._forest.is_leaf(row) for row, spec in enumerate(self._specs)], dtype=np.bool_)
+        return np.array(
+            [
+                spec.reclaimable and self._forest.is_leaf(row)
+                for row, spec in enumerate(self._specs)
+            ],
+            dtype=np.bool_,
+        )
 
 
 def _fixed(table: Amounts) -> Amounts:
@@ -109,9 +124,15 @@ def owned_matrix(amounts: Sequence[Resources], resources: Sequence[str]) -> Mask
     return matrix
 
 
-def _named(amounts: Sequence[Resources], resources: Sequence[str]) -> Iterator[tuple[int, int, str, int]]:
+def _named(
+    amounts: Sequence[Resources], resources: Sequence[str]
+) -> Iterator[tuple[int, int, str, int]]:
     """Row, column, name and value of everything that is named: most specs name little."""
     columns = {name: dim for dim, name in enumerate(resources)}
     for row, named in enumerate(amounts):
         if named:
-            yield from ((row, columns[name], name, value) for name, value in named.items() if name in columns)
+            yield from (
+                (row, columns[name], name, value)
+                for name, value in named.items()
+                if name in columns
+            )

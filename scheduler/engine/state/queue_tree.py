@@ -119,4 +119,8 @@ class Forest:
         depths = np.array([self.depth(row) for row in range(len(self.queues))], dtype=np.intp)
         parents = np.array(self.parent, dtype=np.intp)
         levels = range(int(depths.max(initial=0)), 0, -1)
-        return [(rows, parents[rows]) for depth in levels if len(rows := np.flatnonzero(depths == depth))]
+        return [
+            (rows, parents[rows])
+            for depth in levels
+            if len(rows := np.flatnonzero(depths == depth))
+        ]

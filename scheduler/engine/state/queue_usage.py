@@ -72,12 +72,16 @@ def job_inqueue(snapshot: Snapshot) -> Amounts:
     """What admitted podgroups may still take of their minResources: all Inqueue ones, and Running ones that have their gang."""
     groups, sums = snapshot.groups, snapshot.aggregates
     placed = sums.group_counts[:, IS_ALLOCATED].sum(axis=1)
-    counts = (groups.phase == Phase.INQUEUE) | ((groups.phase == Phase.RUNNING) & (placed >= groups.min_member))
+    counts = (groups.phase == Phase.INQUEUE) | (
+        (groups.phase == Phase.RUNNING) & (placed >= groups.min_member)
+    )
     missing = np.maximum(0, groups.min_resources - sums.group_allocated)
     return np.where((counts & groups.has_min_resources)[:, None], missing, 0)
 
 
 def job_elastic(snapshot: Snapshot) -> Amounts:
     """What podgroups use beyond their minResources; all of it where none are set."""
-    elastic: Amounts = np.maximum(0, snapshot.aggregates.group_allocated - snapshot.groups.min_resources)
+    elastic: Amounts = np.maximum(
+        0, snapshot.aggregates.group_allocated - snapshot.groups.min_resources
+    )
     return elastic

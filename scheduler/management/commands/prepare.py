@@ -8,7 +8,11 @@ from typing import Any
 from django.conf import settings
 from django.core.management import BaseCommand, call_command
 
-from scheduler.management.database import check_database_answers, check_database_not_newer, problems_in_words
+from scheduler.management.database import (
+    check_database_answers,
+    check_database_not_newer,
+    problems_in_words,
+)
 from scheduler.services.accounts.cli_token import ensure_cli_token
 from scheduler.services.demo.setup import FirstStart, first_start
 from scheduler.supervisor.problems import StartError
@@ -28,8 +32,12 @@ class Command(BaseCommand):
             sys.exit(str(problem))
         if made.sample_loaded:
             self.stdout.write("Loaded the sample cluster.")
-        if made.password_file and not settings.EMBEDDED:  # the supervisor of an embedded one tells it itself
-            self.stdout.write(f"Created the account admin; its password is in {made.password_file}.")
+        if (
+            made.password_file and not settings.EMBEDDED
+        ):  # the supervisor of an embedded one tells it itself
+            self.stdout.write(
+                f"Created the account admin; its password is in {made.password_file}."
+            )
 
 
 def _prepare() -> FirstStart:

@@ -12,7 +12,14 @@ from rich.console import Console
 
 from scheduler.management.console import print_run
 from scheduler.scenarios.reports import outcome_document
-from scheduler.services.sessions.replay import NotKept, Replayed, keep_next_sessions, kept_sessions, replay, scenario_text
+from scheduler.services.sessions.replay import (
+    NotKept,
+    Replayed,
+    keep_next_sessions,
+    kept_sessions,
+    replay,
+    scenario_text,
+)
 
 DIFFERENT, UNUSABLE = 1, 2
 WIDTH_OF_A_PIPE = 140
@@ -23,13 +30,29 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "session", nargs="?", type=int, metavar="SESSION", help="the session's number; without it the kept ones are listed"
+            "session",
+            nargs="?",
+            type=int,
+            metavar="SESSION",
+            help="the session's number; without it the kept ones are listed",
         )
         parser.add_argument(
-            "--save", metavar="FILE", help="write the session as a scenario file for manage.py simulate; - is the standard output"
+            "--save",
+            metavar="FILE",
+            help="write the session as a scenario file for manage.py simulate; - is the standard output",
         )
-        parser.add_argument("--keep-next", type=int, metavar="N", help="keep the next N sessions, whatever they decide and however large")
-        parser.add_argument("--output", choices=["text", "json"], default="text", help="tables for people (text) or one JSON object")
+        parser.add_argument(
+            "--keep-next",
+            type=int,
+            metavar="N",
+            help="keep the next N sessions, whatever they decide and however large",
+        )
+        parser.add_argument(
+            "--output",
+            choices=["text", "json"],
+            default="text",
+            help="tables for people (text) or one JSON object",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
         if options["keep_next"] is not None:
@@ -46,11 +69,17 @@ class Command(BaseCommand):
             keep_next_sessions(count)
         except ValueError as error:
             self._refuse(str(error))
-        self.stdout.write(f"The next {count} sessions will be kept." if count > 1 else "The next session will be kept.")
+        self.stdout.write(
+            f"The next {count} sessions will be kept."
+            if count > 1
+            else "The next session will be kept."
+        )
 
     def _list(self) -> None:
         for row in kept_sessions():
-            self.stdout.write(f"{row.session_number:>8}  {row.created_at:%Y-%m-%d %H:%M:%S} UTC  {len(row.content):>9,} bytes")
+            self.stdout.write(
+                f"{row.session_number:>8}  {row.created_at:%Y-%m-%d %H:%M:%S} UTC  {len(row.content):>9,} bytes"
+            )
 
     def _save(self, number: int, path: str) -> None:
         try:
@@ -63,7 +92,9 @@ class Command(BaseCommand):
             self._refuse(str(error))
         except OSError as error:
             self._refuse(f"{path} can not be written: {error.strerror}")
-        self.stdout.write(f"Session {number} is in {path}. Run it with “.venv/bin/python manage.py simulate {path}”.")
+        self.stdout.write(
+            f"Session {number} is in {path}. Run it with “.venv/bin/python manage.py simulate {path}”."
+        )
 
     def _replay(self, number: int, output: str) -> None:
         try:
@@ -71,17 +102,23 @@ class Command(BaseCommand):
         except NotKept as error:
             self._refuse(str(error))
         if output == "json":
-            document = {**outcome_document(replayed.run.name, replayed.run.outcome), "sameOutcome": replayed.is_same}
+            document = {
+                **outcome_document(replayed.run.name, replayed.run.outcome),
+                "sameOutcome": replayed.is_same,
+            }
             self.stdout.write(json.dumps(document, indent=2, ensure_ascii=False))
         else:
             self._print(replayed)
         if not replayed.is_same:
-            self.stderr.write(f"Session {number} decided something else then: this is another version of the scheduler, or a bug.")
+            self.stderr.write(
+                f"Session {number} decided something else then: this is another version of the scheduler, or a bug."
+            )
             sys.exit(DIFFERENT)
 
     def _print(self, replayed: Replayed) -> None:
         width = None if self.stdout.isatty() else WIDTH_OF_A_PIPE
-        print_run(Console(file=self.stdout, highlight=False, width=width), replayed.run, replayed.run.name)  # type: ignore[arg-type]
+        console = Console(file=self.stdout, highlight=False, width=width)  # type: ignore[arg-type]
+        print_run(console, replayed.run, replayed.run.name)
         if replayed.is_same:
             self.stdout.write("The outcome is the one it had, bit for bit.")
 

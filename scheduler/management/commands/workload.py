@@ -24,7 +24,9 @@ from scheduler.services.demo.workload import (
 )
 
 UNUSABLE = 2
-LIST = "\n".join(f"  {mix.name:<16} {mix.about} ({mix.rate:g} jobs a second)" for mix in MIXES.values())
+LIST = "\n".join(
+    f"  {mix.name:<16} {mix.about} ({mix.rate:g} jobs a second)" for mix in MIXES.values()
+)
 
 
 class Command(BaseCommand):
@@ -32,12 +34,26 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("mix", nargs="?", metavar="MIX", help="one of " + ", ".join(MIXES))
-        parser.add_argument("--rate", type=float, help="jobs a simulated second, instead of the mix's own")
-        parser.add_argument("--seed", type=int, default=7, help="the same seed makes the same jobs (default 7)")
-        parser.add_argument("--queues", metavar="A,B", help="only these queues; the first is the greedy one (default: every leaf)")
+        parser.add_argument(
+            "--rate", type=float, help="jobs a simulated second, instead of the mix's own"
+        )
+        parser.add_argument(
+            "--seed", type=int, default=7, help="the same seed makes the same jobs (default 7)"
+        )
+        parser.add_argument(
+            "--queues",
+            metavar="A,B",
+            help="only these queues; the first is the greedy one (default: every leaf)",
+        )
         parser.add_argument("--count", type=int, help="so many jobs, then no more")
-        parser.add_argument("--duration", type=float, metavar="SECONDS", help="for so many simulated seconds")
-        parser.add_argument("--at-once", action="store_true", help="submit --count jobs now instead of letting them come")
+        parser.add_argument(
+            "--duration", type=float, metavar="SECONDS", help="for so many simulated seconds"
+        )
+        parser.add_argument(
+            "--at-once",
+            action="store_true",
+            help="submit --count jobs now instead of letting them come",
+        )
         parser.add_argument(
             "--most-waiting",
             type=int,
@@ -46,8 +62,17 @@ class Command(BaseCommand):
         )
         parser.add_argument("--stop", action="store_true", help="no more jobs")
         parser.add_argument("--speed", type=float, help="simulated seconds in a real one")
-        parser.add_argument("--csv", metavar="FILE", help="jobs of a recorded load: submit, cpu, duration; tasks, memory, gpu, user, queue")
-        parser.add_argument("--faster", type=float, default=1.0, help="with --csv: so many times as fast as they came (default 1)")
+        parser.add_argument(
+            "--csv",
+            metavar="FILE",
+            help="jobs of a recorded load: submit, cpu, duration; tasks, memory, gpu, user, queue",
+        )
+        parser.add_argument(
+            "--faster",
+            type=float,
+            default=1.0,
+            help="with --csv: so many times as fast as they came (default 1)",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
         try:
@@ -78,7 +103,11 @@ class Command(BaseCommand):
         if silent:
             return
         stream = current_stream()
-        coming = f"{stream['mix']}, {stream['rate']:g} jobs a second, {stream['number']} so far" if stream else "nothing"
+        coming = (
+            f"{stream['mix']}, {stream['rate']:g} jobs a second, {stream['number']} so far"
+            if stream
+            else "nothing"
+        )
         self.stdout.write(f"Coming now: {coming}.\nMixes:\n{LIST}")
 
     def _start(self, options: dict[str, Any]) -> None:
@@ -92,28 +121,36 @@ class Command(BaseCommand):
             duration=_positive("duration", options["duration"]),
         )
         start_stream(stream)
-        self.stdout.write(f"{options['mix']} jobs come from now on; “.venv/bin/python manage.py workload --stop” ends it.")
+        self.stdout.write(
+            f"{options['mix']} jobs come from now on; “.venv/bin/python manage.py workload --stop” ends it."
+        )
 
     def _submit(self, options: dict[str, Any]) -> None:
         if options["mix"] not in MIXES:
             raise UnknownMix(options["mix"])
         count = _positive("count", options["count"]) or 1
         targets = _targets(options["queues"]) or leaf_targets()
-        submitted = submit_numbers(options["mix"], range(count), seed=options["seed"], targets=targets)
+        submitted = submit_numbers(
+            options["mix"], range(count), seed=options["seed"], targets=targets
+        )
         self.stdout.write(f"{submitted} of {counted(count, 'job was', 'jobs were')} submitted.")
 
     def _replay(self, path: str, faster: float) -> None:
         jobs, submitted, refused = _read(path), 0, 0
         if faster <= 0:
             raise ValueError(f"--faster is {faster:g}; it must be more than 0.")
-        self.stdout.write(f"{counted(len(jobs), 'job')} over {jobs[-1].at / faster:.0f} s; Ctrl-C stops.")
+        self.stdout.write(
+            f"{counted(len(jobs), 'job')} over {jobs[-1].at / faster:.0f} s; Ctrl-C stops."
+        )
         try:
             for submitted, refused in submit_trace(jobs, faster=faster, name=_name(path)):
                 if (submitted + refused) % 100 == 0:
                     self.stdout.write(f"{submitted} submitted, {refused} refused")
         except KeyboardInterrupt:
             self.stdout.write("Stopped.")
-        self.stdout.write(f"{counted(submitted, 'job was', 'jobs were')} submitted, {refused} refused.")
+        self.stdout.write(
+            f"{counted(submitted, 'job was', 'jobs were')} submitted, {refused} refused."
+        )
 
 
 def _positive(name: str, number: Any) -> Any:
@@ -129,7 +166,9 @@ def _targets(names: str | None) -> list[Target]:
     wanted = [name.strip() for name in names.split(",") if name.strip()]
     unknown = [name for name in wanted if name not in known]
     if unknown or not wanted:
-        raise ValueError(f"{', '.join(unknown) or names} is no leaf queue; there are {', '.join(known)}.")
+        raise ValueError(
+            f"{', '.join(unknown) or names} is no leaf queue; there are {', '.join(known)}."
+        )
     return [known[name] for name in wanted]
 
 
@@ -146,5 +185,8 @@ def _read(path: str) -> list[TraceJob]:
 
 def _name(path: str) -> str:
     """Part of the jobs' names: what a name may have of the file's own."""
-    kept = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in Path(path).stem.lower()).strip("-")
+    kept = "".join(
+        letter if letter.isascii() and letter.isalnum() else "-"
+        for letter in Path(path).stem.lower()
+    ).strip("-")
     return kept[:40] or "trace"

@@ -10,7 +10,15 @@ from django.contrib.auth import get_user_model
 from django.db import DEFAULT_DB_ALIAS
 from django.db.models import F, Q, QuerySet
 
-from scheduler.domain.access import EVERYTHING, ROLE_PERMISSIONS, Access, Permission, Role, place_of_deleted, scope_permissions
+from scheduler.domain.access import (
+    EVERYTHING,
+    ROLE_PERMISSIONS,
+    Access,
+    Permission,
+    Role,
+    place_of_deleted,
+    scope_permissions,
+)
 from scheduler.models import ApiToken, Grant, Queue
 from scheduler.models.prepared import Prepared, slot
 
@@ -31,12 +39,18 @@ def access_of(user: Any, scopes: Collection[str] | None = None) -> Access:
 
 def _token_columns() -> tuple[list[str], list[str]]:
     user = get_user_model()
-    return [field.attname for field in ApiToken._meta.concrete_fields], [field.attname for field in user._meta.concrete_fields]
+    return [field.attname for field in ApiToken._meta.concrete_fields], [
+        field.attname for field in user._meta.concrete_fields
+    ]
 
 
 def _tokens_by_digest() -> QuerySet[Any, Any]:
     token, user = _token_columns()
-    return ApiToken.objects.filter(digest=slot("digest")).order_by().values_list(*token, *(f"user__{name}" for name in user))
+    return (
+        ApiToken.objects.filter(digest=slot("digest"))
+        .order_by()
+        .values_list(*token, *(f"user__{name}" for name in user))
+    )
 
 
 _BY_DIGEST = Prepared(_tokens_by_digest)
@@ -58,15 +72,23 @@ def sights_of(users: Iterable[Any]) -> dict[Any, frozenset[str] | None]:
     asked = {user.pk: user for user in users if user.is_active}
     held = _roles_of([pk for pk, user in asked.items() if not user.is_superuser])
     parents = places_of_queues().parents if held else {}
-    seen = {roles: Access(_permissions(roles), parents).visible for roles in {*held.values(), frozenset[tuple[str, str]]()}}
-    return {pk: None if user.is_superuser else seen[held.get(pk, frozenset())] for pk, user in asked.items()}
+    seen = {
+        roles: Access(_permissions(roles), parents).visible
+        for roles in {*held.values(), frozenset[tuple[str, str]]()}
+    }
+    return {
+        pk: None if user.is_superuser else seen[held.get(pk, frozenset())]
+        for pk, user in asked.items()
+    }
 
 
 def _roles_of(users: Sequence[Any]) -> dict[Any, frozenset[tuple[str, str]]]:
     """By user: the queues and roles that he has, himself or through a group."""
     grants = Grant.objects.order_by()
     own = grants.filter(user__in=users).values_list("user", "queue__name", "role")
-    through_groups = grants.filter(group__user__in=users).values_list("group__user", "queue__name", "role")
+    through_groups = grants.filter(group__user__in=users).values_list(
+        "group__user", "queue__name", "role"
+    )
     found: dict[Any, set[tuple[str, str]]] = {}
     for pk, queue, role in (*own, *through_groups):
         found.setdefault(pk, set()).add((queue, role))
@@ -93,7 +115,9 @@ def _grants_of_user() -> QuerySet[Any, Any]:
 _GRANTED = Prepared(_grants_of_user)
 _TREE = Prepared(lambda: Queue.objects.order_by().values_list("id", "name", "parent_id"))
 _TREE_WITH_DELETED = Prepared(
-    lambda: Queue.with_deleted.order_by(F("deleted_at").asc(nulls_last=True)).values_list("id", "name", "parent_id", "deleted_at")
+    lambda: Queue.with_deleted.order_by(F("deleted_at").asc(nulls_last=True)).values_list(
+        "id", "name", "parent_id", "deleted_at"
+    )
 )
 
 
@@ -122,7 +146,10 @@ def places_of_queues() -> Places:
     A bare name is the queue that exists, and where none does, the one deleted last.
     """
     rows = _TREE_WITH_DELETED.rows()
-    places = {pk: name if deleted_at is None else place_of_deleted(name, pk) for pk, name, _, deleted_at in rows}
+    places = {
+        pk: name if deleted_at is None else place_of_deleted(name, pk)
+        for pk, name, _, deleted_at in rows
+    }
     parents: dict[str, str] = {}
     for pk, name, parent, _ in rows:
         parents[places[pk]] = parents[name] = places.get(parent, "")
@@ -143,16 +170,28 @@ def effective_grants(queue: str) -> list[tuple[Grant, bool]]:
 
 def grants_of(user: Any) -> list[Grant]:
     """What was granted to somebody, himself or through a group, by queue."""
-    found = Grant.objects.filter(Q(user=user.pk) | Q(group__user=user.pk)).select_related("queue", "group", "user")
+    found = Grant.objects.filter(Q(user=user.pk) | Q(group__user=user.pk)).select_related(
+        "queue", "group", "user"
+    )
     return list(found.order_by("queue__name", "role").distinct())
 
 
 def whom_to_ask(queue: str, most: int = 6) -> list[str]:
     """Who can grant a role on this queue: its own admins first, then those above it, at last the cluster's."""
-    grants = [(grant, inherited) for grant, inherited in effective_grants(queue) if grant.role == Role.ADMIN.value]
+    grants = [
+        (grant, inherited)
+        for grant, inherited in effective_grants(queue)
+        if grant.role == Role.ADMIN.value
+    ]
     near_first = [grant for grant, _ in sorted(grants, key=lambda pair: pair[1])]
-    names = [grant.user.get_username() if grant.user else f"the group {grant.group}" for grant in near_first]
+    names = [
+        grant.user.get_username() if grant.user else f"the group {grant.group}"
+        for grant in near_first
+    ]
     superusers = (
-        get_user_model().objects.filter(is_superuser=True, is_active=True).order_by("username").values_list("username", flat=True)[:most]
+        get_user_model()
+        .objects.filter(is_superuser=True, is_active=True)
+        .order_by("username")
+        .values_list("username", flat=True)[:most]
     )
     return list(dict.fromkeys([*names, *superusers]))[:most]

@@ -22,7 +22,9 @@ def preference_of(user: Any) -> Preference:
 
 def views_for(user: Any, page: str) -> list[SavedView]:
     """One's own and those that others share, by name."""
-    return list(SavedView.objects.filter(Q(owner=user) | Q(shared=True), page=page).select_related("owner"))
+    return list(
+        SavedView.objects.filter(Q(owner=user) | Q(shared=True), page=page).select_related("owner")
+    )
 
 
 def bulk_run(uid: uuid.UUID, user: Any) -> BulkRun | None:
@@ -38,7 +40,12 @@ def visible_runs(user: Any, *, everybody: bool) -> QuerySet[BulkRun]:
 def counts_of_runs(ids: Collection[int]) -> dict[int, dict[str, int]]:
     """`bulk_counts` of several."""
     found: dict[int, dict[str, int]] = {}
-    for run, result, number in BulkItem.objects.filter(run__in=ids).order_by().values_list("run", "result").annotate(number=Count("pk")):
+    for run, result, number in (
+        BulkItem.objects.filter(run__in=ids)
+        .order_by()
+        .values_list("run", "result")
+        .annotate(number=Count("pk"))
+    ):
         found.setdefault(run, {})[result] = number
     return found
 

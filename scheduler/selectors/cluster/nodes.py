@@ -43,7 +43,9 @@ class NodeRow:
         """Nothing on a node that does not answer: no pod could be started there."""
         if not self.ready:
             return 0
-        kept = self.promised.amount(resource) - self.leaving.amount(resource)  # what is promised where others leave is in use still
+        kept = self.promised.amount(resource) - self.leaving.amount(
+            resource
+        )  # what is promised where others leave is in use still
         return max(0, self.allocatable.amount(resource) - self.used.amount(resource) - max(0, kept))
 
 
@@ -97,16 +99,28 @@ def node_loads(ids: Sequence[int], *, are_all: bool = False) -> dict[int, NodeLo
     pods: dict[int, int] = {}
     for node, _, _, number in held:
         pods[node] = pods.get(node, 0) + number
-    return {pk: NodeLoad(used.get(pk, NOTHING), pods.get(pk, 0), leaving.get(pk, NOTHING), promised.get(pk, NOTHING)) for pk in ids}
+    return {
+        pk: NodeLoad(
+            used.get(pk, NOTHING),
+            pods.get(pk, 0),
+            leaving.get(pk, NOTHING),
+            promised.get(pk, NOTHING),
+        )
+        for pk in ids
+    }
 
 
 def pods_on_nodes() -> QuerySet[Pod]:
     """Those that hold something there. Found by their gangs: those that live are few beside all that have ended, and there the index is."""
-    return Pod.objects.filter(podgroup__phase__in=LIVE_PHASES, phase__in=OCCUPYING, node__isnull=False)
+    return Pod.objects.filter(
+        podgroup__phase__in=LIVE_PHASES, phase__in=OCCUPYING, node__isnull=False
+    )
 
 
 def _with_promise() -> QuerySet[Pod]:
-    return Pod.objects.filter(podgroup__phase__in=LIVE_PHASES, phase="Pending", reserved_node__isnull=False)
+    return Pod.objects.filter(
+        podgroup__phase__in=LIVE_PHASES, phase="Pending", reserved_node__isnull=False
+    )
 
 
 _Counts = list[tuple[int, int, str, int]]
@@ -114,7 +128,9 @@ _Counts = list[tuple[int, int, str, int]]
 
 
 def _counted(pods: QuerySet[Pod], node: str) -> _Counts:
-    return list(pods.order_by().values_list(node, "pod_class", "phase").annotate(number=Count("pk")))
+    return list(
+        pods.order_by().values_list(node, "pod_class", "phase").annotate(number=Count("pk"))
+    )
 
 
 def _requests(classes: Collection[int]) -> dict[int, Resources]:
@@ -168,7 +184,11 @@ def _sizes(resource: str, biggest: int) -> list[int]:
 
 
 def pods_on(node: str, limit: int = 500) -> list[Pod]:
-    pods = pods_on_nodes().filter(node__name=node).select_related("podgroup__queue", "podgroup__job", "pod_class")
+    pods = (
+        pods_on_nodes()
+        .filter(node__name=node)
+        .select_related("podgroup__queue", "podgroup__job", "pod_class")
+    )
     return list(pods.order_by("podgroup_id", "index", "pk")[:limit])
 
 
@@ -197,10 +217,24 @@ def gangs_on(name: str) -> tuple[GangOnNode, ...]:
     """Gangs with pods that a drain of this node sends away, or that are lost with it. Three queries."""
     here = Pod.objects.filter(node__name=name, phase__in=PLACED).order_by()
     counts = dict(here.values_list("podgroup").annotate(number=Count("pk")))
-    staying = Pod.objects.filter(podgroup__in=list(counts), phase__in=(*PLACED, "Succeeded")).exclude(node__name=name, phase__in=PLACED)
+    staying = Pod.objects.filter(
+        podgroup__in=list(counts), phase__in=(*PLACED, "Succeeded")
+    ).exclude(node__name=name, phase__in=PLACED)
     left = dict(staying.order_by().values_list("podgroup").annotate(number=Count("pk")))
-    gangs = PodGroup.objects.filter(pk__in=list(counts)).select_related("queue").order_by("namespace", "name")
+    gangs = (
+        PodGroup.objects.filter(pk__in=list(counts))
+        .select_related("queue")
+        .order_by("namespace", "name")
+    )
     return tuple(
-        GangOnNode(gang.namespace, gang.name, gang.queue.name, gang.owner, counts[gang.pk], left.get(gang.pk, 0), gang.min_member)
+        GangOnNode(
+            gang.namespace,
+            gang.name,
+            gang.queue.name,
+            gang.owner,
+            counts[gang.pk],
+            left.get(gang.pk, 0),
+            gang.min_member,
+        )
         for gang in gangs
     )

@@ -26,7 +26,9 @@ class NodeCounts:
 
 
 def longest_waits(queues: Rows, limit: int = 8) -> list[GangRow]:
-    return with_members(_waiting(queues).select_related("queue", "job").order_by("created_at", "id")[:limit])
+    return with_members(
+        _waiting(queues).select_related("queue", "job").order_by("created_at", "id")[:limit]
+    )
 
 
 def waiting_count(queues: Rows) -> int:
@@ -50,8 +52,19 @@ def recent_evictions(queues: Names, limit: int = 6) -> list[dict[str, Any]]:
     """The gangs that lost pods last, one line a gang, session and beneficiary, with the number of `pods` and the moment `at`."""
     newest = Eviction.objects.aggregate(newest=Max("id"))["newest"] or 0
     lately = _of(Eviction.objects.filter(id__gt=newest - _LATELY), queues, "queue_name")
-    gangs = lately.order_by().values("session_number", "podgroup_name", "queue_name", "beneficiary", "beneficiary_queue", "action")
-    return list(gangs.annotate(pods=Count("id"), at=Max("created_at"), last=Max("id")).order_by("-last")[:limit])
+    gangs = lately.order_by().values(
+        "session_number",
+        "podgroup_name",
+        "queue_name",
+        "beneficiary",
+        "beneficiary_queue",
+        "action",
+    )
+    return list(
+        gangs.annotate(pods=Count("id"), at=Max("created_at"), last=Max("id")).order_by("-last")[
+            :limit
+        ]
+    )
 
 
 def evictions_since(since: datetime, queues: Names) -> int:
@@ -59,7 +72,11 @@ def evictions_since(since: datetime, queues: Names) -> int:
 
 
 def recent_failures(queues: Rows, limit: int = 6) -> list[Job]:
-    return list(_of(Job.objects.filter(phase="Failed"), queues).select_related("queue").order_by("-finished_at", "-id")[:limit])
+    return list(
+        _of(Job.objects.filter(phase="Failed"), queues)
+        .select_related("queue")
+        .order_by("-finished_at", "-id")[:limit]
+    )
 
 
 def failures_since(since: datetime, queues: Rows) -> int:
@@ -67,7 +84,11 @@ def failures_since(since: datetime, queues: Rows) -> int:
 
 
 def node_counts() -> NodeCounts:
-    return NodeCounts(Node.objects.filter(ready=True).count(), Node.objects.count(), Node.objects.filter(unschedulable=True).count())
+    return NodeCounts(
+        Node.objects.filter(ready=True).count(),
+        Node.objects.count(),
+        Node.objects.filter(unschedulable=True).count(),
+    )
 
 
 def cluster_state() -> ClusterState | None:

@@ -36,7 +36,9 @@ def session_clock() -> SessionClock | None:
     ended = SchedulingSession.objects.exclude(state=SchedulingSession.RUNNING).order_by("-number")
     if ended.values_list("state", flat=True).first() != SchedulingSession.FAILED:
         return SessionClock(*row)
-    last_good = ended.filter(state=SchedulingSession.DONE).values_list("finished_at", flat=True).first()
+    last_good = (
+        ended.filter(state=SchedulingSession.DONE).values_list("finished_at", flat=True).first()
+    )
     return SessionClock(last_good, *row[1:], failing=True)
 
 
@@ -77,5 +79,8 @@ def cluster_facts() -> ClusterFacts:
 def _invalid_queues() -> list[tuple[str, str]]:
     told = Queue.objects.exclude(conditions=[]).order_by("name").values_list("name", "conditions")
     return [
-        (name, condition["message"]) for name, conditions in told for condition in conditions if condition["type"] == "HierarchyInvalid"
+        (name, condition["message"])
+        for name, conditions in told
+        for condition in conditions
+        if condition["type"] == "HierarchyInvalid"
     ]

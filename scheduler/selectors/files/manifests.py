@@ -6,10 +6,16 @@ from typing import Any
 
 from scheduler.models import Job, Namespace, Node, Pod, PodGroup, PriorityClass
 
-SCHEDULING, BATCH, PRIORITY = "scheduling.volcano.sh/v1beta1", "batch.volcano.sh/v1alpha1", "scheduling.k8s.io/v1"
+SCHEDULING, BATCH, PRIORITY = (
+    "scheduling.volcano.sh/v1beta1",
+    "batch.volcano.sh/v1alpha1",
+    "scheduling.k8s.io/v1",
+)
 
 
-def _object(version: str, kind: str, row: Any, spec: dict[str, Any], namespaced: bool = False) -> dict[str, Any]:
+def _object(
+    version: str, kind: str, row: Any, spec: dict[str, Any], namespaced: bool = False
+) -> dict[str, Any]:
     metadata = {"name": row.name, **({"namespace": row.namespace} if namespaced else {})}
     metadata |= {"labels": dict(row.labels), "annotations": dict(row.annotations)}
     return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}
@@ -41,7 +47,9 @@ def podgroup_spec(group: PodGroup) -> dict[str, Any]:
     optional = {
         "minTaskMember": group.min_task_member or None,
         "priorityClassName": group.priority_class or None,
-        "minResources": None if group.min_resources is None else group.min_resources.to_quantities(),
+        "minResources": None
+        if group.min_resources is None
+        else group.min_resources.to_quantities(),
         "networkTopology": group.network_topology or None,
     }
     return spec | {key: value for key, value in optional.items() if value is not None}
@@ -82,11 +90,18 @@ def stored_priority_class(row: PriorityClass) -> dict[str, Any]:
 def pod_spec(pod: Pod) -> dict[str, Any]:
     kind = pod.pod_class
     requests = {"requests": kind.requests.to_quantities()}
-    spec: dict[str, Any] = {"schedulerName": "volcano", "containers": [{"name": pod.task or "main", "resources": requests}]}
+    spec: dict[str, Any] = {
+        "schedulerName": "volcano",
+        "containers": [{"name": pod.task or "main", "resources": requests}],
+    }
     optional = {
         "nodeName": pod.node.name if pod.node else None,
         "nodeSelector": kind.node_selector or None,
         "affinity": kind.affinity or None,
         "tolerations": kind.tolerations or None,
     }
-    return spec | {"priority": kind.priority} | {key: value for key, value in optional.items() if value is not None}
+    return (
+        spec
+        | {"priority": kind.priority}
+        | {key: value for key, value in optional.items() if value is not None}
+    )

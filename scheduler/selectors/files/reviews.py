@@ -29,7 +29,9 @@ def defaults_now(kind: str, request: Request) -> tuple[Verdict, Defaults]:
 def _scene(kind: str, request: Request) -> tuple[QueueTree, Facts]:
     if kind == "queues":
         tree, facts = admission_scene()
-        return tree, replace(facts, reads_hierarchy_annotations=True)  # whoever asks here schedules elsewhere
+        return tree, replace(
+            facts, reads_hierarchy_annotations=True
+        )  # whoever asks here schedules elsewhere
     whole = request.completed().new
     metadata, spec = _part(whole, "metadata"), _part(whole, "spec")
     marks = [_part(metadata, part).get(QUEUE_ANNOTATION) for part in ("annotations", "labels")]

@@ -26,7 +26,9 @@ def pods_by_phase(podgroups: Collection[int]) -> dict[int, PhaseCounts]:
     chosen = one_of_ids("podgroup_id")
     made = f"SELECT podgroup_id, phase, count(*) FROM scheduler_pod WHERE {chosen} GROUP BY podgroup_id, phase"
     unmade = f"SELECT podgroup_id, 'Pending', end_index - next_index FROM scheduler_unmadepods WHERE {chosen}"
-    for podgroup, phase, number in fetch(f"{made} UNION ALL {unmade}", [ids_parameter(podgroups)] * 2):
+    for podgroup, phase, number in fetch(
+        f"{made} UNION ALL {unmade}", [ids_parameter(podgroups)] * 2
+    ):
         own = counts.setdefault(podgroup, {})
         own[phase] = own.get(phase, 0) + number
     return counts
@@ -40,13 +42,19 @@ _STANDING = (
 
 def _standing() -> QuerySet[Any, Any]:
     """A gang with its reason, how many are ahead of it in its queue by priority and age, and when the last session looked at it."""
-    earlier = Q(created_at__lt=OuterRef("created_at")) | Q(created_at=OuterRef("created_at"), pk__lt=OuterRef("pk"))
+    earlier = Q(created_at__lt=OuterRef("created_at")) | Q(
+        created_at=OuterRef("created_at"), pk__lt=OuterRef("pk")
+    )
     before = Q(priority__gt=OuterRef("priority")) | Q(priority=OuterRef("priority")) & earlier
     others = PodGroup.objects.filter(before, queue=OuterRef("queue"), phase__in=WAITING).order_by()
     ahead = Subquery(others.values("queue").annotate(number=Count("id")).values("number"))
-    looked = ClusterState.objects.filter(pk=1, last_session=OuterRef("reason_session")).values("last_session_at")
+    looked = ClusterState.objects.filter(pk=1, last_session=OuterRef("reason_session")).values(
+        "last_session_at"
+    )
     found = PodGroup.objects.filter(namespace=slot("namespace"), name=slot("name")).order_by()
-    return found.annotate(ahead=Coalesce(ahead, 0), evaluated_at=Subquery(looked)).values_list(*_STANDING)
+    return found.annotate(ahead=Coalesce(ahead, 0), evaluated_at=Subquery(looked)).values_list(
+        *_STANDING
+    )
 
 
 _BY_NAME = Prepared(_standing)

@@ -69,7 +69,9 @@ class JobPage:
 # Which rows
 
 
-def jobs_matching(conditions: Iterable[Condition], readable: Collection[int] | None) -> QuerySet[PodGroup]:
+def jobs_matching(
+    conditions: Iterable[Condition], readable: Collection[int] | None
+) -> QuerySet[PodGroup]:
     """`readable` are the rows of the queues that the reader may see (`Access.readable`), None for all.
 
     By number and not by a join: so the index on queue and phase is used. And not by name, which may have been another queue's.
@@ -187,7 +189,13 @@ def _anywhere(condition: Condition) -> Q:
     return Q(name__contains=condition.values[0])
 
 
-_LOOKUPS = {Comparison.AT_LEAST: "gte", Comparison.AT_MOST: "lte", Comparison.MORE: "gt", Comparison.LESS: "lt", Comparison.EQUAL: "exact"}
+_LOOKUPS = {
+    Comparison.AT_LEAST: "gte",
+    Comparison.AT_MOST: "lte",
+    Comparison.MORE: "gt",
+    Comparison.LESS: "lt",
+    Comparison.EQUAL: "exact",
+}
 _TURNED_ROUND = {"gte": "lte", "lte": "gte", "gt": "lt", "lt": "gt", "exact": "exact"}
 
 
@@ -200,8 +208,16 @@ def _by_resource(condition: Condition) -> Q:
     resource = condition.field.partition(":")[2]
     lookup = _LOOKUPS[condition.comparison]
     matching = Q(**{f"min_resources__{resource}__{lookup}": condition.number})
-    takes_nothing = {"lt": condition.number > 0, "lte": condition.number >= 0, "exact": condition.number == 0}
-    return matching | Q(**{f"min_resources__{resource}__isnull": True}) if takes_nothing.get(lookup) else matching
+    takes_nothing = {
+        "lt": condition.number > 0,
+        "lte": condition.number >= 0,
+        "exact": condition.number == 0,
+    }
+    return (
+        matching | Q(**{f"min_resources__{resource}__isnull": True})
+        if takes_nothing.get(lookup)
+        else matching
+    )
 
 
 def _by_age(condition: Condition) -> Q:
@@ -214,7 +230,9 @@ def _by_wait(condition: Condition) -> Q:
 
 
 def _by_reason(condition: Condition) -> Q:
-    codes = {"" if code == "AwaitingEvaluation" else code for code in condition.values} | set(condition.values)
+    codes = {"" if code == "AwaitingEvaluation" else code for code in condition.values} | set(
+        condition.values
+    )
     return _gang_is(*WAITING) & Q(reason_code__in=codes)
 
 
@@ -238,19 +256,31 @@ _FIELDS: Mapping[str, Callable[[Condition], Q]] = {
 # The rows
 
 
-def job_page(found: QuerySet[PodGroup], *, before: int | None = None, after: int | None = None, oldest_first: bool = False) -> JobPage:
+def job_page(
+    found: QuerySet[PodGroup],
+    *,
+    before: int | None = None,
+    after: int | None = None,
+    oldest_first: bool = False,
+) -> JobPage:
     """The page that follows the row `before` in the list, or comes before the row `after` in it."""
     turning_back = after is not None
     mark = after if turning_back else before
     down = oldest_first == turning_back  # by falling keys
     page = found if mark is None else found.filter(**{"pk__lt" if down else "pk__gt": mark})
-    rows = page.select_related("job").prefetch_related("queue")  # no join of queues: a database may begin with them and sort all jobs
+    rows = page.select_related("job").prefetch_related(
+        "queue"
+    )  # no join of queues: a database may begin with them and sort all jobs
     groups = list(rows.order_by("-pk" if down else "pk")[: PAGE + 1])
     more, groups = len(groups) > PAGE, groups[:PAGE]
     if turning_back:
         groups.reverse()
     has_newer, has_older = (more, True) if turning_back else (mark is not None, more)
-    return JobPage(job_rows(groups), groups[-1].pk if groups and has_older else None, groups[0].pk if groups and has_newer else None)
+    return JobPage(
+        job_rows(groups),
+        groups[-1].pk if groups and has_older else None,
+        groups[0].pk if groups and has_newer else None,
+    )
 
 
 def count_up_to(found: QuerySet[PodGroup], most: int = COUNTED_AT_MOST) -> int:
@@ -261,19 +291,26 @@ def count_up_to(found: QuerySet[PodGroup], most: int = COUNTED_AT_MOST) -> int:
 def job_rows(groups: Sequence[PodGroup]) -> tuple[JobRow, ...]:
     """With their pods: one query for all of them. The queue and job must have been selected with them."""
     members, requests = _members([group.pk for group in groups])
-    return tuple(_row(group, members.get(group.pk, {}), requests.get(group.pk, NOTHING)) for group in groups)
+    return tuple(
+        _row(group, members.get(group.pk, {}), requests.get(group.pk, NOTHING)) for group in groups
+    )
 
 
 def _members(ids: list[int]) -> tuple[dict[int, dict[str, int]], dict[int, Resources]]:
     members: dict[int, dict[str, int]] = {}
     requests: dict[int, Resources] = {}
     rows = (
-        Pod.objects.filter(podgroup__in=ids).order_by().values_list("podgroup", "phase", "pod_class__requests").annotate(number=Count("pk"))
+        Pod.objects.filter(podgroup__in=ids)
+        .order_by()
+        .values_list("podgroup", "phase", "pod_class__requests")
+        .annotate(number=Count("pk"))
     )
     for group, phase, request, number in rows:
         counts = members.setdefault(group, {})
         counts[phase] = counts.get(phase, 0) + number
-        requests[group] = requests.get(group, NOTHING) + Resources({name: amount * number for name, amount in request.items()})
+        requests[group] = requests.get(group, NOTHING) + Resources(
+            {name: amount * number for name, amount in request.items()}
+        )
     return members, requests
 
 

@@ -18,16 +18,24 @@ PODS_A_PAGE = 200
 MOST_RECORDS = 200
 _STARTS_FOR_AN_ESTIMATE, FEWEST_STARTS = 50, 5
 _STARTS_LOOKED_AT = 500
-_LOOKED_AT = 10_000  # of the newest gangs, those that started: what was usual long ago is not any more
+_LOOKED_AT = (
+    10_000  # of the newest gangs, those that started: what was usual long ago is not any more
+)
 
 
 def gang_named(namespace: str, name: str) -> PodGroup | None:
-    return PodGroup.objects.select_related("queue", "queue__parent", "job").filter(namespace=namespace, name=name).first()
+    return (
+        PodGroup.objects.select_related("queue", "queue__parent", "job")
+        .filter(namespace=namespace, name=name)
+        .first()
+    )
 
 
 def pods_of(gang: PodGroup, phase: str = "", start: int = 0) -> list[Pod]:
     """A page of them, and one more if there are more, by task and number; of one phase if it is given."""
-    pods = gang.pods.select_related("node", "pod_class", "reserved_node").order_by("task", "index", "pk")
+    pods = gang.pods.select_related("node", "pod_class", "reserved_node").order_by(
+        "task", "index", "pk"
+    )
     return list((pods.filter(phase=phase) if phase else pods)[start : start + PODS_A_PAGE + 1])
 
 
@@ -43,13 +51,20 @@ class Member:
 
 
 def members_of(gang: PodGroup) -> list[Member]:
-    return [Member(*row) for row in gang.pods.order_by().values_list("name", "task", "index", "phase", "node__name")]
+    return [
+        Member(*row)
+        for row in gang.pods.order_by().values_list("name", "task", "index", "phase", "node__name")
+    ]
 
 
 def tasks_of(gang: PodGroup) -> dict[str, tuple[dict[str, int], Resources]]:
     """By task: its pods counted by phase, and what each of them asks for."""
     tasks: dict[str, tuple[dict[str, int], Resources]] = {}
-    rows = gang.pods.order_by().values_list("task", "phase", "pod_class__requests").annotate(number=Count("pk"))
+    rows = (
+        gang.pods.order_by()
+        .values_list("task", "phase", "pod_class__requests")
+        .annotate(number=Count("pk"))
+    )
     for task, phase, request, number in rows:
         counts, _ = tasks.setdefault(task, ({}, Resources(request)))
         counts[phase] = counts.get(phase, 0) + number
@@ -70,10 +85,22 @@ class Standing:
 def standing_of(gang: PodGroup) -> Standing:
     """By priority, then by age, as the queue orders them unless a policy has other rules."""
     waiting = PodGroup.objects.filter(queue=gang.queue_id, phase__in=WAITING)
-    before = Q(priority__gt=gang.priority) | Q(priority=gang.priority, created_at__lt=gang.created_at)
+    before = Q(priority__gt=gang.priority) | Q(
+        priority=gang.priority, created_at__lt=gang.created_at
+    )
     ahead = waiting.filter(before).exclude(pk=gang.pk)
-    names = [f"{namespace}/{name}" for namespace, name in ahead.order_by("-priority", "created_at").values_list("namespace", "name")[:5]]
-    return Standing(ahead.count() + 1, waiting.count(), tuple(names), *usual_wait(gang.queue_id, gang.min_resources))
+    names = [
+        f"{namespace}/{name}"
+        for namespace, name in ahead.order_by("-priority", "created_at").values_list(
+            "namespace", "name"
+        )[:5]
+    ]
+    return Standing(
+        ahead.count() + 1,
+        waiting.count(),
+        tuple(names),
+        *usual_wait(gang.queue_id, gang.min_resources),
+    )
 
 
 def standing_at_the_end(queue: str, request: Resources | None = None) -> Standing | None:
@@ -85,12 +112,20 @@ def standing_at_the_end(queue: str, request: Resources | None = None) -> Standin
     return Standing(waiting + 1, waiting, (), *usual_wait(key, request))
 
 
-def usual_wait(queue: int, request: Resources | None) -> tuple[tuple[float, float, float] | None, int]:
+def usual_wait(
+    queue: int, request: Resources | None
+) -> tuple[tuple[float, float, float] | None, int]:
     """How long those of about this size or larger had waited that started last in the queue, in quarters, and how many they were."""
     newest = PodGroup.objects.aggregate(newest=Max("pk"))["newest"] or 0
-    started = PodGroup.objects.filter(queue=queue, started_at__isnull=False, pk__gt=newest - _LOOKED_AT).order_by("-pk")
+    started = PodGroup.objects.filter(
+        queue=queue, started_at__isnull=False, pk__gt=newest - _LOOKED_AT
+    ).order_by("-pk")
     rows = started.values_list("created_at", "started_at", "min_resources")[:_STARTS_LOOKED_AT]
-    alike = [seconds_between(since, at) for since, at, size in rows if at and _is_comparable(size, request)]
+    alike = [
+        seconds_between(since, at)
+        for since, at, size in rows
+        if at and _is_comparable(size, request)
+    ]
     waits = alike[:_STARTS_FOR_AN_ESTIMATE]
     if len(waits) < FEWEST_STARTS:
         return None, len(waits)
@@ -114,8 +149,13 @@ def events_of(gang: PodGroup) -> QuerySet[Event]:
 
 def evictions_of(gang: PodGroup) -> tuple[list[Eviction], list[Eviction]]:
     """Those that it suffered, and those that others suffered for it."""
-    key, since = f"{gang.namespace}/{gang.name}", Eviction.objects.filter(created_at__gte=gang.created_at)
-    return list(since.filter(podgroup_name=key)[:MOST_RECORDS]), list(since.filter(beneficiary=key)[:MOST_RECORDS])
+    key, since = (
+        f"{gang.namespace}/{gang.name}",
+        Eviction.objects.filter(created_at__gte=gang.created_at),
+    )
+    return list(since.filter(podgroup_name=key)[:MOST_RECORDS]), list(
+        since.filter(beneficiary=key)[:MOST_RECORDS]
+    )
 
 
 def waiting_since(gang: PodGroup) -> datetime:
@@ -127,4 +167,8 @@ def waiting_since(gang: PodGroup) -> datetime:
 def evaluation_of(gang: PodGroup) -> dict[str, Any]:
     """In which session the reason was found, and which was the last to look: while nothing changed it is still true."""
     state = ClusterState.objects.only("last_session", "last_session_at").get(pk=1)
-    return {"found_in": gang.reason_session, "session": state.last_session, "at": state.last_session_at}
+    return {
+        "found_in": gang.reason_session,
+        "session": state.last_session,
+        "at": state.last_session_at,
+    }

@@ -12,7 +12,9 @@ from django.db.models import Max
 from scheduler.models import Change, Queue
 from scheduler.models.bulk import fetch
 
-_AGAIN = 500  # entries read once more: on PostgreSQL a lower number may be committed after a higher one
+_AGAIN = (
+    500  # entries read once more: on PostgreSQL a lower number may be committed after a higher one
+)
 _MOST = 20_000  # beyond so many new entries every queue counts as changed
 
 _BY_QUEUE = """
@@ -46,4 +48,6 @@ class Pulses:
         """Of what was deleted nobody knows the queue any more: then all may have changed."""
         deleted = found.pop(None, 0)
         known = {name: max(number, deleted) for name, number in self._numbers.items()}
-        self._numbers = known | {str(name): max(number, known.get(str(name), 0)) for name, number in found.items()}
+        self._numbers = known | {
+            str(name): max(number, known.get(str(name), 0)) for name, number in found.items()
+        }

@@ -51,7 +51,10 @@ class Timeline:
 
 def timeline_of(gang: PodGroup) -> Timeline:
     """Oldest first: submitted, admitted, started, evictions, new places, commands, the end."""
-    steps = sorted(chain(_life(gang), _again(gang), _commands(gang), _losses(gang), _restarts(gang)), key=lambda step: step.at)
+    steps = sorted(
+        chain(_life(gang), _again(gang), _commands(gang), _losses(gang), _restarts(gang)),
+        key=lambda step: step.at,
+    )
     said = list(_said(gang))
     spans = [_span(gang, steps, number, said) for number in range(1, len(steps))]
     return Timeline(tuple(zip([None, *spans], steps, strict=True)), _now(gang, steps[-1]))
@@ -62,7 +65,9 @@ def _life(gang: PodGroup) -> list[Step]:
     return [
         Step(gang.created_at, "Submitted", f"by {gang.owner}" if gang.owner else ""),
         *_if_at(gang.enqueued_at, "Admitted to the queue"),
-        *_if_at(gang.started_at, "Started", f"with at least {gang.min_member} {_pods(gang.min_member)}"),
+        *_if_at(
+            gang.started_at, "Started", f"with at least {gang.min_member} {_pods(gang.min_member)}"
+        ),
         *_if_at(
             job.finished_at if job else gang.finished_at,
             job.phase if job else gang.phase,
@@ -79,26 +84,44 @@ def _pods(number: int) -> str:
     return "pod" if number == 1 else "pods"
 
 
-_ASKED = {"AbortJob": "Suspend", "ResumeJob": "Resume", "RestartJob": "Restart", "TerminateJob": "Cancel", "CompleteJob": "Complete"}
+_ASKED = {
+    "AbortJob": "Suspend",
+    "ResumeJob": "Resume",
+    "RestartJob": "Restart",
+    "TerminateJob": "Cancel",
+    "CompleteJob": "Complete",
+}
 
 
 def _again(gang: PodGroup) -> list[Step]:
     """Places that it got after its start, those of one session together. What was found by its pods is found by an index."""
     if gang.started_at is None:
         return []
-    placed = Decision.objects.filter(pod__podgroup=gang, kind=Decision.BIND, created_at__gt=gang.started_at)
+    placed = Decision.objects.filter(
+        pod__podgroup=gang, kind=Decision.BIND, created_at__gt=gang.started_at
+    )
     rows = (
-        placed.order_by().values_list("session").annotate(at=Min("created_at"), number=Count("pk"), nodes=Count("node_name", distinct=True))
+        placed.order_by()
+        .values_list("session")
+        .annotate(at=Min("created_at"), number=Count("pk"), nodes=Count("node_name", distinct=True))
     )
     return [
-        Step(at, f"{number} {_pods(number)} placed", f"on {nodes} {'node' if nodes == 1 else 'nodes'}", pods=number)
+        Step(
+            at,
+            f"{number} {_pods(number)} placed",
+            f"on {nodes} {'node' if nodes == 1 else 'nodes'}",
+            pods=number,
+        )
         for _, at, number, nodes in rows.order_by("-at")[:_MOST_RECORDS]
     ]
 
 
 def _commands(gang: PodGroup) -> list[Step]:
     given = Command.objects.filter(
-        target_kind="Job", target_namespace=gang.namespace, target_name=gang.name, created_at__gte=gang.created_at
+        target_kind="Job",
+        target_namespace=gang.namespace,
+        target_name=gang.name,
+        created_at__gte=gang.created_at,
     )[:_MOST_RECORDS]
     return [
         Step(
@@ -119,10 +142,23 @@ def _losses(gang: PodGroup) -> list[Step]:
     """Evictions of one session for one beneficiary are one step."""
     steps: dict[tuple[int, str, str, str], list[datetime]] = {}
     for eviction in evictions_of(gang)[0]:
-        key = (eviction.session_number, eviction.action, eviction.beneficiary, eviction.beneficiary_queue)
+        key = (
+            eviction.session_number,
+            eviction.action,
+            eviction.beneficiary,
+            eviction.beneficiary_queue,
+        )
         steps.setdefault(key, []).append(eviction.created_at)
     return [
-        Step(min(times), f"{len(times)} {_pods(len(times))} evicted", why_evicted(action), "eviction", -len(times), whom, queue)
+        Step(
+            min(times),
+            f"{len(times)} {_pods(len(times))} evicted",
+            why_evicted(action),
+            "eviction",
+            -len(times),
+            whom,
+            queue,
+        )
         for (_, action, whom, queue), times in steps.items()
     ]
 
@@ -134,7 +170,13 @@ def _restarts(gang: PodGroup) -> list[Step]:
 
 def _told(gang: PodGroup, kind: str, reason: str) -> QuerySet[Event]:
     """Of this one, not of an earlier one of the same name."""
-    return Event.objects.filter(kind=kind, namespace=gang.namespace, name=gang.name, reason=reason, last_at__gte=gang.created_at)
+    return Event.objects.filter(
+        kind=kind,
+        namespace=gang.namespace,
+        name=gang.name,
+        reason=reason,
+        last_at__gte=gang.created_at,
+    )
 
 
 # The time between

@@ -25,8 +25,13 @@ def with_bounds(facts: Facts, queues: Iterable[str], user: str) -> Facts:
     """No queue and no person has more waiting than this says."""
     names = sorted(queues)
     parts = [_bound(_OF_QUEUE) for _ in names] + [_bound(_OF_USER)]
-    numbered = " UNION ALL ".join(f"SELECT {place} AS place, b.* FROM ({part}) b" for place, part in enumerate(parts))
-    found = {place: Backlog(jobs, pods) for place, jobs, pods in fetch(f"{numbered} ORDER BY place", [*names, user])}
+    numbered = " UNION ALL ".join(
+        f"SELECT {place} AS place, b.* FROM ({part}) b" for place, part in enumerate(parts)
+    )
+    found = {
+        place: Backlog(jobs, pods)
+        for place, jobs, pods in fetch(f"{numbered} ORDER BY place", [*names, user])
+    }
     in_queues = {name: found[place] for place, name in enumerate(names)}
     return replace(facts, queue_backlogs=in_queues, user=user, user_backlog=found[len(names)])
 
@@ -40,8 +45,14 @@ def _bound(whose: str) -> str:
 
 def exactly(facts: Facts) -> Facts:
     """The same facts with what really waits."""
-    in_queues = {name: _exact(_OF_QUEUE, name, bound) for name, bound in facts.queue_backlogs.items()}
-    return replace(facts, queue_backlogs=in_queues, user_backlog=_exact(_OF_USER, facts.user, facts.user_backlog))
+    in_queues = {
+        name: _exact(_OF_QUEUE, name, bound) for name, bound in facts.queue_backlogs.items()
+    }
+    return replace(
+        facts,
+        queue_backlogs=in_queues,
+        user_backlog=_exact(_OF_USER, facts.user, facts.user_backlog),
+    )
 
 
 def _exact(whose: str, who: str, bound: Backlog) -> Backlog:

@@ -45,12 +45,20 @@ def queue_tree() -> QueueTree:
 
 def live_podgroups() -> dict[str, int]:
     """How many podgroups of each queue are not Completed; queues without any are left out."""
-    rows = PodGroup.objects.filter(phase__in=LIVE_PHASES).values_list("queue__name").annotate(number=Count("id"))
+    rows = (
+        PodGroup.objects.filter(phase__in=LIVE_PHASES)
+        .values_list("queue__name")
+        .annotate(number=Count("id"))
+    )
     return dict(rows.order_by())
 
 
 def allocated_pods() -> dict[str, int]:
-    rows = Pod.objects.filter(phase__in=ALLOCATED_PHASES).values_list("podgroup__queue__name").annotate(number=Count("id"))
+    rows = (
+        Pod.objects.filter(phase__in=ALLOCATED_PHASES)
+        .values_list("podgroup__queue__name")
+        .annotate(number=Count("id"))
+    )
     return dict(rows.order_by())
 
 
@@ -89,12 +97,22 @@ class Scene(NamedTuple):
 
 def _queue_by_name() -> QuerySet[Any, Any]:
     below = Exists(Queue.objects.filter(parent=OuterRef("pk")))
-    return Queue.objects.filter(name=slot("name")).order_by().values_list("id", "name", "parent__name", "state", below)
+    return (
+        Queue.objects.filter(name=slot("name"))
+        .order_by()
+        .values_list("id", "name", "parent__name", "state", below)
+    )
 
 
 _QUEUE = Prepared(_queue_by_name)
-_CHILDREN = Prepared(lambda: Queue.objects.filter(parent__name=slot("parent")).order_by().values_list("name"))
-_NAMESPACE = Prepared(lambda: Namespace.objects.filter(name=slot("name")).order_by().values_list("name", "annotations"))
+_CHILDREN = Prepared(
+    lambda: Queue.objects.filter(parent__name=slot("parent")).order_by().values_list("name")
+)
+_NAMESPACE = Prepared(
+    lambda: (
+        Namespace.objects.filter(name=slot("name")).order_by().values_list("name", "annotations")
+    )
+)
 
 
 def submission_scene(queue_names: set[str], namespace: str, user: str = "") -> Scene:
@@ -103,12 +121,27 @@ def submission_scene(queue_names: set[str], namespace: str, user: str = "") -> S
     `user` is whose work it will be. What waits is given as an upper bound (`selectors.backlogs`).
     """
     namespaces = dict(_NAMESPACE.rows(name=namespace))
-    names = queue_names | {str(annotations[QUEUE_ANNOTATION]) for annotations in namespaces.values() if annotations.get(QUEUE_ANNOTATION)}
+    names = queue_names | {
+        str(annotations[QUEUE_ANNOTATION])
+        for annotations in namespaces.values()
+        if annotations.get(QUEUE_ANNOTATION)
+    }
     rows = [row for name in sorted(names) for row in _QUEUE.rows(name=name)]
     specs = {name: QueueSpec(name=name, parent=parent or "") for _, name, parent, _, _ in rows}
     for _, parent, _, _, has_children in rows:
         if has_children:
-            specs = {name: QueueSpec(name=name, parent=parent) for (name,) in _CHILDREN.rows(parent=parent)} | specs
+            specs = {
+                name: QueueSpec(name=name, parent=parent)
+                for (name,) in _CHILDREN.rows(parent=parent)
+            } | specs
     states = {name: QueueState(state) for _, name, _, state, _ in rows}
-    facts = with_bounds(Facts(states=states, namespaces=namespaces, limits=WorkLimits(**conf().limits)), states, user)
-    return Scene(QueueTree(specs.values()), facts, {row[1]: Queue.from_db(DEFAULT_DB_ALIAS, ["id", "name"], row[:2]) for row in rows})
+    facts = with_bounds(
+        Facts(states=states, namespaces=namespaces, limits=WorkLimits(**conf().limits)),
+        states,
+        user,
+    )
+    return Scene(
+        QueueTree(specs.values()),
+        facts,
+        {row[1]: Queue.from_db(DEFAULT_DB_ALIAS, ["id", "name"], row[:2]) for row in rows},
+    )

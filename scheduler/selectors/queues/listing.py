@@ -86,7 +86,11 @@ class QueueBoard:
 
     def visible_to(self, names: Collection[str] | None) -> QueueBoard:
         """Only these queues; all of them for None."""
-        return self if names is None else QueueBoard(tuple(row for row in self.rows if row.name in names), self.total)
+        return (
+            self
+            if names is None
+            else QueueBoard(tuple(row for row in self.rows if row.name in names), self.total)
+        )
 
 
 def queue_rows() -> QueueBoard:
@@ -98,7 +102,15 @@ def queue_rows() -> QueueBoard:
     subtree = _rolled_up(ordered, own)
     names = {queue["id"]: queue["name"] for queue in raw}
     rows = tuple(
-        _row(queue, depth, names.get(queue["parent_id"], ""), queue["id"] not in children, own, subtree) for queue, depth in ordered
+        _row(
+            queue,
+            depth,
+            names.get(queue["parent_id"], ""),
+            queue["id"] not in children,
+            own,
+            subtree,
+        )
+        for queue, depth in ordered
     )
     return QueueBoard(rows, cluster_total())
 
@@ -113,7 +125,10 @@ def _read_queues() -> list[dict[str, Any]]:
     """Amounts come as the text they are stored as: most of them repeat, and reading each text once is what makes this fast."""
     texts = {f"spec_{name}": Cast(name, TextField()) for name in _SPEC_AMOUNTS}
     texts |= {f"now_{name}": Cast(f"figures__{name}", TextField()) for name in _FIGURES}
-    texts |= {"warning_text": Cast("warnings", TextField()), "condition_text": Cast("conditions", TextField())}
+    texts |= {
+        "warning_text": Cast("warnings", TextField()),
+        "condition_text": Cast("conditions", TextField()),
+    }
     return list(Queue.objects.order_by("name").annotate(**texts).values(*_PLAIN, *texts))
 
 
@@ -130,12 +145,17 @@ def _warnings(text: str | None) -> tuple[Mapping[str, Any], ...]:
 @lru_cache(maxsize=4_096)
 def _drain_total(text: str | None) -> int | None:
     conditions = json.loads(text) if text and text != "null" else []
-    return next((condition.get("total") for condition in conditions if condition.get("type") == "Draining"), None)
+    return next(
+        (condition.get("total") for condition in conditions if condition.get("type") == "Draining"),
+        None,
+    )
 
 
 def _gang_counts() -> dict[int, Counts]:
     counts: dict[int, list[int]] = {}
-    for queue_id, phase, count in PodGroup.objects.order_by().values_list("queue_id", "phase").annotate(count=Count("id")):
+    for queue_id, phase, count in (
+        PodGroup.objects.order_by().values_list("queue_id", "phase").annotate(count=Count("id"))
+    ):
         counts.setdefault(queue_id, [0] * len(PHASES))[PHASES.index(phase)] = count
     return {queue_id: tuple(numbers) for queue_id, numbers in counts.items()}  # type: ignore[misc]
 
@@ -161,7 +181,9 @@ def _in_tree_order(
     yield from ((queue, 1) for queue in raw if queue["id"] not in seen)
 
 
-def _rolled_up(ordered: list[tuple[dict[str, Any], int]], own: Mapping[int, Counts]) -> dict[int, Counts]:
+def _rolled_up(
+    ordered: list[tuple[dict[str, Any], int]], own: Mapping[int, Counts]
+) -> dict[int, Counts]:
     sums = {queue["id"]: own.get(queue["id"], _NONE) for queue, _ in ordered}
     for queue, _ in reversed(ordered):  # children before their parents
         parent = queue["parent_id"]
@@ -171,7 +193,12 @@ def _rolled_up(ordered: list[tuple[dict[str, Any], int]], own: Mapping[int, Coun
 
 
 def _row(
-    queue: dict[str, Any], depth: int, parent: str, is_leaf: bool, own: Mapping[int, Counts], subtree: Mapping[int, Counts]
+    queue: dict[str, Any],
+    depth: int,
+    parent: str,
+    is_leaf: bool,
+    own: Mapping[int, Counts],
+    subtree: Mapping[int, Counts],
 ) -> QueueRow:
     return QueueRow(
         name=queue["name"],

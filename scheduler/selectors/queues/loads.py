@@ -32,13 +32,20 @@ def queue_loads(detailed: Collection[str]) -> dict[str, Load]:
 
 
 def _gangs() -> dict[str, dict[str, int]]:
-    rows = PodGroup.objects.filter(phase__in=LIVE_PHASES).values_list("queue__name", "phase").annotate(number=Count("id")).order_by()
+    rows = (
+        PodGroup.objects.filter(phase__in=LIVE_PHASES)
+        .values_list("queue__name", "phase")
+        .annotate(number=Count("id"))
+        .order_by()
+    )
     return _nested(rows)
 
 
 def _pods(queues: Collection[str]) -> dict[str, dict[str, int]]:
     live = Pod.objects.filter(podgroup__queue__name__in=queues, podgroup__phase__in=LIVE_PHASES)
-    return _nested(live.values_list("podgroup__queue__name", "phase").annotate(number=Count("id")).order_by())
+    return _nested(
+        live.values_list("podgroup__queue__name", "phase").annotate(number=Count("id")).order_by()
+    )
 
 
 def _nested(rows: object) -> dict[str, dict[str, int]]:

@@ -45,14 +45,20 @@ _NO_GANGS = (0,) * len(PHASES)
 _NO_JOBS = (0,) * len(JOB_COUNTS)
 
 
-_TREE_WITH_DELETED = Prepared(lambda: Queue.with_deleted.order_by().values_list("id", "name", "parent_id"))
+_TREE_WITH_DELETED = Prepared(
+    lambda: Queue.with_deleted.order_by().values_list("id", "name", "parent_id")
+)
 
 
 def queue_values(queues: QuerySet[Queue] | None = None) -> QuerySet[Any, dict[str, Any]]:
     """A row of plain values a queue."""
     texts: dict[str, Any] = {f"text_{name}": Cast(name, TextField()) for name in _TEXTS}
     texts |= {f"now_{name}": Cast(f"figures__{name}", TextField()) for name in _FIGURES}
-    found: QuerySet[Any, dict[str, Any]] = (Queue.objects.all() if queues is None else queues).annotate(**texts).values(*_PLAIN, *texts)
+    found: QuerySet[Any, dict[str, Any]] = (
+        (Queue.objects.all() if queues is None else queues)
+        .annotate(**texts)
+        .values(*_PLAIN, *texts)
+    )
     return found
 
 
@@ -96,8 +102,12 @@ SELECT 'gang', queue_id, has_no_job, phase, number FROM gangs
 UNION ALL
 SELECT 'job', queue_id, 0, phase, count(*) FROM scheduler_job GROUP BY 2, 4
 """
-_OF_THE_TREE = _COUNTED.format(queues="SELECT 'queue', id, parent_id, name, 0 FROM scheduler_queue WHERE deleted_at IS NULL")
-_OF_THOSE_WITH_GANGS = _COUNTED.format(queues="SELECT 'queue', id, parent_id, '', 0 FROM with_gangs")
+_OF_THE_TREE = _COUNTED.format(
+    queues="SELECT 'queue', id, parent_id, name, 0 FROM scheduler_queue WHERE deleted_at IS NULL"
+)
+_OF_THOSE_WITH_GANGS = _COUNTED.format(
+    queues="SELECT 'queue', id, parent_id, '', 0 FROM with_gangs"
+)
 
 
 def queue_counts() -> QueueCounts:
@@ -117,7 +127,9 @@ def _counts(sql: str) -> QueueCounts:
     names = {queue_id: name for queue_id, _, name, _ in found["queue"]}
     parents = {queue_id: parent for queue_id, parent, _, _ in found["queue"]}
     own = _gangs(found["gang"])
-    return QueueCounts(names, parents, own, _rolled_up(own, parents), _jobs(found["job"], found["gang"]))
+    return QueueCounts(
+        names, parents, own, _rolled_up(own, parents), _jobs(found["job"], found["gang"])
+    )
 
 
 def _gangs(rows: list[tuple[Any, ...]]) -> dict[int, tuple[int, ...]]:
@@ -139,7 +151,9 @@ def _jobs(rows: list[tuple[Any, ...]], gangs: list[tuple[Any, ...]]) -> dict[int
     return {queue_id: tuple(numbers) for queue_id, numbers in counts.items()}
 
 
-def _rolled_up(own: Mapping[int, tuple[int, ...]], parents: Mapping[int, int | None]) -> dict[int, tuple[int, ...]]:
+def _rolled_up(
+    own: Mapping[int, tuple[int, ...]], parents: Mapping[int, int | None]
+) -> dict[int, tuple[int, ...]]:
     """Each queue's counts added to itself and to all above it; only queues that have any cost anything."""
     sums: dict[int, list[int]] = {}
     for queue_id, numbers in own.items():

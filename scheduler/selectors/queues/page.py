@@ -53,7 +53,9 @@ class GangRow:
     reason_code: str
     reason_message: str
     request: Resources
-    position: int | None = None  # among those that wait in its queue, by priority and age; None if it does not
+    position: int | None = (
+        None  # among those that wait in its queue, by priority and age; None if it does not
+    )
 
     @property
     def key(self) -> str:
@@ -70,7 +72,9 @@ class GangRow:
 
     @property
     def placed(self) -> int:
-        return sum(self.members.get(phase, 0) for phase in ("Binding", "Bound", "Running", "Succeeded"))
+        return sum(
+            self.members.get(phase, 0) for phase in ("Binding", "Bound", "Running", "Succeeded")
+        )
 
 
 def subtree_names(name: str) -> list[str]:
@@ -80,11 +84,19 @@ def subtree_names(name: str) -> list[str]:
 
 def gang_rows(queues: Collection[str], reason: str = "", limit: int = 100) -> list[GangRow]:
     """Gangs that are not over, those that wait first, the oldest first among them. Two queries."""
-    gangs = PodGroup.objects.filter(queue__name__in=queues, queue__deleted_at=None).exclude(phase="Completed")
+    gangs = PodGroup.objects.filter(queue__name__in=queues, queue__deleted_at=None).exclude(
+        phase="Completed"
+    )
     if reason:
         gangs = gangs.filter(phase__in=WAITING, reason_code="" if reason == _NO_REASON else reason)
-    rank = Case(When(phase__in=WAITING, then=Value(0)), default=Value(1), output_field=IntegerField())
-    rows = with_members(gangs.select_related("queue", "job").annotate(rank=rank).order_by("rank", "-priority", "created_at", "id")[:limit])
+    rank = Case(
+        When(phase__in=WAITING, then=Value(0)), default=Value(1), output_field=IntegerField()
+    )
+    rows = with_members(
+        gangs.select_related("queue", "job")
+        .annotate(rank=rank)
+        .order_by("rank", "-priority", "created_at", "id")[:limit]
+    )
     return rows if reason else list(_in_line(rows))
 
 
@@ -125,7 +137,10 @@ def _gang_row(gang: PodGroup, members: dict[str, int]) -> GangRow:
 def _members(gangs: Iterable[int]) -> dict[int, dict[str, int]]:
     members: dict[int, dict[str, int]] = {}
     for gang, phase, number in (
-        Pod.objects.filter(podgroup__in=list(gangs)).order_by().values_list("podgroup", "phase").annotate(n=Count("id"))
+        Pod.objects.filter(podgroup__in=list(gangs))
+        .order_by()
+        .values_list("podgroup", "phase")
+        .annotate(n=Count("id"))
     ):
         members.setdefault(gang, {})[phase] = number
     return members
@@ -137,12 +152,22 @@ def waiting_by_reason(queues: Collection[str] | None = None) -> dict[str, int]:
     if queues is not None:
         waiting = waiting.filter(queue__name__in=queues)
     counted = waiting.order_by().values_list("reason_code").annotate(number=Count("id"))
-    return dict(sorted(((code or _NO_REASON, number) for code, number in counted), key=lambda pair: (-pair[1], pair[0])))
+    return dict(
+        sorted(
+            ((code or _NO_REASON, number) for code, number in counted),
+            key=lambda pair: (-pair[1], pair[0]),
+        )
+    )
 
 
 def waiting_by_reason_and_queue() -> dict[str, dict[str, int]]:
     """For each queue that has waiting gangs of its own, how many wait for each reason. One query."""
-    counted = PodGroup.objects.filter(phase__in=WAITING).order_by().values_list("queue__name", "reason_code").annotate(number=Count("id"))
+    counted = (
+        PodGroup.objects.filter(phase__in=WAITING)
+        .order_by()
+        .values_list("queue__name", "reason_code")
+        .annotate(number=Count("id"))
+    )
     found: dict[str, dict[str, int]] = {}
     for queue, code, number in counted:
         found.setdefault(queue, {})[code or _NO_REASON] = number
@@ -153,10 +178,16 @@ def waits(queues: Collection[str]) -> Waits:
     since = timezone.now() - timedelta(days=1)
     gangs = PodGroup.objects.filter(queue__name__in=queues, queue__deleted_at=None)
     oldest = gangs.filter(phase__in=WAITING).aggregate(oldest=Min("created_at"))["oldest"]
-    starts = gangs.filter(started_at__gte=since).order_by("-started_at").values_list("created_at", "started_at")[:_STARTS_FOR_A_MEDIAN]
+    starts = (
+        gangs.filter(started_at__gte=since)
+        .order_by("-started_at")
+        .values_list("created_at", "started_at")[:_STARTS_FOR_A_MEDIAN]
+    )
     seconds = [seconds_between(created, started) for created, started in starts if started]
     finished = gangs.filter(phase="Completed", finished_at__gte=since).count()
-    return Waits(oldest, median(seconds) if len(seconds) >= _FEWEST_STARTS else None, len(seconds), finished)
+    return Waits(
+        oldest, median(seconds) if len(seconds) >= _FEWEST_STARTS else None, len(seconds), finished
+    )
 
 
 def command_obstacles(name: str) -> dict[QueueCommand, str]:
@@ -168,9 +199,15 @@ def command_obstacles(name: str) -> dict[QueueCommand, str]:
 
 def queue_activity(queues: Collection[str], limit: int = 100) -> list[dict[str, Any]]:
     """Commands and events of these queues, newest first, in one list; why jobs wait stands with the jobs."""
-    commands = Command.objects.filter(records_of(queues, "created_at", "target_name"), target_kind="Queue")[:limit]
-    events = Event.objects.filter(records_of(queues, "last_at")).exclude(reason__in=WAITING_REASONS)[:limit]
-    entries = [_command_entry(command) for command in commands] + [_event_entry(event) for event in events]
+    commands = Command.objects.filter(
+        records_of(queues, "created_at", "target_name"), target_kind="Queue"
+    )[:limit]
+    events = Event.objects.filter(records_of(queues, "last_at")).exclude(
+        reason__in=WAITING_REASONS
+    )[:limit]
+    entries = [_command_entry(command) for command in commands] + [
+        _event_entry(event) for event in events
+    ]
     return sorted(entries, key=lambda entry: entry["at"], reverse=True)[:limit]
 
 
@@ -210,4 +247,6 @@ def _event_entry(event: Event) -> dict[str, Any]:
 
 def last_command(name: str) -> Command | None:
     """The last order that changed this queue: who, when and why stand in the banner."""
-    return Command.objects.filter(target_kind="Queue", target_name=name, result=Command.DONE).first()
+    return Command.objects.filter(
+        target_kind="Queue", target_name=name, result=Command.DONE
+    ).first()

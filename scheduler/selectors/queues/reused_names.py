@@ -46,8 +46,18 @@ def _within(use: Use, at: str) -> Q:
 
 def _reused() -> dict[str, list[Use]]:
     """The uses of each name that more than one queue had, in their order."""
-    names = Queue.with_deleted.order_by().values("name").annotate(number=Count("pk")).filter(number__gt=1).values("name")
-    rows = Queue.with_deleted.filter(name__in=names).only("name", "created_at", "deleted_at").order_by("name", "created_at", "pk")
+    names = (
+        Queue.with_deleted.order_by()
+        .values("name")
+        .annotate(number=Count("pk"))
+        .filter(number__gt=1)
+        .values("name")
+    )
+    rows = (
+        Queue.with_deleted.filter(name__in=names)
+        .only("name", "created_at", "deleted_at")
+        .order_by("name", "created_at", "pk")
+    )
     return {name: _uses(own) for name, own in groupby(rows, lambda queue: queue.name)}
 
 
@@ -55,7 +65,9 @@ def _uses(rows: Iterable[Queue]) -> list[Use]:
     queues = list(rows)
     turns: list[datetime | None] = [_between(earlier, later) for earlier, later in pairwise(queues)]
     limits = pairwise([None, *turns, None])
-    return [Use(queue.place, start, end) for queue, (start, end) in zip(queues, limits, strict=True)]
+    return [
+        Use(queue.place, start, end) for queue, (start, end) in zip(queues, limits, strict=True)
+    ]
 
 
 def _between(earlier: Queue, later: Queue) -> datetime:

@@ -58,7 +58,10 @@ class PhaseCounts:
         return self.pending + self.inqueue + self.running + self.unknown
 
     def as_dict(self) -> dict[str, int]:
-        return {phase: getattr(self, phase) for phase in ("pending", "inqueue", "running", "unknown", "completed")}
+        return {
+            phase: getattr(self, phase)
+            for phase in ("pending", "inqueue", "running", "unknown", "completed")
+        }
 
 
 _NONE = PhaseCounts()
@@ -145,7 +148,12 @@ class _Gathered:
             subtree=subtree,
             jobs={**_NO_JOBS, **self.jobs.get(queue.pk, {})},
             allocated=shown,
-            reservation=Resources({name: max(0, amount - shown.amount(name)) for name, amount in queue.spec.guarantee.items()}),
+            reservation=Resources(
+                {
+                    name: max(0, amount - shown.amount(name))
+                    for name, amount in queue.spec.guarantee.items()
+                }
+            ),
             conditions=_conditions(queue, subtree.live),
             warnings=queue.warnings,
             figures=self.figures.get(queue.pk, {}),
@@ -159,7 +167,12 @@ def _children_first(queues: Mapping[str, StoredQueue]) -> list[tuple[int, int | 
     for pk in parents:
         path: list[int] = []
         current: int | None = pk
-        while current is not None and current in parents and current not in depths and current not in path:
+        while (
+            current is not None
+            and current in parents
+            and current not in depths
+            and current not in path
+        ):
             path.append(current)
             current = parents[current]
         depth = depths.get(current, -1) if current is not None else -1
@@ -173,7 +186,11 @@ def _phase_counts() -> tuple[dict[int, PhaseCounts], dict[int, int]]:
     """Podgroups by queue and phase, and how many of each queue have no job."""
     counts: dict[int, dict[str, int]] = {}
     unowned: dict[int, int] = {}
-    rows = PodGroup.objects.values_list("queue_id", "phase").annotate(number=Count("id"), with_job=Count("job_id")).order_by()
+    rows = (
+        PodGroup.objects.values_list("queue_id", "phase")
+        .annotate(number=Count("id"), with_job=Count("job_id"))
+        .order_by()
+    )
     for queue, phase, number, with_job in rows:
         counts.setdefault(queue, {})[phase.lower()] = number
         unowned[queue] = unowned.get(queue, 0) + number - with_job
@@ -182,8 +199,12 @@ def _phase_counts() -> tuple[dict[int, PhaseCounts], dict[int, int]]:
 
 def _job_counts(unowned: Mapping[int, int]) -> dict[int, dict[str, int]]:
     """Jobs by queue; work that came without a job has no phase of its own and counts as unknown."""
-    counts: dict[int, dict[str, int]] = {queue: {"unknown": number} for queue, number in unowned.items()}
-    for queue, phase, number in Job.objects.values_list("queue_id", "phase").annotate(number=Count("id")).order_by():
+    counts: dict[int, dict[str, int]] = {
+        queue: {"unknown": number} for queue, number in unowned.items()
+    }
+    for queue, phase, number in (
+        Job.objects.values_list("queue_id", "phase").annotate(number=Count("id")).order_by()
+    ):
         own = counts.setdefault(queue, {})
         own[_JOBS[phase]] = own.get(_JOBS[phase], 0) + number
     return counts
@@ -192,18 +213,33 @@ def _job_counts(unowned: Mapping[int, int]) -> dict[int, dict[str, int]]:
 def _allocated() -> dict[int, Resources]:
     """What the pods that have a place ask for, by their own queue; each is also one of `pods`."""
     placed = Pod.objects.filter(phase__in=ALLOCATED_PHASES)
-    rows = list(placed.values_list("podgroup__queue_id", "pod_class_id").annotate(number=Count("id")).order_by())
-    requests = dict(PodClass.objects.filter(pk__in={pod_class for _, pod_class, _ in rows}).values_list("pk", "requests"))
+    rows = list(
+        placed.values_list("podgroup__queue_id", "pod_class_id")
+        .annotate(number=Count("id"))
+        .order_by()
+    )
+    requests = dict(
+        PodClass.objects.filter(pk__in={pod_class for _, pod_class, _ in rows}).values_list(
+            "pk", "requests"
+        )
+    )
     parts: dict[int, list[Resources]] = {}
     for queue, pod_class, number in rows:
-        parts.setdefault(queue, []).append(requests[pod_class] * number + Resources({"pods": number}))
+        parts.setdefault(queue, []).append(
+            requests[pod_class] * number + Resources({"pods": number})
+        )
     return {queue: total(amounts) for queue, amounts in parts.items()}
 
 
 def _session_figures() -> dict[int, dict[str, Any]]:
     """What the last session found, as the API writes it."""
-    texts = {f"{name}_text": Cast(name, TextField()) for name in ("deserved", "nominal_share", "request", "held", "real_capability")}
-    rows = QueueFigures.objects.annotate(**texts).values_list("queue_id", "share", "overused", *texts)
+    texts = {
+        f"{name}_text": Cast(name, TextField())
+        for name in ("deserved", "nominal_share", "request", "held", "real_capability")
+    }
+    rows = QueueFigures.objects.annotate(**texts).values_list(
+        "queue_id", "share", "overused", *texts
+    )
     return {
         queue: {
             "deserved": _quantities(deserved),

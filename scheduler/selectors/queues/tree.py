@@ -17,7 +17,18 @@ from scheduler.domain.resources import NOTHING, Resources
 from scheduler.models import Queue
 from scheduler.models.prepared import Prepared
 
-_LIFE = ("id", "name", "parent_id", "wish", "state", "closed_by", "suspended_by", "held_by", "is_unknown", "state_since")
+_LIFE = (
+    "id",
+    "name",
+    "parent_id",
+    "wish",
+    "state",
+    "closed_by",
+    "suspended_by",
+    "held_by",
+    "is_unknown",
+    "state_since",
+)
 _REST = ("weight", "reclaimable", "priority", "dequeue_strategy", "type")
 _LIFE_TEXTS = ("conditions", "warnings")
 _REST_TEXTS = ("capability", "deserved", "guarantee", "labels", "annotations")
@@ -43,7 +54,9 @@ class StoredQueue:
 
 def stored_queues(*, only_life: bool = False) -> dict[str, StoredQueue]:
     """Every queue by name, in one query; with `only_life` their specifications hold name, parent and wish, and nothing else."""
-    rows = [(row[: len(_LIFE)], row[len(_LIFE) :]) for row in (_LIVES if only_life else _WHOLE).rows()]
+    rows = [
+        (row[: len(_LIFE)], row[len(_LIFE) :]) for row in (_LIVES if only_life else _WHOLE).rows()
+    ]
     names = {life[0]: life[1] for life, _ in rows}
     return {life[1]: _stored(life, rest, names.get(life[2], "")) for life, rest in rows}
 
@@ -70,12 +83,20 @@ def _parted(rest: Sequence[Any]) -> tuple[Sequence[Any], str, str, Sequence[str]
 def _stored(life: Sequence[Any], rest: Sequence[Any], parent: str) -> StoredQueue:
     key, name, parent_key, wish, state, closed_by, suspended_by, held_by, is_unknown, since = life
     plain, conditions, warnings, texts = _parted(rest)
-    spec = _specified(name, parent, _STATES[wish], plain, texts) if plain else QueueSpec(name, parent=parent, state=_STATES[wish])
+    spec = (
+        _specified(name, parent, _STATES[wish], plain, texts)
+        if plain
+        else QueueSpec(name, parent=parent, state=_STATES[wish])
+    )
     standing = _standing(state, closed_by, suspended_by, held_by)
-    return StoredQueue(key, parent_key, spec, standing, is_unknown, since, value_in(conditions), value_in(warnings))
+    return StoredQueue(
+        key, parent_key, spec, standing, is_unknown, since, value_in(conditions), value_in(warnings)
+    )
 
 
-def _specified(name: str, parent: str, wish: QueueState, plain: Sequence[Any], texts: Sequence[str]) -> QueueSpec:
+def _specified(
+    name: str, parent: str, wish: QueueState, plain: Sequence[Any], texts: Sequence[str]
+) -> QueueSpec:
     weight, reclaimable, priority, strategy, kind = plain
     capability, deserved, guarantee, labels, annotations = texts
     return QueueSpec(

@@ -21,9 +21,16 @@ PLACING_ACTIONS = (*ACTIONS, "stop")
 """What a decision can come from: an action of a session, or somebody who stops a job."""
 EVICTING_ACTIONS = ("preempt", "reclaim", "shed")
 EVERYTHING = "all"  # as a kind: pods too
-WAITING_REASONS = ("Unschedulable", "FailedScheduling")  # said anew in each session of all that waits: a feed of changes leaves them out
+WAITING_REASONS = (
+    "Unschedulable",
+    "FailedScheduling",
+)  # said anew in each session of all that waits: a feed of changes leaves them out
 _OF_NO_QUEUE = ("Node", "Cluster")
-_CHATTY = ("Job", "PodGroup", "Pod")  # so many that walking back in time finds a page sooner than sorting all that the index on kind gives
+_CHATTY = (
+    "Job",
+    "PodGroup",
+    "Pod",
+)  # so many that walking back in time finds a page sooner than sorting all that the index on kind gives
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +52,19 @@ class Span:
 # Events
 
 
-def events_for(visible: Collection[str] | None, filters: Mapping[str, str], span: Span | None = None) -> QuerySet[Event]:
+def events_for(
+    visible: Collection[str] | None, filters: Mapping[str, str], span: Span | None = None
+) -> QuerySet[Event]:
     """Events of the queues in sight, and of what belongs to no queue."""
     found = Event.objects.order_by("-last_at", "-pk").alias(kind_walked=Concat("kind", Value("")))
     if visible is not None:
-        found = found.filter(records_of(visible, "last_at") | Q(kind__in=_OF_NO_QUEUE, queue_name=""))
+        found = found.filter(
+            records_of(visible, "last_at") | Q(kind__in=_OF_NO_QUEUE, queue_name="")
+        )
     if only_changes(filters):
-        found = found.exclude(kind="Pod").exclude(reason__in=WAITING_REASONS)  # they would be all there is to see
+        found = found.exclude(kind="Pod").exclude(
+            reason__in=WAITING_REASONS
+        )  # they would be all there is to see
     kind = filters.get("kind", "").removeprefix(EVERYTHING)
     plain = {
         "kind_walked" if kind in _CHATTY else "kind": kind,
@@ -95,7 +108,9 @@ def _mark(text: str) -> tuple[datetime, int] | None:
 # The audit log
 
 
-def audit_for(queues: Collection[str] | None, filters: Mapping[str, str], span: Span | None = None) -> QuerySet[AuditEntry]:
+def audit_for(
+    queues: Collection[str] | None, filters: Mapping[str, str], span: Span | None = None
+) -> QuerySet[AuditEntry]:
     """`queues` are those whose record may be read, None for everything."""
     found = AuditEntry.objects.order_by("-pk")
     if queues is not None:
@@ -109,16 +124,24 @@ def audit_for(queues: Collection[str] | None, filters: Mapping[str, str], span: 
         "door": "door",
         "request": "request_id",
     }
-    found = found.filter(**{column: filters[name] for name, column in columns.items() if filters.get(name)})
+    found = found.filter(
+        **{column: filters[name] for name, column in columns.items() if filters.get(name)}
+    )
     if filters.get("queue"):
         found = found.filter(queue_name__in=names_in_records(filters["queue"]))
     found = _within(found, span or Span(), "at")
     if filters.get("q"):
-        found = found.filter(Q(name__contains=filters["q"]) | Q(reason__contains=filters["q"]) | Q(message__contains=filters["q"]))
+        found = found.filter(
+            Q(name__contains=filters["q"])
+            | Q(reason__contains=filters["q"])
+            | Q(message__contains=filters["q"])
+        )
     return found
 
 
-def deeds_alone(found: QuerySet[AuditEntry], queues: Collection[str] | None, filters: Mapping[str, str]) -> QuerySet[AuditEntry]:
+def deeds_alone(
+    found: QuerySet[AuditEntry], queues: Collection[str] | None, filters: Mapping[str, str]
+) -> QuerySet[AuditEntry]:
     """Without what only followed from a deed that is in the list too: closing a team is one line, not one for each queue below it."""
     if any(filters.get(name) for name in ("name", "q", "request")):
         return found
@@ -166,22 +189,35 @@ def session_numbered(number: int) -> SchedulingSession | None:
     return SchedulingSession.objects.select_related("policy").filter(number=number).first()
 
 
-def decisions_of(session: SchedulingSession, visible: Collection[str] | None, limit: int = 300) -> list[Decision]:
+def decisions_of(
+    session: SchedulingSession, visible: Collection[str] | None, limit: int = 300
+) -> list[Decision]:
     found = session.decisions.order_by("pk")
     return list((found if visible is None else found.filter(queue_name__in=visible))[:limit])
 
 
-def victims_of(session: SchedulingSession, visible: Collection[str] | None, limit: int = 300) -> list[Eviction]:
+def victims_of(
+    session: SchedulingSession, visible: Collection[str] | None, limit: int = 300
+) -> list[Eviction]:
     found = session.evictions.order_by("pk")
     return list((found if visible is None else found.filter(queue_name__in=visible))[:limit])
 
 
 def kept_sessions(numbers: Collection[int]) -> set[int]:
     """Of these, the sessions that can be saved as a scenario file."""
-    return set(SavedScenario.objects.filter(session_number__in=list(numbers)).values_list("session_number", flat=True))
+    return set(
+        SavedScenario.objects.filter(session_number__in=list(numbers)).values_list(
+            "session_number", flat=True
+        )
+    )
 
 
 def last_changes(kind: str, name: str, namespace: str = "", most: int = 3) -> list[dict[str, Any]]:
     """Who did what to an object lately, newest first: for whoever finds it changed."""
-    rows = AuditEntry.objects.filter(kind=kind, namespace=namespace, name=name).order_by("-pk")[:most]
-    return [{"by": row.actor, "at": row.at.isoformat(), "action": row.action, "message": row.message} for row in rows]
+    rows = AuditEntry.objects.filter(kind=kind, namespace=namespace, name=name).order_by("-pk")[
+        :most
+    ]
+    return [
+        {"by": row.actor, "at": row.at.isoformat(), "action": row.action, "message": row.message}
+        for row in rows
+    ]

@@ -108,10 +108,15 @@ def _moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, tz=timezone.get_default_timezone())
 
 
-def _by_resource(found: dict[str, dict[str, list[int | None]]], length: int) -> dict[str, dict[str, list[int | None]]]:
+def _by_resource(
+    found: dict[str, dict[str, list[int | None]]], length: int
+) -> dict[str, dict[str, list[int | None]]]:
     resources = sorted({resource for series in found.values() for resource in series})
     nothing: list[int | None] = [None] * length
-    return {resource: {figure: found[figure].get(resource, nothing) for figure in FIGURES} for resource in resources}
+    return {
+        resource: {figure: found[figure].get(resource, nothing) for figure in FIGURES}
+        for resource in resources
+    }
 
 
 def _points(name: str, coarsest: int, start: float, end: float) -> list[Point]:
@@ -119,7 +124,9 @@ def _points(name: str, coarsest: int, start: float, end: float) -> list[Point]:
     points = list(_standing(name, coarsest, start))
     covered = start
     for seconds in _levels(coarsest):
-        rows = QueueSample.objects.filter(queue_name=name, seconds=seconds, at__gte=_moment(covered), at__lte=_moment(end))
+        rows = QueueSample.objects.filter(
+            queue_name=name, seconds=seconds, at__gte=_moment(covered), at__lte=_moment(end)
+        )
         for at, data in rows.order_by("at").values_list("at", "data"):
             points += as_points(at, seconds, data)
             covered = at.timestamp() + seconds
@@ -127,12 +134,18 @@ def _points(name: str, coarsest: int, start: float, end: float) -> list[Point]:
 
 
 def _levels(coarsest: int) -> list[int]:
-    return [length for length in (QueueSample.HOUR, QueueSample.MINUTE, QueueSample.RAW) if length <= coarsest]
+    return [
+        length
+        for length in (QueueSample.HOUR, QueueSample.MINUTE, QueueSample.RAW)
+        if length <= coarsest
+    ]
 
 
 def _standing(name: str, coarsest: int, start: float) -> Iterable[Point]:
     """What still holds when the stretch begins: the last word before it."""
-    earlier = QueueSample.objects.filter(queue_name=name, seconds__in=_levels(coarsest), at__lt=_moment(start))
+    earlier = QueueSample.objects.filter(
+        queue_name=name, seconds__in=_levels(coarsest), at__lt=_moment(start)
+    )
     row = earlier.order_by("-at", "seconds").values_list("at", "seconds", "data").first()
     return as_points(*row) if row else ()
 
@@ -145,12 +158,19 @@ def as_points(at: datetime, seconds: int, data: Any) -> Iterable[Point]:
 
 
 def _since(name: str) -> float | None:
-    first = QueueSample.objects.filter(queue_name=name).order_by("at").values_list("at", flat=True).first()
+    first = (
+        QueueSample.objects.filter(queue_name=name)
+        .order_by("at")
+        .values_list("at", flat=True)
+        .first()
+    )
     return first.timestamp() if first else None
 
 
 def _markers(name: str, start: datetime) -> list[Marker]:
-    commands = Command.objects.filter(target_kind="Queue", target_name=name, result=Command.DONE, executed_at__gte=start)
+    commands = Command.objects.filter(
+        target_kind="Queue", target_name=name, result=Command.DONE, executed_at__gte=start
+    )
     edits = Event.objects.filter(kind="Queue", name=name, reason__in=EDITS, last_at__gte=start)
     found = [
         Marker(row.executed_at.timestamp(), "command", row.action, row.actor, row.message)

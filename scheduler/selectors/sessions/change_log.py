@@ -54,7 +54,11 @@ class LogState(NamedTuple):
 
     def lost(self, position: Position | None) -> bool:
         """What came after `position` was pruned, an older state of the database was put back, or it is another log."""
-        return position is None or position.log != self.log or not self.begins_at <= position.number <= self.here
+        return (
+            position is None
+            or position.log != self.log
+            or not self.begins_at <= position.number <= self.here
+        )
 
 
 class _Words(NamedTuple):
@@ -92,7 +96,8 @@ def untouched_since(position: Position | None) -> Position | None:
     if position is None:
         return None
     *columns, touched = fetch(
-        f"SELECT {_state_columns()}, EXISTS (SELECT 1 FROM scheduler_change WHERE {_words().unseen})", [position.number]
+        f"SELECT {_state_columns()}, EXISTS (SELECT 1 FROM scheduler_change WHERE {_words().unseen})",
+        [position.number],
     )[0]
     state = _state(columns)
     if touched or state.lost(position):
@@ -111,8 +116,13 @@ def changes_since(position: Position | None) -> tuple[Position | None, dict[str,
     if position is None or here is None or state.lost(position):
         return here, None
     words = _words()
-    found = fetch(f"SELECT kind, {words.together} FROM scheduler_change WHERE {words.unseen} GROUP BY kind", [position.number])
-    return here, {kind: set(json.loads(ids) if isinstance(ids, str) else ids) for kind, ids in found}
+    found = fetch(
+        f"SELECT kind, {words.together} FROM scheduler_change WHERE {words.unseen} GROUP BY kind",
+        [position.number],
+    )
+    return here, {
+        kind: set(json.loads(ids) if isinstance(ids, str) else ids) for kind, ids in found
+    }
 
 
 def log_state() -> LogState:

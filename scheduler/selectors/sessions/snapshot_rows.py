@@ -68,7 +68,21 @@ QUEUE_COLUMNS = (
 
 
 def queue_of(row: Sequence[Any]) -> Queue:
-    _, name, parent, weight, capability, deserved, guarantee, reclaimable, priority, strategy, wish, state, held_by = row
+    (
+        _,
+        name,
+        parent,
+        weight,
+        capability,
+        deserved,
+        guarantee,
+        reclaimable,
+        priority,
+        strategy,
+        wish,
+        state,
+        held_by,
+    ) = row
     spec = QueueSpec(
         name=name,
         parent=parent or "",
@@ -93,7 +107,10 @@ def node_of(row: Sequence[Any]) -> Node:
         name=name,
         allocatable=Resources(loaded(allocatable)),
         labels=loaded(labels),
-        taints=tuple(Taint(taint["key"], taint.get("value", ""), taint.get("effect", "NoSchedule")) for taint in loaded(taints)),
+        taints=tuple(
+            Taint(taint["key"], taint.get("value", ""), taint.get("effect", "NoSchedule"))
+            for taint in loaded(taints)
+        ),
         unschedulable=bool(unschedulable),
         ready=bool(ready),
     )
@@ -115,15 +132,25 @@ def class_of(row: Sequence[Any]) -> PodClass:
     )
 
 
-def constraint_of(selector: Mapping[str, str], affinity: Mapping[str, Any], tolerations: Sequence[Mapping[str, Any]]) -> Constraint:
+def constraint_of(
+    selector: Mapping[str, str],
+    affinity: Mapping[str, Any],
+    tolerations: Sequence[Mapping[str, Any]],
+) -> Constraint:
     """From the Kubernetes shapes of nodeSelector, affinity and tolerations."""
     node_affinity = affinity.get("nodeAffinity") or {}
-    required = (node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}).get("nodeSelectorTerms") or []
+    required = (node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}).get(
+        "nodeSelectorTerms"
+    ) or []
     preferred = node_affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or []
     return Constraint(
         node_selector=tuple(sorted(selector.items())),
         required=tuple(_term(term) for term in required),
-        preferred=tuple(PreferredTerm(int(wish.get("weight") or 1), _term(wish.get("preference"))) for wish in preferred if wish),
+        preferred=tuple(
+            PreferredTerm(int(wish.get("weight") or 1), _term(wish.get("preference")))
+            for wish in preferred
+            if wish
+        ),
         tolerations=tuple(_toleration(toleration) for toleration in tolerations),
     )
 
@@ -137,12 +164,19 @@ def _term(given: Mapping[str, Any] | None) -> NodeTerm:
 
 
 def _requirement(requirement: Mapping[str, Any]) -> Requirement:
-    return Requirement(requirement["key"], requirement["operator"], tuple(str(value) for value in requirement.get("values") or ()))
+    return Requirement(
+        requirement["key"],
+        requirement["operator"],
+        tuple(str(value) for value in requirement.get("values") or ()),
+    )
 
 
 def _toleration(toleration: Mapping[str, Any]) -> Toleration:
     return Toleration(
-        toleration.get("key") or "", toleration.get("operator") or "Equal", toleration.get("value") or "", toleration.get("effect") or ""
+        toleration.get("key") or "",
+        toleration.get("operator") or "Equal",
+        toleration.get("value") or "",
+        toleration.get("effect") or "",
     )
 
 
@@ -154,7 +188,21 @@ def group_columns() -> str:
 
 
 def group_of(row: Sequence[Any], queue_names: Mapping[int, str]) -> PodGroup:
-    _, namespace, name, queue_id, min_member, minimums, min_resources, phase, priority, created, starving_since, sla, _ = row
+    (
+        _,
+        namespace,
+        name,
+        queue_id,
+        min_member,
+        minimums,
+        min_resources,
+        phase,
+        priority,
+        created,
+        starving_since,
+        sla,
+        _,
+    ) = row
     least = loaded(min_resources)
     return PodGroup(
         name=name,

@@ -19,7 +19,12 @@ from scheduler.domain.snapshot import ClockedSnapshot, Queue, group_table, resou
 from scheduler.domain.tables import LOST_NODE, NO_NODE, ClassTable, GroupTable, PodTable
 from scheduler.domain.workloads import PodClass, PodGroup
 from scheduler.models.bulk import fetch
-from scheduler.selectors.sessions.change_log import Position, changes_since, one_state_of_the_database, untouched_since
+from scheduler.selectors.sessions.change_log import (
+    Position,
+    changes_since,
+    one_state_of_the_database,
+    untouched_since,
+)
 from scheduler.selectors.sessions.snapshot_rows import (
     CLASS_COLUMNS,
     NODE_COLUMNS,
@@ -101,14 +106,26 @@ class ResidentSnapshot:
     def _reload(self) -> Refreshed:
         self._forget()
         self.queues = {row[0]: queue_of(row) for row in _queue_rows()}
-        self.nodes = {row[0]: node_of(row) for row in fetch(f"SELECT {NODE_COLUMNS} FROM scheduler_node")}
-        self.classes = {row[0]: class_of(row) for row in fetch(f"SELECT {CLASS_COLUMNS} FROM scheduler_podclass")}
-        groups = fetch(f"SELECT {group_columns()} FROM scheduler_podgroup WHERE {_LIVE} ORDER BY id")
+        self.nodes = {
+            row[0]: node_of(row) for row in fetch(f"SELECT {NODE_COLUMNS} FROM scheduler_node")
+        }
+        self.classes = {
+            row[0]: class_of(row)
+            for row in fetch(f"SELECT {CLASS_COLUMNS} FROM scheduler_podclass")
+        }
+        groups = fetch(
+            f"SELECT {group_columns()} FROM scheduler_podgroup WHERE {_LIVE} ORDER BY id"
+        )
         pods = fetch(
             f"SELECT {pod_columns()} FROM scheduler_pod p JOIN scheduler_podgroup g ON g.id = p.podgroup_id WHERE g.{_LIVE} ORDER BY p.id"
         )
         self._build(groups, pods)
-        counts = {"queue": len(self.queues), "node": len(self.nodes), "podgroup": len(groups), "pod": len(pods)}
+        counts = {
+            "queue": len(self.queues),
+            "node": len(self.nodes),
+            "podgroup": len(groups),
+            "pod": len(pods),
+        }
         return Refreshed(reloaded=True, rows=counts)
 
     def _build(self, groups: Sequence[Sequence[Any]], pods: Sequence[Sequence[Any]]) -> None:
@@ -124,7 +141,9 @@ class ResidentSnapshot:
         empty = PodTable.of(key=[], group=[], kind=[], status=[], node=[])
         table = group_table(values, queue_rows, resources)
         table.said[:] = [said_of(row) for row in groups]
-        self.snapshot = ClockedSnapshot(resources, nodes, queues, ClassTable(resources), table, empty)
+        self.snapshot = ClockedSnapshot(
+            resources, nodes, queues, ClassTable(resources), table, empty
+        )
         self.snapshot.pods = PodTable.of(**self._pod_columns(pods))
         self.pod_ids = [row[0] for row in pods]
         self.pod_rows = {pk: row for row, pk in enumerate(self.pod_ids)}
@@ -132,13 +151,19 @@ class ResidentSnapshot:
 
     def _number_nodes(self, table: NodeTable) -> None:
         self.node_ids = {node.name: pk for pk, node in self.nodes.items()}
-        self._places = {pk: table.rows.get(node.name, LOST_NODE) for pk, node in self.nodes.items()} | {None: NO_NODE}
+        self._places = {
+            pk: table.rows.get(node.name, LOST_NODE) for pk, node in self.nodes.items()
+        } | {None: NO_NODE}
 
     def _resources(self, groups: Iterable[PodGroup]) -> tuple[str, ...]:
         specs = [queue.spec for queue in self.queues.values()]
         return resource_names(
             *(node.allocatable for node in self.nodes.values()),
-            *(amounts for spec in specs for amounts in (spec.capability, spec.deserved, spec.guarantee)),
+            *(
+                amounts
+                for spec in specs
+                for amounts in (spec.capability, spec.deserved, spec.guarantee)
+            ),
             *(group.min_resources or () for group in groups),
             *(pod_class.request for pod_class in self.classes.values()),
         )
@@ -147,7 +172,9 @@ class ResidentSnapshot:
         """Columns for `PodTable.of`, one comprehension a column: this runs over every pod of a cold start."""
         if not pods:
             return {"key": [], "group": [], "kind": [], "status": [], "node": []}
-        _, keys, groups, classes, tasks, phases, nodes, created, borrowed, reserved, until = zip(*pods, strict=True)
+        _, keys, groups, classes, tasks, phases, nodes, created, borrowed, reserved, until = zip(
+            *pods, strict=True
+        )
         return {
             "key": list(keys),
             "group": [self.group_rows[pk] for pk in groups],
@@ -171,7 +198,9 @@ class ResidentSnapshot:
 
     def _apply(self, changes: Mapping[str, set[int]]) -> Refreshed:
         try:
-            read = {kind: apply(changes[kind]) for kind, apply in self._appliers() if changes.get(kind)}
+            read = {
+                kind: apply(changes[kind]) for kind, apply in self._appliers() if changes.get(kind)
+            }
         except _NewResource:
             return self._reload()
         return Refreshed(rows=read)
@@ -199,7 +228,10 @@ class ResidentSnapshot:
         return len(ids)
 
     def _apply_nodes(self, ids: set[int]) -> int:
-        found = fetch(f"SELECT {NODE_COLUMNS} FROM scheduler_node WHERE {one_of_ids('id')}", [ids_parameter(ids)])
+        found = fetch(
+            f"SELECT {NODE_COLUMNS} FROM scheduler_node WHERE {one_of_ids('id')}",
+            [ids_parameter(ids)],
+        )
         rows = {row[0]: node_of(row) for row in found}
         self._known(*(node.allocatable for node in rows.values()))
         _replace(self.nodes, ids, rows)
@@ -209,7 +241,10 @@ class ResidentSnapshot:
         return len(ids)
 
     def _apply_classes(self, ids: set[int]) -> int:
-        found = fetch(f"SELECT {CLASS_COLUMNS} FROM scheduler_podclass WHERE {one_of_ids('id')}", [ids_parameter(ids)])
+        found = fetch(
+            f"SELECT {CLASS_COLUMNS} FROM scheduler_podclass WHERE {one_of_ids('id')}",
+            [ids_parameter(ids)],
+        )
         rows = {row[0]: class_of(row) for row in found}
         self._known(*(pod_class.request for pod_class in rows.values()))
         self.classes.update(rows)
@@ -232,7 +267,9 @@ class ResidentSnapshot:
         if not ids:
             return
         rows = np.array([self.group_rows.pop(pk) for pk in ids], dtype=np.intp)
-        members = np.flatnonzero(np.isin(self.snapshot.pods.group, rows) & (self.snapshot.pods.status != 0))
+        members = np.flatnonzero(
+            np.isin(self.snapshot.pods.group, rows) & (self.snapshot.pods.status != 0)
+        )
         self._remove_pod_rows(members)
         self.snapshot.remove_groups(rows)
 
@@ -240,8 +277,12 @@ class ResidentSnapshot:
         if not groups:
             return
         rows = np.array([self.group_rows[pk] for pk in groups], dtype=np.intp)
-        new = group_table(list(groups.values()), self.snapshot.queue_rows, self.snapshot.resources).take(np.arange(len(groups)))
-        self.snapshot.change_groups(rows, **{name: column for name, column in new.items() if name not in ("said", "alive")})
+        new = group_table(
+            list(groups.values()), self.snapshot.queue_rows, self.snapshot.resources
+        ).take(np.arange(len(groups)))
+        self.snapshot.change_groups(
+            rows, **{name: column for name, column in new.items() if name not in ("said", "alive")}
+        )
 
     def _add_groups(self, groups: Mapping[int, PodGroup]) -> None:
         """New podgroups, and finished ones that live again: their pods are read with them, changed or not."""
@@ -271,7 +312,9 @@ class ResidentSnapshot:
         if new:
             rows = self.snapshot.add_pods(**self._pod_columns(new))
             self.pod_ids.extend(row[0] for row in new)
-            self.pod_rows.update(zip((row[0] for row in new), (int(row) for row in rows), strict=True))
+            self.pod_rows.update(
+                zip((row[0] for row in new), (int(row) for row in rows), strict=True)
+            )
         return {row[0] for row in pods}
 
     def _load_missing_classes(self, ids: set[int]) -> None:
@@ -321,7 +364,11 @@ class ResidentSnapshot:
 
     def _check_sums(self) -> None:
         stored, resident = self._stored_sums(), self._resident_sums()
-        differences = {name: (resident.get(name), stored.get(name)) for name in stored | resident if resident.get(name) != stored.get(name)}
+        differences = {
+            name: (resident.get(name), stored.get(name))
+            for name in stored | resident
+            if resident.get(name) != stored.get(name)
+        }
         if differences:
             raise SumsDiffer(differences)
 
@@ -333,7 +380,10 @@ class ResidentSnapshot:
         sums: dict[str, list[int]] = {}
         for queue_id, class_id, count in counted:
             request = self.classes[class_id].request if class_id in self.classes else {}
-            row = sums.setdefault(self.queues[queue_id].name if queue_id in self.queues else "", [0] * len(self.snapshot.resources))
+            row = sums.setdefault(
+                self.queues[queue_id].name if queue_id in self.queues else "",
+                [0] * len(self.snapshot.resources),
+            )
             for column, name in enumerate(self.snapshot.resources):
                 row[column] += count * request.get(name, 0)
         return sums
@@ -341,10 +391,16 @@ class ResidentSnapshot:
     def _resident_sums(self) -> dict[str, list[int]]:
         groups, allocated = self.snapshot.groups, self.snapshot.aggregates.group_allocated
         busy = np.flatnonzero(groups.alive & (allocated.sum(axis=1) > 0))
-        sums = np.zeros((len(self.snapshot.queues) + 1, len(self.snapshot.resources)), dtype=np.int64)
+        sums = np.zeros(
+            (len(self.snapshot.queues) + 1, len(self.snapshot.resources)), dtype=np.int64
+        )
         np.add.at(sums, groups.queue[busy], allocated[busy])
         names = [*(queue.name for queue in self.snapshot.queues), ""]
-        return {name: [int(amount) for amount in row] for name, row in zip(names, sums, strict=True) if row.any()}
+        return {
+            name: [int(amount) for amount in row]
+            for name, row in zip(names, sums, strict=True)
+            if row.any()
+        }
 
 
 class SumsDiffer(Exception):

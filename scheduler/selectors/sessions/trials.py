@@ -26,7 +26,9 @@ class Trials:
 
     def __init__(self) -> None:
         self._resident = ResidentSnapshot()
-        self._root: UUID | None = None  # tells whether it is still the same database: it may have been emptied or put back
+        self._root: UUID | None = (
+            None  # tells whether it is still the same database: it may have been emptied or put back
+        )
         self._lock = Lock()
         self._given = 0
 
@@ -36,7 +38,11 @@ class Trials:
             self._bring_up_to_date()
             copy = self._resident.snapshot.copy()
         state = ClusterState.objects.get(pk=1)
-        copy.session, copy.paused, copy.taken_at = state.last_session + 1, state.paused, timezone.now().timestamp()
+        copy.session, copy.paused, copy.taken_at = (
+            state.last_session + 1,
+            state.paused,
+            timezone.now().timestamp(),
+        )
         return copy
 
     def _bring_up_to_date(self) -> None:

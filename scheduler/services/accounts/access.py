@@ -67,7 +67,9 @@ def require(by: Actor, permission: Permission, queue: str, doing: str = "") -> N
     access_for(by).require(permission, queue, doing)
 
 
-def require_cluster(by: Actor, permission: Permission = Permission.ADMINISTER, doing: str = "") -> None:
+def require_cluster(
+    by: Actor, permission: Permission = Permission.ADMINISTER, doing: str = ""
+) -> None:
     access_for(by).require_cluster(permission, doing)
 
 
@@ -76,7 +78,9 @@ def require_to_create_queue(by: Actor, parent: str) -> None:
     access = access_for(by)
     if parent != ROOT and not access.may(Permission.VIEW, parent):
         message = f"The parent {parent} does not exist."
-        raise Rejected([Violation("parent_not_found", "", "spec.parent", message, "name a queue that exists")])
+        raise Rejected(
+            [Violation("parent_not_found", "", "spec.parent", message, "name a queue that exists")]
+        )
     if not access.may(Permission.ADMINISTER, parent):
         raise access.refusal(Permission.ADMINISTER, parent, "create a queue below it")
 
@@ -92,14 +96,26 @@ def require_to_delete_queue(by: Actor, queue: str, parent: str) -> None:
     access = access_for(by)
     access.require(Permission.VIEW, queue)
     if not access.may(Permission.ADMINISTER, parent or ROOT):
-        raise access.refusal(Permission.ADMINISTER, parent or ROOT, f"delete {queue}, which lies below it")
+        raise access.refusal(
+            Permission.ADMINISTER, parent or ROOT, f"delete {queue}, which lies below it"
+        )
 
 
 def require_to_submit(by: Actor, queue: str) -> None:
     """A queue that the caller may not see is answered like one that is not there."""
     access = access_for(by)
     if not access.may(Permission.VIEW, queue):
-        raise Rejected([Violation("queue_not_found", queue, "spec.queue", f"There is no queue {queue}.", "name a queue that exists")])
+        raise Rejected(
+            [
+                Violation(
+                    "queue_not_found",
+                    queue,
+                    "spec.queue",
+                    f"There is no queue {queue}.",
+                    "name a queue that exists",
+                )
+            ]
+        )
     access.require(Permission.SUBMIT, queue, "submit work to it")
 
 
@@ -114,16 +130,30 @@ def require_job_command(by: Actor, queue: str, owner: str) -> None:
 # Grants
 
 
-def grant_role(*, user: str = "", group: str = "", role: str, queue: str = ROOT, by: Actor, dry_run: bool = False) -> Grant:
+def grant_role(
+    *,
+    user: str = "",
+    group: str = "",
+    role: str,
+    queue: str = ROOT,
+    by: Actor,
+    dry_run: bool = False,
+) -> Grant:
     """Give a user or a group a role on a queue and below. The same grant again is the one that is there."""
     place = _grant_place(queue, by)
     who = _grantee(user, group)
     if role not in tuple(Role):
-        raise Rejected([_wrong("role", f"“{role}” is not a role.", f"write one of {', '.join(Role)}")])
+        raise Rejected(
+            [_wrong("role", f"“{role}” is not a role.", f"write one of {', '.join(Role)}")]
+        )
     with transaction.atomic():
-        grant, created = Grant.objects.get_or_create(**who, role=role, queue=place, defaults={"created_by": by.name[:150]})
+        grant, created = Grant.objects.get_or_create(
+            **who, role=role, queue=place, defaults={"created_by": by.name[:150]}
+        )
         if created:
-            audit.record(by, "CreateGrant", "Grant", user or group, queue=queue, after=describe_grant(grant))
+            audit.record(
+                by, "CreateGrant", "Grant", user or group, queue=queue, after=describe_grant(grant)
+            )
         transaction.set_rollback(dry_run)
     return grant
 
@@ -135,17 +165,29 @@ def _grant_place(queue: str, by: Actor) -> Queue:
         return Queue.objects.get(name=queue)
     except (OutOfSight, Queue.DoesNotExist):
         message = f"There is no queue {queue[:80]}."
-        raise Rejected([Violation("queue_not_found", queue, "spec.queue", message, "name a queue that exists")]) from None
+        raise Rejected(
+            [Violation("queue_not_found", queue, "spec.queue", message, "name a queue that exists")]
+        ) from None
 
 
 def _grantee(user: str, group: str) -> dict[str, Any]:
     if bool(user) == bool(group):
-        raise Rejected([_wrong("user", "A grant is for a user or for a group, and for one of them only.", "give either user or group")])
+        raise Rejected(
+            [
+                _wrong(
+                    "user",
+                    "A grant is for a user or for a group, and for one of them only.",
+                    "give either user or group",
+                )
+            ]
+        )
     model, name, field = (get_user_model(), user, "username") if user else (Group, group, "name")
     found = model.objects.filter(**{field: name}).first()
     if found is None:
         kind = "user" if user else "group"
-        raise Rejected([_wrong(kind, f"There is no {kind} {name[:80]}.", f"create the {kind} first")])
+        raise Rejected(
+            [_wrong(kind, f"There is no {kind} {name[:80]}.", f"create the {kind} first")]
+        )
     return {"user": found, "group": None} if user else {"user": None, "group": found}
 
 
@@ -166,7 +208,14 @@ def describe_grant(grant: Grant) -> dict[str, str]:
 def revoke_grant(grant: Grant, *, by: Actor, dry_run: bool = False) -> None:
     require(by, Permission.ADMINISTER, grant.queue.name, "revoke roles on it")
     described = describe_grant(grant)
-    audit.record(by, "DeleteGrant", "Grant", described["user"] or described["group"], queue=grant.queue.name, before=described)
+    audit.record(
+        by,
+        "DeleteGrant",
+        "Grant",
+        described["user"] or described["group"],
+        queue=grant.queue.name,
+        before=described,
+    )
     grant.delete()
     transaction.set_rollback(dry_run)
 
@@ -189,7 +238,13 @@ class NewToken:
 
 
 def create_token(
-    user: Any, name: str, scopes: Iterable[str], *, by: Actor, expires_at: datetime | None = None, dry_run: bool = False
+    user: Any,
+    name: str,
+    scopes: Iterable[str],
+    *,
+    by: Actor,
+    expires_at: datetime | None = None,
+    dry_run: bool = False,
 ) -> NewToken:
     """A key for a program, for oneself; a cluster admin may make one for somebody else.
 
@@ -204,12 +259,29 @@ def create_token(
     try:
         with transaction.atomic():
             token = ApiToken.objects.create(
-                user=user, name=name, prefix=secret[:12], digest=digest_of(secret), scopes=chosen, expires_at=expires_at
+                user=user,
+                name=name,
+                prefix=secret[:12],
+                digest=digest_of(secret),
+                scopes=chosen,
+                expires_at=expires_at,
             )
-            audit.record(by, "CreateToken", "Token", name, after={"user": user.get_username(), "scopes": chosen, "prefix": token.prefix})
+            audit.record(
+                by,
+                "CreateToken",
+                "Token",
+                name,
+                after={"user": user.get_username(), "scopes": chosen, "prefix": token.prefix},
+            )
             transaction.set_rollback(dry_run)
     except IntegrityError:
-        violation = Violation("already_exists", "", "spec.name", f"You have a token {name} already.", "choose another name, or revoke it")
+        violation = Violation(
+            "already_exists",
+            "",
+            "spec.name",
+            f"You have a token {name} already.",
+            "choose another name, or revoke it",
+        )
         raise Rejected([violation], by_state=True) from None
     return NewToken(token, secret)
 
@@ -226,27 +298,45 @@ def require_to_touch_account(by: Actor, user: Any, doing: str) -> None:
         raise SuperusersOnly(doing)
 
 
-def require_within_token(by: Actor, scopes: Collection[str], expires_at: datetime | None, doing: str) -> None:
+def require_within_token(
+    by: Actor, scopes: Collection[str], expires_at: datetime | None, doing: str
+) -> None:
     """Whoever acts with a token reaches no token that may do more than it, or lives longer."""
     if by.scopes is None:
         return
-    missing = sorted(scope_permissions(scopes) - scope_permissions(by.scopes), key=tuple(Permission).index)
+    missing = sorted(
+        scope_permissions(scopes) - scope_permissions(by.scopes), key=tuple(Permission).index
+    )
     if missing:
         raise ScopeTooNarrow(missing[-1], ROOT, f"{doing} that may do as much")
     end = by.token_ends_at
     if end is not None and (expires_at is None or expires_at > end):
-        raise SignInNeeded(f"The token in use ends at {end:%Y-%m-%d %H:%M} UTC, so it cannot {doing} that lives longer.")
+        raise SignInNeeded(
+            f"The token in use ends at {end:%Y-%m-%d %H:%M} UTC, so it cannot {doing} that lives longer."
+        )
 
 
 def _check_token(name: str, scopes: Collection[str], expires_at: datetime | None) -> None:
     problems = []
     if not name or len(name) > 100 or not name.isprintable():
-        problems.append(_wrong("name", "A token needs a name of at most 100 printable characters.", "name the program that uses it"))
+        problems.append(
+            _wrong(
+                "name",
+                "A token needs a name of at most 100 printable characters.",
+                "name the program that uses it",
+            )
+        )
     unknown = [scope for scope in scopes if scope not in tuple(Scope)]
     if unknown or not scopes:
-        problems.append(_wrong("scopes", f"The scopes must be some of {', '.join(Scope)}.", "write read"))
+        problems.append(
+            _wrong("scopes", f"The scopes must be some of {', '.join(Scope)}.", "write read")
+        )
     if expires_at is not None and expires_at <= timezone.now():
-        problems.append(_wrong("expiresAt", "The token would have expired already.", "give a moment in the future"))
+        problems.append(
+            _wrong(
+                "expiresAt", "The token would have expired already.", "give a moment in the future"
+            )
+        )
     if problems:
         raise Rejected(problems)
 
@@ -265,7 +355,13 @@ def revoke_token(token: ApiToken, *, by: Actor, dry_run: bool = False) -> None:
         require_within_token(by, token.scopes, token.expires_at, "revoke a token")
     if token.revoked_at is None:
         ApiToken.objects.filter(pk=token.pk).update(revoked_at=timezone.now())
-        audit.record(by, "RevokeToken", "Token", token.name, before={"user": token.user.get_username(), "prefix": token.prefix})
+        audit.record(
+            by,
+            "RevokeToken",
+            "Token",
+            token.name,
+            before={"user": token.user.get_username(), "prefix": token.prefix},
+        )
     transaction.set_rollback(dry_run)
 
 
@@ -282,7 +378,9 @@ def token_user(secret: str) -> tuple[Any, ApiToken]:
     if token.revoked_at is not None:
         raise BadToken(f"The token {token.name} was revoked. Make a new one.")
     if token.expires_at is not None and token.expires_at <= now:
-        raise BadToken(f"The token {token.name} expired at {token.expires_at:%Y-%m-%d %H:%M} UTC. Make a new one.")
+        raise BadToken(
+            f"The token {token.name} expired at {token.expires_at:%Y-%m-%d %H:%M} UTC. Make a new one."
+        )
     if not token.user.is_active:
         raise BadToken("The account of this token is switched off.")
     if token.last_used_at is None or now - token.last_used_at > _USED_AGAIN_AFTER:

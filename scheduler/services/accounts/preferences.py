@@ -22,22 +22,48 @@ MOST_FOLDED = 5000
 MOST_LEVELS = 1000
 
 
-def set_preferences(user: Any, *, time_zone: str | None = None, theme: str | None = None, by: Actor) -> Preference:
+def set_preferences(
+    user: Any, *, time_zone: str | None = None, theme: str | None = None, by: Actor
+) -> Preference:
     """What is None stays as it is. Raises `Rejected`."""
-    values = {name: value for name, value in (("time_zone", time_zone), ("theme", theme)) if value is not None}
+    values = {
+        name: value
+        for name, value in (("time_zone", time_zone), ("theme", theme))
+        if value is not None
+    }
     if time_zone and time_zone not in zoneinfo.available_timezones():
-        raise Rejected([_wrong("timeZone", f"There is no time zone “{time_zone[:60]}”.", "choose one like Europe/Berlin, or UTC")])
+        raise Rejected(
+            [
+                _wrong(
+                    "timeZone",
+                    f"There is no time zone “{time_zone[:60]}”.",
+                    "choose one like Europe/Berlin, or UTC",
+                )
+            ]
+        )
     if theme and theme not in THEMES:
-        raise Rejected([_wrong("theme", f"There is no theme “{theme[:20]}”.", f"choose one of {', '.join(THEMES)}")])
+        raise Rejected(
+            [
+                _wrong(
+                    "theme",
+                    f"There is no theme “{theme[:20]}”.",
+                    f"choose one of {', '.join(THEMES)}",
+                )
+            ]
+        )
     with transaction.atomic():
-        preference = Preference.objects.select_for_update().filter(user=user).first() or Preference(user=user)
+        preference = Preference.objects.select_for_update().filter(user=user).first() or Preference(
+            user=user
+        )
         before = describe_preference(preference)
         for name, value in values.items():
             setattr(preference, name, value)
         preference.save()
         after = describe_preference(preference)
         if after != before:
-            audit.record(by, "ChangePreferences", "User", user.get_username(), before=before, after=after)
+            audit.record(
+                by, "ChangePreferences", "User", user.get_username(), before=before, after=after
+            )
     return preference
 
 
@@ -46,14 +72,20 @@ def describe_preference(preference: Preference) -> dict[str, str]:
 
 
 def set_folding(
-    user: Any, *, folded: Iterable[str] | None = None, unfolded: Iterable[str] | None = None, levels: int | None = None
+    user: Any,
+    *,
+    folded: Iterable[str] | None = None,
+    unfolded: Iterable[str] | None = None,
+    levels: int | None = None,
 ) -> Preference:
     """How far the tree is open for this reader: down to a level (0 is all of them), and which queues they folded and unfolded by hand.
 
     What is None stays as it is; names of queues that are not there are left out. What is kept.
     """
     lists = {"folded": folded, "unfolded": unfolded}
-    given: dict[str, Any] = {name: _queues_named(names) for name, names in lists.items() if names is not None}
+    given: dict[str, Any] = {
+        name: _queues_named(names) for name, names in lists.items() if names is not None
+    }
     if levels is not None:
         given["tree_levels"] = min(max(0, levels), MOST_LEVELS)
     return Preference.objects.update_or_create(user=user, defaults=given)[0]
@@ -69,18 +101,34 @@ def _wrong(field: str, message: str, fix: str) -> Violation:
 
 
 @transaction.atomic
-def save_view(user: Any, page: str, name: str, query: str, *, shared: bool = False, by: Actor) -> SavedView:
+def save_view(
+    user: Any, page: str, name: str, query: str, *, shared: bool = False, by: Actor
+) -> SavedView:
     """Under this name; what its owner had kept under it before is replaced. Raises `Rejected`."""
     name = " ".join(name.split())
     if not name or len(name) > 80 or not name.isprintable():
-        raise Rejected([_wrong("name", "A view needs a name of at most 80 characters.", "name it after what it shows")])
+        raise Rejected(
+            [
+                _wrong(
+                    "name",
+                    "A view needs a name of at most 80 characters.",
+                    "name it after what it shows",
+                )
+            ]
+        )
     if len(query) > 1024 or "\x00" in query:
-        raise Rejected([_wrong("query", "This filter is too long to be kept, or no text.", "shorten it")])
+        raise Rejected(
+            [_wrong("query", "This filter is too long to be kept, or no text.", "shorten it")]
+        )
     views = SavedView.objects.filter(owner=user, page=page)
     old = views.filter(name=name).first()
     if old is None and views.count() >= MOST_VIEWS:
-        raise Rejected([_wrong("name", f"You have {MOST_VIEWS} views already.", "delete one first")])
-    view = SavedView.objects.update_or_create(owner=user, page=page, name=name, defaults={"query": query, "shared": shared})[0]
+        raise Rejected(
+            [_wrong("name", f"You have {MOST_VIEWS} views already.", "delete one first")]
+        )
+    view = SavedView.objects.update_or_create(
+        owner=user, page=page, name=name, defaults={"query": query, "shared": shared}
+    )[0]
     before = describe_view(old) if old else None
     if before != describe_view(view):
         audit.record(by, "SaveView", "View", name, before=before, after=describe_view(view))
@@ -106,11 +154,15 @@ def delete_view(user: Any, view_id: int, *, by: Actor, dry_run: bool = False) ->
 def change_password(user: Any, old: str, new: str, *, by: Actor) -> None:
     """One's own, known by the old one. Raises `Rejected` with every rule that the new one breaks."""
     if not user.check_password(old):
-        raise Rejected([_wrong("old", "The old password is not right.", "try again; capitals count")])
+        raise Rejected(
+            [_wrong("old", "The old password is not right.", "try again; capitals count")]
+        )
     try:
         password_validation.validate_password(new, user)
     except ValidationError as problem:
-        raise Rejected([_wrong("new", " ".join(problem.messages), "choose a longer, less common one")]) from None
+        raise Rejected(
+            [_wrong("new", " ".join(problem.messages), "choose a longer, less common one")]
+        ) from None
     with transaction.atomic():
         user.set_password(new)
         user.save(update_fields=["password"])

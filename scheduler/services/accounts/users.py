@@ -17,11 +17,22 @@ from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor
 from scheduler.services.records import audit
 
-_USER_FIELDS = ("username", "email", "firstName", "lastName", "isActive", "isClusterAdmin", "password", "groups")
+_USER_FIELDS = (
+    "username",
+    "email",
+    "firstName",
+    "lastName",
+    "isActive",
+    "isClusterAdmin",
+    "password",
+    "groups",
+)
 _PLAIN = {"email": "email", "firstName": "first_name", "lastName": "last_name"}
 
 
-def save_user(given: object, *, by: Actor = SYSTEM, username: str = "", dry_run: bool = False) -> Any:
+def save_user(
+    given: object, *, by: Actor = SYSTEM, username: str = "", dry_run: bool = False
+) -> Any:
     """Make an account, or change the one named; what is left out stays. Raises the model's `DoesNotExist` and `Rejected`."""
     access.require_cluster(by, doing="manage users")
     reader = Reader()
@@ -40,7 +51,14 @@ def save_user(given: object, *, by: Actor = SYSTEM, username: str = "", dry_run:
         if "groups" in fields:
             user.groups.set(_groups(reader, fields["groups"]))
             _refuse(reader)
-        audit.record(by, "UpdateUser" if before else "CreateUser", "User", user.get_username(), before=before, after=describe_user(user))
+        audit.record(
+            by,
+            "UpdateUser" if before else "CreateUser",
+            "User",
+            user.get_username(),
+            before=before,
+            after=describe_user(user),
+        )
         transaction.set_rollback(dry_run)
     return user
 
@@ -51,7 +69,9 @@ def _require_to_empower(by: Actor, user: Any, was_superuser: bool) -> None:
         return
     access.require_to_touch_account(by, user, "make somebody a superuser")
     if by.token_ends_at is not None:
-        raise SignInNeeded("The token in use has an end; a superuser that it makes would outlive it.")
+        raise SignInNeeded(
+            "The token in use has an end; a superuser that it makes would outlive it."
+        )
 
 
 def _require_to_set_password(by: Actor, user: Any, fields: Mapping[str, Any]) -> None:
@@ -59,7 +79,9 @@ def _require_to_set_password(by: Actor, user: Any, fields: Mapping[str, Any]) ->
     if by.token is None or not fields.get("password"):
         return
     if by.user is not None and by.user.pk == user.pk:
-        raise SignInNeeded("A token does not set the password of its own account: change it with the old one.")
+        raise SignInNeeded(
+            "A token does not set the password of its own account: change it with the old one."
+        )
     if by.token_ends_at is not None:
         raise SignInNeeded("The token in use has an end; a password that it sets would outlive it.")
 
@@ -75,7 +97,12 @@ def _read(reader: Reader, given: object) -> dict[str, Any]:
     _refuse(reader)
     for key in fields:
         if key not in (*_USER_FIELDS, "apiVersion", "kind", "metadata", "spec", "status"):
-            reader.refuse("unknown_field", key, f"{key} is not a field of a user.", f"one of {', '.join(_USER_FIELDS)}")
+            reader.refuse(
+                "unknown_field",
+                key,
+                f"{key} is not a field of a user.",
+                f"one of {', '.join(_USER_FIELDS)}",
+            )
     _refuse(reader)
     return {key: value for key, value in fields.items() if key in _USER_FIELDS}
 
@@ -85,22 +112,49 @@ def _found_or_new(reader: Reader, fields: Mapping[str, Any], username: str) -> A
     if username:
         given = fields.get("username", username)
         if given != username:
-            reader.refuse("immutable_field_changed", "username", f"The user {username} can not be renamed.", f"write {username}")
+            reader.refuse(
+                "immutable_field_changed",
+                "username",
+                f"The user {username} can not be renamed.",
+                f"write {username}",
+            )
         return model.objects.select_for_update().get(username=username)
     name = reader.text(fields.get("username"), "username", longest=150)
-    if not name.strip(".") or not all(character.isalnum() or character in "@.+-_" for character in name):
-        reader.refuse("invalid_name", "username", "A user's name has letters, digits and @ . + - _ only, 150 at most.", "choose another")
+    if not name.strip(".") or not all(
+        character.isalnum() or character in "@.+-_" for character in name
+    ):
+        reader.refuse(
+            "invalid_name",
+            "username",
+            "A user's name has letters, digits and @ . + - _ only, 150 at most.",
+            "choose another",
+        )
     elif model.objects.filter(username=name).exists():
-        raise Rejected([Violation("already_exists", "", "username", f"There is already a user {name}.", "choose another")], by_state=True)
+        raise Rejected(
+            [
+                Violation(
+                    "already_exists",
+                    "",
+                    "username",
+                    f"There is already a user {name}.",
+                    "choose another",
+                )
+            ],
+            by_state=True,
+        )
     return model(username=name, is_active=True)
 
 
 def _fill(reader: Reader, user: Any, fields: Mapping[str, Any]) -> None:
     for key, column in _PLAIN.items():
         if key in fields:
-            setattr(user, column, reader.text(fields[key], key, longest=150 if key != "email" else 254))
+            setattr(
+                user, column, reader.text(fields[key], key, longest=150 if key != "email" else 254)
+            )
     user.is_active = reader.truth(fields.get("isActive"), "isActive", user.is_active)
-    user.is_superuser = user.is_staff = reader.truth(fields.get("isClusterAdmin"), "isClusterAdmin", user.is_superuser)
+    user.is_superuser = user.is_staff = reader.truth(
+        fields.get("isClusterAdmin"), "isClusterAdmin", user.is_superuser
+    )
     if user.pk and not (user.is_active and user.is_superuser):
         _keep_an_admin(user, "isActive" if user.is_superuser else "isClusterAdmin")
     _set_password(reader, user, fields)
@@ -112,18 +166,25 @@ def _set_password(reader: Reader, user: Any, fields: Mapping[str, Any]) -> None:
         try:
             password_validation.validate_password(password, user)
         except ValidationError as error:
-            reader.refuse("weak_password", "password", " ".join(error.messages), "choose a longer one")
+            reader.refuse(
+                "weak_password", "password", " ".join(error.messages), "choose a longer one"
+            )
         user.set_password(password)
     elif user.pk is None:
         user.set_unusable_password()
 
 
 def _groups(reader: Reader, names: object) -> Iterable[Group]:
-    wanted = [reader.text(name, f"groups[{index}]") for index, name in enumerate(reader.items(names, "groups"))]
+    wanted = [
+        reader.text(name, f"groups[{index}]")
+        for index, name in enumerate(reader.items(names, "groups"))
+    ]
     found = {group.name: group for group in Group.objects.filter(name__in=wanted)}
     for name in wanted:
         if name not in found:
-            reader.refuse("group_not_found", "groups", f"There is no group {name}.", "create the group first")
+            reader.refuse(
+                "group_not_found", "groups", f"There is no group {name}.", "create the group first"
+            )
     return found.values()
 
 
@@ -153,7 +214,10 @@ def _keep_an_admin(user: Any, field: str) -> None:
     admins = get_user_model().objects.filter(is_superuser=True, is_active=True)
     if admins.filter(pk=user.pk).exists() and not admins.exclude(pk=user.pk).exists():
         message = f"{user.get_username()} is the last cluster admin."
-        raise Rejected([Violation("last_admin", "", field, message, "make somebody else one first")], by_state=True)
+        raise Rejected(
+            [Violation("last_admin", "", field, message, "make somebody else one first")],
+            by_state=True,
+        )
 
 
 @transaction.atomic
@@ -170,7 +234,9 @@ def delete_user(username: str, *, by: Actor = SYSTEM, dry_run: bool = False) -> 
 
 
 @transaction.atomic
-def save_group(given: object, *, by: Actor = SYSTEM, name: str = "", dry_run: bool = False) -> Group:
+def save_group(
+    given: object, *, by: Actor = SYSTEM, name: str = "", dry_run: bool = False
+) -> Group:
     """A group and, where given, its members by name."""
     access.require_cluster(by, doing="manage groups")
     reader = Reader()
@@ -182,29 +248,67 @@ def save_group(given: object, *, by: Actor = SYSTEM, name: str = "", dry_run: bo
         reader.refuse("name_required", "name", "A group needs a name.", "give metadata.name")
     elif "/" in wanted or not wanted.strip("."):
         reader.refuse(
-            "invalid_name", "name", "A group's name has no / in it and is more than dots: it is part of an address.", "choose another"
+            "invalid_name",
+            "name",
+            "A group's name has no / in it and is more than dots: it is part of an address.",
+            "choose another",
         )
     _refuse(reader)
     if name and wanted != name:
-        raise Rejected([Violation("immutable_field_changed", "", "name", f"The group {name} can not be renamed.", f"write {name}")])
+        raise Rejected(
+            [
+                Violation(
+                    "immutable_field_changed",
+                    "",
+                    "name",
+                    f"The group {name} can not be renamed.",
+                    f"write {name}",
+                )
+            ]
+        )
     if not name and Group.objects.filter(name=wanted).exists():
-        raise Rejected([Violation("already_exists", "", "name", f"There is already a group {wanted}.", "choose another")], by_state=True)
+        raise Rejected(
+            [
+                Violation(
+                    "already_exists",
+                    "",
+                    "name",
+                    f"There is already a group {wanted}.",
+                    "choose another",
+                )
+            ],
+            by_state=True,
+        )
     group = Group.objects.get(name=name) if name else Group.objects.create(name=wanted)
     before = describe_group(group) if name else None
     if fields.get("members") is not None:
         group.user_set.set(_members(reader, fields["members"]))
         _refuse(reader)
-    audit.record(by, "UpdateGroup" if name else "CreateGroup", "Group", wanted, before=before, after=describe_group(group))
+    audit.record(
+        by,
+        "UpdateGroup" if name else "CreateGroup",
+        "Group",
+        wanted,
+        before=before,
+        after=describe_group(group),
+    )
     transaction.set_rollback(dry_run)
     return group
 
 
 def _members(reader: Reader, names: object) -> Iterable[Any]:
-    wanted = [reader.text(name, f"members[{index}]") for index, name in enumerate(reader.items(names, "members"))]
-    found = {user.get_username(): user for user in get_user_model().objects.filter(username__in=wanted)}
+    wanted = [
+        reader.text(name, f"members[{index}]")
+        for index, name in enumerate(reader.items(names, "members"))
+    ]
+    found = {
+        user.get_username(): user for user in get_user_model().objects.filter(username__in=wanted)
+    }
     for name in wanted:
         if name not in found:
-            reader.refuse("user_not_found", "members", f"There is no user {name}.", "create the user first")
+            reader.refuse(
+                "user_not_found", "members", f"There is no user {name}.", "create the user first"
+            )
     return found.values()
 
 

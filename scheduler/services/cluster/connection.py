@@ -54,9 +54,14 @@ def simulation(pod_ids: Iterable[int] = (), nodes: Iterable[str] = ()) -> Iterat
         clock = _advanced(state, timezone.now())
         wanted, names = set(pod_ids), set(nodes)
         cluster = Simulation.holding(
-            _load(clock, wanted, names), clock=clock, seed=state.seed, settings=SimulationSettings.read(state.settings)
+            _load(clock, wanted, names),
+            clock=clock,
+            seed=state.seed,
+            settings=SimulationSettings.read(state.settings),
         )
-        cluster.ready_nodes = frozenset(Node.objects.filter(ready=True, name__in=names).values_list("name", flat=True))
+        cluster.ready_nodes = frozenset(
+            Node.objects.filter(ready=True, name__in=names).values_list("name", flat=True)
+        )
         yield cluster
         _save(cluster)
         state.save(update_fields=["clock", "advanced_at"])
@@ -77,7 +82,16 @@ def _load(clock: float, pod_ids: set[int], nodes: set[str]) -> list[SimulatedPod
     elif nodes:
         rows |= {row.pod_id: row for row in SimulatedPod.objects.filter(node_name__in=nodes)}
     return [
-        SimulatedPodValue(row.pod_id, row.node_name, row.next_at, row.run_seconds, row.exit_code, row.running, row.leaving, row.message)
+        SimulatedPodValue(
+            row.pod_id,
+            row.node_name,
+            row.next_at,
+            row.run_seconds,
+            row.exit_code,
+            row.running,
+            row.leaving,
+            row.message,
+        )
         for row in rows.values()
     ]
 

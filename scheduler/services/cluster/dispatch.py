@@ -45,7 +45,11 @@ def _claim() -> list[Decision]:
     # A claim of the future was made before the clock was put back: nobody knows how old it is.
     left_behind = Q(claimed_at__lt=now - patience) | Q(claimed_at__gt=now + patience)
     claimable = Q(claimed_at=None) | left_behind
-    found = Decision.objects.filter(claimable, done_at=None).order_by("id").values_list("pk", flat=True)[:BATCH]
+    found = (
+        Decision.objects.filter(claimable, done_at=None)
+        .order_by("id")
+        .values_list("pk", flat=True)[:BATCH]
+    )
     claimed = list(found.select_for_update(skip_locked=True))
     if not claimed:
         return []
@@ -55,23 +59,41 @@ def _claim() -> list[Decision]:
 
 def _carry_out(decisions: Sequence[Decision]) -> None:
     binds = [decision for decision in decisions if _is_bind_to_do(decision)]
-    evicts = [decision for decision in decisions if decision.kind == Decision.EVICT and decision.pod and decision.pod.phase == "Releasing"]
+    evicts = [
+        decision
+        for decision in decisions
+        if decision.kind == Decision.EVICT and decision.pod and decision.pod.phase == "Releasing"
+    ]
     pods = [decision.pod_id for decision in (*binds, *evicts) if decision.pod_id]
     with cluster_in_use(pods, [decision.node_name for decision in binds]) as cluster:
         places = cluster.bind([_bind_request(decision) for decision in binds])
-        stops = cluster.evict([EvictRequest(decision.pod_id or 0, decision.pod_name, decision.action) for decision in evicts])
+        stops = cluster.evict(
+            [
+                EvictRequest(decision.pod_id or 0, decision.pod_name, decision.action)
+                for decision in evicts
+            ]
+        )
     _write_answers(decisions, places, _refused(binds, places), _refused(evicts, stops))
 
 
 def _refused(asked: Sequence[Decision], answers: Sequence[Answer]) -> dict[int, str]:
     """What the cluster said against a decision, by its number."""
-    return {decision.pk: answer.error for decision, answer in zip(asked, answers, strict=True) if not answer.accepted}
+    return {
+        decision.pk: answer.error
+        for decision, answer in zip(asked, answers, strict=True)
+        if not answer.accepted
+    }
 
 
 def _is_bind_to_do(decision: Decision) -> bool:
     """Still what was decided: the pod waits for just this node."""
     pod = decision.pod
-    return decision.kind == Decision.BIND and pod is not None and pod.phase == "Binding" and _node_name(pod) == decision.node_name
+    return (
+        decision.kind == Decision.BIND
+        and pod is not None
+        and pod.phase == "Binding"
+        and _node_name(pod) == decision.node_name
+    )
 
 
 def _node_name(pod: Pod) -> str:
@@ -87,13 +109,20 @@ def _bind_request(decision: Decision) -> BindRequest:
 
 @transaction.atomic
 def _write_answers(
-    decisions: Sequence[Decision], places: Sequence[Answer], not_placed: Mapping[int, str], not_stopped: Mapping[int, str]
+    decisions: Sequence[Decision],
+    places: Sequence[Answer],
+    not_placed: Mapping[int, str],
+    not_stopped: Mapping[int, str],
 ) -> None:
     """A place that the cluster would not give: the pod waits again. A pod that it would not stop: it is asked again after a while."""
-    Pod.objects.filter(pk__in=[answer.pod_id for answer in places if answer.accepted], phase="Binding").update(phase="Bound")
+    Pod.objects.filter(
+        pk__in=[answer.pod_id for answer in places if answer.accepted], phase="Binding"
+    ).update(phase="Bound")
     if not_placed:
         refused = [answer.pod_id for answer in places if not answer.accepted]
-        Pod.objects.filter(pk__in=refused, phase="Binding").update(phase="Pending", node=None, borrowed=False, bound_at=None)
+        Pod.objects.filter(pk__in=refused, phase="Binding").update(
+            phase="Pending", node=None, borrowed=False, bound_at=None
+        )
     done = [decision.pk for decision in decisions if decision.pk not in not_stopped]
     Decision.objects.filter(pk__in=done).update(done_at=timezone.now())
     _write_errors({**not_placed, **not_stopped})
@@ -103,4 +132,7 @@ def _write_errors(errors: Mapping[int, str]) -> None:
     rows = [{"id": pk, "error": error[:512]} for pk, error in errors.items()]
     if rows:
         table = values_table("d", {"id": "bigint", "error": "text"})
-        execute(f"UPDATE scheduler_decision SET error = d.error FROM {table} WHERE scheduler_decision.id = d.id", [as_parameter(rows)])
+        execute(
+            f"UPDATE scheduler_decision SET error = d.error FROM {table} WHERE scheduler_decision.id = d.id",
+            [as_parameter(rows)],
+        )

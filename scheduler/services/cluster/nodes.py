@@ -62,7 +62,18 @@ def create_node(manifest: object, *, by: Actor = SYSTEM, dry_run: bool = False) 
         lock_tree()
         if Node.objects.filter(name=value.metadata.name).exists():
             message = f"There is already a node {value.metadata.name}."
-            raise Rejected([Violation("already_exists", "", "metadata.name", message, "change the node that is there")], by_state=True)
+            raise Rejected(
+                [
+                    Violation(
+                        "already_exists",
+                        "",
+                        "metadata.name",
+                        message,
+                        "change the node that is there",
+                    )
+                ],
+                by_state=True,
+            )
         node = Node.objects.create(name=value.metadata.name, **_columns(value))
         audit.record(by, "CreateNode", "Node", node.name, after=stored_node(node))
         _settle(node, by, "NodeAdded", "added")
@@ -71,7 +82,13 @@ def create_node(manifest: object, *, by: Actor = SYSTEM, dry_run: bool = False) 
 
 
 def update_node(
-    name: str, manifest: object, *, by: Actor = SYSTEM, merge: bool = False, expected_version: Expected = None, dry_run: bool = False
+    name: str,
+    manifest: object,
+    *,
+    by: Actor = SYSTEM,
+    merge: bool = False,
+    expected_version: Expected = None,
+    dry_run: bool = False,
 ) -> SavedNode:
     """Raises `Node.DoesNotExist`, `Stale`, `Rejected`."""
     access.require_cluster(by, doing="change nodes")
@@ -81,14 +98,18 @@ def update_node(
         node = Node.objects.select_for_update().get(name=name)
         check_version(f"The node {name}", node, expected_version)
         before = stored_node(node)
-        reading: Reading[NodeManifest] = read_node(merge_patch(before, manifest) if merge else manifest)
+        reading: Reading[NodeManifest] = read_node(
+            merge_patch(before, manifest) if merge else manifest
+        )
         value = readable(reading, name)
         columns = _columns(value)
         changed = any(getattr(node, column) != new for column, new in columns.items())
         if changed:
             if node.ready is not value.ready:
                 columns["ready_since"] = timezone.now()
-            Node.objects.filter(pk=node.pk).update(**columns, resource_version=F("resource_version") + 1)
+            Node.objects.filter(pk=node.pk).update(
+                **columns, resource_version=F("resource_version") + 1
+            )
             node.refresh_from_db()
             audit.record(by, "UpdateNode", "Node", name, before=before, after=stored_node(node))
             _settle(node, by, "NodeChanged", "changed")
@@ -109,14 +130,18 @@ def _columns(value: NodeManifest) -> dict[str, Any]:
 
 def _settle(node: Node, by: Actor, reason: str, verb: str) -> None:
     """What follows: warnings of queues whose promises no longer fit, news, and a session."""
-    record_events([EventNote("Node", node.name, reason, f"{by.name} {verb} {node.name}.")], timezone.now())
+    record_events(
+        [EventNote("Node", node.name, reason, f"{by.name} {verb} {node.name}.")], timezone.now()
+    )
     refresh_warnings()
     notify.nodes_changed([node.name])
     want_session()
 
 
 @transaction.atomic
-def delete_node(name: str, *, by: Actor = SYSTEM, expected_version: Expected = None, dry_run: bool = False) -> None:
+def delete_node(
+    name: str, *, by: Actor = SYSTEM, expected_version: Expected = None, dry_run: bool = False
+) -> None:
     """Only when no pod is on it: drain it first."""
     access.require_cluster(by, doing="take nodes away")
     lock_tree()
@@ -126,7 +151,18 @@ def delete_node(name: str, *, by: Actor = SYSTEM, expected_version: Expected = N
     pods = _on(node).count()
     if pods:
         message = f"{name} still has {counted(pods, 'pod')} on it."
-        raise Rejected([Violation("node_has_pods", "", "metadata.name", message, "drain it, and wait until they are gone")], by_state=True)
+        raise Rejected(
+            [
+                Violation(
+                    "node_has_pods",
+                    "",
+                    "metadata.name",
+                    message,
+                    "drain it, and wait until they are gone",
+                )
+            ],
+            by_state=True,
+        )
     audit.record(by, "DeleteNode", "Node", name, before=stored_node(node))
     node.delete()
     _settle(node, by, "NodeRemoved", "took away")
@@ -137,31 +173,48 @@ def _on(node: Node) -> Any:
     return Pod.objects.filter(node=node, phase__in=OCCUPYING)
 
 
-def cordon_node(name: str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool = False) -> NodeCommandResult:
+def cordon_node(
+    name: str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool = False
+) -> NodeCommandResult:
     """No new pods on it; those that are there go on."""
     return _set_schedulable(name, "cordon", True, by, reason, dry_run)
 
 
-def uncordon_node(name: str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool = False) -> NodeCommandResult:
+def uncordon_node(
+    name: str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool = False
+) -> NodeCommandResult:
     return _set_schedulable(name, "uncordon", False, by, reason, dry_run)
 
 
 @transaction.atomic
-def _set_schedulable(name: str, verb: str, unschedulable: bool, by: Actor, reason: str, dry_run: bool) -> NodeCommandResult:
+def _set_schedulable(
+    name: str, verb: str, unschedulable: bool, by: Actor, reason: str, dry_run: bool
+) -> NodeCommandResult:
     access.require_cluster(by, Permission.OPERATE, f"{verb} nodes")
     alone_with_pods()
     node = Node.objects.select_for_update().get(name=name)
     changed = node.unschedulable is not unschedulable
     if changed:
         _write_unschedulable(node, unschedulable)
-        _note(node, verb, by, reason, {"unschedulable": not unschedulable}, {"unschedulable": unschedulable})
+        _note(
+            node,
+            verb,
+            by,
+            reason,
+            {"unschedulable": not unschedulable},
+            {"unschedulable": unschedulable},
+        )
     transaction.set_rollback(dry_run)
-    message = f"{name} was {verb}ed." if changed else f"{name} is {verb}ed already; nothing was changed."
+    message = (
+        f"{name} was {verb}ed." if changed else f"{name} is {verb}ed already; nothing was changed."
+    )
     return NodeCommandResult(node, changed, message)
 
 
 def _write_unschedulable(node: Node, unschedulable: bool) -> None:
-    Node.objects.filter(pk=node.pk).update(unschedulable=unschedulable, resource_version=F("resource_version") + 1)
+    Node.objects.filter(pk=node.pk).update(
+        unschedulable=unschedulable, resource_version=F("resource_version") + 1
+    )
     node.refresh_from_db()
 
 
@@ -175,7 +228,9 @@ def _note(node: Node, verb: str, by: Actor, reason: str, before: Any, after: Any
 
 
 @transaction.atomic
-def drain_node(name: str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool = False) -> NodeCommandResult:
+def drain_node(
+    name: str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool = False
+) -> NodeCommandResult:
     """Cordon it and send its pods home: they come back as new ones and find a place elsewhere."""
     access.require_cluster(by, Permission.OPERATE, "drain nodes")
     alone_with_pods()

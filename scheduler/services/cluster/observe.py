@@ -27,8 +27,16 @@ from scheduler.services.sessions.requests import want_session
 # From which phases a report moves a pod, and what it then becomes.
 _MOVES = {
     Reported.RUNNING: (("Binding", "Bound"), "Running", "started_at"),
-    Reported.SUCCEEDED: (("Binding", "Bound", "Running", "Releasing", "Unknown"), "Succeeded", "finished_at"),
-    Reported.FAILED: (("Binding", "Bound", "Running", "Releasing", "Unknown"), "Failed", "finished_at"),
+    Reported.SUCCEEDED: (
+        ("Binding", "Bound", "Running", "Releasing", "Unknown"),
+        "Succeeded",
+        "finished_at",
+    ),
+    Reported.FAILED: (
+        ("Binding", "Bound", "Running", "Releasing", "Unknown"),
+        "Failed",
+        "finished_at",
+    ),
 }
 
 
@@ -49,18 +57,35 @@ def apply_reports(reports: Sequence[PodReport]) -> None:
     now = timezone.now()
     moved: set[int] = set()
     for kind, (sources, phase, stamp) in _MOVES.items():
-        moved |= _move([report for report in reports if report.phase is kind], sources, phase, stamp, now)
-    parting = _part_with({report.pod_id for report in reports if report.phase is Reported.GONE}, moved, now)
-    _tell_jobs([report for report in reports if report.pod_id in moved or report.pod_id in parting.evicted], parting, moved)
+        moved |= _move(
+            [report for report in reports if report.phase is kind], sources, phase, stamp, now
+        )
+    parting = _part_with(
+        {report.pod_id for report in reports if report.phase is Reported.GONE}, moved, now
+    )
+    _tell_jobs(
+        [
+            report
+            for report in reports
+            if report.pod_id in moved or report.pod_id in parting.evicted
+        ],
+        parting,
+        moved,
+    )
     if _remove_empty_podgroups(parting.gangs):
         refresh_states()
     notify.nodes_changed()
 
 
-def _move(reports: list[PodReport], sources: tuple[str, ...], phase: str, stamp: str, now: datetime) -> set[int]:
+def _move(
+    reports: list[PodReport], sources: tuple[str, ...], phase: str, stamp: str, now: datetime
+) -> set[int]:
     if not reports:
         return set()
-    rows = [{"id": report.pod_id, "exit_code": report.exit_code, "message": report.message} for report in reports]
+    rows = [
+        {"id": report.pod_id, "exit_code": report.exit_code, "message": report.message}
+        for report in reports
+    ]
     table = values_table("d", {"id": "bigint", "exit_code": "integer", "message": "text"})
     marks = ", ".join(f"'{source}'" for source in sources)
     sql = (
@@ -71,7 +96,16 @@ def _move(reports: list[PodReport], sources: tuple[str, ...], phase: str, stamp:
 
 
 _ENDED = ("Succeeded", "Failed")
-_ENDING = ("Restarting", "Aborting", "Completing", "Terminating", "Aborted", "Completed", "Terminated", "Failed")
+_ENDING = (
+    "Restarting",
+    "Aborting",
+    "Completing",
+    "Terminating",
+    "Aborted",
+    "Completed",
+    "Terminated",
+    "Failed",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +147,9 @@ def _remove_empty_podgroups(ids: set[int]) -> bool:
     """Gangs from outside that were deleted while pods of theirs were still on nodes. Whether there were any."""
     if not ids:
         return False
-    removed, _ = PodGroup.objects.filter(pk__in=ids, job=None, pods=None, annotations__has_key=DELETED_MARK).delete()
+    removed, _ = PodGroup.objects.filter(
+        pk__in=ids, job=None, pods=None, annotations__has_key=DELETED_MARK
+    ).delete()
     return removed > 0
 
 
@@ -122,7 +158,12 @@ _EVENTS = {Reported.FAILED: JobEvent.POD_FAILED, Reported.GONE: JobEvent.POD_EVI
 
 def _tell_jobs(reports: Iterable[PodReport], parting: Parting, moved: set[int]) -> None:
     pod_ids = moved | parting.back
-    owners = {pk: (job_id, task) for pk, job_id, task in Pod.objects.filter(pk__in=pod_ids).values_list("pk", "podgroup__job_id", "task")}
+    owners = {
+        pk: (job_id, task)
+        for pk, job_id, task in Pod.objects.filter(pk__in=pod_ids).values_list(
+            "pk", "podgroup__job_id", "task"
+        )
+    }
     told: dict[int, list[tuple[str, PodReport]]] = {}
     for report in reports:
         job_id, task = owners.get(report.pod_id, (None, ""))
@@ -147,5 +188,7 @@ def _news(told: Sequence[tuple[str, PodReport]]) -> News:
 
 
 def _podgroup_keys(pod_ids: set[int]) -> list[str]:
-    rows: Any = PodGroup.objects.filter(pods__in=pod_ids).distinct().values_list("namespace", "name")
+    rows: Any = (
+        PodGroup.objects.filter(pods__in=pod_ids).distinct().values_list("namespace", "name")
+    )
     return [f"{namespace}/{name}" for namespace, name in rows]

@@ -27,7 +27,9 @@ SLOWEST, FASTEST = 0.1, 1000.0
 
 
 @transaction.atomic
-def lose_node(name: str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool = False) -> NodeCommandResult:
+def lose_node(
+    name: str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool = False
+) -> NodeCommandResult:
     """The machine stops answering: its pods are Unknown until they are given up for lost."""
     access.require_cluster(by, doing="lose nodes")
     lock_tree()
@@ -38,7 +40,9 @@ def lose_node(name: str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool 
     _set_ready(name, False)
     with simulation(nodes=[name]) as cluster:
         cluster.lose_node(name)
-    Pod.objects.filter(node=node, phase__in=("Bound", "Running")).update(phase="Unknown", message=f"{name} was lost")
+    Pod.objects.filter(node=node, phase__in=("Bound", "Running")).update(
+        phase="Unknown", message=f"{name} was lost"
+    )
     message = f"{name} does not answer any more; it had {counted(sum(gang.pods for gang in gangs), 'pod')}."
     _tell(name, "NodeLost", message, by, reason)
     transaction.set_rollback(dry_run)
@@ -46,13 +50,17 @@ def lose_node(name: str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool 
 
 
 @transaction.atomic
-def bring_back_node(name: str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool = False) -> NodeCommandResult:
+def bring_back_node(
+    name: str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool = False
+) -> NodeCommandResult:
     """It answers again, and is empty."""
     access.require_cluster(by, doing="bring nodes back")
     lock_tree()
     node = _simulated_node(name)
     if node.ready:
-        return NodeCommandResult(node, False, f"{name} was there all the time; nothing was changed.")
+        return NodeCommandResult(
+            node, False, f"{name} was there all the time; nothing was changed."
+        )
     _set_ready(name, True)
     message = f"{name} answers again."
     _tell(name, "NodeReady", message, by, reason)
@@ -64,7 +72,10 @@ def _simulated_node(name: str) -> Node:
     node = Node.objects.select_for_update().get(name=name)
     if not nodes_are_simulated():
         message = f"{name} is a real machine: it can not be lost or brought back by order."
-        raise Rejected([Violation("not_simulated", "", "metadata.name", message, "drain it instead")], by_state=True)
+        raise Rejected(
+            [Violation("not_simulated", "", "metadata.name", message, "drain it instead")],
+            by_state=True,
+        )
     return node
 
 
@@ -74,12 +85,16 @@ def nodes_are_simulated() -> bool:
 
 def _set_ready(name: str, ready: bool) -> None:
     """And warn the queues whose promises need it, or warn them no more."""
-    Node.objects.filter(name=name).update(ready=ready, ready_since=timezone.now(), resource_version=F("resource_version") + 1)
+    Node.objects.filter(name=name).update(
+        ready=ready, ready_since=timezone.now(), resource_version=F("resource_version") + 1
+    )
     refresh_warnings()
 
 
 def _tell(name: str, what: str, message: str, by: Actor, reason: str) -> None:
-    record_events([EventNote("Node", name, what, message, warning=what == "NodeLost")], timezone.now())
+    record_events(
+        [EventNote("Node", name, what, message, warning=what == "NodeLost")], timezone.now()
+    )
     audit.record(by, what, "Node", name, message=message, reason=reason)
     notify.nodes_changed([name])
     notify.jobs_changed()

@@ -32,7 +32,11 @@ PARTS: Parts = {
 def watch(also: Parts | None = None) -> None:
     """What happened on the cluster, and whatever somebody who died left undone. What fails is told once, and tried at each tick."""
     before: dict[str, Any] = ClusterState.objects.values_list("failing", flat=True).first() or {}
-    failed = {name: problem for name, part in {**PARTS, **(also or {})}.items() if (problem := _problem_of(part))}
+    failed = {
+        name: problem
+        for name, part in {**PARTS, **(also or {})}.items()
+        if (problem := _problem_of(part))
+    }
     _log(before, failed)
     kinds = {name: type(problem).__name__ for name, problem in failed.items()}
     if kinds != {name: entry["problem"] for name, entry in before.items()}:
@@ -59,13 +63,19 @@ def _log(before: Mapping[str, Any], failed: Mapping[str, Exception]) -> None:
 
 def _write(before: Mapping[str, Any], kinds: Mapping[str, str]) -> None:
     now = timezone.now()
-    failing = {name: {"problem": kind, "since": before.get(name, {}).get("since", now.isoformat())} for name, kind in kinds.items()}
+    failing = {
+        name: {"problem": kind, "since": before.get(name, {}).get("since", now.isoformat())}
+        for name, kind in kinds.items()
+    }
     ClusterState.objects.filter(pk=1).update(failing=failing)
     notes = [
         EventNote("Cluster", "scheduler", "PartFailed", f"{name} failed ({kind})", warning=True)
         for name, kind in kinds.items()
         if name not in before
     ]
-    notes += [EventNote("Cluster", "scheduler", "PartWorksAgain", f"{name} works again") for name in before.keys() - kinds.keys()]
+    notes += [
+        EventNote("Cluster", "scheduler", "PartWorksAgain", f"{name} works again")
+        for name in before.keys() - kinds.keys()
+    ]
     record_events(notes, now)
     notify.cluster_changed()

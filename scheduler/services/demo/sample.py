@@ -70,15 +70,20 @@ def load_sample_cluster() -> None:
     """Machines, queues and priority classes at once, then the first jobs, and a stream of more."""
     _create_nodes()
     PriorityClass.objects.bulk_create(
-        PriorityClass(name=name, value=value, global_default=default) for name, value, default in PRIORITY_CLASSES
+        PriorityClass(name=name, value=value, global_default=default)
+        for name, value, default in PRIORITY_CLASSES
     )
-    Namespace.objects.bulk_create(Namespace(name=name) for name in ("research", "production", "analytics"))
+    Namespace.objects.bulk_create(
+        Namespace(name=name) for name in ("research", "production", "analytics")
+    )
     for queue in QUEUES:
         _create_queue(queue)
     refresh_states()
     ClusterState.objects.filter(pk=1).update(name="sample")
     SimulatedCluster.objects.filter(pk=1).update(seed=SEED, settings={"failure_probability": 0.02})
-    submit_numbers("steady", range(FIRST_NUMBER, FIRST_NUMBER + JOBS_AT_ONCE), seed=SEED, targets=TARGETS)
+    submit_numbers(
+        "steady", range(FIRST_NUMBER, FIRST_NUMBER + JOBS_AT_ONCE), seed=SEED, targets=TARGETS
+    )
     start_stream(Stream("steady", seed=SEED, targets=TARGETS))
 
 
@@ -91,7 +96,14 @@ def load_sample_tree(*, by: Actor, dry_run: bool = False) -> list[str]:
         lock_tree()
         if Queue.objects.exclude(name__in=PROTECTED).exists():
             message = "There are queues already: the sample tree is for an empty cluster."
-            raise Rejected([Violation("tree_not_empty", "", "", message, "delete them first, or make your own")], by_state=True)
+            raise Rejected(
+                [
+                    Violation(
+                        "tree_not_empty", "", "", message, "delete them first, or make your own"
+                    )
+                ],
+                by_state=True,
+            )
         has = cluster_total()
         for queue in QUEUES:
             create_queue(_manifest(queue, has), by=by)
@@ -100,16 +112,34 @@ def load_sample_tree(*, by: Actor, dry_run: bool = False) -> list[str]:
 
 
 def _manifest(queue: dict[str, object], has: Resources) -> dict[str, object]:
-    plain = {key: value for key, value in queue.items() if key in ("parent", "weight", "priority", "reclaimable")}
-    quotas = {name: _cut(queue.get(name), has).to_quantities() for name in ("deserved", "guarantee", "capability")}
-    spec = {**plain, **quotas, "guarantee": {"resource": quotas["guarantee"]}, "dequeueStrategy": queue.get("dequeue_strategy", "traverse")}
+    plain = {
+        key: value
+        for key, value in queue.items()
+        if key in ("parent", "weight", "priority", "reclaimable")
+    }
+    quotas = {
+        name: _cut(queue.get(name), has).to_quantities()
+        for name in ("deserved", "guarantee", "capability")
+    }
+    spec = {
+        **plain,
+        **quotas,
+        "guarantee": {"resource": quotas["guarantee"]},
+        "dequeueStrategy": queue.get("dequeue_strategy", "traverse"),
+    }
     return {"metadata": {"name": queue["name"]}, "spec": spec}
 
 
 def _cut(amounts: object, has: Resources) -> Resources:
     """In proportion to the sample's own cluster, in whole cores, devices and Gi; nothing of what this cluster does not have."""
     given, whole = Resources.parse(amounts), sample_total()  # type: ignore[arg-type]
-    return Resources({name: _floor(name, amount * has.amount(name) // whole[name]) for name, amount in given.items() if has.amount(name)})
+    return Resources(
+        {
+            name: _floor(name, amount * has.amount(name) // whole[name])
+            for name, amount in given.items()
+            if has.amount(name)
+        }
+    )
 
 
 def _floor(resource: str, amount: int) -> int:
@@ -123,13 +153,20 @@ def sample_total() -> Resources:
 
 def _create_nodes() -> None:
     Node.objects.bulk_create(
-        Node(name=f"{kind}-{number:02d}", kind=kind, labels={"node.fumarole.io/kind": kind}, allocatable=Resources.parse(amounts))
+        Node(
+            name=f"{kind}-{number:02d}",
+            kind=kind,
+            labels={"node.fumarole.io/kind": kind},
+            allocatable=Resources.parse(amounts),
+        )
         for kind, count, amounts in NODES
         for number in range(1, count + 1)
     )
 
 
 def _create_queue(values: dict[str, object]) -> None:
-    amounts = {name: Resources.parse(values.get(name)) for name in ("deserved", "guarantee", "capability")}  # type: ignore[arg-type]
+    amounts = {}
+    for name in ("deserved", "guarantee", "capability"):
+        amounts[name] = Resources.parse(values.get(name))  # type: ignore[arg-type]
     others = {name: value for name, value in values.items() if name not in (*amounts, "parent")}
     Queue.objects.create(parent=Queue.objects.get(name=values["parent"]), **others, **amounts)

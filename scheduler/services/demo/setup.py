@@ -29,7 +29,9 @@ class FirstStart:
 
 def ensure_builtin_objects(using: str = "default") -> None:
     """Create `root`, `default`, the default namespace and the single rows, where they are missing."""
-    root, _ = Queue.objects.using(using).get_or_create(name=ROOT, defaults={"parent": None, "reclaimable": False})
+    root, _ = Queue.objects.using(using).get_or_create(
+        name=ROOT, defaults={"parent": None, "reclaimable": False}
+    )
     Queue.objects.using(using).get_or_create(name=DEFAULT, defaults={"parent": root})
     Namespace.objects.using(using).get_or_create(name=DEFAULT)
     ClusterState.objects.using(using).get_or_create(id=1)

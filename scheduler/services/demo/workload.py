@@ -89,7 +89,9 @@ def continue_stream() -> int:
         stream = state.workload
         due = _due(stream, state.clock)
         if stream:
-            SimulatedCluster.objects.filter(pk=1).update(workload={} if _is_over(stream, state.clock) else stream)
+            SimulatedCluster.objects.filter(pk=1).update(
+                workload={} if _is_over(stream, state.clock) else stream
+            )
     return _submit_where_few_wait(stream, due) if due else 0
 
 
@@ -100,7 +102,11 @@ def _due(stream: dict[str, Any], clock: float) -> list[int]:
     mix = MIXES[stream["mix"]]
     due: list[int] = []
     stream["next_at"] = max(stream["next_at"], clock - LONGEST_BACKLOG)
-    while stream["next_at"] <= clock and len(due) < MOST_AT_ONCE and not _is_over(stream, stream["next_at"]):
+    while (
+        stream["next_at"] <= clock
+        and len(due) < MOST_AT_ONCE
+        and not _is_over(stream, stream["next_at"])
+    ):
         due.append(stream["number"])
         stream["number"] += 1
         stream["next_at"] += pause_before(mix, stream["rate"], stream["seed"], stream["number"])
@@ -109,7 +115,9 @@ def _due(stream: dict[str, Any], clock: float) -> list[int]:
 
 def _is_over(stream: dict[str, Any], moment: float) -> bool:
     last_number, last_at = stream.get("last_number"), stream.get("last_at")
-    return (last_number is not None and stream["number"] >= last_number) or (last_at is not None and moment > last_at)
+    return (last_number is not None and stream["number"] >= last_number) or (
+        last_at is not None and moment > last_at
+    )
 
 
 def _submit_where_few_wait(stream: dict[str, Any], due: Sequence[int]) -> int:
@@ -129,22 +137,34 @@ def _submit_where_few_wait(stream: dict[str, Any], due: Sequence[int]) -> int:
 
 def _waiting() -> Counter[str]:
     """By queue."""
-    gangs = PodGroup.objects.filter(phase__in=("Pending", "Inqueue")).order_by().values_list("queue__name")
+    gangs = (
+        PodGroup.objects.filter(phase__in=("Pending", "Inqueue"))
+        .order_by()
+        .values_list("queue__name")
+    )
     return Counter(dict(gangs.annotate(number=Count("id"))))
 
 
 def _give_up_hopeless(seed: int) -> None:
     """Made-up users withdraw their jobs that can never start, all but the newest few: one day nothing else would wait, and no more come."""
-    made_up = Job.objects.filter(phase="Pending", name__regex=rf"-{seed % 1000}-[0-9]+$", labels__has_key="shape")
+    made_up = Job.objects.filter(
+        phase="Pending", name__regex=rf"-{seed % 1000}-[0-9]+$", labels__has_key="shape"
+    )
     hopeless = made_up.filter(podgroup__reason_code__in=HOPELESS).order_by("-created_at", "-pk")
     for job in hopeless[HOPELESS_KEPT:]:
         with suppress(NotPossible):  # it is on its way out already
             command_job(
-                job.namespace, job.name, JobAction.TERMINATE, by=Actor(job.owner, Door.SYSTEM), reason="it can never start as it is"
+                job.namespace,
+                job.name,
+                JobAction.TERMINATE,
+                by=Actor(job.owner, Door.SYSTEM),
+                reason="it can never start as it is",
             )
 
 
-def submit_trace(jobs: Sequence[TraceJob], *, faster: float = 1.0, name: str = "trace") -> Iterator[tuple[int, int]]:
+def submit_trace(
+    jobs: Sequence[TraceJob], *, faster: float = 1.0, name: str = "trace"
+) -> Iterator[tuple[int, int]]:
     """Submit recorded jobs as they came, `faster` times as fast; after each that is due, how many were submitted and refused so far."""
     targets, begun = leaf_targets(), time.monotonic()
     submitted = refused = 0
@@ -156,7 +176,9 @@ def submit_trace(jobs: Sequence[TraceJob], *, faster: float = 1.0, name: str = "
         yield submitted, refused
 
 
-def submit_numbers(mix: str, numbers: Sequence[int], *, seed: int, targets: Sequence[Target]) -> int:
+def submit_numbers(
+    mix: str, numbers: Sequence[int], *, seed: int, targets: Sequence[Target]
+) -> int:
     """Submit these jobs of the stream. One that is refused (its queue is closed just now) is left out and said so."""
     drawn = [draw_job(MIXES[mix], targets, seed, number) for number in numbers]
     return sum(_submit(job.user, job.manifest) for job in drawn)
@@ -179,7 +201,12 @@ def _targets(stream: dict[str, Any]) -> list[Target]:
 def leaf_targets() -> list[Target]:
     """Every leaf queue, for a stream that names none."""
     below = Queue.objects.filter(parent=OuterRef("pk"))
-    names = Queue.objects.filter(~Exists(below)).exclude(name="root").order_by("name").values_list("name", flat=True)
+    names = (
+        Queue.objects.filter(~Exists(below))
+        .exclude(name="root")
+        .order_by("name")
+        .values_list("name", flat=True)
+    )
     return [Target(name) for name in names]
 
 

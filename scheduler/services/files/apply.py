@@ -79,7 +79,12 @@ class Item:
 
 
 def apply_documents(
-    documents: Iterable[object], *, by: Actor = SYSTEM, dry_run: bool = False, prune: str = "", shown: Iterable[str] | None = None
+    documents: Iterable[object],
+    *,
+    by: Actor = SYSTEM,
+    dry_run: bool = False,
+    prune: str = "",
+    shown: Iterable[str] | None = None,
 ) -> list[Applied]:
     """Create or update every object, or none. `prune` is a label: objects of the file's kinds that wear it and are not named go.
 
@@ -155,10 +160,33 @@ def _items(documents: Iterable[object]) -> list[Item]:
         elif document is not None:
             flat.append(document)
     if not flat:
-        raise Rejected([Violation("nothing_given", "", "", "There is no object in the request.", "send at least one")])
+        raise Rejected(
+            [
+                Violation(
+                    "nothing_given",
+                    "",
+                    "",
+                    "There is no object in the request.",
+                    "send at least one",
+                )
+            ]
+        )
     if len(flat) > MOST_OBJECTS:
-        raise Rejected([Violation("too_many", "", "", f"There are {len(flat)} objects; {MOST_OBJECTS} at once are the most.", "split it")])
-    items = [Item(index, manifest, _kind_of(manifest), name_of(manifest)) for index, manifest in enumerate(flat)]
+        raise Rejected(
+            [
+                Violation(
+                    "too_many",
+                    "",
+                    "",
+                    f"There are {len(flat)} objects; {MOST_OBJECTS} at once are the most.",
+                    "split it",
+                )
+            ]
+        )
+    items = [
+        Item(index, manifest, _kind_of(manifest), name_of(manifest))
+        for index, manifest in enumerate(flat)
+    ]
     _mark_contradictions(items)
     return sorted(items, key=lambda item: _ORDER.index(item.kind) if item.kind in _ORDER else -1)
 
@@ -203,30 +231,69 @@ def _attempt(item: Item, run: _Run) -> None:
         item.done = _apply_one(item, run)
         item.notices = item.done.notices
     except Rejected as refusal:
-        item.violations, item.notices, item.by_state = refusal.violations, refusal.notices, refusal.by_state
+        item.violations, item.notices, item.by_state = (
+            refusal.violations,
+            refusal.notices,
+            refusal.by_state,
+        )
     except NotAllowed as refusal:
-        item.violations = (Violation(refusal.rule_id, refusal.queue, "spec.state", refusal.message, refusal.fix),)
+        item.violations = (
+            Violation(refusal.rule_id, refusal.queue, "spec.state", refusal.message, refusal.fix),
+        )
         item.by_state = True
     except NotPossible as refusal:
-        item.violations, item.by_state = (Violation("not_possible", "", "action", f"{item.name}: {refusal}.", ""),), True
+        item.violations, item.by_state = (
+            (Violation("not_possible", "", "action", f"{item.name}: {refusal}.", ""),),
+            True,
+        )
     except Forbidden as refusal:
         item.violations = (Violation("permission_missing", refusal.queue, "", str(refusal), ""),)
         item.forbidden = refusal
     except (OutOfSight, ObjectDoesNotExist):
-        item.violations = (Violation("queue_not_found", item.name, "metadata.name", f"There is no {item.kind} {item.name}.", ""),)
+        item.violations = (
+            Violation(
+                "queue_not_found",
+                item.name,
+                "metadata.name",
+                f"There is no {item.kind} {item.name}.",
+                "",
+            ),
+        )
 
 
 def _apply_one(item: Item, run: _Run) -> Applied:
     if not isinstance(item.manifest, Mapping):
-        raise Rejected([Violation("invalid_value", "", "", "An object with apiVersion, kind and metadata was expected.", "")])
+        raise Rejected(
+            [
+                Violation(
+                    "invalid_value",
+                    "",
+                    "",
+                    "An object with apiVersion, kind and metadata was expected.",
+                    "",
+                )
+            ]
+        )
     if item.kind not in _ORDER:
-        message = f"kind is “{item.kind[:40]}”; these are known: {', '.join(_ORDER)}." if item.kind else "kind must be given."
-        raise Rejected([Violation("invalid_kind", "", "kind", message, f"write one of {', '.join(_ORDER)}")])
+        message = (
+            f"kind is “{item.kind[:40]}”; these are known: {', '.join(_ORDER)}."
+            if item.kind
+            else "kind must be given."
+        )
+        raise Rejected(
+            [Violation("invalid_kind", "", "kind", message, f"write one of {', '.join(_ORDER)}")]
+        )
     if item.contradicts is not None:
         message = f"{item.kind} {item.name} stands in this file twice, and document {item.contradicts} says something else of it."
-        raise Rejected([Violation("named_twice", "", "metadata.name", message, "leave one of them out")])
-    if item.kind in _IN_THE_TREE and not (item.kind == "Command" and orders.is_for_job(item.manifest)):
-        return _IN_THE_TREE[item.kind](item, run)  # decided in memory: what is refused leaves nothing behind
+        raise Rejected(
+            [Violation("named_twice", "", "metadata.name", message, "leave one of them out")]
+        )
+    if item.kind in _IN_THE_TREE and not (
+        item.kind == "Command" and orders.is_for_job(item.manifest)
+    ):
+        return _IN_THE_TREE[item.kind](
+            item, run
+        )  # decided in memory: what is refused leaves nothing behind
     run.put_down()
     with transaction.atomic():
         return _HANDLERS[item.kind](item, run.by)
@@ -241,11 +308,18 @@ def _raise_if_any(items: list[Item]) -> None:
         raise refused[0].forbidden
     several = len(items) > 1
     violations = [
-        replace(violation, field=f"[{item.index}].{violation.field}".rstrip(".") if several else violation.field)
+        replace(
+            violation,
+            field=f"[{item.index}].{violation.field}".rstrip(".") if several else violation.field,
+        )
         for item in refused
         for violation in item.violations
     ]
-    raise Rejected(violations, [notice for item in items for notice in item.notices], by_state=all(item.by_state for item in refused))
+    raise Rejected(
+        violations,
+        [notice for item in items for notice in item.notices],
+        by_state=all(item.by_state for item in refused),
+    )
 
 
 # One kind after the other
@@ -261,7 +335,11 @@ def _found(rows: QuerySet[Any], by: Actor) -> Any:
     return row if row is not None and _is_in_sight(row, access.access_for(by)) else None
 
 
-def _over(stored: Mapping[str, Any], given: Mapping[str, Any], defaults: Sequence[tuple[Path, object]] = ()) -> dict[str, Any]:
+def _over(
+    stored: Mapping[str, Any],
+    given: Mapping[str, Any],
+    defaults: Sequence[tuple[Path, object]] = (),
+) -> dict[str, Any]:
     """What the file names replaces what is stored, field by field of the spec; what it leaves out stays.
 
     What creation would fill in by `defaults` counts as left out, and a file says nothing by what some server stamped on its object.
@@ -269,10 +347,21 @@ def _over(stored: Mapping[str, Any], given: Mapping[str, Any], defaults: Sequenc
     merged: dict[str, Any] = {**given, "spec": given.get("spec")}
     if isinstance(given.get("spec"), Mapping) or given.get("spec") is None:
         filled_in = {path[1] for path, _ in defaults if path[0] == "spec" and len(path) == 2}
-        merged["spec"] = {**stored["spec"], **{key: value for key, value in (given.get("spec") or {}).items() if key not in filled_in}}
+        merged["spec"] = {
+            **stored["spec"],
+            **{
+                key: value
+                for key, value in (given.get("spec") or {}).items()
+                if key not in filled_in
+            },
+        }
     if isinstance(given.get("metadata"), Mapping):
         own = {key: value for key, value in given["metadata"].items() if key != "uid"}
-        kept = {key: stored["metadata"][key] for key in ("labels", "annotations") if own.get(key) is None}
+        kept = {
+            key: stored["metadata"][key]
+            for key in ("labels", "annotations")
+            if own.get(key) is None
+        }
         merged["metadata"] = {**own, **kept}
     return merged
 
@@ -280,30 +369,59 @@ def _over(stored: Mapping[str, Any], given: Mapping[str, Any], defaults: Sequenc
 def _difference(before: Any, after: Any, path: str = "") -> list[tuple[str, Any, Any]]:
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         keys = sorted({*before, *after}, key=str)
-        return [found for key in keys for found in _difference(before.get(key), after.get(key), f"{path}.{key}" if path else str(key))]
+        return [
+            found
+            for key in keys
+            for found in _difference(
+                before.get(key), after.get(key), f"{path}.{key}" if path else str(key)
+            )
+        ]
     return [] if before == after else [(path, before, after)]
 
 
-def _updated(item: Item, name: str, before: Any, after: Any, notices: tuple[Notice, ...], message: str = "") -> Applied:
+def _updated(
+    item: Item, name: str, before: Any, after: Any, notices: tuple[Notice, ...], message: str = ""
+) -> Applied:
     diff = tuple(_difference(before, after))
     operation = "updated" if diff else "unchanged"
-    return Applied(item.index, item.kind, name, operation, message or f"{name} is {operation}.", diff, notices)
+    return Applied(
+        item.index, item.kind, name, operation, message or f"{name} is {operation}.", diff, notices
+    )
 
 
-def _created(item: Item, name: str, after: Any, notices: tuple[Notice, ...], message: str = "") -> Applied:
-    return Applied(item.index, item.kind, name, "created", message or f"{name} is created.", tuple(_difference({}, after)), notices)
+def _created(
+    item: Item, name: str, after: Any, notices: tuple[Notice, ...], message: str = ""
+) -> Applied:
+    return Applied(
+        item.index,
+        item.kind,
+        name,
+        "created",
+        message or f"{name} is created.",
+        tuple(_difference({}, after)),
+        notices,
+    )
 
 
 def _queue(item: Item, run: _Run) -> Applied:
     name, work = name_of(item.manifest), run.work
-    if name not in work.tree or not access.access_for(work.seen_by(run.by)).may(Permission.VIEW, name):  # as `_found`
+    if name not in work.tree or not access.access_for(work.seen_by(run.by)).may(
+        Permission.VIEW, name
+    ):  # as `_found`
         made = create_update.create_in(work, item.manifest, run.by, imported=True)
         return _created(item, name, queue_manifest(work.tree[name]), made.notices, made.message)
     before = queue_manifest(work.tree[name])
     spec: Any = before["spec"]
-    stored = {**before, "spec": {key: value for key, value in spec.items() if key != "state"}}  # a state left out is not asked for
-    saved = create_update.update_in(work, name, _over(stored, item.manifest, queue_defaults(item.manifest)), run.by)
-    return _updated(item, name, before, queue_manifest(work.tree[name]), saved.notices, saved.message)
+    stored = {
+        **before,
+        "spec": {key: value for key, value in spec.items() if key != "state"},
+    }  # a state left out is not asked for
+    saved = create_update.update_in(
+        work, name, _over(stored, item.manifest, queue_defaults(item.manifest)), run.by
+    )
+    return _updated(
+        item, name, before, queue_manifest(work.tree[name]), saved.notices, saved.message
+    )
 
 
 def _job(item: Item, by: Actor) -> Applied:
@@ -314,30 +432,61 @@ def _job(item: Item, by: Actor) -> Applied:
         return _created(item, f"{namespace}/{name}", manifests.stored_job(made.job), made.notices)
     before = manifests.stored_job(row)
     saved = changes.update_job(namespace, name, _over(before, item.manifest), by=by)
-    return _updated(item, f"{namespace}/{name}", before, manifests.stored_job(saved.job), saved.notices)
+    return _updated(
+        item, f"{namespace}/{name}", before, manifests.stored_job(saved.job), saved.notices
+    )
 
 
 def _podgroup(item: Item, by: Actor) -> Applied:
     namespace, name = _named(item.manifest)
-    row = _found(PodGroup.objects.select_related("queue").filter(namespace=namespace, name=name), by)
+    row = _found(
+        PodGroup.objects.select_related("queue").filter(namespace=namespace, name=name), by
+    )
     if row is None:
         made = podgroups.submit_podgroup(item.manifest, by=by)
-        return _created(item, f"{namespace}/{name}", manifests.stored_podgroup(made.podgroup), made.notices)
+        return _created(
+            item, f"{namespace}/{name}", manifests.stored_podgroup(made.podgroup), made.notices
+        )
     before = manifests.stored_podgroup(row)
     saved = podgroups.update_podgroup(namespace, name, _over(before, item.manifest), by=by)
-    return _updated(item, f"{namespace}/{name}", before, manifests.stored_podgroup(saved.podgroup), saved.notices)
+    return _updated(
+        item,
+        f"{namespace}/{name}",
+        before,
+        manifests.stored_podgroup(saved.podgroup),
+        saved.notices,
+    )
 
 
 def _pod(item: Item, by: Actor) -> Applied:
     namespace, name = _named(item.manifest)
     if not name:
-        message = "metadata.name must be given: a file that is applied again must find what it made."
-        raise Rejected([Violation("name_required", "", "metadata.name", message, "write a name instead of generateName")])
-    row = _found(Pod.objects.select_related("podgroup__queue").filter(namespace=namespace, name=name), by)
+        message = (
+            "metadata.name must be given: a file that is applied again must find what it made."
+        )
+        raise Rejected(
+            [
+                Violation(
+                    "name_required",
+                    "",
+                    "metadata.name",
+                    message,
+                    "write a name instead of generateName",
+                )
+            ]
+        )
+    row = _found(
+        Pod.objects.select_related("podgroup__queue").filter(namespace=namespace, name=name), by
+    )
     if row is not None:
         require_job_command(by, row.podgroup.queue.place, row.podgroup.owner)
-        message, notices = f"{namespace}/{name} is there; a pod can not be changed.", read_pod(item.manifest).notices
-        return Applied(item.index, item.kind, f"{namespace}/{name}", "unchanged", message, notices=notices)
+        message, notices = (
+            f"{namespace}/{name} is there; a pod can not be changed.",
+            read_pod(item.manifest).notices,
+        )
+        return Applied(
+            item.index, item.kind, f"{namespace}/{name}", "unchanged", message, notices=notices
+        )
     made = podgroups.submit_pod(item.manifest, by=by)
     return _created(item, f"{namespace}/{name}", {}, made.notices)
 
@@ -349,7 +498,11 @@ def _node(item: Item, by: Actor) -> Applied:
         made = nodes.create_node(item.manifest, by=by)
         return _created(item, name, manifests.stored_node(made.node), made.notices)
     before = manifests.stored_node(row)
-    given = item.manifest if item.manifest.get("status") is not None else {**item.manifest, "status": before["status"]}
+    given = (
+        item.manifest
+        if item.manifest.get("status") is not None
+        else {**item.manifest, "status": before["status"]}
+    )
     saved = nodes.update_node(name, _over(before, given), by=by)
     return _updated(item, name, before, manifests.stored_node(saved.node), saved.notices)
 
@@ -379,11 +532,19 @@ def _queue_command(item: Item, run: _Run) -> Applied:
 def _executed(item: Item, ordered: orders.Ordered) -> Applied:
     operation = "executed" if ordered.changed else "unchanged"
     return Applied(
-        item.index, item.kind, f"{ordered.order.action} {ordered.order.name}", operation, ordered.message, notices=ordered.notices
+        item.index,
+        item.kind,
+        f"{ordered.order.action} {ordered.order.name}",
+        operation,
+        ordered.message,
+        notices=ordered.notices,
     )
 
 
-_IN_THE_TREE: Final[dict[str, Callable[[Item, _Run], Applied]]] = {"Queue": _queue, "Command": _queue_command}
+_IN_THE_TREE: Final[dict[str, Callable[[Item, _Run], Applied]]] = {
+    "Queue": _queue,
+    "Command": _queue_command,
+}
 _HANDLERS: Final[dict[str, Callable[[Item, Actor], Applied]]] = {
     "Job": _job,
     "PodGroup": _podgroup,
@@ -404,11 +565,20 @@ def _prune(items: list[Item], label: str, run: _Run, shown: Iterable[str] | None
     doomed = _unnamed(items, label, run.by)
     if shown is not None and set(shown) != {_told(kind, row) for kind, row in doomed}:
         message = f"What wears {label} has changed since it was shown: {counted(len(doomed), 'object')} would be deleted now."
-        raise Rejected([Violation("tree_changed", "", "prune", message, "look again, and decide anew")], by_state=True)
+        raise Rejected(
+            [Violation("tree_changed", "", "prune", message, "look again, and decide anew")],
+            by_state=True,
+        )
     for kind, row in doomed:
         _delete(kind, row, run)
     return [
-        Applied(-1, kind, _told(kind, row).partition("/")[2], "deleted", f"{row} wore {label} and is not in the file; it was deleted.")
+        Applied(
+            -1,
+            kind,
+            _told(kind, row).partition("/")[2],
+            "deleted",
+            f"{row} wore {label} and is not in the file; it was deleted.",
+        )
         for kind, row in doomed
     ]
 
@@ -424,12 +594,24 @@ def _delete(kind: str, row: Any, run: _Run) -> None:
 def _unnamed(items: list[Item], label: str, by: Actor) -> list[tuple[str, Any]]:
     key, equals, value = label.partition("=")
     if not equals or not key:
-        raise Rejected([Violation("invalid_parameter", "", "prune", f"“{label[:80]}” is not a label.", "write key=value")])
+        raise Rejected(
+            [
+                Violation(
+                    "invalid_parameter",
+                    "",
+                    "prune",
+                    f"“{label[:80]}” is not a label.",
+                    "write key=value",
+                )
+            ]
+        )
     named = {(item.kind, *_place(item)) for item in items if isinstance(item.manifest, Mapping)}
     seen = access.access_for(by)
     return [
         (kind, row)
-        for kind in sorted({item.kind for item in items} & _PRUNED.keys(), key=_ORDER.index, reverse=True)
+        for kind in sorted(
+            {item.kind for item in items} & _PRUNED.keys(), key=_ORDER.index, reverse=True
+        )
         for row in _wearing(_PRUNED[kind], key, value)
         if (kind, getattr(row, "namespace", ""), row.name) not in named and _is_in_sight(row, seen)
     ]
@@ -464,5 +646,7 @@ _PRUNERS: Final[dict[str, Callable[[Any, Actor], object]]] = {
     "PodGroup": lambda row, by: podgroups.delete_podgroup(row.namespace, row.name, by=by),
     "Node": lambda row, by: nodes.delete_node(row.name, by=by),
     "Namespace": lambda row, by: catalog.delete_entry(catalog.NAMESPACES, row.name, by=by),
-    "PriorityClass": lambda row, by: catalog.delete_entry(catalog.PRIORITY_CLASSES, row.name, by=by),
+    "PriorityClass": lambda row, by: catalog.delete_entry(
+        catalog.PRIORITY_CLASSES, row.name, by=by
+    ),
 }

@@ -63,28 +63,55 @@ def _namespace_in_use(namespace: Namespace) -> str:
         return "The namespace default can not be deleted."
     jobs = Job.objects.filter(namespace=namespace.name).count()
     groups = PodGroup.objects.filter(namespace=namespace.name).count()
-    return f"The namespace {namespace.name} holds {counted(jobs, 'job')} and {counted(groups, 'podgroup')}." if jobs or groups else ""
+    return (
+        f"The namespace {namespace.name} holds {counted(jobs, 'job')} and {counted(groups, 'podgroup')}."
+        if jobs or groups
+        else ""
+    )
 
 
 def _class_in_use(row: PriorityClass) -> str:
     groups = PodGroup.objects.filter(priority_class=row.name).exclude(phase="Completed").count()
-    return f"The priority class {row.name} is used by {counted(groups, 'podgroup')}." if groups else ""
+    return (
+        f"The priority class {row.name} is used by {counted(groups, 'podgroup')}." if groups else ""
+    )
 
 
-NAMESPACES: Final = Kind("Namespace", Namespace, read_namespace, _metadata, stored_namespace, _namespace_in_use)
+NAMESPACES: Final = Kind(
+    "Namespace", Namespace, read_namespace, _metadata, stored_namespace, _namespace_in_use
+)
 PRIORITY_CLASSES: Final = Kind(
-    "PriorityClass", PriorityClass, read_priority_class, _priority_columns, stored_priority_class, _class_in_use, with_spec
+    "PriorityClass",
+    PriorityClass,
+    read_priority_class,
+    _priority_columns,
+    stored_priority_class,
+    _class_in_use,
+    with_spec,
 )
 
 
-def create_entry(kind: Kind, manifest: object, *, by: Actor = SYSTEM, dry_run: bool = False) -> SavedEntry:
+def create_entry(
+    kind: Kind, manifest: object, *, by: Actor = SYSTEM, dry_run: bool = False
+) -> SavedEntry:
     access.require_cluster(by, doing=f"create a {kind.name}")
     reading = kind.read(manifest)
     value = readable(reading)
     with transaction.atomic():
         if kind.model.objects.filter(name=value.metadata.name).exists():
             message = f"There is already a {kind.name} {value.metadata.name}."
-            raise Rejected([Violation("already_exists", "", "metadata.name", message, "change the one that is there")], by_state=True)
+            raise Rejected(
+                [
+                    Violation(
+                        "already_exists",
+                        "",
+                        "metadata.name",
+                        message,
+                        "change the one that is there",
+                    )
+                ],
+                by_state=True,
+            )
         columns = kind.columns(value)
         _one_default(columns, None)
         row = kind.model.objects.create(name=value.metadata.name, **columns)
@@ -108,9 +135,13 @@ def update_entry(
         changed = any(getattr(row, column) != new for column, new in columns.items())
         if changed:
             _one_default(columns, row)
-            kind.model.objects.filter(pk=row.pk).update(**columns, resource_version=F("resource_version") + 1)
+            kind.model.objects.filter(pk=row.pk).update(
+                **columns, resource_version=F("resource_version") + 1
+            )
             row.refresh_from_db()
-            audit.record(by, f"Update{kind.name}", kind.name, name, before=before, after=kind.stored(row))
+            audit.record(
+                by, f"Update{kind.name}", kind.name, name, before=before, after=kind.stored(row)
+            )
         transaction.set_rollback(dry_run)
     return SavedEntry(row, reading.notices, changed=changed)
 
@@ -122,17 +153,38 @@ def _one_default(columns: dict[str, Any], row: PriorityClass | None) -> None:
     other = (others.exclude(pk=row.pk) if row is not None else others).first()
     if other is not None:
         message = f"{other.name} is the default priority class already; there can be only one."
-        raise Rejected([Violation("already_exists", "", "spec.globalDefault", message, f"unset it on {other.name} first")], by_state=True)
+        raise Rejected(
+            [
+                Violation(
+                    "already_exists",
+                    "",
+                    "spec.globalDefault",
+                    message,
+                    f"unset it on {other.name} first",
+                )
+            ],
+            by_state=True,
+        )
 
 
 @transaction.atomic
-def delete_entry(kind: Kind, name: str, *, by: Actor = SYSTEM, expected_version: Expected = None, dry_run: bool = False) -> None:
+def delete_entry(
+    kind: Kind,
+    name: str,
+    *,
+    by: Actor = SYSTEM,
+    expected_version: Expected = None,
+    dry_run: bool = False,
+) -> None:
     access.require_cluster(by, doing=f"delete a {kind.name}")
     row = kind.model.objects.select_for_update().get(name=name)
     check_version(f"The {kind.name} {name}", row, expected_version)
     problem = kind.in_use(row)
     if problem:
-        raise Rejected([Violation("in_use", "", "metadata.name", problem, "let its work finish first")], by_state=True)
+        raise Rejected(
+            [Violation("in_use", "", "metadata.name", problem, "let its work finish first")],
+            by_state=True,
+        )
     audit.record(by, f"Delete{kind.name}", kind.name, name, before=kind.stored(row))
     row.delete()
     transaction.set_rollback(dry_run)

@@ -30,7 +30,12 @@ def readable(reading: Reading[T], name: str = "", namespace: str = "") -> T:
     metadata = getattr(reading.value, "metadata", None)
     if name and metadata is not None and metadata.name != name:
         violations.append(_renamed("metadata.name", metadata.name, name))
-    if namespace and metadata is not None and metadata.namespace and metadata.namespace != namespace:
+    if (
+        namespace
+        and metadata is not None
+        and metadata.namespace
+        and metadata.namespace != namespace
+    ):
         violations.append(_renamed("metadata.namespace", metadata.namespace, namespace))
     if violations or reading.value is None:
         raise Rejected(violations, reading.notices)

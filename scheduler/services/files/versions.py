@@ -14,11 +14,24 @@ Expected = int | frozenset[int] | None
 class Stale(Exception):
     """The object was changed since the caller read it. `current` is it as it is now, `place` its kind, namespace and name in the record."""
 
-    def __init__(self, what: str, current: Any, version: int, by: str = "", place: tuple[str, str, str] | None = None) -> None:
+    def __init__(
+        self,
+        what: str,
+        current: Any,
+        version: int,
+        by: str = "",
+        place: tuple[str, str, str] | None = None,
+    ) -> None:
         self.what, self.current, self.version, self.by = what, current, version, by
         who = f" by {by}" if by else ""
-        self.place = place or (type(current).__name__, getattr(current, "namespace", ""), getattr(current, "name", ""))
-        super().__init__(f"{what} was changed{who} and is now at version {version}: read it again and repeat the change.")
+        self.place = place or (
+            type(current).__name__,
+            getattr(current, "namespace", ""),
+            getattr(current, "name", ""),
+        )
+        super().__init__(
+            f"{what} was changed{who} and is now at version {version}: read it again and repeat the change."
+        )
 
 
 class StaleVersion(Exception):
@@ -42,7 +55,11 @@ class EditConflict(StaleVersion):
 
 
 def is_expected(version: int, expected: Expected) -> bool:
-    return expected is None or version == expected or (isinstance(expected, frozenset) and version in expected)
+    return (
+        expected is None
+        or version == expected
+        or (isinstance(expected, frozenset) and version in expected)
+    )
 
 
 def check_version(what: str, row: Any, expected: Expected) -> None:

@@ -24,16 +24,27 @@ logger = logging.getLogger(__name__)
 
 MOST_JOBS = 5000
 SLICE = 50
-_ABANDONED = timedelta(seconds=30)  # a run whose worker has not been heard of for so long is taken over
+_ABANDONED = timedelta(
+    seconds=30
+)  # a run whose worker has not been heard of for so long is taken over
 
 
 @transaction.atomic
-def start_bulk_run(action: JobAction, keys: Iterable[tuple[str, str]], *, by: Actor, reason: str = "", query: str = "") -> BulkRun:
+def start_bulk_run(
+    action: JobAction,
+    keys: Iterable[tuple[str, str]],
+    *,
+    by: Actor,
+    reason: str = "",
+    query: str = "",
+) -> BulkRun:
     """Write the run down and ask for a worker. `keys` are (namespace, name). Raises `Rejected` for none, and for more than `MOST_JOBS`."""
     chosen = list(dict.fromkeys(keys))
     if not chosen:
         message = "There is no job that this could be done to."
-        raise Rejected([Violation("nothing_chosen", "", "jobs", message, "choose others")], by_state=True)
+        raise Rejected(
+            [Violation("nothing_chosen", "", "jobs", message, "choose others")], by_state=True
+        )
     if len(chosen) > MOST_JOBS:
         message = f"{len(chosen)} jobs are too many for one run; {MOST_JOBS} are the most."
         raise Rejected([Violation("too_many", "", "jobs", message, f"choose at most {MOST_JOBS}")])
@@ -47,7 +58,10 @@ def start_bulk_run(action: JobAction, keys: Iterable[tuple[str, str]], *, by: Ac
         address=by.address,
         request_id=by.request_id,
     )
-    BulkItem.objects.bulk_create((BulkItem(run=run, namespace=namespace, name=name) for namespace, name in chosen), batch_size=1000)
+    BulkItem.objects.bulk_create(
+        (BulkItem(run=run, namespace=namespace, name=name) for namespace, name in chosen),
+        batch_size=1000,
+    )
     transaction.on_commit(_ask_for_a_worker)
     return run
 
@@ -56,7 +70,9 @@ def start_bulk_run(action: JobAction, keys: Iterable[tuple[str, str]], *, by: Ac
 def retry_bulk_run(run: BulkRun, *, by: Actor, reason: str = "") -> BulkRun:
     """A new run for those of an old one that were refused; for the same reason where none is given."""
     keys = list(run.items.filter(result=Command.REFUSED).values_list("namespace", "name"))
-    return start_bulk_run(JobAction(run.action), keys, by=by, reason=reason or run.reason, query=run.query)
+    return start_bulk_run(
+        JobAction(run.action), keys, by=by, reason=reason or run.reason, query=run.query
+    )
 
 
 def _ask_for_a_worker() -> None:
@@ -95,10 +111,19 @@ def _claim() -> BulkRun | None:
 
 def _carry_out_a_slice(run: BulkRun) -> bool:
     """Whether the run is done."""
-    by = Actor(run.owner.get_username(), Door(run.door), run.owner, run.address, run.request_id, scopes=run.scopes)
+    by = Actor(
+        run.owner.get_username(),
+        Door(run.door),
+        run.owner,
+        run.address,
+        run.request_id,
+        scopes=run.scopes,
+    )
     mine = BulkRun.objects.filter(pk=run.pk)
     for item in run.items.filter(result="").order_by("pk")[:SLICE]:
-        mine.update(claimed_at=timezone.now())  # a sign of life: commands may each have to wait for a session
+        mine.update(
+            claimed_at=timezone.now()
+        )  # a sign of life: commands may each have to wait for a session
         item.result, item.message = _command(item, run, by)
         item.save(update_fields=["result", "message"])
     if run.items.filter(result="").exists():
@@ -112,7 +137,9 @@ def _carry_out_a_slice(run: BulkRun) -> bool:
 def _command(item: BulkItem, run: BulkRun, by: Actor) -> tuple[str, str]:
     """The result for one job, and the words for it."""
     try:
-        result = command_job(item.namespace, item.name, JobAction(run.action), by=by, reason=run.reason)
+        result = command_job(
+            item.namespace, item.name, JobAction(run.action), by=by, reason=run.reason
+        )
     except Job.DoesNotExist:
         return Command.REFUSED, "There is no such job any more."
     except Rejected as refusal:

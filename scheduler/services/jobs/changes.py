@@ -46,11 +46,17 @@ def update_job(
     with transaction.atomic():
         share_tree()
         alone_with_pods()
-        job = Job.objects.select_for_update(of=("self",)).select_related("queue", "podgroup").get(namespace=namespace, name=name)
+        job = (
+            Job.objects.select_for_update(of=("self",))
+            .select_related("queue", "podgroup")
+            .get(namespace=namespace, name=name)
+        )
         access.require_job_command(by, job.queue.place, job.owner)
         check_version(f"The job {job}", job, expected_version)
         before = stored_job(job)
-        wanted, notices = _admitted(job, merge_patch(before, manifest) if merge else manifest, before)
+        wanted, notices = _admitted(
+            job, merge_patch(before, manifest) if merge else manifest, before
+        )
         old_tasks = job.tasks
         changed = _apply(job, wanted)
         if changed:
@@ -72,28 +78,45 @@ def update_job(
 
 def _shrunk(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> frozenset[str]:
     """Tasks that have fewer pods now: what is left of them may be done already."""
-    return frozenset(new["name"] for old, new in zip(before, after, strict=True) if new["replicas"] < old["replicas"])
+    return frozenset(
+        new["name"]
+        for old, new in zip(before, after, strict=True)
+        if new["replicas"] < old["replicas"]
+    )
 
 
-def _admitted(job: Job, manifest: object, before: dict[str, Any]) -> tuple[JobManifest, tuple[Notice, ...]]:
+def _admitted(
+    job: Job, manifest: object, before: dict[str, Any]
+) -> tuple[JobManifest, tuple[Notice, ...]]:
     facts = submission_scene({job.queue.name}, job.namespace, job.owner).facts
     verdict = judged(lambda known: admit_job_change(manifest, before, known), facts)
     if verdict.violations:
-        raise Rejected(verdict.violations, verdict.notices, by_state=is_forbidden_by_state(verdict.violations))
+        raise Rejected(
+            verdict.violations, verdict.notices, by_state=is_forbidden_by_state(verdict.violations)
+        )
     return readable(read_job(manifest, facts), job.name, job.namespace), verdict.notices
 
 
 def _short(manifest: dict[str, Any]) -> dict[str, Any]:
     """What can differ, for the audit log; templates can be long and can not change."""
     spec = manifest["spec"]
-    tasks = {task["name"]: {"replicas": task["replicas"], "minAvailable": task["minAvailable"]} for task in spec["tasks"]}
+    tasks = {
+        task["name"]: {"replicas": task["replicas"], "minAvailable": task["minAvailable"]}
+        for task in spec["tasks"]
+    }
     labels = {key: manifest["metadata"][key] for key in ("labels", "annotations")}
-    return {"minAvailable": spec["minAvailable"], "priorityClassName": spec.get("priorityClassName", ""), "tasks": tasks, **labels}
+    return {
+        "minAvailable": spec["minAvailable"],
+        "priorityClassName": spec.get("priorityClassName", ""),
+        "tasks": tasks,
+        **labels,
+    }
 
 
 def _apply(job: Job, wanted: JobManifest) -> bool:
     tasks = [
-        {**task, "replicas": new.replicas, "minAvailable": new.min_available} for task, new in zip(job.tasks, wanted.tasks, strict=True)
+        {**task, "replicas": new.replicas, "minAvailable": new.min_available}
+        for task, new in zip(job.tasks, wanted.tasks, strict=True)
     ]
     values = {
         "tasks": tasks,
@@ -125,23 +148,55 @@ def _scale(job: Job, task: dict[str, Any], before: int) -> None:
         unmade.update(end_index=task["replicas"])
         take_away(pods.filter(index__gte=task["replicas"]))
     elif task["replicas"] > before:
-        pods.filter(index__lt=task["replicas"]).update(unwanted=False)  # those that are still leaving come back when they have left
-        has_begun = pods.exists()  # one that has not begins when those it depends on are under way, or at once
+        pods.filter(index__lt=task["replicas"]).update(
+            unwanted=False
+        )  # those that are still leaving come back when they have left
+        has_begun = (
+            pods.exists()
+        )  # one that has not begins when those it depends on are under way, or at once
         if not unmade.update(end_index=task["replicas"]) and has_begun:
-            note_unmade([UnmadePods(podgroup=job.podgroup, task=task["name"], next_index=before, end_index=task["replicas"])])
+            note_unmade(
+                [
+                    UnmadePods(
+                        podgroup=job.podgroup,
+                        task=task["name"],
+                        next_index=before,
+                        end_index=task["replicas"],
+                    )
+                ]
+            )
             create_some(job, unmade.get())
 
 
-def delete_job(namespace: str, name: str, *, by: Actor = SYSTEM, expected_version: Expected = None, dry_run: bool = False) -> None:
+def delete_job(
+    namespace: str,
+    name: str,
+    *,
+    by: Actor = SYSTEM,
+    expected_version: Expected = None,
+    dry_run: bool = False,
+) -> None:
     """Forget a job that has ended and whose pods have left their nodes. One that lives is cancelled first."""
     with transaction.atomic():
         share_tree()
         alone_with_pods()
-        job = Job.objects.select_for_update(of=("self",)).select_related("queue").get(namespace=namespace, name=name)
+        job = (
+            Job.objects.select_for_update(of=("self",))
+            .select_related("queue")
+            .get(namespace=namespace, name=name)
+        )
         access.require_job_command(by, job.queue.place, job.owner)
         check_version(f"The job {job}", job, expected_version)
         _refuse_unfinished(job)
-        audit.record(by, "DeleteJob", "Job", name, namespace=namespace, queue=job.queue.name, before=_short(stored_job(job)))
+        audit.record(
+            by,
+            "DeleteJob",
+            "Job",
+            name,
+            namespace=namespace,
+            queue=job.queue.name,
+            before=_short(stored_job(job)),
+        )
         key, queue = str(job), job.queue.name
         job.delete()
         refresh_states()
@@ -153,9 +208,18 @@ def _refuse_unfinished(job: Job) -> None:
     """Whoever forgot a pod that is still on its node would never tell the cluster to stop it."""
     leaving = Pod.objects.filter(podgroup__job=job, phase__in=OCCUPYING).count()
     if JobPhase(job.phase) not in FINISHED:
-        message, fix = f"{job} is {job.phase}; only a job that has ended can be deleted.", "cancel it first"
+        message, fix = (
+            f"{job} is {job.phase}; only a job that has ended can be deleted.",
+            "cancel it first",
+        )
     elif leaving:
-        message, fix = f"{job} is {job.phase}, but has {counted(leaving, 'pod')} on nodes still.", "wait until they have left"
+        message, fix = (
+            f"{job} is {job.phase}, but has {counted(leaving, 'pod')} on nodes still.",
+            "wait until they have left",
+        )
     else:
         return
-    raise Rejected([Violation("job_not_finished", job.queue.name, "status.state.phase", message, fix)], by_state=True)
+    raise Rejected(
+        [Violation("job_not_finished", job.queue.name, "status.state.phase", message, fix)],
+        by_state=True,
+    )

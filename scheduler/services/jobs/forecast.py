@@ -21,11 +21,19 @@ from scheduler.selectors.sessions.snapshot_rows import constraint_of
 from scheduler.selectors.sessions.trials import cluster_now
 from scheduler.services.accounts.access import require_to_submit
 from scheduler.services.accounts.actors import Actor, submitter
-from scheduler.services.jobs.pods import CRITICAL_CLASSES, PREEMPTABLE, SYSTEM_NAMESPACES, Priorities, minimum_resources
+from scheduler.services.jobs.pods import (
+    CRITICAL_CLASSES,
+    PREEMPTABLE,
+    SYSTEM_NAMESPACES,
+    Priorities,
+    minimum_resources,
+)
 from scheduler.services.jobs.submit import check_job
 from scheduler.services.sessions.policies import policy_in_force
 
-NEVER = STAYS | {ReasonCode.NOT_ENOUGH_TASKS}  # a job that is tried out has all the pods it will ever have
+NEVER = STAYS | {
+    ReasonCode.NOT_ENOUGH_TASKS
+}  # a job that is tried out has all the pods it will ever have
 MOST_PODS = 10_000  # a larger gang is not tried out on a page
 
 
@@ -64,13 +72,21 @@ def forecast_job(manifest: object, *, by: Actor) -> Forecast:
         require_to_submit(by, job.queue)
         violations += tuple(_name_taken(job))
     if violations or job is None:
-        return Forecast(Prospect.REFUSED, "It can not be submitted as it is.", violations=tuple(violations), notices=notices)
+        return Forecast(
+            Prospect.REFUSED,
+            "It can not be submitted as it is.",
+            violations=tuple(violations),
+            notices=notices,
+        )
     return replace(_tried(job), notices=notices)
 
 
 def _name_taken(job: JobManifest) -> list[Violation]:
     namespace = job.metadata.namespace or DEFAULT
-    if not job.metadata.name or not Job.objects.filter(namespace=namespace, name=job.metadata.name).exists():
+    if (
+        not job.metadata.name
+        or not Job.objects.filter(namespace=namespace, name=job.metadata.name).exists()
+    ):
         return []
     message = f"There is a job {namespace}/{job.metadata.name} already."
     return [Violation("already_exists", job.queue, "metadata.name", message, "choose another name")]
@@ -85,9 +101,13 @@ def _tried(job: JobManifest) -> Forecast:
     strange = sorted(name for name in request if name not in snapshot.resources)
     if strange:
         words = f"The cluster has no {strange[0]} at all."
-        return Forecast(Prospect.NEVER, words, ReasonCode.EXCEEDS_CLUSTER, pods=pods, request=request)
+        return Forecast(
+            Prospect.NEVER, words, ReasonCode.EXCEEDS_CLUSTER, pods=pods, request=request
+        )
     key = _put_in(job, snapshot)
-    outcome = run_session(snapshot, policy_in_force(ClusterState.objects.select_related("policy").get(pk=1)))
+    outcome = run_session(
+        snapshot, policy_in_force(ClusterState.objects.select_related("policy").get(pk=1))
+    )
     return replace(_verdict(key, job, outcome), pods=pods, request=request)
 
 
@@ -134,7 +154,9 @@ def _pod_class(task: Any, job: JobManifest, priorities: Priorities, namespace: s
     template = task.template
     own_class = template.priority_class or job.priority_class
     priority = priorities.of(own_class)
-    preemptable = (template.labels.get(PREEMPTABLE) or template.annotations.get(PREEMPTABLE) or "true") != "false"
+    preemptable = (
+        template.labels.get(PREEMPTABLE) or template.annotations.get(PREEMPTABLE) or "true"
+    ) != "false"
     return PodClass(
         request=Resources({**template.requests, "pods": 1}),
         priority=priority.value,
@@ -152,9 +174,17 @@ def _verdict(key: str, job: JobManifest, outcome: Outcome) -> Forecast:
         if bind.podgroup == key:
             nodes[bind.node] = nodes.get(bind.node, 0) + 1
     placed = sum(nodes.values())
-    victims = tuple((evict.pod, evict.queue) for evict in outcome.evictions if evict.beneficiary == key)
+    victims = tuple(
+        (evict.pod, evict.queue) for evict in outcome.evictions if evict.beneficiary == key
+    )
     if placed >= max(1, job.min_available):
-        return Forecast(Prospect.STARTS, _start_words(placed, len(nodes)), nodes=nodes, placed=placed, victims=victims)
+        return Forecast(
+            Prospect.STARTS,
+            _start_words(placed, len(nodes)),
+            nodes=nodes,
+            placed=placed,
+            victims=victims,
+        )
     if victims:
         words = f"It would start as soon as {len(victims)} {_pods(len(victims))} of others have made room for it."
         return Forecast(Prospect.MAKES_ROOM, words, victims=victims)
@@ -171,6 +201,8 @@ def _pods(number: int) -> str:
 
 def _waiting(reason: Reason | None) -> Forecast:
     if reason is None:
-        return Forecast(Prospect.WAITS, "The next session would look at it.", ReasonCode.AWAITING_EVALUATION)
+        return Forecast(
+            Prospect.WAITS, "The next session would look at it.", ReasonCode.AWAITING_EVALUATION
+        )
     prospect = Prospect.NEVER if reason.code in NEVER else Prospect.WAITS
     return Forecast(prospect, reason.message, reason.code, checks=reason.checks)

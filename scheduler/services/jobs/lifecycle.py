@@ -44,14 +44,26 @@ def sync_jobs(ids: Iterable[int], news: Mapping[int, News] | None = None) -> Non
     """Bring these jobs in line with their pods. `news` are those of each job, for its policies."""
     with transaction.atomic():
         alone_with_pods()
-        jobs = list(Job.objects.select_for_update(of=("self",)).filter(pk__in=list(ids)).select_related("queue", "podgroup").order_by("pk"))
+        jobs = list(
+            Job.objects.select_for_update(of=("self",))
+            .filter(pk__in=list(ids))
+            .select_related("queue", "podgroup")
+            .order_by("pk")
+        )
         if not jobs:
             return
         now = timezone.now()
         if news:
             facts = facts_of(jobs)
             told = [job for job in jobs if job.pk in news]
-            take_steps([(job, step) for job in told for step in _by_policy(job, facts[job.pk], news[job.pk])], now)
+            take_steps(
+                [
+                    (job, step)
+                    for job in told
+                    for step in _by_policy(job, facts[job.pk], news[job.pk])
+                ],
+                now,
+            )
         settle_jobs(jobs, now)
         announce(jobs)
 
@@ -70,7 +82,9 @@ def announce(jobs: Iterable[Job]) -> None:
 
 def _by_policy(job: Job, facts: JobFacts, news: News) -> list[Step]:
     own = read_policies(job.policies, "").policies
-    by_task = {task["name"]: read_policies(task.get("policies") or [], "").policies for task in job.tasks}
+    by_task = {
+        task["name"]: read_policies(task.get("policies") or [], "").policies for task in job.tasks
+    }
     return follow_policies(facts, news, by_task, own)
 
 
@@ -92,13 +106,17 @@ def facts_of(jobs: Sequence[Job]) -> dict[int, JobFacts]:
     """A pod that nobody wants any more still has its name and its place until it has left; one that is still to be made waits."""
     counted: dict[int, dict[str, dict[str, int]]] = {}
     pods = Pod.objects.filter(podgroup__job__in=[job.pk for job in jobs]).order_by()
-    rows = pods.values_list("podgroup__job", "task", "phase", "unwanted").annotate(number=Count("pk"))
+    rows = pods.values_list("podgroup__job", "task", "phase", "unwanted").annotate(
+        number=Count("pk")
+    )
     for job_id, task, phase, unwanted, number in rows:
         sums = counted.setdefault(job_id, {}).setdefault(task, {})
         counted_as = "leaving" if unwanted else _COUNTED_AS[phase]
         sums[counted_as] = sums.get(counted_as, 0) + number
     unmade = UnmadePods.objects.filter(podgroup__job__in=[job.pk for job in jobs]).order_by()
-    for job_id, task, first, end in unmade.values_list("podgroup__job", "task", "next_index", "end_index"):
+    for job_id, task, first, end in unmade.values_list(
+        "podgroup__job", "task", "next_index", "end_index"
+    ):
         sums = counted.setdefault(job_id, {}).setdefault(task, {})
         sums["pending"] = sums.get("pending", 0) + end - first
     return {job.pk: _facts(job, counted.get(job.pk, {})) for job in jobs}
@@ -108,7 +126,10 @@ def _facts(job: Job, counted: Mapping[str, Mapping[str, int]]) -> JobFacts:
     return JobFacts(
         phase=JobPhase(job.phase),
         min_available=job.min_available,
-        tasks=tuple(_task_count(task, counted.get(task["name"]), job.task_retries.get(task["name"], 0)) for task in job.tasks),
+        tasks=tuple(
+            _task_count(task, counted.get(task["name"]), job.task_retries.get(task["name"], 0))
+            for task in job.tasks
+        ),
         dependencies={task["name"]: dependency_of(task) for task in job.tasks},
         min_success=job.min_success,
         retry_count=job.retry_count,
@@ -120,11 +141,19 @@ _NO_LIMIT_OF_ITS_OWN = (-1, DEFAULT_MAX_RETRY)
 """The default is written into every task that says nothing, by Volcano's webhook too: then the job's limit is meant."""
 
 
-def _task_count(task: Mapping[str, Any], counted: Mapping[str, int] | None, retries: int) -> TaskCount:
+def _task_count(
+    task: Mapping[str, Any], counted: Mapping[str, int] | None, retries: int
+) -> TaskCount:
     created = counted is not None or task["replicas"] == 0
     most = None if task["maxRetry"] in _NO_LIMIT_OF_ITS_OWN else task["maxRetry"]
     return TaskCount(
-        task["name"], task["replicas"], task["minAvailable"], created=created, retries=retries, max_retry=most, **(counted or {})
+        task["name"],
+        task["replicas"],
+        task["minAvailable"],
+        created=created,
+        retries=retries,
+        max_retry=most,
+        **(counted or {}),
     )
 
 
@@ -140,7 +169,9 @@ def settle_jobs(jobs: Sequence[Job], now: datetime) -> None:
         take_steps(steps, now)
         moved = {job.pk for job, _ in steps}
         _start_ready_tasks([(job, facts[job.pk]) for job in jobs if job.pk not in moved], now)
-        finished |= _complete_podgroups([job for job in jobs if JobPhase(job.phase) in FINISHED], now)
+        finished |= _complete_podgroups(
+            [job for job in jobs if JobPhase(job.phase) in FINISHED], now
+        )
         if not steps:
             break
     if finished:
@@ -148,12 +179,22 @@ def settle_jobs(jobs: Sequence[Job], now: datetime) -> None:
 
 
 def _start_ready_tasks(jobs: Sequence[tuple[Job, JobFacts]], now: datetime) -> None:
-    waiting = [(job, facts) for job, facts in jobs if facts.phase in (JobPhase.PENDING, JobPhase.RUNNING)]
-    stuck = _make_pods([(job, _ready(job, facts)) for job, facts in waiting if not all(task.created for task in facts.tasks)])
+    waiting = [
+        (job, facts) for job, facts in jobs if facts.phase in (JobPhase.PENDING, JobPhase.RUNNING)
+    ]
+    stuck = _make_pods(
+        [
+            (job, _ready(job, facts))
+            for job, facts in waiting
+            if not all(task.created for task in facts.tasks)
+        ]
+    )
     take_steps([(job, NAMES_TAKEN) for job in stuck], now)
 
 
-NAMES_TAKEN = Step(JobPhase.FAILED, "pods of another have the names that its pods would get", stop_pods=True)
+NAMES_TAKEN = Step(
+    JobPhase.FAILED, "pods of another have the names that its pods would get", stop_pods=True
+)
 
 
 def _make_pods(wanted: Sequence[tuple[Job, Sequence[Mapping[str, Any]]]]) -> list[Job]:
@@ -176,11 +217,18 @@ def _ready(job: Job, facts: JobFacts) -> list[Mapping[str, Any]]:
 def _complete_podgroups(jobs: Sequence[Job], now: datetime) -> bool:
     """A job that ended has no live podgroup, once the last of its pods has left its node. Whether any was completed."""
     groups = PodGroup.objects.filter(job__in=[job.pk for job in jobs]).exclude(phase="Completed")
-    ended = groups.exclude(pods__phase__in=("Pending", "Binding", "Bound", "Running", "Releasing", "Unknown"))
+    ended = groups.exclude(
+        pods__phase__in=("Pending", "Binding", "Bound", "Running", "Releasing", "Unknown")
+    )
     ids = list(ended.values_list("pk", flat=True)) if jobs else []
     if ids:
         PodGroup.objects.filter(pk__in=ids).update(
-            phase="Completed", finished_at=now, reason_code="", reason_message="", reason_figures={}, reason_checks=[]
+            phase="Completed",
+            finished_at=now,
+            reason_code="",
+            reason_message="",
+            reason_figures={},
+            reason_checks=[],
         )
     return bool(ids)
 
@@ -191,7 +239,11 @@ def take_steps(steps: Sequence[tuple[Job, Step]], now: datetime) -> None:
         return
     _stop_pods([(job, step) for job, step in steps if step.stop_pods], now)
     _start_parts_anew([(job, step) for job, step in steps if step.again], now)
-    cleared = [job.pk for job, step in steps if step.phase in (JobPhase.ABORTED, JobPhase.PENDING) and not step.again]
+    cleared = [
+        job.pk
+        for job, step in steps
+        if step.phase in (JobPhase.ABORTED, JobPhase.PENDING) and not step.again
+    ]
     if cleared:
         Pod.objects.filter(podgroup__job__in=cleared, phase__in=("Succeeded", "Failed")).delete()
     for job, step in steps:
@@ -202,7 +254,13 @@ def take_steps(steps: Sequence[tuple[Job, Step]], now: datetime) -> None:
         _change(job, NAMES_TAKEN, now)
     if begun:
         PodGroup.objects.filter(job__in=[job.pk for job in begun]).update(
-            phase="Pending", finished_at=None, started_at=None, enqueued_at=None, starving_since=None, conditions=[], pod_conditions=[]
+            phase="Pending",
+            finished_at=None,
+            started_at=None,
+            enqueued_at=None,
+            starving_since=None,
+            conditions=[],
+            pod_conditions=[],
         )
     _save([job for job, _ in steps])
     record_events([_note(job, NAMES_TAKEN if job in stuck else step) for job, step in steps], now)
@@ -225,11 +283,16 @@ def _start_parts_anew(steps: Sequence[tuple[Job, Step]], now: datetime) -> None:
         part = Q(podgroup__job=job, task=step.again)
         parts |= part & Q(phase="Failed") if step.only_failed else part
     chosen = list(Pod.objects.filter(parts).exclude(phase="Pending").values_list("pk", "phase"))
-    fresh_start(Pod.objects.filter(pk__in=[pk for pk, phase in chosen if phase in ("Succeeded", "Failed")]), now)
+    fresh_start(
+        Pod.objects.filter(pk__in=[pk for pk, phase in chosen if phase in ("Succeeded", "Failed")]),
+        now,
+    )
     placed = [pk for pk, phase in chosen if phase not in ("Succeeded", "Failed")]
     if placed:
         send_home(Pod.objects.filter(pk__in=placed), TASK_STARTS_ANEW, now)
-        Pod.objects.filter(pk__in=placed).update(message=TASK_STARTS_ANEW)  # those that were leaving anyway come back for this too
+        Pod.objects.filter(pk__in=placed).update(
+            message=TASK_STARTS_ANEW
+        )  # those that were leaving anyway come back for this too
 
 
 def _change(job: Job, step: Step, now: datetime) -> None:
@@ -250,7 +313,10 @@ def _count_retries(job: Job, step: Step) -> None:
     if step.forgives or step.new_pods:
         job.task_retries = {}
     elif step.again:
-        job.task_retries = {**job.task_retries, step.again: job.task_retries.get(step.again, 0) + step.retries}
+        job.task_retries = {
+            **job.task_retries,
+            step.again: job.task_retries.get(step.again, 0) + step.retries,
+        }
 
 
 _COLUMNS = {
@@ -270,10 +336,14 @@ _COLUMNS = {
 def _save(jobs: Sequence[Job]) -> None:
     changed = ", ".join(f"{name} = {_stored(name)}" for name in _COLUMNS if name != "id")
     rows = [
-        {name: getattr(job, name) for name in _COLUMNS} | {"task_retries": json.dumps(job.task_retries)}
+        {name: getattr(job, name) for name in _COLUMNS}
+        | {"task_retries": json.dumps(job.task_retries)}
         for job in {job.pk: job for job in jobs}.values()
     ]
-    execute(f"UPDATE scheduler_job SET {changed} FROM {values_table('d', _COLUMNS)} WHERE scheduler_job.id = d.id", [as_parameter(rows)])
+    execute(
+        f"UPDATE scheduler_job SET {changed} FROM {values_table('d', _COLUMNS)} WHERE scheduler_job.id = d.id",
+        [as_parameter(rows)],
+    )
 
 
 def _stored(column: str) -> str:
@@ -282,4 +352,12 @@ def _stored(column: str) -> str:
 
 def _note(job: Job, step: Step) -> EventNote:
     message = step.message or f"job is {step.phase}"
-    return EventNote("Job", job.name, step.phase.value, message, job.namespace, job.queue.name, warning=step.phase is JobPhase.FAILED)
+    return EventNote(
+        "Job",
+        job.name,
+        step.phase.value,
+        message,
+        job.namespace,
+        job.queue.name,
+        warning=step.phase is JobPhase.FAILED,
+    )

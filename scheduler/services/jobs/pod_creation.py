@@ -16,7 +16,15 @@ from scheduler.domain.jobs import dependency_of, first_to_begin
 from scheduler.domain.resources import Resources
 from scheduler.models import Job, Pod, PodGroup, UnmadePods
 from scheduler.models.prepared import PreparedInsert
-from scheduler.services.jobs.pods import Priorities, class_values, classes_for, insert_pods, minimum_resources, new_pods, template_of
+from scheduler.services.jobs.pods import (
+    Priorities,
+    class_values,
+    classes_for,
+    insert_pods,
+    minimum_resources,
+    new_pods,
+    template_of,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +39,8 @@ AT_ONCE = 1000
 def first_tasks(job: Job) -> list[Task]:
     """The gang."""
     first = first_to_begin(
-        {task["name"]: task["replicas"] for task in job.tasks}, {task["name"]: dependency_of(task) for task in job.tasks}
+        {task["name"]: task["replicas"] for task in job.tasks},
+        {task["name"]: dependency_of(task) for task in job.tasks},
     )
     return [task for task in job.tasks if task["name"] in first]
 
@@ -57,7 +66,9 @@ def podgroup_of(job: Job, priorities: Priorities) -> PodGroup:
 
 def update_podgroup_of(job: Job) -> None:
     """After the job was changed."""
-    PodGroup.objects.filter(job=job).update(**_follows_the_job(job, Priorities.load()), resource_version=F("resource_version") + 1)
+    PodGroup.objects.filter(job=job).update(
+        **_follows_the_job(job, Priorities.load()), resource_version=F("resource_version") + 1
+    )
 
 
 def _follows_the_job(job: Job, priorities: Priorities) -> dict[str, Any]:
@@ -79,11 +90,16 @@ def _follows_the_job(job: Job, priorities: Priorities) -> dict[str, Any]:
 
 
 def _minimum(gang: Sequence[Task], least: int) -> Resources:
-    rows = [(template_of(task["template"]).requests, task["minAvailable"], task["replicas"]) for task in gang]
+    rows = [
+        (template_of(task["template"]).requests, task["minAvailable"], task["replicas"])
+        for task in gang
+    ]
     return minimum_resources(rows, least)
 
 
-def create_pods(tasks: Iterable[tuple[Job, Sequence[Task]]], priorities: Priorities | None = None) -> int:
+def create_pods(
+    tasks: Iterable[tuple[Job, Sequence[Task]]], priorities: Priorities | None = None
+) -> int:
     """All pods of these tasks of these jobs; how many they are. Those of a job that has many are made in steps (`pod_steps`)."""
     now: list[tuple[Job, Task]] = []
     later: list[tuple[Job, Task]] = []
@@ -93,7 +109,12 @@ def create_pods(tasks: Iterable[tuple[Job, Sequence[Task]]], priorities: Priorit
         total += pods
         (now if total <= AT_ONCE else later).extend((job, task) for task in chosen)
     _create_at_once(now, priorities)
-    note_unmade([UnmadePods(podgroup=job.podgroup, task=task["name"], end_index=task["replicas"]) for job, task in later])
+    note_unmade(
+        [
+            UnmadePods(podgroup=job.podgroup, task=task["name"], end_index=task["replicas"])
+            for job, task in later
+        ]
+    )
     return total
 
 
@@ -103,12 +124,21 @@ def _create_at_once(wanted: Sequence[tuple[Job, Task]], priorities: Priorities |
         insert_pods(pods_of(wanted, each, priorities or Priorities.load()))
 
 
-def pods_of(wanted: Sequence[tuple[Job, Task]], indexes: Sequence[Iterable[int]], priorities: Priorities) -> list[Pod]:
+def pods_of(
+    wanted: Sequence[tuple[Job, Task]], indexes: Sequence[Iterable[int]], priorities: Priorities
+) -> list[Pod]:
     """For each of these tasks its pods with these numbers, not yet saved; classes that were not there are made."""
     templates = [template_of(task["template"]) for _, task in wanted]
-    classes = classes_for([_class_of(job, template, priorities) for (job, _), template in zip(wanted, templates, strict=True)])
+    classes = classes_for(
+        [
+            _class_of(job, template, priorities)
+            for (job, _), template in zip(wanted, templates, strict=True)
+        ]
+    )
     pods: list[Pod] = []
-    for (job, task), chosen, template, pod_class in zip(wanted, indexes, templates, classes, strict=True):
+    for (job, task), chosen, template, pod_class in zip(
+        wanted, indexes, templates, classes, strict=True
+    ):
         names = {index: f"{job.name}-{task['name']}-{index}" for index in chosen}
         pods += new_pods(job.podgroup, pod_class, template, task["name"], names, job.version)
     return pods
@@ -116,13 +146,20 @@ def pods_of(wanted: Sequence[tuple[Job, Task]], indexes: Sequence[Iterable[int]]
 
 def _class_of(job: Job, template: Any, priorities: Priorities) -> Any:
     own_class = template.priority_class or job.priority_class
-    return class_values(template, priorities.of(own_class), namespace=job.namespace, priority_class=own_class)
+    return class_values(
+        template, priorities.of(own_class), namespace=job.namespace, priority_class=own_class
+    )
 
 
 def create_some(job: Job, unmade: UnmadePods) -> None:
     """The next of these pods, as many as may be made at once. Those that are just leaving are there already, and passed over."""
     chosen = range(unmade.next_index, min(unmade.end_index, unmade.next_index + AT_ONCE))
-    there = Pod.objects.filter(podgroup=unmade.podgroup_id, task=unmade.task, index__gte=chosen.start, index__lt=chosen.stop)
+    there = Pod.objects.filter(
+        podgroup=unmade.podgroup_id,
+        task=unmade.task,
+        index__gte=chosen.start,
+        index__lt=chosen.stop,
+    )
     missing = set(chosen) - set(there.values_list("index", flat=True))
     task = next(task for task in job.tasks if task["name"] == unmade.task)
     insert_pods(pods_of([(job, task)], [sorted(missing)], Priorities.load()))
@@ -145,4 +182,6 @@ def ask_for_a_worker() -> None:
     try:  # by its name: tasks stand above services
         current_app.send_task("scheduler.tasks.create_pods", expires=5, retry=False)
     except OperationalError as problem:
-        logger.warning("could not ask for a worker to make pods, the next tick will do: %s", problem)
+        logger.warning(
+            "could not ask for a worker to make pods, the next tick will do: %s", problem
+        )

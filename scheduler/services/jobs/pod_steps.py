@@ -60,7 +60,11 @@ def create_next_pods(row: int) -> bool:
         unmade = UnmadePods.objects.select_related("podgroup").filter(pk=row).first()
         if unmade is None:
             return False
-        job = Job.objects.select_for_update(of=("self",)).select_related("queue", "podgroup").get(podgroup=unmade.podgroup_id)
+        job = (
+            Job.objects.select_for_update(of=("self",))
+            .select_related("queue", "podgroup")
+            .get(podgroup=unmade.podgroup_id)
+        )
         _create_or_fail(job, unmade)
         notify.jobs_changed([str(job)], queues=[job.queue.name])
         want_session()

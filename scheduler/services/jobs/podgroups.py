@@ -13,7 +13,12 @@ from django.utils import timezone
 from scheduler import notify
 from scheduler.admission.reading.queue import Reading, place_of
 from scheduler.admission.reading.waiting_times import waiting_time
-from scheduler.admission.reading.workload import PodGroupManifest, PodManifest, read_pod, read_podgroup
+from scheduler.admission.reading.workload import (
+    PodGroupManifest,
+    PodManifest,
+    read_pod,
+    read_podgroup,
+)
 from scheduler.admission.rules.backlogs import check_backlogs, is_forbidden_by_state
 from scheduler.admission.rules.workloads import admit_pod, admit_podgroup_change, podgroup_verdict
 from scheduler.admission.violations import Notice, Rejected, Verdict, Violation
@@ -52,7 +57,9 @@ class SavedPod:
     notices: tuple[Notice, ...] = ()
 
 
-def check_podgroup(manifest: object, user: str) -> tuple[Reading[PodGroupManifest], tuple[Violation, ...], tuple[Notice, ...]]:
+def check_podgroup(
+    manifest: object, user: str
+) -> tuple[Reading[PodGroupManifest], tuple[Violation, ...], tuple[Notice, ...]]:
     namespace, queue = place_of(manifest)
     scene = submission_scene({queue, DEFAULT}, namespace, user)
     reading = read_podgroup(manifest, scene.facts)
@@ -60,17 +67,27 @@ def check_podgroup(manifest: object, user: str) -> tuple[Reading[PodGroupManifes
     return reading, verdict.violations, verdict.notices
 
 
-def submit_podgroup(manifest: object, *, by: Actor = SYSTEM, dry_run: bool = False) -> SavedPodGroup:
+def submit_podgroup(
+    manifest: object, *, by: Actor = SYSTEM, dry_run: bool = False
+) -> SavedPodGroup:
     """A gang without a job of ours. Raises `Rejected` with every violation, and writes nothing then."""
     with transaction.atomic():
         share_tree()
         reading, violations, notices = check_podgroup(manifest, submitter(by))
-        access.require_to_submit(by, reading.value.queue if reading.value else place_of(manifest)[1])
+        access.require_to_submit(
+            by, reading.value.queue if reading.value else place_of(manifest)[1]
+        )
         _refuse(violations, notices)
         assert reading.value is not None
         group = _create_group(reading.value, by)
         audit.record(
-            by, "CreatePodGroup", "PodGroup", group.name, namespace=group.namespace, queue=group.queue.name, after=stored_podgroup(group)
+            by,
+            "CreatePodGroup",
+            "PodGroup",
+            group.name,
+            namespace=group.namespace,
+            queue=group.queue.name,
+            after=stored_podgroup(group),
         )
         _settle(group)
         transaction.set_rollback(dry_run)
@@ -98,11 +115,19 @@ def _create_group(value: PodGroupManifest, by: Actor) -> PodGroup:
                 **_columns(value),
             )
     except IntegrityError:
-        raise Rejected([_exists("podgroup", namespace, value.metadata.name, value.queue)], by_state=True) from None
+        raise Rejected(
+            [_exists("podgroup", namespace, value.metadata.name, value.queue)], by_state=True
+        ) from None
 
 
 def _exists(kind: str, namespace: str, name: str, queue: str) -> Violation:
-    return Violation("already_exists", queue, "metadata.name", f"There is a {kind} {namespace}/{name} already.", "choose another name")
+    return Violation(
+        "already_exists",
+        queue,
+        "metadata.name",
+        f"There is a {kind} {namespace}/{name} already.",
+        "choose another name",
+    )
 
 
 def _columns(value: PodGroupManifest) -> dict[str, Any]:
@@ -129,16 +154,28 @@ def update_podgroup(
     """Everything but its queue may change. Raises `PodGroup.DoesNotExist`, `Stale`, `Rejected`."""
     with transaction.atomic():
         share_tree()
-        group = PodGroup.objects.select_for_update(of=("self",)).select_related("queue", "job").get(namespace=namespace, name=name)
+        group = (
+            PodGroup.objects.select_for_update(of=("self",))
+            .select_related("queue", "job")
+            .get(namespace=namespace, name=name)
+        )
         access.require_job_command(by, group.queue.place, group.owner)
         check_version(f"The podgroup {group}", group, expected_version)
         before = stored_podgroup(group)
-        reading, notices = _changed_reading(group, merge_patch(before, manifest) if merge else manifest, before)
-        columns = {**_columns(reading), "labels": reading.metadata.labels, "annotations": reading.metadata.annotations}
+        reading, notices = _changed_reading(
+            group, merge_patch(before, manifest) if merge else manifest, before
+        )
+        columns = {
+            **_columns(reading),
+            "labels": reading.metadata.labels,
+            "annotations": reading.metadata.annotations,
+        }
         changed = any(getattr(group, column) != new for column, new in columns.items())
         if changed:
             _refuse_owned(group, "changed")
-            PodGroup.objects.filter(pk=group.pk).update(**columns, resource_version=F("resource_version") + 1)
+            PodGroup.objects.filter(pk=group.pk).update(
+                **columns, resource_version=F("resource_version") + 1
+            )
             group.refresh_from_db()
             audit.record(
                 by,
@@ -155,7 +192,9 @@ def update_podgroup(
     return SavedPodGroup(group, notices, changed)
 
 
-def _changed_reading(group: PodGroup, manifest: object, before: Mapping[str, Any]) -> tuple[PodGroupManifest, tuple[Notice, ...]]:
+def _changed_reading(
+    group: PodGroup, manifest: object, before: Mapping[str, Any]
+) -> tuple[PodGroupManifest, tuple[Notice, ...]]:
     facts = submission_scene({group.queue.name}, group.namespace).facts
     verdict = admit_podgroup_change(manifest, before, facts)
     _refuse(verdict.violations, verdict.notices)
@@ -165,19 +204,49 @@ def _changed_reading(group: PodGroup, manifest: object, before: Mapping[str, Any
 def _refuse_owned(group: PodGroup, done: str) -> None:
     if group.job is not None:
         message = f"The podgroup {group} belongs to the job {group.job} and is {done} with it."
-        raise Rejected([Violation("owned_by_job", group.queue.name, "metadata.name", message, "use the job instead")], by_state=True)
+        raise Rejected(
+            [
+                Violation(
+                    "owned_by_job",
+                    group.queue.name,
+                    "metadata.name",
+                    message,
+                    "use the job instead",
+                )
+            ],
+            by_state=True,
+        )
 
 
-def delete_podgroup(namespace: str, name: str, *, by: Actor = SYSTEM, expected_version: Expected = None, dry_run: bool = False) -> str:
+def delete_podgroup(
+    namespace: str,
+    name: str,
+    *,
+    by: Actor = SYSTEM,
+    expected_version: Expected = None,
+    dry_run: bool = False,
+) -> str:
     """Take a gang away with its pods. Pods on nodes leave first; until then the gang stays. What happened, in words."""
     with transaction.atomic():
         share_tree()
         alone_with_pods()
-        group = PodGroup.objects.select_for_update(of=("self",)).select_related("queue", "job").get(namespace=namespace, name=name)
+        group = (
+            PodGroup.objects.select_for_update(of=("self",))
+            .select_related("queue", "job")
+            .get(namespace=namespace, name=name)
+        )
         access.require_job_command(by, group.queue.place, group.owner)
         check_version(f"The podgroup {group}", group, expected_version)
         _refuse_owned(group, "deleted")
-        audit.record(by, "DeletePodGroup", "PodGroup", name, namespace=namespace, queue=group.queue.name, before=stored_podgroup(group))
+        audit.record(
+            by,
+            "DeletePodGroup",
+            "PodGroup",
+            name,
+            namespace=namespace,
+            queue=group.queue.name,
+            before=stored_podgroup(group),
+        )
         leaving = take_away(Pod.objects.filter(podgroup=group))
         _remove_when_empty(group)
         _settle(group)
@@ -192,7 +261,9 @@ def delete_podgroup(namespace: str, name: str, *, by: Actor = SYSTEM, expected_v
 def _remove_when_empty(group: PodGroup) -> None:
     """Now, or when the last of its pods has left: until then the gang keeps their places on the nodes accounted for."""
     if group.pods.exists():
-        PodGroup.objects.filter(pk=group.pk).update(annotations={**group.annotations, DELETED_MARK: "true"})
+        PodGroup.objects.filter(pk=group.pk).update(
+            annotations={**group.annotations, DELETED_MARK: "true"}
+        )
     else:
         group.delete()
         refresh_states()
@@ -216,7 +287,15 @@ def submit_pod(manifest: object, *, by: Actor = SYSTEM, dry_run: bool = False) -
         value = readable(reading)
         group, notices = _group_for(value, manifest, by)
         pod = _create_pod(value, group)
-        audit.record(by, "CreatePod", "Pod", pod.name, namespace=pod.namespace, queue=group.queue.name, after={"podgroup": str(group)})
+        audit.record(
+            by,
+            "CreatePod",
+            "Pod",
+            pod.name,
+            namespace=pod.namespace,
+            queue=group.queue.name,
+            after={"podgroup": str(group)},
+        )
         _settle(group)
         transaction.set_rollback(dry_run)
     return SavedPod(pod, (*reading.notices, *notices))
@@ -229,7 +308,9 @@ def _ours(manifest: object) -> object:
     return {**manifest, "spec": {**(manifest.get("spec") or {}), "schedulerName": "volcano"}}
 
 
-def _group_for(value: PodManifest, manifest: object, by: Actor) -> tuple[PodGroup, tuple[Notice, ...]]:
+def _group_for(
+    value: PodManifest, manifest: object, by: Actor
+) -> tuple[PodGroup, tuple[Notice, ...]]:
     namespace = value.metadata.namespace or DEFAULT
     if value.podgroup:
         group = _named_group(namespace, value.podgroup, by)
@@ -240,31 +321,54 @@ def _group_for(value: PodManifest, manifest: object, by: Actor) -> tuple[PodGrou
     access.require_to_submit(by, queue)
     verdict = judged(lambda facts: admit_pod(_ours(manifest), scene.tree, facts), scene.facts)
     _refuse(verdict.violations, ())
-    marked = replace(value.metadata, annotations={**value.metadata.annotations, BARE_POD_MARK: "true"})
-    own = PodGroupManifest(metadata=marked, queue=queue, min_member=1, priority_class=value.template.priority_class)
+    marked = replace(
+        value.metadata, annotations={**value.metadata.annotations, BARE_POD_MARK: "true"}
+    )
+    own = PodGroupManifest(
+        metadata=marked, queue=queue, min_member=1, priority_class=value.template.priority_class
+    )
     return _create_group(own, by), ()
 
 
 def _named_group(namespace: str, name: str, by: Actor) -> PodGroup:
     """Nobody can end or delete it until the pod is there: a session that completed it meanwhile would never look at the pod."""
     alone_with_pods()
-    group = PodGroup.objects.select_related("queue", "job").filter(namespace=namespace, name=name).first()
+    group = (
+        PodGroup.objects.select_related("queue", "job")
+        .filter(namespace=namespace, name=name)
+        .first()
+    )
     if group is None or not access.access_for(by).may(Permission.VIEW, group.queue.place):
         message = f"There is no podgroup {namespace}/{name}."
         field = "metadata.annotations[scheduling.k8s.io/group-name]"
-        raise Rejected([Violation("podgroup_not_found", "", field, message, "create the podgroup first")])
+        raise Rejected(
+            [Violation("podgroup_not_found", "", field, message, "create the podgroup first")]
+        )
     access.require_job_command(by, group.queue.place, group.owner)
     _refuse_owned(group, "given its pods")
     if group.phase == "Completed" or DELETED_MARK in group.annotations:
         message = f"The podgroup {group} is {'being deleted' if DELETED_MARK in group.annotations else 'Completed'} and takes no more pods."
-        raise Rejected([Violation("podgroup_completed", group.queue.name, "metadata.name", message, "create another")], by_state=True)
+        raise Rejected(
+            [
+                Violation(
+                    "podgroup_completed",
+                    group.queue.name,
+                    "metadata.name",
+                    message,
+                    "create another",
+                )
+            ],
+            by_state=True,
+        )
     return group
 
 
 def _refuse_one_too_many(group: PodGroup) -> None:
     queue = group.queue.name
     facts = submission_scene({queue}, group.namespace, group.owner).facts
-    verdict = judged(lambda known: Verdict(tuple(check_backlogs(queue, known, jobs=0, pods=1))), facts)
+    verdict = judged(
+        lambda known: Verdict(tuple(check_backlogs(queue, known, jobs=0, pods=1))), facts
+    )
     _refuse(verdict.violations, ())
 
 
@@ -273,14 +377,22 @@ def _create_pod(value: PodManifest, group: PodGroup) -> Pod:
     own_class = template.priority_class or group.priority_class
     priority = Priorities.load().of(own_class)
     pod_class = class_for(template, priority, namespace=group.namespace, priority_class=own_class)
-    task = template.annotations.get("volcano.sh/task-spec") or template.labels.get("volcano.sh/task-spec") or ""
-    pod = new_pods(group, pod_class, template, task[:63], {group.pods.count(): value.metadata.name})[0]
+    task = (
+        template.annotations.get("volcano.sh/task-spec")
+        or template.labels.get("volcano.sh/task-spec")
+        or ""
+    )
+    pod = new_pods(
+        group, pod_class, template, task[:63], {group.pods.count(): value.metadata.name}
+    )[0]
     PodGroup.objects.filter(pk=group.pk).update(size=F("size") + 1)
     try:
         with transaction.atomic():
             pod.save(force_insert=True)
     except IntegrityError:
-        raise Rejected([_exists("pod", group.namespace, pod.name, group.queue.name)], by_state=True) from None
+        raise Rejected(
+            [_exists("pod", group.namespace, pod.name, group.queue.name)], by_state=True
+        ) from None
     return pod
 
 
@@ -297,7 +409,13 @@ def delete_pod(namespace: str, name: str, *, by: Actor = SYSTEM, dry_run: bool =
         group = pod.podgroup
         access.require_job_command(by, group.queue.place, group.owner)
         audit.record(
-            by, "DeletePod", "Pod", name, namespace=namespace, queue=group.queue.name, before={"podgroup": str(group), "phase": pod.phase}
+            by,
+            "DeletePod",
+            "Pod",
+            name,
+            namespace=namespace,
+            queue=group.queue.name,
+            before={"podgroup": str(group), "phase": pod.phase},
         )
         message = _restart(pod) if group.job is not None else _take_away_one(pod)
         _settle(group)
@@ -308,7 +426,18 @@ def delete_pod(namespace: str, name: str, *, by: Actor = SYSTEM, dry_run: bool =
 def _restart(pod: Pod) -> str:
     if pod.phase not in ("Binding", "Bound", "Running"):
         message = f"The pod {pod} belongs to the job {pod.podgroup.job} and is {pod.phase}: there is nothing to stop."
-        raise Rejected([Violation("owned_by_job", pod.podgroup.queue.name, "metadata.name", message, "cancel the job")], by_state=True)
+        raise Rejected(
+            [
+                Violation(
+                    "owned_by_job",
+                    pod.podgroup.queue.name,
+                    "metadata.name",
+                    message,
+                    "cancel the job",
+                )
+            ],
+            by_state=True,
+        )
     send_home(Pod.objects.filter(pk=pod.pk), "stopped on request", timezone.now())
     return f"{pod} was told to leave; its job makes it anew."
 

@@ -39,7 +39,11 @@ class Priority:
     preemption_policy: str = "PreemptLowerPriority"
 
 
-_PRIORITY_CLASSES = Prepared(lambda: PriorityClass.objects.order_by().values_list("name", "value", "preemption_policy", "global_default"))
+_PRIORITY_CLASSES = Prepared(
+    lambda: PriorityClass.objects.order_by().values_list(
+        "name", "value", "preemption_policy", "global_default"
+    )
+)
 
 
 @dataclass(slots=True)
@@ -52,27 +56,42 @@ class Priorities:
     def load(cls) -> Priorities:
         rows = _PRIORITY_CLASSES.rows()
         known = {name: Priority(value, policy) for name, value, policy, _ in rows}
-        default = next((Priority(value, policy) for _, value, policy, is_default in rows if is_default), Priority())
+        default = next(
+            (Priority(value, policy) for _, value, policy, is_default in rows if is_default),
+            Priority(),
+        )
         return cls({**known, "": default})
 
     def of(self, *names: str) -> Priority:
         """Of the first name that is known."""
-        return next((self._known[name] for name in names if name and name in self._known), self._known[""])
+        return next(
+            (self._known[name] for name in names if name and name in self._known), self._known[""]
+        )
 
 
 # Classes of pods
 
 
-def class_for(template: PodTemplate, priority: Priority, *, namespace: str, priority_class: str) -> PodClass:
+def class_for(
+    template: PodTemplate, priority: Priority, *, namespace: str, priority_class: str
+) -> PodClass:
     """The row of this class of pods, made on first sight."""
-    return classes_for([class_values(template, priority, namespace=namespace, priority_class=priority_class)])[0]
+    return classes_for(
+        [class_values(template, priority, namespace=namespace, priority_class=priority_class)]
+    )[0]
 
 
-def class_values(template: PodTemplate, priority: Priority, *, namespace: str, priority_class: str) -> PodClass:
+def class_values(
+    template: PodTemplate, priority: Priority, *, namespace: str, priority_class: str
+) -> PodClass:
     """The class of these pods, not yet stored; its digest says what is the same."""
-    preemptable = (template.labels.get(PREEMPTABLE) or template.annotations.get(PREEMPTABLE) or "true") != "false"
+    preemptable = (
+        template.labels.get(PREEMPTABLE) or template.annotations.get(PREEMPTABLE) or "true"
+    ) != "false"
     values: dict[str, Any] = {
-        "requests": Resources({name: amount for name, amount in template.requests.items() if name != "pods"}),
+        "requests": Resources(
+            {name: amount for name, amount in template.requests.items() if name != "pods"}
+        ),
         "node_selector": dict(template.node_selector),
         "affinity": dict(template.affinity),
         "tolerations": [dict(toleration) for toleration in template.tolerations],
@@ -101,7 +120,9 @@ def classes_for(wanted: Sequence[PodClass]) -> list[PodClass]:
 def _class_ids(digests: Iterable[str]) -> dict[str, int]:
     table = values_table("d", {"digest": "text"})
     lock = " FOR KEY SHARE OF c" if connection.vendor == "postgresql" else ""
-    sql = f"SELECT c.digest, c.id FROM {table} JOIN scheduler_podclass c ON c.digest = d.digest{lock}"
+    sql = (
+        f"SELECT c.digest, c.id FROM {table} JOIN scheduler_podclass c ON c.digest = d.digest{lock}"
+    )
     return dict(fetch(sql, [as_parameter({"digest": digest} for digest in digests)]))
 
 
@@ -109,7 +130,12 @@ def _class_ids(digests: Iterable[str]) -> dict[str, int]:
 
 
 def new_pods(
-    podgroup: PodGroup, pod_class: PodClass, template: PodTemplate, task: str, names: Mapping[int, str], version: int = 0
+    podgroup: PodGroup,
+    pod_class: PodClass,
+    template: PodTemplate,
+    task: str,
+    names: Mapping[int, str],
+    version: int = 0,
 ) -> list[Pod]:
     """Rows not yet saved, one a name; `names` are by the pod's number."""
     return [
@@ -176,14 +202,18 @@ def _template(text: str) -> PodTemplate:
     return read_template(Reader(), json.loads(text), "template")
 
 
-_kept_template = lru_cache(maxsize=1024)(_template)  # programs submit the same template again and again
+_kept_template = lru_cache(maxsize=1024)(
+    _template
+)  # programs submit the same template again and again
 
 
 def send_home(pods: QuerySet[Pod], reason: str, now: datetime) -> int:
     """Stop these pods: those on a node are told to go, those that wait are made away with at once. How many are still leaving."""
     pods.filter(phase="Pending").delete()
     placed = list(pods.filter(phase__in=PLACED).select_related("podgroup__queue", "node"))
-    Pod.objects.filter(pk__in=[pod.pk for pod in placed]).update(phase="Releasing", message=reason[:512])
+    Pod.objects.filter(pk__in=[pod.pk for pod in placed]).update(
+        phase="Releasing", message=reason[:512]
+    )
     Decision.objects.bulk_create((_eviction(pod, now) for pod in placed), batch_size=2000)
     return pods.filter(phase="Releasing").count()
 
@@ -203,7 +233,9 @@ def _eviction(pod: Pod, now: datetime) -> Decision:
 
 def fresh_start(pods: QuerySet[Pod], now: datetime) -> int:
     """These pods come back as new ones of the same name, waiting for a place."""
-    rows = [{"id": pk, "uid": _stored_uid(uuid.uuid4())} for pk in pods.values_list("pk", flat=True)]
+    rows = [
+        {"id": pk, "uid": _stored_uid(uuid.uuid4())} for pk in pods.values_list("pk", flat=True)
+    ]
     if not rows:
         return 0
     return execute(

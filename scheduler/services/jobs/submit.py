@@ -16,7 +16,15 @@ from scheduler.admission.reading.workload import JobManifest, TaskManifest, read
 from scheduler.admission.rules.backlogs import check_backlogs, is_forbidden_by_state
 from scheduler.admission.rules.workloads import check_queue_takes_work, job_verdict
 from scheduler.admission.violations import Notice, Rejected, Verdict, Violation
-from scheduler.domain.jobs import ACTION_NAMES, COMMANDS, FINISHED, JobAction, NotPossible, Step, command
+from scheduler.domain.jobs import (
+    ACTION_NAMES,
+    COMMANDS,
+    FINISHED,
+    JobAction,
+    NotPossible,
+    Step,
+    command,
+)
 from scheduler.domain.queues import DEFAULT, QueueTree
 from scheduler.models import Command, Job, Namespace, PodGroup, Queue
 from scheduler.models.prepared import PreparedInsert
@@ -26,7 +34,13 @@ from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor, submitter
 from scheduler.services.files.versions import Expected, check_version
 from scheduler.services.jobs.lifecycle import announce, facts_of, settle_jobs, sync_jobs, take_steps
-from scheduler.services.jobs.pod_creation import AT_ONCE, create_podgroup, create_pods, first_tasks, podgroup_of
+from scheduler.services.jobs.pod_creation import (
+    AT_ONCE,
+    create_podgroup,
+    create_pods,
+    first_tasks,
+    podgroup_of,
+)
 from scheduler.services.jobs.pods import Priorities, are_taken
 from scheduler.services.locks import alone_at_the_limit, alone_with_pods, share_tree
 from scheduler.services.records import audit
@@ -44,7 +58,9 @@ class Submitted:
     pods: int = 0
 
 
-def submit_job(manifest: Mapping[str, Any], *, by: Actor = SYSTEM, dry_run: bool = False) -> Submitted:
+def submit_job(
+    manifest: Mapping[str, Any], *, by: Actor = SYSTEM, dry_run: bool = False
+) -> Submitted:
     """Admit a job and make its podgroup and pods. Raises `Rejected` with every violation, and writes nothing then."""
     if dry_run:
         return _rehearse(manifest, by)
@@ -57,7 +73,15 @@ def submit_job(manifest: Mapping[str, Any], *, by: Actor = SYSTEM, dry_run: bool
             scene = _scene(manifest, submitter(by))
             reading, notices = _admitted(manifest, scene, by)
         job, pods = _create(reading, scene, by)
-        audit.record(by, "SubmitJob", "Job", job.name, namespace=job.namespace, queue=job.queue.name, after=_summary(job))
+        audit.record(
+            by,
+            "SubmitJob",
+            "Job",
+            job.name,
+            namespace=job.namespace,
+            queue=job.queue.name,
+            after=_summary(job),
+        )
         want_session()
         notify.jobs_changed([str(job)], queues=[job.queue.name])
     return Submitted(job, notices, pods)
@@ -80,7 +104,11 @@ def _taken_name(job: Job, manifest: JobManifest) -> Violation | None:
     """The name that the database would refuse. Of very many pods only the first are looked for."""
     if Job.objects.filter(namespace=job.namespace, name=job.name).exists():
         return _exists(job.namespace, manifest)
-    names = [f"{job.name}-{task['name']}-{index}" for task in first_tasks(job) for index in range(min(task["replicas"], AT_ONCE))]
+    names = [
+        f"{job.name}-{task['name']}-{index}"
+        for task in first_tasks(job)
+        for index in range(min(task["replicas"], AT_ONCE))
+    ]
     groups = PodGroup.objects.filter(namespace=job.namespace, name=job.name)
     if groups.exists() or are_taken(job.namespace, names[:AT_ONCE]):
         return _names_taken(job.namespace, manifest)
@@ -89,10 +117,16 @@ def _taken_name(job: Job, manifest: JobManifest) -> Violation | None:
 
 def _summary(job: Job) -> dict[str, Any]:
     """What the audit log keeps of a job; its tasks are with the job itself."""
-    return {"queue": job.queue.name, "minAvailable": job.min_available, "replicas": {task["name"]: task["replicas"] for task in job.tasks}}
+    return {
+        "queue": job.queue.name,
+        "minAvailable": job.min_available,
+        "replicas": {task["name"]: task["replicas"] for task in job.tasks},
+    }
 
 
-def check_job(manifest: object, user: str) -> tuple[JobManifest | None, tuple[Violation, ...], tuple[Notice, ...]]:
+def check_job(
+    manifest: object, user: str
+) -> tuple[JobManifest | None, tuple[Violation, ...], tuple[Notice, ...]]:
     """Every rule that this job would break if this user submitted it, without making it."""
     return _checked(manifest, _scene(manifest, user))
 
@@ -102,13 +136,17 @@ def _scene(manifest: object, user: str) -> Scene:
     return submission_scene({queue}, namespace, user)
 
 
-def _checked(manifest: object, scene: Scene) -> tuple[JobManifest | None, tuple[Violation, ...], tuple[Notice, ...]]:
+def _checked(
+    manifest: object, scene: Scene
+) -> tuple[JobManifest | None, tuple[Violation, ...], tuple[Notice, ...]]:
     reading = read_job(manifest, scene.facts)
     verdict = judged(lambda facts: job_verdict(reading, scene.tree, facts), scene.facts)
     return reading.value, verdict.violations, verdict.notices
 
 
-def _admitted(manifest: Mapping[str, Any], scene: Scene, by: Actor) -> tuple[JobManifest, tuple[Notice, ...]]:
+def _admitted(
+    manifest: Mapping[str, Any], scene: Scene, by: Actor
+) -> tuple[JobManifest, tuple[Notice, ...]]:
     job, violations, notices = _checked(manifest, scene)
     access.require_to_submit(by, job.queue if job else place_of(manifest)[1])
     if violations or job is None:
@@ -201,16 +239,29 @@ def command_job(
     """Suspend (AbortJob), resume, restart or cancel (TerminateJob) a job. Raises `Job.DoesNotExist`, `NotPossible`, `Stale`, `Rejected`."""
     wanted = action if isinstance(action, JobAction) else ACTION_NAMES.get(action)
     if wanted not in COMMANDS:
-        raise NotPossible(f"“{action}” is not a command for a job; give one of {', '.join(sorted(COMMANDS))}")
+        raise NotPossible(
+            f"“{action}” is not a command for a job; give one of {', '.join(sorted(COMMANDS))}"
+        )
     with transaction.atomic():
         share_tree()
         alone_with_pods()
-        job = Job.objects.select_for_update(of=("self",)).select_related("queue", "podgroup").get(namespace=namespace, name=name)
+        job = (
+            Job.objects.select_for_update(of=("self",))
+            .select_related("queue", "podgroup")
+            .get(namespace=namespace, name=name)
+        )
         access.require_job_command(by, job.queue.place, job.owner)
         check_version(f"The job {job}", job, expected_version)
         step = _first_step(job, wanted)
         message = step.message if step else f"{job} is {job.phase} already; nothing was changed."
-        row = _command_row(job, wanted, by, reason, message if step is None else f"{job}: {message}.", changed=step is not None)
+        row = _command_row(
+            job,
+            wanted,
+            by,
+            reason,
+            message if step is None else f"{job}: {message}.",
+            changed=step is not None,
+        )
         if step:
             phase, now = job.phase, timezone.now()
             take_steps([(job, step)], now)
@@ -250,11 +301,15 @@ def _may_go_on(job: Job, tree: QueueTree, facts: Facts) -> Verdict:
     has_ended = job.phase in FINISHED
     rules = list(check_queue_takes_work(job.queue.place, tree, facts, again=not has_ended))
     if has_ended:
-        rules += check_backlogs(job.queue.name, facts, jobs=1, pods=sum(task["replicas"] for task in job.tasks))
+        rules += check_backlogs(
+            job.queue.name, facts, jobs=1, pods=sum(task["replicas"] for task in job.tasks)
+        )
     return Verdict(tuple(rules))
 
 
-def _command_row(job: Job, action: JobAction, by: Actor, reason: str, message: str, *, changed: bool) -> Command:
+def _command_row(
+    job: Job, action: JobAction, by: Actor, reason: str, message: str, *, changed: bool
+) -> Command:
     return Command.objects.create(
         action=action.value,
         target_kind="Job",

@@ -75,14 +75,29 @@ def command_queue(
     if dry_run:
         check_queue_version(_found(name), expected_version)
         return plan_command(name, command)
-    with transaction.atomic():  # one: an order that could not be carried out, and was answered so, is not carried out later
-        row = write_down(name, command, by=by, reason=reason, target_uid=target_uid, expected_version=expected_version)
+    with (
+        transaction.atomic()
+    ):  # one: an order that could not be carried out, and was answered so, is not carried out later
+        row = write_down(
+            name,
+            command,
+            by=by,
+            reason=reason,
+            target_uid=target_uid,
+            expected_version=expected_version,
+        )
         row = execute(row)
     return _answer(row)
 
 
 def write_down(
-    name: str, command: QueueCommand, *, by: Actor, reason: str = "", target_uid: str = "", expected_version: Expected = None
+    name: str,
+    command: QueueCommand,
+    *,
+    by: Actor,
+    reason: str = "",
+    target_uid: str = "",
+    expected_version: Expected = None,
 ) -> Command:
     """The order as an open row. The tree is locked meanwhile, so that the rows of a queue are numbered in the order of their commits."""
     with transaction.atomic():
@@ -110,13 +125,25 @@ def _order(name: str, uid: str, command: QueueCommand, by: Actor, reason: str) -
 
 
 def _found(name: str) -> Queue:
-    return Queue.objects.only("id", "uid", "name", "resource_version", "updated_by", "updated_at").get(name=name)
+    return Queue.objects.only(
+        "id", "uid", "name", "resource_version", "updated_by", "updated_at"
+    ).get(name=name)
 
 
 def _check_uid(name: str, uid: str, target_uid: str) -> None:
     if target_uid and target_uid != uid:
         message = f"The uid {target_uid[:64]} is not that of the queue {name}, which has {uid}: it may have been deleted and made anew."
-        raise Rejected([Violation("uid_mismatch", name, "target.uid", message, "leave the uid out, or read the queue again")])
+        raise Rejected(
+            [
+                Violation(
+                    "uid_mismatch",
+                    name,
+                    "target.uid",
+                    message,
+                    "leave the uid out, or read the queue again",
+                )
+            ]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +156,9 @@ class QueueOrder:
     target_uid: str = ""
 
 
-def command_queues(orders: Sequence[QueueOrder], *, by: Actor = SYSTEM, dry_run: bool = False) -> list[CommandOutcome | Exception]:
+def command_queues(
+    orders: Sequence[QueueOrder], *, by: Actor = SYSTEM, dry_run: bool = False
+) -> list[CommandOutcome | Exception]:
     """Many at once, in their order: what came of each, or what `command_queue` would have raised. All are on record, or none.
 
     In a dry run each is answered as if it were the only one.
@@ -144,7 +173,9 @@ def command_queues(orders: Sequence[QueueOrder], *, by: Actor = SYSTEM, dry_run:
     return results
 
 
-def _given(work: TreeWork, order: QueueOrder, by: Actor, dry_run: bool) -> CommandOutcome | Exception:
+def _given(
+    work: TreeWork, order: QueueOrder, by: Actor, dry_run: bool
+) -> CommandOutcome | Exception:
     try:
         _check_order(work, order, by)
         if dry_run:
@@ -154,7 +185,14 @@ def _given(work: TreeWork, order: QueueOrder, by: Actor, dry_run: bool) -> Comma
             work.keep_order(row)
             work.note(_refusal_note(row))
         return _answer(row)
-    except (Queue.DoesNotExist, Rejected, NotAllowed, access.Forbidden, access.OutOfSight, CommandFailed) as refusal:
+    except (
+        Queue.DoesNotExist,
+        Rejected,
+        NotAllowed,
+        access.Forbidden,
+        access.OutOfSight,
+        CommandFailed,
+    ) as refusal:
         return refusal
 
 
@@ -171,7 +209,9 @@ def _check_order(work: TreeWork, order: QueueOrder, by: Actor) -> None:
     access.require(by, Permission.OPERATE, order.name, f"{order.command.verb} it")
 
 
-def order_in(work: TreeWork, name: str, command: QueueCommand, *, by: Actor, reason: str = "") -> Command:
+def order_in(
+    work: TreeWork, name: str, command: QueueCommand, *, by: Actor, reason: str = ""
+) -> Command:
     """The order's row with its result, to be written, unless it is refused, when the work is settled."""
     row = _order(name, work.uid_of(name), command, by, reason)
     row.executed_at = timezone.now()
@@ -205,7 +245,11 @@ def execute_pending() -> int:
 
 
 def _carry_out_open(target_name: str = "", up_to: int | None = None) -> int:
-    rows = Command.objects.select_for_update().filter(result=Command.PENDING, target_kind="Queue").order_by("id")
+    rows = (
+        Command.objects.select_for_update()
+        .filter(result=Command.PENDING, target_kind="Queue")
+        .order_by("id")
+    )
     if target_name:
         rows = rows.filter(target_name=target_name, pk__lte=up_to)
     opened = list(rows)
@@ -218,7 +262,9 @@ def _carry_out(row: Command) -> None:
     """One order with its result, in a savepoint: what fails leaves nothing behind but the row that says so."""
     try:
         with transaction.atomic():
-            work = TreeWork(only_life=True, with_pods=True)  # what is planned is what will be written
+            work = TreeWork(
+                only_life=True, with_pods=True
+            )  # what is planned is what will be written
             row.result, row.message, row.effect = _attempt(row, work)
             if row.result == Command.REFUSED:
                 work.note(_refusal_note(row))
@@ -242,7 +288,11 @@ def _attempt(row: Command, work: TreeWork) -> _Result:
         _same_queue(row, work)
         planned = _planned_in(work, row.target_name, QueueCommand(row.action))
     except NotAllowed as refusal:
-        return Command.REFUSED, refusal.message, {"ruleId": refusal.rule_id, "first": refusal.first, "fix": refusal.fix}
+        return (
+            Command.REFUSED,
+            refusal.message,
+            {"ruleId": refusal.rule_id, "first": refusal.first, "fix": refusal.fix},
+        )
     if planned.wish is None:
         return Command.NO_OP, planned.message, _effect(planned)
     work.carry_out(planned, row.actor)
@@ -251,7 +301,9 @@ def _attempt(row: Command, work: TreeWork) -> _Result:
 
 
 def _refusal_note(row: Command) -> EventNote:
-    return EventNote("Queue", row.target_name, row.action, row.message, queue=row.target_name, warning=True)
+    return EventNote(
+        "Queue", row.target_name, row.action, row.message, queue=row.target_name, warning=True
+    )
 
 
 def _audit(row: Command, planned: Plan, work: TreeWork) -> None:
@@ -288,7 +340,8 @@ def _effect(planned: Plan) -> dict[str, Any]:
     return {
         "changed": planned.changed,
         "queues": [
-            {"name": change.name, "from": change.before.state.value, "to": change.after.state.value} for change in planned.state_changes
+            {"name": change.name, "from": change.before.state.value, "to": change.after.state.value}
+            for change in planned.state_changes
         ],
         "podgroups": {"running": planned.load.running, "waiting": planned.load.waiting},
         "pods": {"running": planned.load.pods_running, "waiting": planned.load.pods_waiting},
@@ -298,12 +351,26 @@ def _effect(planned: Plan) -> dict[str, Any]:
 
 
 def _outcome(planned: Plan) -> CommandOutcome:
-    return CommandOutcome(queue=planned.queue, action=planned.command, message=planned.message, **_effect(planned))
+    return CommandOutcome(
+        queue=planned.queue, action=planned.command, message=planned.message, **_effect(planned)
+    )
 
 
 def _answer(row: Command) -> CommandOutcome:
     if row.result == Command.REFUSED:
-        raise NotAllowed(row.message, queue=row.target_name, rule_id=row.effect["ruleId"], first=row.effect["first"], fix=row.effect["fix"])
+        raise NotAllowed(
+            row.message,
+            queue=row.target_name,
+            rule_id=row.effect["ruleId"],
+            first=row.effect["first"],
+            fix=row.effect["fix"],
+        )
     if row.result == Command.FAILED:
         raise CommandFailed(row.message)
-    return CommandOutcome(queue=row.target_name, action=QueueCommand(row.action), message=row.message, command=row, **row.effect)
+    return CommandOutcome(
+        queue=row.target_name,
+        action=QueueCommand(row.action),
+        message=row.message,
+        command=row,
+        **row.effect,
+    )

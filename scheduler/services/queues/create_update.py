@@ -10,7 +10,13 @@ from django.db import transaction
 from django.utils import timezone
 
 from scheduler.admission.facts import Facts
-from scheduler.admission.reading.queue import QueueReading, Reading, queue_manifest, read_queue, state_of
+from scheduler.admission.reading.queue import (
+    QueueReading,
+    Reading,
+    queue_manifest,
+    read_queue,
+    state_of,
+)
 from scheduler.admission.rules.queues import STATE_RULES, check_delete, deletion_order, verdict_on
 from scheduler.admission.violations import Notice, Rejected, Verdict, Violation
 from scheduler.domain import three_way
@@ -25,7 +31,13 @@ from scheduler.selectors.queues.facts import spec_of
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor
 from scheduler.services.files.merge import merge_patch
-from scheduler.services.files.versions import EditConflict, Expected, StaleVersion, check_queue_version, is_expected
+from scheduler.services.files.versions import (
+    EditConflict,
+    Expected,
+    StaleVersion,
+    check_queue_version,
+    is_expected,
+)
 from scheduler.services.queues.commands import CommandOutcome, command_queue, order_in, plan_command
 from scheduler.services.queues.deletion_effects import Aftermath, aftermath_of
 from scheduler.services.queues.transaction import PLAIN_FIELDS, TreeWork
@@ -79,7 +91,9 @@ class Deleted:
     message: str = ""
 
 
-def create_queue(manifest: object, *, by: Actor = SYSTEM, dry_run: bool = False, imported: bool = False) -> Saved:
+def create_queue(
+    manifest: object, *, by: Actor = SYSTEM, dry_run: bool = False, imported: bool = False
+) -> Saved:
     """Make a queue from a manifest, with the defaults filled in. Raises `Rejected` with every violation, and writes nothing then."""
     with transaction.atomic():
         work = TreeWork()
@@ -90,7 +104,9 @@ def create_queue(manifest: object, *, by: Actor = SYSTEM, dry_run: bool = False,
     return made
 
 
-def create_queues(manifests: Iterable[object], *, by: Actor = SYSTEM, dry_run: bool = False) -> list[Saved | Exception]:
+def create_queues(
+    manifests: Iterable[object], *, by: Actor = SYSTEM, dry_run: bool = False
+) -> list[Saved | Exception]:
     """Many at once, each by itself: made, or why it was not. One that is made counts for those behind it."""
     with transaction.atomic():
         work = TreeWork()
@@ -110,7 +126,9 @@ def _made_or_refused(work: TreeWork, manifest: object, by: Actor) -> Saved | Exc
 def create_in(work: TreeWork, manifest: object, by: Actor, *, imported: bool = False) -> Saved:
     """The same as part of some work at the tree: its row is there when that is settled."""
     reading = read_queue(manifest, imported=imported)
-    access.require_to_create_queue(work.seen_by(by), reading.value.spec.parent if reading.value else ROOT)
+    access.require_to_create_queue(
+        work.seen_by(by), reading.value.spec.parent if reading.value else ROOT
+    )
     proposed, notices = _admitted(reading, work.tree, work.facts, None)
     spec = proposed.spec
     queue = work.add(proposed, by)
@@ -158,17 +176,29 @@ def update_queue(
         work = TreeWork(with_pods=True)
         queue = Queue.objects.select_related("parent").get(name=name)
         access.require_to_touch_queue(by, name, queue.parent.name if queue.parent else ROOT)
-        merged = None if opened is None or is_expected(queue.resource_version, expected_version) else _merged(queue, opened, manifest)
+        merged = (
+            None
+            if opened is None or is_expected(queue.resource_version, expected_version)
+            else _merged(queue, opened, manifest)
+        )
         if merged is None:
             check_queue_version(queue, expected_version)
         stored = _Stored(spec_of(queue), queue.is_unknown, str(queue.uid))
         wanted = merge_patch(queue_manifest(stored.spec), manifest) if merge else manifest
-        changed = _change(work, stored, wanted if merged is None else merged.value, by, names_state=_names_state(manifest))
+        changed = _change(
+            work,
+            stored,
+            wanted if merged is None else merged.value,
+            by,
+            names_state=_names_state(manifest),
+        )
         work.settle()
         queue.refresh_from_db()
         transaction.set_rollback(dry_run)
     kept = merged.kept if merged else ()
-    return Saved(queue, changed.notices, changed.changed, changed.message, stored.spec, changed.command, kept)
+    return Saved(
+        queue, changed.notices, changed.changed, changed.message, stored.spec, changed.command, kept
+    )
 
 
 def _merged(queue: Queue, opened: Mapping[str, Any], manifest: object) -> Merged:
@@ -213,21 +243,44 @@ def _names_state(manifest: object) -> bool:
     return isinstance(spec, Mapping) and bool(spec.get("state"))
 
 
-def _change(work: TreeWork, stored: _Stored, manifest: object, by: Actor, *, names_state: bool) -> Changed:
+def _change(
+    work: TreeWork, stored: _Stored, manifest: object, by: Actor, *, names_state: bool
+) -> Changed:
     old, name = stored.spec, stored.spec.name
     reading = read_queue(manifest, old)
     _check_identity(stored, reading)
     leaves_unknown = stored.is_unknown and names_state
-    if reading.value is not None and not reading.violations and reading.value.spec == old and not leaves_unknown:
-        return Changed(reading.notices, False, f"{name} is already as asked; nothing was changed.")  # without a look at the tree
+    if (
+        reading.value is not None
+        and not reading.violations
+        and reading.value.spec == old
+        and not leaves_unknown
+    ):
+        return Changed(
+            reading.notices, False, f"{name} is already as asked; nothing was changed."
+        )  # without a look at the tree
     if reading.value is not None and not reading.violations:
         access.require_queue_change(access.access_for(work.seen_by(by)), old, reading.value.spec)
     proposed, notices = _admitted(reading, work.tree, work.facts, old)
     differences = _respecified(work, old, proposed.spec, by)
-    command = _ordered(work, old, proposed.spec, by) if leaves_unknown or proposed.spec.state is not old.state else None
+    command = (
+        _ordered(work, old, proposed.spec, by)
+        if leaves_unknown or proposed.spec.state is not old.state
+        else None
+    )
     changed = bool(differences) or (command is not None and command.result == Command.DONE)
-    message = " ".join(filter(None, [f"Changed {listed(differences)}." if differences else "", command.message if command else ""]))
-    return Changed(notices, changed, message or f"{name} is already as asked; nothing was changed.", command)
+    message = " ".join(
+        filter(
+            None,
+            [
+                f"Changed {listed(differences)}." if differences else "",
+                command.message if command else "",
+            ],
+        )
+    )
+    return Changed(
+        notices, changed, message or f"{name} is already as asked; nothing was changed.", command
+    )
 
 
 def _respecified(work: TreeWork, old: QueueSpec, new: QueueSpec, by: Actor) -> list[str]:
@@ -236,9 +289,14 @@ def _respecified(work: TreeWork, old: QueueSpec, new: QueueSpec, by: Actor) -> l
     if differences:
         message = f"changed {listed(differences)}."
         work.respecify(new, by)
-        manifests = {"before": queue_manifest(old), "after": queue_manifest(replace(new, state=old.state))}
+        manifests = {
+            "before": queue_manifest(old),
+            "after": queue_manifest(replace(new, state=old.state)),
+        }
         work.record(by, "UpdateQueue", old.name, **manifests, message=f"C{message[1:]}")
-        work.note(EventNote("Queue", old.name, "UpdateQueue", f"{by.name}: {message}", queue=old.name))
+        work.note(
+            EventNote("Queue", old.name, "UpdateQueue", f"{by.name}: {message}", queue=old.name)
+        )
     return differences
 
 
@@ -249,21 +307,43 @@ def _check_identity(stored: _Stored, reading: Reading[QueueReading]) -> None:
         return
     if reading.value.spec.name != name:
         message = f"metadata.name is {reading.value.spec.name}, but the queue to change is {name}: a queue can not be renamed."
-        raise Rejected([Violation("immutable_field_changed", name, "metadata.name", message, f"write {name}"), *reading.violations])
+        raise Rejected(
+            [
+                Violation(
+                    "immutable_field_changed", name, "metadata.name", message, f"write {name}"
+                ),
+                *reading.violations,
+            ]
+        )
     if reading.value.uid and reading.value.uid != stored.uid:
         message = f"metadata.uid is not that of {name}: it may have been deleted and made anew."
-        raise Rejected([Violation("uid_mismatch", name, "metadata.uid", message, "leave the uid out"), *reading.violations])
+        raise Rejected(
+            [
+                Violation("uid_mismatch", name, "metadata.uid", message, "leave the uid out"),
+                *reading.violations,
+            ]
+        )
 
 
 def _differences(old: QueueSpec, new: QueueSpec) -> list[str]:
     """What changes, in words, but for the state: that is a command."""
-    pairs = [(name, getattr(old, name), getattr(new, name)) for name in (*PLAIN_FIELDS, "dequeue_strategy", "parent")]
-    return [f"{name} from {_said(before)} to {_said(after)}" for name, before, after in pairs if before != after]
+    pairs = [
+        (name, getattr(old, name), getattr(new, name))
+        for name in (*PLAIN_FIELDS, "dequeue_strategy", "parent")
+    ]
+    return [
+        f"{name} from {_said(before)} to {_said(after)}"
+        for name, before, after in pairs
+        if before != after
+    ]
 
 
 def _said(value: object) -> str:
     if isinstance(value, Resources):
-        return " ".join(f"{name} {amount}" for name, amount in value.to_quantities().items()) or "nothing"
+        return (
+            " ".join(f"{name} {amount}" for name, amount in value.to_quantities().items())
+            or "nothing"
+        )
     if isinstance(value, Mapping):
         return f"{len(value)} entries"
     return str(value) if value != "" else "nothing"
@@ -271,7 +351,13 @@ def _said(value: object) -> str:
 
 def _ordered(work: TreeWork, old: QueueSpec, new: QueueSpec, by: Actor) -> Command:
     """The order that a change of `spec.state` stands for; admission has seen that it is not refused."""
-    return order_in(work, new.name, command_for(new.state, old.state), by=by, reason=by.reason or "spec.state was changed")
+    return order_in(
+        work,
+        new.name,
+        command_for(new.state, old.state),
+        by=by,
+        reason=by.reason or "spec.state was changed",
+    )
 
 
 def delete_queue(
@@ -300,7 +386,14 @@ def delete_in(work: TreeWork, name: str, by: Actor) -> Deleted:
     return _delete(work, name, by)
 
 
-def _delete(work: TreeWork, name: str, by: Actor, *, cascade: bool = False, shown: Iterable[str] | None = None) -> Deleted:
+def _delete(
+    work: TreeWork,
+    name: str,
+    by: Actor,
+    *,
+    cascade: bool = False,
+    shown: Iterable[str] | None = None,
+) -> Deleted:
     tree = work.tree
     doomed = deletion_order(name, tree) if cascade else [name]
     refuse_unless_shown(name, doomed, shown)
@@ -309,7 +402,14 @@ def _delete(work: TreeWork, name: str, by: Actor, *, cascade: bool = False, show
     deleted = _remove(work, doomed, by)
     for gone in doomed:
         follows = name if gone != name else ""
-        work.record(by, "DeleteQueue", gone, before=queue_manifest(tree[gone]), message=deleted.message, follows=follows)
+        work.record(
+            by,
+            "DeleteQueue",
+            gone,
+            before=queue_manifest(tree[gone]),
+            message=deleted.message,
+            follows=follows,
+        )
     return deleted
 
 
@@ -318,7 +418,10 @@ def refuse_unless_shown(name: str, doomed: list[str], shown: Iterable[str] | Non
     if shown is None or set(shown) == set(doomed):
         return
     message = f"What is below {name} has changed since it was shown: deleting it would now delete {listed(doomed)}."
-    raise Rejected([Violation("tree_changed", name, "metadata.name", message, "look again, and decide anew")], by_state=True)
+    raise Rejected(
+        [Violation("tree_changed", name, "metadata.name", message, "look again, and decide anew")],
+        by_state=True,
+    )
 
 
 def _unfinished_jobs(names: list[str]) -> list[Violation]:
@@ -332,7 +435,13 @@ def _unfinished_jobs(names: list[str]) -> list[Violation]:
     for queue in unfinished.values_list("queue__name", flat=True):
         counts[queue] = counts.get(queue, 0) + 1
     return [
-        Violation("has_jobs", name, "status", f"{name} has {counted(number, 'unfinished job')}.", "let them finish")
+        Violation(
+            "has_jobs",
+            name,
+            "status",
+            f"{name} has {counted(number, 'unfinished job')}.",
+            "let them finish",
+        )
         for name, number in counts.items()
     ]
 
@@ -347,4 +456,6 @@ def _remove(work: TreeWork, names: list[str], by: Actor) -> Deleted:
     work.remove(names)
     for name in names:
         work.note(EventNote("Queue", name, "DeleteQueue", f"{by.name} deleted {name}.", queue=name))
-    return Deleted(tuple(names), aftermath, f"Deleted {listed(names)}. {aftermath.sentence}".rstrip())
+    return Deleted(
+        tuple(names), aftermath, f"Deleted {listed(names)}. {aftermath.sentence}".rstrip()
+    )

@@ -116,16 +116,34 @@ def _write_down(name: str, doomed: list[str], by: Actor, reason: str) -> None:
     }
     PlannedDeletion.objects.update_or_create(queue=Queue.objects.get(name=name), defaults=values)
     message = f"{listed(doomed)} will be deleted when drained."
-    audit.record(by, "PlanDeletion", "Queue", name, queue=name, after={"queues": doomed}, reason=reason, message=message)
-    record_events([EventNote("Queue", name, "PlanDeletion", f"{by.name}: {message}", queue=name)], timezone.now())
+    audit.record(
+        by,
+        "PlanDeletion",
+        "Queue",
+        name,
+        queue=name,
+        after={"queues": doomed},
+        reason=reason,
+        message=message,
+    )
+    record_events(
+        [EventNote("Queue", name, "PlanDeletion", f"{by.name}: {message}", queue=name)],
+        timezone.now(),
+    )
     notify.queues_changed([name])
 
 
 def _message(doomed: list[str], *, is_gone: bool) -> str:
-    return f"Deleted {listed(doomed)}." if is_gone else f"{doomed[-1]} is closed, and {listed(doomed)} will be deleted when drained."
+    return (
+        f"Deleted {listed(doomed)}."
+        if is_gone
+        else f"{doomed[-1]} is closed, and {listed(doomed)} will be deleted when drained."
+    )
 
 
-def keep_queue(name: str, *, by: Actor, dry_run: bool = False, expected_version: Expected = None) -> bool:
+def keep_queue(
+    name: str, *, by: Actor, dry_run: bool = False, expected_version: Expected = None
+) -> bool:
     """Take the intention back; the queue stays closed. False if there was none. Raises `Queue.DoesNotExist`, `StaleVersion`."""
     with transaction.atomic():
         lock_tree()
@@ -133,7 +151,15 @@ def keep_queue(name: str, *, by: Actor, dry_run: bool = False, expected_version:
         planned = PlannedDeletion.objects.filter(queue__name=name).first()
         if planned is None:
             return False
-        audit.record(by, "KeepQueue", "Queue", name, queue=name, before={"queues": planned.queues}, message=f"{name} is kept.")
+        audit.record(
+            by,
+            "KeepQueue",
+            "Queue",
+            name,
+            queue=name,
+            before={"queues": planned.queues},
+            message=f"{name} is kept.",
+        )
         _drop(planned, name, f"{by.name} keeps {name}: it will not be deleted.")
         transaction.set_rollback(dry_run)
     return True
@@ -141,14 +167,18 @@ def keep_queue(name: str, *, by: Actor, dry_run: bool = False, expected_version:
 
 def carry_out_deletions() -> int:
     """Delete what was planned and has drained. How many plans came to an end, whichever."""
-    due = PlannedDeletion.objects.filter(queue__state=QueueState.CLOSED.value).values_list("queue_id", flat=True)
+    due = PlannedDeletion.objects.filter(queue__state=QueueState.CLOSED.value).values_list(
+        "queue_id", flat=True
+    )
     return sum(_carry_out(queue) for queue in list(due))
 
 
 def _carry_out(queue: int) -> bool:
     with transaction.atomic():
         _lock_what_may_go()
-        planned = PlannedDeletion.objects.select_related("queue", "user").filter(queue=queue).first()
+        planned = (
+            PlannedDeletion.objects.select_related("queue", "user").filter(queue=queue).first()
+        )
         return planned is not None and _delete(planned)
 
 
@@ -157,25 +187,49 @@ def _delete(planned: PlannedDeletion) -> bool:
     name = planned.queue.name
     doomed = deletion_order(name, admission_scene()[0])
     if set(doomed) != set(planned.queues):
-        return _drop(planned, name, f"{name} was not deleted: what is below it is no longer {listed(planned.queues)}.")
+        return _drop(
+            planned,
+            name,
+            f"{name} was not deleted: what is below it is no longer {listed(planned.queues)}.",
+        )
     if planned.user is None:
-        return _drop(planned, name, f"{name} was not deleted: the account of {planned.actor}, who asked for it, is gone.")
+        return _drop(
+            planned,
+            name,
+            f"{name} was not deleted: the account of {planned.actor}, who asked for it, is gone.",
+        )
     try:
         delete_queue(name, cascade=True, by=_asker(planned))
     except Rejected as refusal:
         lasting = [blocker for blocker in refusal.violations if blocker.rule_id not in PASSING]
-        return bool(lasting) and _drop(planned, name, f"{name} was not deleted: {lasting[0].message}")
+        return bool(lasting) and _drop(
+            planned, name, f"{name} was not deleted: {lasting[0].message}"
+        )
     except (Forbidden, OutOfSight) as refusal:
-        return _drop(planned, name, f"{name} was not deleted: {planned.actor} may no longer do that. {refusal}")
+        return _drop(
+            planned,
+            name,
+            f"{name} was not deleted: {planned.actor} may no longer do that. {refusal}",
+        )
     return True
 
 
 def _asker(planned: PlannedDeletion) -> Actor:
-    return Actor(planned.actor, Door(planned.door), planned.user, planned.address, planned.request_id, reason=planned.reason)
+    return Actor(
+        planned.actor,
+        Door(planned.door),
+        planned.user,
+        planned.address,
+        planned.request_id,
+        reason=planned.reason,
+    )
 
 
 def _drop(planned: PlannedDeletion, name: str, message: str) -> bool:
     planned.delete()
-    record_events([EventNote("Queue", name, "DropDeletion", message, queue=name, warning=True)], timezone.now())
+    record_events(
+        [EventNote("Queue", name, "DropDeletion", message, queue=name, warning=True)],
+        timezone.now(),
+    )
     notify.queues_changed([name])
     return True

@@ -30,9 +30,13 @@ class Aftermath:
     def sentences(self) -> list[str]:
         told = []
         if self.jobs:
-            told.append(f"{_several(self.jobs, 'job record', 'stays', 'stay')} and can be found by the queue's name.")
+            told.append(
+                f"{_several(self.jobs, 'job record', 'stays', 'stay')} and can be found by the queue's name."
+            )
         if self.suspended_jobs:
-            told.append(f"{counted(self.suspended_jobs, 'suspended job')} cannot be resumed any more.")
+            told.append(
+                f"{counted(self.suspended_jobs, 'suspended job')} cannot be resumed any more."
+            )
         if self.grants:
             told.append(f"{_several(self.grants, 'role', 'goes', 'go')} with the queue.")
         return told

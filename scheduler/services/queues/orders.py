@@ -16,7 +16,13 @@ from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor
 from scheduler.services.files.merge import readable
 from scheduler.services.jobs.submit import JobCommandResult, command_job
-from scheduler.services.queues.commands import CommandOutcome, QueueOrder, command_queue, command_queues, give_in
+from scheduler.services.queues.commands import (
+    CommandOutcome,
+    QueueOrder,
+    command_queue,
+    command_queues,
+    give_in,
+)
 from scheduler.services.queues.transaction import TreeWork
 
 
@@ -48,7 +54,14 @@ def give_order(manifest: object, *, by: Actor = SYSTEM, dry_run: bool = False) -
     order = _queue_order(read.order)
     try:
         return read.to_queue(
-            command_queue(order.name, order.command, by=by, reason=order.reason, target_uid=order.target_uid, dry_run=dry_run)
+            command_queue(
+                order.name,
+                order.command,
+                by=by,
+                reason=order.reason,
+                target_uid=order.target_uid,
+                dry_run=dry_run,
+            )
         )
     except (Queue.DoesNotExist, access.OutOfSight):
         raise Rejected([_no_target("queue", read.order.name)]) from None
@@ -69,7 +82,9 @@ def is_for_job(manifest: object) -> bool:
     return order is not None and order.kind == "Job"
 
 
-def give_orders(manifests: Iterable[object], *, by: Actor = SYSTEM, dry_run: bool = False) -> list[Ordered | Exception]:
+def give_orders(
+    manifests: Iterable[object], *, by: Actor = SYSTEM, dry_run: bool = False
+) -> list[Ordered | Exception]:
     """Many at once, in their order: what came of each, or what `give_order` would have raised. Those to queues share a look at the tree."""
     results: list[Ordered | Exception] = []
     for for_jobs, some in groupby(manifests, is_for_job):
@@ -93,7 +108,9 @@ def _to_queues(manifests: list[object], by: Actor, dry_run: bool) -> list[Ordere
     read = [_queue_order_or_refusal(manifest) for manifest in manifests]
     orders = [pair[1] for pair in read if not isinstance(pair, Rejected)]
     outcomes = iter(command_queues(orders, by=by, dry_run=dry_run) if orders else ())
-    return [pair if isinstance(pair, Rejected) else _ordered(pair[0], next(outcomes)) for pair in read]
+    return [
+        pair if isinstance(pair, Rejected) else _ordered(pair[0], next(outcomes)) for pair in read
+    ]
 
 
 def _queue_order_or_refusal(manifest: object) -> tuple[_Read, QueueOrder] | Rejected:
@@ -140,7 +157,14 @@ def _order_job(order: CommandManifest, by: Actor, dry_run: bool) -> JobCommandRe
         raise Rejected([_unknown_action(order, sorted(COMMANDS))])
     try:
         _check_job_uid(order, by)
-        return command_job(order.namespace, order.name, JobAction(action), by=by, reason=order.reason, dry_run=dry_run)
+        return command_job(
+            order.namespace,
+            order.name,
+            JobAction(action),
+            by=by,
+            reason=order.reason,
+            dry_run=dry_run,
+        )
     except (Job.DoesNotExist, access.OutOfSight):
         raise Rejected([_no_target("job", f"{order.namespace}/{order.name}")]) from None
 
@@ -153,14 +177,36 @@ def _check_job_uid(order: CommandManifest, by: Actor) -> None:
     access.require(by, Permission.VIEW, job.queue.place)
     if order.uid != str(job.uid):
         message = f"The uid {order.uid} is not that of the job {order.namespace}/{order.name}: it may have been deleted and made anew."
-        raise Rejected([Violation("uid_mismatch", "", "target.uid", message, "leave the uid out, or read the job again")])
+        raise Rejected(
+            [
+                Violation(
+                    "uid_mismatch",
+                    "",
+                    "target.uid",
+                    message,
+                    "leave the uid out, or read the job again",
+                )
+            ]
+        )
 
 
 def _unknown_action(order: CommandManifest, known: list[str]) -> Violation:
     message = f"“{order.action[:40]}” is not a command for a {order.kind.lower()}."
-    return Violation("invalid_action", order.name if order.kind == "Queue" else "", "action", message, f"write one of {', '.join(known)}")
+    return Violation(
+        "invalid_action",
+        order.name if order.kind == "Queue" else "",
+        "action",
+        message,
+        f"write one of {', '.join(known)}",
+    )
 
 
 def _no_target(kind: str, name: str) -> Violation:
     rule = "queue_not_found" if kind == "queue" else "job_not_found"
-    return Violation(rule, name if kind == "queue" else "", "target.name", f"There is no {kind} {name}.", f"name a {kind} that exists")
+    return Violation(
+        rule,
+        name if kind == "queue" else "",
+        "target.name",
+        f"There is no {kind} {name}.",
+        f"name a {kind} that exists",
+    )

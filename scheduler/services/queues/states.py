@@ -77,13 +77,21 @@ def settle_states(stored: StoredTree, *, silent: Collection[str] = ()) -> Settle
     live = _live_where_it_counts(stored)
     standings = derive(stored.tree, live, stored.unknown)
     loads = {name: Load(running=count) for name, count in live.items()}
-    changes = [change for change in changes_between(stored.standings, standings, stored.tree, loads) if change.name != ROOT]
+    changes = [
+        change
+        for change in changes_between(stored.standings, standings, stored.tree, loads)
+        if change.name != ROOT
+    ]
     if not changes:
         return Settled({}, ())
     now = timezone.now()
     changed = {change.name: _changed(stored, change, live, now) for change in changes}
     _store(changed, changes, now)
-    drop_deletions(change.name for change in changes if change.after.state not in (QueueState.CLOSING, QueueState.CLOSED))
+    drop_deletions(
+        change.name
+        for change in changes
+        if change.after.state not in (QueueState.CLOSING, QueueState.CLOSED)
+    )
     _tell([change for change in changes if change.name not in silent], now)
     notify.queues_changed(changed)
     return Settled(changed, tuple(changes))
@@ -105,12 +113,20 @@ def _live_where_it_counts(stored: StoredTree) -> dict[str, int]:
     if not closing:
         return {}
     wanted = closing | {below.name for name in closing for below in stored.tree.descendants(name)}
-    rows = PodGroup.objects.filter(queue_id__in=[stored.queues[name].pk for name in wanted], phase__in=LIVE_PHASES)
+    rows = PodGroup.objects.filter(
+        queue_id__in=[stored.queues[name].pk for name in wanted], phase__in=LIVE_PHASES
+    )
     return dict(rows.values_list("queue__name").annotate(number=Count("id")).order_by())
 
 
-def _changed(stored: StoredTree, change: Change, live: Mapping[str, int], now: datetime) -> StoredQueue:
-    return replace(stored.queues[change.name], standing=change.after, conditions=_conditions(stored, change, live, now))
+def _changed(
+    stored: StoredTree, change: Change, live: Mapping[str, int], now: datetime
+) -> StoredQueue:
+    return replace(
+        stored.queues[change.name],
+        standing=change.after,
+        conditions=_conditions(stored, change, live, now),
+    )
 
 
 def _store(changed: Mapping[str, StoredQueue], changes: list[Change], now: datetime) -> None:
@@ -142,12 +158,22 @@ def drop_deletions(back: Iterable[str]) -> None:
         PlannedDeletion.objects.filter(queue__name__in=names).delete()
 
 
-def _conditions(stored: StoredTree, change: Change, live: Mapping[str, int], now: datetime) -> list[dict[str, Any]]:
+def _conditions(
+    stored: StoredTree, change: Change, live: Mapping[str, int], now: datetime
+) -> list[dict[str, Any]]:
     """What must be remembered of a drain: how much there was to drain when it began. The rest is worked out when it is read."""
-    kept = [condition for condition in stored.queues[change.name].conditions if condition.get("type") != "Draining"]
+    kept = [
+        condition
+        for condition in stored.queues[change.name].conditions
+        if condition.get("type") != "Draining"
+    ]
     if change.after.state is not QueueState.CLOSING:
         return kept
-    running = [condition for condition in stored.queues[change.name].conditions if condition.get("type") == "Draining"]
+    running = [
+        condition
+        for condition in stored.queues[change.name].conditions
+        if condition.get("type") == "Draining"
+    ]
     below = [change.name, *(queue.name for queue in stored.tree.descendants(change.name))]
     total = sum(live.get(name, 0) for name in below)
     return kept + (running or [{"type": "Draining", "total": total, "since": now.isoformat()}])
@@ -155,7 +181,9 @@ def _conditions(stored: StoredTree, change: Change, live: Mapping[str, int], now
 
 def _tell(changes: list[Change], now: datetime) -> None:
     notes = [
-        EventNote("Queue", change.name, _reason(change), change.sentence, queue=change.name) for change in changes if change.changes_state
+        EventNote("Queue", change.name, _reason(change), change.sentence, queue=change.name)
+        for change in changes
+        if change.changes_state
     ]
     record_events(notes, now)
 

@@ -33,13 +33,28 @@ from scheduler.selectors.queues.tree import StoredQueue, stored_queues, tree_of
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import Actor
 from scheduler.services.locks import alone_with_pods, lock_tree
-from scheduler.services.queues.states import StoredTree, alone_with_states, drop_deletions, settle_states
+from scheduler.services.queues.states import (
+    StoredTree,
+    alone_with_states,
+    drop_deletions,
+    settle_states,
+)
 from scheduler.services.queues.warnings import settle_warnings
 from scheduler.services.records import audit
 from scheduler.services.records.events import EventNote, record_events
 from scheduler.services.sessions.requests import want_session
 
-PLAIN_FIELDS: Final = ("weight", "capability", "deserved", "guarantee", "reclaimable", "priority", "type", "labels", "annotations")
+PLAIN_FIELDS: Final = (
+    "weight",
+    "capability",
+    "deserved",
+    "guarantee",
+    "reclaimable",
+    "priority",
+    "type",
+    "labels",
+    "annotations",
+)
 """Of a specification, those that are stored as they are."""
 
 _SPEC_COLUMNS: Final = {
@@ -57,7 +72,13 @@ _SPEC_COLUMNS: Final = {
     "annotations": "text",
 }
 _JSON_COLUMNS: Final = ("capability", "deserved", "guarantee", "labels", "annotations")
-_WISH_COLUMNS: Final = {"id": "bigint", "wish": "text", "is_unknown": "boolean", "versions": "bigint", "updated_by": "text"}
+_WISH_COLUMNS: Final = {
+    "id": "bigint",
+    "wish": "text",
+    "is_unknown": "boolean",
+    "versions": "bigint",
+    "updated_by": "text",
+}
 _NEW_QUEUE = PreparedInsert(Queue)
 _NEW_COMMAND = PreparedInsert(Command)
 
@@ -101,7 +122,9 @@ class TreeWork:
     def _image(self) -> _Image:
         queues = stored_queues(only_life=self._only_life)
         tree, facts = (tree_of(queues), _life_of(queues)) if self._only_life else scene_of(queues)
-        return _Image(queues, tree, facts, {name: queue.spec.parent for name, queue in queues.items()})
+        return _Image(
+            queues, tree, facts, {name: queue.spec.parent for name, queue in queues.items()}
+        )
 
     @property
     def tree(self) -> QueueTree:
@@ -118,12 +141,18 @@ class TreeWork:
     def seen_by(self, by: Actor) -> Actor:
         """The caller with his rights on the tree as it is by now: what he has just created below a queue of his is his too."""
         known = access.access_for(by)
-        return replace(by, access=known if known.everything else replace(known, parents=self._image.parents))
+        return replace(
+            by, access=known if known.everything else replace(known, parents=self._image.parents)
+        )
 
     def uid_of(self, name: str) -> str:
         if name in self._new:
             return str(self._new[name].uid)
-        return self._uids[name] if self._expects_many else str(Queue.objects.values_list("uid", flat=True).get(name=name))
+        return (
+            self._uids[name]
+            if self._expects_many
+            else str(Queue.objects.values_list("uid", flat=True).get(name=name))
+        )
 
     @cached_property
     def _uids(self) -> dict[str, str]:
@@ -186,12 +215,16 @@ class TreeWork:
 
     def _tell(self, planned: Plan) -> None:
         """Of the queue that was ordered always: if it is only whose wish it is that has changed, that is worth telling all the same."""
-        sentences = {change.name: change.sentence for change in planned.state_changes} | {planned.queue: planned.message}
+        sentences = {change.name: change.sentence for change in planned.state_changes} | {
+            planned.queue: planned.message
+        }
         for name, sentence in sentences.items():
             self.note(EventNote("Queue", name, planned.command.value, sentence, queue=name))
         self._told.update(change.name for change in planned.changes)
         closing = (QueueState.CLOSING, QueueState.CLOSED)
-        self._reopened.update(change.name for change in planned.changes if change.after.state not in closing)
+        self._reopened.update(
+            change.name for change in planned.changes if change.after.state not in closing
+        )
 
     def _touch(self, name: str, author: str) -> None:
         self._versions[name] += 1
@@ -218,7 +251,9 @@ class TreeWork:
         """What became of other queues by this deed: whoever looks for one of them finds who did it, and why."""
         for change in changes:
             states = {"before": change.before.state, "after": change.after.state}
-            self._entries.append(audit.consequence(deed, change.name, **states, message=change.sentence))
+            self._entries.append(
+                audit.consequence(deed, change.name, **states, message=change.sentence)
+            )
 
     def keep_order(self, row: Command) -> None:
         self._orders.append(row)
@@ -241,7 +276,13 @@ class TreeWork:
         if self.warns:
             settle_warnings(self._image.queues, self.tree, self.facts.total)
         record_events(self._notes, now)
-        notify.queues_changed({*moved, *(row.target_name for row in self._orders), *(note.name for note in self._notes)})
+        notify.queues_changed(
+            {
+                *moved,
+                *(row.target_name for row in self._orders),
+                *(note.name for note in self._notes),
+            }
+        )
         if self._new or self._respecified:
             notify.access_changed()  # grants count for what is below: another tree is another sight
         if moved:
@@ -251,7 +292,9 @@ class TreeWork:
         """A queue that was moved, below a closed one for instance, takes along the states of those below it."""
         moves = {entry.name: entry for entry in self._entries if entry.action == "UpdateQueue"}
         for change in changes:
-            deed = next((moves[name] for name in self.tree.ancestors(change.name) if name in moves), None)
+            deed = next(
+                (moves[name] for name in self.tree.ancestors(change.name) if name in moves), None
+            )
             if deed is not None and change.name not in self._told and change.changes_state:
                 self.record_consequences(deed, [change])
 
@@ -274,15 +317,27 @@ class TreeWork:
         for name in self._versions:
             spec = self.tree[name]
             parent = queues[spec.parent].pk if spec.parent else None
-            queues[name] = replace(queues[name], spec=spec, parent_pk=parent, is_unknown=name in self.unknown)
+            queues[name] = replace(
+                queues[name], spec=spec, parent_pk=parent, is_unknown=name in self.unknown
+            )
         if self._respecified:
             _write_specs([queues[name] for name in sorted(self._respecified)])
         if self._versions:
-            _write_wishes([queues[name] for name in sorted(self._versions)], self._versions, self._authors, now)
+            _write_wishes(
+                [queues[name] for name in sorted(self._versions)],
+                self._versions,
+                self._authors,
+                now,
+            )
 
     def _stored(self) -> StoredTree:
         queues = self._image.queues
-        return StoredTree(queues, self.tree, {name: queue.standing for name, queue in queues.items()}, self.unknown)
+        return StoredTree(
+            queues,
+            self.tree,
+            {name: queue.standing for name, queue in queues.items()},
+            self.unknown,
+        )
 
 
 def _life_of(queues: Mapping[str, StoredQueue]) -> Facts:
@@ -292,12 +347,23 @@ def _life_of(queues: Mapping[str, StoredQueue]) -> Facts:
 def _stored(row: Queue, spec: QueueSpec) -> StoredQueue:
     """A new row, before anything has been derived for it."""
     standing = Standing(QueueState(row.state))
-    return StoredQueue(row.pk, row.parent_id, spec, standing, row.is_unknown, row.state_since, conditions=[], warnings=[])
+    return StoredQueue(
+        row.pk,
+        row.parent_id,
+        spec,
+        standing,
+        row.is_unknown,
+        row.state_since,
+        conditions=[],
+        warnings=[],
+    )
 
 
 def _write_specs(queues: list[StoredQueue]) -> None:
     assignments = ", ".join(
-        f'"{name}" = {json_column(f"d.{name}") if name in _JSON_COLUMNS else f"d.{name}"}' for name in _SPEC_COLUMNS if name != "id"
+        f'"{name}" = {json_column(f"d.{name}") if name in _JSON_COLUMNS else f"d.{name}"}'
+        for name in _SPEC_COLUMNS
+        if name != "id"
     )
     execute(
         f"UPDATE scheduler_queue SET {assignments} FROM {values_table('d', _SPEC_COLUMNS)} WHERE scheduler_queue.id = d.id",
@@ -309,7 +375,11 @@ def _spec_row(queue: StoredQueue) -> dict[str, Any]:
     spec = queue.spec
     plain = {name: getattr(spec, name) for name in PLAIN_FIELDS}
     texts = {name: _text(plain[name]) for name in _JSON_COLUMNS}
-    place = {"id": queue.pk, "parent_id": queue.parent_pk, "dequeue_strategy": spec.dequeue_strategy.value}
+    place = {
+        "id": queue.pk,
+        "parent_id": queue.parent_pk,
+        "dequeue_strategy": spec.dequeue_strategy.value,
+    }
     return {**plain, **texts, **place}
 
 
@@ -317,7 +387,12 @@ def _text(value: Mapping[str, Any] | Resources) -> str:
     return json.dumps(dict(value))
 
 
-def _write_wishes(queues: list[StoredQueue], versions: Mapping[str, int], authors: Mapping[str, str], now: datetime) -> None:
+def _write_wishes(
+    queues: list[StoredQueue],
+    versions: Mapping[str, int],
+    authors: Mapping[str, str],
+    now: datetime,
+) -> None:
     rows = [
         {
             "id": queue.pk,

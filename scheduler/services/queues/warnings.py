@@ -54,36 +54,68 @@ def _must_wait() -> bool:
     return waiting is not None
 
 
-def settle_warnings(queues: Mapping[str, StoredQueue], tree: QueueTree, total: Resources | None) -> list[str]:
+def settle_warnings(
+    queues: Mapping[str, StoredQueue], tree: QueueTree, total: Resources | None
+) -> list[str]:
     """The same of queues that have just been read, or written."""
     if _must_wait():
         return []
     facts = Facts(total=total)
     notices, problems = tree_notices(tree, facts), hierarchy_problems(tree, facts.max_depth)
-    rows = [row for queue in queues.values() if (row := _row(queue, notices.get(queue.name, []), problems.get(queue.name, [])))]
+    rows = [
+        row
+        for queue in queues.values()
+        if (row := _row(queue, notices.get(queue.name, []), problems.get(queue.name, [])))
+    ]
     if rows:
         _store(rows)
         notify.queues_changed(row["name"] for row in rows)
     return [row["name"] for row in rows]
 
 
-def _row(queue: StoredQueue, notices: Iterable[Notice], problems: list[Violation]) -> dict[str, Any] | None:
+def _row(
+    queue: StoredQueue, notices: Iterable[Notice], problems: list[Violation]
+) -> dict[str, Any] | None:
     """The queue's new warnings and conditions, None where they are as they were."""
-    warnings = [{"code": notice.code, "message": notice.message, "field": notice.field} for notice in notices]
-    kept = [condition for condition in queue.conditions if condition.get("type") != "HierarchyInvalid"]
+    warnings = [
+        {"code": notice.code, "message": notice.message, "field": notice.field}
+        for notice in notices
+    ]
+    kept = [
+        condition for condition in queue.conditions if condition.get("type") != "HierarchyInvalid"
+    ]
     conditions = kept + _invalid(queue, problems)
     if (warnings, conditions) == (queue.warnings, queue.conditions):
         return None
-    return {"id": queue.pk, "name": queue.name, "warnings": json.dumps(warnings), "conditions": json.dumps(conditions)}
+    return {
+        "id": queue.pk,
+        "name": queue.name,
+        "warnings": json.dumps(warnings),
+        "conditions": json.dumps(conditions),
+    }
 
 
 def _invalid(queue: StoredQueue, problems: list[Violation]) -> list[dict[str, Any]]:
     if not problems:
         return []
     message = " ".join(problem.message for problem in problems)
-    before = next((condition for condition in queue.conditions if condition.get("type") == "HierarchyInvalid"), None)
+    before = next(
+        (
+            condition
+            for condition in queue.conditions
+            if condition.get("type") == "HierarchyInvalid"
+        ),
+        None,
+    )
     since = before["since"] if before else timezone.now().isoformat()
-    return [{"type": "HierarchyInvalid", "reason": problems[0].rule_id, "message": message, "since": since}]
+    return [
+        {
+            "type": "HierarchyInvalid",
+            "reason": problems[0].rule_id,
+            "message": message,
+            "since": since,
+        }
+    ]
 
 
 def _store(rows: list[dict[str, Any]]) -> None:

@@ -19,6 +19,10 @@ def ensure_own_change_log() -> None:
     with transaction.atomic():
         state = log_state()
         removed, _ = Change.objects.all().delete()
-        ChangeHorizon.objects.update_or_create(id=1, defaults={"position": state.here, "log": state.log})
+        ChangeHorizon.objects.update_or_create(
+            id=1, defaults={"position": state.here, "log": state.log}
+        )
     if removed:
-        logger.warning("The log of changed rows came from another database; it begins anew, and everything is read once.")
+        logger.warning(
+            "The log of changed rows came from another database; it begins anew, and everything is read once."
+        )

@@ -67,7 +67,9 @@ def _folded(notes: Iterable[EventNote]) -> list[dict[str, object]]:
     for note, count in counts.items():
         row = _row(note, count)
         key = tuple(row[name] for name in ("kind", "namespace", "name", "reason", "message_digest"))
-        merged[key] = {**row, "count": count + int(str(merged[key]["count"]))} if key in merged else row
+        merged[key] = (
+            {**row, "count": count + int(str(merged[key]["count"]))} if key in merged else row
+        )
     return list(merged.values())
 
 

@@ -84,7 +84,10 @@ def _patience() -> Iterator[None]:
     with connection.cursor() as cursor:
         cursor.execute("SELECT current_setting('lock_timeout')")
         (usual,) = cursor.fetchone()
-        cursor.execute("SELECT set_config('lock_timeout', %s, true)", [f"{int(PATIENCE.total_seconds() * 1000)}ms"])
+        cursor.execute(
+            "SELECT set_config('lock_timeout', %s, true)",
+            [f"{int(PATIENCE.total_seconds() * 1000)}ms"],
+        )
         yield
         cursor.execute("SELECT set_config('lock_timeout', %s, true)", [usual])
 

@@ -9,7 +9,18 @@ from typing import Any, Final
 
 from django.contrib.sessions.models import Session
 from django.db import connection, transaction
-from django.db.models import DateTimeField, DurationField, Exists, ExpressionWrapper, IntegerField, Max, Min, OuterRef, QuerySet, Value
+from django.db.models import (
+    DateTimeField,
+    DurationField,
+    Exists,
+    ExpressionWrapper,
+    IntegerField,
+    Max,
+    Min,
+    OuterRef,
+    QuerySet,
+    Value,
+)
 from django.db.models.functions import Cast
 from django.utils import timezone
 
@@ -96,18 +107,24 @@ def _past_their_time(now: datetime) -> Iterable[Any]:
     for seconds, kept in SAMPLES:
         yield QueueSample.objects.filter(seconds=seconds, at__lt=now - kept)
     ended = Job.objects.filter(~Exists(_on_nodes()), phase__in=ENDED)
-    whole_seconds = Cast("ttl_seconds_after_finished", IntegerField())  # SQLite multiplies no other kind of number with a length of time
+    whole_seconds = Cast(
+        "ttl_seconds_after_finished", IntegerField()
+    )  # SQLite multiplies no other kind of number with a length of time
     to_live = ExpressionWrapper(whole_seconds * Value(timedelta(seconds=1)), DurationField())
     yield ended.filter(finished_at__lt=ExpressionWrapper(Value(now) - to_live, DateTimeField()))
     yield ended.filter(ttl_seconds_after_finished=None, finished_at__lt=now - JOBS_KEPT)
-    yield PodGroup.objects.filter(job=None, phase="Completed", finished_at__lt=now - timedelta(days=1))
+    yield PodGroup.objects.filter(
+        job=None, phase="Completed", finished_at__lt=now - timedelta(days=1)
+    )
     yield _forgotten_queues(now)
 
 
 def _forgotten_queues(now: datetime) -> QuerySet[Queue]:
     """Deleted so long ago that no record of a job, and no other queue, refers to them any more."""
     deleted = Queue.with_deleted.filter(deleted_at__lt=now - kept_for("deleted_queues"))
-    return deleted.filter(jobs=None, podgroups=None).exclude(Exists(Queue.with_deleted.filter(parent=OuterRef("pk"))))
+    return deleted.filter(jobs=None, podgroups=None).exclude(
+        Exists(Queue.with_deleted.filter(parent=OuterRef("pk")))
+    )
 
 
 def _on_nodes() -> QuerySet[Pod]:
@@ -144,7 +161,11 @@ def _prune_decisions(before: datetime, until: float) -> None:
     What is still to be carried out stays, however long everything stood still: a pod would wait for it for ever.
     """
     while time.monotonic() < until:
-        first = list(Decision.objects.exclude(done_at=None).order_by("pk").values_list("pk", "created_at")[:STEP])
+        first = list(
+            Decision.objects.exclude(done_at=None)
+            .order_by("pk")
+            .values_list("pk", "created_at")[:STEP]
+        )
         old = [pk for pk, at in first if at < before]
         Decision.objects.filter(pk__in=old).delete()
         if len(old) < STEP:
@@ -156,9 +177,19 @@ def _prune_classes() -> None:
     """Classes that no pod has. Whoever is just using one holds it (`services.pods`), and it is passed over."""
     unused = "NOT EXISTS (SELECT 1 FROM scheduler_pod p WHERE p.pod_class_id = c.id)"
     lock = "FOR UPDATE SKIP LOCKED" if connection.vendor == "postgresql" else ""
-    held = [pk for (pk,) in fetch(f"SELECT c.id FROM scheduler_podclass c WHERE {unused} ORDER BY c.id LIMIT 500 {lock}")]
+    held = [
+        pk
+        for (pk,) in fetch(
+            f"SELECT c.id FROM scheduler_podclass c WHERE {unused} ORDER BY c.id LIMIT 500 {lock}"
+        )
+    ]
     if held:
-        used = Pod.objects.filter(pod_class__in=held).order_by().values_list("pod_class_id", flat=True).distinct()
+        used = (
+            Pod.objects.filter(pod_class__in=held)
+            .order_by()
+            .values_list("pod_class_id", flat=True)
+            .distinct()
+        )
         PodClass.objects.filter(pk__in=set(held) - set(used)).delete()
 
 
@@ -179,6 +210,8 @@ def _prune_changes() -> None:
 
 def _oldest_transaction_kept(oldest_kept: int) -> int:
     """Never past the oldest transaction that still runs: that is where readers stand, and one held open must not make them start anew."""
-    kept = Change.objects.filter(id__gt=oldest_kept).aggregate(first=Min("transaction"))["first"] or 0
+    kept = (
+        Change.objects.filter(id__gt=oldest_kept).aggregate(first=Min("transaction"))["first"] or 0
+    )
     ((running,),) = fetch("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
     return int(min(kept, running))

@@ -54,11 +54,18 @@ def _roll(level: Level, start: datetime) -> None:
     end = start + timedelta(seconds=level.seconds)
     standing = _standing_at(start, level)
     within: dict[str, list[Point]] = {}
-    samples = QueueSample.objects.filter(seconds=level.source, at__gte=start, at__lt=end).order_by("at")
+    samples = QueueSample.objects.filter(seconds=level.source, at__gte=start, at__lt=end).order_by(
+        "at"
+    )
     for name, at, data in samples.values_list("queue_name", "at", "data"):
         within.setdefault(name, []).extend(as_points(at, level.source, data))
-    names = set(within) | (standing.keys() & _queue_names() if int(start.timestamp()) % level.key == 0 else set())
-    rows = [_bucket(level, name, start, standing.get(name), within.get(name, [])) for name in sorted(names)]
+    names = set(within) | (
+        standing.keys() & _queue_names() if int(start.timestamp()) % level.key == 0 else set()
+    )
+    rows = [
+        _bucket(level, name, start, standing.get(name), within.get(name, []))
+        for name in sorted(names)
+    ]
     QueueSample.objects.bulk_create(rows, ignore_conflicts=True, batch_size=500)
 
 
@@ -66,14 +73,21 @@ def _queue_names() -> set[str]:
     return set(Queue.objects.values_list("name", flat=True))
 
 
-def _bucket(level: Level, name: str, start: datetime, before: Data | None, points: list[Point]) -> QueueSample:
+def _bucket(
+    level: Level, name: str, start: datetime, before: Data | None, points: list[Point]
+) -> QueueSample:
     begin = start.timestamp()
     end = begin + level.seconds
     points = [(begin, before), *points] if before is not None else points
     points = [point for point in points if point[0] < end]
     last = {key: value for key, value in points[-1][1].items() if key != "last"}
     data: dict[str, Any] = {**average(points, begin, end), "state": last.get("state")}
-    return QueueSample(queue_name=name, seconds=level.seconds, at=start, data=data if data == last else {**data, "last": last})
+    return QueueSample(
+        queue_name=name,
+        seconds=level.seconds,
+        at=start,
+        data=data if data == last else {**data, "last": last},
+    )
 
 
 def _standing_at(moment: datetime, level: Level) -> dict[str, Data]:

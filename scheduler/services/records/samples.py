@@ -16,7 +16,11 @@ from scheduler.selectors.sessions.snapshots import ResidentSnapshot
 def sample(resident: ResidentSnapshot, figures: Mapping[str, QueueFigures], now: datetime) -> None:
     """A raw sample of each queue whose figures changed, in one statement."""
     queues = {queue.name: queue for queue in resident.snapshot.queues}
-    rows = [{"name": name, "data": json.dumps(_packed(item, queues[name]))} for name, item in figures.items() if name in queues]
+    rows = [
+        {"name": name, "data": json.dumps(_packed(item, queues[name]))}
+        for name, item in figures.items()
+        if name in queues
+    ]
     if not rows:
         return
     execute(
@@ -36,7 +40,10 @@ def _packed(figures: QueueFigures, queue: Queue) -> dict[str, object]:
         "guarantee": queue.spec.guarantee,
         "pending": figures.asked,
     }
-    packed = {name: {resource: amount for resource, amount in given.items() if amount} for name, given in amounts.items()}
+    packed = {
+        name: {resource: amount for resource, amount in given.items() if amount}
+        for name, given in amounts.items()
+    }
     return {
         **{name: found for name, found in packed.items() if found},
         "capability": dict(queue.spec.capability),

@@ -48,14 +48,34 @@ class Claims:
             self._held, self._is_in_order = held, False
             number, paused, policy, text, keep = _count_on(now)
             session = SchedulingSession.objects.create(
-                number=number, worker=held.holder, fencing_token=held.token, started_at=now, policy_id=policy, trigger=trigger
+                number=number,
+                worker=held.holder,
+                fencing_token=held.token,
+                started_at=now,
+                policy_id=policy,
+                trigger=trigger,
             )
         return Claimed(held, session, bool(paused), text, keep > 0)
 
-    def end(self, claimed: Claimed, durations: Mapping[str, Any], counts: Mapping[str, Any], now: datetime) -> None:
+    def end(
+        self,
+        claimed: Claimed,
+        durations: Mapping[str, Any],
+        counts: Mapping[str, Any],
+        now: datetime,
+    ) -> None:
         """Close its row, together with whatever else it writes or alone. Raises `LeaseLost`."""
-        mine = SchedulingSession.objects.filter(Exists(lease.valid(claimed.held)), pk=claimed.session.pk, state=SchedulingSession.RUNNING)
-        if not mine.update(state=SchedulingSession.DONE, finished_at=now, durations=dict(durations), counts=dict(counts)):
+        mine = SchedulingSession.objects.filter(
+            Exists(lease.valid(claimed.held)),
+            pk=claimed.session.pk,
+            state=SchedulingSession.RUNNING,
+        )
+        if not mine.update(
+            state=SchedulingSession.DONE,
+            finished_at=now,
+            durations=dict(durations),
+            counts=dict(counts),
+        ):
             raise lease.LeaseLost(f"session {claimed.session.number} was taken over")
 
     def is_in_order(self) -> None:
@@ -77,9 +97,17 @@ def _count_on(now: datetime) -> tuple[Any, ...]:
 def _close_orphans(now: datetime) -> None:
     """Whoever holds the lease is alone: a row that still runs is one that somebody left behind."""
     orphans = SchedulingSession.objects.filter(state=SchedulingSession.RUNNING)
-    orphans.update(state=SchedulingSession.TAKEN_OVER, finished_at=now, message="its worker died or lost the lease")
+    orphans.update(
+        state=SchedulingSession.TAKEN_OVER,
+        finished_at=now,
+        message="its worker died or lost the lease",
+    )
 
 
 def fail(claimed: Claimed, error: Exception) -> None:
     rows = SchedulingSession.objects.filter(pk=claimed.session.pk, state=SchedulingSession.RUNNING)
-    rows.update(state=SchedulingSession.FAILED, finished_at=timezone.now(), message=f"{type(error).__name__}: {error}"[:2000])
+    rows.update(
+        state=SchedulingSession.FAILED,
+        finished_at=timezone.now(),
+        message=f"{type(error).__name__}: {error}"[:2000],
+    )

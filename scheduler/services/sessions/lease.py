@@ -40,7 +40,9 @@ class Held:
     taken_over: bool  # somebody else held it before
 
 
-def acquire(holder: str, seconds: float, name: str = SCHEDULER, *, renewed: Held | None = None) -> Held | None:
+def acquire(
+    holder: str, seconds: float, name: str = SCHEDULER, *, renewed: Held | None = None
+) -> Held | None:
     """Take or renew the lease; None while another holds it. The database's clock decides, not ours.
 
     `renewed` is what the holder had last: where that is still valid, one statement is enough.
@@ -54,11 +56,17 @@ def acquire(holder: str, seconds: float, name: str = SCHEDULER, *, renewed: Held
             return Held(holder, mine.values_list("token", flat=True).get(), taken_over=False)
         Lease.objects.get_or_create(name=name, defaults={"expires_at": Now()})
         before = Lease.objects.values_list("holder", flat=True).get(name=name)
-        over = Q(expires_at__lte=Now()) | Q(expires_at__gt=Now() + timedelta(seconds=_LONGEST * seconds))
+        over = Q(expires_at__lte=Now()) | Q(
+            expires_at__gt=Now() + timedelta(seconds=_LONGEST * seconds)
+        )
         dead = Q(holder=before if is_known_dead(before) else "")
-        if not Lease.objects.filter(over | dead, name=name).update(holder=holder, token=F("token") + 1, expires_at=until):
+        if not Lease.objects.filter(over | dead, name=name).update(
+            holder=holder, token=F("token") + 1, expires_at=until
+        ):
             return None
-        return Held(holder, Lease.objects.values_list("token", flat=True).get(name=name), taken_over=True)
+        return Held(
+            holder, Lease.objects.values_list("token", flat=True).get(name=name), taken_over=True
+        )
 
 
 def valid(held: Held, name: str = SCHEDULER) -> QuerySet[Lease]:
@@ -112,14 +120,21 @@ class Keeper:
         self._thread.start()
         return self
 
-    def __exit__(self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
         self._is_over.set()
         self._thread.join()
 
     def check(self) -> None:
         """Raises `LeaseLost` when the last renewal found that it was taken."""
         if self._is_lost:
-            raise LeaseLost(f"the lease of {self._held.holder} with token {self._held.token} was taken")
+            raise LeaseLost(
+                f"the lease of {self._held.holder} with token {self._held.token} was taken"
+            )
 
     def _keep(self) -> None:
         try:
@@ -142,7 +157,9 @@ class Keeper:
 
 def release(held: Held, name: str = SCHEDULER) -> None:
     """Give it back before its time, so that the next worker need not wait."""
-    Lease.objects.filter(name=name, holder=held.holder, token=held.token).update(holder="", expires_at=Now())
+    Lease.objects.filter(name=name, holder=held.holder, token=held.token).update(
+        holder="", expires_at=Now()
+    )
 
 
 def assert_held(held: Held, name: str = SCHEDULER) -> None:

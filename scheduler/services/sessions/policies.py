@@ -12,7 +12,12 @@ from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.engine.policy import DEFAULT_POLICY, Policy
 from scheduler.engine.report.omissions import has_queue_plugin, omissions
 from scheduler.models import ClusterState, PolicyVersion
-from scheduler.scenarios.policies import PolicyError, PolicyReading, default_policy_text, read_policy
+from scheduler.scenarios.policies import (
+    PolicyError,
+    PolicyReading,
+    default_policy_text,
+    read_policy,
+)
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor
 from scheduler.services.files.versions import Expected, Stale, is_expected
@@ -59,14 +64,23 @@ def check_policy(text: str) -> PolicyReading:
     try:
         return read_policy(text)
     except PolicyError as error:
-        problems = [Violation("invalid_policy", "", problem.place, problem.message) for problem in error.problems]
+        problems = [
+            Violation("invalid_policy", "", problem.place, problem.message)
+            for problem in error.problems
+        ]
         raise Rejected(problems) from None
 
 
 def notices_on(reading: PolicyReading) -> tuple[Notice, ...]:
     """What a policy leaves out although jobs need it, then what in its text has no effect here."""
-    left_out = [Notice(omission.code, "", omission.message, omission.place) for omission in omissions(reading.policy)]
-    unused = [Notice("policy_without_effect", "", warning.message, warning.place) for warning in reading.warnings]
+    left_out = [
+        Notice(omission.code, "", omission.message, omission.place)
+        for omission in omissions(reading.policy)
+    ]
+    unused = [
+        Notice("policy_without_effect", "", warning.message, warning.place)
+        for warning in reading.warnings
+    ]
     return (*left_out, *unused)
 
 
@@ -101,18 +115,31 @@ def replace_policy(
     if not confirmed and not dry_run:
         _refuse_if_nothing_starts(reading.policy)
     with transaction.atomic():
-        state = ClusterState.objects.select_for_update(of=("self",)).select_related("policy").get(pk=1)
+        state = (
+            ClusterState.objects.select_for_update(of=("self",)).select_related("policy").get(pk=1)
+        )
         _check_version(state, expected_version)
         before = policy_text(state)
         changed = text != before
         version = PolicyVersion(text=text) if state.policy is None else state.policy
         if changed:
             version = PolicyVersion.objects.create(
-                text=text, author=by.name[:150], reason=reason[:1024], warnings=[_told(notice) for notice in notices]
+                text=text,
+                author=by.name[:150],
+                reason=reason[:1024],
+                warnings=[_told(notice) for notice in notices],
             )
             ClusterState.objects.filter(pk=1).update(policy=version)
             state.policy = version
-            audit.record(by, "ReplacePolicy", "Policy", "policy", before={"policy": before}, after={"policy": text}, reason=reason)
+            audit.record(
+                by,
+                "ReplacePolicy",
+                "Policy",
+                "policy",
+                before={"policy": before},
+                after={"policy": text},
+                reason=reason,
+            )
             want_session()
             notify.cluster_changed()
         transaction.set_rollback(dry_run)
@@ -123,16 +150,28 @@ def _refuse_if_nothing_starts(policy: Policy) -> None:
     stopping = [omission for omission in omissions(policy) if omission.stops]
     if stopping:
         fix = "add allocate to the actions, or confirm that no job is to start (confirm=true)"
-        raise Rejected([Violation("policy_starts_nothing", "", item.place, item.message, fix) for item in stopping], by_state=True)
+        raise Rejected(
+            [
+                Violation("policy_starts_nothing", "", item.place, item.message, fix)
+                for item in stopping
+            ],
+            by_state=True,
+        )
 
 
 def policy_to_go_back_to(state: ClusterState) -> PolicyVersion | None:
     """The newest other policy before the one in force under which jobs would start; at last the built-in one, unless that is in force."""
     if state.policy is None:
         return None
-    earlier = PolicyVersion.objects.filter(pk__lt=state.policy.pk).exclude(text=state.policy.text).order_by("-pk")[:_LOOKED_BACK]
+    earlier = (
+        PolicyVersion.objects.filter(pk__lt=state.policy.pk)
+        .exclude(text=state.policy.text)
+        .order_by("-pk")[:_LOOKED_BACK]
+    )
     starting = (version for version in earlier if not _stops(version.text))
-    built_in = policy_version(DEFAULT_VERSION) if state.policy.text != default_policy_text() else None
+    built_in = (
+        policy_version(DEFAULT_VERSION) if state.policy.text != default_policy_text() else None
+    )
     return next(starting, None) or built_in
 
 

@@ -73,7 +73,11 @@ def effect_of(policy: Policy, state: ClusterState) -> PolicyEffect:
 
 def _session(snapshot: Snapshot, policy: Policy) -> SessionEffect:
     outcome = run_session(snapshot, policy)
-    return SessionEffect(len(outcome.binds), len(outcome.evictions), frozenset(bind.podgroup for bind in outcome.binds))
+    return SessionEffect(
+        len(outcome.binds),
+        len(outcome.evictions),
+        frozenset(bind.podgroup for bind in outcome.binds),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +128,24 @@ def _idle_since(state: ClusterState, policy: PolicyVersion) -> datetime | None:
         return None
     if now - state.last_session_at > timedelta(seconds=_LATE_PERIODS * state.period_seconds):
         return None
-    oldest = PodGroup.objects.filter(phase__in=WAITING).order_by("created_at").values_list("created_at", flat=True).first()
+    oldest = (
+        PodGroup.objects.filter(phase__in=WAITING)
+        .order_by("created_at")
+        .values_list("created_at", flat=True)
+        .first()
+    )
     if oldest is None:
         return None
-    last = Decision.objects.filter(kind=Decision.BIND).order_by("-pk").values_list("created_at", flat=True).first()
+    last = (
+        Decision.objects.filter(kind=Decision.BIND)
+        .order_by("-pk")
+        .values_list("created_at", flat=True)
+        .first()
+    )
     since = max(moment for moment in (policy.created_at, oldest, last) if moment is not None)
-    is_long = (now - since).total_seconds() > max(_LONG_SECONDS, _LONG_PERIODS * state.period_seconds)
+    is_long = (now - since).total_seconds() > max(
+        _LONG_SECONDS, _LONG_PERIODS * state.period_seconds
+    )
     return since if is_long else None
 
 
@@ -147,7 +163,9 @@ def _earlier(state: ClusterState) -> list[PolicyVersion]:
     return [version for version in versions if version is not None]
 
 
-def _first_that_places(versions: Iterable[PolicyVersion], current: str) -> tuple[PolicyVersion, int] | None:
+def _first_that_places(
+    versions: Iterable[PolicyVersion], current: str
+) -> tuple[PolicyVersion, int] | None:
     snapshot = cluster_now()
     tried = {current}
     for version in versions:

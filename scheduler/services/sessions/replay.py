@@ -35,7 +35,11 @@ class NotKept(Exception):
     """This session can not be run again; the message says what can."""
 
     def __init__(self, number: int) -> None:
-        kept = list(SavedScenario.objects.order_by("-session_number").values_list("session_number", flat=True)[:5])
+        kept = list(
+            SavedScenario.objects.order_by("-session_number").values_list(
+                "session_number", flat=True
+            )[:5]
+        )
         newest = f"The newest that are: {', '.join(map(str, kept))}." if kept else "None is."
         super().__init__(
             f"Session {number} is not kept. {newest} Sessions that decided something are kept for a while; ask for the next ones with "
@@ -62,24 +66,37 @@ def keep_next_sessions(count: int, *, by: Actor = SYSTEM) -> None:
     notify.cluster_changed()
 
 
-def keep_session(resident: ResidentSnapshot, policy: Policy, number: int, now: datetime, outcome: Outcome, *, wanted: bool = False) -> bool:
+def keep_session(
+    resident: ResidentSnapshot,
+    policy: Policy,
+    number: int,
+    now: datetime,
+    outcome: Outcome,
+    *,
+    wanted: bool = False,
+) -> bool:
     """Keep it if it is worth it, or if it was asked for. Whether it was kept."""
     if wanted:
-        ClusterState.objects.filter(pk=1, keep_sessions__gt=0).update(keep_sessions=F("keep_sessions") - 1)
+        ClusterState.objects.filter(pk=1, keep_sessions__gt=0).update(
+            keep_sessions=F("keep_sessions") - 1
+        )
     elif not (outcome.binds or outcome.evictions) or len(resident.pod_rows) > conf().scenario_pods:
         return False
     document = scenario_document(resident.snapshot, policy, f"session {number}")
     content = gzip.compress(json.dumps(document, separators=(",", ":")).encode(), compresslevel=1)
     digest = outcome_digest(outcome, resident.snapshot)
     SavedScenario.objects.update_or_create(
-        session_number=number, defaults={"created_at": now, "content": content, "outcome_digest": digest}
+        session_number=number,
+        defaults={"created_at": now, "content": content, "outcome_digest": digest},
     )
     _forget_old_ones()
     return True
 
 
 def _forget_old_ones() -> None:
-    kept = SavedScenario.objects.order_by("-session_number").values_list("session_number", flat=True)[: conf().scenarios_kept]
+    kept = SavedScenario.objects.order_by("-session_number").values_list(
+        "session_number", flat=True
+    )[: conf().scenarios_kept]
     SavedScenario.objects.exclude(session_number__in=list(kept)).delete()
 
 
@@ -99,8 +116,12 @@ def scenario_text(number: int) -> str:
 def replay(number: int) -> Replayed:
     """Run it again. Raises `NotKept`."""
     text = scenario_text(number)
-    digest = SavedScenario.objects.values_list("outcome_digest", flat=True).get(session_number=number)
+    digest = SavedScenario.objects.values_list("outcome_digest", flat=True).get(
+        session_number=number
+    )
     (scenario,) = read_scenarios(text, f"session {number}")
     snapshot = scenario.cluster.snapshot()
     outcome = run_session(snapshot, scenario.policy)
-    return Replayed(Run(scenario.name, snapshot, outcome), scenario, outcome_digest(outcome, snapshot) == digest)
+    return Replayed(
+        Run(scenario.name, snapshot, outcome), scenario, outcome_digest(outcome, snapshot) == digest
+    )

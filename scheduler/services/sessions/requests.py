@@ -31,13 +31,18 @@ _broker_away = Outage(logger, "sessions can be asked for again")
 
 def want_session() -> None:
     """Bring the next session forward: to be called by whatever gives it something to do. Many calls make one session."""
-    transaction.on_commit(_want, robust=True)  # afterwards: many submissions at once must not wait for each other at the one row
+    transaction.on_commit(
+        _want, robust=True
+    )  # afterwards: many submissions at once must not wait for each other at the one row
 
 
 def _want() -> None:
     """Asked after every submission, so it is written out."""
     served = "session_wanted_at IS NULL OR session_wanted_at <= last_session_at"
-    if execute(f"UPDATE scheduler_clusterstate SET session_wanted_at = %s WHERE id = 1 AND ({served})", [timezone.now()]):
+    if execute(
+        f"UPDATE scheduler_clusterstate SET session_wanted_at = %s WHERE id = 1 AND ({served})",
+        [timezone.now()],
+    ):
         _ask()
 
 
@@ -47,7 +52,9 @@ def _ask() -> None:
     if time.monotonic() < _broker_away_until:
         return
     try:  # by its name: tasks stand above services
-        current_app.send_task("scheduler.tasks.run_session", kwargs={"trigger": "asked"}, expires=1, retry=False)
+        current_app.send_task(
+            "scheduler.tasks.run_session", kwargs={"trigger": "asked"}, expires=1, retry=False
+        )
     except OperationalError as error:
         _broker_away_until = time.monotonic() + _LEAVE_ALONE_SECONDS
         _broker_away.noticed("could not ask for a session, the next tick will do: %s", error)
@@ -65,8 +72,18 @@ def pause_scheduling(*, by: Actor = SYSTEM, reason: str = "") -> bool:
     if not running.update(paused=True, paused_by=by.name, paused_at=now, pause_reason=reason):
         return False
     message = f"{by.name} paused scheduling" + (f": {reason}" if reason else "")
-    record_events([EventNote("Cluster", "scheduler", "SchedulingPaused", message, warning=True)], now)
-    audit.record(by, "PauseScheduling", "Cluster", "scheduler", before={"paused": False}, after={"paused": True}, reason=reason)
+    record_events(
+        [EventNote("Cluster", "scheduler", "SchedulingPaused", message, warning=True)], now
+    )
+    audit.record(
+        by,
+        "PauseScheduling",
+        "Cluster",
+        "scheduler",
+        before={"paused": False},
+        after={"paused": True},
+        reason=reason,
+    )
     want_session()
     notify.cluster_changed()
     return True
@@ -76,11 +93,21 @@ def pause_scheduling(*, by: Actor = SYSTEM, reason: str = "") -> bool:
 def resume_scheduling(*, by: Actor = SYSTEM, reason: str = "") -> bool:
     """False if it was not paused."""
     access.require_cluster(by, Permission.OPERATE, "resume scheduling")
-    if not ClusterState.objects.filter(pk=1, paused=True).update(paused=False, paused_by="", paused_at=None, pause_reason=""):
+    if not ClusterState.objects.filter(pk=1, paused=True).update(
+        paused=False, paused_by="", paused_at=None, pause_reason=""
+    ):
         return False
     message = f"{by.name} resumed scheduling" + (f": {reason}" if reason else "")
     record_events([EventNote("Cluster", "scheduler", "SchedulingResumed", message)], timezone.now())
-    audit.record(by, "ResumeScheduling", "Cluster", "scheduler", before={"paused": True}, after={"paused": False}, reason=reason)
+    audit.record(
+        by,
+        "ResumeScheduling",
+        "Cluster",
+        "scheduler",
+        before={"paused": True},
+        after={"paused": False},
+        reason=reason,
+    )
     want_session()
     notify.cluster_changed()
     return True
@@ -91,8 +118,17 @@ def set_period(seconds: float, *, by: Actor = SYSTEM) -> None:
     """How far apart sessions are; takes effect at the next tick. Raises `ValueError` outside the bounds."""
     access.require_cluster(by, doing="change the period of sessions")
     if not SHORTEST_PERIOD <= seconds <= LONGEST_PERIOD:
-        raise ValueError(f"a period of {seconds:g} s is not possible; give {SHORTEST_PERIOD:g} to {LONGEST_PERIOD:g} seconds")
+        raise ValueError(
+            f"a period of {seconds:g} s is not possible; give {SHORTEST_PERIOD:g} to {LONGEST_PERIOD:g} seconds"
+        )
     before = ClusterState.objects.values_list("period_seconds", flat=True).get(pk=1)
     ClusterState.objects.filter(pk=1).update(period_seconds=seconds)
-    audit.record(by, "UpdateCluster", "Cluster", "scheduler", before={"periodSeconds": before}, after={"periodSeconds": seconds})
+    audit.record(
+        by,
+        "UpdateCluster",
+        "Cluster",
+        "scheduler",
+        before={"periodSeconds": before},
+        after={"periodSeconds": seconds},
+    )
     notify.cluster_changed()

@@ -57,7 +57,9 @@ class Stopwatch:
     def lap_action(self, action: str) -> None:
         """An action that a policy names twice has the sum of both."""
         now = time.perf_counter()
-        self.actions[action] = round(self.actions.get(action, 0.0) + (now - self._action_since) * 1000, 3)
+        self.actions[action] = round(
+            self.actions.get(action, 0.0) + (now - self._action_since) * 1000, 3
+        )
         self._action_since = now
 
     @property
@@ -89,19 +91,26 @@ class Standing:
 
 def is_due(state: ClusterState, now: datetime) -> bool:
     """The stored period has passed, or somebody asked for a session since the last one began."""
-    if state.last_session_at is None or state.last_session_at > now:  # the clock was put back: what it said before counts no more
+    if (
+        state.last_session_at is None or state.last_session_at > now
+    ):  # the clock was put back: what it said before counts no more
         return True
     if state.session_wanted_at is not None and state.session_wanted_at > state.last_session_at:
         return True
     # Ticks come at a fixed base and never quite on time: half a tick early is on time.
-    return now - state.last_session_at >= timedelta(seconds=state.period_seconds - conf().tick_seconds / 2)
+    return now - state.last_session_at >= timedelta(
+        seconds=state.period_seconds - conf().tick_seconds / 2
+    )
 
 
 def pause_before(state: ClusterState, now: datetime) -> float:
     """Seconds to wait first, so that a storm of requests makes a few sessions and not hundreds: whoever asks meanwhile is served too."""
     if state.last_session_at is None:
         return 0.0
-    return min(conf().gap_seconds, max(0.0, (state.last_session_at - now).total_seconds() + conf().gap_seconds))
+    return min(
+        conf().gap_seconds,
+        max(0.0, (state.last_session_at - now).total_seconds() + conf().gap_seconds),
+    )
 
 
 class SessionRunner:
@@ -112,7 +121,9 @@ class SessionRunner:
         self.process = os.getpid()
         self.resident = ResidentSnapshot()
         self._claims = Claims(self.holder)
-        self._figures: Mapping[str, QueueFigures] = {}  # what the last session found, and of which queues
+        self._figures: Mapping[
+            str, QueueFigures
+        ] = {}  # what the last session found, and of which queues
         self._queues: tuple[Queue, ...] = ()
         self._seen: dict[str, Any] = {}
         self._standing: Standing | None = None
@@ -156,13 +167,28 @@ class SessionRunner:
         watch.lap("read")
         keeper.check()
         snapshot, session = self.resident.snapshot, claimed.session
-        snapshot.session, snapshot.paused, snapshot.taken_at = session.number, claimed.paused, round(session.started_at.timestamp(), 3)
+        snapshot.session, snapshot.paused, snapshot.taken_at = (
+            session.number,
+            claimed.paused,
+            round(session.started_at.timestamp(), 3),
+        )
         standing = self._standing if self._still_stands(claimed, refreshed) else None
         outcome = standing.outcome if standing else self._think(claimed, watch)
         watch.lap("think")
         keeper.check()
-        written = self._close_only(claimed, refreshed, watch) if standing else self._write(claimed, outcome, refreshed, watch)
-        keep_session(self.resident, policy_of(claimed.policy_text), session.number, session.started_at, outcome, wanted=claimed.keep)
+        written = (
+            self._close_only(claimed, refreshed, watch)
+            if standing
+            else self._write(claimed, outcome, refreshed, watch)
+        )
+        keep_session(
+            self.resident,
+            policy_of(claimed.policy_text),
+            session.number,
+            session.started_at,
+            outcome,
+            wanted=claimed.keep,
+        )
         if not standing:
             self._remember(claimed, outcome, written)
         self._claims.is_in_order()
@@ -172,13 +198,19 @@ class SessionRunner:
         """Whether this session would come to the last one's outcome: it would read the same and did not ask for the time."""
         last = self._standing
         untouched = not refreshed.changed and not refreshed.reloaded
-        return untouched and last is not None and (last.policy_text, last.paused) == (claimed.policy_text, claimed.paused)
+        return (
+            untouched
+            and last is not None
+            and (last.policy_text, last.paused) == (claimed.policy_text, claimed.paused)
+        )
 
     def _close_only(self, claimed: Claimed, refreshed: Refreshed, watch: Stopwatch) -> Written:
         """What was found is what stands in the database already."""
         with transaction.atomic():
             watch.lap("write")
-            self._claims.end(claimed, watch.durations, _counts(Written(), refreshed, 0), timezone.now())
+            self._claims.end(
+                claimed, watch.durations, _counts(Written(), refreshed, 0), timezone.now()
+            )
             notify.cluster_changed()
         return Written()
 
@@ -186,7 +218,9 @@ class SessionRunner:
         snapshot, policy = self.resident.snapshot, policy_of(claimed.policy_text)
         snapshot.clock_was_read = False
         outcome = run_session(snapshot, policy, ended=watch.lap_action)
-        if (outcome.binds or outcome.evictions) and ClusterState.objects.filter(pk=1, paused=True).exists():
+        if (outcome.binds or outcome.evictions) and ClusterState.objects.filter(
+            pk=1, paused=True
+        ).exists():
             snapshot.paused = True  # since this session began: what it decided is not done, and everybody is told why
             outcome = run_session(snapshot, policy)
         return outcome
@@ -200,17 +234,23 @@ class SessionRunner:
             return self.resident.refresh(check_sums=check)
         except SumsDiffer as difference:
             logger.error("%s; reading everything anew", difference)
-            note = EventNote("Cluster", "scheduler", "ResidentSnapshotDiffered", str(difference), warning=True)
+            note = EventNote(
+                "Cluster", "scheduler", "ResidentSnapshotDiffered", str(difference), warning=True
+            )
             record_events([note], timezone.now())
             self._figures = {}
             return self.resident.reload()
 
-    def _write(self, claimed: Claimed, outcome: Outcome, refreshed: Refreshed, watch: Stopwatch) -> Written:
+    def _write(
+        self, claimed: Claimed, outcome: Outcome, refreshed: Refreshed, watch: Stopwatch
+    ) -> Written:
         now, session = timezone.now(), claimed.session
         with transaction.atomic():
             lease.assert_held(claimed.held)
             alone_with_pods()
-            written = write_outcome(self.resident, outcome, session_id=session.pk, number=session.number, now=now)
+            written = write_outcome(
+                self.resident, outcome, session_id=session.pk, number=session.number, now=now
+            )
             changed = self._changed_figures(outcome)
             queue_ids = {queue.name: pk for pk, queue in self.resident.queues.items()}
             write_figures(changed, queue_ids, session.number)
@@ -222,8 +262,16 @@ class SessionRunner:
             written.queues = set(changed)
             self._note_totals(outcome)
             watch.lap("write")
-            self._claims.end(claimed, watch.durations, _counts(written, refreshed, outcome.preemption_attempts), timezone.now())
-            notify.session_finished(queues=written.queues, jobs=written.podgroups | {bind.podgroup for bind in written.bound})
+            self._claims.end(
+                claimed,
+                watch.durations,
+                _counts(written, refreshed, outcome.preemption_attempts),
+                timezone.now(),
+            )
+            notify.session_finished(
+                queues=written.queues,
+                jobs=written.podgroups | {bind.podgroup for bind in written.bound},
+            )
         return written
 
     def _changed_figures(self, outcome: Outcome) -> dict[str, QueueFigures]:
@@ -253,7 +301,9 @@ class SessionRunner:
     def _remember(self, claimed: Claimed, outcome: Outcome, written: Written) -> None:
         """Only after the commit: what was said and written is what the next session compares with."""
         snapshot = self.resident.snapshot
-        stands = outcome.is_quiet and snapshot.paused == claimed.paused and not snapshot.clock_was_read
+        stands = (
+            outcome.is_quiet and snapshot.paused == claimed.paused and not snapshot.clock_was_read
+        )
         self._standing = Standing(outcome, claimed.policy_text, claimed.paused) if stands else None
         self._figures, self._queues = outcome.queues, snapshot.queues
         for said in outcome.said:
@@ -280,6 +330,8 @@ _runner: SessionRunner | None = None
 def run_scheduling_session(trigger: str = "tick") -> SessionResult | None:
     """What the scheduler worker calls on every tick; keeps its runner, and with it the snapshot, in the process."""
     global _runner
-    if _runner is None or _runner.process != os.getpid():  # a process that was forked from this one is another worker
+    if (
+        _runner is None or _runner.process != os.getpid()
+    ):  # a process that was forked from this one is another worker
         _runner = SessionRunner()
     return _runner.run_if_due(trigger)

@@ -19,8 +19,25 @@ from django.db import connection
 from scheduler.domain.pod_conditions import general, packed
 from scheduler.domain.resources import Resources
 from scheduler.domain.workloads import Phase, PodStatus
-from scheduler.engine.decisions import Bind, Condition, Event, Evict, Outcome, PhaseChange, QueueFigures, Reason, Said
-from scheduler.models.bulk import as_parameter, columns_table, execute, fetch, json_column, values_table
+from scheduler.engine.decisions import (
+    Bind,
+    Condition,
+    Event,
+    Evict,
+    Outcome,
+    PhaseChange,
+    QueueFigures,
+    Reason,
+    Said,
+)
+from scheduler.models.bulk import (
+    as_parameter,
+    columns_table,
+    execute,
+    fetch,
+    json_column,
+    values_table,
+)
 from scheduler.models.workload import FINISHED_JOB_PHASES
 from scheduler.selectors.sessions.snapshot_rows import ids_parameter, one_of_ids
 from scheduler.selectors.sessions.snapshots import ResidentSnapshot
@@ -37,14 +54,20 @@ class Written:
     bound: list[Bind] = field(default_factory=list)
     evicted: list[Evict] = field(default_factory=list)
     lost: int = 0  # placements that something else had overtaken
-    broken: set[str] = field(default_factory=set)  # podgroups that lost theirs: nothing else is said about them either
-    unknown: list[int] = field(default_factory=list)  # podgroups of which some pods run while the others can not
+    broken: set[str] = field(
+        default_factory=set
+    )  # podgroups that lost theirs: nothing else is said about them either
+    unknown: list[int] = field(
+        default_factory=list
+    )  # podgroups of which some pods run while the others can not
     podgroups: set[str] = field(default_factory=set)
     queues: set[str] = field(default_factory=set)
     completed: bool = False  # some podgroup was completed: a closing queue may be closed now
 
 
-def write_outcome(resident: ResidentSnapshot, outcome: Outcome, *, session_id: int, number: int, now: datetime) -> Written:
+def write_outcome(
+    resident: ResidentSnapshot, outcome: Outcome, *, session_id: int, number: int, now: datetime
+) -> Written:
     """Write everything but the session's own row. To be called inside the transaction that holds the lease."""
     written = Written()
     _write_binds(resident, outcome, now, written)
@@ -60,7 +83,9 @@ def write_outcome(resident: ResidentSnapshot, outcome: Outcome, *, session_id: i
 # Pods
 
 
-def _write_binds(resident: ResidentSnapshot, outcome: Outcome, now: datetime, written: Written) -> None:
+def _write_binds(
+    resident: ResidentSnapshot, outcome: Outcome, now: datetime, written: Written
+) -> None:
     if not outcome.binds:
         return
     by_id = {resident.pod_ids[bind.row]: bind for bind in outcome.binds}
@@ -72,11 +97,17 @@ def _write_binds(resident: ResidentSnapshot, outcome: Outcome, now: datetime, wr
     written.lost = len(by_id) - len(written.bound)
 
 
-def _still_possible(resident: ResidentSnapshot, outcome: Outcome, by_id: Mapping[int, Bind]) -> list[tuple[int, int, bool]]:
+def _still_possible(
+    resident: ResidentSnapshot, outcome: Outcome, by_id: Mapping[int, Bind]
+) -> list[tuple[int, int, bool]]:
     """Pod, node and whether the room is borrowed, of each placement whose gang may still start and whose node still takes pods."""
     groups, nodes = _startable(resident, outcome), _usable(resident, outcome)
     places = ((pk, resident.node_ids[bind.node], bind) for pk, bind in by_id.items())
-    return [(pk, node, bind.borrowed) for pk, node, bind in places if bind.podgroup in groups and node in nodes]
+    return [
+        (pk, node, bind.borrowed)
+        for pk, node, bind in places
+        if bind.podgroup in groups and node in nodes
+    ]
 
 
 def _bind(places: Sequence[tuple[int, int, bool]], now: datetime) -> set[int]:
@@ -96,7 +127,10 @@ def _bind(places: Sequence[tuple[int, int, bool]], now: datetime) -> set[int]:
 def _startable(resident: ResidentSnapshot, outcome: Outcome) -> set[str]:
     """Podgroups that may still start: they and their queues are as they must be."""
     groups = resident.snapshot.groups
-    rows = {int(row) for row in np.unique(resident.snapshot.pods.group[[bind.row for bind in outcome.binds]])}
+    rows = {
+        int(row)
+        for row in np.unique(resident.snapshot.pods.group[[bind.row for bind in outcome.binds]])
+    }
     by_id = {resident.group_ids[row]: groups.key[row] for row in rows}
     sql = (
         "SELECT g.id FROM scheduler_podgroup g JOIN scheduler_queue q ON q.id = g.queue_id "
@@ -145,8 +179,15 @@ def _write_reservations(resident: ResidentSnapshot, outcome: Outcome, written: W
     pods, nodes = resident.snapshot.pods, resident.snapshot.nodes.names
     bound = {bind.row for bind in written.bound}
     wanted = {item.row: (item.node, item.expires) for item in outcome.reservations}
-    had = {int(row): (nodes[pods.reserved_node[row]], int(pods.reserved_until[row])) for row in np.flatnonzero(pods.reserved_node >= 0)}
-    changed = [row for row in wanted.keys() | had.keys() if wanted.get(row) != had.get(row) and row not in bound]
+    had = {
+        int(row): (nodes[pods.reserved_node[row]], int(pods.reserved_until[row]))
+        for row in np.flatnonzero(pods.reserved_node >= 0)
+    }
+    changed = [
+        row
+        for row in wanted.keys() | had.keys()
+        if wanted.get(row) != had.get(row) and row not in bound
+    ]
     if not changed:
         return
     rows = [_reservation_row(resident, row, wanted.get(row)) for row in sorted(changed)]
@@ -158,9 +199,15 @@ def _write_reservations(resident: ResidentSnapshot, outcome: Outcome, written: W
     )
 
 
-def _reservation_row(resident: ResidentSnapshot, row: int, place: tuple[str, int] | None) -> dict[str, Any]:
+def _reservation_row(
+    resident: ResidentSnapshot, row: int, place: tuple[str, int] | None
+) -> dict[str, Any]:
     node, until = place if place else (None, None)
-    return {"id": resident.pod_ids[row], "node_id": resident.node_ids[node] if node else None, "until": until}
+    return {
+        "id": resident.pod_ids[row],
+        "node_id": resident.node_ids[node] if node else None,
+        "until": until,
+    }
 
 
 # Podgroups
@@ -179,15 +226,26 @@ _GROUP_COLUMNS = {
 }
 
 
-def _write_podgroups(resident: ResidentSnapshot, outcome: Outcome, number: int, now: datetime, written: Written) -> None:
+def _write_podgroups(
+    resident: ResidentSnapshot, outcome: Outcome, number: int, now: datetime, written: Written
+) -> None:
     rows = _group_rows(resident, outcome, now, number, written.broken)
     if not rows:
         return
-    taken = {pk for (pk,) in fetch(_group_statement(), [number, now, now, now, as_parameter(rows.values())])}
+    taken = {
+        pk
+        for (pk,) in fetch(_group_statement(), [number, now, now, now, as_parameter(rows.values())])
+    }
     keys = resident.snapshot.groups.key
     written.podgroups = {keys[row] for row in rows if rows[row]["id"] in taken}
-    written.completed = any(row.get("phase") == Phase.COMPLETED.label and row["id"] in taken for row in rows.values())
-    written.unknown = [row["id"] for row in rows.values() if row.get("phase") == Phase.UNKNOWN.label and row["id"] in taken]
+    written.completed = any(
+        row.get("phase") == Phase.COMPLETED.label and row["id"] in taken for row in rows.values()
+    )
+    written.unknown = [
+        row["id"]
+        for row in rows.values()
+        if row.get("phase") == Phase.UNKNOWN.label and row["id"] in taken
+    ]
 
 
 _HAS_A_LIVE_JOB = (
@@ -205,9 +263,7 @@ def _group_statement() -> str:
         return f"{column} = coalesce({json_column(f'd.{column}')}, scheduler_podgroup.{column})"
 
     def first_time(column: str, phase: str) -> str:
-        return (
-            f"{column} = CASE WHEN d.phase = '{phase}' THEN coalesce(scheduler_podgroup.{column}, %s) ELSE scheduler_podgroup.{column} END"
-        )
+        return f"{column} = CASE WHEN d.phase = '{phase}' THEN coalesce(scheduler_podgroup.{column}, %s) ELSE scheduler_podgroup.{column} END"
 
     return (
         f"UPDATE scheduler_podgroup SET {kept('phase')}, {kept_json('conditions')}, {kept_json('pod_conditions')}, "
@@ -224,7 +280,11 @@ def _group_statement() -> str:
 
 
 def _group_rows(
-    resident: ResidentSnapshot, outcome: Outcome, now: datetime, number: int, broken: Collection[str]
+    resident: ResidentSnapshot,
+    outcome: Outcome,
+    now: datetime,
+    number: int,
+    broken: Collection[str],
 ) -> dict[int, dict[str, Any]]:
     rows: dict[int, dict[str, Any]] = {}
 
@@ -249,12 +309,16 @@ def _group_rows(
     return {number: values for number, values in rows.items() if keys[number] not in broken}
 
 
-def _pod_conditions(resident: ResidentSnapshot, outcome: Outcome, now: datetime) -> dict[int, list[dict[str, Any]]]:
+def _pod_conditions(
+    resident: ResidentSnapshot, outcome: Outcome, now: datetime
+) -> dict[int, list[dict[str, Any]]]:
     """By podgroup, packed: a gang of ten thousand pods that wait for the same has one entry."""
     told: dict[int, list[tuple[int, str, str, str]]] = {}
     for condition in outcome.pod_conditions:
         group = int(resident.snapshot.pods.group[condition.row])
-        told.setdefault(group, []).append((resident.pod_ids[condition.row], condition.pod, condition.reason, condition.message))
+        told.setdefault(group, []).append(
+            (resident.pod_ids[condition.row], condition.pod, condition.reason, condition.message)
+        )
     return {group: packed(of_pods, now.isoformat()) for group, of_pods in told.items()}
 
 
@@ -280,7 +344,12 @@ def _condition(condition: Condition, now: datetime, number: int) -> dict[str, An
 def _reason(said: Said) -> dict[str, Any]:
     reason = said.reason
     if reason is None:
-        return {"reason_code": "", "reason_message": "", "reason_figures": "{}", "reason_checks": "[]"}
+        return {
+            "reason_code": "",
+            "reason_message": "",
+            "reason_figures": "{}",
+            "reason_checks": "[]",
+        }
     return {
         "reason_code": str(reason.code),
         "reason_message": reason.message,
@@ -310,8 +379,13 @@ _DECISION_COLUMNS = {
 }
 
 
-def _write_decisions(resident: ResidentSnapshot, written: Written, session_id: int, now: datetime) -> None:
-    rows = [_decision("Bind", bind, "backfill" if bind.borrowed else "allocate", resident) for bind in written.bound]
+def _write_decisions(
+    resident: ResidentSnapshot, written: Written, session_id: int, now: datetime
+) -> None:
+    rows = [
+        _decision("Bind", bind, "backfill" if bind.borrowed else "allocate", resident)
+        for bind in written.bound
+    ]
     rows += [_decision("Evict", evict, evict.action, resident) for evict in written.evicted]
     if not rows:
         return
@@ -323,9 +397,19 @@ def _write_decisions(resident: ResidentSnapshot, written: Written, session_id: i
     )
 
 
-def _decision(kind: str, decision: Bind | Evict, action: str, resident: ResidentSnapshot) -> tuple[object, ...]:
+def _decision(
+    kind: str, decision: Bind | Evict, action: str, resident: ResidentSnapshot
+) -> tuple[object, ...]:
     """In the order of the columns."""
-    return kind, resident.pod_ids[decision.row], decision.pod, decision.podgroup, decision.queue, decision.node, action
+    return (
+        kind,
+        resident.pod_ids[decision.row],
+        decision.pod,
+        decision.podgroup,
+        decision.queue,
+        decision.node,
+        action,
+    )
 
 
 _VICTIM_COLUMNS = {
@@ -349,7 +433,10 @@ def _write_victims(written: Written, session_id: int, number: int, now: datetime
     if not written.evicted:
         return
     names = ", ".join(f'"{name}"' for name in _VICTIM_COLUMNS)
-    values = ", ".join(json_column(f'"{name}"') if name in _JSON_COLUMNS else f'"{name}"' for name in _VICTIM_COLUMNS)
+    values = ", ".join(
+        json_column(f'"{name}"') if name in _JSON_COLUMNS else f'"{name}"'
+        for name in _VICTIM_COLUMNS
+    )
     execute(
         f"INSERT INTO scheduler_eviction (session_id, session_number, created_at, {names}) "
         f"SELECT %s, %s, %s, {values} FROM {values_table('d', _VICTIM_COLUMNS)}",
@@ -406,16 +493,25 @@ def _queues_told_of(resident: ResidentSnapshot, outcome: Outcome) -> dict[str, s
     rows = {said.podgroup: said.row for said in outcome.said}
     rows |= {condition.podgroup: condition.row for condition in outcome.conditions}
     rows |= {item.pod: int(group_of[item.row]) for item in outcome.pod_conditions}
-    evicted = {name: evict.queue for evict in outcome.evictions for name in (evict.pod, evict.podgroup)}
+    evicted = {
+        name: evict.queue for evict in outcome.evictions for name in (evict.pod, evict.podgroup)
+    }
     return {name: _queue_name(resident, row) for name, row in rows.items()} | evicted
 
 
 def _told_once_a_gang(resident: ResidentSnapshot, outcome: Outcome) -> Iterator[Event]:
     """What is said of every waiting pod of a gang in the same words is kept for the first of them: thousands may wait."""
-    gangs = {condition.pod: int(resident.snapshot.pods.group[condition.row]) for condition in outcome.pod_conditions}
+    gangs = {
+        condition.pod: int(resident.snapshot.pods.group[condition.row])
+        for condition in outcome.pod_conditions
+    }
     told: set[tuple[int | None, str, str]] = set()
     for event in outcome.events:
-        gang = gangs.get(event.name) if event.object == "pod" and event.reason == "FailedScheduling" else None
+        gang = (
+            gangs.get(event.name)
+            if event.object == "pod" and event.reason == "FailedScheduling"
+            else None
+        )
         words = (gang, event.reason, general(event.message, event.name))
         if gang is None or words not in told:
             yield event
@@ -442,15 +538,29 @@ _FIGURE_COLUMNS = {
 }  # fmt: skip
 
 
-def write_figures(figures: Mapping[str, QueueFigures], queue_ids: Mapping[str, int], number: int) -> None:
+def write_figures(
+    figures: Mapping[str, QueueFigures], queue_ids: Mapping[str, int], number: int
+) -> None:
     """One row a queue, only those given: whoever calls leaves out what did not change."""
-    rows = [_figure_row(item, queue_ids[name]) for name, item in figures.items() if name in queue_ids]
+    rows = [
+        _figure_row(item, queue_ids[name]) for name, item in figures.items() if name in queue_ids
+    ]
     if not rows:
         return
-    columns = {"queue_id": "bigint", **dict.fromkeys(_FIGURE_COLUMNS, "text"), "share": "float8", "overused": "boolean", "warnings": "text"}
+    columns = {
+        "queue_id": "bigint",
+        **dict.fromkeys(_FIGURE_COLUMNS, "text"),
+        "share": "float8",
+        "overused": "boolean",
+        "warnings": "text",
+    }
     json_names = {*_FIGURE_COLUMNS, "warnings"}
-    values = ", ".join(json_column(f"d.{name}") if name in json_names else f"d.{name}" for name in columns)
-    updates = ", ".join(f"{name} = excluded.{name}" for name in (*columns, "session") if name != "queue_id")
+    values = ", ".join(
+        json_column(f"d.{name}") if name in json_names else f"d.{name}" for name in columns
+    )
+    updates = ", ".join(
+        f"{name} = excluded.{name}" for name in (*columns, "session") if name != "queue_id"
+    )
     execute(
         f"INSERT INTO scheduler_queuefigures ({', '.join(columns)}, session) "
         f"SELECT {values}, %s FROM {values_table('d', columns)} JOIN scheduler_queue q ON q.id = d.queue_id WHERE q.deleted_at IS NULL "
@@ -465,7 +575,9 @@ def _keep_queues() -> str:
 
 
 def _figure_row(figures: QueueFigures, queue_id: int) -> dict[str, Any]:
-    amounts: dict[str, Resources] = {name: getattr(figures, figure) for name, figure in _FIGURE_COLUMNS.items()}
+    amounts: dict[str, Resources] = {
+        name: getattr(figures, figure) for name, figure in _FIGURE_COLUMNS.items()
+    }
     return {
         "queue_id": queue_id,
         **{name: json.dumps(dict(amount)) for name, amount in amounts.items()},

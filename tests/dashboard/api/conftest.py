@@ -19,23 +19,49 @@ from scheduler.services.accounts.actors import SYSTEM
 class Caller:
     """Speaks JSON to /api/v1/ with a token; answers are checked for their code and read."""
 
-    def __init__(self, username: str, scopes: tuple[str, ...] = ("admin",), *, superuser: bool = False, **headers: str) -> None:
+    def __init__(
+        self,
+        username: str,
+        scopes: tuple[str, ...] = ("admin",),
+        *,
+        superuser: bool = False,
+        **headers: str,
+    ) -> None:
         users = get_user_model().objects
-        self.user = users.filter(username=username).first() or (users.create_superuser if superuser else users.create_user)(username)
+        self.user = users.filter(username=username).first() or (
+            users.create_superuser if superuser else users.create_user
+        )(username)
         number = self.user.api_tokens.count()
         self.token = create_token(self.user, f"test-{number}", scopes, by=SYSTEM).secret
         self.client = Client(raise_request_exception=True)
-        self.headers = {"Authorization": f"Bearer {self.token}", "Accept": "application/json", **headers}
+        self.headers = {
+            "Authorization": f"Bearer {self.token}",
+            "Accept": "application/json",
+            **headers,
+        }
         self.last: Any = None
 
-    def ask(self, method: str, path: str, body: Any = None, *, expect: int | None = None, text: str | None = None, **headers: str) -> Any:
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        expect: int | None = None,
+        text: str | None = None,
+        **headers: str,
+    ) -> Any:
         path = path.removeprefix("http://testserver")
         path = path if path.startswith("/") else f"/api/v1/{path}"
         data = text if text is not None else "" if body is None else json.dumps(body)
         kind = headers.pop("content_type", "application/json")
-        self.last = self.client.generic(method, path, data, content_type=kind, headers={**self.headers, **headers})
+        self.last = self.client.generic(
+            method, path, data, content_type=kind, headers={**self.headers, **headers}
+        )
         if expect is not None:
-            assert self.last.status_code == expect, f"{method} {path}: {self.last.status_code} {self.last.content.decode()[:2000]}"
+            assert self.last.status_code == expect, (
+                f"{method} {path}: {self.last.status_code} {self.last.content.decode()[:2000]}"
+            )
         return self._read()
 
     def _read(self) -> Any:
@@ -62,7 +88,9 @@ class Caller:
         return self.ask("DELETE", path, expect=expect, **headers)
 
     def apply(self, text: str, query: str = "", expect: int = 200) -> Any:
-        return self.ask("POST", f"apply/{query}", text=text, content_type="application/yaml", expect=expect)
+        return self.ask(
+            "POST", f"apply/{query}", text=text, content_type="application/yaml", expect=expect
+        )
 
 
 @pytest.fixture(autouse=True)
@@ -98,7 +126,20 @@ def node(name: str, **allocatable: str) -> dict[str, Any]:
     return {"metadata": {"name": name}, "status": {"allocatable": {"pods": "110", **allocatable}}}
 
 
-def job(name: str, in_queue: str = "default", replicas: int = 1, cpu: str = "1", **spec: Any) -> dict[str, Any]:
-    container = {"name": "main", "image": "busybox", "resources": {"requests": {"cpu": cpu, "memory": "1Gi"}}}
-    task = {"name": "worker", "replicas": replicas, "template": {"spec": {"containers": [container]}}}
-    return {"metadata": {"name": name, "namespace": "default"}, "spec": {"queue": in_queue, "tasks": [task], **spec}}
+def job(
+    name: str, in_queue: str = "default", replicas: int = 1, cpu: str = "1", **spec: Any
+) -> dict[str, Any]:
+    container = {
+        "name": "main",
+        "image": "busybox",
+        "resources": {"requests": {"cpu": cpu, "memory": "1Gi"}},
+    }
+    task = {
+        "name": "worker",
+        "replicas": replicas,
+        "template": {"spec": {"containers": [container]}},
+    }
+    return {
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"queue": in_queue, "tasks": [task], **spec},
+    }

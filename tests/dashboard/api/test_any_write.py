@@ -25,7 +25,11 @@ def stored() -> dict[str, list[str]]:
     found = {}
     for model in apps.get_models():
         name = model.__name__
-        columns = [field.attname for field in model._meta.concrete_fields if f"{name}.{field.attname}" not in _NOTED_ON_THE_WAY_IN]
+        columns = [
+            field.attname
+            for field in model._meta.concrete_fields
+            if f"{name}.{field.attname}" not in _NOTED_ON_THE_WAY_IN
+        ]
         found[model._meta.label] = sorted(map(repr, model._default_manager.values_list(*columns)))
     return found
 
@@ -48,7 +52,9 @@ def world(admin: Caller) -> World:
     admin.post("users/", {"username": "ann"}, expect=201)
     admin.user.set_password("an old password")
     admin.user.save()
-    for route in WRITES:  # some are done to something of one's own, which is made when it is first asked for
+    for route in (
+        WRITES
+    ):  # some are done to something of one's own, which is made when it is first asked for
         address(route, admin, made)
     return made
 
@@ -58,10 +64,14 @@ def test_a_dry_run_of_any_write_writes_nothing(admin: Caller, world: World):
     for route in WRITES:
         name, action, method, _ = route
         dry = "" if name in WITHOUT_DRY_RUN else "?dry_run=true"
-        answer = admin.ask(method, address(route, admin, world) + dry, body_for(name, action, "own"))
+        answer = admin.ask(
+            method, address(route, admin, world) + dry, body_for(name, action, "own")
+        )
         touched = changed(before)
         if touched or admin.last.status_code not in (200, 409):
-            wrong.append(f"{method} {name} {action}: {admin.last.status_code} {touched} {str(answer)[:200]}")
+            wrong.append(
+                f"{method} {name} {action}: {admin.last.status_code} {touched} {str(answer)[:200]}"
+            )
 
     assert wrong == []
 
@@ -95,7 +105,13 @@ def variants(body: Any) -> Iterator[tuple[str, Any]]:
 def paths(value: Any, here: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     if here:
         yield here
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    items = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, inner in items:
         yield from paths(inner, (*here, key))
 
@@ -161,8 +177,14 @@ def junk_requests(admin: Caller, world: World, every: int) -> None:
                 _send(admin, method, place, variant)
                 code, written = admin.last.status_code, _counts() != counts_before
                 transaction.set_rollback(True)
-            if code >= 500 or code == 422 or (code >= 400 and (written or not _is_problem(admin.last))):
-                wrong.append(f"{method} {place} {what}: {code} written={written} {admin.last.content[:300]!r}")
+            if (
+                code >= 500
+                or code == 422
+                or (code >= 400 and (written or not _is_problem(admin.last)))
+            ):
+                wrong.append(
+                    f"{method} {place} {what}: {code} written={written} {admin.last.content[:300]!r}"
+                )
 
     assert wrong == [], f"{len(wrong)} of {number // every}: " + "\n".join(wrong[:20])
 
@@ -175,11 +197,19 @@ def _send(admin: Caller, method: str, place: str, body: Any) -> None:
 
 def _is_problem(answer: Any) -> bool:
     body = json.loads(answer.content)
-    return bool(answer["Content-Type"] == "application/problem+json" and body["detail"] and body["status"] == answer.status_code)
+    return bool(
+        answer["Content-Type"] == "application/problem+json"
+        and body["detail"]
+        and body["status"] == answer.status_code
+    )
 
 
 def _counts() -> dict[str, int]:
-    return {model._meta.label: model._default_manager.count() for model in apps.get_models() if model._meta.app_label == "scheduler"}
+    return {
+        model._meta.label: model._default_manager.count()
+        for model in apps.get_models()
+        if model._meta.app_label == "scheduler"
+    }
 
 
 def test_junk_in_any_field_of_any_write_is_refused_and_leaves_nothing(admin: Caller, world: World):
@@ -187,5 +217,7 @@ def test_junk_in_any_field_of_any_write_is_refused_and_leaves_nothing(admin: Cal
 
 
 @pytest.mark.long
-def test_all_junk_in_any_field_of_any_write_is_refused_and_leaves_nothing(admin: Caller, world: World):
+def test_all_junk_in_any_field_of_any_write_is_refused_and_leaves_nothing(
+    admin: Caller, world: World
+):
     junk_requests(admin, world, every=1)

@@ -39,8 +39,12 @@ _SERVER_SIDE = {
 
 def some_of(**fields: Any) -> st.SearchStrategy[dict[str, Any]]:
     """An object with any of these fields, left out, null, or as one of the values given for it."""
-    drawn = st.fixed_dictionaries({key: st.one_of(st.just(_LEFT_OUT), values) for key, values in fields.items()})
-    return drawn.map(lambda found: {key: value for key, value in found.items() if value is not _LEFT_OUT})
+    drawn = st.fixed_dictionaries(
+        {key: st.one_of(st.just(_LEFT_OUT), values) for key, values in fields.items()}
+    )
+    return drawn.map(
+        lambda found: {key: value for key, value in found.items() if value is not _LEFT_OUT}
+    )
 
 
 def of(*values: Any) -> st.SearchStrategy[Any]:
@@ -51,18 +55,41 @@ AMOUNTS = some_of(**{"cpu": of(*_CPU), "memory": of(*_MEMORY), "nvidia.com/gpu":
 MAYBE_AMOUNTS = AMOUNTS | of(None, {})
 TEXTS = of(None, {}, {"team": "a"}, {"team": "a", "x.io/y": ""})
 JUNK = of(None, 0, "text", [1], {"a": {"b": None}}, False)
-TOPOLOGY = of(None, {}, {"mode": "soft"}, {"mode": "hard", "highestTierAllowed": 2}, {"highestTierName": "rack", "junk": 1})
-POLICIES = of(None, [], [{"event": "PodFailed", "action": "RestartJob"}], [{"events": ["PodEvicted"], "action": "AbortJob", "junk": 1}])
+TOPOLOGY = of(
+    None,
+    {},
+    {"mode": "soft"},
+    {"mode": "hard", "highestTierAllowed": 2},
+    {"highestTierName": "rack", "junk": 1},
+)
+POLICIES = of(
+    None,
+    [],
+    [{"event": "PodFailed", "action": "RestartJob"}],
+    [{"events": ["PodEvicted"], "action": "AbortJob", "junk": 1}],
+)
 
 
 def metadata(namespaced: bool = False) -> st.SearchStrategy[dict[str, Any]]:
-    server = st.sets(of(*_SERVER_SIDE)).map(lambda names: {name: _SERVER_SIDE[name] for name in names})
-    own = some_of(labels=TEXTS, annotations=TEXTS, junkField=JUNK, **({"namespace": of("default", "lab", "", None)} if namespaced else {}))
+    server = st.sets(of(*_SERVER_SIDE)).map(
+        lambda names: {name: _SERVER_SIDE[name] for name in names}
+    )
+    own = some_of(
+        labels=TEXTS,
+        annotations=TEXTS,
+        junkField=JUNK,
+        **({"namespace": of("default", "lab", "", None)} if namespaced else {}),
+    )
     return st.builds(lambda *parts: {"name": "fresh", **parts[0], **parts[1]}, own, server)
 
 
 CONTAINERS = st.lists(
-    some_of(name=of("main"), image=of("busybox"), junkField=JUNK, resources=some_of(requests=MAYBE_AMOUNTS, limits=MAYBE_AMOUNTS)),
+    some_of(
+        name=of("main"),
+        image=of("busybox"),
+        junkField=JUNK,
+        resources=some_of(requests=MAYBE_AMOUNTS, limits=MAYBE_AMOUNTS),
+    ),
     max_size=2,
 ) | of(None)
 POD_SPEC = some_of(
@@ -70,7 +97,11 @@ POD_SPEC = some_of(
     initContainers=CONTAINERS,
     overhead=MAYBE_AMOUNTS,
     nodeSelector=of(None, {}, {"zone": "a"}),
-    tolerations=of(None, [], [{"key": "a", "operator": "Exists", "effect": "NoSchedule", "tolerationSeconds": 3}]),
+    tolerations=of(
+        None,
+        [],
+        [{"key": "a", "operator": "Exists", "effect": "NoSchedule", "tolerationSeconds": 3}],
+    ),
     affinity=of(None, {}, {"nodeAffinity": {"junk": [None]}}),
     priorityClassName=of(None, "", "high"),
     junkField=JUNK,
@@ -83,10 +114,13 @@ TASK = some_of(
     dependsOn=of(None, {}),
     topologyPolicy=of(None, "", "best-effort"),
     partitionPolicy=of(None, {}, {"totalPartitions": 1, "partitionSize": 1}),
-    template=of(None, {}) | some_of(metadata=of(None, {}, {"labels": {"a": "b"}}), spec=POD_SPEC, junkField=JUNK),
+    template=of(None, {})
+    | some_of(metadata=of(None, {}, {"labels": {"a": "b"}}), spec=POD_SPEC, junkField=JUNK),
     junkField=JUNK,
 )
-NAMED_TASKS = st.lists(TASK, min_size=1, max_size=3).map(lambda tasks: [{"name": f"t{index}", **task} for index, task in enumerate(tasks)])
+NAMED_TASKS = st.lists(TASK, min_size=1, max_size=3).map(
+    lambda tasks: [{"name": f"t{index}", **task} for index, task in enumerate(tasks)]
+)
 NAMELESS_TASKS = st.lists(TASK, min_size=1, max_size=2)
 
 KINDS: dict[str, tuple[str, bool, st.SearchStrategy[dict[str, Any]], st.SearchStrategy[Any]]] = {
@@ -97,7 +131,9 @@ KINDS: dict[str, tuple[str, bool, st.SearchStrategy[dict[str, Any]], st.SearchSt
             weight=of(None, 0, 1, 7),
             capability=MAYBE_AMOUNTS,
             deserved=MAYBE_AMOUNTS,
-            guarantee=AMOUNTS | of(None, {}, {"resource": None}) | AMOUNTS.map(lambda amounts: {"resource": amounts}),
+            guarantee=AMOUNTS
+            | of(None, {}, {"resource": None})
+            | AMOUNTS.map(lambda amounts: {"resource": amounts}),
             reclaimable=of(None, True, False),
             parent=of(None, "", "root", "team"),
             priority=of(None, 0, 3),
@@ -108,7 +144,11 @@ KINDS: dict[str, tuple[str, bool, st.SearchStrategy[dict[str, Any]], st.SearchSt
             extendClusters=of(None, [], [{"name": "a"}]),
             junkField=JUNK,
         ),
-        some_of(state=of(None, "", "Open", "Closing", "Closed", "Suspended", "Unknown"), allocated=of({"cpu": "1"}), junkField=JUNK),
+        some_of(
+            state=of(None, "", "Open", "Closing", "Closed", "Suspended", "Unknown"),
+            allocated=of({"cpu": "1"}),
+            junkField=JUNK,
+        ),
     ),
     "Job": (
         "batch.volcano.sh/v1alpha1",
@@ -123,7 +163,16 @@ KINDS: dict[str, tuple[str, bool, st.SearchStrategy[dict[str, Any]], st.SearchSt
             minSuccess=of(None, 1),
             policies=POLICIES,
             plugins=of(None, {}, {"svc": [], "env": ["a"]}),
-            volumes=of(None, [], [{"mountPath": "/x", "volumeClaim": {"resources": {"requests": {"storage": "1024Mi"}}}}]),
+            volumes=of(
+                None,
+                [],
+                [
+                    {
+                        "mountPath": "/x",
+                        "volumeClaim": {"resources": {"requests": {"storage": "1024Mi"}}},
+                    }
+                ],
+            ),
             networkTopology=TOPOLOGY,
             runningEstimate=of(None, "1h"),
             tasks=NAMED_TASKS | NAMELESS_TASKS,
@@ -152,13 +201,28 @@ KINDS: dict[str, tuple[str, bool, st.SearchStrategy[dict[str, Any]], st.SearchSt
         False,
         some_of(
             unschedulable=of(None, True, False),
-            taints=of(None, [], [{"key": "a"}], [{"key": "a", "value": "b", "effect": "NoExecute", "timeAdded": "x"}]),
+            taints=of(
+                None,
+                [],
+                [{"key": "a"}],
+                [{"key": "a", "value": "b", "effect": "NoExecute", "timeAdded": "x"}],
+            ),
             podCIDR=of("10.0.0.0/8"),
             junkField=JUNK,
         ),
-        of(None) | some_of(allocatable=MAYBE_AMOUNTS, capacity=MAYBE_AMOUNTS, conditions=of(None, [{"type": "Ready", "status": "False"}])),
+        of(None)
+        | some_of(
+            allocatable=MAYBE_AMOUNTS,
+            capacity=MAYBE_AMOUNTS,
+            conditions=of(None, [{"type": "Ready", "status": "False"}]),
+        ),
     ),
-    "Namespace": ("v1", False, some_of(finalizers=of(["kubernetes"]), junkField=JUNK), some_of(phase=of("Active"))),
+    "Namespace": (
+        "v1",
+        False,
+        some_of(finalizers=of(["kubernetes"]), junkField=JUNK),
+        some_of(phase=of("Active")),
+    ),
     "PriorityClass": (
         "scheduling.k8s.io/v1",
         False,
@@ -191,7 +255,9 @@ def manifests(kind: str) -> st.SearchStrategy[dict[str, Any]]:
 @pytest.fixture(autouse=True)
 def surroundings(admin: Caller) -> None:
     admin.post("queues/", [queue("team"), queue("leaf", "team")])
-    admin.post("priorityclasses/", {"metadata": {"name": "high"}, "spec": {"value": 10}}, expect=201)
+    admin.post(
+        "priorityclasses/", {"metadata": {"name": "high"}, "spec": {"value": 10}}, expect=201
+    )
     lab = {"metadata": {"name": "lab", "annotations": {"scheduling.volcano.sh/queue-name": "leaf"}}}
     admin.post("namespaces/", lab, expect=201)
 
@@ -200,20 +266,30 @@ def assert_nothing_changes(admin: Caller, manifest: Any, of_what: Any) -> None:
     entries = AuditEntry.objects.count()
     answer = admin.ask("POST", "apply/", manifest)
     assert admin.last.status_code == 200, (json.dumps(of_what), json.dumps(manifest), answer)
-    assert [(item["operation"], item["diff"]) for item in answer["results"]] == [("unchanged", [])], json.dumps(of_what)
+    assert [(item["operation"], item["diff"]) for item in answer["results"]] == [
+        ("unchanged", [])
+    ], json.dumps(of_what)
     assert AuditEntry.objects.count() == entries, json.dumps(of_what)
 
 
 def address_of(manifest: dict[str, Any]) -> str:
     kind = {"PriorityClass": "priorityclasse"}.get(manifest["kind"], manifest["kind"].lower())
     namespaced = KINDS[manifest["kind"]][1]
-    return f"{kind}s/" + (f"{manifest['metadata'].get('namespace') or 'default'}/" if namespaced else "") + "fresh/"
+    return (
+        f"{kind}s/"
+        + (f"{manifest['metadata'].get('namespace') or 'default'}/" if namespaced else "")
+        + "fresh/"
+    )
 
 
 def respelled(value: Any) -> Any:
     """Every amount in it written otherwise."""
     for spellings in (_CPU, _MEMORY, _GPU):
-        if not isinstance(value, (dict, list)) and value in spellings[1:] and not isinstance(value, (bool, int)):
+        if (
+            not isinstance(value, (dict, list))
+            and value in spellings[1:]
+            and not isinstance(value, (bool, int))
+        ):
             return spellings[0]
     if isinstance(value, dict):
         return {key: respelled(inner) for key, inner in value.items()}
@@ -231,14 +307,23 @@ def applied_twice(admin: Caller, manifest: dict[str, Any]) -> None:
     assert_nothing_changes(admin, read, manifest)
     if manifest["kind"] != "Pod":
         assert admin.put(address_of(manifest), read)["changed"] is False
-        is_unknown = read["status"].get("state") == "Unknown"  # which a wish alone, without that status, ends
+        is_unknown = (
+            read["status"].get("state") == "Unknown"
+        )  # which a wish alone, without that status, ends
         assert admin.patch(address_of(manifest), {"spec": read["spec"]})["changed"] is is_unknown
 
 
 def twice(admin: Caller, kind: str, examples: int) -> None:
     accepted = []
 
-    @settings(max_examples=examples, deadline=None, suppress_health_check=_QUIET, derandomize=True, database=None, phases=[Phase.generate])
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        suppress_health_check=_QUIET,
+        derandomize=True,
+        database=None,
+        phases=[Phase.generate],
+    )
     @given(manifest=manifests(kind))
     def check(manifest: dict[str, Any]) -> None:
         with transaction.atomic():
@@ -276,12 +361,26 @@ _CHANGES: dict[str, list[tuple[str, Any]]] = {
     "PriorityClass": [("spec.value", 7), ("spec.globalDefault", True), ("spec.preemptionPolicy", "Never"), ("spec.description", "x"),
                       ("value", 7), ("description", "y")],
 }  # fmt: skip
-_TASKS = [{"name": "t", "replicas": 2, "template": {"spec": {"containers": [{"resources": {"requests": {"cpu": "1"}}}]}}}]
-_PLAIN: dict[str, dict[str, Any]] = {"Job": {"spec": {"tasks": _TASKS}}, "PriorityClass": {"value": 1}}
+_TASKS = [
+    {
+        "name": "t",
+        "replicas": 2,
+        "template": {"spec": {"containers": [{"resources": {"requests": {"cpu": "1"}}}]}},
+    }
+]
+_PLAIN: dict[str, dict[str, Any]] = {
+    "Job": {"spec": {"tasks": _TASKS}},
+    "PriorityClass": {"value": 1},
+}
 
 
 def plain(kind: str) -> dict[str, Any]:
-    return {"apiVersion": KINDS[kind][0], "kind": kind, "metadata": {"name": "fresh"}, **copy.deepcopy(_PLAIN.get(kind, {}))}
+    return {
+        "apiVersion": KINDS[kind][0],
+        "kind": kind,
+        "metadata": {"name": "fresh"},
+        **copy.deepcopy(_PLAIN.get(kind, {})),
+    }
 
 
 def with_field(manifest: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
@@ -294,9 +393,14 @@ def with_field(manifest: dict[str, Any], path: str, value: Any) -> dict[str, Any
     return changed
 
 
-@pytest.mark.parametrize(("kind", "path", "value"), [(kind, *change) for kind, changes in _CHANGES.items() for change in changes])
+@pytest.mark.parametrize(
+    ("kind", "path", "value"),
+    [(kind, *change) for kind, changes in _CHANGES.items() for change in changes],
+)
 @pytest.mark.parametrize("way", ["apply", "patch"])
-def test_a_field_that_is_changed_is_changed_whichever_way(admin: Caller, way: str, kind: str, path: str, value: Any):
+def test_a_field_that_is_changed_is_changed_whichever_way(
+    admin: Caller, way: str, kind: str, path: str, value: Any
+):
     admin.post("apply/", plain(kind))
     stored_at = path if "." in path else f"spec.{path}"
     changed = with_field(plain(kind), path, value)
@@ -320,7 +424,17 @@ def test_a_field_that_is_changed_is_changed_whichever_way(admin: Caller, way: st
         ("spec.maxRetry", 9),
         ("spec.plugins", {"svc": []}),
         ("spec.tasks", [{**_TASKS[0], "name": "other"}]),
-        ("spec.tasks", [{**_TASKS[0], "template": {"spec": {"containers": [{"resources": {"requests": {"cpu": "1001m"}}}]}}}]),
+        (
+            "spec.tasks",
+            [
+                {
+                    **_TASKS[0],
+                    "template": {
+                        "spec": {"containers": [{"resources": {"requests": {"cpu": "1001m"}}}]}
+                    },
+                }
+            ],
+        ),
     ],
 )
 def test_what_a_job_may_not_change_is_refused_in_a_file_too(admin: Caller, field: str, value: Any):
@@ -333,21 +447,32 @@ def test_what_a_job_may_not_change_is_refused_in_a_file_too(admin: Caller, field
 
 def test_work_that_its_namespace_sent_elsewhere_stays_there(admin: Caller):
     for kind in ("Job", "PodGroup"):
-        manifest = with_field(with_field(plain(kind), "metadata.namespace", "lab"), "spec.queue", "default")
+        manifest = with_field(
+            with_field(plain(kind), "metadata.namespace", "lab"), "spec.queue", "default"
+        )
         manifest["metadata"]["name"] = f"fresh-{kind.lower()}"
         admin.post("apply/", manifest)
 
         again = admin.post("apply/", manifest)["results"][0]
 
-        assert (again["operation"], admin.get(f"{kind.lower()}s/lab/fresh-{kind.lower()}/")["spec"]["queue"]) == ("unchanged", "leaf")
+        assert (
+            again["operation"],
+            admin.get(f"{kind.lower()}s/lab/fresh-{kind.lower()}/")["spec"]["queue"],
+        ) == ("unchanged", "leaf")
 
 
 def test_a_file_that_says_two_things_of_one_object_is_refused(admin: Caller):
     one, other = plain("Queue"), with_field(plain("Queue"), "spec.weight", 3)
 
     refused = admin.post("apply/", [one, other], expect=400)
-    assert (refused["violations"][0]["ruleId"], refused["violations"][0]["field"]) == ("named_twice", "[1].metadata.name")
-    assert [item["operation"] for item in admin.post("apply/", [one, one])["results"]] == ["created", "unchanged"]
+    assert (refused["violations"][0]["ruleId"], refused["violations"][0]["field"]) == (
+        "named_twice",
+        "[1].metadata.name",
+    )
+    assert [item["operation"] for item in admin.post("apply/", [one, one])["results"]] == [
+        "created",
+        "unchanged",
+    ]
 
 
 def test_a_pod_in_a_file_has_a_name(admin: Caller):
@@ -357,19 +482,44 @@ def test_a_pod_in_a_file_has_a_name(admin: Caller):
 
 
 TREES = st.lists(
-    st.tuples(st.integers(0, 9), of("Open", "Closed", "Suspended"), of(1, 5), AMOUNTS, TEXTS.map(lambda labels: labels or {})), max_size=8
+    st.tuples(
+        st.integers(0, 9),
+        of("Open", "Closed", "Suspended"),
+        of(1, 5),
+        AMOUNTS,
+        TEXTS.map(lambda labels: labels or {}),
+    ),
+    max_size=8,
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=_QUIET, derandomize=True, database=None, phases=[Phase.generate])
+@settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=_QUIET,
+    derandomize=True,
+    database=None,
+    phases=[Phase.generate],
+)
 @given(rows=TREES)
-def test_an_exported_tree_is_applied_with_no_change_and_makes_the_same_tree_elsewhere(admin: Caller, rows: Any):
+def test_an_exported_tree_is_applied_with_no_change_and_makes_the_same_tree_elsewhere(
+    admin: Caller, rows: Any
+):
     """Whatever states its queues are in, and however they inherit them."""
     with transaction.atomic():
         names = ["team"]
         for number, (parent, state, weight, amounts, labels) in enumerate(rows):
-            spec = {"parent": names[parent % len(names)], "state": state, "weight": weight, "capability": amounts}
-            admin.ask("POST", "queues/", {"metadata": {"name": f"q{number}", "labels": labels}, "spec": spec})
+            spec = {
+                "parent": names[parent % len(names)],
+                "state": state,
+                "weight": weight,
+                "capability": amounts,
+            }
+            admin.ask(
+                "POST",
+                "queues/",
+                {"metadata": {"name": f"q{number}", "labels": labels}, "spec": spec},
+            )
             names += [f"q{number}"] if admin.last.status_code == 201 else []
         exported = admin.ask("GET", "queues/root/export/", Accept="application/yaml", expect=200)
         again = admin.post("apply/", exported)
@@ -378,7 +528,10 @@ def test_an_exported_tree_is_applied_with_no_change_and_makes_the_same_tree_else
 
     with transaction.atomic():
         admin.post("apply/", exported)
-        assert admin.ask("GET", "queues/root/export/", Accept="application/yaml", expect=200) == exported
+        assert (
+            admin.ask("GET", "queues/root/export/", Accept="application/yaml", expect=200)
+            == exported
+        )
         transaction.set_rollback(True)
 
 

@@ -31,7 +31,11 @@ pytestmark = [pytest.mark.django_db]
 def test_the_database_refuses_to_change_or_delete_a_row(attempt: str):
     row = audit.record(SYSTEM, "CreateQueue", "Queue", "a")
 
-    with pytest.raises(DatabaseError, match="audit log can not be changed"), transaction.atomic(), connection.cursor() as cursor:
+    with (
+        pytest.raises(DatabaseError, match="audit log can not be changed"),
+        transaction.atomic(),
+        connection.cursor() as cursor,
+    ):
         cursor.execute(attempt)
     with pytest.raises(DatabaseError), transaction.atomic():
         row.delete()
@@ -45,7 +49,11 @@ def test_the_database_refuses_to_change_or_delete_a_row(attempt: str):
 def test_postgresql_refuses_to_truncate_it():
     audit.record(SYSTEM, "CreateQueue", "Queue", "a")
 
-    with pytest.raises(DatabaseError, match="audit log"), transaction.atomic(), connection.cursor() as cursor:
+    with (
+        pytest.raises(DatabaseError, match="audit log"),
+        transaction.atomic(),
+        connection.cursor() as cursor,
+    ):
         cursor.execute("TRUNCATE scheduler_auditentry")
 
 
@@ -54,7 +62,11 @@ def test_sqlite_refuses_to_replace_a_row():
         pytest.skip("INSERT OR REPLACE is SQLite's own")
     row = audit.record(SYSTEM, "CreateQueue", "Queue", "a")
 
-    with pytest.raises(DatabaseError, match="audit log"), transaction.atomic(), connection.cursor() as cursor:
+    with (
+        pytest.raises(DatabaseError, match="audit log"),
+        transaction.atomic(),
+        connection.cursor() as cursor,
+    ):
         cursor.execute(
             "INSERT OR REPLACE INTO scheduler_auditentry SELECT * FROM scheduler_auditentry WHERE id = %s",
             [row.pk],
@@ -83,9 +95,20 @@ def test_each_write_says_who_when_from_where_and_what(admin: Caller):
     admin.patch("queues/a/", {"spec": {"weight": 5}}, **{"User-Agent": "vcctl/1.0"})
     admin.apply("kind: Queue\nmetadata: {name: a}\nspec: {weight: 6}\n")
 
-    made, changed, applied = (row["spec"] for row in reversed(admin.get("audit/?name=a")["results"]))
-    assert (made["actor"], made["door"], made["address"], made["requestId"]) == ("boss", "API", "127.0.0.1", "a-request-of-mine")
-    assert (changed["door"], changed["before"]["spec"]["weight"], changed["after"]["spec"]["weight"]) == ("CLI", 1, 5)
+    made, changed, applied = (
+        row["spec"] for row in reversed(admin.get("audit/?name=a")["results"])
+    )
+    assert (made["actor"], made["door"], made["address"], made["requestId"]) == (
+        "boss",
+        "API",
+        "127.0.0.1",
+        "a-request-of-mine",
+    )
+    assert (
+        changed["door"],
+        changed["before"]["spec"]["weight"],
+        changed["after"]["spec"]["weight"],
+    ) == ("CLI", 1, 5)
     assert (applied["door"], applied["message"]) == ("manifest", "Changed weight from 5 to 6.")
     assert admin.get("audit/?door=CLI")["results"][0]["spec"] == changed
     assert admin.get("audit/?request_id=a-request-of-mine")["results"][0]["spec"] == made
@@ -117,7 +140,13 @@ def _many_entries(number: int) -> None:
 
     AuditEntry.objects.bulk_create(
         [
-            AuditEntry(at=timezone.now(), actor="ann" if index % 2 else "ben", action="KeepQueue", kind="Queue", name=f"q{index}")
+            AuditEntry(
+                at=timezone.now(),
+                actor="ann" if index % 2 else "ben",
+                action="KeepQueue",
+                kind="Queue",
+                name=f"q{index}",
+            )
             for index in range(number)
         ]
     )
@@ -126,11 +155,17 @@ def _many_entries(number: int) -> None:
 def test_an_export_has_every_row_that_the_filters_leave(admin: Caller):
     _many_entries(5001)
 
-    table = admin.ask("GET", "audit/?user=ann&action=KeepQueue", Accept="text/csv", expect=200).splitlines()
-    lines = admin.ask("GET", "audit/?action=KeepQueue&ordering=at", Accept="application/x-ndjson", expect=200).splitlines()
+    table = admin.ask(
+        "GET", "audit/?user=ann&action=KeepQueue", Accept="text/csv", expect=200
+    ).splitlines()
+    lines = admin.ask(
+        "GET", "audit/?action=KeepQueue&ordering=at", Accept="application/x-ndjson", expect=200
+    ).splitlines()
 
     assert (len(table), table[1].split(",")[9], table[-1].split(",")[9]) == (2501, "q4999", "q1")
-    assert [json.loads(line)["spec"]["name"] for line in lines] == [f"q{index}" for index in range(5001)]
+    assert [json.loads(line)["spec"]["name"] for line in lines] == [
+        f"q{index}" for index in range(5001)
+    ]
 
 
 def test_an_export_has_no_pages(admin: Caller):
@@ -153,7 +188,9 @@ def test_a_server_for_many_sends_the_export_while_it_reads(admin: Caller):
     _many_entries(2500)
 
     async def ask() -> tuple[bool, bool, int]:
-        answer = await AsyncClient().get("/api/v1/audit/?action=KeepQueue", headers={**admin.headers, "Accept": "text/csv"})
+        answer = await AsyncClient().get(
+            "/api/v1/audit/?action=KeepQueue", headers={**admin.headers, "Accept": "text/csv"}
+        )
         pieces = [piece async for piece in answer.streaming_content]
         return answer.is_async, len(pieces) > 1, b"".join(pieces).count(b"\r\n")
 

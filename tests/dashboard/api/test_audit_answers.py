@@ -22,7 +22,12 @@ pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 @pytest.fixture
 def tree(admin: Caller) -> None:
-    for name, parent in (("research", "root"), ("analytics", "research"), ("reports", "analytics"), ("other", "root")):
+    for name, parent in (
+        ("research", "root"),
+        ("analytics", "research"),
+        ("reports", "analytics"),
+        ("other", "root"),
+    ):
         admin.post("queues/", queue(name, parent), expect=201)
 
 
@@ -39,23 +44,37 @@ def deeds(caller: Caller, asked: str) -> list[dict[str, Any]]:
 
 @pytest.mark.usefixtures("tree")
 class TestACascade:
-    def test_is_found_under_each_queue_with_who_and_why(self, admin: Caller, caller: Callable[..., Caller]):
-        caller("ruth", admin="research").post("queues/research/close/", {"reason": "moving to the new site"})
+    def test_is_found_under_each_queue_with_who_and_why(
+        self, admin: Caller, caller: Callable[..., Caller]
+    ):
+        caller("ruth", admin="research").post(
+            "queues/research/close/", {"reason": "moving to the new site"}
+        )
 
         for name, cause in (("research", ""), ("analytics", "research"), ("reports", "research")):
             (deed,) = deeds(admin, f"name={name}&action=CloseQueue")
-            assert (deed["actor"], deed["reason"], deed["queue"]) == ("ruth", "moving to the new site", name)
+            assert (deed["actor"], deed["reason"], deed["queue"]) == (
+                "ruth",
+                "moving to the new site",
+                name,
+            )
             assert deed["follows"] == cause
             assert deed["after"][name] in ("Closed", "Closing")
         assert deeds(admin, "name=other&action=CloseQueue") == []
 
-    def test_is_told_to_an_admin_of_the_lower_queue_alone(self, admin: Caller, caller: Callable[..., Caller]):
+    def test_is_told_to_an_admin_of_the_lower_queue_alone(
+        self, admin: Caller, caller: Callable[..., Caller]
+    ):
         ann = caller("ann", admin="reports")
         admin.post("queues/research/suspend/", {"reason": "audit week"})
 
         (deed,) = deeds(ann, "action=SuspendQueue")
 
-        assert (deed["actor"], deed["reason"], deed["after"]) == ("boss", "audit week", {"reports": "Suspended"})
+        assert (deed["actor"], deed["reason"], deed["after"]) == (
+            "boss",
+            "audit week",
+            {"reports": "Suspended"},
+        )
 
     def test_of_moving_a_queue_below_a_closed_one_is_found_too(self, admin: Caller):
         admin.post("queues/other/close/")
@@ -63,7 +82,11 @@ class TestACascade:
         admin.patch("queues/analytics/?reason=wound%20up", {"spec": {"parent": "other"}})
 
         (deed,) = deeds(admin, "name=reports&action=UpdateQueue")
-        assert (deed["reason"], deed["follows"], deed["after"]) == ("wound up", "analytics", {"reports": "Closed"})
+        assert (deed["reason"], deed["follows"], deed["after"]) == (
+            "wound up",
+            "analytics",
+            {"reports": "Closed"},
+        )
 
     def test_is_one_line_on_the_page_and_in_full_by_name(self, admin: Caller, pages: Client):
         admin.post("queues/research/close/", {"reason": "moving"})
@@ -72,8 +95,12 @@ class TestACascade:
         by_team = pages.get("/audit/?queue=research").context["entries"]
         by_queue = pages.get("/audit/?queue=analytics&action=CloseQueue").context["entries"]
 
-        assert [entry["row"].name for entry in everything if entry["row"].action == "CloseQueue"] == ["research"]
-        assert [entry["row"].name for entry in by_team if entry["row"].action == "CloseQueue"] == ["research"]
+        assert [
+            entry["row"].name for entry in everything if entry["row"].action == "CloseQueue"
+        ] == ["research"]
+        assert [entry["row"].name for entry in by_team if entry["row"].action == "CloseQueue"] == [
+            "research"
+        ]
         assert {entry["row"].name for entry in by_queue} == {"analytics", "reports"}
         assert {entry["row"].reason for entry in by_queue} == {"moving"}
         assert pages.get(f"/audit/{by_queue[0]['row'].pk}/").status_code == 200
@@ -99,18 +126,32 @@ class TestTheReason:
             ("POST", "nodes/", node("n1", cpu="4"), "CreateNode"),
             ("POST", "jobs/", job("a"), "SubmitJob"),
             ("POST", "namespaces/", {"metadata": {"name": "lab"}}, "CreateNamespace"),
-            ("POST", "grants/", {"user": "boss", "role": "viewer", "queue": "default"}, "CreateGrant"),
-            ("POST", "apply/", {"kind": "Queue", "metadata": {"name": "filed"}, "spec": {"parent": "root"}}, "CreateQueue"),
+            (
+                "POST",
+                "grants/",
+                {"user": "boss", "role": "viewer", "queue": "default"},
+                "CreateGrant",
+            ),
+            (
+                "POST",
+                "apply/",
+                {"kind": "Queue", "metadata": {"name": "filed"}, "spec": {"parent": "root"}},
+                "CreateQueue",
+            ),
         ],
     )
-    def test_of_any_write_stands_in_the_log(self, admin: Caller, method: str, path: str, body: Any, action: str):
+    def test_of_any_write_stands_in_the_log(
+        self, admin: Caller, method: str, path: str, body: Any, action: str
+    ):
         admin.ask(method, f"{path}?reason=quarterly%20review", body)
 
         assert admin.last.status_code < 300, admin.last.content
         assert AuditEntry.objects.filter(action=action).latest("id").reason == "quarterly review"
 
     def test_that_is_too_long_is_refused_and_nothing_is_done(self, admin: Caller):
-        refused = admin.ask("PATCH", f"queues/default/?reason={'x' * 1025}", {"spec": {"weight": 3}}, expect=400)
+        refused = admin.ask(
+            "PATCH", f"queues/default/?reason={'x' * 1025}", {"spec": {"weight": 3}}, expect=400
+        )
 
         assert refused["violations"][0]["field"] == "reason"
         assert admin.get("queues/default/")["spec"]["weight"] == 1
@@ -118,7 +159,12 @@ class TestTheReason:
     def test_typed_into_a_form_stands_in_the_log(self, admin: Caller, pages: Client):
         admin.post("queues/", queue("old"), expect=201)
         admin.post("queues/old/close/")
-        form = {"as": "yaml", "yaml": "metadata: {name: default}\nspec: {parent: root, weight: 7}", "version": "1", "editing": "default"}
+        form = {
+            "as": "yaml",
+            "yaml": "metadata: {name: default}\nspec: {parent: root, weight: 7}",
+            "version": "1",
+            "editing": "default",
+        }
 
         pages.post("/queues/default/edit/", {**form, "reason": "more for all"})
         pages.post("/queues/old/delete/", {"queue": "old", "reason": "nobody uses it"})
@@ -135,7 +181,9 @@ class TestTheReason:
 
         admin.delete("queues/old/?close_first=true&reason=moved")
 
-        assert {deed["action"] for deed in deeds(admin, "name=old") if deed["reason"] == "moved"} >= {"CloseQueue", "DeleteQueue"}
+        assert {
+            deed["action"] for deed in deeds(admin, "name=old") if deed["reason"] == "moved"
+        } >= {"CloseQueue", "DeleteQueue"}
 
 
 class TestWhatIsAskedFor:
@@ -159,14 +207,26 @@ class TestWhatIsAskedFor:
         today, tomorrow = now.date().isoformat(), (now + timedelta(days=1)).date().isoformat()
 
         def found(**asked: str) -> tuple[int, int]:
-            listed = admin.get(f"audit/?action=SuspendQueue&{'&'.join(f'{name}={value}' for name, value in asked.items())}")
-            return len(listed["results"]), len(pages.get("/audit/", {"action": "SuspendQueue", **asked}).context["entries"])
+            listed = admin.get(
+                f"audit/?action=SuspendQueue&{'&'.join(f'{name}={value}' for name, value in asked.items())}"
+            )
+            return len(listed["results"]), len(
+                pages.get("/audit/", {"action": "SuspendQueue", **asked}).context["entries"]
+            )
 
         assert found(**{"from": today}) == (1, 1)
         assert found(until=today) == (1, 1)
         assert found(**{"from": tomorrow}) == (0, 0)
         assert found(until="2020-01-31") == (0, 0)
-        assert len(deeds(admin, f"until={(now - timedelta(hours=1)).isoformat().replace('+', '%2B')}&action=SuspendQueue")) == 0
+        assert (
+            len(
+                deeds(
+                    admin,
+                    f"until={(now - timedelta(hours=1)).isoformat().replace('+', '%2B')}&action=SuspendQueue",
+                )
+            )
+            == 0
+        )
         assert admin.get("audit/?from=yesterday", expect=400)["violations"][0]["field"] == "from"
         assert pages.get("/audit/?until=later").status_code == 400
 
@@ -179,7 +239,11 @@ class TestWhatIsAskedFor:
 def test_every_action_that_is_written_down_is_in_the_list():
     written: set[str] = set()
     for path in Path("scheduler/services").glob("*.py"):
-        written |= set(re.findall(r'(?:audit\.(?:record|entry)|work\.record)\(\s*by,\s*"(\w+)"', path.read_text()))
+        written |= set(
+            re.findall(
+                r'(?:audit\.(?:record|entry)|work\.record)\(\s*by,\s*"(\w+)"', path.read_text()
+            )
+        )
 
     assert {"UpdateQueue", "CreateGrant"} <= written
     assert written <= set(known_actions())

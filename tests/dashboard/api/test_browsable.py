@@ -24,8 +24,14 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def visitor() -> Client:
-    client = Client(enforce_csrf_checks=True, headers={"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
-    client.force_login(get_user_model().objects.get_or_create(username="boss", defaults={"is_superuser": True, "is_staff": True})[0])
+    client = Client(
+        enforce_csrf_checks=True, headers={"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    )
+    client.force_login(
+        get_user_model().objects.get_or_create(
+            username="boss", defaults={"is_superuser": True, "is_staff": True}
+        )[0]
+    )
     return client
 
 
@@ -49,14 +55,30 @@ def test_every_collection_is_a_page(visitor: Client, name: str):
 
 
 def test_objects_are_made_changed_commanded_and_deleted_with_forms(visitor: Client):
-    made = send(visitor, "/api/v1/queues/", _method="POST", _content="metadata: {name: a}\nspec: {weight: 2}\n")
+    made = send(
+        visitor,
+        "/api/v1/queues/",
+        _method="POST",
+        _content="metadata: {name: a}\nspec: {weight: 2}\n",
+    )
     assert made.status_code == 201
-    changed = send(visitor, "/api/v1/queues/a/", _method="PATCH", _content='{"spec": {"weight": 3}}', _content_type="application/json")
+    changed = send(
+        visitor,
+        "/api/v1/queues/a/",
+        _method="PATCH",
+        _content='{"spec": {"weight": 3}}',
+        _content_type="application/json",
+    )
     assert (changed.status_code, Queue.objects.get(name="a").weight) == (200, 3)
     closed = visitor.get("/api/v1/queues/a/close/")
     assert closed.status_code == 405  # the page of a verb: nothing to read, a form to send
     assert "Send POST" in closed.content.decode()
-    assert send(visitor, "/api/v1/queues/a/close/", _method="POST", _content="reason: done").status_code == 200
+    assert (
+        send(
+            visitor, "/api/v1/queues/a/close/", _method="POST", _content="reason: done"
+        ).status_code
+        == 200
+    )
     assert send(visitor, "/api/v1/queues/a/", _method="DELETE").status_code == 200
     assert not Queue.objects.filter(name="a").exists()
 
@@ -91,7 +113,11 @@ class Forms(HTMLParser):
 
 def form_on(visitor: Client, address: str, method: str) -> dict[str, str]:
     page = visitor.get(address).content.decode()
-    return next(form for form in Forms(page).forms if form.get("_method") == method and form["action"].startswith("/api/"))
+    return next(
+        form
+        for form in Forms(page).forms
+        if form.get("_method") == method and form["action"].startswith("/api/")
+    )
 
 
 @pytest.fixture
@@ -105,7 +131,10 @@ def world(visitor: Client, admin: Caller) -> World:
 
 
 def sent(visitor: Client, form: dict[str, str], **fields: str) -> Any:
-    return visitor.post(form["action"], {**{name: text for name, text in form.items() if name != "action"}, **fields})
+    return visitor.post(
+        form["action"],
+        {**{name: text for name, text in form.items() if name != "action"}, **fields},
+    )
 
 
 def test_every_write_has_a_form_that_works(visitor: Client, admin: Caller, world: World):
@@ -116,11 +145,20 @@ def test_every_write_has_a_form_that_works(visitor: Client, admin: Caller, world
         address, body = f"/api/v1/{address_of(route, admin, world)}", body_for(name, action, "own")
         form = form_on(visitor, address, method)
         with transaction.atomic():
-            answer = sent(visitor, form, **({"_content": to_yaml(body)} if body is not None else {}))
+            answer = sent(
+                visitor, form, **({"_content": to_yaml(body)} if body is not None else {})
+            )
             transaction.set_rollback(True)
-        visitor.force_login(admin.user)  # deleting an account, or changing a password, ends sessions
-        if answer.status_code not in (200, 201, 202, 409) or 'id="answer"' not in answer.content.decode():
-            wrong.append(f"{method} {address}: {answer.status_code} {answer.content.decode()[-300:]}")
+        visitor.force_login(
+            admin.user
+        )  # deleting an account, or changing a password, ends sessions
+        if (
+            answer.status_code not in (200, 201, 202, 409)
+            or 'id="answer"' not in answer.content.decode()
+        ):
+            wrong.append(
+                f"{method} {address}: {answer.status_code} {answer.content.decode()[-300:]}"
+            )
 
     assert wrong == []
 
@@ -131,15 +169,21 @@ def test_a_form_of_a_change_can_be_sent_as_it_is(visitor: Client, admin: Caller,
         address = f"/api/v1/{address_of(route, admin, world)}"
         answer = sent(visitor, form_on(visitor, address, route[2]))
         if answer.status_code != 200:
-            wrong.append(f"{route[2]} {address}: {answer.status_code} {re.findall('role=.alert.>(.*?)</div>', answer.content.decode())}")
+            wrong.append(
+                f"{route[2]} {address}: {answer.status_code} {re.findall('role=.alert.>(.*?)</div>', answer.content.decode())}"
+            )
 
     assert wrong == []
 
 
-def test_a_form_that_was_refused_keeps_what_was_typed_and_says_what_is_wrong(visitor: Client, admin: Caller, world: World):
+def test_a_form_that_was_refused_keeps_what_was_typed_and_says_what_is_wrong(
+    visitor: Client, admin: Caller, world: World
+):
     for route in (route for route in WRITES if route[2] != "DELETE"):
         address = f"/api/v1/{address_of(route, admin, world)}"
-        answer = sent(visitor, form_on(visitor, address, route[2]), _content="] this is [ no object")
+        answer = sent(
+            visitor, form_on(visitor, address, route[2]), _content="] this is [ no object"
+        )
         page = answer.content.decode()
 
         assert (answer.status_code, 'role="alert"' in page) == (400, True), address
@@ -156,11 +200,19 @@ def test_a_form_takes_the_parameters_of_its_request(visitor: Client, admin: Call
 
     assert sent(visitor, form).status_code == 409
     tried = sent(visitor, form, **{"_query.cascade": "true", "_query.dry_run": "true"})
-    assert (tried.status_code, "/api/v1/queues/a/?cascade=true&amp;dry_run=true" in tried.content.decode()) == (200, True)
+    assert (
+        tried.status_code,
+        "/api/v1/queues/a/?cascade=true&amp;dry_run=true" in tried.content.decode(),
+    ) == (200, True)
     assert Queue.objects.filter(name="b").exists()
     assert sent(visitor, form, **{"_query.cascade": "true"}).status_code == 200
     assert not Queue.objects.filter(name="a").exists()
-    assert sent(visitor, form_on(visitor, "/api/v1/queues/", "POST"), **{"_query.nonsense": "1"}).status_code == 400
+    assert (
+        sent(
+            visitor, form_on(visitor, "/api/v1/queues/", "POST"), **{"_query.nonsense": "1"}
+        ).status_code
+        == 400
+    )
 
 
 def test_options_tell_what_can_be_asked(admin: Caller):

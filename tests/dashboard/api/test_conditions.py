@@ -33,13 +33,19 @@ def drained(admin: Caller) -> None:
 
 @pytest.mark.usefixtures("drained")
 class TestADrainingQueue:
-    @pytest.mark.parametrize("address", ["queues/team/", "queues/ml/", "queues/?state=Closing", "queues/team/tree/"])
+    @pytest.mark.parametrize(
+        "address", ["queues/team/", "queues/ml/", "queues/?state=Closing", "queues/team/tree/"]
+    )
     def test_says_how_much_is_left_since_when_and_why(self, admin: Caller, address: str):
         body = admin.get(address)
         for found in body.get("results", [body]):
             (condition,) = found["status"]["conditions"]
             assert_whole([condition])
-            assert (condition["type"], condition["status"], condition["reason"]) == ("Draining", "True", "QueueClosing")
+            assert (condition["type"], condition["status"], condition["reason"]) == (
+                "Draining",
+                "True",
+                "QueueClosing",
+            )
             assert condition["message"] == "Draining: 1 of 1 podgroup left."
 
     def test_says_so_anew_when_less_is_left(self, admin: Caller):
@@ -49,15 +55,25 @@ class TestADrainingQueue:
         admin.post("queues/team/close/")
         PodGroup.objects.filter(name="train").update(phase="Completed")
 
-        assert admin.get("queues/ml/")["status"]["conditions"][0]["message"] == "Draining: 1 of 2 podgroups left."
+        assert (
+            admin.get("queues/ml/")["status"]["conditions"][0]["message"]
+            == "Draining: 1 of 2 podgroups left."
+        )
 
     def test_is_not_said_to_have_lost_a_podgroup_that_it_never_had(self):
         PodGroup.objects.update(phase="Completed")
         refresh_states()
 
-        told = dict(Event.objects.filter(reason="CloseQueue", message__contains="is now Closed").values_list("name", "message"))
+        told = dict(
+            Event.objects.filter(
+                reason="CloseQueue", message__contains="is now Closed"
+            ).values_list("name", "message")
+        )
         assert told["ml"] == "ml is now Closed: nothing is left in it."
-        assert told["team"] == "team is now Closed: nothing is left in it and every queue below it is Closed."
+        assert (
+            told["team"]
+            == "team is now Closed: nothing is left in it and every queue below it is Closed."
+        )
 
 
 def test_a_suspended_queue_says_by_whom(admin: Caller):
@@ -85,7 +101,9 @@ def test_nodes_gangs_and_pods_have_whole_conditions_too(admin: Caller):
 
 class TestWhatIsNeverDeleted:
     @pytest.mark.parametrize("name", ["root", "default"])
-    @pytest.mark.parametrize("how", ["", "?cascade=true", "?close_first=true", "?close_first=true&cascade=true"])
+    @pytest.mark.parametrize(
+        "how", ["", "?cascade=true", "?close_first=true", "?close_first=true&cascade=true"]
+    )
     def test_is_refused_without_advice_that_never_helps(self, admin: Caller, name: str, how: str):
         admin.post("queues/", queue("team"), expect=201)
 
@@ -120,8 +138,14 @@ class TestTheDefaultQueue:
 
         assert self.CLOSES in [warning["message"] for warning in look["warnings"]]
         assert self.CLOSES in pages.get("/queues/default/close/").content.decode()
-        assert self.CLOSES in pages.get("/queues/-/commands/?command=close&queue=default").content.decode()
-        assert self.CLOSES in [told["message"] for told in admin.patch("queues/default/", {"spec": {"state": "Closed"}})["warnings"]]
+        assert (
+            self.CLOSES
+            in pages.get("/queues/-/commands/?command=close&queue=default").content.decode()
+        )
+        assert self.CLOSES in [
+            told["message"]
+            for told in admin.patch("queues/default/", {"spec": {"state": "Closed"}})["warnings"]
+        ]
 
     def test_is_not_closed_with_the_queue_above_without_being_told(self, admin: Caller):
         admin.post("queues/", queue("team"), expect=201)

@@ -48,11 +48,21 @@ def test_the_records_of_its_jobs_stay_and_are_found_by_its_name(admin: Caller):
 
 
 @pytest.mark.parametrize("asked", ["ml", "team"])
-def test_its_events_and_its_audit_log_are_found_by_its_name_and_by_the_queue_above(admin: Caller, asked: str):
+def test_its_events_and_its_audit_log_are_found_by_its_name_and_by_the_queue_above(
+    admin: Caller, asked: str
+):
     admin.delete("queues/ml/")
 
-    events = {row["spec"]["reason"] for row in admin.get(f"events/?queue={asked}")["results"] if row["spec"]["queue"] == "ml"}
-    deeds = {row["spec"]["action"] for row in admin.get(f"audit/?queue={asked}")["results"] if row["spec"]["queue"] == "ml"}
+    events = {
+        row["spec"]["reason"]
+        for row in admin.get(f"events/?queue={asked}")["results"]
+        if row["spec"]["queue"] == "ml"
+    }
+    deeds = {
+        row["spec"]["action"]
+        for row in admin.get(f"audit/?queue={asked}")["results"]
+        if row["spec"]["queue"] == "ml"
+    }
 
     assert "DeleteQueue" in events
     assert {"CreateQueue", "DeleteQueue"} <= deeds
@@ -62,21 +72,29 @@ def test_records_of_a_queue_deleted_with_the_one_above_it_are_found_by_either_na
     admin.delete("queues/team/?cascade=true")
 
     assert _names(admin.get("jobs/?queue=team")) == {"done", "later"}
-    assert any(row["spec"]["action"] == "DeleteQueue" for row in admin.get("audit/?queue=ml")["results"])
+    assert any(
+        row["spec"]["action"] == "DeleteQueue" for row in admin.get("audit/?queue=ml")["results"]
+    )
 
 
-def test_an_admin_of_the_queue_above_still_reads_them_and_a_stranger_does_not(admin: Caller, caller: Callable[..., Caller]):
+def test_an_admin_of_the_queue_above_still_reads_them_and_a_stranger_does_not(
+    admin: Caller, caller: Callable[..., Caller]
+):
     lead, stranger = caller("lead", admin="team"), caller("eve", viewer="default")
     admin.delete("queues/ml/")
 
     assert _names(lead.get("jobs/?queue=ml")) == {"done", "later"}
-    assert any(row["spec"]["action"] == "DeleteQueue" for row in lead.get("audit/?queue=ml")["results"])
+    assert any(
+        row["spec"]["action"] == "DeleteQueue" for row in lead.get("audit/?queue=ml")["results"]
+    )
     assert _names(stranger.get("jobs/")) == set()
     stranger.get("jobs/default/done/", expect=404)
     assert stranger.get("events/?queue=ml")["results"] == []
 
 
-def test_its_roles_go_and_do_not_come_back_with_a_queue_of_the_same_name(admin: Caller, caller: Callable[..., Caller]):
+def test_its_roles_go_and_do_not_come_back_with_a_queue_of_the_same_name(
+    admin: Caller, caller: Callable[..., Caller]
+):
     ann = caller("ann", submitter="ml")
 
     gone = admin.delete("queues/ml/")
@@ -117,7 +135,9 @@ def reused(admin: Caller, caller: Callable[..., Caller]) -> tuple[Caller, Caller
 
 @pytest.mark.parametrize("kind", ["jobs", "podgroups"])
 @pytest.mark.parametrize("asked", ["", "?queue=ml", "?search=ml"])
-def test_who_reads_a_queue_of_the_same_name_elsewhere_reads_its_work_alone(reused: tuple[Caller, Caller], kind: str, asked: str):
+def test_who_reads_a_queue_of_the_same_name_elsewhere_reads_its_work_alone(
+    reused: tuple[Caller, Caller], kind: str, asked: str
+):
     lead, other = reused
 
     assert _names(lead.get(f"{kind}/{asked}")) == {"done", "later"}
@@ -127,9 +147,13 @@ def test_who_reads_a_queue_of_the_same_name_elsewhere_reads_its_work_alone(reuse
     other.get(f"{kind}/default/done/", expect=404)
 
 
-def test_pods_and_reasons_of_the_earlier_queue_are_not_read_through_the_name(reused: tuple[Caller, Caller]):
+def test_pods_and_reasons_of_the_earlier_queue_are_not_read_through_the_name(
+    reused: tuple[Caller, Caller],
+):
     lead, other = reused
-    old = Pod.objects.filter(podgroup__name="new").update(podgroup=PodGroup.objects.get(name="done"))
+    old = Pod.objects.filter(podgroup__name="new").update(
+        podgroup=PodGroup.objects.get(name="done")
+    )
     pod = Pod.objects.filter(podgroup__name="done").first()
 
     assert old
@@ -144,17 +168,24 @@ def test_pods_and_reasons_of_the_earlier_queue_are_not_read_through_the_name(reu
 
 def test_nobody_commands_its_jobs_through_the_name(reused: tuple[Caller, Caller]):
     lead, other = reused
-    order = {"action": "ResumeJob", "target": {"kind": "Job", "name": "later", "namespace": "default"}}
+    order = {
+        "action": "ResumeJob",
+        "target": {"kind": "Job", "name": "later", "namespace": "default"},
+    }
 
     other.post("jobs/default/later/resume/", expect=404)
     other.delete("jobs/default/done/", expect=404)
     assert "There is no job default/later" in other.post("commands/", order, expect=400)["detail"]
-    assert "ml" in lead.ask("POST", "jobs/default/later/resume/")["detail"]  # the new ml is not where it was
+    assert (
+        "ml" in lead.ask("POST", "jobs/default/later/resume/")["detail"]
+    )  # the new ml is not where it was
     assert lead.last.status_code in (409, 422)
     assert Job.objects.get(name="later").phase == "Aborted"
 
 
-def test_pages_show_the_earlier_work_to_those_who_might_read_it_before(reused: tuple[Caller, Caller]):
+def test_pages_show_the_earlier_work_to_those_who_might_read_it_before(
+    reused: tuple[Caller, Caller],
+):
     lead, other = (Client(), Client())
     lead.force_login(reused[0].user)
     other.force_login(reused[1].user)
@@ -168,21 +199,34 @@ def test_pages_show_the_earlier_work_to_those_who_might_read_it_before(reused: t
     assert "default/done" not in listed
     assert other.get("/jobs/default/done/").status_code == 404
     assert "default/done" not in other.get("/").content.decode()
-    assert "default/done" not in other.get("/jobs/-/bulk/?action=cancel&job=default/done", follow=True).content.decode()
+    assert (
+        "default/done"
+        not in other.get(
+            "/jobs/-/bulk/?action=cancel&job=default/done", follow=True
+        ).content.decode()
+    )
     assert 'value="done-' in lead.get("/jobs/-/new/?clone=default/done").content.decode()
     assert 'value="done-' not in other.get("/jobs/-/new/?clone=default/done").content.decode()
 
 
 @pytest.mark.parametrize("asked", ["", "&queue=ml"])
-def test_events_and_the_audit_log_tell_each_of_their_own_queue(reused: tuple[Caller, Caller], asked: str):
+def test_events_and_the_audit_log_tell_each_of_their_own_queue(
+    reused: tuple[Caller, Caller], asked: str
+):
     lead, other = reused
 
     def told(reader: Caller, kind: str) -> set[tuple[str, str]]:
         rows = reader.get(f"{kind}/?page_size=500{asked}")["results"]
         column = "action" if kind == "audit" else "reason"
-        return {(row["spec"]["name"], row["spec"][column]) for row in rows if row["spec"]["queue"] == "ml"}
+        return {
+            (row["spec"]["name"], row["spec"][column])
+            for row in rows
+            if row["spec"]["queue"] == "ml"
+        }
 
-    assert {("ml", "CreateQueue"), ("ml", "DeleteQueue"), ("done", "SubmitJob")} <= told(lead, "audit")
+    assert {("ml", "CreateQueue"), ("ml", "DeleteQueue"), ("done", "SubmitJob")} <= told(
+        lead, "audit"
+    )
     assert told(other, "audit") == {("ml", "CreateQueue"), ("new", "SubmitJob")}
     assert ("ml", "DeleteQueue") in told(lead, "events")
     assert {name for name, _ in told(other, "events")} <= {"ml", "new"}
@@ -201,7 +245,9 @@ def test_pages_of_events_and_of_the_audit_log_do_too(reused: tuple[Caller, Calle
     assert lead.get("/queues/ml/").status_code == 404
 
 
-def test_a_new_queue_named_like_the_one_above_leads_nobody_to_its_records(admin: Caller, caller: Callable[..., Caller]):
+def test_a_new_queue_named_like_the_one_above_leads_nobody_to_its_records(
+    admin: Caller, caller: Callable[..., Caller]
+):
     admin.delete("queues/team/?cascade=true")
     admin.post("queues/", queue("labs"), expect=201)
     admin.post("queues/", queue("team", "labs"), expect=201)

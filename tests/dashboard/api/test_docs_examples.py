@@ -24,13 +24,33 @@ def examples() -> list[tuple[str, str]]:
 @pytest.mark.django_db(transaction=True)
 def test_every_example_does_what_it_says(live_server: Any, tmp_path: Path):
     if shutil.which("curl") is None:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)("no curl found: install it to run the examples of docs/api.md")
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(
+            "no curl found: install it to run the examples of docs/api.md"
+        )
     token = Caller("boss", superuser=True).token
-    environment = {**os.environ, "FUMAROLE_URL": live_server.url, "FUMAROLE_TOKEN": token, "NO_PROXY": "*", "no_proxy": "*"}
+    environment = {
+        **os.environ,
+        "FUMAROLE_URL": live_server.url,
+        "FUMAROLE_TOKEN": token,
+        "NO_PROXY": "*",
+        "no_proxy": "*",
+    }
     found = examples()
     assert len(found) >= 8
 
     for language, text in found:
-        command = ["bash", "-euo", "pipefail", "-c", text] if language == "bash" else [sys.executable, "-c", text]
-        done = subprocess.run(command, check=False, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        command = (
+            ["bash", "-euo", "pipefail", "-c", text]
+            if language == "bash"
+            else [sys.executable, "-c", text]
+        )
+        done = subprocess.run(
+            command,
+            check=False,
+            env=environment,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
         assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"

@@ -28,7 +28,21 @@ LISTS = {
     "audit": filters.AuditFilters,
     "grants": filters.GrantFilters,
 }
-FIXED = {"state", "phase", "reason", "ready", "unschedulable", "action", "result", "kind", "type", "door", "deeds", "consequences", "role"}
+FIXED = {
+    "state",
+    "phase",
+    "reason",
+    "ready",
+    "unschedulable",
+    "action",
+    "result",
+    "kind",
+    "type",
+    "door",
+    "deeds",
+    "consequences",
+    "role",
+}
 OPEN = {("events", "reason")}  # whatever a cluster reports can be the reason of an event
 WORDS = [
     (name, parameter)
@@ -43,7 +57,9 @@ def found(caller: Caller, path: str) -> set[str]:
 
 
 @pytest.mark.parametrize(("name", "parameter"), WORDS)
-def test_a_value_that_cannot_be_is_refused_with_those_there_are(admin: Caller, name: str, parameter: str):
+def test_a_value_that_cannot_be_is_refused_with_those_there_are(
+    admin: Caller, name: str, parameter: str
+):
     known = LISTS[name].base_filters[parameter]
     assert isinstance(known, (OneOf, Truth))
 
@@ -59,7 +75,12 @@ def test_every_value_there_is_is_taken_in_any_case(admin: Caller, name: str, par
     known = LISTS[name].base_filters[parameter]
     words = known.known if isinstance(known, OneOf) else ("true", "false")
 
-    assert admin.get(f"{name}/?{parameter}={','.join(words) if isinstance(known, OneOf) else 'TRUE'}")["results"] is not None
+    assert (
+        admin.get(f"{name}/?{parameter}={','.join(words) if isinstance(known, OneOf) else 'TRUE'}")[
+            "results"
+        ]
+        is not None
+    )
     assert admin.get(f"{name}/?{parameter}={words[0].lower()}")["results"] is not None
 
 
@@ -152,11 +173,19 @@ class TestPages:
 
         assert answer.context["rows"] == []
         assert "There is no state “Foo”" in answer.content.decode()
-        assert [row["name"] for row in pages.get("/jobs/?q=state:waiting").context["rows"]] == ["train"]
+        assert [row["name"] for row in pages.get("/jobs/?q=state:waiting").context["rows"]] == [
+            "train"
+        ]
 
     @pytest.mark.parametrize(
         "address",
-        ["/activity/?kind=queue", "/activity/?type=Normal", "/audit/?action=closequeue", "/sessions/?only=failed", "/nodes/?state=ready"],
+        [
+            "/activity/?kind=queue",
+            "/activity/?type=Normal",
+            "/audit/?action=closequeue",
+            "/sessions/?only=failed",
+            "/nodes/?state=ready",
+        ],
     )
     def test_take_what_can_be_in_any_case(self, pages: Client, address: str):
         assert pages.get(address).status_code == 200

@@ -25,12 +25,22 @@ def test_a_412_tells_what_was_changed_and_by_whom(admin: Caller):
     stale = {"If-Match": '"1"'}
 
     of_queue = admin.patch("queues/a/", {"spec": {"weight": 6}}, expect=412, **stale)["changed"]
-    of_job = admin.patch("jobs/default/train/", {"metadata": {"labels": {}}}, expect=412, **stale)["changed"]
+    of_job = admin.patch("jobs/default/train/", {"metadata": {"labels": {}}}, expect=412, **stale)[
+        "changed"
+    ]
     policy = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n'
     admin.put("policy/", {"spec": {"policy": policy}})
-    of_policy = admin.put("policy/", {"spec": {"policy": policy + "  - name: capacity\n"}}, expect=412, **{"If-Match": '"0"'})["changed"]
+    of_policy = admin.put(
+        "policy/",
+        {"spec": {"policy": policy + "  - name: capacity\n"}},
+        expect=412,
+        **{"If-Match": '"0"'},
+    )["changed"]
 
-    assert (of_queue["by"], of_queue["what"][0]["message"]) == ("boss", "Changed weight from 1 to 5.")
+    assert (of_queue["by"], of_queue["what"][0]["message"]) == (
+        "boss",
+        "Changed weight from 1 to 5.",
+    )
     assert (of_job["by"], of_job["what"][0]["action"]) == ("boss", "UpdateJob")
     assert (of_policy["by"], of_policy["what"][0]["action"]) == ("boss", "ReplacePolicy")
 
@@ -46,7 +56,9 @@ def test_any_of_the_versions_that_if_match_names_will_do(admin: Caller):
     for tags in GOOD_TAGS:
         admin.patch("queues/a/?dry_run=true", {"spec": {"weight": 6}}, **{"If-Match": tags})
     for tags in BAD_TAGS:
-        admin.patch("queues/a/?dry_run=true", {"spec": {"weight": 6}}, expect=412, **{"If-Match": tags})
+        admin.patch(
+            "queues/a/?dry_run=true", {"spec": {"weight": 6}}, expect=412, **{"If-Match": tags}
+        )
 
 
 @pytest.mark.parametrize(
@@ -84,17 +96,36 @@ def test_a_refused_filter_is_named(admin: Caller, path: str, parameter: str):
 
 
 def test_what_was_read_is_applied_without_change_or_warning(admin: Caller):
-    admin.post("nodes/", {**node("n1", cpu="4"), "spec": {"taints": [{"key": "a", "value": "b", "effect": "NoSchedule"}]}}, expect=201)
+    admin.post(
+        "nodes/",
+        {
+            **node("n1", cpu="4"),
+            "spec": {"taints": [{"key": "a", "value": "b", "effect": "NoSchedule"}]},
+        },
+        expect=201,
+    )
     admin.post("queues/", queue("a", guarantee={"cpu": "1"}), expect=201)
     admin.post("jobs/", job("train", "a"), expect=201)
-    admin.post("podgroups/", {"metadata": {"name": "outside"}, "spec": {"queue": "a", "minMember": 2}}, expect=201)
+    admin.post(
+        "podgroups/",
+        {"metadata": {"name": "outside"}, "spec": {"queue": "a", "minMember": 2}},
+        expect=201,
+    )
     admin.post("priorityclasses/", {"metadata": {"name": "high"}, "value": 10}, expect=201)
 
     for kind in ("queues", "jobs", "podgroups", "nodes", "namespaces", "priorityclasses"):
         found = admin.get(f"{kind}/")["results"]
         done = admin.post("apply/", found)
-        assert (kind, done["changed"], [item["warnings"] for item in done["results"] if item["warnings"]]) == (kind, False, [])
-    changed = {"kind": "PodGroup", "metadata": {"name": "train"}, "spec": {"queue": "a", "minMember": 9}}
+        assert (
+            kind,
+            done["changed"],
+            [item["warnings"] for item in done["results"] if item["warnings"]],
+        ) == (kind, False, [])
+    changed = {
+        "kind": "PodGroup",
+        "metadata": {"name": "train"},
+        "spec": {"queue": "a", "minMember": 9},
+    }
     assert "belongs to the job" in admin.post("apply/", changed, expect=409)["detail"]
 
 
@@ -105,14 +136,26 @@ def test_a_uid_tells_nothing_about_a_job_out_of_sight(admin: Caller, caller: Cal
 
     def detail(name: str, uid: str) -> Any:
         target = {"kind": "Job", "namespace": "default", "name": name, "uid": uid}
-        return ann.post("commands/", {"action": "AbortJob", "target": target}, expect=400)["detail"].replace(name, "…")
+        return ann.post("commands/", {"action": "AbortJob", "target": target}, expect=400)[
+            "detail"
+        ].replace(name, "…")
 
-    assert detail("secret", "wrong") == detail("nothing", "wrong") == detail("secret", str(Job.objects.get().uid))
+    assert (
+        detail("secret", "wrong")
+        == detail("nothing", "wrong")
+        == detail("secret", str(Job.objects.get().uid))
+    )
 
 
 def test_the_secret_of_a_token_is_kept_for_no_repeated_request(admin: Caller):
     def make() -> Any:
-        return admin.ask("POST", "tokens/", {"name": "ci", "scopes": ["read"]}, expect=201, **{"Idempotency-Key": "once"})
+        return admin.ask(
+            "POST",
+            "tokens/",
+            {"name": "ci", "scopes": ["read"]},
+            expect=201,
+            **{"Idempotency-Key": "once"},
+        )
 
     first, again = make(), make()
 
@@ -123,7 +166,9 @@ def test_the_secret_of_a_token_is_kept_for_no_repeated_request(admin: Caller):
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
-def test_a_repeat_waits_a_while_for_the_first_and_is_then_told(admin: Caller, monkeypatch: pytest.MonkeyPatch):
+def test_a_repeat_waits_a_while_for_the_first_and_is_then_told(
+    admin: Caller, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(idempotency, "PATIENCE", timedelta(milliseconds=200))
     claimed, over = threading.Event(), threading.Event()
 

@@ -37,15 +37,28 @@ def rows() -> dict[str, Any]:
     fields = [field.attname for field in Queue._meta.concrete_fields]
     left_out = {"id", "uid", "parent_id", "created_at", "updated_at", "state_since"}
     parents = dict(Queue.objects.values_list("name", "parent__name"))
-    queues = [{name: row[name] for name in fields if name not in left_out} for row in Queue.objects.order_by("name").values()]
+    queues = [
+        {name: row[name] for name in fields if name not in left_out}
+        for row in Queue.objects.order_by("name").values()
+    ]
     for row in queues:
         row["parent"] = parents[row["name"]]
         row["conditions"] = [{**condition, "since": ""} for condition in row["conditions"]]
     return {
         "queues": queues,
-        "audit": list(AuditEntry.objects.order_by("id").values_list("action", "name", "actor", "before", "after", "reason", "message")),
-        "events": sorted(Event.objects.values_list("kind", "name", "reason", "message", "count", "type")),
-        "commands": list(Command.objects.order_by("id").values_list("action", "target_name", "result", "message", "effect", "reason")),
+        "audit": list(
+            AuditEntry.objects.order_by("id").values_list(
+                "action", "name", "actor", "before", "after", "reason", "message"
+            )
+        ),
+        "events": sorted(
+            Event.objects.values_list("kind", "name", "reason", "message", "count", "type")
+        ),
+        "commands": list(
+            Command.objects.order_by("id").values_list(
+                "action", "target_name", "result", "message", "effect", "reason"
+            )
+        ),
     }
 
 
@@ -68,14 +81,18 @@ def outcome_of(result: Manifest) -> Any:
     if result["problem"]:
         return result["status"], result["problem"]
     said = result["object"]
-    return result["status"], {name: said[name] for name in ("changed", "warnings", "message") if name in said}
+    return result["status"], {
+        name: said[name] for name in ("changed", "warnings", "message") if name in said
+    }
 
 
 def alone(caller: Caller, path: str, body: Manifest) -> Any:
     answer = caller.ask("POST", path, body)
     status = caller.last.status_code
     good = status < 300
-    return outcome_of({"status": status, "object": answer if good else None, "problem": None if good else answer})
+    return outcome_of(
+        {"status": status, "object": answer if good else None, "problem": None if good else answer}
+    )
 
 
 def random_queues(seed: int, count: int = 40) -> list[Manifest]:
@@ -107,7 +124,10 @@ def test_a_list_comes_to_the_same_as_its_items_one_by_one(admin: Caller, seed: i
         one_by_one = [alone(admin, "queues/", manifest) for manifest in manifests], rows()
 
     with tried():
-        at_once = [outcome_of(result) for result in admin.post("queues/", manifests)["results"]], rows()
+        at_once = (
+            [outcome_of(result) for result in admin.post("queues/", manifests)["results"]],
+            rows(),
+        )
 
     assert at_once[0] == one_by_one[0]
     assert at_once[1] == one_by_one[1]
@@ -116,15 +136,23 @@ def test_a_list_comes_to_the_same_as_its_items_one_by_one(admin: Caller, seed: i
 
 @pytest.mark.parametrize("seed", range(4))
 def test_orders_in_a_list_come_to_the_same_as_one_by_one(admin: Caller, seed: int):
-    admin.post("queues/", [item for item in random_queues(seed) if item["spec"].get("state") != "Open?"])
+    admin.post(
+        "queues/", [item for item in random_queues(seed) if item["spec"].get("state") != "Open?"]
+    )
     names = [*Queue.objects.values_list("name", flat=True), "nobody"]
     dice = random.Random(seed)
-    orders = [order(dice.choice(["Open", "Close", "Suspend", "Resume", "Burn"]), dice.choice(names)) for _ in range(60)]
+    orders = [
+        order(dice.choice(["Open", "Close", "Suspend", "Resume", "Burn"]), dice.choice(names))
+        for _ in range(60)
+    ]
     with tried():
         one_by_one = [alone(admin, "commands/", item) for item in orders], rows()
 
     with tried():
-        at_once = [outcome_of(result) for result in admin.post("commands/", orders)["results"]], rows()
+        at_once = (
+            [outcome_of(result) for result in admin.post("commands/", orders)["results"]],
+            rows(),
+        )
 
     assert at_once[0] == one_by_one[0]
     assert at_once[1] == one_by_one[1]
@@ -140,8 +168,13 @@ def test_a_file_comes_to_the_same_as_its_documents_one_by_one(admin: Caller, see
     dice = random.Random(seed)
     changes: dict[str, Manifest] = {}
     for name in sorted(there - {"root", "default"}):
-        spec = {"weight": dice.randrange(1, 9), "state": dice.choice(["Open", "Closed", "Suspended"])}
-        changes[name] = document({"metadata": {"name": name, "labels": {"round": str(seed)}}, "spec": spec})
+        spec = {
+            "weight": dice.randrange(1, 9),
+            "state": dice.choice(["Open", "Closed", "Suspended"]),
+        }
+        changes[name] = document(
+            {"metadata": {"name": name, "labels": {"round": str(seed)}}, "spec": spec}
+        )
     with tried():
         accepted = [change for change in changes.values() if not _problem(admin, change)]
         one_by_one = rows()
@@ -150,7 +183,9 @@ def test_a_file_comes_to_the_same_as_its_documents_one_by_one(admin: Caller, see
         results = admin.post("apply/", accepted)["results"]
         at_once = rows()
 
-    assert {name: at_once[name] for name in ("queues", "events")} == {name: one_by_one[name] for name in ("queues", "events")}
+    assert {name: at_once[name] for name in ("queues", "events")} == {
+        name: one_by_one[name] for name in ("queues", "events")
+    }
     assert at_once["audit"] == one_by_one["audit"]
     assert at_once["commands"] == one_by_one["commands"]
     assert any(result["changed"] for result in results)
@@ -172,7 +207,10 @@ def questions(ask: Callable[[], Any]) -> list[str]:
 
 def looks_at_the_tree(asked: list[str]) -> int:
     """A question for every queue there is: with no condition but that it was not deleted."""
-    everything = re.compile(r'SELECT .*"wish".* FROM "scheduler_queue" WHERE "scheduler_queue"."deleted_at" IS NULL ORDER BY', re.DOTALL)
+    everything = re.compile(
+        r'SELECT .*"wish".* FROM "scheduler_queue" WHERE "scheduler_queue"."deleted_at" IS NULL ORDER BY',
+        re.DOTALL,
+    )
     return sum(bool(everything.match(sql)) for sql in asked)
 
 
@@ -181,10 +219,16 @@ def looks_at_the_tree(asked: list[str]) -> int:
     [
         pytest.param("queues/", lambda items: items, id="a list"),
         pytest.param("apply/", lambda items: [document(item) for item in items], id="a file"),
-        pytest.param("apply/", lambda items: [document(item) for item in items[::-1]], id="a file, the last first"),
+        pytest.param(
+            "apply/",
+            lambda items: [document(item) for item in items[::-1]],
+            id="a file, the last first",
+        ),
     ],
 )
-def test_many_queues_are_made_with_one_look_at_the_tree(admin: Caller, path: str, made: Callable[[list[Manifest]], list[Manifest]]):
+def test_many_queues_are_made_with_one_look_at_the_tree(
+    admin: Caller, path: str, made: Callable[[list[Manifest]], list[Manifest]]
+):
     admin.get("queues/")  # the first use of a token is noted
     few = questions(lambda: admin.post(path, made([queue("p"), *numbered(2, parent="p")])))
     many = questions(lambda: admin.post(path, made([queue("o"), *numbered(12, 10, parent="o")])))
@@ -197,11 +241,18 @@ def test_many_changes_and_many_orders_take_one_look_at_the_tree(admin: Caller):
     admin.post("queues/", numbered(20))
 
     def changed(count: int, weight: int) -> list[str]:
-        items = [document(queue(f"q{number}", weight=weight, state="Suspended")) for number in range(count)]
+        items = [
+            document(queue(f"q{number}", weight=weight, state="Suspended"))
+            for number in range(count)
+        ]
         return questions(lambda: admin.post("apply/", items))
 
     def ordered(count: int, action: str) -> list[str]:
-        return questions(lambda: admin.post("commands/", [order(action, f"q{number}") for number in range(count)]))
+        return questions(
+            lambda: admin.post(
+                "commands/", [order(action, f"q{number}") for number in range(count)]
+            )
+        )
 
     for few, many in ((changed(2, 2), changed(12, 3)), (ordered(2, "Close"), ordered(12, "Close"))):
         assert len(few) == len(many)
@@ -245,17 +296,34 @@ def test_a_list_is_read_in_its_order_and_a_file_as_a_whole(admin: Caller):
 
 
 def test_a_ring_of_parents_in_a_file_is_refused_and_nothing_is_kept(admin: Caller):
-    ring = [document(queue("a", "c")), document(queue("b", "a")), document(queue("c", "b")), document(queue("fine"))]
+    ring = [
+        document(queue("a", "c")),
+        document(queue("b", "a")),
+        document(queue("c", "b")),
+        document(queue("fine")),
+    ]
 
     refused = admin.post("apply/", ring, expect=400)
 
-    assert {violation["field"] for violation in refused["violations"]} == {"[0].spec.parent", "[1].spec.parent", "[2].spec.parent"}
+    assert {violation["field"] for violation in refused["violations"]} == {
+        "[0].spec.parent",
+        "[1].spec.parent",
+        "[2].spec.parent",
+    }
     assert not Queue.objects.filter(name__in=["a", "b", "c", "fine"]).exists()
     assert not AuditEntry.objects.filter(action="CreateQueue").exists()
 
 
 @pytest.mark.parametrize(
-    "bad", [None, 7, "x", [], {"metadata": {"name": "../x"}}, {"metadata": {"name": "b"}, "spec": {"weight": "1\x00"}}]
+    "bad",
+    [
+        None,
+        7,
+        "x",
+        [],
+        {"metadata": {"name": "../x"}},
+        {"metadata": {"name": "b"}, "spec": {"weight": "1\x00"}},
+    ],
 )
 def test_one_bad_item_leaves_the_others_alone(admin: Caller, bad: Any):
     results = admin.post("queues/", [queue("a"), bad, queue("c")])["results"]
@@ -265,9 +333,15 @@ def test_one_bad_item_leaves_the_others_alone(admin: Caller, bad: Any):
 
 
 def test_more_than_a_list_may_hold_is_refused_as_a_whole(admin: Caller):
-    for path, items in (("queues/", numbered(10_000)), ("commands/", [order("Close", "default")] * 10_000)):
+    for path, items in (
+        ("queues/", numbered(10_000)),
+        ("commands/", [order("Close", "default")] * 10_000),
+    ):
         assert "1000 at once" in admin.post(path, items, expect=400)["detail"]
-    assert "5000 at once" in admin.post("apply/", [document(item) for item in numbered(10_000)], expect=400)["detail"]
+    assert (
+        "5000 at once"
+        in admin.post("apply/", [document(item) for item in numbered(10_000)], expect=400)["detail"]
+    )
     assert not Queue.objects.filter(name="q1").exists()
 
 
@@ -275,7 +349,9 @@ def test_a_dry_run_of_a_list_says_what_would_come_of_it_and_keeps_nothing(admin:
     """A child may count on a parent in front of it there too."""
     before = rows()
 
-    results = admin.post("queues/?dry_run=true", [queue("a"), queue("b", "a"), queue("c", "nobody")])["results"]
+    results = admin.post(
+        "queues/?dry_run=true", [queue("a"), queue("b", "a"), queue("c", "nobody")]
+    )["results"]
 
     assert [result["status"] for result in results] == [200, 200, 400]
     assert rows() == before
@@ -288,10 +364,14 @@ def test_what_somebody_creates_below_his_own_queue_is_his_at_once(
     admin.post("queues/", [queue("team"), queue("other")])
     ann = caller("ann", admin="team")
 
-    results = ann.post(path, [form(queue("a", "team")), form(queue("b", "a")), form(queue("c", "b"))])["results"]
+    results = ann.post(
+        path, [form(queue("a", "team")), form(queue("b", "a")), form(queue("c", "b"))]
+    )["results"]
 
     assert {result.get("status", 201) for result in results} == {201}
-    assert ann.post("queues/", [queue("d", "other")])["results"][0]["status"] == 400  # as if it were not there
+    assert (
+        ann.post("queues/", [queue("d", "other")])["results"][0]["status"] == 400
+    )  # as if it were not there
 
 
 def test_an_order_that_is_refused_stays_on_record_in_a_list_and_not_after_a_file(admin: Caller):
@@ -300,12 +380,24 @@ def test_an_order_that_is_refused_stays_on_record_in_a_list_and_not_after_a_file
     assert admin.post("commands/", [order("Open", "b")])["results"][0]["status"] == 409
     assert Command.objects.get().result == "Refused"
 
-    admin.post("apply/", [{"kind": "Command", **order("Open", "b")}, document(queue("c"))], expect=409)
+    admin.post(
+        "apply/", [{"kind": "Command", **order("Open", "b")}, document(queue("c"))], expect=409
+    )
     assert Command.objects.count() == 1
 
 
 def test_an_order_in_a_file_finds_the_queue_that_the_file_makes(admin: Caller):
-    admin.post("apply/", [{"kind": "Command", **order("Close", "a")}, document(queue("a")), document(queue("b", "a"))])
+    admin.post(
+        "apply/",
+        [
+            {"kind": "Command", **order("Close", "a")},
+            document(queue("a")),
+            document(queue("b", "a")),
+        ],
+    )
 
-    assert dict(Queue.objects.filter(name__in="ab").values_list("name", "state")) == {"a": "Closed", "b": "Closed"}
+    assert dict(Queue.objects.filter(name__in="ab").values_list("name", "state")) == {
+        "a": "Closed",
+        "b": "Closed",
+    }
     assert Command.objects.get().target_uid == str(Queue.objects.get(name="a").uid)

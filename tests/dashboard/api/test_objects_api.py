@@ -22,16 +22,26 @@ def test_a_job_is_submitted_commanded_scaled_and_deleted(admin: Caller):
     admin.post("nodes/", node("n1", cpu="8", memory="32Gi"), expect=201)
     made = admin.post("jobs/", {**job("train", replicas=2), "extra": 1}, expect=201)
     assert made["warnings"][0]["code"] == "unknown_field"
-    assert admin.post("jobs/", job("train"), expect=409)["violations"][0]["ruleId"] == "already_exists"
+    assert (
+        admin.post("jobs/", job("train"), expect=409)["violations"][0]["ruleId"] == "already_exists"
+    )
     run_session()
 
-    scaled = admin.patch("jobs/default/train/", {"spec": {"minAvailable": 1, "tasks": _tasks(admin, replicas=3)}})
-    assert (scaled["changed"], scaled["spec"]["minAvailable"], scaled["status"]["pending"]) == (True, 1, 1)
+    scaled = admin.patch(
+        "jobs/default/train/", {"spec": {"minAvailable": 1, "tasks": _tasks(admin, replicas=3)}}
+    )
+    assert (scaled["changed"], scaled["spec"]["minAvailable"], scaled["status"]["pending"]) == (
+        True,
+        1,
+        1,
+    )
     moved = admin.patch("jobs/default/train/", {"spec": {"queue": "other"}}, expect=400)
     assert moved["violations"][0]["ruleId"] == "immutable_field_changed"
     assert "cancel" in admin.delete("jobs/default/train/", expect=409)["violations"][0]["fix"]
     assert admin.post("jobs/default/train/suspend/?dry_run=true")["changed"] is True
-    assert admin.post("jobs/default/train/cancel/", {"reason": "wrong data"})["phase"] == "Terminating"
+    assert (
+        admin.post("jobs/default/train/cancel/", {"reason": "wrong data"})["phase"] == "Terminating"
+    )
     assert admin.post("jobs/default/train/cancel/")["changed"] is False
     run_session()  # carries out what was decided
     pass_time(60)
@@ -50,7 +60,9 @@ def _tasks(admin: Caller, replicas: int) -> list[dict[str, object]]:
 def test_a_job_that_shrinks_loses_its_last_pods_for_good(admin: Caller):
     admin.post("jobs/", job("train", replicas=3), expect=201)
 
-    admin.patch("jobs/default/train/", {"spec": {"minAvailable": 1, "tasks": _tasks(admin, replicas=1)}})
+    admin.patch(
+        "jobs/default/train/", {"spec": {"minAvailable": 1, "tasks": _tasks(admin, replicas=1)}}
+    )
 
     assert [pod["metadata"]["name"] for pod in admin.get("pods/")["results"]] == ["train-worker-0"]
 
@@ -61,7 +73,9 @@ def test_jobs_are_found_by_what_they_are(admin: Caller):
     admin.post("jobs/", [job("one", "b"), job("two", "c", cpu="64")])
 
     def names(query: str) -> list[str]:
-        return [row["metadata"]["name"] for row in admin.get(f"jobs/?ordering=name&{query}")["results"]]
+        return [
+            row["metadata"]["name"] for row in admin.get(f"jobs/?ordering=name&{query}")["results"]
+        ]
 
     assert names("queue=a") == ["one"]
     assert names("user=boss") == ["one", "two"]
@@ -87,18 +101,35 @@ def test_why_a_gang_waits_with_its_place_in_the_line(admin: Caller):
 def test_a_podgroup_of_a_job_is_changed_with_the_job(admin: Caller):
     admin.post("jobs/", job("train"), expect=201)
 
-    assert admin.patch("podgroups/default/train/", {"spec": {"minMember": 2}}, expect=409)["violations"][0]["ruleId"] == "owned_by_job"
+    assert (
+        admin.patch("podgroups/default/train/", {"spec": {"minMember": 2}}, expect=409)[
+            "violations"
+        ][0]["ruleId"]
+        == "owned_by_job"
+    )
     admin.delete("podgroups/default/train/", expect=409)
 
 
 def test_a_podgroup_from_outside_is_changed_and_deleted_with_its_pods(admin: Caller):
-    admin.post("podgroups/", {"metadata": {"name": "own"}, "spec": {"minMember": 1, "minResources": {"cpu": "1"}}}, expect=201)
-    pod = {"metadata": {"name": "p", "annotations": {"scheduling.k8s.io/group-name": "own"}}, "spec": {"containers": []}}
+    admin.post(
+        "podgroups/",
+        {"metadata": {"name": "own"}, "spec": {"minMember": 1, "minResources": {"cpu": "1"}}},
+        expect=201,
+    )
+    pod = {
+        "metadata": {"name": "p", "annotations": {"scheduling.k8s.io/group-name": "own"}},
+        "spec": {"containers": []},
+    }
     admin.post("pods/", pod, expect=201)
 
-    assert admin.patch("podgroups/default/own/", {"spec": {"minMember": 2}})["spec"]["minMember"] == 2
     assert (
-        admin.patch("podgroups/default/own/", {"spec": {"queue": "x"}}, expect=400)["violations"][0]["ruleId"] == "immutable_field_changed"
+        admin.patch("podgroups/default/own/", {"spec": {"minMember": 2}})["spec"]["minMember"] == 2
+    )
+    assert (
+        admin.patch("podgroups/default/own/", {"spec": {"queue": "x"}}, expect=400)["violations"][
+            0
+        ]["ruleId"]
+        == "immutable_field_changed"
     )
     admin.delete("podgroups/default/own/")
     admin.get("pods/default/p/", expect=404)
@@ -119,13 +150,23 @@ def test_nodes_are_added_cordoned_drained_and_taken_away(admin: Caller):
     planned = admin.post("nodes/n1/drain/?dry_run=true")
     assert (planned["pods"], admin.get("nodes/n1/")["spec"]["unschedulable"]) == (1, False)
     touched = planned["podgroups"][0]
-    assert (touched["pods"], touched["left"], touched["minMember"], touched["breaks"]) == (1, 0, 1, True)
+    assert (touched["pods"], touched["left"], touched["minMember"], touched["breaks"]) == (
+        1,
+        0,
+        1,
+        True,
+    )
     assert admin.post("nodes/n1/drain/", {"reason": "new disk"})["pods"] == 1
     assert admin.delete("nodes/n1/", expect=409)["violations"][0]["ruleId"] == "node_has_pods"
-    tainted = admin.patch("nodes/n1/", {"spec": {"taints": [{"key": "gpu", "effect": "NoSchedule"}]}})
+    tainted = admin.patch(
+        "nodes/n1/", {"spec": {"taints": [{"key": "gpu", "effect": "NoSchedule"}]}}
+    )
     assert tainted["spec"]["taints"] == [{"key": "gpu", "value": "", "effect": "NoSchedule"}]
     assert (
-        admin.patch("nodes/n1/", {"status": {"allocatable": {"cpu": "-1"}}}, expect=400)["violations"][0]["ruleId"] == "negative_quantity"
+        admin.patch("nodes/n1/", {"status": {"allocatable": {"cpu": "-1"}}}, expect=400)[
+            "violations"
+        ][0]["ruleId"]
+        == "negative_quantity"
     )
 
 
@@ -141,7 +182,11 @@ def test_simulated_nodes_are_lost_and_come_back(admin: Caller):
     run_session()
 
     planned = admin.post("nodes/n1/lose/?dry_run=true")
-    assert (planned["pods"], planned["podgroups"][0]["name"], planned["users"]) == (1, "train", ["boss"])
+    assert (planned["pods"], planned["podgroups"][0]["name"], planned["users"]) == (
+        1,
+        "train",
+        ["boss"],
+    )
     assert readiness(admin) == "True"
     assert admin.post("nodes/n1/lose/", {"reason": "fire drill"})["changed"] is True
     assert readiness(admin) == "False"
@@ -162,10 +207,27 @@ def test_real_nodes_are_not_lost_by_order(admin: Caller, monkeypatch: pytest.Mon
 
 
 def test_namespaces_and_priority_classes(admin: Caller):
-    admin.post("namespaces/", {"metadata": {"name": "lab", "annotations": {"scheduling.volcano.sh/queue-name": "default"}}}, expect=201)
+    admin.post(
+        "namespaces/",
+        {
+            "metadata": {
+                "name": "lab",
+                "annotations": {"scheduling.volcano.sh/queue-name": "default"},
+            }
+        },
+        expect=201,
+    )
     assert admin.get("namespaces/lab/")["status"]["queue"] == "default"
-    admin.post("priorityclasses/", {"metadata": {"name": "high"}, "value": 1000, "globalDefault": True}, expect=201)
-    assert admin.post("priorityclasses/", {"metadata": {"name": "top"}, "spec": {"value": 1, "globalDefault": True}}, expect=409)["detail"]
+    admin.post(
+        "priorityclasses/",
+        {"metadata": {"name": "high"}, "value": 1000, "globalDefault": True},
+        expect=201,
+    )
+    assert admin.post(
+        "priorityclasses/",
+        {"metadata": {"name": "top"}, "spec": {"value": 1, "globalDefault": True}},
+        expect=409,
+    )["detail"]
     assert admin.patch("priorityclasses/high/", {"spec": {"value": 2000}})["spec"]["value"] == 2000
     admin.post("jobs/", job("train", priorityClassName="high"), expect=201)
     assert admin.get("podgroups/default/train/")["status"]["priority"] == 2000
@@ -186,7 +248,14 @@ def test_the_policy_is_checked_and_replaced_as_a_whole(admin: Caller):
     admin.put("policy/?dry_run=true", {"spec": {"policy": POLICY}})
     assert admin.get("policy/") == before
 
-    replaced = admin.ask("PUT", "policy/", text=POLICY, content_type="application/yaml", expect=200, **{"If-Match": '"0"'})
+    replaced = admin.ask(
+        "PUT",
+        "policy/",
+        text=POLICY,
+        content_type="application/yaml",
+        expect=200,
+        **{"If-Match": '"0"'},
+    )
     assert (replaced["spec"]["policy"], replaced["status"]["author"]) == (POLICY, "boss")
     late = admin.put("policy/", {"spec": {"policy": POLICY}}, expect=412, **{"If-Match": '"0"'})
     assert late["changed"]["by"] == "boss"
@@ -202,7 +271,12 @@ def test_a_policy_that_starts_nothing_is_applied_only_if_that_is_confirmed(admin
     before = admin.get("policy/")
 
     tried = admin.put("policy/?dry_run=true", {"spec": {"policy": IDLE}})
-    assert [warning["code"] for warning in tried["warnings"]] == ["no_allocate", "no_gang", "no_queue_plugin", "no_predicates"]
+    assert [warning["code"] for warning in tried["warnings"]] == [
+        "no_allocate",
+        "no_gang",
+        "no_queue_plugin",
+        "no_predicates",
+    ]
     assert (tried["effect"]["now"]["placed"], tried["effect"]["then"]["placed"]) == (1, 0)
     assert tried["effect"]["noLonger"] == ["default/fresh"]
     refused = admin.put("policy/", {"spec": {"policy": IDLE}}, expect=409)
@@ -244,25 +318,45 @@ def test_orders_by_name_uid_and_unknown_action(admin: Caller):
     uid = admin.get("queues/q/")["metadata"]["uid"]
 
     def order(expect: int, **changes: object) -> dict[str, object]:
-        return admin.post("commands/", {"action": "Close", "target": {"kind": "Queue", "name": "q"}, **changes}, expect=expect)
+        return admin.post(
+            "commands/",
+            {"action": "Close", "target": {"kind": "Queue", "name": "q"}, **changes},
+            expect=expect,
+        )
 
     assert order(400, action="Explode")["violations"][0]["ruleId"] == "invalid_action"
-    assert order(400, target={"kind": "Queue", "name": "q", "uid": "x"})["violations"][0]["ruleId"] == "uid_mismatch"
-    assert order(400, target={"kind": "Queue", "name": "nowhere"})["violations"][0]["ruleId"] == "queue_not_found"
+    assert (
+        order(400, target={"kind": "Queue", "name": "q", "uid": "x"})["violations"][0]["ruleId"]
+        == "uid_mismatch"
+    )
+    assert (
+        order(400, target={"kind": "Queue", "name": "nowhere"})["violations"][0]["ruleId"]
+        == "queue_not_found"
+    )
     assert order(200, target={"kind": "Queue", "name": "q", "uid": uid})["changed"] is True
     admin.post("jobs/", job("train"), expect=201)
     done = order(200, action="Suspend", target={"kind": "Job", "name": "train"})
     assert (done["command"], done["job"]) == ("AbortJob", "default/train")
-    several = admin.post("commands/", [{"action": "Open", "target": {"kind": "Queue", "name": "q"}}, {"action": "Open", "target": {}}])
+    several = admin.post(
+        "commands/",
+        [
+            {"action": "Open", "target": {"kind": "Queue", "name": "q"}},
+            {"action": "Open", "target": {}},
+        ],
+    )
     assert [item["status"] for item in several["results"]] == [200, 400]
 
 
-def test_orders_are_found_by_queue_and_seen_by_who_sees_what_they_were_for(admin: Caller, caller: Callable[..., Caller]):
+def test_orders_are_found_by_queue_and_seen_by_who_sees_what_they_were_for(
+    admin: Caller, caller: Callable[..., Caller]
+):
     admin.post("queues/", [queue("train"), queue("other")])
     admin.post("jobs/", [job("train", "other"), job("mine", "train")])
     ann = caller("ann", admin="train")
     for name in ("train", "mine"):
-        admin.post("commands/", {"action": "AbortJob", "target": {"kind": "Job", "name": name}}, expect=200)
+        admin.post(
+            "commands/", {"action": "AbortJob", "target": {"kind": "Job", "name": name}}, expect=200
+        )
     admin.post("queues/train/suspend/", expect=200)
 
     def targets(who: Caller, where: str = "") -> list[tuple[str, str]]:
@@ -276,31 +370,57 @@ def test_orders_are_found_by_queue_and_seen_by_who_sees_what_they_were_for(admin
     assert targets(ann) == [("Job", "mine"), ("Queue", "train")]
 
 
-def test_an_eviction_is_not_found_by_what_is_not_shown_of_it(admin: Caller, caller: Callable[..., Caller]):
+def test_an_eviction_is_not_found_by_what_is_not_shown_of_it(
+    admin: Caller, caller: Callable[..., Caller]
+):
     admin.post("queues/", [queue("mine"), queue("hidden")])
-    other = {"beneficiary": "default/secret", "beneficiary_queue": "hidden", "common_ancestor": "root"}
+    other = {
+        "beneficiary": "default/secret",
+        "beneficiary_queue": "hidden",
+        "common_ancestor": "root",
+    }
     own = {"pod_name": "default/train-0", "podgroup_name": "default/train", "queue_name": "mine"}
-    Eviction.objects.create(session_number=1, action="reclaim", created_at=timezone.now(), **own, **other)
+    Eviction.objects.create(
+        session_number=1, action="reclaim", created_at=timezone.now(), **own, **other
+    )
     ann = caller("ann", admin="mine")
 
     def found(who: Caller, where: str) -> int:
         return len(who.get(f"evictions/?{where}")["results"])
 
-    assert [found(admin, where) for where in ("search=train", "search=secret", "beneficiary_queue=hidden")] == [1, 1, 1]
-    assert [found(ann, where) for where in ("search=train", "search=secret", "beneficiary_queue=hidden")] == [1, 0, 0]
+    assert [
+        found(admin, where)
+        for where in ("search=train", "search=secret", "beneficiary_queue=hidden")
+    ] == [1, 1, 1]
+    assert [
+        found(ann, where) for where in ("search=train", "search=secret", "beneficiary_queue=hidden")
+    ] == [1, 0, 0]
     assert ann.get("evictions/")["results"][0]["spec"]["commonAncestor"] == ""
 
 
 def test_an_evictions_figures_are_quantities(admin: Caller):
     queues = {"queue_name": "default", "common_ancestor": "root"}
-    figures = {"allocated": {"cpu": 1500, "memory": 2**30}, "deserved": {"cpu": 1000}, "guarantee": {}}
+    figures = {
+        "allocated": {"cpu": 1500, "memory": 2**30},
+        "deserved": {"cpu": 1000},
+        "guarantee": {},
+    }
     Eviction.objects.create(
-        session_number=1, action="reclaim", created_at=timezone.now(), before=figures, after={"allocated": {"cpu": 0}}, **queues
+        session_number=1,
+        action="reclaim",
+        created_at=timezone.now(),
+        before=figures,
+        after={"allocated": {"cpu": 0}},
+        **queues,
     )
 
     shown = admin.get("evictions/")["results"][0]["spec"]
 
-    assert shown["before"] == {"allocated": {"cpu": "1500m", "memory": "1Gi"}, "deserved": {"cpu": "1"}, "guarantee": {}}
+    assert shown["before"] == {
+        "allocated": {"cpu": "1500m", "memory": "1Gi"},
+        "deserved": {"cpu": "1"},
+        "guarantee": {},
+    }
     assert shown["after"] == {"allocated": {"cpu": "0"}}
 
 
@@ -313,7 +433,12 @@ def test_the_addresses_of_collections_are_the_canonical_ones(admin: Caller):
 
 def test_accounts_groups_grants_and_tokens(admin: Caller):
     admin.post("users/", {"username": "ann", "password": "a long enough one"}, expect=201)
-    assert admin.post("users/", {"username": "bob", "password": "short"}, expect=400)["violations"][0]["ruleId"] == "weak_password"
+    assert (
+        admin.post("users/", {"username": "bob", "password": "short"}, expect=400)["violations"][0][
+            "ruleId"
+        ]
+        == "weak_password"
+    )
     admin.post("groups/", {"name": "team", "members": ["ann"]}, expect=201)
     admin.post("queues/", queue("a"), expect=201)
     grant = admin.post("grants/", {"group": "team", "role": "viewer", "queue": "a"}, expect=201)
@@ -329,5 +454,8 @@ def test_accounts_groups_grants_and_tokens(admin: Caller):
     assert "revoked" in admin.get("queues/", expect=401, **ann)["detail"]
     assert admin.patch("users/ann/", {"isActive": False})["spec"]["isActive"] is False
     admin.delete("users/ann/")
-    assert admin.get("audit/?kind=User&action=DeleteUser")["results"][0]["spec"]["before"]["username"] == "ann"
+    assert (
+        admin.get("audit/?kind=User&action=DeleteUser")["results"][0]["spec"]["before"]["username"]
+        == "ann"
+    )
     assert admin.delete("users/boss/", expect=409)["violations"][0]["ruleId"] == "last_admin"

@@ -47,7 +47,9 @@ def test_a_request_that_lost_the_database_did_nothing_and_can_be_sent_again_at_o
     assert Job.objects.count() == 1
 
 
-def test_a_process_that_dies_in_the_middle_leaves_no_claim(admin: Caller, monkeypatch: pytest.MonkeyPatch):
+def test_a_process_that_dies_in_the_middle_leaves_no_claim(
+    admin: Caller, monkeypatch: pytest.MonkeyPatch
+):
     class Dies(BaseException):
         pass
 
@@ -63,7 +65,9 @@ def test_a_process_that_dies_in_the_middle_leaves_no_claim(admin: Caller, monkey
     admin.post("jobs/", manifest("train"), expect=201, **KEY)
 
 
-def test_an_order_that_was_refused_with_503_never_runs(admin: Caller, monkeypatch: pytest.MonkeyPatch):
+def test_an_order_that_was_refused_with_503_never_runs(
+    admin: Caller, monkeypatch: pytest.MonkeyPatch
+):
     admin.post("queues/", queue("a"), expect=201)
     for key in ({}, KEY):
         with monkeypatch.context() as patched:
@@ -93,7 +97,9 @@ def test_many_repeats_at_once_are_carried_out_once(admin: Caller):
     assert Job.objects.count() == 1
 
 
-def test_a_list_that_broke_off_goes_on_where_it_ended(admin: Caller, monkeypatch: pytest.MonkeyPatch):
+def test_a_list_that_broke_off_goes_on_where_it_ended(
+    admin: Caller, monkeypatch: pytest.MonkeyPatch
+):
     several = [manifest(f"job-{number}") for number in range(4)]
     several[1]["spec"]["queue"] = "nowhere"
     made = submit.submit_job
@@ -122,12 +128,18 @@ def test_a_list_that_broke_off_goes_on_where_it_ended(admin: Caller, monkeypatch
     assert admin.post("jobs/", several[0], expect=409, **KEY)["type"].endswith("key-reused")
 
 
-def test_a_list_for_which_the_database_is_lost_midway_is_made_whole_by_a_repeat(admin: Caller, monkeypatch: pytest.MonkeyPatch):
+def test_a_list_for_which_the_database_is_lost_midway_is_made_whole_by_a_repeat(
+    admin: Caller, monkeypatch: pytest.MonkeyPatch
+):
     several = [manifest(f"job-{number}") for number in range(3)]
     made = submit.submit_job
 
     with monkeypatch.context() as patched:
-        patched.setattr(submit, "submit_job", lambda asked, **more: lost() if "job-1" in str(asked) else made(asked, **more))
+        patched.setattr(
+            submit,
+            "submit_job",
+            lambda asked, **more: lost() if "job-1" in str(asked) else made(asked, **more),
+        )
         results = admin.post("jobs/", several, **KEY)["results"]
     assert [result["status"] for result in results] == [201, 503, 201]
 

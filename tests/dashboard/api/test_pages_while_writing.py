@@ -47,7 +47,11 @@ STAYING = 12
 def _queue(number: int) -> Queue:
     root = Queue.objects.get(name="root")
     return Queue.objects.create(
-        name=f"q{number}", parent=root, weight=number % 3 + 1, priority=number % 2, state=("Open", "Closed")[number % 2]
+        name=f"q{number}",
+        parent=root,
+        weight=number % 3 + 1,
+        priority=number % 2,
+        state=("Open", "Closed")[number % 2],
     )
 
 
@@ -58,7 +62,9 @@ def _gang(number: int, job: Job | None = None) -> PodGroup:
 
 
 def _leaf(number: int) -> Queue:
-    return Queue.objects.get_or_create(name=f"leaf{number % 2}", defaults={"parent": Queue.objects.get(name="root")})[0]
+    return Queue.objects.get_or_create(
+        name=f"leaf{number % 2}", defaults={"parent": Queue.objects.get(name="root")}
+    )[0]
 
 
 def _phase(number: int) -> str:
@@ -66,18 +72,38 @@ def _phase(number: int) -> str:
 
 
 def _job(number: int) -> Job:
-    shared = {"tasks": [], "min_available": 1, "phase_since": timezone.now(), "phase": _phase(number)}
-    return Job.objects.create(namespace=f"ns{number % 2}", name=f"j{number}", queue=_leaf(number), owner=f"u{number % 3}", **shared)
+    shared = {
+        "tasks": [],
+        "min_available": 1,
+        "phase_since": timezone.now(),
+        "phase": _phase(number),
+    }
+    return Job.objects.create(
+        namespace=f"ns{number % 2}",
+        name=f"j{number}",
+        queue=_leaf(number),
+        owner=f"u{number % 3}",
+        **shared,
+    )
 
 
 def _pod(number: int) -> Pod:
     kind = PodClass.objects.first() or PodClass.objects.create(requests={"cpu": 1})
     gang = PodGroup.objects.first() or _gang(0)
-    return Pod.objects.create(namespace="default", name=f"p{number}", podgroup=gang, pod_class=kind, phase=_phase(number), index=number)
+    return Pod.objects.create(
+        namespace="default",
+        name=f"p{number}",
+        podgroup=gang,
+        pod_class=kind,
+        phase=_phase(number),
+        index=number,
+    )
 
 
 def _session(number: int) -> SchedulingSession:
-    return SchedulingSession.objects.create(number=number + 1, state="Done", started_at=timezone.now())
+    return SchedulingSession.objects.create(
+        number=number + 1, state="Done", started_at=timezone.now()
+    )
 
 
 def _in_session(model: Any, **more: Any) -> Callable[[int], Any]:
@@ -89,7 +115,9 @@ def _in_session(model: Any, **more: Any) -> Callable[[int], Any]:
 
 def _event(number: int) -> Event:
     now = timezone.now().replace(microsecond=0) + timedelta(seconds=number % 3)
-    return Event.objects.create(kind="Queue", name=f"e{number}", reason="x", message="x", first_at=now, last_at=now)
+    return Event.objects.create(
+        kind="Queue", name=f"e{number}", reason="x", message="x", first_at=now, last_at=now
+    )
 
 
 def _mine(model: Any, **more: Callable[[int], Any]) -> Callable[[int], Any]:
@@ -98,7 +126,9 @@ def _mine(model: Any, **more: Callable[[int], Any]) -> Callable[[int], Any]:
     def make(number: int) -> Any:
         fields = {name: value(number) for name, value in more.items()}
         owner = "user" if model in (ApiToken, Grant) else "owner"
-        return model.objects.create(**{owner: get_user_model().objects.get(username="boss")}, **fields)
+        return model.objects.create(
+            **{owner: get_user_model().objects.get(username="boss")}, **fields
+        )
 
     return make
 
@@ -110,11 +140,17 @@ MAKERS: dict[str, Callable[[int], Any]] = {
     "pods": _pod,
     "nodes": lambda number: Node.objects.create(name=f"n{number}"),
     "namespaces": lambda number: Namespace.objects.create(name=f"n{number}"),
-    "priorityclasses": lambda number: PriorityClass.objects.create(name=f"c{number}", value=number % 3),
-    "commands": lambda number: Command.objects.create(action="OpenQueue", target_kind="Queue", target_name=f"q{number}"),
+    "priorityclasses": lambda number: PriorityClass.objects.create(
+        name=f"c{number}", value=number % 3
+    ),
+    "commands": lambda number: Command.objects.create(
+        action="OpenQueue", target_kind="Queue", target_name=f"q{number}"
+    ),
     "sessions": _session,
     "decisions": _in_session(Decision, kind="Bind", pod_name="x", action="allocate", session_id=1),
-    "evictions": _in_session(Eviction, session_number=1, pod_name="x", podgroup_name="x", action="reclaim"),
+    "evictions": _in_session(
+        Eviction, session_number=1, pod_name="x", podgroup_name="x", action="reclaim"
+    ),
     "events": _event,
     "audit": lambda number: audit.record(SYSTEM, "Try", "Queue", f"q{number}"),
     "users": lambda number: get_user_model().objects.create(username=f"u{number}"),
@@ -122,7 +158,12 @@ MAKERS: dict[str, Callable[[int], Any]] = {
     "grants": lambda number: Grant.objects.create(
         user=get_user_model().objects.create(username=f"g{number}"), role="viewer", queue=_leaf(0)
     ),
-    "tokens": _mine(ApiToken, name=lambda number: f"t{number}", digest=lambda number: f"d{number}", scopes=lambda _: ["read"]),
+    "tokens": _mine(
+        ApiToken,
+        name=lambda number: f"t{number}",
+        digest=lambda number: f"d{number}",
+        scopes=lambda _: ["read"],
+    ),
     "views": _mine(SavedView, page=lambda _: "jobs", name=lambda number: f"v{number}"),
     "bulkruns": _mine(BulkRun, action=lambda _: "AbortJob"),
     "policyversions": lambda number: PolicyVersion.objects.create(text=f"# {number}"),
@@ -158,7 +199,9 @@ def keys(page: dict[str, Any]) -> list[tuple[str, str]]:
     return [key(item) for item in page["results"]]
 
 
-def walked(admin: Caller, page: dict[str, Any], way: str, between: Callable[[], None]) -> tuple[list[tuple[str, str]], dict[str, Any]]:
+def walked(
+    admin: Caller, page: dict[str, Any], way: str, between: Callable[[], None]
+) -> tuple[list[tuple[str, str]], dict[str, Any]]:
     """All keys from this page on in the order of the list, and the page at the end."""
     seen = keys(page)
     while page[way] is not None:
@@ -168,7 +211,9 @@ def walked(admin: Caller, page: dict[str, Any], way: str, between: Callable[[], 
     return seen, page
 
 
-def assert_whole(seen: list[tuple[str, str]], before: list[tuple[str, str]], after: list[tuple[str, str]]) -> None:
+def assert_whole(
+    seen: list[tuple[str, str]], before: list[tuple[str, str]], after: list[tuple[str, str]]
+) -> None:
     always = [one for one in before if one in after]
     assert len(always) >= STAYING
     assert len(seen) == len(set(seen)), "a row was seen twice"
@@ -188,7 +233,9 @@ def test_what_was_there_all_the_time_is_seen_once(admin: Caller, name: str):
     for ordering in (sign + known for known in COLLECTIONS[name].orderings for sign in ("", "-")):
         whole = f"{name}/?page_size=1000&ordering={ordering}"
         before = keys(admin.get(whole))
-        seen, last = walked(admin, admin.get(f"{name}/?page_size=5&ordering={ordering}"), "next", passing.change)
+        seen, last = walked(
+            admin, admin.get(f"{name}/?page_size=5&ordering={ordering}"), "next", passing.change
+        )
         between = keys(admin.get(whole))
         assert_whole(seen, before, between)
         seen, _ = walked(admin, last, "previous", passing.change)

@@ -24,7 +24,9 @@ ANY, MEMBER, CLUSTER = ("nothing", "nothing"), ("viewer", "viewer"), ("never", "
 EXPECTED: dict[str, dict[str, tuple[str, str]]] = {
     "queues": {
         "list": ANY,
-        **dict.fromkeys(("retrieve", "children", "tree", "history", "export", "deletion"), QUEUE_READ),
+        **dict.fromkeys(
+            ("retrieve", "children", "tree", "history", "export", "deletion"), QUEUE_READ
+        ),
         **dict.fromkeys(("open", "close", "suspend", "resume"), QUEUE_OPERATE),
         "create": ("admin", "hidden"),
         "update": ("never", "hidden"),  # the weight is the parent's admin's
@@ -35,7 +37,10 @@ EXPECTED: dict[str, dict[str, tuple[str, str]]] = {
         "list": ANY,
         "retrieve": QUEUE_READ,
         "create": ("submitter", "hidden"),
-        **dict.fromkeys(("update", "partial_update", "destroy", "suspend", "resume", "restart", "cancel"), ("admin", "hidden")),
+        **dict.fromkeys(
+            ("update", "partial_update", "destroy", "suspend", "resume", "restart", "cancel"),
+            ("admin", "hidden"),
+        ),
     },
     "podgroups": {
         "list": ANY,
@@ -45,10 +50,28 @@ EXPECTED: dict[str, dict[str, tuple[str, str]]] = {
         "create": ("submitter", "hidden"),
         **dict.fromkeys(("update", "partial_update", "destroy"), ("admin", "hidden")),
     },
-    "pods": {"list": ANY, "retrieve": QUEUE_READ, "create": ("submitter", "hidden"), "destroy": ("admin", "hidden")},
+    "pods": {
+        "list": ANY,
+        "retrieve": QUEUE_READ,
+        "create": ("submitter", "hidden"),
+        "destroy": ("admin", "hidden"),
+    },
     "nodes": {
         **dict.fromkeys(("list", "retrieve"), MEMBER),
-        **dict.fromkeys(("create", "update", "partial_update", "destroy", "cordon", "uncordon", "drain", "lose", "bring_back"), CLUSTER),
+        **dict.fromkeys(
+            (
+                "create",
+                "update",
+                "partial_update",
+                "destroy",
+                "cordon",
+                "uncordon",
+                "drain",
+                "lose",
+                "bring_back",
+            ),
+            CLUSTER,
+        ),
     },
     "namespaces": {
         **dict.fromkeys(("list", "retrieve"), MEMBER),
@@ -68,14 +91,26 @@ EXPECTED: dict[str, dict[str, tuple[str, str]]] = {
         **dict.fromkeys(("list", "retrieve", "preferences", "change_preferences", "password"), ANY),
         **dict.fromkeys(("create", "partial_update", "destroy"), CLUSTER),
     },
-    "groups": {"list": ANY, "retrieve": ("hidden", "hidden"), **dict.fromkeys(("create", "partial_update", "destroy"), CLUSTER)},
-    "grants": {"list": ANY, "retrieve": QUEUE_READ, "create": ("admin", "hidden"), "destroy": ("admin", "hidden")},
+    "groups": {
+        "list": ANY,
+        "retrieve": ("hidden", "hidden"),
+        **dict.fromkeys(("create", "partial_update", "destroy"), CLUSTER),
+    },
+    "grants": {
+        "list": ANY,
+        "retrieve": QUEUE_READ,
+        "create": ("admin", "hidden"),
+        "destroy": ("admin", "hidden"),
+    },
     "tokens": dict.fromkeys(("list", "retrieve", "create", "destroy"), ANY),
     "views": dict.fromkeys(("list", "retrieve", "create", "partial_update", "destroy"), ANY),
     "bulkruns": {
         **dict.fromkeys(("list", "retrieve", "items"), ANY),
         "create": ("admin", "hidden"),
-        "retry": ("submitter", "submitter"),  # what was refused of one's own run: each job asks again
+        "retry": (
+            "submitter",
+            "submitter",
+        ),  # what was refused of one's own run: each job asks again
     },
     "policyversions": dict.fromkeys(("list", "retrieve"), MEMBER),
     "policy": {"get": MEMBER, "put": CLUSTER},
@@ -99,11 +134,18 @@ def routes() -> Iterator[tuple[str, str, str, str]]:
     for name, view in COLLECTIONS.items():
         place = f"{name}/{{object}}/"
         for action in view.rules:
-            verb = next((verb for verb, methods in view.verbs.items() if action in methods.values()), None)
+            verb = next(
+                (verb for verb, methods in view.verbs.items() if action in methods.values()), None
+            )
             if action in ("list", "create"):
                 yield name, action, {"list": "GET", "create": "POST"}[action], f"{name}/"
             elif verb:
-                yield name, action, next(how for how, what in view.verbs[verb].items() if what == action).upper(), f"{place}{verb}/"
+                yield (
+                    name,
+                    action,
+                    next(how for how, what in view.verbs[verb].items() if what == action).upper(),
+                    f"{place}{verb}/",
+                )
             else:
                 yield name, action, of_object[action], place
     for name, single in {**SINGLETONS, **SETS}.items():
@@ -121,7 +163,9 @@ def test_every_route_says_who_may_and_every_rule_has_a_route():
     assert routed == listed
     for name, view in {**COLLECTIONS, **SINGLETONS, **SETS}.items():
         assert set(view.rules) == set(view.forms), name
-        verbs = {action for methods in getattr(view, "verbs", {}).values() for action in methods.values()}
+        verbs = {
+            action for methods in getattr(view, "verbs", {}).values() for action in methods.values()
+        }
         assert verbs <= set(view.rules), name
 
 
@@ -134,10 +178,22 @@ class World:
         for place in PLACES:
             admin.post("queues/", [queue(place), queue(f"{place}-leaf", place)])
             admin.post("jobs/", job(f"{place}-job", f"{place}-leaf"), expect=201)
-            admin.post("podgroups/", {"metadata": {"name": f"{place}-pg"}, "spec": {"queue": f"{place}-leaf"}}, expect=201)
-            pod = {"metadata": {"name": f"{place}-pod", "annotations": {"scheduling.k8s.io/group-name": f"{place}-pg"}}, "spec": {}}
+            admin.post(
+                "podgroups/",
+                {"metadata": {"name": f"{place}-pg"}, "spec": {"queue": f"{place}-leaf"}},
+                expect=201,
+            )
+            pod = {
+                "metadata": {
+                    "name": f"{place}-pod",
+                    "annotations": {"scheduling.k8s.io/group-name": f"{place}-pg"},
+                },
+                "spec": {},
+            }
             admin.post("pods/", pod, expect=201)
-            grant = admin.post("grants/", {"user": "boss", "role": "viewer", "queue": place}, expect=201)
+            grant = admin.post(
+                "grants/", {"user": "boss", "role": "viewer", "queue": place}, expect=201
+            )
             admin.post(f"queues/{place}/suspend/")
             admin.post(f"queues/{place}/resume/")
             self._remember(admin, place, grant["metadata"]["name"])
@@ -173,7 +229,9 @@ def _scenario() -> bytes:
     from scheduler.engine.policy import DEFAULT_POLICY
     from scheduler.scenarios.writing import scenario_document
 
-    return json.dumps(scenario_document(Snapshot.build(queues=()), DEFAULT_POLICY, "session 1")).encode()
+    return json.dumps(
+        scenario_document(Snapshot.build(queues=()), DEFAULT_POLICY, "session 1")
+    ).encode()
 
 
 def _rows_of_sessions() -> None:
@@ -181,12 +239,18 @@ def _rows_of_sessions() -> None:
 
     from scheduler.models import Decision, Eviction, SavedScenario, SchedulingSession
 
-    SavedScenario.objects.create(session_number=1, created_at=timezone.now(), content=gzip.compress(_scenario()))
-    session = SchedulingSession.objects.create(number=1, state="Done", started_at=timezone.now(), finished_at=timezone.now())
+    SavedScenario.objects.create(
+        session_number=1, created_at=timezone.now(), content=gzip.compress(_scenario())
+    )
+    session = SchedulingSession.objects.create(
+        number=1, state="Done", started_at=timezone.now(), finished_at=timezone.now()
+    )
     for place in PLACES:
         shared = {"session": session, "queue_name": f"{place}-leaf", "created_at": timezone.now()}
         Decision.objects.create(kind="Bind", pod_name="x", action="allocate", **shared)
-        Eviction.objects.create(session_number=1, pod_name="x", podgroup_name="x", action="reclaim", **shared)
+        Eviction.objects.create(
+            session_number=1, pod_name="x", podgroup_name="x", action="reclaim", **shared
+        )
 
 
 def body_for(name: str, action: str, place: str) -> Any:
@@ -199,10 +263,16 @@ def body_for(name: str, action: str, place: str) -> Any:
         ("jobs", "update"): job(f"{place}-job", leaf, maxRetry=3),
         ("jobs", "partial_update"): {"metadata": {"labels": {"a": "b"}}},
         ("podgroups", "create"): {"metadata": {"name": "fresh"}, "spec": {"queue": leaf}},
-        ("podgroups", "update"): {"metadata": {"name": f"{place}-pg"}, "spec": {"queue": leaf, "minMember": 2}},
+        ("podgroups", "update"): {
+            "metadata": {"name": f"{place}-pg"},
+            "spec": {"queue": leaf, "minMember": 2},
+        },
         ("podgroups", "partial_update"): {"spec": {"minMember": 2}},
         ("pods", "create"): {
-            "metadata": {"name": "fresh", "annotations": {"scheduling.volcano.sh/queue-name": leaf}},
+            "metadata": {
+                "name": "fresh",
+                "annotations": {"scheduling.volcano.sh/queue-name": leaf},
+            },
             "spec": {},
         },
         ("nodes", "create"): node("n2", cpu="1"),
@@ -214,24 +284,39 @@ def body_for(name: str, action: str, place: str) -> Any:
         ("priorityclasses", "create"): {"metadata": {"name": "fresh"}, "value": 1},
         ("priorityclasses", "update"): {"metadata": {"name": "pc"}, "value": 2},
         ("priorityclasses", "partial_update"): {"spec": {"value": 2}},
-        ("commands", "create"): {"action": "SuspendQueue", "target": {"kind": "Queue", "name": place}},
+        ("commands", "create"): {
+            "action": "SuspendQueue",
+            "target": {"kind": "Queue", "name": place},
+        },
         ("users", "create"): {"username": "fresh"},
         ("users", "partial_update"): {"email": "a@b.c"},
         ("groups", "create"): {"name": "fresh"},
         ("groups", "partial_update"): {"members": []},
         ("grants", "create"): {"user": "boss", "role": "submitter", "queue": place},
         ("tokens", "create"): {"name": "fresh", "scopes": ["read"]},
-        ("users", "change_preferences"): {"spec": {"timeZone": "Europe/Berlin", "theme": "dark", "folded": [place]}},
+        ("users", "change_preferences"): {
+            "spec": {"timeZone": "Europe/Berlin", "theme": "dark", "folded": [place]}
+        },
         ("users", "password"): {"old": "an old password", "new": "another long password"},
         ("views", "create"): {"name": "fresh", "query": "q=state%3Awaiting", "shared": True},
         ("views", "partial_update"): {"shared": True},
-        ("bulkruns", "create"): {"action": "suspend", "jobs": [f"default/{place}-job"], "reason": "why"},
+        ("bulkruns", "create"): {
+            "action": "suspend",
+            "jobs": [f"default/{place}-job"],
+            "reason": "why",
+        },
         ("forecast", "post"): job("fresh", leaf),
-        ("policy", "put"): {"spec": {"policy": 'actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n'}},
+        ("policy", "put"): {
+            "spec": {"policy": 'actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n'}
+        },
         ("policy/validate", "post"): {"spec": {"policy": "actions: allocate"}},
         ("cluster", "patch"): {"spec": {"periodSeconds": 2}},
         ("validate", "post"): {"kind": "Queue", **queue("fresh", place)},
-        ("apply", "post"): {"kind": "PodGroup", "metadata": {"name": "fresh"}, "spec": {"queue": leaf}},
+        ("apply", "post"): {
+            "kind": "PodGroup",
+            "metadata": {"name": "fresh"},
+            "spec": {"queue": leaf},
+        },
     }
     return made.get((name, action))
 
@@ -250,12 +335,19 @@ def one(role: str) -> Caller:
 def test_every_verb_of_every_endpoint_for(role: str, admin: Caller):
     """Nobody gets through who may not, whoever may does; a dry run asks the same questions, so that one world serves all."""
     world, who = World(admin), one(role)
-    wrong = [complaint for route in ALL for place in PLACES if (complaint := _complaint(route, place, role, who, world))]
+    wrong = [
+        complaint
+        for route in ALL
+        for place in PLACES
+        if (complaint := _complaint(route, place, role, who, world))
+    ]
 
     assert not wrong, "\n".join(wrong)
 
 
-def _complaint(route: tuple[str, str, str, str], place: str, role: str, who: Caller, world: World) -> str:
+def _complaint(
+    route: tuple[str, str, str, str], place: str, role: str, who: Caller, world: World
+) -> str:
     name, action, method, path = route
     least = EXPECTED[name][action][PLACES.index(place)]
     found = path.replace("{object}", _object(name, place, who, world))
@@ -263,7 +355,11 @@ def _complaint(route: tuple[str, str, str, str], place: str, role: str, who: Cal
     who.ask(method, found + dry, body_for(name, action, place))
     code = who.last.status_code
     good = _allowed(role, least, code) if _may(role, least) else _refused(code, least, role)
-    return "" if good else f"{role} {method} {found} ({place}, from {least}): {code} {who.last.content.decode()[:200]}"
+    return (
+        ""
+        if good
+        else f"{role} {method} {found} ({place}, from {least}): {code} {who.last.content.decode()[:200]}"
+    )
 
 
 def _object(name: str, place: str, who: Caller, world: World) -> str:
@@ -316,7 +412,10 @@ def test_a_refusal_names_the_permission_and_the_queue(caller: Callable[..., Call
     admin.post("queues/", [queue("team"), queue("inner", "team")])
 
     problem = caller("ann", viewer="team").post("queues/inner/suspend/", expect=403)
-    assert (problem["permission"], problem["queue"]) == ("operate", "root")  # the gate: she has it nowhere
+    assert (problem["permission"], problem["queue"]) == (
+        "operate",
+        "root",
+    )  # the gate: she has it nowhere
     caller("ann", admin="inner")
     ann = caller("ann")
     problem = ann.post("queues/team/suspend/", expect=403)
@@ -329,7 +428,9 @@ def test_a_refusal_names_the_permission_and_the_queue(caller: Callable[..., Call
 
 
 @pytest.mark.django_db
-def test_an_admin_of_the_parent_moves_quotas_and_needs_both_parents_to_move_a_queue(caller: Callable[..., Caller], admin: Caller):
+def test_an_admin_of_the_parent_moves_quotas_and_needs_both_parents_to_move_a_queue(
+    caller: Callable[..., Caller], admin: Caller
+):
     admin.post("queues/", [queue("a"), queue("b"), queue("x", "a"), queue("y", "a")])
     ann = caller("ann", admin="a")
 
@@ -356,7 +457,9 @@ def test_lists_and_counts_show_only_what_may_be_seen(caller: Callable[..., Calle
 
 
 @pytest.mark.django_db
-def test_grants_come_from_groups_too_and_end_with_them(caller: Callable[..., Caller], admin: Caller):
+def test_grants_come_from_groups_too_and_end_with_them(
+    caller: Callable[..., Caller], admin: Caller
+):
     admin.post("queues/", queue("a"), expect=201)
     ann = caller("ann")
     admin.post("groups/", {"name": "team", "members": ["ann"]}, expect=201)
@@ -370,7 +473,13 @@ def test_grants_come_from_groups_too_and_end_with_them(caller: Callable[..., Cal
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    ("scope", "may"), [("read", "get"), ("submit", "get submit"), ("operate", "get submit operate"), ("admin", "get submit operate admin")]
+    ("scope", "may"),
+    [
+        ("read", "get"),
+        ("submit", "get submit"),
+        ("operate", "get submit operate"),
+        ("admin", "get submit operate admin"),
+    ],
 )
 def test_a_token_may_do_what_its_scopes_say_and_no_more(scope: str, may: str, admin: Caller):
     admin.post("queues/", queue("a"), expect=201)
@@ -384,7 +493,10 @@ def test_a_token_may_do_what_its_scopes_say_and_no_more(scope: str, may: str, ad
 
     for name, attempt in tries.items():
         attempt()
-        assert (narrow.last.status_code == 200) is (name in may.split()), (name, narrow.last.content)
+        assert (narrow.last.status_code == 200) is (name in may.split()), (
+            name,
+            narrow.last.content,
+        )
     if scope != "admin":
         wider = narrow.post("tokens/", {"name": "wider", "scopes": ["admin"]}, expect=403)
         assert wider["permission"]
@@ -395,15 +507,27 @@ def test_a_queue_admin_grants_below_and_not_beside(caller: Callable[..., Caller]
     admin.post("queues/", [queue("a"), queue("b"), queue("a1", "a")])
     ann = caller("ann", admin="a")
 
-    assert ann.post("grants/", {"user": "ann", "role": "viewer", "queue": "a1"}, expect=201)["spec"]["queue"] == "a1"
+    assert (
+        ann.post("grants/", {"user": "ann", "role": "viewer", "queue": "a1"}, expect=201)["spec"][
+            "queue"
+        ]
+        == "a1"
+    )
     for hidden in ({"queue": "b"}, {"queue": "never-was"}, {}):
         problem = ann.post("grants/", {"user": "ann", "role": "admin", **hidden}, expect=400)
-        assert (problem["violations"][0]["ruleId"], problem["violations"][0]["field"]) == ("queue_not_found", "spec.queue")
-    assert ann.post("grants/", {"user": "ann", "role": "emperor", "queue": "a"}, expect=400)["violations"]
+        assert (problem["violations"][0]["ruleId"], problem["violations"][0]["field"]) == (
+            "queue_not_found",
+            "spec.queue",
+        )
+    assert ann.post("grants/", {"user": "ann", "role": "emperor", "queue": "a"}, expect=400)[
+        "violations"
+    ]
 
 
 @pytest.mark.django_db
-def test_the_account_that_is_switched_off_is_out_at_once(caller: Callable[..., Caller], admin: Caller):
+def test_the_account_that_is_switched_off_is_out_at_once(
+    caller: Callable[..., Caller], admin: Caller
+):
     ann = caller("ann", viewer="root")
     ann.get("queues/")
 

@@ -25,7 +25,12 @@ def test_a_view_is_kept_shared_changed_and_forgotten(caller: Callable[..., Calle
     made = ann.post("views/", {"name": "My  waiting", "query": "q=state%3Awaiting"}, expect=201)
     where = f"views/{made['metadata']['name']}/"
 
-    assert made["spec"] == {"page": "jobs", "name": "My waiting", "query": "q=state%3Awaiting", "shared": False}
+    assert made["spec"] == {
+        "page": "jobs",
+        "name": "My waiting",
+        "query": "q=state%3Awaiting",
+        "shared": False,
+    }
     assert made["status"] == {"owner": "ann", "address": "/jobs/?q=state%3Awaiting"}
     ben.get(where, expect=404)
     ann.patch(where, {"spec": {"shared": True}})
@@ -35,7 +40,9 @@ def test_a_view_is_kept_shared_changed_and_forgotten(caller: Callable[..., Calle
     assert [view["spec"]["name"] for view in ben.get("views/")["results"]] == ["My waiting"]
     ann.delete(where)
     assert ben.get("views/")["results"] == []
-    assert list(AuditEntry.objects.filter(kind="View").order_by("pk").values_list("action", flat=True)) == [
+    assert list(
+        AuditEntry.objects.filter(kind="View").order_by("pk").values_list("action", flat=True)
+    ) == [
         "SaveView",
         "SaveView",
         "DeleteView",
@@ -62,7 +69,9 @@ def test_the_same_name_again_replaces_ones_own_view(caller: Callable[..., Caller
         ({"name": "x", "query": 5}, "spec.query"),
     ],
 )
-def test_a_view_that_can_not_be_kept_is_refused_by_field(caller: Callable[..., Caller], body: Any, field: str):
+def test_a_view_that_can_not_be_kept_is_refused_by_field(
+    caller: Callable[..., Caller], body: Any, field: str
+):
     assert caller("ann").post("views/", body, expect=400)["violations"][0]["field"] == field
 
 
@@ -73,11 +82,31 @@ def test_preferences_are_ones_own(caller: Callable[..., Caller], admin: Caller):
     admin.post("queues/", [queue("team"), queue("other")])
     ann = caller("ann", viewer="team")
 
-    assert ann.get("users/~/preferences/")["spec"] == {"timeZone": "", "theme": "system", "folded": [], "unfolded": [], "levels": None}
-    changed = ann.patch("users/ann/preferences/", {"spec": {"timeZone": "Europe/Berlin", "theme": "dark"}})
-    assert changed["spec"] == {"timeZone": "Europe/Berlin", "theme": "dark", "folded": [], "unfolded": [], "levels": None}
+    assert ann.get("users/~/preferences/")["spec"] == {
+        "timeZone": "",
+        "theme": "system",
+        "folded": [],
+        "unfolded": [],
+        "levels": None,
+    }
+    changed = ann.patch(
+        "users/ann/preferences/", {"spec": {"timeZone": "Europe/Berlin", "theme": "dark"}}
+    )
+    assert changed["spec"] == {
+        "timeZone": "Europe/Berlin",
+        "theme": "dark",
+        "folded": [],
+        "unfolded": [],
+        "levels": None,
+    }
     folded = ann.patch("users/~/preferences/", {"folded": ["team", "other", "never-was"]})
-    assert folded["spec"] == {"timeZone": "Europe/Berlin", "theme": "dark", "folded": ["team"], "unfolded": [], "levels": None}
+    assert folded["spec"] == {
+        "timeZone": "Europe/Berlin",
+        "theme": "dark",
+        "folded": ["team"],
+        "unfolded": [],
+        "levels": None,
+    }
     admin.get("users/ann/preferences/", expect=403)
     ann.get("users/boss/preferences/", expect=404)
     entry = AuditEntry.objects.get(action="ChangePreferences")
@@ -105,8 +134,13 @@ def test_the_pages_show_what_was_set_by_the_api(caller: Callable[..., Caller]):
         ({"colour": 1}, "colour"),
     ],
 )
-def test_a_preference_that_is_none_is_refused_by_field(caller: Callable[..., Caller], body: Any, field: str):
-    assert caller("ann").patch("users/~/preferences/", body, expect=400)["violations"][0]["field"] == field
+def test_a_preference_that_is_none_is_refused_by_field(
+    caller: Callable[..., Caller], body: Any, field: str
+):
+    assert (
+        caller("ann").patch("users/~/preferences/", body, expect=400)["violations"][0]["field"]
+        == field
+    )
 
 
 def test_a_password_is_changed_by_whoever_knows_it(caller: Callable[..., Caller], admin: Caller):
@@ -116,19 +150,39 @@ def test_a_password_is_changed_by_whoever_knows_it(caller: Callable[..., Caller]
     browser = Client()
     browser.force_login(ann.user)
 
-    assert ann.post("users/~/password/", {"old": "wrong", "new": "another long password"}, expect=400)["violations"][0]["field"] == "old"
-    assert ann.post("users/~/password/", {"old": "an old password", "new": "123"}, expect=400)["violations"][0]["field"] == "new"
-    admin.post("users/ann/password/", {"old": "an old password", "new": "another long password"}, expect=403)
-    ann.post("users/~/password/?dry_run=true", {"old": "an old password", "new": "another long password"})
+    assert (
+        ann.post("users/~/password/", {"old": "wrong", "new": "another long password"}, expect=400)[
+            "violations"
+        ][0]["field"]
+        == "old"
+    )
+    assert (
+        ann.post("users/~/password/", {"old": "an old password", "new": "123"}, expect=400)[
+            "violations"
+        ][0]["field"]
+        == "new"
+    )
+    admin.post(
+        "users/ann/password/",
+        {"old": "an old password", "new": "another long password"},
+        expect=403,
+    )
+    ann.post(
+        "users/~/password/?dry_run=true", {"old": "an old password", "new": "another long password"}
+    )
     assert browser.get("/account/").status_code == 200
     ann.post("users/~/password/", {"old": "an old password", "new": "another long password"})
     assert browser.get("/account/").status_code == 302  # that session has to sign in again
     ann.user.refresh_from_db()
     assert ann.user.check_password("another long password")
-    assert "long password" not in str(list(AuditEntry.objects.values_list("before", "after", "message")))
+    assert "long password" not in str(
+        list(AuditEntry.objects.values_list("before", "after", "message"))
+    )
 
 
-def test_a_browser_that_changes_its_password_by_the_api_stays_signed_in(caller: Callable[..., Caller]):
+def test_a_browser_that_changes_its_password_by_the_api_stays_signed_in(
+    caller: Callable[..., Caller],
+):
     ann = caller("ann")
     ann.user.set_password("an old password")
     ann.user.save()
@@ -136,12 +190,17 @@ def test_a_browser_that_changes_its_password_by_the_api_stays_signed_in(caller: 
     browser.force_login(ann.user)
     body = {"old": "an old password", "new": "another long password"}
 
-    assert browser.post("/api/v1/users/~/password/", body, content_type="application/json").status_code == 200
+    assert (
+        browser.post("/api/v1/users/~/password/", body, content_type="application/json").status_code
+        == 200
+    )
     assert browser.get("/account/").status_code == 200
 
 
 @pytest.mark.parametrize(("scope", "least"), [("read", 403), ("submit", 200)])
-def test_a_token_for_reading_writes_nothing_of_ones_own_either(admin: Caller, scope: str, least: int):
+def test_a_token_for_reading_writes_nothing_of_ones_own_either(
+    admin: Caller, scope: str, least: int
+):
     narrow = Caller("boss", (scope,))
 
     narrow.ask("POST", "views/?dry_run=true", {"name": "x"}, expect=least)
@@ -160,22 +219,44 @@ def work(admin: Caller) -> Caller:
 
 
 def test_a_run_over_named_jobs_tells_how_far_it_is(work: Caller):
-    made = work.post("bulkruns/", {"action": "suspend", "jobs": ["default/one", "two"], "reason": "moving"}, expect=201)
+    made = work.post(
+        "bulkruns/",
+        {"action": "suspend", "jobs": ["default/one", "two"], "reason": "moving"},
+        expect=201,
+    )
     where = f"bulkruns/{made['metadata']['name']}/"
     assert work.last.headers["Location"] == f"/api/v1/{where}"
     assert made["spec"] == {"action": "suspend", "query": "", "reason": "moving"}
-    assert (made["status"]["state"], made["status"]["jobs"], made["status"]["left"]) == ("Waiting", 2, 2)
+    assert (made["status"]["state"], made["status"]["jobs"], made["status"]["left"]) == (
+        "Waiting",
+        2,
+        2,
+    )
 
     carry_out_bulk_runs()
 
     status = work.get(where)["status"]
-    assert (status["state"], status["done"], status["left"], status["owner"]) == ("Done", 2, 0, "boss")
+    assert (status["state"], status["done"], status["left"], status["owner"]) == (
+        "Done",
+        2,
+        0,
+        "boss",
+    )
     items = work.get(f"{where}items/")
-    assert {(item["name"], item["result"]) for item in items["results"]} == {("one", "Done"), ("two", "Done")}
+    assert {(item["name"], item["result"]) for item in items["results"]} == {
+        ("one", "Done"),
+        ("two", "Done"),
+    }
     assert Job.objects.get(name="one").phase == "Aborted"
     entry = AuditEntry.objects.filter(action="AbortJob").first()
-    assert (entry.door, entry.reason, entry.request_id) == ("API", "moving", BulkRun.objects.get().request_id)
-    assert [run["metadata"]["name"] for run in work.get("bulkruns/")["results"]] == [made["metadata"]["name"]]
+    assert (entry.door, entry.reason, entry.request_id) == (
+        "API",
+        "moving",
+        BulkRun.objects.get().request_id,
+    )
+    assert [run["metadata"]["name"] for run in work.get("bulkruns/")["results"]] == [
+        made["metadata"]["name"]
+    ]
 
 
 def test_a_run_over_a_query_takes_what_matches_and_names_what_it_leaves_out(work: Caller):
@@ -184,7 +265,9 @@ def test_a_run_over_a_query_takes_what_matches_and_names_what_it_leaves_out(work
     made = work.post("bulkruns/", {"action": "suspend", "query": "queue:a"}, expect=201)
 
     assert made["status"]["jobs"] == 1
-    assert [(warning["code"], warning["message"]) for warning in made["warnings"]] == [("left_out", "default/two: it is Aborted already")]
+    assert [(warning["code"], warning["message"]) for warning in made["warnings"]] == [
+        ("left_out", "default/two: it is Aborted already")
+    ]
 
 
 def test_a_dry_run_of_a_run_begins_nothing(work: Caller):
@@ -202,7 +285,11 @@ def test_what_was_refused_can_be_tried_again(work: Caller):
 
     again = work.post(f"{where}retry/", {"reason": "now"}, expect=201)
 
-    assert (again["status"]["jobs"], again["spec"]["reason"], again["metadata"]["name"] != made["metadata"]["name"]) == (1, "now", True)
+    assert (
+        again["status"]["jobs"],
+        again["spec"]["reason"],
+        again["metadata"]["name"] != made["metadata"]["name"],
+    ) == (1, "now", True)
     carry_out_bulk_runs()
     work.post(f"bulkruns/{again['metadata']['name']}/retry/", expect=409)
 
@@ -236,7 +323,9 @@ def test_a_run_does_only_what_its_owner_may(work: Caller, caller: Callable[..., 
     ann.post("bulkruns/", {"action": "cancel", "jobs": ["three"]}, expect=400)
     made = ann.post("bulkruns/", {"action": "cancel", "query": ""}, expect=201)
     assert (made["status"]["jobs"], len(made["warnings"])) == (1, 2)
-    caller("ben", admin="root").get(f"bulkruns/{made['metadata']['name']}/")  # an admin of root sees everybody's
+    caller("ben", admin="root").get(
+        f"bulkruns/{made['metadata']['name']}/"
+    )  # an admin of root sees everybody's
     caller("eve", viewer="a").get(f"bulkruns/{made['metadata']['name']}/", expect=404)
     ann.get(f"bulkruns/{NOBODY}/", expect=404)
     ann.get("bulkruns/nonsense/", expect=404)
@@ -276,11 +365,22 @@ def test_a_forecast_says_what_would_become_of_a_job(admin: Caller):
     admin.post("queues/", queue("a"), expect=201)
 
     starts = admin.post("forecast/", job("x", "a", replicas=2))
-    assert (starts["prospect"], starts["placed"], starts["nodes"], starts["request"]["cpu"]) == ("starts", 2, {"n1": 2}, "2")
+    assert (starts["prospect"], starts["placed"], starts["nodes"], starts["request"]["cpu"]) == (
+        "starts",
+        2,
+        {"n1": 2},
+        "2",
+    )
     never = admin.post("forecast/", job("x", "a", cpu="100"))
-    assert (never["prospect"], never["reason"] in ("ExceedsCluster", "NoNodeFits")) == ("never", True)
+    assert (never["prospect"], never["reason"] in ("ExceedsCluster", "NoNodeFits")) == (
+        "never",
+        True,
+    )
     refused = admin.post("forecast/", job("x", "nowhere"))
-    assert (refused["prospect"], refused["violations"][0]["ruleId"]) == ("refused", "queue_not_found")
+    assert (refused["prospect"], refused["violations"][0]["ruleId"]) == (
+        "refused",
+        "queue_not_found",
+    )
     assert Job.objects.count() == 0
 
 
@@ -290,7 +390,12 @@ def test_the_next_sessions_are_kept_on_demand(admin: Caller):
     assert (changed["changed"], changed["spec"]["keepSessions"]) == (True, 5)
     assert AuditEntry.objects.get(action="KeepSessions").after == {"keepSessions": 5}
     for wrong in (-1, 101, "x", None, True, "1.5"):
-        assert admin.patch("cluster/", {"spec": {"keepSessions": wrong}}, expect=400)["violations"][0]["field"] == "spec.keepSessions"
+        assert (
+            admin.patch("cluster/", {"spec": {"keepSessions": wrong}}, expect=400)["violations"][0][
+                "field"
+            ]
+            == "spec.keepSessions"
+        )
 
 
 def test_earlier_policies_can_be_read(admin: Caller):
@@ -300,7 +405,11 @@ def test_earlier_policies_can_be_read(admin: Caller):
 
     newest, oldest = admin.get("policyversions/")["results"]
     assert (newest["status"]["inForce"], oldest["status"]["inForce"]) == (True, False)
-    assert (oldest["spec"]["policy"], oldest["status"]["author"], oldest["status"]["reason"]) == (text, "boss", "first")
+    assert (oldest["spec"]["policy"], oldest["status"]["author"], oldest["status"]["reason"]) == (
+        text,
+        "boss",
+        "first",
+    )
     assert "allocate" in admin.get("policyversions/0/")["spec"]["policy"]
     admin.get("policyversions/99999/", expect=404)
 

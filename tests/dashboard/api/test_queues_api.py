@@ -12,14 +12,27 @@ from tests.dashboard.api.conftest import Caller, job, queue
 pytestmark = pytest.mark.django_db
 
 
-def test_a_queue_is_created_with_its_defaults_and_read_back_in_the_shape_of_kubernetes(admin: Caller):
-    made = admin.post("queues/", queue("team.a", weight=4, guarantee={"cpu": "2"}, deserved={"cpu": "4"}), expect=201)
+def test_a_queue_is_created_with_its_defaults_and_read_back_in_the_shape_of_kubernetes(
+    admin: Caller,
+):
+    made = admin.post(
+        "queues/",
+        queue("team.a", weight=4, guarantee={"cpu": "2"}, deserved={"cpu": "4"}),
+        expect=201,
+    )
 
     read = admin.get("queues/team.a/")
     assert admin.last["ETag"] == '"1"'
     assert read["apiVersion"] == "scheduling.volcano.sh/v1beta1"
     assert set(read) == {"apiVersion", "kind", "metadata", "spec", "status"}
-    assert set(read["metadata"]) == {"name", "uid", "creationTimestamp", "resourceVersion", "labels", "annotations"}
+    assert set(read["metadata"]) == {
+        "name",
+        "uid",
+        "creationTimestamp",
+        "resourceVersion",
+        "labels",
+        "annotations",
+    }
     assert read["spec"] == {
         "weight": 4,
         "capability": {},
@@ -42,10 +55,14 @@ def test_a_queue_is_created_with_its_defaults_and_read_back_in_the_shape_of_kube
 
 
 def test_every_broken_rule_is_told_at_once(admin: Caller):
-    answer = admin.post("queues/", queue("bad", "nowhere", weight=70000, capability={"cpu": "2c"}), expect=400)
+    answer = admin.post(
+        "queues/", queue("bad", "nowhere", weight=70000, capability={"cpu": "2c"}), expect=400
+    )
 
     assert admin.last["Content-Type"] == "application/problem+json"
-    assert {"weight_out_of_range", "invalid_quantity"} <= {violation["ruleId"] for violation in answer["violations"]}
+    assert {"weight_out_of_range", "invalid_quantity"} <= {
+        violation["ruleId"] for violation in answer["violations"]
+    }
     assert {violation["fix"] for violation in answer["violations"]} >= {"write 2 or 2000m"}
 
 
@@ -91,7 +108,11 @@ def test_commands_answer_with_their_blast_radius_and_say_when_they_do_nothing(ad
         "changed", "message", "dryRun", "command", "queue", "queues", "podgroups", "pods", "users", "warnings"
     }  # fmt: skip
     assert {**done, "dryRun": True} == planned
-    assert (done["command"], done["users"], done["podgroups"]) == ("SuspendQueue", ["boss"], {"running": 0, "waiting": 1})
+    assert (done["command"], done["users"], done["podgroups"]) == (
+        "SuspendQueue",
+        ["boss"],
+        {"running": 0, "waiting": 1},
+    )
     assert {"name": "b", "from": "Open", "to": "Suspended"} in done["queues"]
     again = admin.post("queues/a/suspend")
     assert again["changed"] is False
@@ -108,7 +129,9 @@ def test_a_closed_queue_can_be_deleted_and_an_open_one_not(admin: Caller):
         admin.post("queues/", queue(name, parent), expect=201)
 
     refused = admin.delete("queues/a/", expect=409)
-    assert {"has_children", "queue_not_closed"} <= {violation["ruleId"] for violation in refused["violations"]}
+    assert {"has_children", "queue_not_closed"} <= {
+        violation["ruleId"] for violation in refused["violations"]
+    }
     admin.post("queues/a/close/")
     admin.delete("queues/a/", expect=409)
     assert admin.delete("queues/a/?cascade=true&dry_run=true")["deleted"] == ["b", "a"]
@@ -137,14 +160,25 @@ class TestCloseFirst:
         assert {**done, "dryRun": True, "closing": {**done["closing"], "dryRun": True}} == look
         assert done["closing"]["podgroups"]["waiting"] == 1
         plan = admin.get("queues/a/deletion/")
-        assert (plan["queues"], plan["actor"], plan["door"], plan["reason"]) == (["b", "a"], "boss", "API", "moved")
-        assert [row["spec"]["action"] for row in admin.get("audit/?queue=a")["results"]][:2] == ["PlanDeletion", "CloseQueue"]
+        assert (plan["queues"], plan["actor"], plan["door"], plan["reason"]) == (
+            ["b", "a"],
+            "boss",
+            "API",
+            "moved",
+        )
+        assert [row["spec"]["action"] for row in admin.get("audit/?queue=a")["results"]][:2] == [
+            "PlanDeletion",
+            "CloseQueue",
+        ]
 
         assert admin.delete("queues/a/deletion/?dry_run=true")["changed"] is True
         assert admin.get("queues/a/deletion/")["planned"] is True
         assert admin.delete("queues/a/deletion/")["changed"] is True
         assert admin.delete("queues/a/deletion/")["changed"] is False
-        assert (admin.get("queues/a/deletion/")["planned"], admin.get("queues/a/")["status"]["state"]) == (False, "Closing")
+        assert (
+            admin.get("queues/a/deletion/")["planned"],
+            admin.get("queues/a/")["status"]["state"],
+        ) == (False, "Closing")
 
     def test_what_is_empty_is_gone_at_once(self, admin: Caller):
         admin.post("queues/", queue("c"), expect=201)
@@ -162,11 +196,15 @@ class TestCloseFirst:
             (f"queues/b/?close_first=true&reason={'x' * 1025}", 400, "invalid_parameter"),
         ],
     )
-    def test_what_can_not_be_is_refused_and_changes_nothing(self, admin: Caller, address: str, code: int, rule: str | None):
+    def test_what_can_not_be_is_refused_and_changes_nothing(
+        self, admin: Caller, address: str, code: int, rule: str | None
+    ):
         refused = admin.delete(address, expect=code)
 
         assert rule is None or rule in {violation["ruleId"] for violation in refused["violations"]}
-        assert {row["status"]["state"] for row in admin.get("queues/root/tree/?flat=true")["results"]} == {"Open"}
+        assert {
+            row["status"]["state"] for row in admin.get("queues/root/tree/?flat=true")["results"]
+        } == {"Open"}
         assert not PlannedDeletion.objects.exists()
 
     def test_a_version_that_is_no_longer_true_stops_both(self, admin: Caller):
@@ -184,7 +222,9 @@ def test_pages_follow_a_stable_order_forwards_and_backwards(admin: Caller):
         first = admin.get(f"queues/?page_size=4&ordering={ordering}")
         second = admin.get(first["next"])
         third = admin.get(second["next"])
-        names = [row["metadata"]["name"] for page in (first, second, third) for row in page["results"]]
+        names = [
+            row["metadata"]["name"] for page in (first, second, third) for row in page["results"]
+        ]
         assert sorted(names) == sorted(["default", "root", *(f"q{number}" for number in range(7))])
         assert (first["previous"], third["next"]) == (None, None)
         assert admin.get(third["previous"])["results"] == second["results"]
@@ -205,7 +245,11 @@ def test_parameters_that_make_no_sense_are_refused_by_name(admin: Caller, query:
 @pytest.mark.both_databases
 def test_lists_are_filtered_searched_and_cut_to_fields(admin: Caller):
     for name, parent in (("red", "root"), ("crimson", "red"), ("blue", "root")):
-        admin.post("queues/", {**queue(name, parent), "metadata": {"name": name, "labels": {"hue": name[:1]}}}, expect=201)
+        admin.post(
+            "queues/",
+            {**queue(name, parent), "metadata": {"name": name, "labels": {"hue": name[:1]}}},
+            expect=201,
+        )
     admin.post("queues/blue/suspend/")
 
     def names(query: str) -> list[str]:
@@ -229,7 +273,9 @@ def test_the_tree_is_nested_or_flat(admin: Caller):
     tree = admin.get("queues/root/tree/")
     assert [child["metadata"]["name"] for child in tree["children"]] == ["a", "default"]
     assert tree["children"][0]["children"][0]["spec"]["parent"] == "a"
-    assert [row["metadata"]["name"] for row in admin.get("queues/a/tree/?flat=true")["results"]] == ["a", "b"]
+    assert [
+        row["metadata"]["name"] for row in admin.get("queues/a/tree/?flat=true")["results"]
+    ] == ["a", "b"]
     assert [row["metadata"]["name"] for row in admin.get("queues/a/children/")["results"]] == ["b"]
     assert admin.get("queues/a/history/?step=raw")["results"] == []
 
@@ -244,13 +290,22 @@ def test_counts_are_of_the_queue_itself_and_of_everything_below(admin: Caller):
     below = admin.get("queues/b/")["status"]
     above = admin.get("queues/a/")["status"]
     assert (below["pending"], below["subtree"]["pending"]) == (2, 2)
-    assert below["jobs"] == {"pending": 1, "running": 0, "completed": 0, "failed": 0, "aborted": 0, "unknown": 1}
+    assert below["jobs"] == {
+        "pending": 1,
+        "running": 0,
+        "completed": 0,
+        "failed": 0,
+        "aborted": 0,
+        "unknown": 1,
+    }
     assert (above["pending"], above["subtree"]["pending"]) == (0, 2)
 
 
 def test_what_is_exported_is_applied_with_no_change(admin: Caller):
     admin.post("queues/", queue("a", capability={"cpu": "8"}, guarantee={"cpu": "2"}), expect=201)
-    admin.post("queues/", queue("b", "a", weight=3, dequeueStrategy="fifo", type="batch"), expect=201)
+    admin.post(
+        "queues/", queue("b", "a", weight=3, dequeueStrategy="fifo", type="batch"), expect=201
+    )
     admin.post("queues/a/close/")
 
     text = admin.ask("GET", "queues/root/export/", Accept="application/yaml", expect=200)
@@ -266,7 +321,12 @@ def test_what_is_exported_is_applied_with_no_change(admin: Caller):
 def test_many_are_created_at_once_with_a_result_for_each(admin: Caller):
     answer = admin.post("queues/", [queue("a"), queue("b", "a"), queue("Bad"), queue("a")])
 
-    assert [(item["index"], item["status"]) for item in answer["results"]] == [(0, 201), (1, 201), (2, 400), (3, 409)]
+    assert [(item["index"], item["status"]) for item in answer["results"]] == [
+        (0, 201),
+        (1, 201),
+        (2, 400),
+        (3, 409),
+    ]
     assert answer["results"][2]["problem"]["violations"][0]["ruleId"] == "invalid_name"
 
 
@@ -282,7 +342,10 @@ def test_the_same_request_with_the_same_key_is_carried_out_once(admin: Caller):
     admin.get("queues/b/", expect=404)
     refused = admin.post("queues/", queue("root"), expect=409, **{"Idempotency-Key": "two"})
     assert admin.post("queues/", queue("root"), expect=409, **{"Idempotency-Key": "two"}) == refused
-    assert (admin.last["Idempotent-Replayed"], admin.last["Content-Type"]) == ("true", "application/problem+json")
+    assert (admin.last["Idempotent-Replayed"], admin.last["Content-Type"]) == (
+        "true",
+        "application/problem+json",
+    )
 
 
 def test_yaml_in_and_yaml_out(admin: Caller):
@@ -295,21 +358,34 @@ def test_yaml_in_and_yaml_out(admin: Caller):
 
 def test_the_state_in_a_manifest(admin: Caller):
     admin.post("queues/", {**queue("a"), "status": {"state": "Closed"}}, expect=201)
-    admin.post("queues/", {**queue("b", state="Suspended"), "status": {"state": "Closed"}}, expect=201)
+    admin.post(
+        "queues/", {**queue("b", state="Suspended"), "status": {"state": "Closed"}}, expect=201
+    )
 
-    states: dict[str, Any] = {name: admin.get(f"queues/{name}/")["status"]["state"] for name in "ab"}
+    states: dict[str, Any] = {
+        name: admin.get(f"queues/{name}/")["status"]["state"] for name in "ab"
+    }
     assert states == {"a": "Closed", "b": "Suspended"}
     admin.put("queues/a/", {**queue("a"), "status": {"state": "Open"}})
-    assert admin.get("queues/a/")["status"]["state"] == "Closed"  # the status of an update is not looked at
+    assert (
+        admin.get("queues/a/")["status"]["state"] == "Closed"
+    )  # the status of an update is not looked at
     refused = admin.put("queues/a/", {**queue("a"), "status": {"state": "Ajar"}}, expect=400)
     assert refused["violations"][0]["ruleId"] == "invalid_state"
     admin.patch("queues/a/", {"status": {"state": "Closing"}})
-    for body in ({"status": {"state": "Ajar"}}, {"spec": {"state": "Open"}, "status": {"state": "Ajar"}}):
-        assert admin.patch("queues/a/", body, expect=400)["violations"][0]["ruleId"] == "invalid_state"
+    for body in (
+        {"status": {"state": "Ajar"}},
+        {"spec": {"state": "Open"}, "status": {"state": "Ajar"}},
+    ):
+        assert (
+            admin.patch("queues/a/", body, expect=400)["violations"][0]["ruleId"] == "invalid_state"
+        )
     assert admin.get("queues/a/")["status"]["state"] == "Closed"
 
 
-def test_the_number_of_queries_does_not_grow_with_the_number_of_queues(admin: Caller, django_assert_max_num_queries: Any):
+def test_the_number_of_queries_does_not_grow_with_the_number_of_queues(
+    admin: Caller, django_assert_max_num_queries: Any
+):
     admin.get("queues/")
     admin.post("queues/", [queue(f"q{number}") for number in range(30)])
     admin.post("jobs/", [job(f"j{number}", f"q{number}") for number in range(30)])
@@ -345,5 +421,8 @@ def test_only_what_was_shown_is_deleted(admin: Caller):
 
     for how in ("cascade=true", "cascade=true&close_first=true"):
         problem = admin.delete(f"queues/a/?{how}&shown={shown}", expect=409)
-        assert (problem["violations"][0]["ruleId"], "late" in problem["detail"]) == ("tree_changed", True)
+        assert (problem["violations"][0]["ruleId"], "late" in problem["detail"]) == (
+            "tree_changed",
+            True,
+        )
     assert admin.delete(f"queues/a/?cascade=true&shown={shown},late")["deleted"][-1] == "a"

@@ -12,19 +12,47 @@ from django.db import models
 
 from dashboard.api.urls import COLLECTIONS
 from scheduler.domain.access import PARENTS_FIELDS
-from scheduler.models import ClusterState, Grant, Job, Namespace, Node, Pod, PodGroup, PolicyVersion, PriorityClass, Queue
+from scheduler.models import (
+    ClusterState,
+    Grant,
+    Job,
+    Namespace,
+    Node,
+    Pod,
+    PodGroup,
+    PolicyVersion,
+    PriorityClass,
+    Queue,
+)
 from tests.dashboard.api.conftest import Caller
 from tests.dashboard.api.test_permissions import World, one
 
 ROLES = ("anonymous", "viewer", "submitter", "admin", "cluster-admin")
-_QUIET_COLUMNS = {"last_login", "last_used_at", "session_wanted_at"}  # written when somebody comes in or asks, whatever he may do
-_CLUSTER = (Node, Namespace, PriorityClass, PolicyVersion, ClusterState, Grant, Group, get_user_model())
+_QUIET_COLUMNS = {
+    "last_login",
+    "last_used_at",
+    "session_wanted_at",
+}  # written when somebody comes in or asks, whatever he may do
+_CLUSTER = (
+    Node,
+    Namespace,
+    PriorityClass,
+    PolicyVersion,
+    ClusterState,
+    Grant,
+    Group,
+    get_user_model(),
+)
 _WORK = {Job: "queue__name", PodGroup: "queue__name", Pod: "podgroup__queue__name"}
 _EVERYTHING = (*_CLUSTER, *_WORK, Queue)
 
 
 def _rows(model: type[models.Model], **where: Any) -> list[str]:
-    columns = [field.attname for field in model._meta.concrete_fields if field.attname not in _QUIET_COLUMNS]
+    columns = [
+        field.attname
+        for field in model._meta.concrete_fields
+        if field.attname not in _QUIET_COLUMNS
+    ]
     return sorted(map(repr, model._default_manager.filter(**where).values_list(*columns)))
 
 
@@ -35,7 +63,10 @@ def _all(kinds: tuple[type[models.Model], ...]) -> dict[str, Any]:
 def _of_others() -> dict[str, Any]:
     """What lies in the other subtree."""
     queues = {"Queue": _rows(Queue, name__startswith="other")}
-    return queues | {kind.__name__: _rows(kind, **{f"{column}__startswith": "other"}) for kind, column in _WORK.items()}
+    return queues | {
+        kind.__name__: _rows(kind, **{f"{column}__startswith": "other"})
+        for kind, column in _WORK.items()
+    }
 
 
 def _of_a_submitter() -> dict[str, Any]:
@@ -72,25 +103,50 @@ def random_requests(role: str, world: World, examples: int) -> None:
     from hypothesis import HealthCheck, Phase, given, settings
     from hypothesis import strategies as st
     from schemathesis.checks import not_a_server_error
-    from schemathesis.specs.openapi.checks import content_type_conformance, response_schema_conformance, status_code_conformance
+    from schemathesis.specs.openapi.checks import (
+        content_type_conformance,
+        response_schema_conformance,
+        status_code_conformance,
+    )
 
     headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
     if role != "anonymous":
         headers["Authorization"] = f"Bearer {one(role).token}"
     get_user_model().objects.create_user("ann")
     schema = schemathesis.openapi.from_wsgi("/api/schema/?format=json", get_wsgi_application())
-    checks = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
-    quiet = [HealthCheck.filter_too_much, HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
+    checks = [
+        not_a_server_error,
+        status_code_conformance,
+        content_type_conformance,
+        response_schema_conformance,
+    ]
+    quiet = [
+        HealthCheck.filter_too_much,
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+        HealthCheck.function_scoped_fixture,
+    ]
     before = UNTOUCHED[role]()
 
     def ask_some(operation: Any) -> None:
         @settings(
-            max_examples=examples, deadline=None, database=None, suppress_health_check=quiet, phases=[Phase.generate], derandomize=True
+            max_examples=examples,
+            deadline=None,
+            database=None,
+            suppress_health_check=quiet,
+            phases=[Phase.generate],
+            derandomize=True,
         )
-        @given(case=operation.as_strategy(), known=st.booleans(), place=st.sampled_from(["own", "other"]))
+        @given(
+            case=operation.as_strategy(),
+            known=st.booleans(),
+            place=st.sampled_from(["own", "other"]),
+        )
         def ask(case: Any, known: bool, place: str) -> None:
             if isinstance(case.query, dict):
-                case.query.pop("fields", None)  # with it, parts that the shape requires are left out on purpose
+                case.query.pop(
+                    "fields", None
+                )  # with it, parts that the shape requires are left out on purpose
             if known and case.path_parameters:
                 case.path_parameters = _known(operation.path, place, world) or case.path_parameters
             case.call_and_validate(headers=headers, checks=checks)

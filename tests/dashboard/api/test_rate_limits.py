@@ -45,7 +45,13 @@ def test_processes_count_together(redis_server: RedisServer, settings: Any, tmp_
         "SECRET_KEY": settings.SECRET_KEY,
         "FUMAROLE_VAR": str(tmp_path),
     }
-    other = subprocess.run([sys.executable, "-c", _ANOTHER_PROCESS], env=environment, capture_output=True, text=True, check=True)
+    other = subprocess.run(
+        [sys.executable, "-c", _ANOTHER_PROCESS],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
 
     assert other.stdout.strip() == "2"
     assert throttling.counted("user-1:7") == 3
@@ -71,7 +77,10 @@ def test_without_redis_a_process_counts_for_itself_and_nobody_waits(admin: Calle
 def test_an_address_that_a_caller_makes_up_is_not_believed(settings: Any, client: Client):
     settings.API_ANONYMOUS_RATE_PER_MINUTE = 2
 
-    codes = [client.get("/api/v1/queues/", headers={"X-Forwarded-For": f"10.0.0.{number}"}).status_code for number in range(4)]
+    codes = [
+        client.get("/api/v1/queues/", headers={"X-Forwarded-For": f"10.0.0.{number}"}).status_code
+        for number in range(4)
+    ]
 
     assert codes == [401, 401, 429, 429]
 
@@ -79,6 +88,9 @@ def test_an_address_that_a_caller_makes_up_is_not_believed(settings: Any, client
 def test_wrong_tokens_are_counted(settings: Any, client: Client):
     settings.API_ANONYMOUS_RATE_PER_MINUTE = 2
 
-    codes = [client.get("/api/v1/queues/", headers={"Authorization": f"Bearer fum_{number}"}).status_code for number in range(4)]
+    codes = [
+        client.get("/api/v1/queues/", headers={"Authorization": f"Bearer fum_{number}"}).status_code
+        for number in range(4)
+    ]
 
     assert codes == [401, 401, 429, 429]

@@ -28,10 +28,14 @@ def test_the_document_is_made_without_a_warning_and_is_3_1(document: dict[str, A
 
 
 def test_every_route_is_described_and_nothing_else(document: dict[str, Any]):
-    described = {(path, method.upper()) for path, methods in document["paths"].items() for method in methods}
+    described = {
+        (path, method.upper()) for path, methods in document["paths"].items() for method in methods
+    }
     routed = {("/api/v1/", "GET")}
     for name, _, method, path in ALL:
-        place = "/".join(f"{{{lookup}}}" for lookup in getattr(COLLECTIONS.get(name), "lookups", ()))
+        place = "/".join(
+            f"{{{lookup}}}" for lookup in getattr(COLLECTIONS.get(name), "lookups", ())
+        )
         routed.add((f"/api/v1/{path}".replace("{object}", place), method))
 
     assert described == routed
@@ -46,13 +50,23 @@ def test_every_operation_lists_its_errors_and_shapes(document: dict[str, Any]):
             assert method == "get" or {"409", "413", "415"} <= codes, (path, method)
             for code, response in operation["responses"].items():
                 (media,) = response["content"]
-                assert media == ("application/problem+json" if int(code) >= 400 else "application/json")
+                assert media == (
+                    "application/problem+json" if int(code) >= 400 else "application/json"
+                )
                 schema = response["content"][media]["schema"]
-                assert all(one.get("$ref") for one in schema.get("oneOf", [schema])), (path, method, code)
+                assert all(one.get("$ref") for one in schema.get("oneOf", [schema])), (
+                    path,
+                    method,
+                    code,
+                )
 
 
 def test_operations_have_names_of_their_own(document: dict[str, Any]):
-    ids = [operation["operationId"] for methods in document["paths"].values() for operation in methods.values()]
+    ids = [
+        operation["operationId"]
+        for methods in document["paths"].values()
+        for operation in methods.values()
+    ]
 
     assert len(ids) == len(set(ids))
 

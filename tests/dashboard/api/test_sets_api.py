@@ -86,13 +86,21 @@ def test_a_file_of_every_kind_is_applied_and_again_without_a_change(admin: Calle
 
 
 def test_a_dry_run_shows_the_differences_and_writes_nothing(admin: Caller):
-    admin.post("queues/", queue("a", capability={"cpu": "4", "memory": "8Gi"}, weight=2), expect=201)
+    admin.post(
+        "queues/", queue("a", capability={"cpu": "4", "memory": "8Gi"}, weight=2), expect=201
+    )
     entries = AuditEntry.objects.count()
 
-    shown = admin.apply("kind: Queue\nmetadata: {name: a}\nspec: {capability: {cpu: 6}}\n", "?dry_run=true")
+    shown = admin.apply(
+        "kind: Queue\nmetadata: {name: a}\nspec: {capability: {cpu: 6}}\n", "?dry_run=true"
+    )
     assert shown["results"][0]["diff"] == [
         {"field": "spec.capability.cpu", "before": "4", "after": "6"},
-        {"field": "spec.capability.memory", "before": "8Gi", "after": None},  # what the file names, it names whole
+        {
+            "field": "spec.capability.memory",
+            "before": "8Gi",
+            "after": None,
+        },  # what the file names, it names whole
     ]
     assert shown["dryRun"] is True
     assert admin.get("queues/a/")["spec"]["capability"] == {"cpu": "4", "memory": "8Gi"}
@@ -109,11 +117,11 @@ def test_one_wrong_object_keeps_all_others_out(admin: Caller):
 
 
 def test_quotas_that_need_each_other_are_changed_in_any_order(admin: Caller):
-    admin.post("queues/", [queue("p", deserved={"cpu": "4"}), queue("c", "p", deserved={"cpu": "4"})])
-
-    grown = (
-        "kind: Queue\nmetadata: {name: c}\nspec: {deserved: {cpu: 8}}\n---\nkind: Queue\nmetadata: {name: p}\nspec: {deserved: {cpu: 8}}\n"
+    admin.post(
+        "queues/", [queue("p", deserved={"cpu": "4"}), queue("c", "p", deserved={"cpu": "4"})]
     )
+
+    grown = "kind: Queue\nmetadata: {name: c}\nspec: {deserved: {cpu: 8}}\n---\nkind: Queue\nmetadata: {name: p}\nspec: {deserved: {cpu: 8}}\n"
     assert set(operations(admin.apply(grown)).values()) == {"updated"}
     shrunk = grown.replace("8", "2")
     assert set(operations(admin.apply(shrunk)).values()) == {"updated"}
@@ -136,7 +144,11 @@ def test_what_wears_the_label_and_is_not_in_the_file_is_pruned(admin: Caller):
 def test_a_proposed_set_is_checked_as_if_it_were_there(admin: Caller):
     checked = admin.post(
         "validate/",
-        [{"kind": "Queue", **queue("p", deserved={"cpu": "2"})}, {"kind": "Queue", **queue("c", "p", deserved={"cpu": "3"})}, 7],
+        [
+            {"kind": "Queue", **queue("p", deserved={"cpu": "2"})},
+            {"kind": "Queue", **queue("c", "p", deserved={"cpu": "3"})},
+            7,
+        ],
     )
 
     assert checked["valid"] is False
@@ -154,18 +166,27 @@ def test_nothing_and_too_much(admin: Caller):
     assert admin.post("apply/", [{}] * 5001, expect=400)["violations"][0]["ruleId"] == "too_many"
 
 
-def test_a_file_is_applied_with_its_senders_permissions(caller: Callable[..., Caller], admin: Caller):
+def test_a_file_is_applied_with_its_senders_permissions(
+    caller: Callable[..., Caller], admin: Caller
+):
     admin.post("queues/", [queue("a"), queue("b")])
     ann = caller("ann", admin="a")
 
-    assert operations(ann.apply("kind: Queue\nmetadata: {name: a1}\nspec: {parent: a}\n")) == {"a1": "created"}
+    assert operations(ann.apply("kind: Queue\nmetadata: {name: a1}\nspec: {parent: a}\n")) == {
+        "a1": "created"
+    }
     ann.apply("kind: Queue\nmetadata: {name: a}\nspec: {weight: 9}\n", expect=403)
     ann.apply("kind: Queue\nmetadata: {name: b1}\nspec: {parent: b}\n", expect=400)
     ann.apply("kind: Node\nmetadata: {name: n}\n", expect=403)
 
 
 def test_pruned_queues_go_from_below_whichever_was_made_first(admin: Caller):
-    admin.apply("".join(f"---\nkind: Queue\nmetadata: {{name: {name}, labels: {{team: a}}}}\nspec: {{state: Closed}}\n" for name in "ab"))
+    admin.apply(
+        "".join(
+            f"---\nkind: Queue\nmetadata: {{name: {name}, labels: {{team: a}}}}\nspec: {{state: Closed}}\n"
+            for name in "ab"
+        )
+    )
     admin.apply("kind: Queue\nmetadata: {name: a}\nspec: {parent: b}\n")
 
     admin.apply("kind: Queue\nmetadata: {name: default}\n", "?prune=team=a")
@@ -173,20 +194,33 @@ def test_pruned_queues_go_from_below_whichever_was_made_first(admin: Caller):
     assert set(Queue.objects.values_list("name", flat=True)) == {"root", "default"}
 
 
-def test_what_the_sender_may_not_see_is_neither_pruned_nor_in_his_way(caller: Callable[..., Caller], admin: Caller):
+def test_what_the_sender_may_not_see_is_neither_pruned_nor_in_his_way(
+    caller: Callable[..., Caller], admin: Caller
+):
     for name in ("mine", "theirs"):
         admin.post("queues/", queue(name), expect=201)
-        admin.apply(f"kind: Queue\nmetadata: {{name: {name}-x, labels: {{team: a}}}}\nspec: {{parent: {name}, state: Closed}}\n")
+        admin.apply(
+            f"kind: Queue\nmetadata: {{name: {name}-x, labels: {{team: a}}}}\nspec: {{parent: {name}, state: Closed}}\n"
+        )
     owner = caller("ada", admin="mine")
 
     owner.apply("kind: Queue\nmetadata: {name: mine-y}\nspec: {parent: mine}\n", "?prune=team=a")
 
-    assert set(Queue.objects.values_list("name", flat=True)) == {"root", "default", "mine", "mine-y", "theirs", "theirs-x"}
+    assert set(Queue.objects.values_list("name", flat=True)) == {
+        "root",
+        "default",
+        "mine",
+        "mine-y",
+        "theirs",
+        "theirs-x",
+    }
 
 
 def test_a_tree_that_is_as_the_file_says_is_looked_at_once(admin: Caller):
     """However many queues there are in it, or beside it."""
-    small, large = ([{"kind": "Queue", **queue(f"q{number}")} for number in range(count)] for count in (2, 12))
+    small, large = (
+        [{"kind": "Queue", **queue(f"q{number}")} for number in range(count)] for count in (2, 12)
+    )
     admin.post("apply/", large)
 
     def asked(documents: list[dict[str, Any]]) -> int:
@@ -200,9 +234,15 @@ def test_a_tree_that_is_as_the_file_says_is_looked_at_once(admin: Caller):
 def test_warnings_of_a_tree_are_right_after_a_file(admin: Caller):
     """They are worked out once, at its end."""
     admin.post("nodes/", node("n1", cpu="4"), expect=201)
-    admin.post("apply/", [{"kind": "Queue", **queue(name, deserved={"cpu": "3"})} for name in ("a", "b")])
+    admin.post(
+        "apply/", [{"kind": "Queue", **queue(name, deserved={"cpu": "3"})} for name in ("a", "b")]
+    )
 
-    warned = [warning["code"] for name in ("root", "a", "b") for warning in admin.get(f"queues/{name}/")["status"]["warnings"]]
+    warned = [
+        warning["code"]
+        for name in ("root", "a", "b")
+        for warning in admin.get(f"queues/{name}/")["status"]["warnings"]
+    ]
     one_by_one = admin.post("queues/", queue("c", deserved={"cpu": "3"}), expect=201)
     assert warned
     assert {warning["code"] for warning in one_by_one["status"]["warnings"]} <= {*warned}
@@ -212,17 +252,26 @@ QUEUE_NAME = "scheduling.volcano.sh/queue-name"
 
 
 def _of_each_kind(in_queue: str) -> dict[str, dict[str, Any]]:
-    pod = {"metadata": {"name": "secret", "annotations": {QUEUE_NAME: in_queue}}, "spec": {"containers": [{"name": "main"}]}}
+    pod = {
+        "metadata": {"name": "secret", "annotations": {QUEUE_NAME: in_queue}},
+        "spec": {"containers": [{"name": "main"}]},
+    }
     return {
         "queues": {"kind": "Queue", **queue("secret", in_queue)},
         "jobs": {"kind": "Job", **job("secret", in_queue)},
-        "podgroups": {"kind": "PodGroup", "metadata": {"name": "secret"}, "spec": {"queue": in_queue, "minMember": 1}},
+        "podgroups": {
+            "kind": "PodGroup",
+            "metadata": {"name": "secret"},
+            "spec": {"queue": in_queue, "minMember": 1},
+        },
         "pods": {"kind": "Pod", **pod},
     }
 
 
 @pytest.mark.parametrize("kind", ["queues", "jobs", "podgroups", "pods"])
-def test_applying_tells_no_more_of_what_is_out_of_sight_than_making_it(admin: Caller, caller: Callable[..., Caller], kind: str):
+def test_applying_tells_no_more_of_what_is_out_of_sight_than_making_it(
+    admin: Caller, caller: Callable[..., Caller], kind: str
+):
     """Asked for where one may not make it, the answer is the same whether there is one; elsewhere the name is taken, and no more is said."""
     admin.post("queues/", [queue("theirs"), queue("ours")])
     theirs, ours = _of_each_kind("theirs")[kind], _of_each_kind("ours")[kind]

@@ -22,7 +22,9 @@ def rules(problem: Any) -> set[str]:
 
 def a_job(name: str, in_queue: str, seconds: int = 30, **shape: Any) -> dict[str, Any]:
     manifest = job(name, in_queue, **shape)
-    manifest["spec"]["tasks"][0]["template"]["metadata"] = {"annotations": {"fumarole.io/run-seconds": str(seconds)}}
+    manifest["spec"]["tasks"][0]["template"]["metadata"] = {
+        "annotations": {"fumarole.io/run-seconds": str(seconds)}
+    }
     return manifest
 
 
@@ -48,21 +50,37 @@ def test_a_queues_life_from_creation_to_deletion(admin: Caller):
     assert (gone["deleted"], gone["jobs"]) == (["q1"], 1)
     admin.get("queues/q1/", expect=404)
     assert admin.get("jobs/default/first/")["spec"]["queue"] == "q1"
-    assert admin.get("audit/?name=q1&action=DeleteQueue")["results"][0]["spec"]["before"]["metadata"]["name"] == "q1"
+    assert (
+        admin.get("audit/?name=q1&action=DeleteQueue")["results"][0]["spec"]["before"]["metadata"][
+            "name"
+        ]
+        == "q1"
+    )
 
 
 def test_a_job_from_a_customised_controller_counts_as_unknown(admin: Caller):
     """Queue: podgroups without a job of ours are scheduled like any other and counted as unknown jobs."""
     admin.post("nodes/", node("n1", cpu="4", memory="8Gi"), expect=201)
     admin.post("queues/", queue("q1", weight=2), expect=201)
-    assert rules(admin.post("podgroups/", {"metadata": {"name": "ring"}, "spec": {"queue": "nowhere"}}, expect=400)) == {"queue_not_found"}
+    assert rules(
+        admin.post(
+            "podgroups/", {"metadata": {"name": "ring"}, "spec": {"queue": "nowhere"}}, expect=400
+        )
+    ) == {"queue_not_found"}
 
-    admin.post("podgroups/", {"metadata": {"name": "ring"}, "spec": {"queue": "q1", "minMember": 2}}, expect=201)
+    admin.post(
+        "podgroups/",
+        {"metadata": {"name": "ring"}, "spec": {"queue": "q1", "minMember": 2}},
+        expect=201,
+    )
     for number in range(2):
         pod = {
             "apiVersion": "v1",
             "kind": "Pod",
-            "metadata": {"name": f"ring-{number}", "annotations": {"scheduling.k8s.io/group-name": "ring"}},
+            "metadata": {
+                "name": f"ring-{number}",
+                "annotations": {"scheduling.k8s.io/group-name": "ring"},
+            },
             "spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}]},
         }
         admin.post("pods/", pod, expect=201)
@@ -72,25 +90,35 @@ def test_a_job_from_a_customised_controller_counts_as_unknown(admin: Caller):
     assert admin.get("podgroups/default/ring/")["status"]["running"] == 2
     placed = [pod["status"] for pod in admin.get("pods/?podgroup=ring")["results"]]
     assert {status["node"] for status in placed} == {"n1"}
-    assert {(told["type"], told["status"]) for status in placed for told in status["conditions"]} == {("PodScheduled", "True")}
+    assert {
+        (told["type"], told["status"]) for status in placed for told in status["conditions"]
+    } == {("PodScheduled", "True")}
     assert admin.get("queues/q1/")["status"]["allocated"]["cpu"] == "2"
 
 
 def test_a_tree_of_queues_is_filled_closed_and_deleted_children_first(admin: Caller):
     """Hierarchical queues: only leaves take jobs, quotas of children fit into the parent's, a close goes down, a delete up."""
     admin.post("nodes/", node("n1", cpu="10", memory="32Gi"), expect=201)
-    admin.post("queues/", queue("eng", deserved={"cpu": "10"}, capability={"cpu": "10"}), expect=201)
+    admin.post(
+        "queues/", queue("eng", deserved={"cpu": "10"}, capability={"cpu": "10"}), expect=201
+    )
     admin.post("queues/", queue("dev", "eng", deserved={"cpu": "5"}), expect=201)
     too_much = admin.post("queues/", queue("test", "eng", deserved={"cpu": "6"}), expect=400)
     assert rules(too_much) == {"children_deserved_exceeds_parent"}
     admin.post("queues/", queue("test", "eng", deserved={"cpu": "5"}), expect=201)
     assert rules(admin.post("jobs/", a_job("x", "eng"), expect=400)) == {"queue_not_leaf"}
     admin.post("jobs/", a_job("build", "dev", cpu="4"), expect=201)
-    assert rules(admin.post("queues/", queue("sub", "dev"), expect=400)) == {"parent_has_allocated_pods"}
+    assert rules(admin.post("queues/", queue("sub", "dev"), expect=400)) == {
+        "parent_has_allocated_pods"
+    }
     run_session()
 
     done = admin.post("queues/eng/close/")
-    assert {(turn["name"], turn["to"]) for turn in done["queues"]} == {("eng", "Closing"), ("dev", "Closing"), ("test", "Closed")}
+    assert {(turn["name"], turn["to"]) for turn in done["queues"]} == {
+        ("eng", "Closing"),
+        ("dev", "Closing"),
+        ("test", "Closed"),
+    }
     assert admin.get("queues/dev/")["status"]["closedBy"] == "eng"
     assert "eng" in admin.post("queues/dev/open/", expect=409)["detail"]
     pass_time(120)
@@ -117,9 +145,17 @@ def test_a_queue_is_suspended_edited_and_resumed(admin: Caller):
     assert "q1" in why["message"]
     assert admin.get("jobs/default/running/")["status"]["running"] == 1
 
-    assert admin.patch("queues/q1/", {"spec": {"weight": 5, "capability": {"cpu": "4"}}})["spec"]["weight"] == 5
+    assert (
+        admin.patch("queues/q1/", {"spec": {"weight": 5, "capability": {"cpu": "4"}}})["spec"][
+            "weight"
+        ]
+        == 5
+    )
     assert state(admin, "q1") == ["Suspended"]
-    resumed = admin.post("commands/", {"action": "Resume", "target": {"kind": "Queue", "name": "q1"}, "reason": "done"})
+    resumed = admin.post(
+        "commands/",
+        {"action": "Resume", "target": {"kind": "Queue", "name": "q1"}, "reason": "done"},
+    )
     assert (resumed["changed"], resumed["podgroups"]) == (True, {"running": 1, "waiting": 1})
     run_session()
     assert admin.get("jobs/default/waiting/")["status"]["running"] == 1
@@ -133,10 +169,14 @@ def test_a_guarantee_holds_against_a_full_cluster(admin: Caller):
     admin.post("nodes/", node("n1", cpu="8", memory="32Gi"), expect=201)
     wrong = admin.post("queues/", queue("q1", guarantee={"resource": {"cpu": "2c"}}), expect=400)
     assert wrong["violations"][0]["fix"] == "write 2 or 2000m"
-    assert rules(admin.post("queues/", queue("q1", guarantee={"cpu": "9"}), expect=400)) == {"guarantee_exceeds_cluster"}
-    assert rules(admin.post("queues/", queue("q1", guarantee={"cpu": "4"}, capability={"cpu": "2"}), expect=400)) == {
-        "guarantee_exceeds_capability"
+    assert rules(admin.post("queues/", queue("q1", guarantee={"cpu": "9"}), expect=400)) == {
+        "guarantee_exceeds_cluster"
     }
+    assert rules(
+        admin.post(
+            "queues/", queue("q1", guarantee={"cpu": "4"}, capability={"cpu": "2"}), expect=400
+        )
+    ) == {"guarantee_exceeds_capability"}
     admin.post("queues/", queue("q1", guarantee={"resource": {"cpu": "2"}}), expect=201)
     admin.post("queues/", queue("q2"), expect=201)
 

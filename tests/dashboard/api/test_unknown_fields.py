@@ -13,7 +13,11 @@ from tests.dashboard.api.conftest import Caller, job, queue
 pytestmark = pytest.mark.django_db
 
 JUNK = "junkField"
-_CONTAINER = {"name": "main", "image": "busybox", "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}}}
+_CONTAINER = {
+    "name": "main",
+    "image": "busybox",
+    "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}},
+}
 _POD = {
     "containers": [_CONTAINER],
     "initContainers": [_CONTAINER],
@@ -34,7 +38,11 @@ MANIFESTS: dict[str, dict[str, Any]] = {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
         "kind": "Queue",
         "metadata": {"name": "fresh", "labels": {"a": "b"}, "annotations": {"a": "b"}},
-        "spec": {"parent": "root", "guarantee": {"resource": {"cpu": "1"}}, "deserved": {"cpu": "2"}},
+        "spec": {
+            "parent": "root",
+            "guarantee": {"resource": {"cpu": "1"}},
+            "deserved": {"cpu": "2"},
+        },
         "status": {"state": "Open"},
     },
     "jobs": {
@@ -65,7 +73,11 @@ MANIFESTS: dict[str, dict[str, Any]] = {
     "pods": {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": "fresh", "namespace": "default", "annotations": {"scheduling.volcano.sh/queue-name": "leaf"}},
+        "metadata": {
+            "name": "fresh",
+            "namespace": "default",
+            "annotations": {"scheduling.volcano.sh/queue-name": "leaf"},
+        },
         "spec": {"schedulerName": "volcano", **_POD},
         "status": {"phase": "Pending"},
     },
@@ -74,9 +86,18 @@ MANIFESTS: dict[str, dict[str, Any]] = {
         "kind": "Node",
         "metadata": {"name": "fresh"},
         "spec": {"taints": [{"key": "a", "value": "b", "effect": "NoSchedule"}]},
-        "status": {"allocatable": {"cpu": "1"}, "conditions": [{"type": "Ready", "status": "True"}]},
+        "status": {
+            "allocatable": {"cpu": "1"},
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
     },
-    "namespaces": {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "fresh"}, "spec": {}, "status": {"phase": "Active"}},
+    "namespaces": {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": "fresh"},
+        "spec": {},
+        "status": {"phase": "Active"},
+    },
     "priorityclasses": {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",
@@ -151,7 +172,9 @@ def _first_result(answer: Any) -> Any:
     return answer["results"][0] if "results" in answer else answer
 
 
-@pytest.mark.parametrize(("kind", "path"), [place for place in PLACES if place[0] not in ("pods", "commands")])
+@pytest.mark.parametrize(
+    ("kind", "path"), [place for place in PLACES if place[0] not in ("pods", "commands")]
+)
 def test_it_is_named_when_the_object_is_changed(admin: Caller, kind: str, path: str):
     manifest = MANIFESTS[kind]
     admin.post(f"{kind}/", manifest, expect=201)
@@ -176,11 +199,15 @@ def test_what_was_read_can_be_sent_back_without_a_warning(admin: Caller, kind: s
 
     again = admin.post("apply/", admin.get(f"{kind}/{where}/"), expect=200)["results"][0]
 
-    assert [warning["field"] for warning in again["warnings"] if warning["code"] == "unknown_field"] == []
+    assert [
+        warning["field"] for warning in again["warnings"] if warning["code"] == "unknown_field"
+    ] == []
 
 
 def test_what_a_node_has_is_not_looked_for_in_its_spec(admin: Caller):
-    made = admin.post("nodes/", {"metadata": {"name": "n"}, "spec": {"allocatable": {"cpu": "4"}}}, expect=201)
+    made = admin.post(
+        "nodes/", {"metadata": {"name": "n"}, "spec": {"allocatable": {"cpu": "4"}}}, expect=201
+    )
 
     assert made["warnings"][0]["field"] == "spec.allocatable"
     assert made["warnings"][0]["message"].endswith("did you mean status.allocatable?")

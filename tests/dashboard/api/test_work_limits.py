@@ -50,9 +50,14 @@ def test_one_job_has_no_more_pods_than_allowed(submitter: Caller, limit: Limit):
     refused = submitter.post("jobs/", manifest("large", replicas=11), expect=400)
 
     assert rules(refused) == ["too_many_pods_in_job"]
-    assert refused["violations"][0]["message"] == "large has 11 pods in all its tasks together; a job may have at most 10."
+    assert (
+        refused["violations"][0]["message"]
+        == "large has 11 pods in all its tasks together; a job may have at most 10."
+    )
     submitter.post("jobs/", manifest("just-right", replicas=10), expect=201)
-    refused = submitter.patch("jobs/default/just-right/", {"spec": {"tasks": [_task(11)]}}, expect=400)
+    refused = submitter.patch(
+        "jobs/default/just-right/", {"spec": {"tasks": [_task(11)]}}, expect=400
+    )
     assert rules(refused) == ["too_many_pods_in_job"]
 
 
@@ -70,7 +75,10 @@ def test_jobs_that_wait_in_a_queue_are_counted(submitter: Caller, admin: Caller,
     refused = submitter.post("jobs/", manifest("three"), expect=409)
 
     assert rules(refused) == ["too_many_waiting_jobs_in_queue"]
-    assert refused["detail"] == "2 jobs already wait in default; with 1 more there would be more than the limit of 2."
+    assert (
+        refused["detail"]
+        == "2 jobs already wait in default; with 1 more there would be more than the limit of 2."
+    )
     assert "MAX_WAITING_JOBS_PER_QUEUE" in refused["violations"][0]["fix"]
     submitter.post("jobs/", manifest("three", "other"), expect=201)
 
@@ -83,34 +91,45 @@ def test_what_has_started_or_was_cancelled_waits_no_more(submitter: Caller, limi
     pass_time(1)
     run_session()
 
-    assert rules(submitter.post("jobs/", manifest("two", replicas=3), expect=409)) == ["too_many_waiting_pods_in_queue"]
+    assert rules(submitter.post("jobs/", manifest("two", replicas=3), expect=409)) == [
+        "too_many_waiting_pods_in_queue"
+    ]
     submitter.post("jobs/", manifest("two", replicas=2), expect=201)
     submitter.post("jobs/default/two/cancel/")
     submitter.post("jobs/", manifest("three", replicas=2), expect=201)
 
 
-def test_what_waits_of_one_person_is_counted_over_all_queues(submitter: Caller, admin: Caller, limit: Limit):
+def test_what_waits_of_one_person_is_counted_over_all_queues(
+    submitter: Caller, admin: Caller, limit: Limit
+):
     limit(jobs_per_user=2, pods_per_user=9)
     queue("other")
     submitter.post("jobs/", manifest("one", replicas=5), expect=201)
 
     refused = submitter.post("jobs/", manifest("two", "other", replicas=5), expect=409)
     assert rules(refused) == ["too_many_waiting_pods_of_user"]
-    assert refused["detail"] == "5 pods of jane already wait; with 5 more there would be more than the limit of 9."
+    assert (
+        refused["detail"]
+        == "5 pods of jane already wait; with 5 more there would be more than the limit of 9."
+    )
     submitter.post("jobs/", manifest("two", "other", replicas=4), expect=201)
     both = rules(submitter.post("jobs/", manifest("three"), expect=409))
     assert both == ["too_many_waiting_jobs_of_user", "too_many_waiting_pods_of_user"]
     admin.post("jobs/", manifest("three", replicas=9), expect=201)
 
 
-def test_pods_that_are_still_to_be_made_wait_too(submitter: Caller, limit: Limit, monkeypatch: pytest.MonkeyPatch):
+def test_pods_that_are_still_to_be_made_wait_too(
+    submitter: Caller, limit: Limit, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr("scheduler.services.jobs.pod_creation.AT_ONCE", 4)
     limit(pods_per_queue=12)
     submitter.post("jobs/", manifest("large", replicas=10), expect=201)
     create_next_pods(PodGroup.objects.get().unmade_pods.get().pk)
 
     assert Pod.objects.count() == 4
-    assert rules(submitter.post("jobs/", manifest("more", replicas=3), expect=409)) == ["too_many_waiting_pods_in_queue"]
+    assert rules(submitter.post("jobs/", manifest("more", replicas=3), expect=409)) == [
+        "too_many_waiting_pods_in_queue"
+    ]
 
 
 def test_a_job_that_grows_or_comes_back_is_asked_like_a_new_one(submitter: Caller, limit: Limit):
@@ -119,23 +138,35 @@ def test_a_job_that_grows_or_comes_back_is_asked_like_a_new_one(submitter: Calle
     submitter.post("jobs/default/ended/cancel/")
     submitter.post("jobs/", manifest("waits", replicas=3, least=1), expect=201)
 
-    assert rules(submitter.patch("jobs/default/waits/", {"spec": {"tasks": [_task(4)]}}, expect=409)) == ["too_many_waiting_pods_in_queue"]
-    assert rules(submitter.post("jobs/default/ended/restart/", expect=409)) == ["too_many_waiting_pods_in_queue"]
+    assert rules(
+        submitter.patch("jobs/default/waits/", {"spec": {"tasks": [_task(4)]}}, expect=409)
+    ) == ["too_many_waiting_pods_in_queue"]
+    assert rules(submitter.post("jobs/default/ended/restart/", expect=409)) == [
+        "too_many_waiting_pods_in_queue"
+    ]
     submitter.patch("jobs/default/waits/", {"spec": {"tasks": [_task(2)]}})
     submitter.post("jobs/default/ended/restart/")
 
 
 def test_gangs_and_pods_from_outside_are_counted(submitter: Caller, limit: Limit):
     limit(jobs_per_queue=2, pods_per_queue=2)
-    gang = {"metadata": {"name": "gang", "namespace": "default"}, "spec": {"queue": "default", "minMember": 1}}
-    member = {"metadata": {"name": "m", "annotations": {"scheduling.k8s.io/group-name": "gang"}}, "spec": {"containers": []}}
+    gang = {
+        "metadata": {"name": "gang", "namespace": "default"},
+        "spec": {"queue": "default", "minMember": 1},
+    }
+    member = {
+        "metadata": {"name": "m", "annotations": {"scheduling.k8s.io/group-name": "gang"}},
+        "spec": {"containers": []},
+    }
     bare = {"metadata": {"name": "bare"}, "spec": {"containers": []}}
 
     submitter.post("podgroups/", gang, expect=201)
     submitter.post("pods/", member, expect=201)
     submitter.post("pods/", bare, expect=201)
 
-    assert rules(submitter.post("podgroups/", {**gang, "metadata": {"name": "more"}}, expect=409)) == ["too_many_waiting_jobs_in_queue"]
+    assert rules(
+        submitter.post("podgroups/", {**gang, "metadata": {"name": "more"}}, expect=409)
+    ) == ["too_many_waiting_jobs_in_queue"]
     more = {**member, "metadata": {**member["metadata"], "name": "m2"}}
     assert rules(submitter.post("pods/", more, expect=409)) == ["too_many_waiting_pods_in_queue"]
     submitter.delete("pods/default/m/")
@@ -152,10 +183,15 @@ def test_every_door_says_it(submitter: Caller, limit: Limit, client: Client):
     applied = submitter.apply(yaml.safe_dump(asked), expect=409)
     assert [violation["message"] for violation in applied["violations"]] == [words]
     reviewed = answer(client, "jobs", review("jobs", "CREATE", asked))
-    assert (causes(reviewed), reviewed["status"]["message"]) == (["too_many_waiting_jobs_in_queue"], words)
+    assert (causes(reviewed), reviewed["status"]["message"]) == (
+        ["too_many_waiting_jobs_in_queue"],
+        words,
+    )
     client.force_login(submitter.user)
     for wanted in ("check", "submit"):
-        page = client.post("/jobs/-/new/", {"as": "yaml", "yaml": yaml.safe_dump(asked), "do": wanted})
+        page = client.post(
+            "/jobs/-/new/", {"as": "yaml", "yaml": yaml.safe_dump(asked), "do": wanted}
+        )
         assert words in page.content.decode()
 
 
