@@ -1,1 +1,4 @@
-"""Starting, watching and stopping the processes of one installation. Standard library and the Redis client only: no framework."""
+"""Starting, watching and stopping the processes of one installation.
+
+It uses the standard library and the Redis client only, and no framework.
+"""

@@ -1,4 +1,4 @@
-"""One supervised process: started in a group of its own, its output read line by line."""
+"""One supervised process, in a process group of its own. Its output is read line by line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CHUNK = 65536
 
 
 class Child:
-    """Must be made in the main thread: the kernel ties its life to the thread that started it."""
+    """Create it in the main thread: the kernel ties its life to the thread that started it."""
 
     def __init__(self, program: Program, environment: Mapping[str, str], folder: Path) -> None:
         self.program = program
@@ -34,8 +34,8 @@ class Child:
             env=_with_pulse(environment, program),
             cwd=folder,
             process_group=0,
-            umask=0o077,  # the database holds sessions and digests: nobody else on this machine is to read what is written
-            preexec_fn=partial(die_with_parent, os.getpid()),  # noqa: PLW1509 - the supervisor has one thread
+            umask=0o077,  # other users of this machine must not read the database
+            preexec_fn=partial(die_with_parent, os.getpid()),  # noqa: PLW1509 - one thread
         )
         os.set_blocking(self.output, False)
 
@@ -50,7 +50,7 @@ class Child:
         return self._process.stdout.fileno()
 
     def exit_code(self) -> int | None:
-        """None while it runs; negative: the signal that ended it."""
+        """None while it runs. A negative number is the signal that ended it."""
         return self._process.poll()
 
     def read_lines(self) -> list[str]:
@@ -59,7 +59,7 @@ class Child:
         return self._remember(lines)
 
     def close(self) -> list[str]:
-        """After its end: sweep up what it started and left behind, and give the lines not yet read."""
+        """After its end: kill what it left behind. Gives the lines that were not read yet."""
         self.signal(signal.SIGKILL)
         lines = (self._unfinished + self._read()).split(b"\n")
         self._unfinished = b""
@@ -68,7 +68,7 @@ class Child:
         return self._remember([line for line in lines if line])
 
     def signal(self, number: signal.Signals) -> None:
-        """To its whole group for a kill; else to the process itself, which tells its own children."""
+        """SIGKILL goes to the whole group, other signals to the process itself."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             if number == signal.SIGKILL:
                 os.killpg(self.pid, number)
@@ -89,8 +89,9 @@ class Child:
 
 
 def _with_pulse(environment: Mapping[str, str], program: Program) -> dict[str, str]:
-    own = {PULSE_FILE_VARIABLE: str(program.pulse)} if program.pulse else {}
-    return {**environment, **own}
+    if program.pulse is None:
+        return dict(environment)
+    return {**environment, PULSE_FILE_VARIABLE: str(program.pulse)}
 
 
 def how_it_ended(code: int) -> str:

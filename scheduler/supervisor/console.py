@@ -1,4 +1,4 @@
-"""One terminal for all processes: every line says whose it is, in that one's colour."""
+"""One terminal for all processes: every line begins with the name of its process, in its colour."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ _COLOURS = {
     "beat": "35",
     "setup": "34",
 }
+_OTHER_COLOUR = "37"
+_ALARM_COLOUR = "1;31"
 _WIDTH = 9
 
 
@@ -28,12 +30,12 @@ class Console:
 
     @property
     def is_terminal(self) -> bool:
-        """Somebody looks at it. What is written to a file or a pipe may be kept, and be read by others."""
+        """Whether a person reads it. A file or a pipe may be kept, and be read by others."""
         return self._stream.isatty()
 
     @property
     def is_gone(self) -> bool:
-        """Nobody reads any more, as in `make run | head` or after the terminal was closed."""
+        """Nobody reads it any more, as in `make run | head` or after the terminal was closed."""
         return self._failed or _has_hung_up(self._stream)
 
     def line(self, name: str, text: str) -> None:
@@ -43,13 +45,17 @@ class Console:
         self.line(OWN_NAME, text)
 
     def alarm(self, text: str) -> None:
-        """Something that somebody should see to: in red, every line of it."""
+        """Something that needs attention: every line in red."""
         for line in text.splitlines():
-            self.say(f"\x1b[1;31m{line}\x1b[0m" if self._coloured else line)
+            self.say(self._in_colour(line, _ALARM_COLOUR))
 
     def _prefix(self, name: str) -> str:
-        prefix = f"{name:<{_WIDTH}} |"
-        return f"\x1b[{_COLOURS.get(name, '37')}m{prefix}\x1b[0m" if self._coloured else prefix
+        return self._in_colour(f"{name:<{_WIDTH}} |", _COLOURS.get(name, _OTHER_COLOUR))
+
+    def _in_colour(self, text: str, colour: str) -> str:
+        if not self._coloured:
+            return text
+        return f"\x1b[{colour}m{text}\x1b[0m"
 
     def _write(self, text: str) -> None:
         if self._failed:
@@ -62,7 +68,10 @@ class Console:
 
 
 def _has_hung_up(stream: TextIO) -> bool:
-    """Asked without writing: a hang-up is not always told by a signal, as when `make` leads the session of the terminal."""
+    """Whether the other end has gone. Finds out without writing.
+
+    There is not always a signal, for example when `make` leads the terminal's session.
+    """
     poll = select.poll()
     try:
         poll.register(stream.fileno(), 0)

@@ -1,4 +1,4 @@
-"""One installation: the folder with its data, and the address it is reached at."""
+"""One installation: the folder with its data, and its address."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HOST = "127.0.0.1"
 DEFAULT_PORT = "8000"
 _DEFAULTS = {"PYTHONWARNINGS": "ignore"}
 _PROBE_BYTES = 1 << 20
-_PORT_GRACE_SECONDS = 1.5  # the web process of a supervisor that was killed needs a moment to go
+_PORT_GRACE_SECONDS = 1.5  # after a supervisor was killed, its web process needs a moment to end
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +31,16 @@ class Installation:
         return f"http://{HOST}:{self.port}/"
 
     def environment(self) -> dict[str, str]:
-        """What its processes get: the embedded settings, the same folder wherever they run, output at once, no warnings of Python."""
-        own = {"FUMAROLE_EMBEDDED": "1", "FUMAROLE_VAR": str(self.var), "PYTHONUNBUFFERED": "1"}
+        """For its processes: embedded settings, one folder, output at once, no Python warnings."""
+        own = {
+            "FUMAROLE_EMBEDDED": "1",
+            "FUMAROLE_VAR": str(self.var),
+            "PYTHONUNBUFFERED": "1",
+        }
         return {**_DEFAULTS, **os.environ, **own}
 
     def redis_url(self) -> str:
-        """Of the server in use: the one that the environment names, or the one of this run."""
+        """Of the server that the environment names, or of the one that this run started."""
         return os.environ.get("REDIS_URL") or embedded_redis_url(self.var)
 
 
@@ -51,34 +55,45 @@ def var_from(environment: Mapping[str, str]) -> Path:
 def _port(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not 0 < int(text) < 65536:
         raise StartError(
-            f"PORT={text} is not a port. Give a number from 1 to 65535, as in: make run PORT=8001"
+            f"PORT={text} is not a port. Give a number from 1 to 65535, as in: make run PORT=8001",
         )
     return int(text)
 
 
 def check_writable(var: Path) -> None:
-    """Make the folder where it is missing, and write to it once: permissions alone do not tell, on a full or a read-only disk for one."""
+    """Create the folder if it is missing, and write to it once. Raises `StartError`.
+
+    Permissions alone do not tell: the disk may be full or read-only.
+    """
     try:
         var.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=var) as probe:
             probe.write(b"\0" * _PROBE_BYTES)
     except OSError as error:
         raise StartError(
-            f"The folder {var} can not be written ({error.strerror}). "
-            "Make it writable for this user, or name another one: FUMAROLE_VAR=/path/to/folder"
+            f"The folder {var} cannot be written ({error.strerror}). "
+            "Make it writable for this user, or name another one: FUMAROLE_VAR=/path/to/folder",
         ) from error
     _check_contents_are_ours(var)
 
 
 def _check_contents_are_ours(var: Path) -> None:
-    """What a run by another user left there, as after `sudo make run`, is in the way file by file."""
+    """Any file there may belong to another user, for example after `sudo make run`."""
     for path in sorted(var.rglob("*")):
-        needed = os.R_OK | os.W_OK | (os.X_OK if path.is_dir() else 0)
-        if not os.access(path, needed, effective_ids=True):
+        if not _is_ours(path):
             raise StartError(
-                f"{path} can not be written: it belongs to {_owner(path)}, perhaps because Fumarole was once run by that user. "
-                f"Give it to this one (chown -R $(id -u) {var}), or name another folder: FUMAROLE_VAR=/path/to/folder"
+                f"{path} cannot be written: it belongs to {_owner(path)}, "
+                "perhaps because Fumarole was once run by that user. "
+                f"Give it to this one (chown -R $(id -u) {var}), "
+                "or name another folder: FUMAROLE_VAR=/path/to/folder",
             )
+
+
+def _is_ours(path: Path) -> bool:
+    needed = os.R_OK | os.W_OK
+    if path.is_dir():
+        needed |= os.X_OK
+    return os.access(path, needed, effective_ids=True)
 
 
 def _owner(path: Path) -> str:
@@ -93,7 +108,8 @@ def check_port_free(port: int) -> None:
     while not _can_listen(port):
         if time.monotonic() > deadline:
             raise StartError(
-                f"Port {port} is in use by another program. Stop that one, or choose another port: make run PORT={_port_nearby(port)}"
+                f"Port {port} is in use by another program. Stop that program, "
+                f"or choose another port: make run PORT={_free_port_after(port)}",
             )
         time.sleep(0.1)
 
@@ -105,14 +121,16 @@ def _can_listen(port: int) -> bool:
             probe.bind((HOST, port))
         except PermissionError as error:
             raise StartError(
-                f"Port {port} is for administrators only. Choose one from 1024: make run PORT={DEFAULT_PORT}"
+                f"Port {port} is for administrators only. "
+                f"Choose one from 1024: make run PORT={DEFAULT_PORT}",
             ) from error
         except OSError:
             return False
     return True
 
 
-def _port_nearby(port: int) -> int:
-    return next(
-        (other for other in range(port + 1, min(port + 50, 65536)) if _can_listen(other)), port + 1
-    )
+def _free_port_after(port: int) -> int:
+    for other in range(port + 1, min(port + 50, 65536)):
+        if _can_listen(other):
+            return other
+    return port + 1

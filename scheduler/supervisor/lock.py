@@ -1,4 +1,4 @@
-"""One supervisor per `var/`: a lock that goes away with its holder, however that one ends."""
+"""One supervisor per `var/`: a lock that ends with its holder, even if the holder is killed."""
 
 from __future__ import annotations
 
@@ -14,21 +14,24 @@ LOCK_FILE = "supervisor.lock"
 
 
 class SupervisorLock:
-    """Held while the block runs. The file tells who holds it; the lock itself is the kernel's, so a killed holder leaves nothing behind."""
+    """Held while the block runs. The file says who holds it.
+
+    The lock itself is the kernel's, so a killed holder leaves nothing behind.
+    """
 
     def __init__(self, installation: Installation) -> None:
         self._installation = installation
         self._path = installation.var / LOCK_FILE
 
     def __enter__(self) -> SupervisorLock:
-        self._file = self._path.open(
-            "a+"
-        )  # children do not inherit it: Python opens files close-on-exec
+        # Children do not inherit the lock: Python opens files close-on-exec.
+        self._file = self._path.open("a+")
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise StartError(self._who_holds_it()) from None
-        self._write(json.dumps({"pid": os.getpid(), "address": self._installation.address}))
+            raise StartError(self._already_running()) from None
+        holder = {"pid": os.getpid(), "address": self._installation.address}
+        self._write(json.dumps(holder))
         return self
 
     def __exit__(
@@ -45,14 +48,17 @@ class SupervisorLock:
         self._file.write(text)
         self._file.flush()
 
-    def _who_holds_it(self) -> str:
+    def _already_running(self) -> str:
+        return (
+            f"Fumarole is already running on {self._installation.var}: {self._holder()}. "
+            "Stop it first, or give this one a folder and a port of its own: "
+            "FUMAROLE_VAR=/path/to/folder PORT=…"
+        )
+
+    def _holder(self) -> str:
         self._file.seek(0)
         try:
             holder = json.loads(self._file.read())
-            first = f"process {holder['pid']}, at {holder['address']}"
+            return f"process {holder['pid']}, at {holder['address']}"
         except (ValueError, KeyError, TypeError):
-            first = "a process that is just starting or stopping"
-        return (
-            f"Fumarole is already running on {self._installation.var}: {first}. "
-            "Stop that one first, or give this one a folder and a port of its own: FUMAROLE_VAR=/path/to/folder PORT=…"
-        )
+            return "a process that is just starting or stopping"

@@ -1,4 +1,4 @@
-"""No process outlives the one that started it, even when that one is killed."""
+"""A process ends with the process that started it, even if that one is killed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
 
 def die_with_parent(parent: int | None = None) -> None:
-    """Have the kernel kill this process when its parent goes; called in the child, after the fork. Does nothing but on Linux.
+    """Ask the kernel to kill this process when its parent ends. Only Linux can do that.
 
-    The kernel goes by the thread that forked, and forgets the wish in a fork of this process: the pool processes of a worker ask again.
+    Call it in the child, after the fork. The kernel looks at the thread that forked. A fork of
+    this process does not inherit the request, so the pool processes of a worker ask again.
     """
-    if _libc is not None:
-        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if (
-            parent is not None and os.getppid() != parent
-        ):  # it went before the kernel could be asked
-            os._exit(1)
+    if _libc is None:
+        return
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    parent_has_ended = parent is not None and os.getppid() != parent
+    if parent_has_ended:  # before the kernel was asked
+        os._exit(1)

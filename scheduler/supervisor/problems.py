@@ -1,7 +1,10 @@
-"""What keeps an installation from running, in words for its user."""
+"""What prevents an installation from running, in words for its user."""
 
 from __future__ import annotations
 
 
 class StartError(Exception):
-    """One clear sentence or two: what is the matter, with what, and what to do. Shown as it is, without a traceback."""
+    """A sentence or two: what is wrong, with what, and what to do.
+
+    It is shown as it is, without a traceback.
+    """

@@ -1,4 +1,4 @@
-"""The processes of an installation: what is run, and in which order it is stopped."""
+"""The processes of an installation: their commands, and the order in which they are stopped."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from scheduler.supervisor.redis_server import OwnRedis, work_waits
 
 
 class Stage(IntEnum):
-    """Stopped from the highest down: first what makes work, then what does it, then what shows it, last what they all talk through."""
+    """The highest stage is stopped first.
+
+    First what creates work, then what does it, then what shows it, and last what they all use.
+    """
 
     REDIS = 0
     WEB = 1
@@ -27,13 +30,13 @@ class Program:
     name: str
     command: tuple[str, ...]
     stage: Stage
-    stop_seconds: float = 5.0  # from the request to stop until it is killed
+    stop_seconds: float = 5.0  # from SIGTERM until it is killed
     is_quiet: bool = False  # its output is shown only when it dies
-    pulse: Path | None = None  # the file it counts in while it works (see pulse.py)
-    work_waits: Callable[[], bool] = lambda: True  # whether it has a reason to count
+    pulse: Path | None = None  # the file in which it counts while it works (see pulse.py)
+    work_waits: Callable[[], bool] = lambda: True  # whether there is work for it
 
 
-# uvicorn passes the signal on to itself when it has shut down in good order, so it ends by SIGTERM.
+# After an orderly shutdown uvicorn sends itself the signal again, so it ends by SIGTERM.
 CLEAN_EXITS = frozenset({0, -signal.SIGTERM})
 
 _CELERY = (sys.executable, "-m", "celery", "--quiet", "--skip-checks", "-A", "dashboard")
@@ -48,42 +51,26 @@ def prepare_program() -> Program:
 
 
 def web_program(installation: Installation) -> Program:
-    listen = ("--host", HOST, "--port", str(installation.port))
-    protocol = (
-        "--loop",
-        "uvloop",
-        "--http",
-        "dashboard.http.protocol:TimedProtocol",
-        "--ws",
-        "websockets-sansio",
-    )
-    # Compression costs more than it saves with a thousand open pages; open sockets must not hold up a stop.
+    uvicorn = (sys.executable, "-m", "uvicorn", "dashboard.asgi:application")
     options = (
-        "--ws-per-message-deflate",
-        "false",
-        "--timeout-graceful-shutdown",
-        "2",
+        *("--host", HOST),
+        *("--port", str(installation.port)),
+        *("--loop", "uvloop"),
+        *("--http", "dashboard.http.protocol:TimedProtocol"),
+        *("--ws", "websockets-sansio"),
+        # With a thousand open pages, compression costs more than it saves.
+        *("--ws-per-message-deflate", "false"),
+        *("--timeout-graceful-shutdown", "2"),  # open sockets must not delay a stop
         "--no-access-log",
-        "--lifespan",
-        "off",
+        *("--lifespan", "off"),
+        # The setting TRUSTED_PROXIES decides. uvicorn would trust everything on this machine.
+        "--no-proxy-headers",
     )
-    # Which proxies are believed is the setting TRUSTED_PROXIES; uvicorn would believe everything on this machine.
-    proxies = ("--no-proxy-headers",)
-    command = (
-        sys.executable,
-        "-m",
-        "uvicorn",
-        "dashboard.asgi:application",
-        *listen,
-        *protocol,
-        *options,
-        *proxies,
-    )
-    return Program("web", command, Stage.WEB)
+    return Program("web", (*uvicorn, *options), Stage.WEB)
 
 
 def scheduler_program(installation: Installation) -> Program:
-    """Sessions run one after the other in a process of their own, which keeps the snapshot between them."""
+    """Runs sessions one after the other, and keeps the snapshot between them."""
     return _worker_program(installation, "scheduler", queue="scheduler", concurrency=1)
 
 
@@ -92,20 +79,23 @@ def worker_program(installation: Installation) -> Program:
 
 
 def beat_program() -> Program:
-    return Program("beat", (*_CELERY, "beat", "--loglevel", "warning", "--pidfile", ""), Stage.BEAT)
+    command = (*_CELERY, "beat", "--loglevel", "warning", "--pidfile", "")
+    return Program("beat", command, Stage.BEAT)
 
 
 def _worker_program(
-    installation: Installation, name: str, *, queue: str, concurrency: int
+    installation: Installation,
+    name: str,
+    *,
+    queue: str,
+    concurrency: int,
 ) -> Program:
     pool = ("-Q", queue, "-n", f"{queue}@%h", "-P", "prefork", "-c", str(concurrency))
-    alone = (
-        "--without-gossip",
-        "--without-mingle",
-    )  # the workers need to know nothing of each other, and start sooner
+    alone = ("--without-gossip", "--without-mingle")  # workers need not know each other
+    command = (*_CELERY, "worker", *pool, *alone, "--loglevel", "warning")
     return Program(
         name,
-        (*_CELERY, "worker", *pool, *alone, "--loglevel", "warning"),
+        command,
         Stage.WORKER,
         pulse=installation.var / f"{name}-pulse",
         work_waits=lambda: work_waits(installation.redis_url(), queue),

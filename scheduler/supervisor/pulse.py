@@ -1,4 +1,4 @@
-"""Whether a worker still works: it counts in memory that others can read, and they look whether the count goes on."""
+"""Whether a worker still works: it counts in shared memory, and others look at the count."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ from typing import Final
 
 PULSE_FILE_VARIABLE: Final = "FUMAROLE_PULSE"
 LOOK_SECONDS: Final = 1.0
-PATIENT_LOOKS: Final = 10  # ten periods of sessions; ticks come twice as often
-FIRST_LOOKS: Final = 120  # a worker that has just been started has much to load
-LONGEST_TASK_SECONDS: Final = 1800.0  # a task that takes longer is given up as stuck
-_FIRST_BEATS = 4  # of pool processes as they begin; the worker is not yet at work
+PATIENT_LOOKS: Final = 10  # ten session periods, twenty ticks
+FIRST_LOOKS: Final = 120  # a worker that has just started has much to load
+LONGEST_TASK_SECONDS: Final = 1800.0  # a task that takes longer counts as stuck
+_FIRST_BEATS = 4  # of pool processes that start, before the worker works
 _MOST_BUSY = 4.0
 _SIZE = 8
 
 
 class Pulse:
-    """A number that grows. In a file it can be read by any process, else only by those that are forked from this one."""
+    """A number that grows.
+
+    In a file any process can read it, otherwise only processes that are forked from this one.
+    """
 
     def __init__(self, path: Path | None = None) -> None:
         if path is None:
@@ -34,27 +37,30 @@ class Pulse:
         return int.from_bytes(self._memory[:_SIZE], "little")
 
     def beat(self) -> None:
-        """Two processes that do it at once may count as one: it only matters that the number changes."""
+        """Two processes at once may count as one. It only matters that the number changes."""
         self._memory[:_SIZE] = (self.count + 1).to_bytes(_SIZE, "little")
 
 
 def new_pulse(path: Path) -> Pulse:
-    """One that has not begun, whatever an earlier process left in the file."""
+    """A pulse at 0, whatever an earlier process left in the file."""
     path.write_bytes(bytes(_SIZE))
     path.chmod(0o600)
     return Pulse(path)
 
 
 def pulse_of_this_worker() -> Pulse:
-    """In the file that the supervisor named, if there is one."""
+    """In the file that the supervisor named, if it named one."""
     path = os.environ.get(PULSE_FILE_VARIABLE)
-    return Pulse(Path(path) if path else None)
+    if not path:
+        return Pulse()
+    return Pulse(Path(path))
 
 
 class PulseWatch:
-    """Says that a worker has stopped: work waits for it, and its pulse does not go on. To be asked once in `LOOK_SECONDS`.
+    """Tells whether a worker has stopped: work waits for it, and its pulse does not change.
 
-    It counts its own looks, not seconds, and more of them on a busy machine: there a worker is late, and a new one would be later still.
+    Ask it once in `LOOK_SECONDS`. It counts its own looks, not seconds, and is more patient on a
+    busy machine: there a worker is slow, and a new one would be slower still.
     """
 
     def __init__(self, pulse: Pulse, work_waits: Callable[[], bool]) -> None:
@@ -65,22 +71,31 @@ class PulseWatch:
 
     def has_stopped(self) -> bool:
         count = self._pulse.count
-        is_at_rest = count == self._seen and self._work_waits()
+        if count == self._seen and self._work_waits():
+            self._missed += 1
+        else:
+            self._missed = 0
         self._seen = count
-        self._missed = self._missed + 1 if is_at_rest else 0
-        return (
-            self._missed >= (PATIENT_LOOKS if count > _FIRST_BEATS else FIRST_LOOKS) * _busyness()
-        )
+        return self._missed >= _looks_allowed(count) * _busyness()
+
+
+def _looks_allowed(count: int) -> int:
+    if count > _FIRST_BEATS:
+        return PATIENT_LOOKS
+    return FIRST_LOOKS
 
 
 def _busyness() -> float:
-    """1 where there is enough of the processors for everybody, or nearly."""
-    wanting = os.getloadavg()[0] / (os.cpu_count() or 1)
-    return min(max(1.0, wanting / 2), _MOST_BUSY)
+    """1 on a machine that is not busy, and at most `_MOST_BUSY`."""
+    processes_for_each_processor = os.getloadavg()[0] / (os.cpu_count() or 1)
+    return min(max(1.0, processes_for_each_processor / 2), _MOST_BUSY)
 
 
 class Heart:
-    """Beats in a pool process while a task runs, and once more when it is done. A process that is stopped or hangs does not."""
+    """Beats in a pool process while a task runs, and once more when it is done.
+
+    In a process that is stopped or hangs it does not beat.
+    """
 
     def __init__(self, pulse: Pulse, longest: float = LONGEST_TASK_SECONDS) -> None:
         self._pulse = pulse
@@ -108,9 +123,11 @@ class Heart:
 
 
 def watch_beside(
-    pulse: Pulse, work_waits: Callable[[], bool], when_stopped: Callable[[], None]
+    pulse: Pulse,
+    work_waits: Callable[[], bool],
+    when_stopped: Callable[[], None],
 ) -> threading.Thread:
-    """For a worker that nobody supervises: looks from a thread of its own, and calls `when_stopped` once."""
+    """For a worker without a supervisor: looks from a thread, and calls `when_stopped` once."""
 
     def look() -> None:
         watch = PulseWatch(pulse, work_waits)

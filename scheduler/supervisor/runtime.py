@@ -1,4 +1,7 @@
-"""What a running installation leaves under `var/` for its other processes: secret key, Redis address. No Django here: settings read it."""
+"""What a running installation keeps in `var/` for its processes: secret key, Redis address.
+
+The settings import this module, so it cannot use Django.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ CLI_TOKEN_FILE = "cli-token"  # noqa: S105 - the file's name
 
 
 def embedded_secret_key(var: Path) -> str:
-    """The installation's own secret key, made on first use and readable by its owner only."""
+    """The installation's own secret key, made on first use. Only its owner can read it."""
     path = var / SECRET_KEY_FILE
     if not path.exists():
         write_private(path, secrets.token_urlsafe(64))
@@ -24,14 +27,17 @@ def embedded_secret_key(var: Path) -> str:
 
 
 def lend_secret_key(environment: MutableMapping[str, str], var: Path) -> None:
-    """For a command beside `make run`: the key of that installation where none is given. Servers get none: they must be given theirs."""
+    """For a command beside `make run`: use the key of that installation if none is given.
+
+    Servers do not get it: they must be given a key of their own.
+    """
     with contextlib.suppress(OSError):
         if not environment.get("SECRET_KEY"):
             environment["SECRET_KEY"] = (var / SECRET_KEY_FILE).read_text().strip()
 
 
 def embedded_redis_url(var: Path) -> str:
-    """Where the supervised Redis listens; empty when none is running."""
+    """The address of the supervised Redis. Empty if none is running."""
     path = var / REDIS_URL_FILE
     try:
         return path.read_text().strip()
@@ -40,7 +46,7 @@ def embedded_redis_url(var: Path) -> str:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Replace the file at once, mode 0600 from the first byte."""
+    """Replace the whole file in one step, with mode 0600 from the first byte."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"{path.name}.{os.getpid()}.new")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

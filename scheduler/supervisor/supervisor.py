@@ -1,10 +1,11 @@
-"""Keeps the processes running: passes on what they say, starts again what dies or hangs.
+"""Keeps the processes running: shows their output, and restarts what ends or hangs.
 
-One that keeps dying is left alone for a while, loudly; the others go on without it.
+A process that keeps failing is left alone for a while, with an alarm. The others go on without it.
 """
 
 from __future__ import annotations
 
+import math
 import selectors
 import signal
 import time
@@ -23,20 +24,23 @@ _STEP_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class RestartPolicy:
-    """How long to wait after the first, second … death in a row; after as many deaths as there are delays, one more is too many."""
+    """How long to wait after the first, second … death in a row.
+
+    A process that dies more often than there are delays is left alone for `rest` seconds.
+    """
 
     delays: tuple[float, ...] = (0.2, 1.0, 2.0, 4.0)
-    steady_after: float = 20.0  # seconds; one that has lived so long starts with a clean slate
-    rest: float = 60.0  # seconds that one is left alone which died too often
+    steady_after: float = 20.0  # seconds after which earlier deaths no longer count
+    rest: float = 60.0  # seconds
 
 
 class KeepsDyingError(StartError):
-    """A process died as often as the policy allows, and nothing can begin without it; carries its last lines."""
+    """A process that is needed for the start died too often. Carries its last lines."""
 
 
 @dataclass
 class _Slot:
-    """A program's place: the process in it, or the time it is started again."""
+    """The place of a program: its process, or the time at which it is started again."""
 
     program: Program
     child: Child | None = None
@@ -45,7 +49,7 @@ class _Slot:
     deaths: int = field(default=0)
     watch: PulseWatch | None = None
     look_again_at: float = 0.0
-    last_words: str = ""  # of one that died too often, and is left alone
+    last_words: str = ""  # of a process that died too often
 
 
 class Supervisor:
@@ -73,17 +77,18 @@ class Supervisor:
         self._must_stop = True
 
     def hurry(self) -> None:
-        """Stop without waiting for anybody."""
-        self._must_stop = self._in_a_hurry = True
+        """Stop without waiting for any process."""
+        self._must_stop = True
+        self._in_a_hurry = True
 
     def start(self, program: Program) -> None:
-        """Run the program, and again whenever it ends, until everything is stopped."""
+        """Run the program, and restart it whenever it ends, until everything is stopped."""
         slot = _Slot(program)
         self._slots.append(slot)
         self._start(slot)
 
     def run_once(self, program: Program) -> Child:
-        """Run the program to its end while watching over the others; its output is kept, not shown."""
+        """Run the program to its end beside the others. Its output is kept, not shown."""
         child = Child(program, self._environment, self._folder)
 
         def has_ended() -> bool:
@@ -95,27 +100,32 @@ class Supervisor:
         return child
 
     def watch(
-        self, until: Callable[[], bool], seconds: float | None = None, *, needs: str = ""
+        self,
+        until: Callable[[], bool],
+        seconds: float = math.inf,
+        *,
+        needs: str = "",
     ) -> bool:
-        """Keep all running until the condition holds; False when the time is over or a stop was asked for before that.
+        """Keep all processes running until the condition holds. False if time ran out before.
 
-        Raises `KeepsDyingError` when the process that it needs cannot be kept alive.
+        It also ends, with False, when a stop was requested. Raises `KeepsDyingError` if the
+        process that it needs keeps dying.
         """
-        deadline = None if seconds is None else time.monotonic() + seconds
+        deadline = time.monotonic() + seconds
         while not until():
-            if self.must_stop or (deadline is not None and time.monotonic() > deadline):
+            if self.must_stop or time.monotonic() > deadline:
                 return False
             self._step()
-            self._insist_on(needs)
+            self._require_alive(needs)
         return True
 
-    def _insist_on(self, name: str) -> None:
+    def _require_alive(self, name: str) -> None:
         for slot in self._slots:
             if slot.program.name == name and slot.last_words:
                 raise KeepsDyingError(slot.last_words)
 
     def stop(self) -> None:
-        """Stop stage by stage, the highest first; what does not go in its time is killed."""
+        """Stop stage by stage, the highest first. A process that takes too long is killed."""
         self._must_stop = True
         if any(slot.child for slot in self._slots):
             self._console.say("stopping")
@@ -123,30 +133,32 @@ class Supervisor:
             self._stop_all([slot for slot in self._slots if slot.program.stage == stage])
 
     def last_lines(self, name: str) -> list[str]:
-        return [
-            line
-            for slot in self._slots
-            if slot.program.name == name and slot.child
-            for line in slot.child.last_lines
-        ]
+        lines: list[str] = []
+        for slot in self._slots:
+            if slot.program.name == name and slot.child:
+                lines.extend(slot.child.last_lines)
+        return lines
 
     def _start(self, slot: _Slot) -> None:
         if slot.program.pulse:
-            slot.watch = PulseWatch(new_pulse(slot.program.pulse), slot.program.work_waits)
+            pulse = new_pulse(slot.program.pulse)
+            slot.watch = PulseWatch(pulse, slot.program.work_waits)
         slot.child = Child(slot.program, self._environment, self._folder)
         slot.started_at = time.monotonic()
         self._selector.register(slot.child.output, selectors.EVENT_READ, slot)
 
     def _step(self) -> None:
-        self._pass_output_on(_STEP_SECONDS)
+        self._show_output(_STEP_SECONDS)
         for slot in self._slots:
             self._look_after(slot)
 
-    def _pass_output_on(self, seconds: float) -> None:
+    def _show_output(self, seconds: float) -> None:
         for key, _ in self._selector.select(seconds):
-            self._show(key.data.program, key.data.child.read_lines())
+            slot: _Slot = key.data
+            if slot.child:
+                self._show_lines(slot.program, slot.child.read_lines())
 
-    def _show(self, program: Program, lines: Iterable[str]) -> None:
+    def _show_lines(self, program: Program, lines: Iterable[str]) -> None:
         for line in lines:
             if line and not program.is_quiet:
                 self._console.line(program.name, line)
@@ -158,11 +170,10 @@ class Supervisor:
             return
         code = slot.child.exit_code()
         if code is not None:
-            self._plan_next_life(slot, self._bury(slot), code)
+            self._plan_restart(slot, self._clear(slot), code)
         elif self._hangs(slot):
-            self._console.say(
-                f"{slot.program.name} does nothing although work waits for it; ending it"
-            )
+            name = slot.program.name
+            self._console.say(f"{name} does nothing although work waits for it; ending it")
             slot.child.signal(signal.SIGKILL)
 
     def _hangs(self, slot: _Slot) -> bool:
@@ -172,16 +183,20 @@ class Supervisor:
         slot.look_again_at = now + LOOK_SECONDS
         return slot.watch.has_stopped()
 
-    def _bury(self, slot: _Slot) -> Child:
-        child, slot.child = slot.child, None
+    def _clear(self, slot: _Slot) -> Child:
+        """Take the process that ended out of its slot, and show its last lines."""
+        child = slot.child
         assert child is not None
+        slot.child = None
         self._selector.unregister(child.output)
-        self._show(slot.program, child.close())
+        self._show_lines(slot.program, child.close())
         return child
 
-    def _plan_next_life(self, slot: _Slot, child: Child, code: int) -> None:
+    def _plan_restart(self, slot: _Slot, child: Child, code: int) -> None:
         now = time.monotonic()
-        slot.deaths = 1 if now - slot.started_at >= self._policy.steady_after else slot.deaths + 1
+        if now - slot.started_at >= self._policy.steady_after:
+            slot.deaths = 0
+        slot.deaths += 1
         if slot.deaths > len(self._policy.delays):
             slot.start_again_at = now + self._policy.rest
             self._leave_alone(slot, child, code)
@@ -189,17 +204,20 @@ class Supervisor:
         slot.last_words = ""
         delay = self._policy.delays[slot.deaths - 1]
         slot.start_again_at = now + delay
-        self._console.say(
-            f"{slot.program.name} ended ({how_it_ended(code)}); starting it again in {delay:g} s"
-        )
+        ended = f"{slot.program.name} ended ({how_it_ended(code)})"
+        self._console.say(f"{ended}; starting it again in {delay:g} s")
 
     def _leave_alone(self, slot: _Slot, child: Child, code: int) -> None:
         name = slot.program.name
         said = "\n".join(f"    {line}" for line in child.last_lines) or "    (nothing)"
-        slot.last_words = f"{name} died {slot.deaths} times in a row, the last time with {how_it_ended(code)}. Its last lines:\n{said}"
+        slot.last_words = (
+            f"{name} died {slot.deaths} times in a row, the last time with {how_it_ended(code)}. "
+            f"Its last lines:\n{said}"
+        )
         self._console.alarm(slot.last_words)
+        rest = f"{self._policy.rest:g} s"
         self._console.alarm(
-            f"Everything else goes on without {name}; it is tried again every {self._policy.rest:g} s."
+            f"Everything else goes on without {name}. It is started again every {rest}.",
         )
 
     def _stop_all(self, slots: list[_Slot]) -> None:
@@ -208,18 +226,19 @@ class Supervisor:
                 slot.child.signal(signal.SIGTERM)
         deadline = time.monotonic() + max(slot.program.stop_seconds for slot in slots)
         while any(slot.child for slot in slots):
-            self._pass_output_on(_STEP_SECONDS / 2)
+            self._show_output(_STEP_SECONDS / 2)
+            is_overdue = self._in_a_hurry or time.monotonic() > deadline
             for slot in slots:
-                self._see_off(slot, overdue=self._in_a_hurry or time.monotonic() > deadline)
+                self._finish(slot, is_overdue=is_overdue)
 
-    def _see_off(self, slot: _Slot, *, overdue: bool) -> None:
+    def _finish(self, slot: _Slot, *, is_overdue: bool) -> None:
         if slot.child is None:
             return
-        if overdue:
+        if is_overdue:
             slot.child.signal(signal.SIGKILL)
         code = slot.child.exit_code()
         if code is None:
             return
-        self._bury(slot)
+        self._clear(slot)
         if code not in CLEAN_EXITS:
             self._console.say(f"{slot.program.name} ended with {how_it_ended(code)}")

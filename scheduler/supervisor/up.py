@@ -1,4 +1,4 @@
-"""`manage.py up`: the whole installation in one terminal, from the checks to the last process stopped."""
+"""`manage.py up`: the whole installation in one terminal, from the first check to the stop."""
 
 from __future__ import annotations
 
@@ -30,13 +30,11 @@ from scheduler.supervisor.supervisor import Supervisor
 
 _REDIS_SECONDS = 20.0
 _WEB_SECONDS = 90.0
-_SECOND_THOUGHTS = (
-    1.0  # seconds; a signal that follows faster is the same one, passed on by `make` as well
-)
+_SECOND_SIGNAL_SECONDS = 1.0  # a faster one is the same signal, passed on by `make`
 
 
 def main() -> int:
-    """Run until told to stop. Gives the exit code: 0 after SIGINT or SIGTERM, 1 when something kept it from running."""
+    """Run until a stop is requested. The exit code is 0 after a signal, 1 after a problem."""
     try:
         installation = installation_from(os.environ)
         check_writable(installation.var)
@@ -78,18 +76,20 @@ def _start_redis(installation: Installation, supervisor: Supervisor) -> None:
     if own is None:
         return
     supervisor.start(programs.redis_program(own))
-    if (
-        not supervisor.watch(lambda: answers(own.url), _REDIS_SECONDS, needs="redis")
-        and not supervisor.must_stop
-    ):
+    has_answered = supervisor.watch(lambda: answers(own.url), _REDIS_SECONDS, needs="redis")
+    if not has_answered and not supervisor.must_stop:
         said = "\n".join(supervisor.last_lines("redis"))
         raise StartError(
-            f"The Redis server {own.binary} was started and does not answer after {_REDIS_SECONDS:g} s. Its last lines:\n{said}"
+            f"The Redis server {own.binary} was started and does not answer "
+            f"after {_REDIS_SECONDS:g} s. Its last lines:\n{said}",
         )
 
 
 def _prepare(supervisor: Supervisor) -> None:
-    """Tables and first contents, by Django in a process of its own: the supervisor stays small, and its settings can not be stale."""
+    """Tables and first contents, in a process of its own.
+
+    So the supervisor needs no Django, and its settings cannot be out of date.
+    """
     child = supervisor.run_once(programs.prepare_program())
     if child.exit_code() and not supervisor.must_stop:
         raise StartError("\n".join(child.last_lines))
@@ -107,12 +107,13 @@ def _lasting_programs(installation: Installation) -> list[programs.Program]:
 def _wait_for_web(installation: Installation, supervisor: Supervisor) -> bool:
     if supervisor.watch(lambda: _web_answers(installation.port), _WEB_SECONDS, needs="web"):
         return True
-    if not supervisor.must_stop:
-        said = "\n".join(supervisor.last_lines("web"))
-        raise StartError(
-            f"The web process does not answer at {installation.address} after {_WEB_SECONDS:g} s. Its last lines:\n{said}"
-        )
-    return False
+    if supervisor.must_stop:
+        return False
+    said = "\n".join(supervisor.last_lines("web"))
+    raise StartError(
+        f"The web process does not answer at {installation.address} "
+        f"after {_WEB_SECONDS:g} s. Its last lines:\n{said}",
+    )
 
 
 def _web_answers(port: int) -> bool:
@@ -134,26 +135,30 @@ def _password(installation: Installation) -> str:
 
 
 def tell_how_to_sign_in(installation: Installation, console: Console, known_password: str) -> None:
-    password, file = _password(installation), _for_reading(installation.var / ADMIN_PASSWORD_FILE)
     console.say(f"Fumarole is running at {installation.address}")
-    if password and password != known_password and console.is_terminal:
-        console.say(
-            f"Sign in as admin with the password {password} (shown this once; kept in {file})"
-        )
-    elif password:
-        console.say(f"Sign in as admin; the password is in {file}")
-    else:
-        console.say("Sign in with your account")
+    console.say(_how_to_sign_in(installation, console, known_password))
     console.say("Ctrl-C stops it")
 
 
-def _for_reading(path: Path) -> Path:
-    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+def _how_to_sign_in(installation: Installation, console: Console, known_password: str) -> str:
+    password = _password(installation)
+    file = _short_path(installation.var / ADMIN_PASSWORD_FILE)
+    if not password:
+        return "Sign in with your account"
+    if password == known_password or not console.is_terminal:
+        return f"Sign in as admin; the password is in {file}"
+    return f"Sign in as admin with the password {password} (shown this once; kept in {file})"
+
+
+def _short_path(path: Path) -> Path:
+    if path.is_relative_to(Path.cwd()):
+        return path.relative_to(Path.cwd())
+    return path
 
 
 @contextlib.contextmanager
 def _signals_to(supervisor: Supervisor) -> Iterator[None]:
-    """The first SIGINT or SIGTERM asks for an orderly stop, a later SIGINT for a quick one."""
+    """The first signal requests an orderly stop, a later SIGINT a quick one."""
     first_at = 0.0
 
     def on_signal(number: int, _frame: FrameType | None) -> None:
@@ -161,13 +166,11 @@ def _signals_to(supervisor: Supervisor) -> Iterator[None]:
         if not first_at:
             first_at = time.monotonic()
             supervisor.request_stop()
-        elif number == signal.SIGINT and time.monotonic() - first_at > _SECOND_THOUGHTS:
+        elif number == signal.SIGINT and time.monotonic() - first_at > _SECOND_SIGNAL_SECONDS:
             supervisor.hurry()
 
-    before = {
-        number: signal.signal(number, on_signal)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    }
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, on_signal) for number in numbers}
     try:
         yield
     finally:
@@ -177,7 +180,7 @@ def _signals_to(supervisor: Supervisor) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _files_of_this_run(installation: Installation) -> Iterator[None]:
-    """What is true only while it runs: the address of the site, and that of its Redis."""
+    """Files that are true only while it runs: the address of the site, and that of its Redis."""
     address = installation.var / ADDRESS_FILE
     address.write_text(installation.address + "\n")
     try:

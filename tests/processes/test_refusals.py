@@ -55,7 +55,7 @@ def test_a_folder_that_can_not_be_made_is_named(tmp_path: Path):
 
     said = up(var)
 
-    assert said.startswith(f"The folder {var} can not be written (Not a directory).")
+    assert said.startswith(f"The folder {var} cannot be written (Not a directory).")
     assert "FUMAROLE_VAR=" in said
 
 

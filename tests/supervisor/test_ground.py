@@ -85,7 +85,7 @@ def test_a_file_that_another_user_left_is_named(ordinary_user: Path, name: str):
     left.touch(mode=0o400)
 
     with pytest.raises(
-        StartError, match=f"{left} can not be written: it belongs to .*FUMAROLE_VAR="
+        StartError, match=f"{left} cannot be written: it belongs to .*FUMAROLE_VAR="
     ):
         check_writable(ordinary_user / "var")
 
@@ -93,7 +93,7 @@ def test_a_file_that_another_user_left_is_named(ordinary_user: Path, name: str):
 def test_a_folder_that_may_not_be_written_is_named(ordinary_user: Path):
     (ordinary_user / "var").mkdir(mode=0o500)
 
-    with pytest.raises(StartError, match=r"var can not be written \(Permission denied\)"):
+    with pytest.raises(StartError, match=r"var cannot be written \(Permission denied\)"):
         check_writable(ordinary_user / "var")
 
 

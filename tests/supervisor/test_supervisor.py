@@ -86,7 +86,7 @@ def test_what_keeps_dying_is_left_alone_loudly_and_the_others_go_on(desk: Desk):
     )
     desk.watch_for("fumarole  |     the disk is full")
     desk.watch_for(
-        "fumarole  | Everything else goes on without beat; it is tried again every 60 s."
+        "fumarole  | Everything else goes on without beat. It is started again every 60 s."
     )
     assert not desk.supervisor.watch(lambda: False, 0.3)
     assert desk.written().count("beat      | the disk is full") == 4
@@ -138,13 +138,13 @@ def test_a_quiet_process_is_heard_when_it_keeps_dying(tmp_path: Path):
     desk.supervisor.start(
         Program(
             "redis",
-            ("/bin/sh", "-c", "echo can not open the file; exit 1"),
+            ("/bin/sh", "-c", "echo cannot open the file; exit 1"),
             Stage.REDIS,
             is_quiet=True,
         )
     )
 
-    with pytest.raises(KeepsDyingError, match="can not open the file"):
+    with pytest.raises(KeepsDyingError, match="cannot open the file"):
         desk.supervisor.watch(lambda: False, PATIENCE, needs="redis")
     assert not [line for line in desk.written() if line.startswith("redis ")]
 
