@@ -1,20 +1,74 @@
-// Links with data-dialog open their target in a dialog; forms inside answer in it. Without this script they are ordinary pages.
+// Links with data-dialog open their target in a dialog; forms inside it are answered in it.
+// Without this script they are ordinary pages.
 
+import { askForPart, wordsOf, wordsOfFailure } from "./ask.js";
+import { disableButtons, element, isPlainClick } from "./elements.js";
 import { holdFocus } from "./focus.js";
-import { arrived, askFor, away, element, wordsOf } from "./fragment.js";
+import { fill } from "./parts.js";
+
+const FIRST = "[autofocus], input:not([type=hidden]), .action, .btn-primary";
 
 const dialog = document.getElementById("dialog");
 const body = document.getElementById("dialog-body");
+
 let restoreFocus = null;
 
+export function watchDialogs() {
+  if (!dialog) return;
+  dialog.addEventListener("close", closed);
+  document.addEventListener("click", onClick);
+  document.addEventListener("submit", onSubmit);
+}
+
+export function closeDialog() {
+  if (dialog.open) dialog.close();
+}
+
+/** Ask a question before something is lost. Escape and a click beside it mean `no`. */
+export function ask(title, words, { yes, no }) {
+  const buttons = element("p", "", { className: "buttons" });
+  buttons.append(closing(no, "btn btn-primary"), closing(yes, "btn btn-danger", "yes"));
+  body.replaceChildren(heading(title), element("p", words), buttons);
+  dialog.returnValue = "";
+  show(buttons.firstChild);
+  return new Promise((answer) => {
+    const tell = () => answer(dialog.returnValue === "yes");
+    dialog.addEventListener("close", tell, { once: true });
+  });
+}
+
+/** Show a page as a dialog; the address to come back to goes with it. */
+function openLink(href) {
+  const url = new URL(href, location.href);
+  const here = location.pathname + location.search;
+  if (!url.searchParams.has("next")) url.searchParams.set("next", here);
+  load(url);
+}
+
 async function load(url, options) {
-  const answer = await askFor(url, options);
-  if (!answer) return;
-  if (answer.redirected) return void (location.href = answer.url); // signed out, most likely
-  if (!answer.ok && !answer.text.includes("dialog-title")) return failed(wordsOf(answer));
-  body.innerHTML = answer.text;
-  show(body.querySelector("[autofocus], input:not([type=hidden]), .action, .btn-primary"));
-  arrived(body);
+  if (!dialog.open) restoreFocus = holdFocus();
+  try {
+    const answer = await askForPart(url, options);
+    if (answer) take(answer);
+  } catch (problem) {
+    fail(wordsOfFailure(problem));
+  }
+}
+
+function take(answer) {
+  if (answer.isRedirected) {
+    location.href = answer.url; // signed out, most likely
+  } else if (!answer.isOk && !answer.text.includes("dialog-title")) {
+    fail(wordsOf(answer));
+  } else {
+    fill(body, answer.text);
+    show(body.querySelector(FIRST));
+  }
+}
+
+function fail({ title, words }) {
+  body.replaceChildren(heading(title), element("p", words), closing("OK", "btn btn-primary"));
+  show(body.querySelector("button"));
 }
 
 function show(first) {
@@ -22,10 +76,13 @@ function show(first) {
   (first || dialog).focus();
 }
 
-function failed({ title, words }) {
-  body.replaceChildren(element("h2", title, { id: "dialog-title" }), element("p", words), closing("OK", "btn btn-primary"));
-  show(body.querySelector("button"));
+function closed() {
+  restoreFocus?.();
+  restoreFocus = null;
+  if (!dialog.open) body.replaceChildren(); // its ids belong to another form the next time
 }
+
+const heading = (title) => element("h2", title, { id: "dialog-title" });
 
 function closing(words, className, answer = "") {
   const button = element("button", words, { className, type: "button" });
@@ -33,58 +90,30 @@ function closing(words, className, answer = "") {
   return button;
 }
 
-/** Ask for a page as a dialog; the address to come back to goes with it. */
-export function openDialog(href) {
-  if (!dialog.open) restoreFocus = holdFocus();
-  const url = new URL(href, location.href);
-  if (!url.searchParams.has("next")) url.searchParams.set("next", location.pathname + location.search);
-  return load(url).catch((problem) => failed(away(problem)));
+function onClick(event) {
+  const link = event.target.closest("a[data-dialog], a.row-act");
+  const close = event.target.closest("[data-dialog-close]");
+  if (link && isPlainClick(event)) {
+    event.preventDefault();
+    openLink(link.href);
+  } else if (dialog.open && (close || event.target === dialog)) {
+    event.preventDefault();
+    dialog.close(close?.dataset.dialogClose ?? "");
+  }
 }
 
-/** The same for a form that only asks: what it holds may be more than an address does. */
-function openForm(form, submitter) {
-  if (!dialog.open) restoreFocus = holdFocus();
-  load(form.action, { method: "POST", body: new FormData(form, submitter) }).catch((problem) => failed(away(problem)));
+function onSubmit(event) {
+  const form = event.target;
+  if (form.matches("[data-dialog-form]") && dialog.open) {
+    sendForm(event, new FormData(form));
+    disableButtons(form);
+  } else if (form.id === "bulk") {
+    // It only asks, but names more queues than fit into an address.
+    sendForm(event, new FormData(form, event.submitter));
+  }
 }
 
-export const closeDialog = () => dialog.open && dialog.close();
-
-/** A question before something is lost. Escape, and a click beside it, mean `no`. */
-export function ask(title, words, { yes, no }) {
-  const buttons = element("p", "", { className: "buttons" });
-  buttons.append(closing(no, "btn btn-primary"), closing(yes, "btn btn-danger", "yes"));
-  body.replaceChildren(element("h2", title, { id: "dialog-title" }), element("p", words), buttons);
-  dialog.returnValue = "";
-  show(buttons.firstChild);
-  return new Promise((answer) => dialog.addEventListener("close", () => answer(dialog.returnValue === "yes"), { once: true }));
-}
-
-if (dialog) {
-  dialog.addEventListener("close", () => {
-    restoreFocus?.();
-    restoreFocus = null;
-    if (!dialog.open) body.replaceChildren(); // its ids are another form's, the next time
-  });
-  document.addEventListener("click", (event) => {
-    const link = event.target.closest("a[data-dialog], a.row-act");
-    const close = event.target.closest("[data-dialog-close]");
-    if (link && !event.ctrlKey && !event.metaKey && event.button === 0) {
-      event.preventDefault();
-      openDialog(link.href);
-    } else if (dialog.open && (close || event.target === dialog)) {
-      event.preventDefault();
-      dialog.close(close?.dataset.dialogClose ?? "");
-    }
-  });
-  document.addEventListener("submit", (event) => {
-    const form = event.target;
-    if (form.matches("[data-dialog-form]") && dialog.open) {
-      event.preventDefault();
-      for (const button of form.querySelectorAll("button")) button.disabled = true;
-      load(form.action, { method: "POST", body: new FormData(form) }).catch((problem) => failed(away(problem)));
-    } else if (form.id === "bulk") {
-      event.preventDefault();
-      openForm(form, event.submitter);
-    }
-  });
+function sendForm(event, data) {
+  event.preventDefault();
+  load(event.target.action, { method: "POST", body: data });
 }

@@ -1,19 +1,36 @@
-// Links with data-drawer open their form in a drawer, where there is room for the page beside it. Elsewhere, and without this script, they
-// are ordinary pages. The drawer has the form's own address: reload it and it is the page; go back and it is closed.
+// Links with data-drawer open their form in a drawer, where there is room for the page beside it.
+// Elsewhere, and without this script, they are ordinary pages. The drawer has the form's own
+// address: reload it and it is the page; go back and it is closed.
 
+import { askForPart, parsed, wordsOf, wordsOfFailure } from "./ask.js";
+import { watchChecks } from "./check.js";
 import { ask, closeDialog } from "./dialog.js";
+import { disableButtons, element, isPlainClick } from "./elements.js";
 import { holdFocus } from "./focus.js";
 import { isUnsaved, watchForm } from "./form.js";
-import { arrived, askFor, away, element, wordsOf } from "./fragment.js";
-import { refreshSoon } from "./parts.js";
+import { fill } from "./parts.js";
+import { refreshSoon } from "./refresh.js";
 
-const wide = matchMedia("(min-width: 992px)"); // Bootstrap's lg
+const SAID = "[data-first], [aria-invalid=true], .segments [aria-current]";
+const FIELD = ":is(input, select, textarea):not([type=hidden], [readonly], :disabled)";
+
+const isWide = matchMedia("(min-width: 992px)");
 const drawer = document.getElementById("drawer");
 const body = document.getElementById("drawer-body");
 const ownPath = location.pathname;
 
 let restoreFocus = null;
-let asked = 0; // the newest question; older answers come too late
+let asked = 0; // counts the questions: an answer to an older one comes too late
+
+export function watchDrawer() {
+  if (!drawer) return;
+  if (history.state?.drawer) history.replaceState(null, ""); // reloaded: now it is the page
+  document.addEventListener("click", onClick);
+  addEventListener("popstate", onStep);
+  drawer.addEventListener("submit", send);
+  drawer.addEventListener("cancel", onCancel);
+  drawer.addEventListener("keydown", onKey);
+}
 
 const form = () => body.querySelector("form");
 
@@ -23,45 +40,57 @@ function open(href, { isNew = true } = {}) {
   if (isNew) history.pushState({ drawer: href, page: location.href }, "", href);
   body.replaceChildren(head("Edit"), element("p", "Loading…", { className: "skeleton" }));
   if (!drawer.open) drawer.showModal();
-  return fill(href);
+  load(href);
 }
 
-async function fill(url, options) {
-  const mine = ++asked;
+async function load(url, options) {
+  asked += 1;
+  const mine = asked;
+  const isStillAsked = () => mine === asked && drawer.open;
   try {
-    const answer = await askFor(url, options);
-    if (answer && mine === asked && drawer.open) take(answer, Boolean(options));
+    const answer = await askForPart(url, options);
+    if (answer && isStillAsked()) take(answer, Boolean(options));
   } catch (problem) {
-    if (mine === asked && drawer.open) fail(away(problem));
+    if (isStillAsked()) fail(wordsOfFailure(problem));
   }
 }
 
 function take(answer, isOrder) {
-  if (answer.happened === "saved") return saved(answer.text);
-  if (answer.redirected) return form() ? fail(signedOut()) : void (location.href = answer.url);
-  if (!answer.text.includes('id="queue-form"')) return fail(wordsOf(answer));
-  body.innerHTML = answer.text;
-  htmx.process(body);
+  if (answer.outcome === "saved") saved(answer.text);
+  else if (answer.isRedirected) signedOut(answer.url);
+  else if (answer.text.includes('id="queue-form"')) showForm(answer.text, isOrder);
+  else fail(wordsOf(answer));
+}
+
+function showForm(html, isOrder) {
+  fill(body, html);
+  watchChecks(body);
   watchForm(form());
-  arrived(body);
   drawer.scrollTop = 0;
-  first(isOrder).focus();
+  firstPlace(isOrder).focus();
 }
 
-/** Where to begin: at what the server has to say; else at the first thing that can be changed. */
-function first(isOrder) {
-  const said = isOrder && body.querySelector("[data-first], [aria-invalid=true], .segments [aria-current]");
-  return said || body.querySelector(".fields :is(input, select, textarea):not([type=hidden], [readonly], :disabled)") || drawer;
+/** Where to begin: at what the server has to say; else at the first field that can be changed. */
+function firstPlace(isOrder) {
+  const said = isOrder && body.querySelector(SAID);
+  return said || body.querySelector(`.fields ${FIELD}`) || drawer;
 }
 
-const signedOut = () => ({ title: "You are signed out", words: "Nothing was saved. Sign in again in another tab, and save here once more." });
+/** What is typed is kept; where nothing is typed yet, the reader signs in. */
+function signedOut(url) {
+  if (!form()) {
+    location.href = url;
+    return;
+  }
+  const words = "Nothing was saved. Sign in again in another tab, and save here once more.";
+  fail({ title: "You are signed out", words });
+}
 
 /** What was typed stays where it is; where nothing came yet, the words stand alone. */
 function fail({ title, words }) {
-  const said = element("p", "", { className: "banner banner-error", tabIndex: -1 });
-  said.setAttribute("role", "alert");
+  const said = element("p", "", { className: "banner banner-error", tabIndex: -1, role: "alert" });
   said.append(element("strong", `${title}.`), ` ${words}`);
-  for (const button of body.querySelectorAll("button")) button.disabled = false;
+  disableButtons(body, false);
   for (const older of body.querySelectorAll("[role=alert], .skeleton")) older.remove();
   body.querySelector(".drawer-head").after(said);
   said.focus();
@@ -69,27 +98,28 @@ function fail({ title, words }) {
 
 function head(title) {
   const made = element("header", "", { className: "drawer-head" });
-  const close = element("button", "", { className: "btn-close", type: "button" });
-  close.setAttribute("aria-label", "Close");
+  const close = closeButton("Close");
   close.dataset.drawerClose = "asking";
   made.append(element("h2", title, { id: "drawer-title" }), close);
   return made;
+}
+
+function closeButton(label) {
+  return element("button", "", { className: "btn-close", type: "button", ariaLabel: label });
 }
 
 function saved(html) {
   shut();
   history.back();
   const place = document.getElementById("messages");
-  place.innerHTML = html;
+  fill(place, html);
   place.className = "fresh";
   for (const message of place.children) message.append(dismissal());
-  arrived(place);
   refreshSoon();
 }
 
 function dismissal() {
-  const button = element("button", "", { className: "btn-close", type: "button" });
-  button.setAttribute("aria-label", "Dismiss");
+  const button = closeButton("Dismiss");
   button.addEventListener("click", () => button.parentElement.remove());
   return button;
 }
@@ -101,59 +131,78 @@ function shut() {
   restoreFocus?.();
 }
 
-const mayDrop = async () => !isUnsaved(form()) || ask("Leave without saving?", "What you changed here is not saved.", { yes: "Drop my changes", no: "Keep editing" });
-
-async function leave() {
-  if (!(await mayDrop())) return;
+function shutAndStepBack() {
   shut();
   history.back();
+}
+
+async function mayDrop() {
+  if (!isUnsaved(form())) return true;
+  const choices = { yes: "Drop my changes", no: "Keep editing" };
+  return ask("Leave without saving?", "What you changed here is not saved.", choices);
+}
+
+async function leave() {
+  if (await mayDrop()) shutAndStepBack();
 }
 
 async function send(event) {
   event.preventDefault();
   const sender = form();
   const data = new FormData(sender, event.submitter);
-  for (const button of sender.querySelectorAll("button")) button.disabled = true;
+  disableButtons(sender);
   if (sender.dataset.renew) data.set("csrfmiddlewaretoken", await freshToken(sender.action));
-  await fill(sender.action, { method: "POST", body: data });
-  if (form() === sender) sender.dataset.renew = "1"; // it was not taken: perhaps he signed in anew meanwhile, and the old mark is worth nothing
+  await load(sender.action, { method: "POST", body: data });
+  // It was not taken. Perhaps the reader signs in anew meanwhile: then the old token is worthless.
+  if (form() === sender) sender.dataset.renew = "1";
 }
 
 async function freshToken(url) {
-  const answer = await askFor(url).catch(() => null);
-  const page = new DOMParser().parseFromString(answer?.text ?? "", "text/html");
-  return page.querySelector("#queue-form [name=csrfmiddlewaretoken]")?.value ?? "";
+  const answer = await askForPart(url).catch(() => null);
+  const token = parsed(answer?.text ?? "").querySelector("#queue-form [name=csrfmiddlewaretoken]");
+  return token?.value ?? "";
 }
 
 function onClick(event) {
   const link = event.target.closest("a[data-drawer]");
-  const plain = !event.ctrlKey && !event.metaKey && !event.shiftKey && event.button === 0;
   const close = event.target.closest("[data-drawer-close]");
-  if (link && plain && (wide.matches || drawer.open)) {
+  if (link && isPlainClick(event) && (isWide.matches || drawer.open)) {
     event.preventDefault();
     open(link.href, { isNew: !drawer.open });
   } else if (drawer.open && close) {
     event.preventDefault();
     if (close.dataset.drawerClose === "asking") leave();
-    else shut(), history.back();
-  } else if (event.target === drawer) leave();
+    else shutAndStepBack();
+  } else if (event.target === drawer) {
+    leave();
+  }
+}
+
+function onCancel(event) {
+  if (event.target !== drawer) return;
+  event.preventDefault();
+  leave();
+}
+
+function onKey(event) {
+  if (event.key !== "Escape") return;
+  event.preventDefault();
+  leave();
 }
 
 /** Back and forward: the page's own entry closes the drawer, the drawer's opens it. */
 async function onStep({ state }) {
-  if (state?.drawer) return void open(state.drawer, { isNew: false });
-  if (!drawer.open) return location.pathname === ownPath ? undefined : location.reload(); // this page was loaded at the drawer's address
+  if (state?.drawer) {
+    open(state.drawer, { isNew: false });
+  } else if (!drawer.open) {
+    if (location.pathname !== ownPath) location.reload(); // this page was loaded at the drawer's
+  } else {
+    await closeOrStay();
+  }
+}
+
+async function closeOrStay() {
   const here = { drawer: form()?.action ?? "", page: location.href };
   if (await mayDrop()) shut();
   else history.pushState(here, "", here.drawer);
-}
-
-export function watchDrawer() {
-  if (!drawer) return;
-  if (history.state?.drawer) history.replaceState(null, ""); // reloaded: now it is the page
-  document.addEventListener("click", onClick);
-  addEventListener("popstate", onStep);
-  drawer.addEventListener("submit", send);
-  drawer.addEventListener("cancel", (event) => event.target === drawer && (event.preventDefault(), leave()));
-  drawer.addEventListener("keydown", (event) => event.key === "Escape" && (event.preventDefault(), leave()));
 }

@@ -1,22 +1,42 @@
-// Who walks by keyboard must not fall off the page when the thing he stands on is drawn anew or a dialog closes.
+// Who walks by keyboard keeps their place when the thing they stand on is drawn anew or a dialog
+// closes.
 
-const FOCUSABLE = "a[href], button:not(:disabled), input:not(:disabled):not([type=hidden]), select, textarea, summary, [tabindex]";
+const FOCUSABLE =
+  "a[href], button:not(:disabled), input:not(:disabled):not([type=hidden]), select, textarea, " +
+  "summary, [tabindex]";
 
-/** Remember where the focus is; the answer puts it back there, or as near as there is something. */
+/** Remember where the focus is; the answer puts it back there, or as near as it can. */
 export function holdFocus(element = document.activeElement) {
   if (!element || element === document.body) return () => {};
-  const way = [];
-  for (let at = element; at && at !== document.body; at = at.parentElement) way.push([at.parentElement, [...(at.parentElement?.children ?? [])].indexOf(at)]);
+  const way = placesAbove(element);
   return () => {
     if (document.activeElement && document.activeElement !== document.body) return;
-    if (element.isConnected) return void element.focus();
-    const [parent, index] = way.find(([parent]) => parent?.isConnected) ?? [];
-    const near = parent && (nearest(parent.children[index]) ?? nearest(parent.children[index - 1]) ?? nearest(parent));
-    (near ?? document.getElementById("content"))?.focus();
+    const target = element.isConnected ? element : nearestTo(way);
+    target?.focus();
   };
 }
 
-function nearest(element) {
+/** Each parent on the way up, with the place of the child that leads down. */
+function placesAbove(element) {
+  const way = [];
+  for (let at = element; at && at !== document.body; at = at.parentElement) {
+    const parent = at.parentElement;
+    way.push({ parent, place: [...(parent?.children ?? [])].indexOf(at) });
+  }
+  return way;
+}
+
+function nearestTo(way) {
+  const found = way.find(({ parent }) => parent?.isConnected);
+  return (found && focusableNear(found)) ?? document.getElementById("content");
+}
+
+function focusableNear({ parent, place }) {
+  const { children } = parent;
+  return focusable(children[place]) ?? focusable(children[place - 1]) ?? focusable(parent);
+}
+
+function focusable(element) {
   if (!element || element === document.body) return null;
   return element.matches(FOCUSABLE) ? element : element.querySelector(FOCUSABLE);
 }

@@ -1,78 +1,118 @@
-// A queue's history as lines: allocated, promised, deserved, guarantee, capability; pending as an area on a scale of its own, since it can be many times the capability;
-// states as a band; edits as markers.
+// A queue's history as lines: allocated, promised, deserved, guarantee, capability. Pending is an
+// area on a scale of its own, since it can be many times the capability. States are a strip below
+// the lines, edits are markers.
 
 import uPlot from "../vendor/uplot/uPlot.esm.js";
 
-import { axis, clock, colour, newestInLegend } from "./charts.js";
+import { axis, clock, colour, keepDrawn, newestInLegend, sayInstead } from "./charts.js";
+import { element } from "./elements.js";
 import { CLOCK, momentWords } from "./times.js";
 
-const holder = document.getElementById("history");
-const BAND = 10;
-const STRIP = 0.05; // of the highest value: room below zero for the band, so that it hides no line
+const HEIGHT = 320;
+const PADDING = 24;
+const BAND = 10; // height of the strip of states
+const STRIP = 0.05; // of the highest value: room below zero for the strip, so that it hides no line
+const DAY_AND_AN_HOUR = 90_000;
+const MOST_MARKS = 8;
 
 const LINES = [
-  ["allocated", "Allocated", "--bar-use", { width: 2, fill: true }],
-  ["promised", "Promised", "--bar-promise", { width: 1.5 }],
-  ["deserved", "Deserved", "--bar-tick", { width: 1.5, dash: [6, 3] }],
-  ["guarantee", "Guarantee", "--good", { width: 1.5, dash: [2, 3] }],
-  ["capability", "Capability", "--bad", { width: 1.5 }],
-  ["pending", "Pending", "--bar-ask", { width: 1, fill: true, scale: "pending" }],
+  { key: "allocated", label: "Allocated", colour: "--bar-use", width: 2, area: 12 },
+  { key: "promised", label: "Promised", colour: "--bar-promise", width: 1.5 },
+  { key: "deserved", label: "Deserved", colour: "--bar-tick", width: 1.5, dash: [6, 3] },
+  { key: "guarantee", label: "Guarantee", colour: "--good", width: 1.5, dash: [2, 3] },
+  { key: "capability", label: "Capability", colour: "--bad", width: 1.5 },
+  { key: "pending", label: "Pending", colour: "--bar-ask", width: 1, area: 18, scale: "pending" },
 ];
 
-const COLOURS = { Open: "--open", Closing: "--closing", Closed: "--closed", Suspended: "--suspended", Unknown: "--unknown" };
+const STATE_COLOURS = {
+  Open: "--open",
+  Closing: "--closing",
+  Closed: "--closed",
+  Suspended: "--suspended",
+  Unknown: "--unknown",
+};
+
+const holder = document.getElementById("history");
+
+export async function startHistory() {
+  try {
+    await load();
+  } catch (problem) {
+    const words = `The history could not be loaded: ${problem.message}. Reload to try again.`;
+    sayInstead(holder, words);
+  }
+}
+
+async function load() {
+  const answer = await fetch(holder.dataset.url);
+  if (!answer.ok) throw new Error(`the server answered with ${answer.status}`);
+  const data = await answer.json();
+  if (data.allocated.every((amount) => amount === null)) {
+    sayInstead(holder, emptyWords(data.since));
+    return;
+  }
+  keepDrawn(holder, () => draw(data), { height: HEIGHT, padding: PADDING });
+}
+
+function emptyWords(since) {
+  if (!since) {
+    return "Nothing has been collected yet; the first points appear a minute after the first session.";
+  }
+  const time = new Date(since * 1000).toLocaleTimeString([], CLOCK);
+  return `Collecting since ${time}; the first points appear in a minute.`;
+}
+
+function draw(data) {
+  holder.replaceChildren();
+  const values = [data.times, ...LINES.map(({ key }) => data[key])];
+  const plot = new uPlot(options(data), values, holder);
+  newestInLegend(plot);
+  holder.plot = plot; // tests look at the figures behind the picture
+  holder.append(stateKey(data.states), markList(data.markers));
+  return plot;
+}
+
+function options(data) {
+  const time = (at) => moment(at, data.end - data.start);
+  return {
+    width: holder.clientWidth - PADDING,
+    height: HEIGHT,
+    scales: {
+      x: { min: data.start, max: data.end },
+      y: { range: fromZero },
+      pending: { range: fromZero },
+    },
+    axes: [
+      { ...axis(), values: (_, times) => times.map(time) },
+      { ...axis(), size: 64, label: data.unit, labelSize: 18 },
+      pendingAxis(data),
+    ],
+    series: [
+      { label: "At", value: (_, at) => (at == null ? "–" : time(at)) },
+      ...LINES.map((line) => series(line, data)),
+    ],
+    hooks: {
+      draw: [(plot) => drawStates(plot, data.states), (plot) => drawMarks(plot, data.markers)],
+      setLegend: [newestInLegend],
+    },
+  };
+}
 
 function moment(at, span) {
-  const day = new Date(at * 1000).toLocaleDateString([], { day: "numeric", month: "short", timeZone: CLOCK.timeZone });
-  return span > 90_000 ? `${day} ${clock(at)}` : clock(at);
+  if (span <= DAY_AND_AN_HOUR) return clock(at);
+  const parts = { day: "numeric", month: "short", timeZone: CLOCK.timeZone };
+  return `${new Date(at * 1000).toLocaleDateString([], parts)} ${clock(at)}`;
 }
 
-const amount = (number, unit) => (number == null ? "–" : `${Number(number.toFixed(2)).toLocaleString([])} ${unit}`);
-
-function bands(states) {
-  return (plot) => {
-    const { ctx, bbox } = plot;
-    const right = bbox.left + bbox.width;
-    ctx.save();
-    for (const { start, end, state } of states) {
-      const from = Math.max(bbox.left, plot.valToPos(start, "x", true));
-      const to = Math.min(right, plot.valToPos(end, "x", true));
-      if (to <= from) continue;
-      ctx.fillStyle = colour(COLOURS[state] || "--closed");
-      ctx.fillRect(from, bbox.top + bbox.height - BAND, to - from, BAND);
-      if (state !== "Suspended") continue;
-      ctx.strokeStyle = colour("--surface");
-      for (let x = from; x < to; x += 8) line(ctx, x, bbox.top + bbox.height, Math.min(to, x + BAND), bbox.top + bbox.height - BAND);
-    }
-    ctx.restore();
-  };
+/** Both scales have their zero at the same height, above the strip of states. */
+function fromZero(_, __, most) {
+  return [-(most * STRIP || STRIP), most * 1.1 || 1];
 }
 
-function markers(marks) {
-  return (plot) => {
-    const { ctx, bbox } = plot;
-    ctx.save();
-    ctx.strokeStyle = colour("--accent");
-    ctx.setLineDash([3, 3]);
-    for (const { at } of marks) {
-      const x = plot.valToPos(at, "x", true);
-      if (x >= bbox.left && x <= bbox.left + bbox.width) line(ctx, x, bbox.top, x, bbox.top + bbox.height);
-    }
-    ctx.restore();
-  };
-}
+const hasPending = (data) => data.pending.some(Boolean);
 
-function line(ctx, x1, y1, x2, y2) {
-  ctx.beginPath();
-  ctx.moveTo(x1, y1);
-  ctx.lineTo(x2, y2);
-  ctx.stroke();
-}
-
-/** Both scales have their zero at the same height, above the band. */
-const fromZero = (_, __, most) => [-(most * STRIP || STRIP), most * 1.1 || 1];
-
-/** The right side is pending's; without any there is nothing to read off it. */
-const rightAxis = (data) => ({
+/** The right side is pending's; without any there is nothing to read there. */
+const pendingAxis = (data) => ({
   ...axis(),
   scale: "pending",
   side: 1,
@@ -81,79 +121,95 @@ const rightAxis = (data) => ({
   label: `pending ${data.unit}`,
   labelSize: 18,
   values: (_, amounts) => amounts.map((number) => (number < 0 ? "" : number.toLocaleString([]))),
-  show: data.pending.some(Boolean),
+  show: hasPending(data),
 });
 
-function draw(data) {
-  const span = data.end - data.start;
-  const options = {
-    width: holder.clientWidth - 24,
-    height: 320,
-    scales: { x: { min: data.start, max: data.end }, y: { range: fromZero }, pending: { range: fromZero } },
-    axes: [{ ...axis(), values: (_, times) => times.map((at) => moment(at, span)) }, { ...axis(), size: 64, label: data.unit, labelSize: 18 }, rightAxis(data)],
-    series: [{ label: "At", value: (_, at) => (at == null ? "–" : moment(at, span)) }, ...LINES.map((line) => series(line, data))],
-    hooks: { draw: [bands(data.states), markers(data.markers)], setLegend: [newestInLegend] },
+function series(line, data) {
+  const stroke = colour(line.colour);
+  const isRight = line.key === "pending" && hasPending(data);
+  return {
+    label: isRight ? `${line.label} (right)` : line.label,
+    scale: line.scale ?? "y",
+    stroke,
+    width: line.width,
+    dash: line.dash,
+    fill: line.area && `color-mix(in srgb, ${stroke} ${line.area}%, transparent)`,
+    points: { show: false },
+    value: (_, number) => amount(number, data.unit),
   };
-  holder.replaceChildren();
-  const plot = new uPlot(options, [data.times, ...LINES.map(([key]) => data[key])], holder);
-  newestInLegend(plot);
-  holder.plot = plot; // for whoever looks at the figures behind the picture
-  holder.append(strip(data.states), keys(data));
-  return plot;
 }
 
-function series([key, label, name, { width, dash, fill, scale = "y" }], data) {
-  const stroke = colour(name);
-  const area = fill ? `color-mix(in srgb, ${stroke} ${key === "pending" ? 18 : 12}%, transparent)` : undefined;
-  const words = key === "pending" && data.pending.some(Boolean) ? `${label} (right)` : label;
-  return { label: words, scale, stroke, width, dash, fill: area, points: { show: false }, value: (_, number) => amount(number, data.unit) };
+function amount(number, unit) {
+  if (number == null) return "–";
+  return `${Number(number.toFixed(2)).toLocaleString([])} ${unit}`;
+}
+
+function drawStates(plot, states) {
+  plot.ctx.save();
+  for (const band of states) drawState(plot, band);
+  plot.ctx.restore();
+}
+
+function drawState(plot, { start, end, state }) {
+  const { ctx, bbox } = plot;
+  const from = Math.max(bbox.left, plot.valToPos(start, "x", true));
+  const to = Math.min(bbox.left + bbox.width, plot.valToPos(end, "x", true));
+  if (to <= from) return;
+  const bottom = bbox.top + bbox.height;
+  ctx.fillStyle = colour(STATE_COLOURS[state] ?? "--closed");
+  ctx.fillRect(from, bottom - BAND, to - from, BAND);
+  if (state === "Suspended") drawHatch(ctx, from, to, bottom);
+}
+
+function drawHatch(ctx, from, to, bottom) {
+  ctx.strokeStyle = colour("--surface");
+  for (let x = from; x < to; x += 8) {
+    drawLine(ctx, [x, bottom], [Math.min(to, x + BAND), bottom - BAND]);
+  }
+}
+
+function drawMarks(plot, marks) {
+  const { ctx, bbox } = plot;
+  ctx.save();
+  ctx.strokeStyle = colour("--accent");
+  ctx.setLineDash([3, 3]);
+  for (const { at } of marks) {
+    const x = plot.valToPos(at, "x", true);
+    const isInside = x >= bbox.left && x <= bbox.left + bbox.width;
+    if (isInside) drawLine(ctx, [x, bbox.top], [x, bbox.top + bbox.height]);
+  }
+  ctx.restore();
+}
+
+function drawLine(ctx, from, to) {
+  ctx.beginPath();
+  ctx.moveTo(...from);
+  ctx.lineTo(...to);
+  ctx.stroke();
 }
 
 /** Which states the strip below the lines shows. */
-function strip(states) {
-  const words = Object.assign(document.createElement("p"), { className: "quiet band-key", textContent: "The strip below the lines is the state: " });
+function stateKey(states) {
+  const words = element("p", "The strip below the lines is the state: ");
+  words.className = "quiet band-key";
+  words.hidden = !states.length;
   for (const state of new Set(states.map((band) => band.state))) {
-    const badge = Object.assign(document.createElement("span"), { className: "state", textContent: state });
+    const badge = element("span", state, { className: "state" });
     badge.dataset.state = state;
     words.append(badge, " ");
   }
-  words.hidden = !states.length;
   return words;
 }
 
-function keys(data) {
-  const list = document.createElement("ul");
-  list.className = "marks";
-  for (const { at, actor, action, message } of data.markers.slice(-8).reverse()) {
-    const item = document.createElement("li");
-    item.textContent = `${momentWords(new Date(at * 1000))} ${action} by ${actor || "the system"}: ${message}`;
-    list.append(item);
+function markList(markers) {
+  const list = element("ul", "", { className: "marks" });
+  for (const marker of markers.slice(-MOST_MARKS).reverse()) {
+    list.append(element("li", markWords(marker)));
   }
   return list;
 }
 
-function empty(since) {
-  const words = document.createElement("p");
-  words.className = "empty";
-  words.textContent = since
-    ? `Collecting since ${new Date(since * 1000).toLocaleTimeString([], CLOCK)}; the first points appear in a minute.`
-    : "Nothing has been collected yet; the first points appear a minute after the first session.";
-  holder.replaceChildren(words);
+function markWords({ at, actor, action, message }) {
+  const time = momentWords(new Date(at * 1000));
+  return `${time} ${action} by ${actor || "the system"}: ${message}`;
 }
-
-async function load() {
-  const answer = await fetch(holder.dataset.url);
-  if (!answer.ok) throw new Error(`the server answered with ${answer.status}`);
-  const data = await answer.json();
-  if (!data.times.length || data.allocated.every((amount) => amount === null)) return empty(data.since);
-  let plot = draw(data);
-  const again = () => {
-    plot.destroy();
-    plot = draw(data);
-  };
-  document.documentElement.addEventListener("themechange", again);
-  new ResizeObserver(() => plot.setSize({ width: holder.clientWidth - 24, height: 320 })).observe(holder);
-}
-
-export const startHistory = () =>
-  load().catch((problem) => (holder.innerHTML = "", holder.append(Object.assign(document.createElement("p"), { className: "empty", textContent: `The history could not be loaded: ${problem.message}. Reload to try again.` }))));

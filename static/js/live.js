@@ -1,11 +1,15 @@
-// The page's one websocket: snapshots, then deltas with sequence numbers. It tells the truth about how fresh the page is.
+// The page's one websocket: snapshots, then deltas with sequence numbers. It tells the truth about
+// how fresh the page is.
 //
-// States: "connecting" (first try), "live", "reconnecting" (lost a moment ago), "stale" (lost for longer, or the server has gone quiet),
-// "signed-out". "live" is said only when every followed topic has been received on this connection.
+// States: "connecting" (first try), "live", "reconnecting" (lost a moment ago), "stale" (lost for
+// longer, or the server has gone quiet), "signed-out". The page is "live" only when it has received
+// every topic that it follows on this connection.
 
 const HEARTBEAT_SECONDS = 5; // how often the server beats
-const SILENCE_SECONDS = 2.5 * HEARTBEAT_SECONDS; // longer than this without a word and the connection is taken for dead
-const GRACE_SECONDS = 4; // how long a lost connection is "reconnecting" before the page is called stale
+const SILENCE_SECONDS = 2.5 * HEARTBEAT_SECONDS; // after such a silence the connection is dead
+const GRACE_SECONDS = 4; // a lost connection is "reconnecting" for so long, then the page is stale
+const SIGNED_OUT = 4401; // why the server closed it
+const ASK_AFTER_ATTEMPTS = 3;
 const FIRST_RETRY_MS = 400;
 const LONGEST_RETRY_MS = 15_000;
 
@@ -21,20 +25,23 @@ export class Live extends EventTarget {
     super();
     this.url = url;
     this.state = "connecting";
-    this.freshAt = Date.now(); // the server vouched for the page at this moment: it was just rendered
+    this.freshAt = Date.now(); // the server vouches for the page: it was just rendered
     this.#lostAt = Date.now();
     setInterval(() => this.#watch(), 1000);
     addEventListener("online", () => this.#retryNow());
-    document.addEventListener("visibilitychange", () => document.hidden || this.#retryNow());
+    document.addEventListener("visibilitychange", () => {
+      if (!document.hidden) this.#retryNow();
+    });
     addEventListener("pagehide", () => this.#socket?.close());
   }
 
-  /** Follow a topic, alone or with others of this page. The handler gets {type: "snapshot" | "delta", rows, gone}. */
+  /** The handler gets {type: "snapshot" | "delta", rows, gone}. A topic may have several. */
   follow(topic, handler) {
     const known = this.#topics.get(topic);
     if (known) known.handlers.push(handler);
     else this.#topics.set(topic, { handlers: [handler], seq: 0, waiting: true });
-    if (this.#isOpen()) this.#send({ type: "subscribe", topics: [topic] }); // once more gives a snapshot for the new handler
+    // Subscribing once more gives a snapshot for the new handler.
+    if (this.#isOpen()) this.#send({ type: "subscribe", topics: [topic] });
     else if (!this.#socket) this.#connect();
   }
 
@@ -48,14 +55,21 @@ export class Live extends EventTarget {
 
   #connect() {
     clearTimeout(this.#retryTimer);
-    const socket = (this.#socket = new WebSocket(this.url));
-    socket.addEventListener("open", () => {
-      for (const topic of this.#topics.values()) topic.waiting = true;
-      this.freshHeardAt = performance.now();
-      this.#send({ type: "subscribe", topics: [...this.#topics.keys()] });
+    const socket = new WebSocket(this.url);
+    this.#socket = socket;
+    socket.addEventListener("open", () => this.#opened());
+    socket.addEventListener("message", (event) => {
+      if (socket === this.#socket) this.#hear(JSON.parse(event.data));
     });
-    socket.addEventListener("message", (event) => socket === this.#socket && this.#hear(JSON.parse(event.data)));
-    socket.addEventListener("close", (event) => socket === this.#socket && this.#lost(event.code));
+    socket.addEventListener("close", (event) => {
+      if (socket === this.#socket) this.#lost(event.code);
+    });
+  }
+
+  #opened() {
+    for (const topic of this.#topics.values()) topic.waiting = true;
+    this.freshHeardAt = performance.now();
+    this.#send({ type: "subscribe", topics: [...this.#topics.keys()] });
   }
 
   #hear(message) {
@@ -68,17 +82,24 @@ export class Live extends EventTarget {
   #take(message) {
     const topic = this.#topics.get(message.topic);
     if (!topic) return;
-    if (message.type === "delta" && (topic.waiting || message.seq !== topic.seq + 1)) {
-      if (!topic.waiting) this.#send({ type: "resync", topic: message.topic }); // something is missing: ask for the whole
-      topic.waiting = true;
+    const isNext = !topic.waiting && message.seq === topic.seq + 1;
+    if (message.type === "delta" && !isNext) {
+      this.#askForAll(message.topic, topic);
       return;
     }
     topic.seq = message.seq;
     topic.waiting = false;
     const began = performance.now();
     for (const handler of topic.handlers) handler(message);
-    this.lastApplied = { topic: message.topic, rows: message.rows.length, ms: performance.now() - began };
+    const ms = performance.now() - began;
+    this.lastApplied = { topic: message.topic, rows: message.rows.length, ms };
     this.#fresh();
+  }
+
+  /** A message is missing: a snapshot puts it right. */
+  #askForAll(name, topic) {
+    if (!topic.waiting) this.#send({ type: "resync", topic: name });
+    topic.waiting = true;
   }
 
   #refused(message) {
@@ -98,20 +119,27 @@ export class Live extends EventTarget {
     this.#socket = null;
     if (this.#dead) return;
     if (!this.#lostAt) this.#lostAt = Date.now();
-    if (code === 4401) return this.#signedOut();
+    if (code === SIGNED_OUT) return this.#signedOut();
     if (this.state === "live") this.#become("reconnecting");
-    const longest = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** this.#attempts++);
-    this.#retryTimer = setTimeout(() => this.#connect(), longest / 2 + (Math.random() * longest) / 2);
-    if (this.#attempts === 3) this.#checkSignedIn();
+    this.#retryTimer = setTimeout(() => this.#connect(), this.#pause());
+    this.#attempts += 1;
+    if (this.#attempts === ASK_AFTER_ATTEMPTS) this.#checkSignedIn();
   }
 
-  /** A refused handshake looks like a server that is away, so ask over HTTP whether the session has run out. */
+  /** Twice as long after each attempt, and partly by chance: pages do not come back all at once. */
+  #pause() {
+    const longest = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** this.#attempts);
+    return longest / 2 + (Math.random() * longest) / 2;
+  }
+
+  /** A refused handshake looks like a server that is away: ask over HTTP whether it is that. */
   async #checkSignedIn() {
+    const question = { method: "HEAD", redirect: "manual", cache: "no-store" };
     try {
-      const answer = await fetch(location.href, { method: "HEAD", redirect: "manual", cache: "no-store" });
+      const answer = await fetch(location.href, question);
       if (answer.type === "opaqueredirect") this.#signedOut();
     } catch {
-      // the server is away: retrying goes on
+      // The server is away: retrying goes on.
     }
   }
 
@@ -135,15 +163,19 @@ export class Live extends EventTarget {
 
   #watch() {
     if (this.#dead || !this.#topics.size) return;
-    if (this.#isOpen() && performance.now() - this.freshHeardAt > SILENCE_SECONDS * 1000) {
-      this.#lostAt = this.#lostAt || this.freshAt;
-      const silent = this.#socket;
-      this.#socket = null; // its close may take long: do not wait for it
-      silent.close();
-      this.#become("stale");
-      this.#connect();
-    }
-    if (this.#lostAt && Date.now() - this.#lostAt > GRACE_SECONDS * 1000) this.#become("stale");
+    const silence = performance.now() - this.freshHeardAt;
+    if (this.#isOpen() && silence > SILENCE_SECONDS * 1000) this.#replaceSilent();
+    const isLong = Date.now() - this.#lostAt > GRACE_SECONDS * 1000;
+    if (this.#lostAt && isLong) this.#become("stale");
+  }
+
+  #replaceSilent() {
+    this.#lostAt ||= this.freshAt;
+    const silent = this.#socket;
+    this.#socket = null; // its close may take long: do not wait for it
+    silent.close();
+    this.#become("stale");
+    this.#connect();
   }
 
   #become(state) {
@@ -154,4 +186,5 @@ export class Live extends EventTarget {
 }
 
 const scheme = location.protocol === "https:" ? "wss:" : "ws:";
-export const live = (globalThis.fumaroleLive = new Live(`${scheme}//${location.host}/ws/v1/`));
+export const live = new Live(`${scheme}//${location.host}/ws/v1/`);
+globalThis.fumaroleLive = live; // for tests, and for whoever looks into a page

@@ -1,88 +1,109 @@
-// Ticked rows, the search box and the levels of the queue tree; and the counts of them, which are right at every moment.
+// Ticked rows, the search box and the levels of the queue tree, with counts that are right at every
+// moment.
+
+import { element, setText } from "./elements.js";
 
 export function watchSelection(tree, table) {
   watchTicks(tree, table);
   watchSearch(tree, table);
-  watchLevels(table);
+  watchLevels(tree, table);
 }
 
-const setText = (selector, text) => {
-  for (const place of document.querySelectorAll(selector)) if (place.textContent !== text) place.textContent = text;
-};
+function setTexts(selector, text) {
+  for (const place of document.querySelectorAll(selector)) setText(place, text);
+}
 
-/** How many are ticked, among them those that can not be seen now; a queue that is deleted takes its tick with it. */
+/** A queue that is deleted takes its tick with it. */
 function watchTicks(tree, table) {
   const bar = document.getElementById("bulk");
   if (!bar) return;
-  const unseen = bar.querySelector("[data-picked-unseen]");
-  const pick = document.getElementById("pick-found");
-  const update = () => {
-    const picked = [...tree.querySelectorAll('input[name="queue"]:checked')];
-    const away = picked.filter((box) => box.closest("tr").hidden).length;
-    setText("[data-picked]", String(picked.length));
-    bar.hidden = picked.length === 0;
-    if (!unseen) return;
-    unseen.hidden = away === 0;
-    unseen.textContent = table.isSearching ? `${away} of them not in this search` : `${away} of them folded away`;
-  };
+  const update = () => showTicks(tree, table, bar);
   tree.addEventListener("change", update);
   tree.addEventListener("shown", update);
   bar.addEventListener("reset", () => setTimeout(update));
   document.getElementById("dialog")?.addEventListener("close", update);
-  pick?.addEventListener("click", () => {
-    for (const row of table.found) row.querySelector('input[name="queue"]').checked = true;
+  document.getElementById("pick-found")?.addEventListener("click", () => {
+    tickFound(table);
     update();
     bar.querySelector("button").focus();
   });
   update();
 }
 
+function tickFound(table) {
+  for (const row of table.found) row.querySelector('input[name="queue"]').checked = true;
+}
+
+/** How many are ticked, and how many of them cannot be seen now. */
+function showTicks(tree, table, bar) {
+  const picked = [...tree.querySelectorAll('input[name="queue"]:checked')];
+  const unseen = picked.filter((box) => box.closest("tr").hidden).length;
+  const note = bar.querySelector("[data-picked-unseen]");
+  setTexts("[data-picked]", String(picked.length));
+  bar.hidden = picked.length === 0;
+  if (!note) return;
+  const why = table.isSearching ? "not in this search" : "folded away";
+  note.hidden = unseen === 0;
+  note.textContent = `${unseen} of them ${why}`;
+}
+
 function watchSearch(tree, table) {
   const search = document.getElementById("search");
   if (!search || !tree.dataset.view || tree.dataset.onlyParent !== undefined) return;
+  const problems = document.getElementById("search-problems");
+  problems.dataset.words = table.problems.join(" "); // the server has said it, in its own words
   search.addEventListener("input", () => {
-    const url = new URL(location.href);
-    if (search.value) url.searchParams.set("q", search.value);
-    else url.searchParams.delete("q");
-    history.replaceState(null, "", url);
+    keepInAddress(search.value);
     table.filter(search.value);
   });
-  search.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") search.value = "", search.dispatchEvent(new Event("input")), search.blur();
-    else if (event.key === "ArrowDown") event.preventDefault(), table.focusFirst();
-    else if (event.key === "Enter" && !table.problems.length) event.preventDefault(), table.focusFirst(); // what the server would say is there already
+  search.addEventListener("keydown", (event) => searchKey(event, search, table));
+  tree.addEventListener("shown", () => {
+    tellCounts(table);
+    tellProblems(problems, table.problems.join(" "));
   });
-  document.getElementById("search-problems").dataset.words = table.problems.join(" "); // the server has said it, in its own words
-  tree.addEventListener("shown", () => tellSearch(table));
   tellCounts(table);
 }
 
-function tellSearch(table) {
-  tellCounts(table);
-  const said = document.getElementById("search-problems");
-  const words = table.problems.join(" ");
-  if (said.dataset.words !== words) said.replaceChildren(...(words ? [hint(words)] : []));
-  said.dataset.words = words;
+function keepInAddress(query) {
+  const url = new URL(location.href);
+  if (query) url.searchParams.set("q", query);
+  else url.searchParams.delete("q");
+  history.replaceState(null, "", url);
 }
 
-function hint(words) {
-  return Object.assign(document.createElement("p"), { className: "banner", textContent: words });
+function searchKey(event, search, table) {
+  const isComplete = event.key === "Enter" && !table.problems.length;
+  if (event.key === "Escape") {
+    search.value = "";
+    search.dispatchEvent(new Event("input"));
+    search.blur();
+  } else if (event.key === "ArrowDown" || isComplete) {
+    event.preventDefault(); // what the server would answer is here already
+    table.focusFirst();
+  }
+}
+
+function tellProblems(place, words) {
+  if (place.dataset.words === words) return;
+  place.dataset.words = words;
+  const banners = words ? [element("p", words, { className: "banner" })] : [];
+  place.replaceChildren(...banners);
 }
 
 function tellCounts(table) {
   const found = table.found.length;
   const isTold = table.isSearching && !table.problems.length;
-  setText("[data-live-count]", String(table.size));
-  setText("[data-found]", String(found));
-  setText("[data-query-text]", table.query);
-  document.getElementById("found-note").hidden = !isTold;
   const pick = document.getElementById("pick-found");
-  if (pick) pick.hidden = !isTold || found === 0;
+  setTexts("[data-live-count]", String(table.size));
+  setTexts("[data-found]", String(found));
+  setTexts("[data-query-text]", table.query);
+  document.getElementById("found-note").hidden = !isTold;
   document.getElementById("no-match").hidden = !isTold || found > 0;
+  if (pick) pick.hidden = !isTold || found === 0;
 }
 
-/** The links say the same to who has no script; here the tree folds where it stands, and stays so. */
-function watchLevels(table) {
+/** Without a script the links do the same; here the tree folds where it stands. */
+function watchLevels(tree, table) {
   const links = [...document.querySelectorAll("a[data-levels]")];
   for (const link of links) {
     link.addEventListener("click", (event) => {
@@ -90,10 +111,12 @@ function watchLevels(table) {
       table.openLevels(Number(link.dataset.levels));
     });
   }
-  table.table.addEventListener("shown", () => {
-    for (const link of links) {
-      if (Number(link.dataset.levels) === table.levels) link.setAttribute("aria-current", "true");
-      else link.removeAttribute("aria-current");
-    }
+  tree.addEventListener("shown", () => {
+    for (const link of links) markCurrent(link, table.folding.levels);
   });
+}
+
+function markCurrent(link, levels) {
+  if (Number(link.dataset.levels) === levels) link.setAttribute("aria-current", "true");
+  else link.removeAttribute("aria-current");
 }

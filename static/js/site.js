@@ -1,59 +1,67 @@
-// News of the cluster as a whole, on every page: paused, a tree that is not valid, sessions that do not come; and the count in the title.
+// News of the cluster as a whole, on every page: paused, a tree that is not valid, sessions that do
+// not come. The count of notices stands in the title.
 
+import { element, setText } from "./elements.js";
 import { live } from "./live.js";
-
+import { announce } from "./parts.js";
 
 export function followCluster() {
   const place = document.getElementById("site-banner");
   if (!place) return;
-  live.follow("cluster", ({ rows }) => rows.forEach((row) => {
-    show(place, row);
-    tellSession(row);
-  }));
+  live.follow("cluster", ({ rows }) => {
+    for (const row of rows) {
+      showNotices(place, row.notices);
+      tellSession(row);
+    }
+  });
 }
 
-/** Where a page says which session looked last, it goes on counting without being fetched anew. */
+/** Where a page names the last session, it counts on without being fetched again. */
 function tellSession({ lastSession, lastSessionAt }) {
-  for (const place of document.querySelectorAll("[data-last-session]")) place.textContent = lastSession;
+  for (const place of document.querySelectorAll("[data-last-session]")) {
+    setText(place, String(lastSession ?? ""));
+  }
   for (const place of document.querySelectorAll("[data-last-session-at]")) {
     if (lastSessionAt) place.querySelector("time")?.setAttribute("datetime", lastSessionAt);
-    document.dispatchEvent(new CustomEvent("content", { detail: place }));
+    announce(place);
   }
 }
 
-function show(place, row) {
-  const words = row.notices.map(({ level, text, at, after, url, link }) => [level, text, at, after, url, link]);
-  const key = JSON.stringify(words);
+function showNotices(place, notices) {
+  const key = JSON.stringify(notices);
   if (place.dataset.shown !== key) {
     place.dataset.shown = key;
-    place.replaceChildren(...words.map(banner));
-    document.dispatchEvent(new CustomEvent("content", { detail: place })); // the times in it
+    place.replaceChildren(...notices.map(banner));
+    announce(place);
   }
-  markIcon(row.notices.length > 0);
-  const count = row.notices.length ? `(${row.notices.length}) ` : "";
-  const title = count + document.title.replace(/^\(\d+\) /, "");
+  markIcon(notices.length > 0);
+  countInTitle(notices.length);
+}
+
+function countInTitle(count) {
+  const bare = document.title.replace(/^\(\d+\) /, "");
+  const title = count ? `(${count}) ${bare}` : bare;
   if (document.title !== title) document.title = title;
 }
 
-/** The tab's icon wears a dot while there is something to know. */
+/** The tab's icon has a dot while there is something to know. */
 function markIcon(isMarked) {
   const icon = document.querySelector('link[rel="icon"]');
-  const wanted = icon.getAttribute("href").replace(/favicon(-notice)?\.svg/, isMarked ? "favicon-notice.svg" : "favicon.svg");
-  if (icon.getAttribute("href") !== wanted) icon.setAttribute("href", wanted);
+  const present = icon.getAttribute("href");
+  const name = isMarked ? "favicon-notice.svg" : "favicon.svg";
+  const wanted = present.replace(/favicon(-notice)?\.svg/, name);
+  if (present !== wanted) icon.setAttribute("href", wanted);
 }
 
-function banner([level, text, at, after, url, link]) {
-  const made = document.createElement("p");
-  made.className = `banner banner-${level}`;
-  made.setAttribute("role", "status");
-  made.textContent = `${text} `;
+function banner({ level, text, at, after, url, link }) {
+  const made = element("p", `${text} `, { className: `banner banner-${level}`, role: "status" });
   if (at) made.append(since(at), ` ${after} `);
-  if (url) made.append(Object.assign(document.createElement("a"), { href: url, textContent: link }));
+  if (url) made.append(element("a", link, { href: url }));
   return made;
 }
 
 function since(at) {
-  const made = Object.assign(document.createElement("time"), { dateTime: at });
+  const made = element("time", "", { dateTime: at });
   made.dataset.since = "";
   return made;
 }

@@ -1,28 +1,49 @@
-// Runs before the first paint, so that a dark page never flashes white. Light, dark, or what the system says.
+// Runs before the first paint, so that a dark page never flashes white. Light, dark, or what the
+// system says.
 (() => {
+  const YEAR_SECONDS = 31_536_000;
+
   const root = document.documentElement;
   const prefersDark = matchMedia("(prefers-color-scheme: dark)");
-  const printed = matchMedia("print"); // paper is white: light letters could not be read on it
-  const stored = () => (document.cookie.match(/(?:^|; )theme=(light|dark|system)/) || [])[1] || "system";
+  const isPrinted = matchMedia("print");
+
+  const stored = () => {
+    const found = document.cookie.match(/(?:^|; )theme=(light|dark|system)/);
+    return found?.[1] ?? "system";
+  };
+
+  /** Paper is white: light letters could not be read on it. */
+  const shownTheme = (choice) => {
+    if (isPrinted.matches) return "light";
+    if (choice !== "system") return choice;
+    return prefersDark.matches ? "dark" : "light";
+  };
 
   const apply = (choice) => {
     root.dataset.theme = choice;
-    const wished = choice === "system" ? (prefersDark.matches ? "dark" : "light") : choice;
-    root.dataset.bsTheme = printed.matches ? "light" : wished;
-    root.classList.toggle("dark-mode", root.dataset.bsTheme === "dark"); // what Swagger goes by
+    root.dataset.bsTheme = shownTheme(choice);
+    root.classList.toggle("dark-mode", root.dataset.bsTheme === "dark"); // for Swagger
     for (const button of document.querySelectorAll("[data-theme-choice]")) {
-      button.setAttribute("aria-pressed", String(button.dataset.themeChoice === choice));
+      const isChosen = button.dataset.themeChoice === choice;
+      button.setAttribute("aria-pressed", String(isChosen));
     }
     root.dispatchEvent(new CustomEvent("themechange"));
   };
 
+  const keep = (choice) => {
+    const secure = location.protocol === "https:" ? "; Secure" : "";
+    const lasting = `Path=/; Max-Age=${YEAR_SECONDS}; SameSite=Lax${secure}`;
+    document.cookie = `theme=${choice}; ${lasting}`;
+  };
+
   apply(stored());
-  for (const query of [prefersDark, printed]) query.addEventListener("change", () => apply(stored()));
+  for (const query of [prefersDark, isPrinted]) {
+    query.addEventListener("change", () => apply(stored()));
+  }
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-theme-choice]");
     if (!button) return;
-    const secure = location.protocol === "https:" ? "; Secure" : "";
-    document.cookie = `theme=${button.dataset.themeChoice}; Path=/; Max-Age=31536000; SameSite=Lax${secure}`;
+    keep(button.dataset.themeChoice);
     apply(button.dataset.themeChoice);
   });
 })();

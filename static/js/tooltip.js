@@ -26,7 +26,13 @@ function show(bar) {
 /** "GPU: allocated 22 of 32 GPU, deserved 16, 6 borrowed." -> "GPU" and its parts. */
 function split(label) {
   const at = label.indexOf(": ");
-  return [label.slice(0, at), label.slice(at + 2).replace(/\.$/, "").split(", ")];
+  return [
+    label.slice(0, at),
+    label
+      .slice(at + 2)
+      .replace(/\.$/, "")
+      .split(", "),
+  ];
 }
 
 function place(box) {

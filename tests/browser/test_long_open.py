@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 from django.db import transaction
+from django.db.models import F
 from playwright.sync_api import Page, Route, expect
 
 from scheduler import notify
-from scheduler.models import Queue
+from scheduler.models import ClusterState, Queue
 from tests.browser.test_queue_tree import allocate, figure, row
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -25,6 +26,12 @@ def move(name: str, parent: str) -> None:
     with transaction.atomic():
         Queue.objects.filter(name=name).update(parent=Queue.objects.get(name=parent))
         notify.queues_changed([name])
+
+
+def end_session() -> None:
+    with transaction.atomic():
+        ClusterState.objects.update(last_session=F("last_session") + 1)
+        notify.session_finished()
 
 
 def test_a_child_that_moves_to_another_queue_leaves_the_table(signed_in: Opens, act: Acts):
@@ -86,7 +93,7 @@ def test_a_server_that_stumbles_does_not_rename_the_page(signed_in: Opens, act: 
     assert page.title() == title
 
 
-def test_the_chart_of_sessions_tells_the_newest_values(signed_in: Opens):
+def test_the_chart_of_sessions_tells_the_newest_values(signed_in: Opens, act: Acts):
     asked: list[int] = []
 
     def tell(route: Route) -> None:
@@ -106,4 +113,6 @@ def test_the_chart_of_sessions_tells_the_newest_values(signed_in: Opens):
     page.goto("/sessions/")
 
     expect(page.locator(".u-legend")).to_contain_text("12.0 ms")
+    act(end_session)
+
     expect(page.locator(".u-legend")).to_contain_text("22.0 ms")

@@ -284,7 +284,7 @@ def test_a_server_that_is_away_loses_nothing(editing: Opens, act: Acts):
     page.get_by_label("Weight").fill("3")
     page.route("**/edit/", lambda route: route.abort())
     page.get_by_role("button", name="Save").click()
-    expect(drawer(page).get_by_role("alert")).to_contain_text("The server can not be reached.")
+    expect(drawer(page).get_by_role("alert")).to_contain_text("The server cannot be reached.")
     page.unroute("**/edit/")
     page.get_by_role("button", name="Save").click()
 

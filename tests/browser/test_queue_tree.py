@@ -73,7 +73,7 @@ def test_the_pill_tells_the_truth_when_the_server_goes_and_comes_back(
         expect(page.locator("#pill")).to_have_text(re.compile(r"Stale since \d\d:\d\d:\d\d"))
         expect(page.locator("body")).to_have_class(re.compile("is-stale"))
         expect(page.locator("#as-of")).to_contain_text(
-            re.compile(r"As of \d\d:\d\d:\d\d\. The server can not be reached")
+            re.compile(r"As of \d\d:\d\d:\d\d\. The server cannot be reached")
         )
         act(allocate, "vision", 21)
     finally:

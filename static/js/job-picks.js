@@ -1,0 +1,32 @@
+// Ticked rows in the list of jobs: how many, the whole page, or all that match the search.
+
+export function watchJobPicks() {
+  const form = document.getElementById("job-actions");
+  const wholePage = form?.querySelector("[data-pick-all]");
+  if (!wholePage) return; // who may command none of these jobs is offered nothing
+  const boxes = () => [...form.querySelectorAll('input[name="job"]:not(:disabled)')];
+  const show = () => showPicks(form, wholePage, boxes());
+  form.addEventListener("change", (event) => {
+    if (event.target === wholePage) tickAll(boxes(), wholePage.checked);
+    show();
+  });
+  document.addEventListener("content", show);
+  show();
+}
+
+function tickAll(boxes, isTicked) {
+  for (const box of boxes) box.checked = isTicked;
+}
+
+function showPicks(form, wholePage, boxes) {
+  const picked = boxes.filter((box) => box.checked).length;
+  const isMatching = Boolean(form.querySelector("[data-pick-matching]")?.checked);
+  form.querySelector("[data-picked]").textContent = pickedWords(picked, isMatching);
+  form.querySelector("[data-when-picked]").hidden = !picked && !isMatching;
+  wholePage.checked = picked > 0 && picked === boxes.length;
+}
+
+function pickedWords(picked, isMatching) {
+  if (isMatching) return "all that match";
+  return picked ? `${picked} chosen` : "";
+}
