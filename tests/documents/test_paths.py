@@ -54,6 +54,34 @@ def test_every_path_that_is_named_exists(document: Path):
     assert [path for path in named_paths(document) if not is_there(path)] == []
 
 
+def named_in_tables(document: Path) -> Iterator[str]:
+    """Names in the columns of a table whose heads are folders, as paths."""
+    folders: list[str] = []
+    for line in document.read_text().splitlines():
+        if not line.startswith("|"):
+            folders = []
+            continue
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if not folders:
+            folders = [cell.strip("`") for cell in cells]
+            continue
+        for folder, cell in zip(folders, cells, strict=True):
+            if folder.endswith("/"):
+                yield from (folder + name for name in re.findall(r"`([^`]+)`", cell))
+
+
+@each_document
+def test_every_name_below_a_folder_in_a_table_exists(document: Path):
+    assert [path for path in named_in_tables(document) if not is_there(path)] == []
+
+
+def test_names_in_tables_are_read_as_paths(tmp_path: Path):
+    document = tmp_path / "page.md"
+    document.write_text("| subject | `scheduler/services/` |\n|---|---|\n| queues | `queues/` |\n")
+
+    assert [*named_in_tables(document)] == ["scheduler/services/queues/"]
+
+
 @each_document
 def test_every_link_leads_to_a_file(document: Path):
     links = _LINK.findall(document.read_text())
