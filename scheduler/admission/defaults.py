@@ -19,8 +19,13 @@ _SCHEDULER = "volcano"
 
 
 def _part(value: object, key: str) -> Mapping[str, object]:
-    part = value.get(key) if isinstance(value, Mapping) else None
-    return part if isinstance(part, Mapping) else {}
+    if isinstance(value, Mapping):
+        part = value.get(key)
+    else:
+        part = None
+    if isinstance(part, Mapping):
+        return part
+    return {}
 
 
 def queue_defaults(manifest: object) -> Defaults:
@@ -71,18 +76,25 @@ def resolved_queue(named: object, namespace: object, facts: Facts) -> object:
     """The queue work goes to: the one it names, but for none or `default` the one its namespace names."""
     if named not in (None, "", DEFAULT):
         return named
-    of_namespace = facts.queue_of_namespace(namespace) if isinstance(namespace, str) else ""
+    if isinstance(namespace, str):
+        of_namespace = facts.queue_of_namespace(namespace)
+    else:
+        of_namespace = ""
     return of_namespace or DEFAULT
 
 
 def podgroup_defaults(manifest: object, facts: Facts) -> Defaults:
-    return _queue_default(manifest, facts) if _has_usable_spec(manifest) else []
+    if _has_usable_spec(manifest):
+        return _queue_default(manifest, facts)
+    return []
 
 
 def _queue_default(manifest: object, facts: Facts) -> Defaults:
     named = _part(manifest, "spec").get("queue")
     queue = resolved_queue(named, _part(manifest, "metadata").get("namespace"), facts)
-    return [] if queue == named else [(("spec", "queue"), queue)]
+    if queue == named:
+        return []
+    return [(("spec", "queue"), queue)]
 
 
 def job_defaults(manifest: object, facts: Facts) -> Defaults:
@@ -149,7 +161,10 @@ def _owned(copied: dict[Path, Any], path: Path) -> Any:
     """The container at this path, copied once so that the caller's manifest stays as it was."""
     if path not in copied:
         holder = _owned(copied, path[:-1])
-        here = holder[path[-1]] if isinstance(path[-1], int) else holder.get(path[-1])
+        if isinstance(path[-1], int):
+            here = holder[path[-1]]
+        else:
+            here = holder.get(path[-1])
         copied[path] = holder[path[-1]] = list(here) if isinstance(here, list) else dict(here or {})
     return copied[path]
 
@@ -174,7 +189,10 @@ def _add_parents(operations: list[dict[str, object]], present: dict[Path, Any], 
         if here in present:
             continue
         holder = present[here[:-1]]
-        value = holder[here[-1]] if isinstance(here[-1], int) else holder.get(here[-1])
+        if isinstance(here[-1], int):
+            value = holder[here[-1]]
+        else:
+            value = holder.get(here[-1])
         if value is None:
             operations.append({"op": "add", "path": _pointer(here), "value": {}})
             value = {}

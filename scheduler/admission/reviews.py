@@ -34,7 +34,10 @@ class Request:
 
     def completed(self) -> Request:
         """What stands in the request but not yet in the object: its namespace, and a name that is only begun (generateName)."""
-        metadata = self.new.get("metadata") if isinstance(self.new, Mapping) else None
+        if isinstance(self.new, Mapping):
+            metadata = self.new.get("metadata")
+        else:
+            metadata = None
         if not isinstance(self.new, Mapping) or not isinstance(metadata, Mapping):
             return self
         filled = dict(metadata)
@@ -54,15 +57,16 @@ def review(kind: str, request: Request, tree: QueueTree, facts: Facts) -> Verdic
     answer = _REVIEWS[kind].get(request.operation)
     if answer and request.operation == "UPDATE" and _is_leaving(request.new):
         return Verdict()  # it is being deleted and only its finalizers change: whatever is wrong with it goes with it
-    return (
-        answer(request.completed(), tree, facts)
-        if answer
-        else _invalid_operation(kind, request, tuple(_REVIEWS[kind]))
-    )
+    if answer:
+        return answer(request.completed(), tree, facts)
+    return _invalid_operation(kind, request, tuple(_REVIEWS[kind]))
 
 
 def _is_leaving(manifest: object) -> bool:
-    metadata = manifest.get("metadata") if isinstance(manifest, Mapping) else None
+    if isinstance(manifest, Mapping):
+        metadata = manifest.get("metadata")
+    else:
+        metadata = None
     return isinstance(metadata, Mapping) and bool(metadata.get("deletionTimestamp"))
 
 
@@ -86,9 +90,14 @@ def _create_queue(request: Request, tree: QueueTree, facts: Facts) -> Verdict:
 
 
 def _update_queue(request: Request, tree: QueueTree, facts: Facts) -> Verdict:
-    before = read_queue(request.old, imported=True).value if request.old is not None else None
+    if request.old is not None:
+        before = read_queue(request.old, imported=True).value
+    else:
+        before = None
     name = name_of(request.new)
-    old = before.spec if before else tree.queues.get(name)
+    old = tree.queues.get(name)
+    if before:
+        old = before.spec
     if old is None:
         return Verdict(
             (
@@ -100,7 +109,10 @@ def _update_queue(request: Request, tree: QueueTree, facts: Facts) -> Verdict:
                 ),
             )
         )
-    known = tree if old.name in tree else tree.with_queue(old)
+    if old.name in tree:
+        known = tree
+    else:
+        known = tree.with_queue(old)
     return verdict_on(
         read_queue(request.new, old, stored_state=state_of(request.old)), known, facts, old
     )

@@ -79,7 +79,10 @@ class Forbidden(Exception):
     ) -> None:
         self.permission, self.queue = permission, queue
         self.fix = f"ask for the permission “{permission}”"
-        what = f" to {doing}" if doing else ""
+        if doing:
+            what = f" to {doing}"
+        else:
+            what = ""
         needed = f"You need the permission “{permission}” on the queue {queue}{what}. Ask an admin of {queue} or of a queue above it."
         super().__init__(message or needed)
 
@@ -88,7 +91,10 @@ class ScopeTooNarrow(Forbidden):
     """The caller's roles would do; the token that they use is for less."""
 
     def __init__(self, permission: Permission, queue: str, doing: str = "") -> None:
-        what = f" to {doing}" if doing else ""
+        if doing:
+            what = f" to {doing}"
+        else:
+            what = ""
         self.scope = SCOPE_OF[permission]
         message = (
             f"The token in use does not have the scope “{self.scope}”, which is needed{what}. "
@@ -216,11 +222,9 @@ class Access:
     def readable(self) -> frozenset[int] | None:
         """The rows of the queues whose jobs, gangs and pods may be seen, deleted ones among them; None for all."""
         seen = self.visible
-        return (
-            None
-            if seen is None
-            else frozenset(number for place, number in self.numbers.items() if place in seen)
-        )
+        if seen is None:
+            return None
+        return frozenset(number for place, number in self.numbers.items() if place in seen)
 
     def where(self, permission: Permission) -> frozenset[str]:
         """The names of the queues on which it is held; not for callers with `everything`, who have no list."""
@@ -245,7 +249,10 @@ EVERYTHING = Access(everything=True)
 
 def require_queue_change(access: Access, old: QueueSpec, new: QueueSpec) -> None:
     """Quotas and place by an admin of the parent, of both parents where it moves; the rest by one of the queue; its state by operators."""
-    above = old.parent or ROOT if old.name != ROOT else ROOT
+    if old.name != ROOT:
+        above = old.parent or ROOT
+    else:
+        above = ROOT
     reserved = [name for name in PARENTS_FIELDS if getattr(old, name) != getattr(new, name)]
     if reserved:
         _require_parent(access, above, old.name, reserved)

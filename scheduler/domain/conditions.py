@@ -15,7 +15,10 @@ Stored = Mapping[str, Any]
 def condition(
     kind: str, reason: str, message: str, since: str, *, holds: bool = True
 ) -> dict[str, Any]:
-    status = "True" if holds else "False"
+    if holds:
+        status = "True"
+    else:
+        status = "False"
     return {
         "type": kind,
         "status": status,
@@ -55,10 +58,12 @@ def _draining(stored: Stored, live: int) -> dict[str, Any]:
 
 
 def _suspended(name: str, standing: Standing) -> str:
-    whose = (
-        "by its own wish"
-        if standing.held_by == name
-        else f"because {standing.held_by} is suspended"
-    )
-    running = "" if standing.state is QueueState.SUSPENDED else f"; it is {standing.state}"
+    if standing.held_by == name:
+        whose = "by its own wish"
+    else:
+        whose = f"because {standing.held_by} is suspended"
+    if standing.state is QueueState.SUSPENDED:
+        running = ""
+    else:
+        running = f"; it is {standing.state}"
     return f"Nothing is started here {whose}{running}."

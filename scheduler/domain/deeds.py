@@ -49,7 +49,9 @@ WORK_KINDS: Final = ("Job", "PodGroup", "Pod")
 def deeds_of(action: str, kind: str) -> Deeds:
     if kind in WORK_KINDS:
         return Deeds.WORK
-    return Deeds.OWN if action in ACTIONS["Own settings"] else Deeds.ADMIN
+    if action in ACTIONS["Own settings"]:
+        return Deeds.OWN
+    return Deeds.ADMIN
 
 
 def known_actions() -> tuple[str, ...]:

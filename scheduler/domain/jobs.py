@@ -314,7 +314,9 @@ def _answer(
     if action not in _OF_A_PART or part is None or not part.is_used_up:
         return action
     action = action_for(JobEvent.TASK_FAILED, None, own, job)
-    return JobAction.SYNC if action in _OF_A_PART else action
+    if action in _OF_A_PART:
+        return JobAction.SYNC
+    return action
 
 
 def _ends_of_tasks(facts: JobFacts, names: Collection[str]) -> list[Happening]:
@@ -366,11 +368,9 @@ def _settle_running(facts: JobFacts) -> Step | None:
         return Step(JobPhase.FAILED, message, stop_pods=True)
     if facts.total("finished") < facts.total("replicas") or not facts.total("replicas"):
         return None
-    return (
-        Step(JobPhase.COMPLETED)
-        if _is_success(facts, succeeded)
-        else Step(JobPhase.FAILED, _shortfall(facts, succeeded))
-    )
+    if _is_success(facts, succeeded):
+        return Step(JobPhase.COMPLETED)
+    return Step(JobPhase.FAILED, _shortfall(facts, succeeded))
 
 
 def _has_lost_its_gang(facts: JobFacts) -> bool:
@@ -427,10 +427,15 @@ def _shortfall(facts: JobFacts, succeeded: int) -> str:
 def needed_tasks(task: Mapping[str, object]) -> list[str]:
     """Names of the tasks that this one waits for, as a manifest or the stored task has them."""
     depends_on = task.get("dependsOn")
-    names = depends_on.get("name") if isinstance(depends_on, Mapping) else None
-    return (
-        [str(name) for name in names] if isinstance(names, list) else [str(names)] if names else []
-    )
+    if isinstance(depends_on, Mapping):
+        names = depends_on.get("name")
+    else:
+        names = None
+    if isinstance(names, list):
+        return [str(name) for name in names]
+    if names:
+        return [str(names)]
+    return []
 
 
 ITERATIONS = ("all", "any")
@@ -439,7 +444,10 @@ ITERATIONS = ("all", "any")
 
 def dependency_of(task: Mapping[str, object]) -> Dependency:
     depends_on = task.get("dependsOn")
-    iteration = depends_on.get("iteration") if isinstance(depends_on, Mapping) else None
+    if isinstance(depends_on, Mapping):
+        iteration = depends_on.get("iteration")
+    else:
+        iteration = None
     return Dependency(tuple(needed_tasks(task)), iteration == "any")
 
 
@@ -500,7 +508,8 @@ def read_policies(stored: Sequence[object], place: str) -> PolicyReading:
         where, entry = f"{place}[{index}]", given if isinstance(given, Mapping) else {}
         action = ACTION_NAMES.get(str(entry.get("action")))
         names = entry.get("events") or ([entry["event"]] if entry.get("event") else [])
-        names = names if isinstance(names, list) else [names]
+        if not isinstance(names, list):
+            names = [names]
         unknown = [str(name) for name in names if str(name) not in EVENT_NAMES]
         code = entry.get("exitCode")
         problems += _policy_problems(where, entry, action, names, unknown, code)
@@ -516,11 +525,17 @@ def _contradictions(stored: Sequence[object], place: str) -> list[str]:
     problems: list[str] = []
     answered: dict[JobEvent | int, int] = {}
     for index, given in enumerate(stored):
-        entry = given if isinstance(given, Mapping) else {}
+        if isinstance(given, Mapping):
+            entry = given
+        else:
+            entry = {}
         for asked in _asked_by(entry):
             first = answered.setdefault(asked, index)
             if first != index:
-                field = "event" if isinstance(asked, JobEvent) else "exitCode"
+                if isinstance(asked, JobEvent):
+                    field = "event"
+                else:
+                    field = "exitCode"
                 problems.append(
                     f"{place}[{index}].{field}: {asked} is answered by {place}[{first}] already; one policy answers it"
                 )

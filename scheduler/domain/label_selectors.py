@@ -41,7 +41,10 @@ def parse_selector(text: str) -> tuple[LabelRequirement, ...]:
     place = 0
     while place < len(rest):
         match = _REQUIREMENT.match(rest, place)
-        end = _BETWEEN.match(rest, match.end()) if match else None
+        if match:
+            end = _BETWEEN.match(rest, match.end())
+        else:
+            end = None
         if match is None or end is None:
             raise NotASelector(f"“{rest[place : place + 40]}” is not a label selector.")
         found.append(_requirement(match))

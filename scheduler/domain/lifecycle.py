@@ -37,7 +37,9 @@ _COMMANDS = {
 
 def command_named(text: object) -> QueueCommand | None:
     """The command for "OpenQueue", or its short forms "Open" and "open"."""
-    return _COMMANDS.get(text) if isinstance(text, str) else None
+    if isinstance(text, str):
+        return _COMMANDS.get(text)
+    return None
 
 
 class NotAllowed(Exception):
@@ -144,14 +146,16 @@ def _state(
 ) -> QueueState:
     if wanted.closed:
         children_closed = all(_is_closed(below.get(child.name)) for child in tree.children(name))
-        return (
-            QueueState.CLOSED if children_closed and not live.get(name, 0) else QueueState.CLOSING
-        )
+        if children_closed and not live.get(name, 0):
+            return QueueState.CLOSED
+        return QueueState.CLOSING
     if (
         name in unknown
     ):  # closing beats it, so that an ancestor can finish closing; it shows again when that goes away
         return QueueState.UNKNOWN
-    return QueueState.SUSPENDED if wanted.suspended else QueueState.OPEN
+    if wanted.suspended:
+        return QueueState.SUSPENDED
+    return QueueState.OPEN
 
 
 def _is_closed(standing: Standing | None) -> bool:
@@ -235,7 +239,9 @@ def _case(
 
 
 def _first(names: list[str]) -> str:
-    return names[0] if names else ""
+    if names:
+        return names[0]
+    return ""
 
 
 def _judge_root(command: QueueCommand) -> Judgement:
@@ -274,7 +280,9 @@ def _judge_close(case: _Case) -> Judgement:
 def _left(live: int) -> str:
     if not live:
         return "its children are not Closed yet"
-    return "1 podgroup is left in it" if live == 1 else f"{live} podgroups are left in it"
+    if live == 1:
+        return "1 podgroup is left in it"
+    return f"{live} podgroups are left in it"
 
 
 def _judge_suspend(case: _Case) -> Judgement:
@@ -352,17 +360,19 @@ def _obstacles(
 def command_for(wish: QueueState, before: QueueState) -> QueueCommand:
     """The command that a change of `spec.state` stands for."""
     if wish is QueueState.OPEN:
-        return QueueCommand.RESUME if before is QueueState.SUSPENDED else QueueCommand.OPEN
-    return QueueCommand.CLOSE if wish is QueueState.CLOSED else QueueCommand.SUSPEND
+        if before is QueueState.SUSPENDED:
+            return QueueCommand.RESUME
+        return QueueCommand.OPEN
+    if wish is QueueState.CLOSED:
+        return QueueCommand.CLOSE
+    return QueueCommand.SUSPEND
 
 
 def state_named(text: str) -> QueueState | None:
     """The state that a stored text stands for; an empty one is Open, one that does not exist None."""
-    return (
-        QueueState.OPEN
-        if text == ""
-        else next((state for state in QueueState if state.value == text), None)
-    )
+    if text == "":
+        return QueueState.OPEN
+    return next((state for state in QueueState if state.value == text), None)
 
 
 _WISH_OF_STATUS = {

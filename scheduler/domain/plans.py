@@ -102,7 +102,8 @@ def plan(
 ) -> Plan:
     """What the command would do. Raises `NotAllowed`, which names the ancestor to open or resume first."""
     live = {queue: load.live for queue, load in loads.items()}
-    tree = tree.realm(name) if name in tree else tree
+    if name in tree:
+        tree = tree.realm(name)
     before = derive(tree, live, unknown)
     judgement = judge(tree, before, name, command, live=live, unknown=unknown)
     if judgement.refusal:
@@ -180,7 +181,10 @@ def describe(
     if before.state is after.state:
         return _same_state(name, before, after)
     if before.state is QueueState.CLOSING and after.state is QueueState.CLOSED:
-        below = " and every queue below it is Closed" if tree.children(name) else ""
+        if tree.children(name):
+            below = " and every queue below it is Closed"
+        else:
+            below = ""
         return f"{name} is now Closed: nothing is left in it{below}."
     return f"{name} is now {after.state}{_because(after)}: {_meaning(tree, name, after, loads)}."
 
@@ -198,7 +202,9 @@ def _same_state(name: str, before: Standing, after: Standing) -> str:
 
 def _because(standing: Standing) -> str:
     source = standing.closed_by or standing.suspended_by
-    return f" because {source} is" if source else ""
+    if source:
+        return f" because {source} is"
+    return ""
 
 
 def _meaning(tree: QueueTree, name: str, standing: Standing, loads: Mapping[str, Load]) -> str:
@@ -218,7 +224,10 @@ _MEANINGS = {
 def _what_is_left(tree: QueueTree, name: str, loads: Mapping[str, Load]) -> str:
     live = loads.get(name, NO_LOAD).live
     children = len(tree.children(name))
-    parts = [f"{counted(live, 'podgroup has', 'podgroups have')} finished"] if live else []
+    if live:
+        parts = [f"{counted(live, 'podgroup has', 'podgroups have')} finished"]
+    else:
+        parts = []
     if children:
         parts.append(f"{counted(children, 'child is', 'children are')} Closed")
     return " and ".join(parts) or "nothing is left in it"
@@ -249,11 +258,10 @@ def _message(scene: _Scene, changes: tuple[Change, ...]) -> Iterator[str]:
 
 def _wish_only(tree: QueueTree, name: str, standing: Standing) -> str:
     if tree[name].state is QueueState.OPEN:
-        held = (
-            f"; its pods stay held because {standing.held_by} is suspended"
-            if standing.held_by
-            else "; its waiting pods may start"
-        )
+        if standing.held_by:
+            held = f"; its pods stay held because {standing.held_by} is suspended"
+        else:
+            held = "; its waiting pods may start"
         return f"{name} is no longer suspended by its own wish and stays {standing.state}{held}."
     return f"{name} stays {standing.state}, now by its own wish: it remains so when the queues above it are opened or resumed."
 

@@ -94,7 +94,9 @@ class QueueTree:
 
     def parent_of(self, name: str) -> str:
         """The parent's name; "" for root. An empty parent means root."""
-        return "" if name == ROOT else (self._by_name[name].parent or ROOT)
+        if name == ROOT:
+            return ""
+        return self._by_name[name].parent or ROOT
 
     def ancestors(self, name: str) -> list[str]:
         """From the parent up to root. Stops at a queue that does not exist, and where it meets a queue again (a cycle)."""

@@ -31,8 +31,13 @@ class QuantityError(ValueError):
 
 
 def _shown(text: object) -> str:
-    shown = repr(text) if not isinstance(text, str) else f"“{text}”"
-    return shown if len(shown) <= 80 else shown[:77] + "…”"
+    if not isinstance(text, str):
+        shown = repr(text)
+    else:
+        shown = f"“{text}”"
+    if len(shown) <= 80:
+        return shown
+    return shown[:77] + "…”"
 
 
 def units_per_one(resource: str) -> int:
@@ -43,7 +48,9 @@ def units_per_one(resource: str) -> int:
         "ephemeral-storage",
         "storage",
     ) or resource.startswith(("hugepages-", "count/"))
-    return 1 if counted_whole else 1000
+    if counted_whole:
+        return 1
+    return 1000
 
 
 def is_bytes(resource: str) -> bool:
@@ -78,21 +85,25 @@ def parse_quantity(resource: str, text: object) -> int:
 def _fraction_problem(resource: str) -> str:
     if resource == "cpu":
         return "is finer than a thousandth of a cpu (1m), the smallest amount"
-    return (
-        "is a fraction of a byte"
-        if is_bytes(resource)
-        else "is a fraction; this resource is counted in whole numbers"
-    )
+    if is_bytes(resource):
+        return "is a fraction of a byte"
+    return "is a fraction; this resource is counted in whole numbers"
 
 
 def _parse_number(resource: str, text: str) -> Fraction:
-    match = _QUANTITY.fullmatch(text) if len(text) <= _LONGEST_QUANTITY else None
+    if len(text) <= _LONGEST_QUANTITY:
+        match = _QUANTITY.fullmatch(text)
+    else:
+        match = None
     if match is None:
         raise QuantityError(resource, text, _hint(text))
     suffix = match["suffix"]
     if suffix in _BINARY:
         return Fraction(match["number"]) * _BINARY[suffix]
-    exponent = _DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:])
+    if suffix in _DECIMAL:
+        exponent = _DECIMAL[suffix]
+    else:
+        exponent = int(suffix[1:])
     return Fraction(match["number"]) * Fraction(10) ** exponent
 
 
@@ -110,8 +121,13 @@ def format_quantity(resource: str, amount: int) -> str:
     if is_bytes(resource):
         return _format_bytes(amount)
     whole, rest = divmod(abs(amount), units_per_one(resource))
-    sign = "-" if amount < 0 else ""
-    return f"{sign}{whole}" if rest == 0 else f"{sign}{abs(amount)}m"
+    if amount < 0:
+        sign = "-"
+    else:
+        sign = ""
+    if rest == 0:
+        return f"{sign}{whole}"
+    return f"{sign}{abs(amount)}m"
 
 
 def _format_bytes(amount: int) -> str:

@@ -12,4 +12,6 @@ _JOB_SPEAKS: Final = frozenset(
 
 def shown_phase(gang: str, job: str | None) -> str:
     """The gang's phase while it waits or runs; the job's own, which says more, when it is stopping or has ended."""
-    return job if job is not None and job in _JOB_SPEAKS else gang
+    if job is not None and job in _JOB_SPEAKS:
+        return job
+    return gang

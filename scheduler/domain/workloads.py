@@ -47,7 +47,9 @@ class Phase(IntEnum):
     @classmethod
     def of(cls, label: str) -> Phase:
         """From Volcano's spelling; an empty text is Pending. Raises `KeyError`."""
-        return cls[label.upper()] if label else cls.PENDING
+        if label:
+            return cls[label.upper()]
+        return cls.PENDING
 
 
 @dataclass(frozen=True, slots=True, order=True)

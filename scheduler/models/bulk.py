@@ -97,4 +97,6 @@ def _adapted(parameters: Sequence[Any]) -> list[Any]:
 
 def json_column(expression: str) -> str:
     """A JSON value that came as text inside the parameter, as the database keeps JSON."""
-    return f"{expression}::jsonb" if connection.vendor == "postgresql" else expression
+    if connection.vendor == "postgresql":
+        return f"{expression}::jsonb"
+    return expression

@@ -20,7 +20,9 @@ class ResourcesField(models.JSONField):
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Resources | None:
         amounts = super().from_db_value(value, expression, connection)
-        return None if amounts is None else Resources(amounts)
+        if amounts is None:
+            return None
+        return Resources(amounts)
 
     def get_prep_value(self, value: Any) -> Any:
         return super().get_prep_value(dict(value) if isinstance(value, Resources) else value)
@@ -31,7 +33,9 @@ class ResourcesField(models.JSONField):
         )
 
     def to_python(self, value: Any) -> Any:
-        return value if isinstance(value, Resources) or value is None else Resources(value)
+        if isinstance(value, Resources) or value is None:
+            return value
+        return Resources(value)
 
     def value_to_string(self, obj: models.Model) -> Any:
         return dict(self.value_from_object(obj) or NOTHING)

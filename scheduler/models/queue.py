@@ -99,7 +99,9 @@ class Queue(Named):
     @property
     def place(self) -> str:
         """What `Access` knows it by. The name alone may be another queue's by now."""
-        return self.name if self.deleted_at is None else place_of_deleted(self.name, self.pk)
+        if self.deleted_at is None:
+            return self.name
+        return place_of_deleted(self.name, self.pk)
 
 
 class PlannedDeletion(models.Model):

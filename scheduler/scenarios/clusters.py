@@ -161,12 +161,18 @@ def derived(spec: QueueSpec, tree: QueueTree) -> Queue:
     """A queue below a suspended one is held, and below a closing one closes, whatever its own wish."""
     above = [tree[name] for name in reversed(tree.ancestors(spec.name))]
     suspended = [queue.name for queue in above if queue.state is QueueState.SUSPENDED]
-    held_by = spec.name if spec.state is QueueState.SUSPENDED else next(iter(suspended), "")
+    if spec.state is QueueState.SUSPENDED:
+        held_by = spec.name
+    else:
+        held_by = next(iter(suspended), "")
     if spec.state is QueueState.OPEN and any(
         queue.state in (QueueState.CLOSED, QueueState.CLOSING) for queue in above
     ):
         return Queue(spec, QueueState.CLOSING, held_by)
-    state = QueueState.SUSPENDED if held_by and spec.state is QueueState.OPEN else spec.state
+    if held_by and spec.state is QueueState.OPEN:
+        state = QueueState.SUSPENDED
+    else:
+        state = spec.state
     return Queue(spec, state, held_by)
 
 
@@ -272,9 +278,13 @@ def _pod(snapshot: Snapshot, row: int) -> Pod:
 
 
 def _known(value: float) -> float | None:
-    return None if math.isnan(value) else float(value)
+    if math.isnan(value):
+        return None
+    return float(value)
 
 
 def _node_name(snapshot: Snapshot, row: int) -> str:
     marks = {NO_NODE: "", LOST_NODE: LOST}
-    return marks[row] if row < 0 else snapshot.nodes.names[row]
+    if row < 0:
+        return marks[row]
+    return snapshot.nodes.names[row]

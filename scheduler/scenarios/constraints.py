@@ -33,14 +33,17 @@ def _read_affinity(fields: Fields) -> tuple[tuple[NodeTerm, ...], tuple[Preferre
     affinity.ignore("podAffinity", "podAntiAffinity")
     node = affinity.mapping("nodeAffinity")
     affinity.finish()
-    return _read_node_affinity(node) if node else ((), ())
+    if node:
+        return _read_node_affinity(node)
+    return ((), ())
 
 
 def _read_node_affinity(fields: Fields) -> tuple[tuple[NodeTerm, ...], tuple[PreferredTerm, ...]]:
     required = fields.mapping(_REQUIRED)
-    terms = (
-        tuple(_read_term(term) for term in required.items("nodeSelectorTerms")) if required else ()
-    )
+    if required:
+        terms = tuple(_read_term(term) for term in required.items("nodeSelectorTerms"))
+    else:
+        terms = ()
     if required:
         required.finish()
     preferred = tuple(_read_preferred(term) for term in fields.items(_PREFERRED))
@@ -113,7 +116,9 @@ def _write_affinity(constraint: Constraint) -> dict[str, Any]:
             {"weight": wish.weight, "preference": _write_term(wish.term)}
             for wish in constraint.preferred
         ]
-    return {"nodeAffinity": affinity} if affinity else {}
+    if affinity:
+        return {"nodeAffinity": affinity}
+    return {}
 
 
 def _write_term(term: NodeTerm) -> dict[str, Any]:

@@ -46,4 +46,6 @@ def _plain(value: Any) -> Any:
         return [_plain(item) for item in value]
     if isinstance(value, (str, bool, int, float)) or value is None:
         return value
-    return value.item() if hasattr(value, "item") else str(value)
+    if hasattr(value, "item"):
+        return value.item()
+    return str(value)

@@ -27,8 +27,13 @@ class FieldError(ValueError):
 
 def shown(value: object) -> str:
     """A value from outside as it may stand in a message: quoted and short."""
-    text = f"“{value}”" if isinstance(value, str) else _KINDS.get(type(value), str(value))
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 2] + "…”"
+    if isinstance(value, str):
+        text = f"“{value}”"
+    else:
+        text = _KINDS.get(type(value), str(value))
+    if len(text) <= _SHOWN:
+        return text
+    return text[: _SHOWN - 2] + "…”"
 
 
 _KINDS: dict[type, str] = {dict: "a mapping", list: "a list", type(None): "nothing"}
@@ -51,7 +56,9 @@ class Fields:
         return iter(self._values)
 
     def at(self, key: str) -> str:
-        return f"{self.place}.{key}" if self.place else key
+        if self.place:
+            return f"{self.place}.{key}"
+        return key
 
     def take(self, key: str) -> object:
         self._taken.add(key)
@@ -97,23 +104,33 @@ class Fields:
 
     def whole(self, key: str, default: int, least: int = 0, most: int = 2**31 - 1) -> int:
         value = self.take(key)
-        return default if value is None else read_whole(value, self.at(key), least, most)
+        if value is None:
+            return default
+        return read_whole(value, self.at(key), least, most)
 
     def flag(self, key: str, default: bool) -> bool:
         value = self.take(key)
-        return default if value is None else read_flag(value, self.at(key))
+        if value is None:
+            return default
+        return read_flag(value, self.at(key))
 
     def optional_flag(self, key: str) -> bool | None:
         value = self.take(key)
-        return None if value is None else read_flag(value, self.at(key))
+        if value is None:
+            return None
+        return read_flag(value, self.at(key))
 
     def resources(self, key: str) -> Resources:
         value = self.take(key)
-        return NOTHING if value is None else read_resources(value, self.at(key))
+        if value is None:
+            return NOTHING
+        return read_resources(value, self.at(key))
 
     def mapping(self, key: str) -> Fields | None:
         value = self.take(key)
-        return None if value is None else Fields(value, self.at(key))
+        if value is None:
+            return None
+        return Fields(value, self.at(key))
 
     def items(self, key: str) -> list[Fields]:
         return [Fields(value, place) for value, place in self.values(key)]
@@ -130,7 +147,9 @@ class Fields:
     def texts(self, key: str) -> dict[str, str]:
         """A mapping of words to words, such as labels."""
         fields = self.mapping(key)
-        return {} if fields is None else {name: fields.text(name) for name in fields}
+        if fields is None:
+            return {}
+        return {name: fields.text(name) for name in fields}
 
 
 def read_whole(value: object, place: str, least: int, most: int) -> int:
@@ -145,13 +164,11 @@ def read_whole(value: object, place: str, least: int, most: int) -> int:
 
 def read_flag(value: object, place: str) -> bool:
     """Also `yes` and `on`, and the quoted words that Volcano's arguments use."""
-    known = (
-        value
-        if isinstance(value, bool)
-        else _WORDS_FOR_TRUTH.get(value.lower())
-        if isinstance(value, str)
-        else None
-    )
+    if isinstance(value, bool):
+        return value
+    known = None
+    if isinstance(value, str):
+        known = _WORDS_FOR_TRUTH.get(value.lower())
     if known is None:
         raise FieldError(place, f"must be true or false, not {shown(value)}")
     return known

@@ -52,9 +52,15 @@ class Scenario:
 def read_file(path: str, read_stdin: Callable[[], str]) -> list[Scenario]:
     """The scenarios of a file; "-" is the standard input. Raises `ScenarioError`."""
     try:
-        text = read_stdin() if path == "-" else Path(path).read_text(encoding="utf-8-sig")
+        if path == "-":
+            text = read_stdin()
+        else:
+            text = Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not a text in UTF-8"
+        if isinstance(error, OSError):
+            reason = error.strerror
+        else:
+            reason = "it is not a text in UTF-8"
         raise ScenarioError(f"{path} can not be read: {reason}") from None
     return read_scenarios(text, "standard input" if path == "-" else path)
 
@@ -72,7 +78,10 @@ def _entries(document: object) -> list[Fields]:
         entries = [Fields(entry, f"[{index}]") for index, entry in enumerate(document)]
     else:
         top = Fields(document, "")
-        entries = _cases(top) if "cases" in top else [top]
+        if "cases" in top:
+            entries = _cases(top)
+        else:
+            entries = [top]
     if not entries:
         raise FieldError("", "there is no scenario in it")
     return entries
@@ -133,18 +142,26 @@ def _without_effect(fields: Fields, cluster: Cluster) -> Iterator[str]:
 
 def _read_conf(fields: Fields) -> PolicyReading:
     conf = fields.mapping("conf")
-    return PolicyReading(DEFAULT_POLICY) if conf is None else policy_from(conf, may_be_idle=True)
+    if conf is None:
+        return PolicyReading(DEFAULT_POLICY)
+    return policy_from(conf, may_be_idle=True)
 
 
 def _read_step(fields: Fields, cluster: Cluster) -> Step:
-    actions = [name for name, _ in fields.values("actions")] if "actions" in fields else None
+    if "actions" in fields:
+        actions = [name for name, _ in fields.values("actions")]
+    else:
+        actions = None
     for name in actions or ():
         if name not in SETTINGS:
             raise fields.problem(
                 "actions", f"“{name}” is not an action; there are {', '.join(SETTINGS)}"
             )
     added = fields.mapping("add")
-    more = read_cluster(added, cluster.classes) if added else Cluster()
+    if added:
+        more = read_cluster(added, cluster.classes)
+    else:
+        more = Cluster()
     if added:
         added.finish()
     fields.ignore("session", "expect", "stateAfter", "notes")

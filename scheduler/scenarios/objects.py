@@ -92,7 +92,9 @@ def read_queue(fields: Fields) -> QueueSpec:
 
 def _read_parent(fields: Fields, name: str) -> str:
     parent = fields.text("parent")
-    return "" if name == ROOT else parent or ROOT
+    if name == ROOT:
+        return ""
+    return parent or ROOT
 
 
 def _read_guarantee(fields: Fields) -> Resources:
@@ -146,7 +148,9 @@ def read_podgroup(fields: Fields, classes: Mapping[str, PriorityClass]) -> PodGr
 
 def _read_role_minimums(fields: Fields) -> dict[str, int]:
     roles = fields.mapping("minTaskMember")
-    return {role: roles.whole(role, default=0) for role in roles} if roles else {}
+    if roles:
+        return {role: roles.whole(role, default=0) for role in roles}
+    return {}
 
 
 def read_pod(fields: Fields) -> Pod:
@@ -181,7 +185,9 @@ def read_pod(fields: Fields) -> Pod:
 def _read_status(fields: Fields, node: str) -> PodStatus:
     """A pending pod that has a node is bound to it."""
     status = POD_PHASES[fields.choice("phase", tuple(POD_PHASES), "Pending")]
-    return PodStatus.BOUND if status is PodStatus.PENDING and node else status
+    if status is PodStatus.PENDING and node:
+        return PodStatus.BOUND
+    return status
 
 
 def _read_critical(fields: Fields, namespace: str) -> bool:
@@ -202,7 +208,10 @@ def _read_reservation(fields: Fields) -> tuple[str, int]:
 def read_time(fields: Fields, key: str) -> float:
     """Seconds since 1970, written as a number or as 2026-01-31T12:00:00Z; 0 when not given."""
     text = fields.text(key)
-    seconds = _as_number(text) if text else 0.0
+    if text:
+        seconds = _as_number(text)
+    else:
+        seconds = 0.0
     if seconds is None:
         seconds = _as_timestamp(text)
     if seconds is None:
@@ -218,7 +227,9 @@ def _as_number(text: str) -> float | None:
         value = float(text)
     except ValueError:
         return None
-    return value if math.isfinite(value) and "_" not in text else None
+    if math.isfinite(value) and "_" not in text:
+        return value
+    return None
 
 
 def _as_timestamp(text: str) -> float | None:
@@ -231,7 +242,9 @@ def _as_timestamp(text: str) -> float | None:
 
 def _read_seconds(fields: Fields, key: str) -> float | None:
     text = fields.text(key)
-    return read_duration(text, fields.at(key)) if text else None
+    if text:
+        return read_duration(text, fields.at(key))
+    return None
 
 
 def read_duration(text: str, place: str) -> float:

@@ -29,7 +29,9 @@ class Notice:
     message: str
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.message}" if self.place else self.message
+        if self.place:
+            return f"{self.place}: {self.message}"
+        return self.message
 
 
 class PolicyError(ValueError):
@@ -121,7 +123,10 @@ def _action_names(fields: Fields) -> list[tuple[str, str]]:
     """A text with commas as Volcano writes it, or a list."""
     written = fields.take("actions")
     if isinstance(written, str):
-        parts = written.split(",") if written.strip() else []
+        if written.strip():
+            parts = written.split(",")
+        else:
+            parts = []
         return [
             (part.strip(), f"{fields.at('actions')}[{index}]") for index, part in enumerate(parts)
         ]
@@ -262,11 +267,9 @@ def _read_arguments(
 
 
 def _unknown_argument(readers: Mapping[str, Reader]) -> str:
-    return (
-        f"is not a known argument; there are {', '.join(readers)}"
-        if readers
-        else "is not a known argument; there are none here"
-    )
+    if readers:
+        return f"is not a known argument; there are {', '.join(readers)}"
+    return "is not a known argument; there are none here"
 
 
 def _read_configurations(fields: Fields, notices: _Notices) -> dict[str, dict[str, object]]:
@@ -344,7 +347,10 @@ def _plugin_document(plugin: PluginConfig) -> dict[str, Any]:
     flags = {
         f"enable{flag.value[0].upper()}{flag.value[1:]}": on for flag, on in plugin.flags.items()
     }
-    arguments = {"arguments": dict(plugin.arguments)} if plugin.arguments else {}
+    if plugin.arguments:
+        arguments = {"arguments": dict(plugin.arguments)}
+    else:
+        arguments = {}
     return {"name": plugin.name, **flags, **arguments}
 
 

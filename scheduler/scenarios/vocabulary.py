@@ -37,11 +37,10 @@ def read_weight(value: object, place: str) -> int:
 def read_factor(value: object, place: str) -> float:
     """Any number; what is below 1 is dealt with where the warning is given."""
     try:
-        factor = (
-            float(value)
-            if isinstance(value, (int, str)) and not isinstance(value, bool)
-            else math.nan
-        )
+        if isinstance(value, (int, str)) and not isinstance(value, bool):
+            factor = float(value)
+        else:
+            factor = math.nan
     except (ValueError, OverflowError):
         factor = math.nan
     if not math.isfinite(factor) or factor > 1e6:
@@ -51,7 +50,10 @@ def read_factor(value: object, place: str) -> float:
 
 def read_waiting_time(value: object, place: str) -> str:
     """Kept as written; only checked."""
-    text = str(value) if isinstance(value, (int, str)) and not isinstance(value, bool) else ""
+    if isinstance(value, (int, str)) and not isinstance(value, bool):
+        text = str(value)
+    else:
+        text = ""
     read_duration(text, place)
     return text
 

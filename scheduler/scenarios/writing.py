@@ -97,10 +97,14 @@ def write_podgroup(group: PodGroup) -> dict[str, Any]:
         onHold=group.on_hold,
         notPermitted=group.not_permitted,
     )
-    minimum = (
-        {} if group.min_resources is None else {"minResources": _quantities(group.min_resources)}
-    )
-    starving = {} if group.starving_since < 0 else {"starvingSince": group.starving_since}
+    if group.min_resources is None:
+        minimum = {}
+    else:
+        minimum = {"minResources": _quantities(group.min_resources)}
+    if group.starving_since < 0:
+        starving = {}
+    else:
+        starving = {"starvingSince": group.starving_since}
     return {
         **written,
         "minMember": group.min_member,
@@ -112,7 +116,9 @@ def write_podgroup(group: PodGroup) -> dict[str, Any]:
 
 
 def _time(seconds: float) -> str:
-    return repr(seconds) if seconds else ""
+    if seconds:
+        return repr(seconds)
+    return ""
 
 
 def write_pod(pod: Pod) -> dict[str, Any]:

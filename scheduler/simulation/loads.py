@@ -80,7 +80,9 @@ def priority_of(cluster: Cluster) -> Callable[[str], int]:
 
     def value(name: str) -> int:
         found = cluster.classes.get(name or DEFAULT_PRIORITY_CLASS)
-        return found.value if found else 0
+        if found:
+            return found.value
+        return 0
 
     return value
 

@@ -71,7 +71,10 @@ class Measures:
         )  # how long the guarantee has been unmet until now
         self._longest: Times = np.zeros(len(snapshot.queues))
         self._seen_at = world.now
-        self._main = snapshot.resources.index(GPU) if GPU in snapshot.resources else 0
+        if GPU in snapshot.resources:
+            self._main = snapshot.resources.index(GPU)
+        else:
+            self._main = 0
         self._waiting_gangs: dict[int, Gang] = {}
 
     # What happens
@@ -201,9 +204,10 @@ class Measures:
             by_size[size_name(gpus)].append(seconds)
             by_queue[queue].append(seconds)
         names = [name for _, name in SIZES] + [LARGEST]
-        largest = (
-            sorted(waits, key=lambda wait: -wait[1])[: max(1, len(waits) // 10)] if waits else []
-        )
+        if waits:
+            largest = sorted(waits, key=lambda wait: -wait[1])[: max(1, len(waits) // 10)]
+        else:
+            largest = []
         return {
             "all": summary([seconds for _, _, seconds in waits]),
             "bySize": {name: summary(by_size[name]) for name in names if name in by_size},

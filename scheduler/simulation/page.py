@@ -52,7 +52,9 @@ def page(title: str, about: str, results: Sequence[Result]) -> str:
 
 
 def main_resource(results: Sequence[Result]) -> str:
-    return GPU if results and GPU in results[0].figures["held"] else "cpu"
+    if results and GPU in results[0].figures["held"]:
+        return GPU
+    return "cpu"
 
 
 def _waits_by_size(figures: Mapping[str, Any]) -> dict[str, float]:
@@ -167,7 +169,10 @@ def _time_axis(longest: float) -> str:
     texts = []
     for part in (0.0, 0.25, 0.5, 0.75, 1.0):
         label = f"{_short(longest * part / seconds)}{f' {unit}' if part == 1.0 else ''}"
-        anchor = "end" if part == 1.0 else "middle"
+        if part == 1.0:
+            anchor = "end"
+        else:
+            anchor = "middle"
         texts.append(
             f'<text x="{_across(part):.1f}" y="{_HEIGHT - 8}" text-anchor="{anchor}">{label}</text>'
         )
@@ -175,7 +180,9 @@ def _time_axis(longest: float) -> str:
 
 
 def _short(value: float) -> str:
-    return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+    if abs(value) < 1000:
+        return f"{value:.3g}"
+    return f"{value:,.0f}"
 
 
 def _bars(title: str, unit: str, results: Sequence[Result], values: Any) -> str:

@@ -83,7 +83,9 @@ class LoadRun:
         self._let_happen(moment)
 
     def _next_arrival(self) -> float:
-        return self._jobs[self._next_job].at if self._next_job < len(self._jobs) else math.inf
+        if self._next_job < len(self._jobs):
+            return self._jobs[self._next_job].at
+        return math.inf
 
     def _arrive(self, moment: float) -> None:
         self._let_happen(moment)

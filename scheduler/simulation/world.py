@@ -68,7 +68,9 @@ class World:
         """When the next event is due; None when nothing will happen any more."""
         while self._events and self._is_void(self._events[0]):
             heapq.heappop(self._events)
-        return self._events[0][0] if self._events else None
+        if self._events:
+            return self._events[0][0]
+        return None
 
     def _is_void(self, event: tuple[float, int, str, int, int]) -> bool:
         return self._incarnation[event[3]] != event[4]

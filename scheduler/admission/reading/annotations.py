@@ -28,7 +28,10 @@ def check_hierarchy_annotations(proposed: QueueSpec, tree: QueueTree) -> Iterato
 
 def _check_both_there(name: str, path: str, weights: str) -> Iterator[Violation]:
     if not path or not weights:
-        missing = HIERARCHY_WEIGHTS if path else HIERARCHY
+        if path:
+            missing = HIERARCHY_WEIGHTS
+        else:
+            missing = HIERARCHY
         message = (
             f"{HIERARCHY} and {HIERARCHY_WEIGHTS} must be given together; {missing} is missing."
         )
@@ -74,7 +77,9 @@ def _number(text: str) -> float | None:
         number = float(text)
     except ValueError:
         return None
-    return number if math.isfinite(number) else None
+    if math.isfinite(number):
+        return number
+    return None
 
 
 def _check_other_paths(name: str, path: str, tree: QueueTree) -> Iterator[Violation]:
@@ -126,9 +131,8 @@ def _as_parents(parts: list[str], numbers: list[str]) -> str:
         f"create the queue {name} with parent {above} and weight {weight}"
         for above, name, weight in zip(parts, parts[1:-1], numbers[1:-1], strict=False)
     ]
-    own = (
-        f"write spec.parent: {parts[-2]}, spec.weight: {numbers[-1]} here"
-        if len(parts) > 1
-        else f"write spec.weight: {numbers[-1]} here"
-    )
+    if len(parts) > 1:
+        own = f"write spec.parent: {parts[-2]}, spec.weight: {numbers[-1]} here"
+    else:
+        own = f"write spec.weight: {numbers[-1]} here"
     return ", ".join([*between, own]) + ", and leave the annotations out"

@@ -122,7 +122,10 @@ def _list(reader: Reader, given: Mapping[str, object], key: str) -> list[object]
 
 
 def _allocatable(reader: Reader, status: Mapping[str, object]) -> Resources:
-    field_name = "allocatable" if status.get("allocatable") is not None else "capacity"
+    if status.get("allocatable") is not None:
+        field_name = "allocatable"
+    else:
+        field_name = "capacity"
     amounts = reader.resources(status.get(field_name), f"status.{field_name}")
     for resource, amount in amounts.items():
         if amount < 0:
@@ -185,7 +188,10 @@ def read_namespace(manifest: object) -> Reading[NamespaceManifest]:
             "metadata.name",
             f"metadata.name is {shown(metadata.name)}; a namespace's name has {rule}.",
         )
-    value = NamespaceManifest(metadata) if metadata.name else None
+    if metadata.name:
+        value = NamespaceManifest(metadata)
+    else:
+        value = None
     return Reading(value, tuple(reader.violations), tuple(reader.notices))
 
 
@@ -198,7 +204,9 @@ def with_spec(manifest: object) -> object:
         return manifest
     lifted = {key: manifest[key] for key in _PRIORITY_CLASS if key in manifest}
     rest = {key: value for key, value in manifest.items() if key not in lifted}
-    return {**rest, "spec": {**lifted, **(manifest.get("spec") or {})}} if lifted else manifest
+    if lifted:
+        return {**rest, "spec": {**lifted, **(manifest.get("spec") or {})}}
+    return manifest
 
 
 def read_priority_class(manifest: object) -> Reading[PriorityClassManifest]:
@@ -273,11 +281,10 @@ def read_command(manifest: object) -> Reading[CommandManifest]:
     kind = reader.choice(
         target.get("kind"), "target.kind", ("Queue", "Job"), "Queue", "invalid_kind"
     )
-    namespace = (
-        target.get("namespace")
-        if target.get("namespace") is not None
-        else metadata.get("namespace")
-    )
+    if target.get("namespace") is not None:
+        namespace = target.get("namespace")
+    else:
+        namespace = metadata.get("namespace")
     command = CommandManifest(
         action=reader.text(whole.get("action"), "action", longest=64),
         kind=kind,

@@ -29,7 +29,9 @@ def read_affinity(reader: Reader, value: object, path: str) -> dict[str, object]
         reader.mapping(given.get("nodeAffinity"), f"{path}.nodeAffinity"),
         f"{path}.nodeAffinity",
     )
-    return given if len(reader.violations) == before else {}
+    if len(reader.violations) == before:
+        return given
+    return {}
 
 
 def _check_node_affinity(reader: Reader, given: Mapping[str, object], path: str) -> None:

@@ -37,7 +37,10 @@ class PodTemplate:
 def read_template(reader: Reader, value: object, path: str) -> PodTemplate:
     """`path` is "" for a pod, whose spec stands at the top."""
     template = reader.mapping(value, path or "the object")
-    here = f"{path}." if path else ""
+    if path:
+        here = f"{path}."
+    else:
+        here = ""
     metadata = reader.mapping(template.get("metadata"), f"{here}metadata")
     spec = reader.mapping(template.get("spec"), f"{here}spec")
     at = f"{here}spec"
@@ -110,7 +113,9 @@ def _requests(reader: Reader, spec: Mapping[str, object], path: str) -> Resource
         }
     )
     overhead = reader.resources(spec.get("overhead"), f"{path}.overhead")
-    return needed + overhead if overhead else needed
+    if overhead:
+        return needed + overhead
+    return needed
 
 
 def _of_containers(

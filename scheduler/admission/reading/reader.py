@@ -43,15 +43,16 @@ def is_qualified(text: str) -> bool:
 
 def shown(value: object, limit: int = 60) -> str:
     """A value as an error message may show it: short, and printable whatever it is."""
-    text = (
-        value
-        if isinstance(value, str)
-        else type(value).__name__
-        if isinstance(value, (dict, list))
-        else repr(value)
-    )
+    if isinstance(value, str):
+        text = value
+    elif isinstance(value, (dict, list)):
+        text = type(value).__name__
+    else:
+        text = repr(value)
     text = "".join(character if character.isprintable() else "?" for character in text[: limit + 1])
-    return text if len(text) <= limit else text[:limit] + "…"
+    if len(text) <= limit:
+        return text
+    return text[:limit] + "…"
 
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -214,8 +215,14 @@ class Reader:
         if isinstance(value, str) and value in allowed:
             return value
         wanted = ", ".join(allowed)
-        near = difflib.get_close_matches(value, allowed, 1, 0.6) if isinstance(value, str) else []
-        fix = f"write {near[0]}" if near else f"write one of {wanted}"
+        if isinstance(value, str):
+            near = difflib.get_close_matches(value, allowed, 1, 0.6)
+        else:
+            near = []
+        if near:
+            fix = f"write {near[0]}"
+        else:
+            fix = f"write one of {wanted}"
         self.refuse(rule_id, path, f"{path} is {shown(value)}; it must be one of {wanted}.", fix)
         return default
 
@@ -303,12 +310,19 @@ class Reader:
         """`fate` says what becomes of such a field; `elsewhere` are the fields of other parts, where it may belong."""
         unknown = [key for key in given if key not in known]
         for key in unknown[:_MOST_NAMED]:
-            near = (
-                difflib.get_close_matches(key, known, 1, 0.75) if len(key) <= _LONGEST_MEANT else []
-            )
+            if len(key) <= _LONGEST_MEANT:
+                near = difflib.get_close_matches(key, known, 1, 0.75)
+            else:
+                near = []
             meant = [f"{part}.{key}" for part, fields in elsewhere.items() if key in fields] or near
-            hint = f"; did you mean {meant[0]}?" if meant else ""
-            where = f"{path}.{shown(key)}" if path else shown(key)
+            if meant:
+                hint = f"; did you mean {meant[0]}?"
+            else:
+                hint = ""
+            if path:
+                where = f"{path}.{shown(key)}"
+            else:
+                where = shown(key)
             self.note("unknown_field", where, f"{where} is not known and was {fate}{hint}")
         if len(unknown) > _MOST_NAMED:
             self.note(
@@ -358,9 +372,13 @@ def _tidied(text: str) -> str:
     """A name that would do, made from one that does not."""
     candidate = re.sub(r"[^a-z0-9.-]+", "-", text.lower())
     candidate = ".".join(part.strip("-") for part in candidate.split(".") if part.strip("-"))
-    return f"write {candidate}" if candidate and is_subdomain(candidate) else ""
+    if candidate and is_subdomain(candidate):
+        return f"write {candidate}"
+    return ""
 
 
 def _quantity_fix(problem: str) -> str:
     _, _, fix = problem.partition("; ")
-    return fix if fix.startswith("write") else ""
+    if fix.startswith("write"):
+        return fix
+    return ""

@@ -15,7 +15,9 @@ _LONGEST_WAIT = 2**31 - 1
 def waiting_time(annotations: Mapping[str, str]) -> int | None:
     """In seconds; a part of a second counts as a whole one. None where there is none, or none that can be meant."""
     seconds = seconds_in(annotations.get(SLA_ANNOTATION, ""))
-    return None if seconds is None or seconds > _LONGEST_WAIT else math.ceil(seconds)
+    if seconds is None or seconds > _LONGEST_WAIT:
+        return None
+    return math.ceil(seconds)
 
 
 def check_waiting_time(

@@ -131,7 +131,9 @@ def read_job(manifest: object, facts: Facts, *, is_new: bool = True) -> Reading[
     if whole is None:
         return Reading(None, tuple(reader.violations))
     metadata = read_metadata(reader, whole)
-    filled = with_defaults(whole, job_defaults(whole, facts)) if is_new else whole
+    filled: Mapping[str, object] = whole
+    if is_new:
+        filled = with_defaults(whole, job_defaults(whole, facts))
     spec = reader.mapping(filled.get("spec"), "spec")
     reader.unknown_fields(spec, JOB_FIELDS, "spec")
     reader.unused_fields(spec, UNUSED_JOB_FIELDS, "spec")
@@ -156,8 +158,13 @@ def _opened(
 
 def _queue_named(manifest: Mapping[object, object]) -> str:
     spec = manifest.get("spec")
-    queue = spec.get("queue") if isinstance(spec, Mapping) else None
-    return shown(queue) if isinstance(queue, str) else ""
+    if isinstance(spec, Mapping):
+        queue = spec.get("queue")
+    else:
+        queue = None
+    if isinstance(queue, str):
+        return shown(queue)
+    return ""
 
 
 def _read_job_spec(reader: Reader, spec: Mapping[str, object], metadata: Metadata) -> JobManifest:
@@ -182,11 +189,9 @@ def _read_job_spec(reader: Reader, spec: Mapping[str, object], metadata: Metadat
 def _optional_number(
     reader: Reader, spec: Mapping[str, object], key: str, least: int = 0
 ) -> int | None:
-    return (
-        None
-        if spec.get(key) is None
-        else reader.number(spec[key], f"spec.{key}", least, least=least)
-    )
+    if spec.get(key) is None:
+        return None
+    return reader.number(spec[key], f"spec.{key}", least, least=least)
 
 
 def _policies(reader: Reader, value: object, path: str) -> list[object]:
@@ -281,7 +286,9 @@ def read_podgroup(
     if whole is None:
         return Reading(None, tuple(reader.violations))
     metadata = read_metadata(reader, whole)
-    filled = with_defaults(whole, podgroup_defaults(whole, facts)) if is_new else whole
+    filled: Mapping[str, object] = whole
+    if is_new:
+        filled = with_defaults(whole, podgroup_defaults(whole, facts))
     spec = reader.mapping(filled.get("spec"), "spec")
     reader.unknown_fields(spec, _PODGROUP_FIELDS, "spec")
     reader.unused_fields(spec, _UNUSED_PODGROUP_FIELDS, "spec")
@@ -296,7 +303,10 @@ def _read_podgroup_spec(
 ) -> PodGroupManifest:
     members = reader.mapping(spec.get("minTaskMember"), "spec.minTaskMember")
     minimum = spec.get("minResources")
-    resources = reader.resources(minimum, "spec.minResources") if minimum is not None else None
+    if minimum is not None:
+        resources = reader.resources(minimum, "spec.minResources")
+    else:
+        resources = None
     for resource, amount in (resources or {}).items():
         if amount < 0:
             path = f"spec.minResources.{resource}"

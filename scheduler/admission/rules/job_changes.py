@@ -46,7 +46,10 @@ def check_job_change(
 def stays_in_queue(new: Mapping[str, object], old: Mapping[str, object], facts: Facts) -> bool:
     """The queue is named as it was before, or in the way that its namespace turned into it when the work was admitted."""
     metadata = old.get("metadata")
-    namespace = metadata.get("namespace") if isinstance(metadata, Mapping) else None
+    if isinstance(metadata, Mapping):
+        namespace = metadata.get("namespace")
+    else:
+        namespace = None
     named, before = _queue_of(new), _queue_of(old)
     return named == before or resolved_queue(named, namespace, facts) == before
 
@@ -66,7 +69,9 @@ def _compared(
 def _in_force(manifest: Mapping[str, object]) -> dict[str, object]:
     """The spec with its defaults, without what is empty; the queue as it was written, not as a namespace turns it."""
     spec = with_defaults(manifest, job_defaults(manifest, Facts())).get("spec")
-    return _filled(spec) if isinstance(spec, Mapping) else {}
+    if isinstance(spec, Mapping):
+        return _filled(spec)
+    return {}
 
 
 def _filled(given: Mapping[object, object]) -> dict[str, object]:
@@ -88,11 +93,9 @@ def _meant(value: object) -> object:
 
 
 def _amounts(value: object) -> object:
-    return (
-        {name: _amount(name, amount) for name, amount in value.items()}
-        if isinstance(value, Mapping)
-        else value
-    )
+    if isinstance(value, Mapping):
+        return {name: _amount(name, amount) for name, amount in value.items()}
+    return value
 
 
 def _amount(resource: object, value: object) -> object:
@@ -125,23 +128,21 @@ def _check_tasks(job: JobManifest, before: object, after: object) -> Iterator[Vi
 
 
 def _tasks(value: object) -> list[Mapping[str, object]]:
-    return (
-        [_filled(task) for task in value if isinstance(task, Mapping)]
-        if isinstance(value, list)
-        else []
-    )
+    if isinstance(value, list):
+        return [_filled(task) for task in value if isinstance(task, Mapping)]
+    return []
 
 
 def _immutable(job: JobManifest, path: str, before: object, after: object) -> Violation:
-    figures = (
-        f" from {shown(before)} to {shown(after)}" if _is_plain(before) and _is_plain(after) else ""
-    )
+    if _is_plain(before) and _is_plain(after):
+        figures = f" from {shown(before)} to {shown(after)}"
+    else:
+        figures = ""
     message = f"{shown(path)} of {job.metadata.name} can not be changed{figures}; only {_CHANGEABLE} may, once a job exists."
-    fix = (
-        f"write {shown(before)}"
-        if isinstance(before, str)
-        else "leave it as it was, or submit another job"
-    )
+    if isinstance(before, str):
+        fix = f"write {shown(before)}"
+    else:
+        fix = "leave it as it was, or submit another job"
     return Violation("immutable_field_changed", job.queue, path, message, fix)
 
 

@@ -129,11 +129,10 @@ def _check_order(proposed: QueueSpec, lower: str, upper: str, rule_id: str) -> I
                 format_quantity(resource, small[resource]),
                 format_quantity(resource, large[resource]),
             )
-            path = (
-                f"spec.{lower}.resource.{resource}"
-                if lower == "guarantee"
-                else f"spec.{lower}.{resource}"
-            )
+            if lower == "guarantee":
+                path = f"spec.{lower}.resource.{resource}"
+            else:
+                path = f"spec.{lower}.{resource}"
             message = (
                 f"{lower} {resource} {asked} of {proposed.name} is more than its {upper} {limit}."
             )
@@ -160,7 +159,10 @@ def _check_root(proposed: QueueSpec, facts: Facts, old: QueueSpec | None) -> Ite
             "leave spec.parent of root empty",
         )
     if proposed.state is not QueueState.OPEN:
-        done = "closed" if proposed.state is QueueState.CLOSED else "suspended"
+        if proposed.state is QueueState.CLOSED:
+            done = "closed"
+        else:
+            done = "suspended"
         yield Violation(
             "protected_queue",
             ROOT,
@@ -190,11 +192,10 @@ def _check_place(proposed: QueueSpec, tree: QueueTree, facts: Facts) -> Iterator
             "name another queue, or leave it out for root",
         )
         return
-    below = (
-        {queue.name for queue in tree.descendants(proposed.name)}
-        if proposed.name in tree
-        else set()
-    )
+    if proposed.name in tree:
+        below = {queue.name for queue in tree.descendants(proposed.name)}
+    else:
+        below = set()
     if parent in below:
         message = f"{proposed.name} can not be put below {parent}, which lies below {proposed.name} itself: the tree would be a ring."
         yield Violation(
@@ -213,7 +214,10 @@ def _check_way_up(proposed: QueueSpec, tree: QueueTree) -> Iterator[Violation]:
     if (
         missing and missing not in placed and missing != ROOT
     ):  # root is always there, even before its row is
-        whose = "its parent" if len(path) == 1 else f"the parent of {path[-1]}"
+        if len(path) == 1:
+            whose = "its parent"
+        else:
+            whose = f"the parent of {path[-1]}"
         message = f"{proposed.name} can not be put there: {missing}, {whose}, does not exist."
         yield Violation(
             "parent_not_found",
@@ -244,7 +248,10 @@ def _check_depth(proposed: QueueSpec, tree: QueueTree, facts: Facts) -> Iterator
         default=0,
     )
     if own + height > facts.max_depth:
-        with_below = f" and reach {own + height} with what is below it" if height else ""
+        if height:
+            with_below = f" and reach {own + height} with what is below it"
+        else:
+            with_below = ""
         message = f"{proposed.name} would be {own} levels below root{with_below}; {facts.max_depth} are allowed."
         yield Violation(
             "max_depth_exceeded",
@@ -265,10 +272,16 @@ def _check_busy_parent(proposed: QueueSpec, tree: QueueTree, facts: Facts) -> It
         return
     live = facts.live_podgroups.get(parent, 0)
     is_leaf = not any(child.name != proposed.name for child in tree.children(parent))
-    pods = facts.allocated_pods.get(parent, 0) if is_leaf else 0
+    if is_leaf:
+        pods = facts.allocated_pods.get(parent, 0)
+    else:
+        pods = 0
     if not live and not pods:
         return
-    parts = [counted(live, "podgroup") + " of its own that are not Completed"] if live else []
+    if live:
+        parts = [counted(live, "podgroup") + " of its own that are not Completed"]
+    else:
+        parts = []
     parts += [counted(pods, "allocated pod")] if pods else []
     message = f"{proposed.name} can not be put below {parent}, which has {' and '.join(parts)}: only a queue without work can get children."
     yield Violation(
@@ -379,7 +392,10 @@ def check_delete(name: str, tree: QueueTree, facts: Facts, *, cascade: bool = Fa
                 ),
             )
         )
-    doomed = deletion_order(name, tree) if cascade and name not in PROTECTED else [name]
+    if cascade and name not in PROTECTED:
+        doomed = deletion_order(name, tree)
+    else:
+        doomed = [name]
     return Verdict(
         tuple(blocker for queue in doomed for blocker in _blockers(queue, tree, facts, cascade))
     )

@@ -150,11 +150,9 @@ def _check_sums(parent: QueueSpec, tree: QueueTree, subject: QueueSpec) -> Itera
                 fix = _sum_fix(
                     what, resource, parent, subject, shares, amount - has.amount(resource), amount
                 )
-                remedies = (
-                    (Remedy(f"{path}.{resource}", format_quantity(resource, wanted)),)
-                    if wanted is not None
-                    else ()
-                )
+                remedies: tuple[Remedy, ...] = ()
+                if wanted is not None:
+                    remedies = (Remedy(f"{path}.{resource}", format_quantity(resource, wanted)),)
                 yield Violation(rule_id, subject.name, f"{path}.{resource}", message, fix, remedies)
 
 
@@ -183,7 +181,9 @@ def _largest_shares(resource: str, shares: Mapping[str, Resources]) -> str:
         f"{name} {format_quantity(resource, part)}" for part, name in largest[:_SIBLINGS_SHOWN]
     )
     more = len(largest) - _SIBLINGS_SHOWN
-    return f"{rows} and {more} more" if more > 0 else rows
+    if more > 0:
+        return f"{rows} and {more} more"
+    return rows
 
 
 def _sum_remedy(
@@ -197,8 +197,13 @@ def _sum_remedy(
     """What the queue in question would have to have: the parent as much as its children, a child what the others leave it."""
     if subject.name == parent.name:
         return amount
-    own = shares[subject.name].amount(resource) if subject.name in shares else 0
-    return own - over if own >= over else None
+    if subject.name in shares:
+        own = shares[subject.name].amount(resource)
+    else:
+        own = 0
+    if own >= over:
+        return own - over
+    return None
 
 
 def _sum_fix(
@@ -211,7 +216,10 @@ def _sum_fix(
     amount: int,
 ) -> str:
     raised = f"raise {what} {resource} of {parent.name} to {format_quantity(resource, amount)}"
-    own = shares[subject.name].amount(resource) if subject.name in shares else 0
+    if subject.name in shares:
+        own = shares[subject.name].amount(resource)
+    else:
+        own = 0
     if own < over:
         return raised
     return f"lower {what} {resource} of {subject.name} to {format_quantity(resource, own - over)}, or {raised}"

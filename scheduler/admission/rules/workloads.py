@@ -71,7 +71,10 @@ def _check_state(queue: str, facts: Facts, field: str, again: bool) -> Iterator[
     state = facts.states.get(queue)
     if state in TAKES_WORK or (again and state is QueueState.CLOSING):
         return
-    shown = state.value if state else "in no state yet"
+    if state:
+        shown = state.value
+    else:
+        shown = "in no state yet"
     message = f"{queue} is {shown} and takes no jobs; a queue must be Open or Suspended for that."
     yield Violation("queue_not_open", queue, field, message, f"open {queue}, or name another queue")
 
@@ -111,7 +114,10 @@ def admit_job_change(manifest: object, old_manifest: object, facts: Facts) -> Ve
     ):
         return shape
     changes = check_job_change(reading.value, manifest, old_manifest, facts)
-    before = old.value.metadata.annotations if old.value else {}
+    if old.value:
+        before = old.value.metadata.annotations
+    else:
+        before = {}
     waiting = check_waiting_time(reading.value.metadata.annotations, reading.value.queue, before)
     growth = _check_growth(reading.value, old.value, facts)
     return shape + Verdict(
@@ -208,9 +214,17 @@ def admit_pod(manifest: object, tree: QueueTree, facts: Facts) -> Verdict:
 
 
 def _scheduler_of(manifest: object) -> object:
-    spec = manifest.get("spec") if isinstance(manifest, Mapping) else None
-    name = spec.get("schedulerName") if isinstance(spec, Mapping) else None
-    return name if isinstance(name, str) else ""
+    if isinstance(manifest, Mapping):
+        spec = manifest.get("spec")
+    else:
+        spec = None
+    if isinstance(spec, Mapping):
+        name = spec.get("schedulerName")
+    else:
+        name = None
+    if isinstance(name, str):
+        return name
+    return ""
 
 
 def _check_bare_pod(pod: PodManifest, tree: QueueTree, facts: Facts) -> Iterator[Violation]:

@@ -33,7 +33,10 @@ def access_of(user: Any, scopes: Collection[str] | None = None) -> Access:
     if user.is_superuser:
         return Access(everything=True, limit=limit)
     granted = _granted(user)
-    places = places_of_queues() if granted else NO_PLACES
+    if granted:
+        places = places_of_queues()
+    else:
+        places = NO_PLACES
     return Access(granted, places.parents, limit, numbers=places.numbers)
 
 
@@ -71,7 +74,10 @@ def sights_of(users: Iterable[Any]) -> dict[Any, frozenset[str] | None]:
     """By key: the names of the queues that each of them may see, None for all. As `access_of`, in three queries for all together."""
     asked = {user.pk: user for user in users if user.is_active}
     held = _roles_of([pk for pk, user in asked.items() if not user.is_superuser])
-    parents = places_of_queues().parents if held else {}
+    if held:
+        parents = places_of_queues().parents
+    else:
+        parents = {}
     seen = {
         roles: Access(_permissions(roles), parents).visible
         for roles in {*held.values(), frozenset[tuple[str, str]]()}

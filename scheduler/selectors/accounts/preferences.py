@@ -34,7 +34,9 @@ def bulk_run(uid: uuid.UUID, user: Any) -> BulkRun | None:
 
 def visible_runs(user: Any, *, everybody: bool) -> QuerySet[BulkRun]:
     runs = BulkRun.objects.select_related("owner")
-    return runs if everybody else runs.filter(owner=user)
+    if everybody:
+        return runs
+    return runs.filter(owner=user)
 
 
 def counts_of_runs(ids: Collection[int]) -> dict[int, dict[str, int]]:

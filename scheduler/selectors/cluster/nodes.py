@@ -37,7 +37,11 @@ class NodeRow:
 
     @property
     def state(self) -> str:
-        return "Not ready" if not self.ready else "Cordoned" if self.unschedulable else "Ready"
+        if not self.ready:
+            return "Not ready"
+        if self.unschedulable:
+            return "Cordoned"
+        return "Ready"
 
     def free(self, resource: str) -> int:
         """Nothing on a node that does not answer: no pod could be started there."""
@@ -180,7 +184,9 @@ def _sizes(resource: str, biggest: int) -> list[int]:
     sizes = [unit]
     while sizes[-1] * factor <= biggest:
         sizes.append(sizes[-1] * factor)
-    return sizes if biggest >= unit else []
+    if biggest >= unit:
+        return sizes
+    return []
 
 
 def pods_on(node: str, limit: int = 500) -> list[Pod]:

@@ -40,7 +40,9 @@ def _waiting(queues: Rows) -> QuerySet[PodGroup]:
 
 
 def _of(rows: QuerySet[Any], queues: Collection[Any] | None, field: str = "queue") -> QuerySet[Any]:
-    return rows if queues is None else rows.filter(**{f"{field}__in": queues})
+    if queues is None:
+        return rows
+    return rows.filter(**{f"{field}__in": queues})
 
 
 def last_sessions(limit: int = 40) -> list[SchedulingSession]:

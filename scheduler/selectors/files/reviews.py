@@ -22,7 +22,10 @@ def review_now(kind: str, request: Request) -> Verdict:
 
 def defaults_now(kind: str, request: Request) -> tuple[Verdict, Defaults]:
     """What would be filled in; `kind` is queues, jobs or podgroups."""
-    facts = Facts() if kind == "queues" else _scene(kind, request)[1]
+    if kind == "queues":
+        facts = Facts()
+    else:
+        facts = _scene(kind, request)[1]
     return review_defaults(kind, request, facts)
 
 
@@ -41,10 +44,17 @@ def _scene(kind: str, request: Request) -> tuple[QueueTree, Facts]:
 
 
 def _part(value: object, key: str) -> Mapping[str, object]:
-    part = value.get(key) if isinstance(value, Mapping) else None
-    return part if isinstance(part, Mapping) else {}
+    if isinstance(value, Mapping):
+        part = value.get(key)
+    else:
+        part = None
+    if isinstance(part, Mapping):
+        return part
+    return {}
 
 
 def _text(value: object) -> str:
     """A name as it may be asked of a database: what no database keeps can not be there."""
-    return value if isinstance(value, str) and value.isprintable() else ""
+    if isinstance(value, str) and value.isprintable():
+        return value
+    return ""

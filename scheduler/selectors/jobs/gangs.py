@@ -63,4 +63,6 @@ _BY_NAME = Prepared(_standing)
 def standing_of(namespace: str, name: str) -> dict[str, Any] | None:
     """What there is to say about why a gang waits; None where there is no such gang."""
     row = _BY_NAME.row(namespace=namespace, name=name)
-    return None if row is None else dict(zip(_STANDING, row, strict=True))
+    if row is None:
+        return None
+    return dict(zip(_STANDING, row, strict=True))

@@ -81,7 +81,10 @@ def jobs_matching(
         found = found.filter(queue__in=sorted(readable))
     for condition in conditions:
         matching = _FIELDS[condition.field.partition(":")[0]](condition)
-        found = found.exclude(matching) if condition.negated else found.filter(matching)
+        if condition.negated:
+            found = found.exclude(matching)
+        else:
+            found = found.filter(matching)
     return found
 
 
@@ -96,12 +99,16 @@ _FEW = 1000
 def _few(rows: QuerySet[Any]) -> list[int] | None:
     """Their numbers, None if they are many. What is few must be found by its index: a database that guesses wrong walks the whole list."""
     numbers = list(rows.order_by().values_list("pk", flat=True)[: _FEW + 1])
-    return numbers if len(numbers) <= _FEW else None
+    if len(numbers) <= _FEW:
+        return numbers
+    return None
 
 
 def _gang_is(*phases: str) -> Q:
     few = _few(PodGroup.objects.filter(phase__in=phases))
-    return Q(phase__in=phases) if few is None else Q(pk__in=few)
+    if few is None:
+        return Q(phase__in=phases)
+    return Q(pk__in=few)
 
 
 def _job_is(*phases: str) -> Q:
@@ -158,7 +165,9 @@ def _queues_like(pattern: str, tree: Any) -> set[str]:
     above, slash, last = pattern.rpartition("/")
     if slash and last == "*":
         top = above.rpartition("/")[2]
-        return {top, *(queue.name for queue in tree.descendants(top))} if top in tree else set()
+        if top in tree:
+            return {top, *(queue.name for queue in tree.descendants(top))}
+        return set()
     return {queue.name for queue in tree if _like(last, queue.name)}
 
 
@@ -179,7 +188,9 @@ def _matches(column: str, value: str) -> Q:
     if "*" not in value:
         return Q(**{column: value})
     start, _, rest = value.partition("*")
-    return Q(**{f"{column}__glob": value}) if rest else Q(**{f"{column}__startswith": start})
+    if rest:
+        return Q(**{f"{column}__glob": value})
+    return Q(**{f"{column}__startswith": start})
 
 
 def _anywhere(condition: Condition) -> Q:
@@ -213,11 +224,9 @@ def _by_resource(condition: Condition) -> Q:
         "lte": condition.number >= 0,
         "exact": condition.number == 0,
     }
-    return (
-        matching | Q(**{f"min_resources__{resource}__isnull": True})
-        if takes_nothing.get(lookup)
-        else matching
-    )
+    if takes_nothing.get(lookup):
+        return matching | Q(**{f"min_resources__{resource}__isnull": True})
+    return matching
 
 
 def _by_age(condition: Condition) -> Q:
@@ -265,9 +274,15 @@ def job_page(
 ) -> JobPage:
     """The page that follows the row `before` in the list, or comes before the row `after` in it."""
     turning_back = after is not None
-    mark = after if turning_back else before
+    if turning_back:
+        mark = after
+    else:
+        mark = before
     down = oldest_first == turning_back  # by falling keys
-    page = found if mark is None else found.filter(**{"pk__lt" if down else "pk__gt": mark})
+    if mark is None:
+        page = found
+    else:
+        page = found.filter(**{"pk__lt" if down else "pk__gt": mark})
     rows = page.select_related("job").prefetch_related(
         "queue"
     )  # no join of queues: a database may begin with them and sort all jobs

@@ -160,8 +160,13 @@ def evictions_of(gang: PodGroup) -> tuple[list[Eviction], list[Eviction]]:
 
 def waiting_since(gang: PodGroup) -> datetime:
     """When it was submitted, or when it began to wait again: resumed, restarted, or without the pods it needs."""
-    since = gang.job.phase_since if gang.job else None
-    return max(gang.created_at, since) if since else gang.created_at
+    if gang.job:
+        since = gang.job.phase_since
+    else:
+        since = None
+    if since:
+        return max(gang.created_at, since)
+    return gang.created_at
 
 
 def evaluation_of(gang: PodGroup) -> dict[str, Any]:

@@ -11,10 +11,15 @@ def pod_conditions(pod: Pod) -> list[dict[str, str]]:
     """PodScheduled: True for a pod that has or had a place; False with the last session's reason; nothing before a session has looked."""
     if pod.phase != "Pending":
         since = (pod.bound_at or pod.created_at).isoformat()
-        place = f"It was given a place on {pod.node.name}." if pod.node else "It was given a place."
+        if pod.node:
+            place = f"It was given a place on {pod.node.name}."
+        else:
+            place = "It was given a place."
         return [condition("PodScheduled", "Scheduled", place, since)]
     told = unpacked(pod.podgroup.pod_conditions, pod.pk, str(pod))
-    return [_not_scheduled(told)] if told else []
+    if told:
+        return [_not_scheduled(told)]
+    return []
 
 
 def _not_scheduled(told: dict[str, str]) -> dict[str, str]:

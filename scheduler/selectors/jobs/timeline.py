@@ -77,11 +77,15 @@ def _life(gang: PodGroup) -> list[Step]:
 
 
 def _if_at(at: datetime | None, title: str, detail: str = "") -> list[Step]:
-    return [Step(at, title, detail)] if at else []
+    if at:
+        return [Step(at, title, detail)]
+    return []
 
 
 def _pods(number: int) -> str:
-    return "pod" if number == 1 else "pods"
+    if number == 1:
+        return "pod"
+    return "pods"
 
 
 _ASKED = {
@@ -135,7 +139,9 @@ def _commands(gang: PodGroup) -> list[Step]:
 
 
 def _why(command: Command) -> str:
-    return f"{command.message} Reason: {command.reason}" if command.reason else command.message
+    if command.reason:
+        return f"{command.message} Reason: {command.reason}"
+    return command.message
 
 
 def _losses(gang: PodGroup) -> list[Step]:
@@ -202,7 +208,9 @@ def _had_too_few(gang: PodGroup, steps: Sequence[Step], number: int) -> bool:
 
 
 def _members(gang: PodGroup) -> int:
-    return sum(int(task["replicas"]) for task in gang.job.tasks) if gang.job else gang.min_member
+    if gang.job:
+        return sum(int(task["replicas"]) for task in gang.job.tasks)
+    return gang.min_member
 
 
 def _said(gang: PodGroup) -> Iterable[Event]:
@@ -222,5 +230,8 @@ def _now(gang: PodGroup, last: Step) -> Span | None:
     if gang.finished_at or (gang.job and gang.job.finished_at):
         return None
     is_waiting = gang.phase in WAITING
-    code = (gang.reason_code or "AwaitingEvaluation") if is_waiting else ""
+    if is_waiting:
+        code = gang.reason_code or "AwaitingEvaluation"
+    else:
+        code = ""
     return Span(seconds_between(last.at, timezone.now()), is_waiting, code)

@@ -93,14 +93,19 @@ def event_page(found: QuerySet[Event], before: str = "") -> Feed:
         at, pk = mark
         found = found.filter(Q(last_at__lt=at) | Q(last_at=at, pk__lt=pk))
     rows = list(found[: PAGE + 1])
-    last = rows[PAGE - 1] if len(rows) > PAGE else None
+    if len(rows) > PAGE:
+        last = rows[PAGE - 1]
+    else:
+        last = None
     return Feed(rows[:PAGE], f"{last.last_at.isoformat()}_{last.pk}" if last else "")
 
 
 def _mark(text: str) -> tuple[datetime, int] | None:
     at, _, pk = text.rpartition("_")
     try:
-        return (datetime.fromisoformat(at), int(pk)) if at else None
+        if at:
+            return (datetime.fromisoformat(at), int(pk))
+        return None
     except ValueError:
         return None
 
@@ -146,7 +151,9 @@ def deeds_alone(
     if any(filters.get(name) for name in ("name", "q", "request")):
         return found
     if not filters.get("queue"):
-        return found.filter(follows="") if queues is None else found.exclude(follows__in=queues)
+        if queues is None:
+            return found.filter(follows="")
+        return found.exclude(follows__in=queues)
     listed = set(names_in_records(filters["queue"]))
     return found.exclude(follows__in=listed if queues is None else listed & set(queues))
 

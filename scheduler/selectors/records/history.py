@@ -85,7 +85,8 @@ def queue_history(name: str, span: str = "1h", now: datetime | None = None) -> Q
     start = _floor(end - chosen.seconds, chosen.step) + chosen.step
     points = _points(name, chosen.coarsest, start, end)
     edges = [*range(int(start), int(end) + 1, chosen.step), end]
-    edges = edges[:-1] if edges[-1] <= edges[-2] else edges
+    if edges[-1] <= edges[-2]:
+        edges = edges[:-1]
     return QueueHistory(
         queue=name,
         span=span,
@@ -147,7 +148,9 @@ def _standing(name: str, coarsest: int, start: float) -> Iterable[Point]:
         queue_name=name, seconds__in=_levels(coarsest), at__lt=_moment(start)
     )
     row = earlier.order_by("-at", "seconds").values_list("at", "seconds", "data").first()
-    return as_points(*row) if row else ()
+    if row:
+        return as_points(*row)
+    return ()
 
 
 def as_points(at: datetime, seconds: int, data: Any) -> Iterable[Point]:
@@ -164,7 +167,9 @@ def _since(name: str) -> float | None:
         .values_list("at", flat=True)
         .first()
     )
-    return first.timestamp() if first else None
+    if first:
+        return first.timestamp()
+    return None
 
 
 def _markers(name: str, start: datetime) -> list[Marker]:

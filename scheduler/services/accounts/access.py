@@ -54,7 +54,9 @@ _USED_AGAIN_AFTER = timedelta(minutes=1)
 
 
 def access_for(by: Actor) -> Access:
-    return access_of(by.user, by.scopes) if by.access is None else by.access
+    if by.access is None:
+        return access_of(by.user, by.scopes)
+    return by.access
 
 
 def may(user: Any, permission: Permission | str, queue: str) -> bool:
@@ -184,11 +186,16 @@ def _grantee(user: str, group: str) -> dict[str, Any]:
     model, name, field = (get_user_model(), user, "username") if user else (Group, group, "name")
     found = model.objects.filter(**{field: name}).first()
     if found is None:
-        kind = "user" if user else "group"
+        if user:
+            kind = "user"
+        else:
+            kind = "group"
         raise Rejected(
             [_wrong(kind, f"There is no {kind} {name[:80]}.", f"create the {kind} first")]
         )
-    return {"user": found, "group": None} if user else {"user": None, "group": found}
+    if user:
+        return {"user": found, "group": None}
+    return {"user": None, "group": found}
 
 
 def _wrong(field: str, message: str, fix: str) -> Violation:

@@ -40,7 +40,10 @@ class Actor:
     @property
     def token_ends_at(self) -> datetime | None:
         """When the token in use ends; None without a token, and for one without an end."""
-        return self.token.expires_at if self.token is not None else None
+        if self.token is None:
+            return None
+        ends_at: datetime | None = self.token.expires_at
+        return ends_at
 
 
 SYSTEM = Actor()
@@ -48,4 +51,6 @@ SYSTEM = Actor()
 
 def submitter(by: Actor) -> str:
     """Whose work it will be, for the limits of each user; the system itself has none."""
-    return "" if by.user is None and by.name == SYSTEM.name else by.name
+    if by.user is None and by.name == SYSTEM.name:
+        return ""
+    return by.name

@@ -129,7 +129,10 @@ def save_view(
     view = SavedView.objects.update_or_create(
         owner=user, page=page, name=name, defaults={"query": query, "shared": shared}
     )[0]
-    before = describe_view(old) if old else None
+    if old:
+        before = describe_view(old)
+    else:
+        before = None
     if before != describe_view(view):
         audit.record(by, "SaveView", "View", name, before=before, after=describe_view(view))
     return view

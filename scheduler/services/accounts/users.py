@@ -41,7 +41,10 @@ def save_user(
         _alone_with_admins()
         user = _found_or_new(reader, fields, username)
         access.require_to_touch_account(by, user, "change the account of a superuser")
-        before = describe_user(user) if user.pk else None
+        if user.pk:
+            before = describe_user(user)
+        else:
+            before = None
         was_superuser = user.is_superuser
         _fill(reader, user, fields)
         _refuse(reader)
@@ -279,8 +282,14 @@ def save_group(
             ],
             by_state=True,
         )
-    group = Group.objects.get(name=name) if name else Group.objects.create(name=wanted)
-    before = describe_group(group) if name else None
+    if name:
+        group = Group.objects.get(name=name)
+    else:
+        group = Group.objects.create(name=wanted)
+    if name:
+        before = describe_group(group)
+    else:
+        before = None
     if fields.get("members") is not None:
         group.user_set.set(_members(reader, fields["members"]))
         _refuse(reader)

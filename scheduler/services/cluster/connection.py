@@ -68,7 +68,10 @@ def simulation(pod_ids: Iterable[int] = (), nodes: Iterable[str] = ()) -> Iterat
 
 
 def _advanced(state: SimulatedCluster, now: datetime) -> float:
-    passed = (now - state.advanced_at).total_seconds() if state.advanced_at else 0.0
+    if state.advanced_at:
+        passed = (now - state.advanced_at).total_seconds()
+    else:
+        passed = 0.0
     state.clock += min(max(passed, 0.0), LONGEST_LEAP) * state.speed
     state.advanced_at = now
     return state.clock

@@ -97,7 +97,9 @@ def _is_bind_to_do(decision: Decision) -> bool:
 
 
 def _node_name(pod: Pod) -> str:
-    return pod.node.name if pod.node else ""
+    if pod.node:
+        return pod.node.name
+    return ""
 
 
 def _bind_request(decision: Decision) -> BindRequest:

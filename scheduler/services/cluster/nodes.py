@@ -205,9 +205,10 @@ def _set_schedulable(
             {"unschedulable": unschedulable},
         )
     transaction.set_rollback(dry_run)
-    message = (
-        f"{name} was {verb}ed." if changed else f"{name} is {verb}ed already; nothing was changed."
-    )
+    if changed:
+        message = f"{name} was {verb}ed."
+    else:
+        message = f"{name} is {verb}ed already; nothing was changed."
     return NodeCommandResult(node, changed, message)
 
 
@@ -245,9 +246,8 @@ def drain_node(
         _note(node, "drain", by, reason, before, {"unschedulable": True, "podsToldToLeave": on_it})
         notify.jobs_changed()
     transaction.set_rollback(dry_run)
-    message = (
-        f"{name} is cordoned, with {counted(on_it, 'pod')} told to leave."
-        if changed
-        else f"{name} is drained already; nothing was changed."
-    )
+    if changed:
+        message = f"{name} is cordoned, with {counted(on_it, 'pod')} told to leave."
+    else:
+        message = f"{name} is drained already; nothing was changed."
     return NodeCommandResult(node, changed, message, gangs)

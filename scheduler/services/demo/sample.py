@@ -143,7 +143,10 @@ def _cut(amounts: object, has: Resources) -> Resources:
 
 
 def _floor(resource: str, amount: int) -> int:
-    unit = 2**30 if is_bytes(resource) else units_per_one(resource)
+    if is_bytes(resource):
+        unit = 2**30
+    else:
+        unit = units_per_one(resource)
     return amount // unit * unit
 
 

@@ -92,7 +92,9 @@ def continue_stream() -> int:
             SimulatedCluster.objects.filter(pk=1).update(
                 workload={} if _is_over(stream, state.clock) else stream
             )
-    return _submit_where_few_wait(stream, due) if due else 0
+    if due:
+        return _submit_where_few_wait(stream, due)
+    return 0
 
 
 def _due(stream: dict[str, Any], clock: float) -> list[int]:

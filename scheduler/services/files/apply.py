@@ -209,8 +209,13 @@ def _place(item: Item) -> tuple[str, str]:
 
 
 def _kind_of(manifest: object) -> str:
-    kind = manifest.get("kind") if isinstance(manifest, Mapping) else None
-    return kind if isinstance(kind, str) else ""
+    if isinstance(manifest, Mapping):
+        kind = manifest.get("kind")
+    else:
+        kind = None
+    if isinstance(kind, str):
+        return kind
+    return ""
 
 
 def _settle(items: list[Item], run: _Run) -> None:
@@ -275,11 +280,10 @@ def _apply_one(item: Item, run: _Run) -> Applied:
             ]
         )
     if item.kind not in _ORDER:
-        message = (
-            f"kind is “{item.kind[:40]}”; these are known: {', '.join(_ORDER)}."
-            if item.kind
-            else "kind must be given."
-        )
+        if item.kind:
+            message = f"kind is “{item.kind[:40]}”; these are known: {', '.join(_ORDER)}."
+        else:
+            message = "kind must be given."
         raise Rejected(
             [Violation("invalid_kind", "", "kind", message, f"write one of {', '.join(_ORDER)}")]
         )
@@ -332,7 +336,9 @@ def _named(manifest: Mapping[str, Any]) -> tuple[str, str]:
 def _found(rows: QuerySet[Any], by: Actor) -> Any:
     """The stored object, or None. One out of sight is not there: whoever may make one of its name finds that taken, and nobody else."""
     row = rows.first()
-    return row if row is not None and _is_in_sight(row, access.access_for(by)) else None
+    if row is not None and _is_in_sight(row, access.access_for(by)):
+        return row
+    return None
 
 
 def _over(
@@ -376,14 +382,19 @@ def _difference(before: Any, after: Any, path: str = "") -> list[tuple[str, Any,
                 before.get(key), after.get(key), f"{path}.{key}" if path else str(key)
             )
         ]
-    return [] if before == after else [(path, before, after)]
+    if before == after:
+        return []
+    return [(path, before, after)]
 
 
 def _updated(
     item: Item, name: str, before: Any, after: Any, notices: tuple[Notice, ...], message: str = ""
 ) -> Applied:
     diff = tuple(_difference(before, after))
-    operation = "updated" if diff else "unchanged"
+    if diff:
+        operation = "updated"
+    else:
+        operation = "unchanged"
     return Applied(
         item.index, item.kind, name, operation, message or f"{name} is {operation}.", diff, notices
     )
@@ -498,11 +509,10 @@ def _node(item: Item, by: Actor) -> Applied:
         made = nodes.create_node(item.manifest, by=by)
         return _created(item, name, manifests.stored_node(made.node), made.notices)
     before = manifests.stored_node(row)
-    given = (
-        item.manifest
-        if item.manifest.get("status") is not None
-        else {**item.manifest, "status": before["status"]}
-    )
+    if item.manifest.get("status") is not None:
+        given = item.manifest
+    else:
+        given = {**item.manifest, "status": before["status"]}
     saved = nodes.update_node(name, _over(before, given), by=by)
     return _updated(item, name, before, manifests.stored_node(saved.node), saved.notices)
 
@@ -530,7 +540,10 @@ def _queue_command(item: Item, run: _Run) -> Applied:
 
 
 def _executed(item: Item, ordered: orders.Ordered) -> Applied:
-    operation = "executed" if ordered.changed else "unchanged"
+    if ordered.changed:
+        operation = "executed"
+    else:
+        operation = "unchanged"
     return Applied(
         item.index,
         item.kind,
@@ -619,21 +632,30 @@ def _unnamed(items: list[Item], label: str, by: Actor) -> list[tuple[str, Any]]:
 
 def _is_in_sight(row: Any, seen: Access) -> bool:
     """What the caller may not see is not there for him. What belongs to no queue is for those who may delete it, who see everything."""
-    gang = row.podgroup if isinstance(row, Pod) else row
-    queue = row if isinstance(row, Queue) else getattr(gang, "queue", None)
+    if isinstance(row, Pod):
+        gang = row.podgroup
+    else:
+        gang = row
+    queue = getattr(gang, "queue", None)
+    if isinstance(row, Queue):
+        queue = row
     return queue is None or seen.may(Permission.VIEW, queue.place)
 
 
 def _told(kind: str, row: Any) -> str:
     """ "queue/team-a", "job/default/train": as `shown` names it."""
-    place = f"{row.namespace}/" if kind in _NAMESPACED else ""
+    if kind in _NAMESPACED:
+        place = f"{row.namespace}/"
+    else:
+        place = ""
     return f"{kind.lower()}/{place}{row.name}"
 
 
 def _wearing(model: Any, key: str, value: str) -> list[Any]:
     """The objects with this label, newest first; of queues those below before those above."""
     found = model.objects.filter(labels__icontains=key).order_by("-id")
-    found = found.select_related("queue") if model in (Job, PodGroup) else found
+    if model in (Job, PodGroup):
+        found = found.select_related("queue")
     rows = [row for row in found if row.labels.get(key) == value]
     if model is not Queue or not rows:
         return rows

@@ -63,18 +63,16 @@ def _namespace_in_use(namespace: Namespace) -> str:
         return "The namespace default can not be deleted."
     jobs = Job.objects.filter(namespace=namespace.name).count()
     groups = PodGroup.objects.filter(namespace=namespace.name).count()
-    return (
-        f"The namespace {namespace.name} holds {counted(jobs, 'job')} and {counted(groups, 'podgroup')}."
-        if jobs or groups
-        else ""
-    )
+    if jobs or groups:
+        return f"The namespace {namespace.name} holds {counted(jobs, 'job')} and {counted(groups, 'podgroup')}."
+    return ""
 
 
 def _class_in_use(row: PriorityClass) -> str:
     groups = PodGroup.objects.filter(priority_class=row.name).exclude(phase="Completed").count()
-    return (
-        f"The priority class {row.name} is used by {counted(groups, 'podgroup')}." if groups else ""
-    )
+    if groups:
+        return f"The priority class {row.name} is used by {counted(groups, 'podgroup')}."
+    return ""
 
 
 NAMESPACES: Final = Kind(

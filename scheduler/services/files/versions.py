@@ -23,7 +23,10 @@ class Stale(Exception):
         place: tuple[str, str, str] | None = None,
     ) -> None:
         self.what, self.current, self.version, self.by = what, current, version, by
-        who = f" by {by}" if by else ""
+        if by:
+            who = f" by {by}"
+        else:
+            who = ""
         self.place = place or (
             type(current).__name__,
             getattr(current, "namespace", ""),
@@ -39,7 +42,10 @@ class StaleVersion(Exception):
 
     def __init__(self, queue: Queue) -> None:
         self.queue = queue
-        who = f" by {queue.updated_by}" if queue.updated_by else ""
+        if queue.updated_by:
+            who = f" by {queue.updated_by}"
+        else:
+            who = ""
         super().__init__(
             f"{queue.name} was changed{who} at {queue.updated_at:%H:%M:%S} UTC and is now at version {queue.resource_version}: "
             "read it again and repeat the change."

@@ -196,7 +196,9 @@ def _start_words(placed: int, nodes: int) -> str:
 
 
 def _pods(number: int) -> str:
-    return "pod" if number == 1 else "pods"
+    if number == 1:
+        return "pod"
+    return "pods"
 
 
 def _waiting(reason: Reason | None) -> Forecast:
@@ -204,5 +206,8 @@ def _waiting(reason: Reason | None) -> Forecast:
         return Forecast(
             Prospect.WAITS, "The next session would look at it.", ReasonCode.AWAITING_EVALUATION
         )
-    prospect = Prospect.NEVER if reason.code in NEVER else Prospect.WAITS
+    if reason.code in NEVER:
+        prospect = Prospect.NEVER
+    else:
+        prospect = Prospect.WAITS
     return Forecast(prospect, reason.message, reason.code, checks=reason.checks)

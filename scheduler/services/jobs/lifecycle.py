@@ -111,7 +111,10 @@ def facts_of(jobs: Sequence[Job]) -> dict[int, JobFacts]:
     )
     for job_id, task, phase, unwanted, number in rows:
         sums = counted.setdefault(job_id, {}).setdefault(task, {})
-        counted_as = "leaving" if unwanted else _COUNTED_AS[phase]
+        if unwanted:
+            counted_as = "leaving"
+        else:
+            counted_as = _COUNTED_AS[phase]
         sums[counted_as] = sums.get(counted_as, 0) + number
     unmade = UnmadePods.objects.filter(podgroup__job__in=[job.pk for job in jobs]).order_by()
     for job_id, task, first, end in unmade.values_list(
@@ -145,7 +148,10 @@ def _task_count(
     task: Mapping[str, Any], counted: Mapping[str, int] | None, retries: int
 ) -> TaskCount:
     created = counted is not None or task["replicas"] == 0
-    most = None if task["maxRetry"] in _NO_LIMIT_OF_ITS_OWN else task["maxRetry"]
+    if task["maxRetry"] in _NO_LIMIT_OF_ITS_OWN:
+        most = None
+    else:
+        most = task["maxRetry"]
     return TaskCount(
         task["name"],
         task["replicas"],
@@ -220,7 +226,10 @@ def _complete_podgroups(jobs: Sequence[Job], now: datetime) -> bool:
     ended = groups.exclude(
         pods__phase__in=("Pending", "Binding", "Bound", "Running", "Releasing", "Unknown")
     )
-    ids = list(ended.values_list("pk", flat=True)) if jobs else []
+    if jobs:
+        ids = list(ended.values_list("pk", flat=True))
+    else:
+        ids = []
     if ids:
         PodGroup.objects.filter(pk__in=ids).update(
             phase="Completed",
@@ -304,12 +313,18 @@ def _change(job: Job, step: Step, now: datetime) -> None:
     job.resource_version += 1
     if step.phase is JobPhase.RUNNING and job.started_at is None:
         job.started_at = now
-    job.finished_at = now if step.phase in FINISHED else None
+    if step.phase in FINISHED:
+        job.finished_at = now
+    else:
+        job.finished_at = None
 
 
 def _count_retries(job: Job, step: Step) -> None:
     """Those of a task are of its pods: when all are made anew it begins again."""
-    job.retry_count = 0 if step.forgives else job.retry_count + step.retries
+    if step.forgives:
+        job.retry_count = 0
+    else:
+        job.retry_count = job.retry_count + step.retries
     if step.forgives or step.new_pods:
         job.task_retries = {}
     elif step.again:
@@ -347,7 +362,9 @@ def _save(jobs: Sequence[Job]) -> None:
 
 
 def _stored(column: str) -> str:
-    return json_column(f"d.{column}") if column == "task_retries" else f"d.{column}"
+    if column == "task_retries":
+        return json_column(f"d.{column}")
+    return f"d.{column}"
 
 
 def _note(job: Job, step: Step) -> EventNote:

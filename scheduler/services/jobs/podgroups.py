@@ -251,11 +251,9 @@ def delete_podgroup(
         _remove_when_empty(group)
         _settle(group)
         transaction.set_rollback(dry_run)
-    return (
-        f"{namespace}/{name} was deleted."
-        if not leaving
-        else f"{counted(leaving, 'pod')} of {namespace}/{name} {'was' if leaving == 1 else 'were'} told to leave."
-    )
+    if not leaving:
+        return f"{namespace}/{name} was deleted."
+    return f"{counted(leaving, 'pod')} of {namespace}/{name} {'was' if leaving == 1 else 'were'} told to leave."
 
 
 def _remove_when_empty(group: PodGroup) -> None:
@@ -417,7 +415,10 @@ def delete_pod(namespace: str, name: str, *, by: Actor = SYSTEM, dry_run: bool =
             queue=group.queue.name,
             before={"podgroup": str(group), "phase": pod.phase},
         )
-        message = _restart(pod) if group.job is not None else _take_away_one(pod)
+        if group.job is not None:
+            message = _restart(pod)
+        else:
+            message = _take_away_one(pod)
         _settle(group)
         transaction.set_rollback(dry_run)
     return message
@@ -446,4 +447,6 @@ def _take_away_one(pod: Pod) -> str:
     leaving = take_away(Pod.objects.filter(pk=pod.pk))
     if BARE_POD_MARK in pod.podgroup.annotations:
         _remove_when_empty(pod.podgroup)
-    return f"{pod} was told to leave its node." if leaving else f"{pod} was deleted."
+    if leaving:
+        return f"{pod} was told to leave its node."
+    return f"{pod} was deleted."

@@ -119,7 +119,10 @@ def classes_for(wanted: Sequence[PodClass]) -> list[PodClass]:
 
 def _class_ids(digests: Iterable[str]) -> dict[str, int]:
     table = values_table("d", {"digest": "text"})
-    lock = " FOR KEY SHARE OF c" if connection.vendor == "postgresql" else ""
+    if connection.vendor == "postgresql":
+        lock = " FOR KEY SHARE OF c"
+    else:
+        lock = ""
     sql = (
         f"SELECT c.digest, c.id FROM {table} JOIN scheduler_podclass c ON c.digest = d.digest{lock}"
     )
@@ -195,7 +198,9 @@ def are_taken(namespace: str, names: Iterable[str]) -> bool:
 def template_of(stored: Mapping[str, Any]) -> PodTemplate:
     """A stored template, read again; what came out is shared between readers and must not be changed."""
     text = json.dumps(stored)
-    return _kept_template(text) if len(text) <= _LONGEST_KEPT_TEMPLATE else _template(text)
+    if len(text) <= _LONGEST_KEPT_TEMPLATE:
+        return _kept_template(text)
+    return _template(text)
 
 
 def _template(text: str) -> PodTemplate:

@@ -237,7 +237,9 @@ def command_job(
     expected_version: Expected = None,
 ) -> JobCommandResult:  # fmt: skip
     """Suspend (AbortJob), resume, restart or cancel (TerminateJob) a job. Raises `Job.DoesNotExist`, `NotPossible`, `Stale`, `Rejected`."""
-    wanted = action if isinstance(action, JobAction) else ACTION_NAMES.get(action)
+    wanted = ACTION_NAMES.get(action)
+    if isinstance(action, JobAction):
+        wanted = action
     if wanted not in COMMANDS:
         raise NotPossible(
             f"“{action}” is not a command for a job; give one of {', '.join(sorted(COMMANDS))}"
@@ -253,7 +255,10 @@ def command_job(
         access.require_job_command(by, job.queue.place, job.owner)
         check_version(f"The job {job}", job, expected_version)
         step = _first_step(job, wanted)
-        message = step.message if step else f"{job} is {job.phase} already; nothing was changed."
+        if step:
+            message = step.message
+        else:
+            message = f"{job} is {job.phase} already; nothing was changed."
         row = _command_row(
             job,
             wanted,

@@ -93,7 +93,9 @@ def tidy_up() -> None:
 
 def kept_for(table: str) -> timedelta:
     hours = conf().keep_hours.get(table)
-    return KEPT[table][2] if hours is None else timedelta(hours=hours)
+    if hours is None:
+        return KEPT[table][2]
+    return timedelta(hours=hours)
 
 
 def _past_their_time(now: datetime) -> Iterable[Any]:
@@ -139,7 +141,10 @@ def _still_to_do() -> QuerySet[Decision]:
 
 def _prune(rows: Any, until: float) -> None:
     has_pods = rows.model in (Job, PodGroup)
-    step = STEP // 10 if has_pods else STEP
+    if has_pods:
+        step = STEP // 10
+    else:
+        step = STEP
     while time.monotonic() < until:
         with transaction.atomic():
             if has_pods:
@@ -176,7 +181,10 @@ def _prune_decisions(before: datetime, until: float) -> None:
 def _prune_classes() -> None:
     """Classes that no pod has. Whoever is just using one holds it (`services.pods`), and it is passed over."""
     unused = "NOT EXISTS (SELECT 1 FROM scheduler_pod p WHERE p.pod_class_id = c.id)"
-    lock = "FOR UPDATE SKIP LOCKED" if connection.vendor == "postgresql" else ""
+    if connection.vendor == "postgresql":
+        lock = "FOR UPDATE SKIP LOCKED"
+    else:
+        lock = ""
     held = [
         pk
         for (pk,) in fetch(

@@ -78,7 +78,8 @@ def _bucket(
 ) -> QueueSample:
     begin = start.timestamp()
     end = begin + level.seconds
-    points = [(begin, before), *points] if before is not None else points
+    if before is not None:
+        points = [(begin, before), *points]
     points = [point for point in points if point[0] < end]
     last = {key: value for key, value in points[-1][1].items() if key != "last"}
     data: dict[str, Any] = {**average(points, begin, end), "state": last.get("state")}

@@ -35,7 +35,9 @@ def policy_in_force(state: ClusterState) -> Policy:
 
 def policy_of(text: str | None) -> Policy:
     """Of a text that was checked when it was written; None is the built-in policy."""
-    return DEFAULT_POLICY if text is None else _read(text)
+    if text is None:
+        return DEFAULT_POLICY
+    return _read(text)
 
 
 @lru_cache(maxsize=8)
@@ -49,7 +51,9 @@ def gives_shares(state: ClusterState) -> bool:
 
 
 def policy_text(state: ClusterState) -> str:
-    return default_policy_text() if state.policy is None else state.policy.text
+    if state.policy is None:
+        return default_policy_text()
+    return state.policy.text
 
 
 def policy_version(number: int) -> PolicyVersion | None:
@@ -85,7 +89,9 @@ def notices_on(reading: PolicyReading) -> tuple[Notice, ...]:
 
 
 def _told(notice: Notice) -> str:
-    return f"{notice.field}: {notice.message}" if notice.field else notice.message
+    if notice.field:
+        return f"{notice.field}: {notice.message}"
+    return notice.message
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +127,10 @@ def replace_policy(
         _check_version(state, expected_version)
         before = policy_text(state)
         changed = text != before
-        version = PolicyVersion(text=text) if state.policy is None else state.policy
+        if state.policy is None:
+            version = PolicyVersion(text=text)
+        else:
+            version = state.policy
         if changed:
             version = PolicyVersion.objects.create(
                 text=text,
@@ -169,9 +178,10 @@ def policy_to_go_back_to(state: ClusterState) -> PolicyVersion | None:
         .order_by("-pk")[:_LOOKED_BACK]
     )
     starting = (version for version in earlier if not _stops(version.text))
-    built_in = (
-        policy_version(DEFAULT_VERSION) if state.policy.text != default_policy_text() else None
-    )
+    if state.policy.text != default_policy_text():
+        built_in = policy_version(DEFAULT_VERSION)
+    else:
+        built_in = None
     return next(starting, None) or built_in
 
 
@@ -182,5 +192,8 @@ def _stops(text: str) -> bool:
 def _check_version(state: ClusterState, expected: Expected) -> None:
     current = state.policy_id or DEFAULT_VERSION
     if not is_expected(current, expected):
-        author = state.policy.author if state.policy else ""
+        if state.policy:
+            author = state.policy.author
+        else:
+            author = ""
         raise Stale("The policy", state, current, author, place=("Policy", "", "policy"))

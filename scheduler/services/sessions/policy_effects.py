@@ -146,7 +146,9 @@ def _idle_since(state: ClusterState, policy: PolicyVersion) -> datetime | None:
     is_long = (now - since).total_seconds() > max(
         _LONG_SECONDS, _LONG_PERIODS * state.period_seconds
     )
-    return since if is_long else None
+    if is_long:
+        return since
+    return None
 
 
 def _better_policy(state: ClusterState, since: datetime) -> tuple[PolicyVersion, int] | None:

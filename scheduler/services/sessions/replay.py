@@ -40,7 +40,10 @@ class NotKept(Exception):
                 "session_number", flat=True
             )[:5]
         )
-        newest = f"The newest that are: {', '.join(map(str, kept))}." if kept else "None is."
+        if kept:
+            newest = f"The newest that are: {', '.join(map(str, kept))}."
+        else:
+            newest = "None is."
         super().__init__(
             f"Session {number} is not kept. {newest} Sessions that decided something are kept for a while; ask for the next ones with "
             "“.venv/bin/python manage.py replay --keep-next 3”."

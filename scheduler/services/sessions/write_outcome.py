@@ -327,7 +327,9 @@ def _new_phase(resident: ResidentSnapshot, change: PhaseChange) -> Phase:
     of_group = resident.snapshot.aggregates.group_counts[change.row]
     ended = of_group[PodStatus.SUCCEEDED] + of_group[PodStatus.FAILED]
     more_to_run = of_group[PodStatus.PENDING :].sum() > ended
-    return Phase.RUNNING if change.new is Phase.COMPLETED and more_to_run else change.new
+    if change.new is Phase.COMPLETED and more_to_run:
+        return Phase.RUNNING
+    return change.new
 
 
 def _condition(condition: Condition, now: datetime, number: int) -> dict[str, Any]:
@@ -363,7 +365,9 @@ def _checks(reason: Reason) -> list[dict[str, Any]]:
 
 
 def _plain(value: object) -> object:
-    return dict(value) if isinstance(value, Mapping) else str(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    return str(value)
 
 
 # Records
@@ -507,11 +511,10 @@ def _told_once_a_gang(resident: ResidentSnapshot, outcome: Outcome) -> Iterator[
     }
     told: set[tuple[int | None, str, str]] = set()
     for event in outcome.events:
-        gang = (
-            gangs.get(event.name)
-            if event.object == "pod" and event.reason == "FailedScheduling"
-            else None
-        )
+        if event.object == "pod" and event.reason == "FailedScheduling":
+            gang = gangs.get(event.name)
+        else:
+            gang = None
         words = (gang, event.reason, general(event.message, event.name))
         if gang is None or words not in told:
             yield event
@@ -520,7 +523,9 @@ def _told_once_a_gang(resident: ResidentSnapshot, outcome: Outcome) -> Iterator[
 
 def _queue_name(resident: ResidentSnapshot, group_row: int) -> str:
     row = int(resident.snapshot.groups.queue[group_row])
-    return resident.snapshot.queues[row].name if row >= 0 else ""
+    if row >= 0:
+        return resident.snapshot.queues[row].name
+    return ""
 
 
 # Queues
@@ -571,7 +576,9 @@ def write_figures(
 
 def _keep_queues() -> str:
     """No queue can be deleted between being found and being referred to."""
-    return "FOR KEY SHARE OF q" if connection.vendor == "postgresql" else ""
+    if connection.vendor == "postgresql":
+        return "FOR KEY SHARE OF q"
+    return ""
 
 
 def _figure_row(figures: QueueFigures, queue_id: int) -> dict[str, Any]:
