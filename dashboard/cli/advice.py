@@ -37,10 +37,15 @@ def sentence(violation: Mapping[str, str], options: Collection[str] = ()) -> str
     if option:
         message = message.replace(field, option)
     place = option or field
-    where = f" ({place})" if place and place not in message else ""
+    if place and place not in message:
+        where = f" ({place})"
+    else:
+        where = ""
     told = f"{message.rstrip('.')}{where}."
     fix = _fix(violation, options)
-    return f"{told} Fix: {fix}." if fix else told
+    if fix:
+        return f"{told} Fix: {fix}."
+    return told
 
 
 def option_for(field: str, options: Collection[str]) -> str:
@@ -59,4 +64,6 @@ def _fix(violation: Mapping[str, str], options: Collection[str]) -> str:
         if option in options:
             fix = fix.replace(parameter, option)
     option, way = _MORE_WAYS.get(violation.get("ruleId", ""), ("", ""))
-    return f"{fix}, {way}" if option and option in options and fix else fix
+    if option and option in options and fix:
+        return f"{fix}, {way}"
+    return fix

@@ -41,7 +41,9 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 def joined(amounts: Mapping[str, object] | None, nothing: str = "-") -> str:
     """`cpu=4,memory=8Gi`, in the form that the options take too."""
-    return ",".join(f"{name}={amounts[name]}" for name in in_order(amounts)) if amounts else nothing
+    if amounts:
+        return ",".join(f"{name}={amounts[name]}" for name in in_order(amounts))
+    return nothing
 
 
 def short_name(resource: str) -> str:

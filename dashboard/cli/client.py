@@ -43,7 +43,10 @@ own_options: Collection[
 
 def use(given: ConnectionOptions, reason: str = "", words: Collection[str] = ()) -> None:
     global options, _api, _reason, own_options
-    options, _api, _reason, own_options = given, None, reason, words
+    options = given
+    _api = None
+    _reason = reason
+    own_options = words
 
 
 def api() -> Api:
@@ -226,24 +229,26 @@ def _trust(target: Target) -> Any:
 def _unreachable(target: Target, error: Exception) -> str:
     if "CERTIFICATE_VERIFY_FAILED" in str(error):
         return f"The certificate of {target.server} is not trusted. Give its authority with --ca-cert, or --insecure to go without the check."
-    hint = (
-        "Is it running? make run starts it."
-        if target.origin == "this machine"
-        else "Is it running, and is the address right?"
-    )
+    if target.origin == "this machine":
+        hint = "Is it running? make run starts it."
+    else:
+        hint = "Is it running, and is the address right?"
     return f"There is no connection to {target.server}. {hint}"
 
 
 def _pause(response: httpx.Response) -> float:
     told = response.headers.get("Retry-After", "")
-    return min(float(told), _LONGEST_PAUSE) if told.isdigit() else 1.0
+    if told.isdigit():
+        return min(float(told), _LONGEST_PAUSE)
+    return 1.0
 
 
 def _problem(response: httpx.Response, target: Target) -> Problem:
     code = _CODES.get(response.status_code, ExitCode.REFUSED)
     try:
         body = response.json()
-        detail, violations = str(body["detail"]), body.get("violations") or []
+        detail = str(body["detail"])
+        violations = body.get("violations") or []
     except (ValueError, KeyError, TypeError):
         message = f"{target.server} answered with {response.status_code} and no explanation. Is it a Fumarole server?"
         return Problem(message, code if code is not ExitCode.REFUSED else ExitCode.NO_CONNECTION)

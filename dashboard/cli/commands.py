@@ -136,13 +136,18 @@ def _connected(function: Callable[..., None], shared: Options) -> Callable[..., 
 
     signature = inspect.signature(function, eval_str=True)
     taken = {*signature.parameters, *shared}
-    why = _WHY if "dry_run" in taken and "reason" not in taken else {}
+    if "dry_run" in taken and "reason" not in taken:
+        why = _WHY
+    else:
+        why = {}
 
     @functools.wraps(function)
     def run(**given: Any) -> None:
         own = {name: given.pop(name) for name in _CONNECTION}
         said = {name: value for name, value in own.items() if value != _CONNECTION[name][1]}
-        words = () if given.get("file") else options  # of a file's fields the file speaks
+        words = options
+        if given.get("file"):
+            words = frozenset()  # the file names its own fields
         client.use(replace(_of_program, **said), given.pop("reason") if why else "", words)
         function(**given)
 

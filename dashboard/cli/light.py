@@ -35,7 +35,10 @@ class _Shortcut:
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
         several = param.multiple or param.nargs == -1
-        done = _texts(value, param) if several else _single(value, param)
+        if several:
+            done = _texts(value, param)
+        else:
+            done = _single(value, param)
         if done is not _NO:
             return done
         param._runtime_param = None
@@ -46,11 +49,14 @@ def _texts(value: Any, param: Any) -> Any:
     if value is None:
         return ()
     is_plain = param.type_descriptor.annotation == list[str] and isinstance(value, (tuple, list))
-    return list(value) if is_plain and all(isinstance(one, str) for one in value) else _NO
+    if is_plain and all(isinstance(one, str) for one in value):
+        return list(value)
+    return _NO
 
 
 def _single(value: Any, param: Any) -> Any:
-    wanted, info = param.type_descriptor.annotation, param.type_descriptor.parameter_info
+    wanted = param.type_descriptor.annotation
+    info = param.type_descriptor.parameter_info
     if value is None or (value is param.default and not isinstance(value, str)):
         return value
     if wanted is str and isinstance(value, str):

@@ -63,17 +63,19 @@ def program(words: Sequence[str] = ()) -> typer.Typer:
     """All of vcctl; or as much of it as `words` need, where their first one names a group or a command."""
     app = new_app(HELP)
     app.callback()(_root)
-    first = words[0] if words else ""
-    for name in [first] if first in GROUPS else [] if first in COMMANDS else GROUPS:
-        app.add_typer(_group(name, words[1:] if first else ()), name=name)
-    modules = (
-        [COMMANDS[first]]
-        if first in COMMANDS
-        else []
-        if first in GROUPS
-        else dict.fromkeys(COMMANDS.values())
-    )
-    for module in modules:
+    if words:
+        first = words[0]
+    else:
+        first = ""
+    if first in GROUPS:
+        app.add_typer(_group(first, words[1:]), name=first)
+        return app
+    if first in COMMANDS:
+        _load(COMMANDS[first]).register(app)
+        return app
+    for name in GROUPS:
+        app.add_typer(_group(name, words[1:]), name=name)
+    for module in dict.fromkeys(COMMANDS.values()):
         _load(module).register(app)
     return app
 
@@ -152,7 +154,9 @@ def exit_code(act: Callable[[], object]) -> int:
         code = act()
         if sys.stdout is not None:  # whoever closed it wants no answer
             sys.stdout.flush()
-        return code if isinstance(code, int) else ExitCode.DONE
+        if isinstance(code, int):
+            return code
+        return ExitCode.DONE
     except Problem as problem:
         return _said(str(problem), problem.code)
     except typer.Abort:
@@ -185,7 +189,10 @@ def _usage_error(error: TyperException) -> ExitCode:
     if type(error).__name__ == "NoArgsIsHelpError":
         return _said(error.format_message(), ExitCode.USAGE)
     message = error.format_message().rstrip()
-    hint = f" {context.command_path} --help says how." if context is not None else ""
+    if context is not None:
+        hint = f" {context.command_path} --help says how."
+    else:
+        hint = ""
     return _said(
         f"{message.rstrip('.?')}{'?' if message.endswith('?') else '.'}{hint}", ExitCode.USAGE
     )

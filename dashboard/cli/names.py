@@ -35,7 +35,10 @@ def _names(collection: str, namespaced: bool, given: dict[str, Any], incomplete:
         if given.get(name)
     }
     client.use(ConnectionOptions(**{**options, "timeout": _COMPLETION_SECONDS}))
-    wanted = {"namespace": given.get("namespace") or "default"} if namespaced else {}
+    if namespaced:
+        wanted = {"namespace": given.get("namespace") or "default"}
+    else:
+        wanted = {}
     try:
         found = client.api().all(
             f"{collection}/", limit=_MOST, search=incomplete, fields="metadata.name", **wanted
@@ -117,7 +120,9 @@ def job_name(argument: str, option: str, namespace: str, doing: str) -> tuple[st
     """Namespace and name; `team/train` names both."""
     name = _one("job", argument, option, doing, "--name")
     before, slash, after = name.partition("/")
-    return (before, after) if slash else (namespace, name)
+    if slash:
+        return (before, after)
+    return (namespace, name)
 
 
 def _one(kind: str, argument: str, option: str, doing: str, flag: str) -> str:

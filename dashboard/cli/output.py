@@ -143,7 +143,9 @@ def yaml_documents(objects: Iterable[Any]) -> str:
 
 
 def moment(text: str | None) -> datetime | None:
-    return datetime.fromisoformat(text) if text else None
+    if text:
+        return datetime.fromisoformat(text)
+    return None
 
 
 def age(text: str | None, now: datetime | None = None) -> str:
@@ -152,20 +154,28 @@ def age(text: str | None, now: datetime | None = None) -> str:
     if then is None:
         return "-"
     seconds = max(0, int(((now or datetime.now(UTC)) - then).total_seconds()))
-    days, hours, minutes = seconds // 86400, seconds // 3600, seconds // 60
+    days = seconds // 86400
+    hours = seconds // 3600
+    minutes = seconds // 60
     if seconds < 120:
         return f"{seconds}s"
     if minutes < 120:
         return f"{minutes}m"
     if hours < 48:
-        return f"{hours}h{minutes % 60}m" if hours < 8 and minutes % 60 else f"{hours}h"
-    return f"{days}d{hours % 24}h" if days < 8 and hours % 24 else f"{days}d"
+        if hours < 8 and minutes % 60:
+            return f"{hours}h{minutes % 60}m"
+        return f"{hours}h"
+    if days < 8 and hours % 24:
+        return f"{days}d{hours % 24}h"
+    return f"{days}d"
 
 
 def clock(text: str | None) -> str:
     """A moment in the user's own time zone, which is named."""
     then = moment(text)
-    return then.astimezone().strftime("%Y-%m-%d %H:%M:%S %Z") if then else "-"
+    if then:
+        return then.astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
+    return "-"
 
 
 def takes_boxes() -> bool:

@@ -96,8 +96,11 @@ def _body(data: str, file: str) -> Any:
         raise usage("Give the body with -d or with -f, not with both.")
     if not data and not file:
         return None
-    source = (
-        Source("-d", data) if data else Source(file, read_text(None if file == "-" else Path(file)))
-    )
+    if data:
+        source = Source("-d", data)
+    else:
+        source = Source(file, read_text(None if file == "-" else Path(file)))
     found = documents_of([source])
-    return found[0] if len(found) == 1 else found
+    if len(found) == 1:
+        return found[0]
+    return found

@@ -114,26 +114,32 @@ def _command(path: str, command: Any, heading: str) -> Iterator[str]:
 
 
 def _argument(parameter: Any) -> str:
-    name = (parameter.metavar or parameter.name.upper()).strip("[]")
-    return name if parameter.required else f"[{name}]"
+    name = str(parameter.metavar or parameter.name.upper()).strip("[]")
+    if parameter.required:
+        return name
+    return f"[{name}]"
 
 
 def _option(parameter: Any) -> str:
     flags = ", ".join(
         f"`{flag}`" for flag in sorted([*parameter.opts, *parameter.secondary_opts], key=len)
     )
-    value = f" `{parameter.metavar}`" if parameter.metavar else ""
+    if parameter.metavar:
+        value = f" `{parameter.metavar}`"
+    else:
+        value = ""
     default = parameter.default
-    told = (
-        ""
-        if default in (None, "", False, ()) or callable(default)
-        else f" Default: {_default(default)}."
-    )
+    if default in (None, "", False, ()) or callable(default):
+        told = ""
+    else:
+        told = f" Default: {_default(default)}."
     return f"- {flags}{value}: {parameter.help or ''}{told}"
 
 
 def _default(default: Any) -> str:
-    return f"{default:g}" if isinstance(default, float) else str(getattr(default, "value", default))
+    if isinstance(default, float):
+        return f"{default:g}"
+    return str(getattr(default, "value", default))
 
 
 if __name__ == "__main__":

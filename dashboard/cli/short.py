@@ -105,11 +105,10 @@ def vqueues(
 ) -> None:
     """List queues, or one; vcctl queue list in short, without Parent and Completed."""
     one = argument or option
-    found = (
-        [api().get(path("queues", queue_name(argument, option, "list")))]
-        if one
-        else api().all("queues/")
-    )
+    if one:
+        found = [api().get(path("queues", queue_name(argument, option, "list")))]
+    else:
+        found = api().all("queues/")
     output.show(found, form, _table)
 
 

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 _GAP = 3
 _TERMINAL_GAP = 2
-_FOLDED_FROM, _FOLDED_TO = 40, 24  # a column wider than the first may be folded, down to the second
+# a column wider than the first may be folded, down to the second
+_FOLDED_FROM = 40
+_FOLDED_TO = 24
 
 
 @dataclass(slots=True)
@@ -77,9 +79,9 @@ class Table:
 
 def cell_text(cell: object) -> str:
     """One line, whatever is in it."""
-    return (
-        " ".join(output.harmless(str(cell)).split()) if not str(cell).isprintable() else str(cell)
-    )
+    if not str(cell).isprintable():
+        return " ".join(output.harmless(str(cell)).split())
+    return str(cell)
 
 
 def _padded(row: Sequence[object], widths: Sequence[int], volcano: bool) -> str:
@@ -91,7 +93,9 @@ def _padded(row: Sequence[object], widths: Sequence[int], volcano: bool) -> str:
         padded = text.ljust(width)
         cells.append(padded if index == last or len(padded) > len(text) else f"{text} ")
     joined = "".join(cells)
-    return joined if volcano else joined.rstrip()
+    if volcano:
+        return joined
+    return joined.rstrip()
 
 
 def _is_number(cell: object) -> bool:

@@ -10,7 +10,9 @@ from pathlib import Path
 from dashboard.cli.accounts.contexts import Context, read_contexts
 from dashboard.cli.problems import ExitCode, Problem, usage
 
-ADDRESS_FILE, TOKEN_FILE = "address", "cli-token"  # what `make run` leaves under var/
+# what `make run` leaves under var/
+ADDRESS_FILE = "address"
+TOKEN_FILE = "cli-token"  # noqa: S105
 _NO_SERVER = "No server is known. Start one here with make run, name one with --server or VCCTL_SERVER, or sign in with vcctl login."
 
 
@@ -70,7 +72,10 @@ def _context(options: ConnectionOptions) -> tuple[Context, str]:
 
 
 def _address(server: str) -> str:
-    address = server if "://" in server else f"http://{server}"
+    if "://" in server:
+        address = server
+    else:
+        address = f"http://{server}"
     if not address.startswith(("http://", "https://")):
         raise usage(
             f"The server {server} is no address. Write it as https://fumarole.example.com or http://127.0.0.1:8000."

@@ -65,7 +65,9 @@ class _Screen(io.StringIO):
 
 
 def _in_place(draw: Callable[[], None], interval: float, until: Callable[[], bool]) -> None:
-    last, lost_at, done = "", None, False
+    last = ""
+    lost_at = None
+    done = False
     typer.echo(_ENTER, nl=False)
     try:
         while not done:
@@ -118,7 +120,8 @@ def _height(line: str, columns: int) -> int:
 
 def _line_by_line(draw: Callable[[], None], interval: float, until: Callable[[], bool]) -> None:
     """In a pipe: the view whenever it is another one."""
-    last, lost_at = "", None
+    last = ""
+    lost_at = None
     while True:
         before = lost_at
         shown, lost_at = _attempt(draw, last, lost_at)

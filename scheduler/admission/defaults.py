@@ -32,7 +32,8 @@ def queue_defaults(manifest: object) -> Defaults:
     """For a queue that is being created."""
     if not _has_usable_spec(manifest):
         return []
-    spec, status = _part(manifest, "spec"), _part(manifest, "status")
+    spec = _part(manifest, "spec")
+    status = _part(manifest, "status")
     is_root = _part(manifest, "metadata").get("name") == ROOT
     weight = spec.get("weight")
     is_left_out: dict[str, tuple[bool, object]] = {
@@ -61,7 +62,8 @@ def _has_usable_spec(manifest: object) -> bool:
 def _hierarchy_defaults(manifest: object) -> Defaults:
     """The older hierarchy of annotations begins at root, whether or not it was written."""
     annotations = _part(_part(manifest, "metadata"), "annotations")
-    path, weights = annotations.get(HIERARCHY), annotations.get(HIERARCHY_WEIGHTS)
+    path = annotations.get(HIERARCHY)
+    weights = annotations.get(HIERARCHY_WEIGHTS)
     if not isinstance(path, str) or not isinstance(weights, str) or not path or not weights:
         return []
     if path.split("/")[0] == ROOT:

@@ -73,5 +73,7 @@ class Rejected(Exception):
         *,
         by_state: bool = False,
     ) -> None:
-        self.violations, self.notices, self.by_state = tuple(violations), tuple(notices), by_state
+        self.violations = tuple(violations)
+        self.notices = tuple(notices)
+        self.by_state = by_state
         super().__init__(in_words(self.violations))

@@ -77,7 +77,8 @@ class Forbidden(Exception):
     def __init__(
         self, permission: Permission, queue: str, doing: str = "", *, message: str = ""
     ) -> None:
-        self.permission, self.queue = permission, queue
+        self.permission = permission
+        self.queue = queue
         self.fix = f"ask for the permission “{permission}”"
         if doing:
             what = f" to {doing}"

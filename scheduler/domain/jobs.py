@@ -505,7 +505,8 @@ def read_policies(stored: Sequence[object], place: str) -> PolicyReading:
     policies: list[LifePolicy] = []
     problems: list[str] = []
     for index, given in enumerate(stored):
-        where, entry = f"{place}[{index}]", given if isinstance(given, Mapping) else {}
+        where = f"{place}[{index}]"
+        entry = given if isinstance(given, Mapping) else {}
         action = ACTION_NAMES.get(str(entry.get("action")))
         names = entry.get("events") or ([entry["event"]] if entry.get("event") else [])
         if not isinstance(names, list):

@@ -49,13 +49,11 @@ class NotAllowed(Exception):
         self, message: str, *, rule_id: str, queue: str, first: str = "", fix: str = ""
     ) -> None:
         super().__init__(message)
-        self.message, self.rule_id, self.queue, self.first, self.fix = (
-            message,
-            rule_id,
-            queue,
-            first,
-            fix,
-        )
+        self.message = message
+        self.rule_id = rule_id
+        self.queue = queue
+        self.first = first
+        self.fix = fix
 
 
 @dataclass(frozen=True, slots=True)

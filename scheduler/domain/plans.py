@@ -247,7 +247,8 @@ def listed(names: Iterable[str], one: str = "", many: str = "") -> str:
 
 
 def _message(scene: _Scene, changes: tuple[Change, ...]) -> Iterator[str]:
-    name, standing = scene.name, scene.after[scene.name]
+    name = scene.name
+    standing = scene.after[scene.name]
     if scene.keeps_state:
         yield _wish_only(scene.tree, name, standing)
     else:
@@ -301,7 +302,8 @@ def _warnings(scene: _Scene, command: QueueCommand) -> Iterator[Caution]:
 
 def _default_closes(scene: _Scene) -> Iterator[Caution]:
     """By its own name, or with a queue above it."""
-    before, after = scene.before.get(DEFAULT), scene.after.get(DEFAULT)
+    before = scene.before.get(DEFAULT)
+    after = scene.after.get(DEFAULT)
     if (
         before is not None
         and after is not None

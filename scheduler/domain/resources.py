@@ -26,7 +26,9 @@ class QuantityError(ValueError):
     """A quantity that can not be read; the message names the resource and the text, and says what to write."""
 
     def __init__(self, resource: str, text: object, problem: str) -> None:
-        self.resource, self.text, self.problem = resource, text, problem
+        self.resource = resource
+        self.text = text
+        self.problem = problem
         super().__init__(f"{resource}: {_shown(text)} {problem}")
 
 

@@ -7,8 +7,13 @@ from collections.abc import Iterable
 from scheduler.domain.traces import MOST_PROBLEMS, MOST_TASKS, TraceError, TraceJob, from_the_first
 
 _FIELDS = 18
-_SUBMIT, _RUN_TIME, _PROCESSORS, _ASKED_PROCESSORS = 1, 3, 4, 7
-_USER, _QUEUE, _PARTITION = 11, 14, 15
+_SUBMIT = 1
+_RUN_TIME = 3
+_PROCESSORS = 4
+_ASKED_PROCESSORS = 7
+_USER = 11
+_QUEUE = 14
+_PARTITION = 15
 
 
 def read_swf(lines: Iterable[str], source: str) -> list[TraceJob]:

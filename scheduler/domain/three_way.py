@@ -37,7 +37,9 @@ class Merged:
 
 def merge(base: Mapping[str, Any], mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> Merged:
     """Field by field, however deep; where both changed one, mine is taken and it is named."""
-    was, want, now = flat(base), flat(mine), flat(theirs)
+    was = flat(base)
+    want = flat(mine)
+    now = flat(theirs)
     changes = [
         FieldChange(path, was.get(path), want.get(path), now.get(path))
         for path in {**was, **want, **now}

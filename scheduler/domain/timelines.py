@@ -80,7 +80,9 @@ def bands(points: Sequence[Point], start: float, end: float) -> list[tuple[float
     found: list[tuple[float, float, str]] = []
     ends = [*(at for at, _ in points), end][1:]
     for (at, data), until in zip(points, ends, strict=True):
-        since, until, state = max(at, start), min(until, end), str(data.get("state") or "")
+        since = max(at, start)
+        until = min(until, end)
+        state = str(data.get("state") or "")
         if since >= until:
             continue
         if found and found[-1][2] == state:

@@ -11,7 +11,9 @@ class QueueSample(models.Model):
     A raw sample is written when something changed and holds until the next one; minutes and hours are averages over their bucket.
     """
 
-    RAW, MINUTE, HOUR = 0, 60, 3600
+    RAW = 0
+    MINUTE = 60
+    HOUR = 3600
 
     queue_name = models.CharField(max_length=253)
     seconds = models.PositiveSmallIntegerField()  # length of the bucket; 0 for a raw sample

@@ -62,7 +62,9 @@ class SavedView(models.Model):
 class BulkRun(models.Model):
     """One action on many jobs, carried out in the background. The page of it can be left and found again."""
 
-    WAITING, RUNNING, DONE = "Waiting", "Running", "Done"
+    WAITING = "Waiting"
+    RUNNING = "Running"
+    DONE = "Done"
     STATES = (WAITING, RUNNING, DONE)
 
     uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)

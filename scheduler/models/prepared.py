@@ -102,7 +102,8 @@ class PreparedInsert:
             keys = cursor.fetchall()
         for row, (key,) in zip(rows, keys, strict=True):
             row.pk = key
-            row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
+            row._state.adding = False
+            row._state.db = DEFAULT_DB_ALIAS
 
     @cached_property
     def _fields(self) -> list[Field[Any, Any]]:
@@ -112,7 +113,8 @@ class PreparedInsert:
         quote = connection.ops.quote_name
         row = f"({', '.join(['%s'] * len(self._fields))})"
         columns = ", ".join(quote(str(field.column)) for field in self._fields)
-        table, key = quote(self._model._meta.db_table), quote(str(self._model._meta.pk.column))
+        table = quote(self._model._meta.db_table)
+        key = quote(str(self._model._meta.pk.column))
         sql = f"INSERT INTO {table} ({columns}) VALUES {', '.join([row] * rows)} RETURNING {key}"
         self._written[connection.vendor, rows] = sql
         return sql

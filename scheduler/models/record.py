@@ -11,7 +11,11 @@ from django.db.models import Q
 class Command(models.Model):
     """An order to a queue or a job, kept as history: who, through which door, why, and what came of it."""
 
-    PENDING, DONE, NO_OP, REFUSED, FAILED = "Pending", "Done", "NoOp", "Refused", "Failed"
+    PENDING = "Pending"
+    DONE = "Done"
+    NO_OP = "NoOp"
+    REFUSED = "Refused"
+    FAILED = "Failed"
     RESULTS = (PENDING, DONE, NO_OP, REFUSED, FAILED)
 
     uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
@@ -53,7 +57,8 @@ class Command(models.Model):
 class Event(models.Model):
     """Something worth telling about an object; the same thing again is counted, not repeated."""
 
-    NORMAL, WARNING = "Normal", "Warning"
+    NORMAL = "Normal"
+    WARNING = "Warning"
 
     type = models.CharField(
         max_length=8, choices=[(NORMAL, NORMAL), (WARNING, WARNING)], default=NORMAL

@@ -11,7 +11,10 @@ from scheduler.models.fields import ResourcesField
 class SchedulingSession(models.Model):
     """One run of the engine. `number` is what people read; at most one is running."""
 
-    RUNNING, DONE, FAILED, TAKEN_OVER = "Running", "Done", "Failed", "TakenOver"
+    RUNNING = "Running"
+    DONE = "Done"
+    FAILED = "Failed"
+    TAKEN_OVER = "TakenOver"
     STATES = (RUNNING, DONE, FAILED, TAKEN_OVER)
 
     number = models.PositiveBigIntegerField(unique=True)
@@ -50,7 +53,8 @@ class SchedulingSession(models.Model):
 class Decision(models.Model):
     """A work item: one placement or eviction that the dispatcher carries out on the cluster. Claimed by conditional update."""
 
-    BIND, EVICT = "Bind", "Evict"
+    BIND = "Bind"
+    EVICT = "Evict"
 
     # None for what no session decided: the pods of a cancelled job, of a drained node.
     session = models.ForeignKey(

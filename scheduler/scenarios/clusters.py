@@ -141,7 +141,8 @@ def _read_queues(fields: Fields) -> tuple[Queue, ...]:
     created: dict[str, float] = {}
 
     def read(item: Fields) -> QueueSpec:
-        holder, since = item.text("heldBy", "-"), read_time(item, "creationTimestamp")
+        holder = item.text("heldBy", "-")
+        since = read_time(item, "creationTimestamp")
         spec = read_queue(item)
         created[spec.name] = since
         if holder != "-":

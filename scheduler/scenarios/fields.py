@@ -21,7 +21,8 @@ class FieldError(ValueError):
     """Something in a document is not as it must be; `place` is its path, such as `queues[2].weight`."""
 
     def __init__(self, place: str, problem: str) -> None:
-        self.place, self.problem = place, problem
+        self.place = place
+        self.problem = problem
         super().__init__(f"{place}: {problem}" if place else problem)
 
 

@@ -255,7 +255,8 @@ def _read_arguments(
 ) -> dict[str, object]:
     found: dict[str, object] = {}
     for key in fields:
-        value, place = fields.take(key), fields.at(key)
+        value = fields.take(key)
+        place = fields.at(key)
         reader = vocabulary.reader_of(key, readers)
         if reader is not None:
             found[key] = notices.attempt(reader, value, place)

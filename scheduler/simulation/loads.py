@@ -60,7 +60,11 @@ def drawn_load(
     mix: str, cluster: Cluster, *, seconds: float, seed: int, rate: float | None = None
 ) -> list[LoadJob]:
     """The jobs of the mix's stream that arrive in this time; the same as the live stream draws from the same seed."""
-    drawn, targets, jobs, at, number = MIXES[mix], load_targets(cluster), [], 0.0, 0
+    drawn = MIXES[mix]
+    targets = load_targets(cluster)
+    jobs = []
+    at = 0.0
+    number = 0
     while at <= seconds:
         jobs.append(_drawn(drawn, targets, cluster, seed, number, at))
         number += 1
@@ -89,7 +93,8 @@ def priority_of(cluster: Cluster) -> Callable[[str], int]:
 
 def job_from(manifest: Mapping[str, Any], at: float, priority: Callable[[str], int]) -> LoadJob:
     """From a Volcano job with one task, as mixes draw it."""
-    metadata, spec = manifest["metadata"], manifest["spec"]
+    metadata = manifest["metadata"]
+    spec = manifest["spec"]
     task = spec["tasks"][0]
     template = task["template"]
     return LoadJob(

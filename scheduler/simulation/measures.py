@@ -47,7 +47,9 @@ class Measures:
     """Watches a world from its first session to its last moment."""
 
     def __init__(self, world: World, seconds: float) -> None:
-        self.world, self.began, self.seconds = world, world.now, seconds
+        self.world = world
+        self.began = world.now
+        self.seconds = seconds
         snapshot = world.snapshot
         self.capacity: Times = (
             snapshot.nodes.allocatable[snapshot.nodes.ready].sum(axis=0).astype(np.float64)
@@ -103,7 +105,8 @@ class Measures:
         step = self.seconds / POINTS
         if self.lines and moment - self.began - self.lines[-1].at < step:
             return
-        snapshot, dim = self.world.snapshot, self._main
+        snapshot = self.world.snapshot
+        dim = self._main
         whole = max(float(self.capacity[dim]), 1.0)
         pending = float(snapshot.aggregates.group_pending[snapshot.groups.alive, dim].sum())
         lost = float(self.lost[dim]) / max(1e-9, whole * self.seconds)
@@ -265,8 +268,10 @@ class _Due:
         self.asks = self.is_short = self.is_unmet = nobody
 
     def look(self, snapshot: Snapshot) -> None:
-        groups, sums = snapshot.groups, snapshot.aggregates
-        allocated, pending = np.zeros_like(self.deserved), np.zeros_like(self.deserved)
+        groups = snapshot.groups
+        sums = snapshot.aggregates
+        allocated = np.zeros_like(self.deserved)
+        pending = np.zeros_like(self.deserved)
         alive = np.flatnonzero(groups.alive & (groups.queue >= 0))
         np.add.at(allocated, groups.queue[alive], sums.group_allocated[alive])
         np.add.at(pending, groups.queue[alive], sums.group_pending[alive])

@@ -20,7 +20,9 @@ class Result:
     """One policy: its name, its figures, and its lines over time."""
 
     def __init__(self, policy: str, figures: Mapping[str, Any], lines: Sequence[Line]) -> None:
-        self.policy, self.figures, self.lines = policy, figures, lines
+        self.policy = policy
+        self.figures = figures
+        self.lines = lines
 
 
 def page(title: str, about: str, results: Sequence[Result]) -> str:

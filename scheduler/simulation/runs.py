@@ -46,9 +46,12 @@ class LoadRun:
         progress: Progress | None,
     ) -> None:
         self.world = World(cluster, jobs)
-        self.policy, self.period, self.progress = policy, period, progress
+        self.policy = policy
+        self.period = period
+        self.progress = progress
         self.measures = Measures(self.world, seconds)
-        self.began, self.end = self.world.now, self.world.now + seconds
+        self.began = self.world.now
+        self.end = self.world.now + seconds
         self._jobs = sorted(
             (replace(job, at=job.at + self.began) for job in jobs), key=lambda job: job.at
         )
@@ -70,7 +73,8 @@ class LoadRun:
     def _advance(self, moment: float) -> None:
         """Everything that happens up to this moment happens, each at its time."""
         while True:
-            event, arrival = self.world.next_event, self._next_arrival()
+            event = self.world.next_event
+            arrival = self._next_arrival()
             due = min(event if event is not None else math.inf, arrival)
             if due > moment:
                 break
@@ -120,7 +124,8 @@ class LoadRun:
             or outcome.starving
         ):
             return moment + self.period
-        event, arrival = self.world.next_event, self._next_arrival()
+        event = self.world.next_event
+        arrival = self._next_arrival()
         due = min(event if event is not None else math.inf, arrival)
         if math.isinf(due):
             return math.inf

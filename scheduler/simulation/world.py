@@ -241,7 +241,8 @@ class World:
     # What the next session must remember
 
     def _keep_reservations(self, outcome: Outcome) -> None:
-        pods, nodes = self.snapshot.pods, self.snapshot.nodes
+        pods = self.snapshot.pods
+        nodes = self.snapshot.nodes
         held = np.flatnonzero(pods.reserved_node >= 0)
         pods.reserved_node[held] = NO_NODE
         pods.reserved_until[held] = -1

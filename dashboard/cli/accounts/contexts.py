@@ -29,11 +29,10 @@ class Contexts:
 
     def named(self, name: str) -> Context:
         if name not in self.known:
-            there = (
-                f"there are {', '.join(sorted(self.known))}"
-                if self.known
-                else "there is none yet; make one with vcctl login"
-            )
+            if self.known:
+                there = f"there are {', '.join(sorted(self.known))}"
+            else:
+                there = "there is none yet; make one with vcctl login"
             raise usage(f"There is no context {name}: {there}.")
         return self.known[name]
 

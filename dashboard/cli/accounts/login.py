@@ -88,7 +88,10 @@ def _given_token(target: Target, with_token: bool, token_file: str) -> str:
         return target.token
     if not with_token:
         return ""
-    token = getpass.getpass("Token: ") if sys.stdin.isatty() else sys.stdin.readline()
+    if sys.stdin.isatty():
+        token = getpass.getpass("Token: ")
+    else:
+        token = sys.stdin.readline()
     if not token.strip():
         raise usage(
             "There is no token on standard input. Make one on the account page of the server."
@@ -107,7 +110,8 @@ def _token_for_password(target: Target, username: str) -> str:
 
 def token_with_password(target: Target, user: str, password: str) -> str:
     """Sign in as a browser does, and make a token that stays when the session ends."""
-    site, page_address = Api(replace(target, token="")), f"{target.server}/accounts/login/"
+    site = Api(replace(target, token=""))
+    page_address = f"{target.server}/accounts/login/"
     page = site.once("GET", page_address)
     found = _CSRF.search(page.text)
     if page.status_code != 200 or found is None:

@@ -27,7 +27,9 @@ def _status(node: Row) -> str:
     )
     if not ready:
         return "NotReady"
-    return "Cordoned" if node["spec"]["unschedulable"] else "Ready"
+    if node["spec"]["unschedulable"]:
+        return "Cordoned"
+    return "Ready"
 
 
 def _table(nodes: Sequence[Row], wide: bool) -> Table:
@@ -40,7 +42,8 @@ def _table(nodes: Sequence[Row], wide: bool) -> Table:
 
 
 def _row(node: Row, resources: Sequence[str], wide: bool) -> Sequence[object]:
-    metadata, status = node["metadata"], node["status"]
+    metadata = node["metadata"]
+    status = node["status"]
     figures = [_figure(status, name) for name in resources]
     row = [
         metadata["name"],

@@ -71,11 +71,10 @@ def apply(
 ) -> None:
     """Create or update every object of the files, all or nothing. What --prune would delete is asked about first, unless told --yes."""
     documents = located_documents(read_sources(files or []))
-    seen = (
-        _confirmed_deletions(_send(documents, True, prune), files or [])
-        if prune and not dry_run and not yes
-        else None
-    )
+    if prune and not dry_run and not yes:
+        seen = _confirmed_deletions(_send(documents, True, prune), files or [])
+    else:
+        seen = None
     answer = _send(documents, dry_run, prune, seen)
     if form in (Format.JSON, Format.YAML):
         output.show_value(answer, form)
@@ -119,10 +118,8 @@ def _send(
     prune: str,
     seen: Sequence[str] | None = None,
 ) -> Any:
-    text, more = (
-        json.dumps([found for _, found in documents]),
-        {} if seen is None else {"shown": ",".join(seen) or ","},
-    )
+    text = json.dumps([found for _, found in documents])
+    more = {} if seen is None else {"shown": ",".join(seen) or ","}
     with (
         _places_in_words([place for place, _ in documents]),
         output.working(f"Sending {output.counted(len(documents), 'object')} …"),
@@ -145,7 +142,9 @@ def _places_in_words(places: Sequence[str]) -> Iterator[None]:
 
 def _place(places: Sequence[str], match: re.Match[str]) -> str:
     number = int(match[1])
-    return f"{places[number]}: {match[2]}".rstrip(": ") if number < len(places) else match[0]
+    if number < len(places):
+        return f"{places[number]}: {match[2]}".rstrip(": ")
+    return match[0]
 
 
 def diff(
@@ -202,12 +201,17 @@ def difference_lines(result: Row) -> Iterator[tuple[str, str]]:
 
 
 def _value(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
 
 
 def export(name: QueueArgument = "", option: QueueOption = "", form: Output = Format.YAML) -> None:
     """A queue and everything below it as manifests that can be applied elsewhere; all queues that you may see where none is named."""
-    tops = [queue_name(name, option, "export")] if name or option else topmost_queues()
+    if name or option:
+        tops = [queue_name(name, option, "export")]
+    else:
+        tops = topmost_queues()
     if form in (Format.JSON, Format.NAME):
         items = [item for top in tops for item in api().get(path("queues", top, "export"))["items"]]
         _show_items(items, form)

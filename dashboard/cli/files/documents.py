@@ -22,7 +22,9 @@ class Source:
 def read_text(path: Path | None) -> str:
     """A file, or standard input for None."""
     try:
-        return sys.stdin.read() if path is None else path.read_text()
+        if path is None:
+            return sys.stdin.read()
+        return path.read_text()
     except OSError as error:
         raise usage(f"{path or 'Standard input'} can not be read: {error.strerror}.") from None
     except UnicodeDecodeError:
@@ -56,19 +58,21 @@ def located_documents(sources: Iterable[Source]) -> list[tuple[str, Any]]:
     for source in sources:
         documents = [document for document in _parsed(source) if document is not None]
         for number, document in enumerate(documents, 1):
-            place = source.name if len(documents) == 1 else f"{source.name}, document {number}"
+            if len(documents) == 1:
+                place = source.name
+            else:
+                place = f"{source.name}, document {number}"
             is_list = (
                 isinstance(document, dict)
                 and document.get("kind") == "List"
                 and isinstance(document.get("items"), list)
             )
-            inner = (
-                document["items"]
-                if is_list
-                else document
-                if isinstance(document, list)
-                else [document]
-            )
+            if is_list:
+                inner = document["items"]
+            elif isinstance(document, list):
+                inner = document
+            else:
+                inner = [document]
             found += [(place, item) for item in inner]
     if not found:
         raise usage(f"There is no object in {', '.join(source.name for source in sources)}.")
@@ -86,7 +90,10 @@ def _parsed(source: Source) -> list[Any]:
         return list(yaml.load_all(source.text, Loader=_loader()))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        where = f", line {mark.line + 1}" if mark is not None else ""
+        if mark is not None:
+            where = f", line {mark.line + 1}"
+        else:
+            where = ""
         raise usage(
             f"{source.name}{where} is not YAML: {getattr(error, 'problem', None) or 'it can not be read'}."
         ) from None

@@ -14,11 +14,13 @@ from dashboard.cli.names import JobArgument, JobOption, Namespace, job_name
 from dashboard.cli.problems import Problem
 
 _LOSES_WORK = {"restart": "stops its pods and begins again", "cancel": "stops its pods for good"}
-_ENDING_SECONDS, _LOOK_AGAIN_SECONDS = 60.0, 0.5
+_ENDING_SECONDS = 60.0
+_LOOK_AGAIN_SECONDS = 0.5
 
 
 def command_job(place: str, name: str, verb: str, reason: str, dry_run: bool, yes: bool) -> None:
-    where, body = path("jobs", place, name, verb), {"reason": reason} if reason else {}
+    where = path("jobs", place, name, verb)
+    body = {"reason": reason} if reason else {}
     if (
         verb in _LOSES_WORK
         and not dry_run

@@ -60,7 +60,9 @@ NameLike = Annotated[
 
 def job_row(job: Row) -> list[object]:
     """Volcano's columns."""
-    metadata, spec, status = job["metadata"], job["spec"], job["status"]
+    metadata = job["metadata"]
+    spec = job["spec"]
+    status = job["status"]
     return [
         metadata["name"],
         (metadata["creationTimestamp"] or "")[:10],
@@ -75,18 +77,20 @@ def job_row(job: Row) -> list[object]:
 
 def job_table(jobs: Sequence[Row], wide: bool, namespaces: bool = False) -> Table:
     rows = [job_row(job) for job in jobs]
-    columns, widths = list(_COLUMNS), [_width("Name", [row[0] for row in rows]), *_WIDTHS]
+    columns = list(_COLUMNS)
+    widths = [_width("Name", [row[0] for row in rows]), *_WIDTHS]
     if wide:
         columns += ["Queue", "User", "Age", "Waits for"]
         rows = [[*row, *_more(job)] for row, job in zip(rows, jobs, strict=True)]
         widths = []
     if namespaces:
         places = [job["metadata"]["namespace"] for job in jobs]
-        columns, rows = (
-            ["Namespace", *columns],
-            [[place, *row] for place, row in zip(places, rows, strict=True)],
-        )
-        widths = [_width("Namespace", places), *widths] if widths else []
+        columns = ["Namespace", *columns]
+        rows = [[place, *row] for place, row in zip(places, rows, strict=True)]
+        if widths:
+            widths = [_width("Namespace", places), *widths]
+        else:
+            widths = []
     return Table(columns, list(rows), widths)
 
 
@@ -108,7 +112,10 @@ def matching_jobs(
     queue: str, namespace: str, everywhere: bool, phase: str, scheduler: str, like: str
 ) -> list[dict[str, Any]]:
     """As Volcano: the scheduler's name is compared, and any part of a name will do."""
-    where = "" if everywhere else namespace
+    if everywhere:
+        where = ""
+    else:
+        where = namespace
     found = api().all("jobs/", queue=queue, namespace=where, phase=phase, search=like)
     return [
         job
@@ -177,7 +184,9 @@ def view_job(
 
 
 def _facts(job: Row) -> Iterable[tuple[str, object]]:
-    metadata, spec, status = job["metadata"], job["spec"], job["status"]
+    metadata = job["metadata"]
+    spec = job["spec"]
+    status = job["status"]
     state = status["state"]
     yield "Name", metadata["name"]
     yield "Namespace", metadata["namespace"]
@@ -187,7 +196,10 @@ def _facts(job: Row) -> Iterable[tuple[str, object]]:
         "Created",
         f"{output.clock(metadata['creationTimestamp'])} ({output.age(metadata['creationTimestamp'])} ago)",
     )
-    since = f" since {output.clock(state['since'])}" if state.get("since") else ""
+    if state.get("since"):
+        since = f" since {output.clock(state['since'])}"
+    else:
+        since = ""
     yield (
         "Phase",
         f"{state['phase']}{since}{'. ' + state['message'] if state.get('message') else ''}",
@@ -265,12 +277,14 @@ def explain_job(
     if form in (Format.JSON, Format.YAML):
         output.show_value(told, form)
         return
-    position = (
-        f" It is number {told['position']} of those that wait in {job['spec']['queue']}."
-        if told.get("position")
-        else ""
-    )
-    reason = f"{told['reason']}: " if told.get("reason") else ""
+    if told.get("position"):
+        position = f" It is number {told['position']} of those that wait in {job['spec']['queue']}."
+    else:
+        position = ""
+    if told.get("reason"):
+        reason = f"{told['reason']}: "
+    else:
+        reason = ""
     output.line(f"{place}/{wanted} ({told['phase']}): {reason}{told['message']}{position}")
     _checks(told.get("checks") or [])
 
@@ -285,10 +299,14 @@ def _checks(checks: Sequence[Row]) -> None:
 
 def _cell(value: object) -> str:
     if isinstance(value, bool):
-        return "yes" if value else "no"
-    return (
-        amounts.joined(value) if isinstance(value, Mapping) else "" if value is None else str(value)
-    )
+        if value:
+            return "yes"
+        return "no"
+    if isinstance(value, Mapping):
+        return amounts.joined(value)
+    if value is None:
+        return ""
+    return str(value)
 
 
 @command(
@@ -312,7 +330,8 @@ def watch_job(
 ) -> None:
     """Follow one job until it has ended, or is in the phase named; a server that goes away meanwhile is waited for."""
     place, wanted = job_name(name, option, namespace, "watch")
-    phase, last = "", (*ENDED, *_phases(until))
+    phase = ""
+    last = (*ENDED, *_phases(until))
 
     def draw() -> None:
         nonlocal phase
@@ -324,7 +343,10 @@ def watch_job(
             for kind in ("pending", "running", "succeeded", "failed")
             if status[kind]
         )
-        reason = (status.get("podgroup") or {}).get("reason") if phase == "Pending" else None
+        if phase == "Pending":
+            reason = (status.get("podgroup") or {}).get("reason")
+        else:
+            reason = None
         output.line(
             f"{place}/{wanted}: {phase}{': ' + counts if counts else ''}{'. ' + reason['message'] if reason else ''}"
         )
@@ -346,8 +368,12 @@ def pod_table(found: Sequence[Row], wide: bool, namespaces: bool) -> Table:
     columns = ["Name", "Ready", "Status", "Restart", "Age"]
     rows: list[Sequence[object]] = []
     for pod in found:
-        metadata, status = pod["metadata"], pod["status"]
-        ready = "1/1" if status["phase"] == "Running" else "0/1"
+        metadata = pod["metadata"]
+        status = pod["status"]
+        if status["phase"] == "Running":
+            ready = "1/1"
+        else:
+            ready = "0/1"
         row: list[object] = [
             metadata["name"],
             ready,
@@ -355,9 +381,10 @@ def pod_table(found: Sequence[Row], wide: bool, namespaces: bool) -> Table:
             0,
             output.age(metadata["creationTimestamp"]),
         ]
-        more = (
-            [status["node"] or "-", status["queue"], amounts.joined(_requests(pod))] if wide else []
-        )
+        if wide:
+            more = [status["node"] or "-", status["queue"], amounts.joined(_requests(pod))]
+        else:
+            more = []
         rows.append([*([metadata["namespace"]] if namespaces else []), *row, *more])
     return Table(
         [
@@ -371,7 +398,10 @@ def pod_table(found: Sequence[Row], wide: bool, namespaces: bool) -> Table:
 
 def _requests(pod: Row) -> Mapping[str, str]:
     containers = pod["spec"]["containers"]
-    return containers[0].get("resources", {}).get("requests", {}) if containers else {}
+    if not containers:
+        return {}
+    requests: Mapping[str, str] = containers[0].get("resources", {}).get("requests", {})
+    return requests
 
 
 @command(

@@ -157,7 +157,9 @@ def run_job(
 
 
 def _or_one(number: int | None) -> int:
-    return 1 if number is None else number
+    if number is None:
+        return 1
+    return number
 
 
 def _refuse_flags_of_pods(given: Mapping[str, object]) -> None:
@@ -174,7 +176,8 @@ def _as_said(manifests: list[Any], name: str, namespace: str, said: Mapping[str,
     for manifest in manifests:
         if not isinstance(manifest, dict):
             continue
-        metadata, spec = manifest.setdefault("metadata", {}), manifest.setdefault("spec", {})
+        metadata = manifest.setdefault("metadata", {})
+        spec = manifest.setdefault("spec", {})
         if isinstance(metadata, dict):
             metadata |= {
                 field: value for field, value in (("name", name), ("namespace", namespace)) if value
@@ -198,7 +201,10 @@ def _not_below(resources: dict[str, dict[str, str]]) -> dict[str, str]:
 def submit(manifests: list[Any], dry_run: bool, form: Format) -> None:
     """Each on its own: what is refused does not keep the others out, and is said at the end."""
     for manifest in manifests:
-        kind = manifest.get("kind", "") if isinstance(manifest, dict) else ""
+        if isinstance(manifest, dict):
+            kind = manifest.get("kind", "")
+        else:
+            kind = ""
         if kind not in ("", "Job"):
             raise usage(
                 f"The file has a {kind}; vcctl job run takes jobs. Use vcctl apply -f for files of other objects."

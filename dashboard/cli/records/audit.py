@@ -87,7 +87,10 @@ def _table(entries: Sequence[Mapping[str, Any]], wide: bool) -> Table:
 
 def _row(spec: Mapping[str, Any], wide: bool) -> Sequence[object]:
     target = "/".join(filter(None, (spec["namespace"], spec["name"])))
-    cause = f" (followed from {spec['follows']})" if spec["follows"] else ""
+    if spec["follows"]:
+        cause = f" (followed from {spec['follows']})"
+    else:
+        cause = ""
     row = [
         output.clock(spec["at"]),
         spec["actor"],
@@ -95,4 +98,6 @@ def _row(spec: Mapping[str, Any], wide: bool) -> Sequence[object]:
         f"{spec['kind']} {target}{cause}",
         spec["reason"] or "-",
     ]
-    return [*row, spec["door"], spec["message"] or "-"] if wide else row
+    if wide:
+        return [*row, spec["door"], spec["message"] or "-"]
+    return row

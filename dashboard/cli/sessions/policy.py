@@ -48,7 +48,9 @@ def _text(argument: str, option: str) -> str:
     name = argument or option
     if not name:
         raise usage("Which policy? Name the file, or - for standard input.")
-    return read_text(Path(name)) if name != "-" else read_text(None)
+    if name != "-":
+        return read_text(Path(name))
+    return read_text(None)
 
 
 @command(
@@ -88,12 +90,16 @@ def _tell_effect(effect: dict[str, Any] | None) -> None:
     """What the next session would do, as things are; servers of an older version do not say."""
     if effect is None:
         return
-    now, then = effect["now"], effect["then"]
+    now = effect["now"]
+    then = effect["then"]
     output.remark(f"Pods placed by the next session: {then['placed']} (now {now['placed']}).")
     output.remark(f"Pods evicted: {then['evicted']} (now {now['evicted']}).")
     for title, names in (("no longer", effect["noLonger"]), ("in addition", effect["newly"])):
         if names:
-            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+            if len(names) > _NAMED:
+                more = f" and {len(names) - _NAMED} more"
+            else:
+                more = ""
             output.remark(f"Given a place {title}: {', '.join(names[:_NAMED])}{more}.")
 
 

@@ -21,8 +21,11 @@ Row = Mapping[str, Any]
 
 
 def _took(status: Row) -> str:
-    start, end = output.moment(status["startedAt"]), output.moment(status["finishedAt"])
-    return f"{max(0.0, (end - start).total_seconds()) * 1000:.0f} ms" if start and end else "-"
+    start = output.moment(status["startedAt"])
+    end = output.moment(status["finishedAt"])
+    if start and end:
+        return f"{max(0.0, (end - start).total_seconds()) * 1000:.0f} ms"
+    return "-"
 
 
 def _counted(counts: Mapping[str, Any]) -> str:
@@ -36,7 +39,8 @@ def _table(sessions: Sequence[Row], _wide: bool) -> Table:
     rows: list[Sequence[object]] = []
     for session in sessions:
         status = session["status"]
-        number, took = session["metadata"]["name"], _took(status)
+        number = session["metadata"]["name"]
+        took = _took(status)
         rows.append(
             [
                 number,
@@ -84,11 +88,15 @@ def view_session(
     form: Output = Format.TABLE,
 ) -> None:
     """One session: its steps with their times, its counts, its decisions and evictions."""
-    session = api().get(path("sessions", number)) if number else _last()
+    if number:
+        session = api().get(path("sessions", number))
+    else:
+        session = _last()
     if form in output.PLAIN_FORMATS:
         output.show_value(session, form)
         return
-    status, name = session["status"], session["metadata"]["name"]
+    status = session["status"]
+    name = session["metadata"]["name"]
     output.line(
         f"Session {name}: {status['state']}, started {output.clock(status['startedAt'])}, took {_took(status)}, {status['trigger']}"
     )

@@ -14,10 +14,8 @@ _FIELD = "metadata.annotations"
 
 
 def check_hierarchy_annotations(proposed: QueueSpec, tree: QueueTree) -> Iterator[Violation]:
-    path, weights = (
-        proposed.annotations.get(HIERARCHY, ""),
-        proposed.annotations.get(HIERARCHY_WEIGHTS, ""),
-    )
+    path = proposed.annotations.get(HIERARCHY, "")
+    weights = proposed.annotations.get(HIERARCHY_WEIGHTS, "")
     if not path and not weights:
         return
     yield from _check_both_there(proposed.name, path, weights)
@@ -45,7 +43,8 @@ def _check_both_there(name: str, path: str, weights: str) -> Iterator[Violation]
 
 
 def _check_lengths(name: str, path: str, weights: str) -> Iterator[Violation]:
-    parts, numbers = len(path.split("/")), len(weights.split("/"))
+    parts = len(path.split("/"))
+    numbers = len(weights.split("/"))
     if parts != numbers:
         message = f"{HIERARCHY} {path} has {counted(parts, 'part')}, {HIERARCHY_WEIGHTS} {weights} has {numbers}; they must have as many."
         yield Violation(
@@ -102,11 +101,10 @@ def check_tree_of_annotations(proposed: QueueSpec, old: QueueSpec | None) -> Ite
 
     One that was there before stays, and one that goes with a parent is only a note.
     """
-    path, weights = (
-        proposed.annotations.get(HIERARCHY, ""),
-        proposed.annotations.get(HIERARCHY_WEIGHTS, ""),
-    )
-    parts, numbers = path.split("/"), weights.split("/")
+    path = proposed.annotations.get(HIERARCHY, "")
+    weights = proposed.annotations.get(HIERARCHY_WEIGHTS, "")
+    parts = path.split("/")
+    numbers = weights.split("/")
     if (
         not path
         or (old is not None and old.annotations.get(HIERARCHY) == path)

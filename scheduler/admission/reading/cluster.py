@@ -98,10 +98,8 @@ def read_node(manifest: object) -> Reading[NodeManifest]:
     if whole is None:
         return Reading(None, tuple(reader.violations))
     metadata = read_metadata(reader, whole)
-    spec, status = (
-        reader.mapping(whole.get("spec"), "spec"),
-        reader.mapping(whole.get("status"), "status"),
-    )
+    spec = reader.mapping(whole.get("spec"), "spec")
+    status = reader.mapping(whole.get("status"), "status")
     reader.unknown_fields(spec, _NODE_SPEC, "spec", elsewhere={"status": known_fields.NODE_STATUS})
     reader.unknown_fields(status, known_fields.NODE_STATUS, "status")
     node = NodeManifest(

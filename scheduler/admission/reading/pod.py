@@ -149,7 +149,8 @@ def _of_container(reader: Reader, value: object, path: str) -> Resources:
 def _refuse_above_limits(reader: Reader, requests: Resources, limits: Resources, path: str) -> None:
     for name, amount in requests.items():
         if name in limits and amount > limits[name]:
-            asked, most = format_quantity(name, amount), format_quantity(name, limits[name])
+            asked = format_quantity(name, amount)
+            most = format_quantity(name, limits[name])
             message = f"{path}.{name} is {asked}, more than the container's limit of {most}."
             reader.refuse(
                 "request_exceeds_limit",

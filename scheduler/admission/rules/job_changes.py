@@ -32,7 +32,8 @@ def check_job_change(
     job: JobManifest, new: Mapping[str, object], old: Mapping[str, object], facts: Facts
 ) -> Iterator[Violation]:
     """Compares what is in force, so that leaving a default out or writing an amount otherwise is no change."""
-    before, after = _in_force(old), _in_force(new)
+    before = _in_force(old)
+    after = _in_force(new)
     for field in sorted(
         _compared(before, after, JOB_FIELDS, UNUSED_JOB_FIELDS) - _MAY_CHANGE - {"tasks", "queue"}
     ):
@@ -50,7 +51,8 @@ def stays_in_queue(new: Mapping[str, object], old: Mapping[str, object], facts: 
         namespace = metadata.get("namespace")
     else:
         namespace = None
-    named, before = _queue_of(new), _queue_of(old)
+    named = _queue_of(new)
+    before = _queue_of(old)
     return named == before or resolved_queue(named, namespace, facts) == before
 
 
@@ -106,7 +108,8 @@ def _amount(resource: object, value: object) -> object:
 
 
 def _check_tasks(job: JobManifest, before: object, after: object) -> Iterator[Violation]:
-    old_tasks, new_tasks = _tasks(before), _tasks(after)
+    old_tasks = _tasks(before)
+    new_tasks = _tasks(after)
     if len(old_tasks) != len(new_tasks):
         message = f"{job.metadata.name} has {counted(len(old_tasks), 'task')} and would have {len(new_tasks)}: tasks can not be added or removed."
         yield Violation(

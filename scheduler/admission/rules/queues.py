@@ -125,10 +125,8 @@ def _check_order(proposed: QueueSpec, lower: str, upper: str, rule_id: str) -> I
     large: Resources = getattr(proposed, upper)
     for resource in small:
         if resource in large and small[resource] > large[resource] >= 0:
-            asked, limit = (
-                format_quantity(resource, small[resource]),
-                format_quantity(resource, large[resource]),
-            )
+            asked = format_quantity(resource, small[resource])
+            limit = format_quantity(resource, large[resource])
             if lower == "guarantee":
                 path = f"spec.{lower}.resource.{resource}"
             else:
@@ -299,7 +297,8 @@ def _check_cluster_total(proposed: QueueSpec, facts: Facts) -> Iterator[Violatio
     for resource, amount in proposed.guarantee.items():
         total = facts.total.amount(resource)
         if amount > total:
-            asked, there = format_quantity(resource, amount), format_quantity(resource, total)
+            asked = format_quantity(resource, amount)
+            there = format_quantity(resource, total)
             message = f"guarantee {resource} {asked} of {proposed.name} is more than the whole cluster has ({there})."
             path = f"spec.guarantee.resource.{resource}"
             yield Violation(

@@ -59,10 +59,8 @@ def _check_what_moves_along(proposed: QueueSpec, placed: QueueTree) -> Iterator[
         limiting = next(queue for queue in above if resource in queue.capability)
         highest, holder = _highest_below(proposed.name, resource, placed)
         if highest > limiting.capability[resource]:
-            asked, limit = (
-                format_quantity(resource, highest),
-                format_quantity(resource, limiting.capability[resource]),
-            )
+            asked = format_quantity(resource, highest)
+            limit = format_quantity(resource, limiting.capability[resource])
             message = f"capability {resource} {asked} of {holder}, which comes with {proposed.name}, is more than the {limit} of {limiting.name}."
             fix = f"lower capability {resource} of {holder} to {limit}, or raise that of {limiting.name} to {asked}"
             yield Violation(
@@ -87,10 +85,8 @@ def check_capability_above(proposed: QueueSpec, tree: QueueTree) -> Iterator[Vio
     for resource, amount in proposed.capability.items():
         limiting = next((queue for queue in above if resource in queue.capability), None)
         if limiting and amount > limiting.capability[resource]:
-            asked, limit = (
-                format_quantity(resource, amount),
-                format_quantity(resource, limiting.capability[resource]),
-            )
+            asked = format_quantity(resource, amount)
+            limit = format_quantity(resource, limiting.capability[resource])
             message = f"capability {resource} {asked} of {proposed.name} is more than the {limit} of {limiting.name} above it."
             fix = f"lower capability {resource} of {proposed.name} to {limit}, or raise that of {limiting.name} to {asked}"
             yield _of_capability(
@@ -109,7 +105,8 @@ def _check_capability_below(proposed: QueueSpec, tree: QueueTree) -> Iterator[Vi
     for resource, amount in proposed.capability.items():
         highest, holder = _highest_below(proposed.name, resource, tree)
         if highest > amount:
-            asked, limit = format_quantity(resource, highest), format_quantity(resource, amount)
+            asked = format_quantity(resource, highest)
+            limit = format_quantity(resource, amount)
             message = f"capability {resource} {limit} of {proposed.name} is less than the {asked} of {holder} below it."
             fix = f"raise capability {resource} of {proposed.name} to {asked}, or lower that of {holder} to {limit}"
             yield _of_capability(
@@ -119,8 +116,10 @@ def _check_capability_below(proposed: QueueSpec, tree: QueueTree) -> Iterator[Vi
 
 def _highest_below(name: str, resource: str, tree: QueueTree) -> tuple[int, str]:
     """The highest capability below and who has it; a queue that sets the resource speaks for all below it."""
-    highest, holder = -1, ""
-    waiting, seen = list(tree.children(name)), {name}
+    highest = -1
+    holder = ""
+    waiting = list(tree.children(name))
+    seen = {name}
     while waiting:
         queue = waiting.pop()
         if queue.name in seen:
@@ -129,14 +128,16 @@ def _highest_below(name: str, resource: str, tree: QueueTree) -> tuple[int, str]
         if resource not in queue.capability:
             waiting.extend(tree.children(queue.name))
         elif queue.capability[resource] > highest:
-            highest, holder = queue.capability[resource], queue.name
+            highest = queue.capability[resource]
+            holder = queue.name
     return highest, holder
 
 
 def _check_sums(parent: QueueSpec, tree: QueueTree, subject: QueueSpec) -> Iterator[Violation]:
     """What the children have together is at most what the parent has; what the parent does not name counts as none."""
     for what, path, rule_id, amounts in _SHARED:
-        together, has = _together(tree, parent.name, what), amounts(parent)
+        together = _together(tree, parent.name, what)
+        has = amounts(parent)
         for resource, amount in together.items():
             if amount > has.amount(resource):
                 shares = {child.name: amounts(child) for child in tree.children(parent.name)}
@@ -273,10 +274,8 @@ def _alone(queue: QueueSpec, cluster: Resources) -> Iterator[Notice]:
     for what, path, _, amounts in _SHARED:
         for resource, amount in amounts(queue).items():
             if amount > cluster.amount(resource):
-                asked, there = (
-                    format_quantity(resource, amount),
-                    format_quantity(resource, cluster.amount(resource)),
-                )
+                asked = format_quantity(resource, amount)
+                there = format_quantity(resource, cluster.amount(resource))
                 message = f"{what} {resource} {asked} of {queue.name} is more than the cluster has now ({there})."
                 yield Notice(f"{what}_exceeds_cluster", queue.name, message, f"{path}.{resource}")
 

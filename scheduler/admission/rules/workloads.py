@@ -101,7 +101,8 @@ def job_verdict(reading: Reading[JobManifest], tree: QueueTree, facts: Facts) ->
 
 def admit_job_change(manifest: object, old_manifest: object, facts: Facts) -> Verdict:
     """A job that is to be changed; `old_manifest` is it as stored. A flaw that it had before does not keep it from being changed."""
-    reading, old = read_job(manifest, facts), read_job(old_manifest, facts)
+    reading = read_job(manifest, facts)
+    old = read_job(old_manifest, facts)
     known = set(old.violations)
     shape = Verdict(
         tuple(violation for violation in reading.violations if violation not in known),
@@ -176,7 +177,8 @@ def _check_named_queue(
 
 def admit_podgroup_change(manifest: object, old_manifest: object, facts: Facts) -> Verdict:
     """A podgroup stays in the queue it was admitted to."""
-    reading, old = read_podgroup(manifest, facts), read_podgroup(old_manifest, facts, is_new=False)
+    reading = read_podgroup(manifest, facts)
+    old = read_podgroup(old_manifest, facts, is_new=False)
     shape = Verdict(reading.violations, reading.notices)
     if (
         reading.value is None

@@ -91,14 +91,16 @@ def _row(node: Node, load: NodeLoad) -> NodeRow:
 
 def node_loads(ids: Sequence[int], *, are_all: bool = False) -> dict[int, NodeLoad]:
     """Of each of these nodes; when they are all there are, the pods need not be looked for by node. Three queries at most."""
-    on_nodes, waiting = pods_on_nodes(), _with_promise()
+    on_nodes = pods_on_nodes()
+    waiting = _with_promise()
     if not are_all:
         on_nodes = on_nodes.filter(node__in=ids)
         waiting = waiting.filter(reserved_node__in=ids)
     held = _counted(on_nodes, "node")
     kept = _counted(waiting, "reserved_node")
     requests = _requests({kind for _, kind, _, _ in (*held, *kept)})
-    used, promised = _sums(held, requests), _sums(kept, requests)
+    used = _sums(held, requests)
+    promised = _sums(kept, requests)
     leaving = _sums([count for count in held if count[2] not in PLACED], requests)
     pods: dict[int, int] = {}
     for node, _, _, number in held:

@@ -6,11 +6,9 @@ from typing import Any
 
 from scheduler.models import Job, Namespace, Node, Pod, PodGroup, PriorityClass
 
-SCHEDULING, BATCH, PRIORITY = (
-    "scheduling.volcano.sh/v1beta1",
-    "batch.volcano.sh/v1alpha1",
-    "scheduling.k8s.io/v1",
-)
+SCHEDULING = "scheduling.volcano.sh/v1beta1"
+BATCH = "batch.volcano.sh/v1alpha1"
+PRIORITY = "scheduling.k8s.io/v1"
 
 
 def _object(

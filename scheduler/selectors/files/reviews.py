@@ -36,7 +36,8 @@ def _scene(kind: str, request: Request) -> tuple[QueueTree, Facts]:
             facts, reads_hierarchy_annotations=True
         )  # whoever asks here schedules elsewhere
     whole = request.completed().new
-    metadata, spec = _part(whole, "metadata"), _part(whole, "spec")
+    metadata = _part(whole, "metadata")
+    spec = _part(whole, "spec")
     marks = [_part(metadata, part).get(QUEUE_ANNOTATION) for part in ("annotations", "labels")]
     names = {_text(name) for name in (spec.get("queue"), *marks, DEFAULT)}
     scene = submission_scene(names - {""}, _text(metadata.get("namespace")), request.user)

@@ -287,7 +287,8 @@ def job_page(
         "queue"
     )  # no join of queues: a database may begin with them and sort all jobs
     groups = list(rows.order_by("-pk" if down else "pk")[: PAGE + 1])
-    more, groups = len(groups) > PAGE, groups[:PAGE]
+    more = len(groups) > PAGE
+    groups = groups[:PAGE]
     if turning_back:
         groups.reverse()
     has_newer, has_older = (more, True) if turning_back else (mark is not None, more)

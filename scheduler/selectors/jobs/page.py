@@ -16,7 +16,8 @@ from scheduler.selectors.jobs.listing import WAITING
 
 PODS_A_PAGE = 200
 MOST_RECORDS = 200
-_STARTS_FOR_AN_ESTIMATE, FEWEST_STARTS = 50, 5
+_STARTS_FOR_AN_ESTIMATE = 50
+FEWEST_STARTS = 5
 _STARTS_LOOKED_AT = 500
 _LOOKED_AT = (
     10_000  # of the newest gangs, those that started: what was usual long ago is not any more
@@ -149,10 +150,8 @@ def events_of(gang: PodGroup) -> QuerySet[Event]:
 
 def evictions_of(gang: PodGroup) -> tuple[list[Eviction], list[Eviction]]:
     """Those that it suffered, and those that others suffered for it."""
-    key, since = (
-        f"{gang.namespace}/{gang.name}",
-        Eviction.objects.filter(created_at__gte=gang.created_at),
-    )
+    key = f"{gang.namespace}/{gang.name}"
+    since = Eviction.objects.filter(created_at__gte=gang.created_at)
     return list(since.filter(podgroup_name=key)[:MOST_RECORDS]), list(
         since.filter(beneficiary=key)[:MOST_RECORDS]
     )

@@ -190,7 +190,8 @@ def _told(gang: PodGroup, kind: str, reason: str) -> QuerySet[Event]:
 
 def _span(gang: PodGroup, steps: Sequence[Step], number: int, said: Sequence[Event]) -> Span:
     """Before the start it waited; and after evictions until new places, if it lost more than it can do without."""
-    begin, end = steps[number - 1].at, steps[number].at
+    begin = steps[number - 1].at
+    end = steps[number].at
     seconds = seconds_between(begin, end)
     if gang.started_at is None or end <= gang.started_at or _had_too_few(gang, steps, number):
         return Span(seconds, True, _waited_for(begin, end, said) if seconds >= 1 else "")

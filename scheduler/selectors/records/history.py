@@ -81,7 +81,8 @@ def queue_history(name: str, span: str = "1h", now: datetime | None = None) -> Q
     """Allocated, deserved, guarantee, capability and pending of a queue, its states, and who did what to it. Raises `UnknownSpan`."""
     if span not in SPANS:
         raise UnknownSpan(span)
-    chosen, end = SPANS[span], (now or timezone.now()).timestamp()
+    chosen = SPANS[span]
+    end = (now or timezone.now()).timestamp()
     start = _floor(end - chosen.seconds, chosen.step) + chosen.step
     points = _points(name, chosen.coarsest, start, end)
     edges = [*range(int(start), int(end) + 1, chosen.step), end]

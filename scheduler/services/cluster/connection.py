@@ -52,7 +52,8 @@ def simulation(pod_ids: Iterable[int] = (), nodes: Iterable[str] = ()) -> Iterat
     with transaction.atomic():
         state = SimulatedCluster.objects.select_for_update().get(pk=1)
         clock = _advanced(state, timezone.now())
-        wanted, names = set(pod_ids), set(nodes)
+        wanted = set(pod_ids)
+        names = set(nodes)
         cluster = Simulation.holding(
             _load(clock, wanted, names),
             clock=clock,

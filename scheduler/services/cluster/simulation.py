@@ -23,7 +23,8 @@ from scheduler.services.records import audit
 from scheduler.services.records.events import EventNote, record_events
 from scheduler.services.sessions.requests import want_session
 
-SLOWEST, FASTEST = 0.1, 1000.0
+SLOWEST = 0.1
+FASTEST = 1000.0
 
 
 @transaction.atomic
@@ -34,7 +35,8 @@ def lose_node(
     access.require_cluster(by, doing="lose nodes")
     lock_tree()
     alone_with_pods()
-    node, gangs = _simulated_node(name), gangs_on(name)
+    node = _simulated_node(name)
+    gangs = gangs_on(name)
     if not node.ready:
         return NodeCommandResult(node, False, f"{name} is lost already; nothing was changed.")
     _set_ready(name, False)

@@ -116,7 +116,8 @@ def _due(stream: dict[str, Any], clock: float) -> list[int]:
 
 
 def _is_over(stream: dict[str, Any], moment: float) -> bool:
-    last_number, last_at = stream.get("last_number"), stream.get("last_at")
+    last_number = stream.get("last_number")
+    last_at = stream.get("last_at")
     return (last_number is not None and stream["number"] >= last_number) or (
         last_at is not None and moment > last_at
     )
@@ -168,13 +169,15 @@ def submit_trace(
     jobs: Sequence[TraceJob], *, faster: float = 1.0, name: str = "trace"
 ) -> Iterator[tuple[int, int]]:
     """Submit recorded jobs as they came, `faster` times as fast; after each that is due, how many were submitted and refused so far."""
-    targets, begun = leaf_targets(), time.monotonic()
+    targets = leaf_targets()
+    begun = time.monotonic()
     submitted = refused = 0
     for number, job in enumerate(jobs):
         time.sleep(max(0.0, begun + job.at / faster - time.monotonic()))
         user, manifest = manifest_of(job, number, targets, name)
         done = _submit(user, manifest)
-        submitted, refused = submitted + done, refused + (not done)
+        submitted = submitted + done
+        refused = refused + (not done)
         yield submitted, refused
 
 

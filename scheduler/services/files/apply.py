@@ -231,26 +231,24 @@ def _settle(items: list[Item], run: _Run) -> None:
 
 
 def _attempt(item: Item, run: _Run) -> None:
-    item.violations, item.by_state, item.forbidden = (), False, None
+    item.violations = ()
+    item.by_state = False
+    item.forbidden = None
     try:
         item.done = _apply_one(item, run)
         item.notices = item.done.notices
     except Rejected as refusal:
-        item.violations, item.notices, item.by_state = (
-            refusal.violations,
-            refusal.notices,
-            refusal.by_state,
-        )
+        item.violations = refusal.violations
+        item.notices = refusal.notices
+        item.by_state = refusal.by_state
     except NotAllowed as refusal:
         item.violations = (
             Violation(refusal.rule_id, refusal.queue, "spec.state", refusal.message, refusal.fix),
         )
         item.by_state = True
     except NotPossible as refusal:
-        item.violations, item.by_state = (
-            (Violation("not_possible", "", "action", f"{item.name}: {refusal}.", ""),),
-            True,
-        )
+        item.violations = (Violation("not_possible", "", "action", f"{item.name}: {refusal}.", ""),)
+        item.by_state = True
     except Forbidden as refusal:
         item.violations = (Violation("permission_missing", refusal.queue, "", str(refusal), ""),)
         item.forbidden = refusal
@@ -415,7 +413,8 @@ def _created(
 
 
 def _queue(item: Item, run: _Run) -> Applied:
-    name, work = name_of(item.manifest), run.work
+    name = name_of(item.manifest)
+    work = run.work
     if name not in work.tree or not access.access_for(work.seen_by(run.by)).may(
         Permission.VIEW, name
     ):  # as `_found`
@@ -491,10 +490,8 @@ def _pod(item: Item, by: Actor) -> Applied:
     )
     if row is not None:
         require_job_command(by, row.podgroup.queue.place, row.podgroup.owner)
-        message, notices = (
-            f"{namespace}/{name} is there; a pod can not be changed.",
-            read_pod(item.manifest).notices,
-        )
+        message = f"{namespace}/{name} is there; a pod can not be changed."
+        notices = read_pod(item.manifest).notices
         return Applied(
             item.index, item.kind, f"{namespace}/{name}", "unchanged", message, notices=notices
         )

@@ -22,7 +22,10 @@ class Stale(Exception):
         by: str = "",
         place: tuple[str, str, str] | None = None,
     ) -> None:
-        self.what, self.current, self.version, self.by = what, current, version, by
+        self.what = what
+        self.current = current
+        self.version = version
+        self.by = by
         if by:
             who = f" by {by}"
         else:

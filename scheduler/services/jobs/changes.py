@@ -197,7 +197,8 @@ def delete_job(
             queue=job.queue.name,
             before=_short(stored_job(job)),
         )
-        key, queue = str(job), job.queue.name
+        key = str(job)
+        queue = job.queue.name
         job.delete()
         refresh_states()
         notify.jobs_changed([key], queues=[queue])
@@ -208,15 +209,11 @@ def _refuse_unfinished(job: Job) -> None:
     """Whoever forgot a pod that is still on its node would never tell the cluster to stop it."""
     leaving = Pod.objects.filter(podgroup__job=job, phase__in=OCCUPYING).count()
     if JobPhase(job.phase) not in FINISHED:
-        message, fix = (
-            f"{job} is {job.phase}; only a job that has ended can be deleted.",
-            "cancel it first",
-        )
+        message = f"{job} is {job.phase}; only a job that has ended can be deleted."
+        fix = "cancel it first"
     elif leaving:
-        message, fix = (
-            f"{job} is {job.phase}, but has {counted(leaving, 'pod')} on nodes still.",
-            "wait until they have left",
-        )
+        message = f"{job} is {job.phase}, but has {counted(leaving, 'pod')} on nodes still."
+        fix = "wait until they have left"
     else:
         return
     raise Rejected(

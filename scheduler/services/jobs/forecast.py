@@ -93,7 +93,8 @@ def _name_taken(job: JobManifest) -> list[Violation]:
 
 
 def _tried(job: JobManifest) -> Forecast:
-    pods, request = sum(task.replicas for task in job.tasks), _request(job)
+    pods = sum(task.replicas for task in job.tasks)
+    request = _request(job)
     if pods > MOST_PODS:
         words = f"A gang of {pods} pods is too large to be tried out here; {MOST_PODS} is the most. It can be submitted all the same."
         return Forecast(Prospect.WAITS, words, pods=pods, request=request)
@@ -120,7 +121,8 @@ def _request(job: JobManifest) -> Resources:
 
 def _put_in(job: JobManifest, snapshot: Snapshot) -> str:
     """The gang and its pods, as submitting would make them. Tasks that wait for others are left out, as they would be."""
-    priorities, namespace = Priorities.load(), job.metadata.namespace or DEFAULT
+    priorities = Priorities.load()
+    namespace = job.metadata.namespace or DEFAULT
     name = job.metadata.name or "new-job"
     minimums = [(task.template.requests, task.min_available, task.replicas) for task in job.tasks]
     group = PodGroup(

@@ -306,7 +306,8 @@ def _start_parts_anew(steps: Sequence[tuple[Job, Step]], now: datetime) -> None:
 
 def _change(job: Job, step: Step, now: datetime) -> None:
     if job.phase != step.phase.value:
-        job.phase, job.phase_since = step.phase.value, now
+        job.phase = step.phase.value
+        job.phase_since = now
     job.message = step.message[:1024]
     _count_retries(job, step)
     job.version += step.new_pods

@@ -17,7 +17,8 @@ from scheduler.services.sessions.requests import want_session
 
 MOST_SECONDS = 5.0
 """Then another worker is asked for: other work waits for this one too."""
-_LEASE, _LEASE_SECONDS = "pods", 30.0
+_LEASE = "pods"
+_LEASE_SECONDS = 30.0
 
 
 def create_pods_in_steps() -> None:

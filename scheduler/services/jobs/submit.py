@@ -268,7 +268,8 @@ def command_job(
             changed=step is not None,
         )
         if step:
-            phase, now = job.phase, timezone.now()
+            phase = job.phase
+            now = timezone.now()
             take_steps([(job, step)], now)
             settle_jobs([job], now)
             job.refresh_from_db()

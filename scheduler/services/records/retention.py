@@ -81,7 +81,8 @@ JOBS_KEPT = timedelta(days=30)
 
 
 def tidy_up() -> None:
-    now, until = timezone.now(), time.monotonic() + MOST_SECONDS
+    now = timezone.now()
+    until = time.monotonic() + MOST_SECONDS
     roll_up(now - LATE_SAMPLES)
     _prune_decisions(now - kept_for("decisions"), until)
     for rows in _past_their_time(now):
@@ -208,7 +209,8 @@ def _prune_changes() -> None:
     oldest_kept = newest - CHANGES_KEPT
     if oldest_kept <= 0:
         return
-    old, position = Change.objects.filter(id__lte=oldest_kept), oldest_kept
+    old = Change.objects.filter(id__lte=oldest_kept)
+    position = oldest_kept
     if connection.vendor == "postgresql":
         position = _oldest_transaction_kept(oldest_kept)
         old = Change.objects.filter(transaction__lt=position)

@@ -45,7 +45,8 @@ class Claims:
             now = timezone.now()
             if held.taken_over or not self._is_in_order:
                 _close_orphans(now)
-            self._held, self._is_in_order = held, False
+            self._held = held
+            self._is_in_order = False
             number, paused, policy, text, keep = _count_on(now)
             session = SchedulingSession.objects.create(
                 number=number,

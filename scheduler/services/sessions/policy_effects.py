@@ -156,7 +156,8 @@ def _better_policy(state: ClusterState, since: datetime) -> tuple[PolicyVersion,
     key = (state.policy_id, since)
     if _tried.key != key or time.monotonic() - _tried.at > _TRIED_EVERY:
         _tried.found = _first_that_places(_earlier(state), policy_text(state))
-        _tried.key, _tried.at = key, time.monotonic()
+        _tried.key = key
+        _tried.at = time.monotonic()
     return _tried.found
 
 

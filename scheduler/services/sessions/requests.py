@@ -23,7 +23,8 @@ from scheduler.services.records.events import EventNote, record_events
 
 logger = logging.getLogger(__name__)
 
-SHORTEST_PERIOD, LONGEST_PERIOD = 0.5, 3600.0
+SHORTEST_PERIOD = 0.5
+LONGEST_PERIOD = 3600.0
 _LEAVE_ALONE_SECONDS = 5.0
 _broker_away_until = 0.0
 _broker_away = Outage(logger, "sessions can be asked for again")

@@ -101,7 +101,8 @@ def _still_possible(
     resident: ResidentSnapshot, outcome: Outcome, by_id: Mapping[int, Bind]
 ) -> list[tuple[int, int, bool]]:
     """Pod, node and whether the room is borrowed, of each placement whose gang may still start and whose node still takes pods."""
-    groups, nodes = _startable(resident, outcome), _usable(resident, outcome)
+    groups = _startable(resident, outcome)
+    nodes = _usable(resident, outcome)
     places = ((pk, resident.node_ids[bind.node], bind) for pk, bind in by_id.items())
     return [
         (pk, node, bind.borrowed)
@@ -176,7 +177,8 @@ def _write_evictions(resident: ResidentSnapshot, outcome: Outcome, written: Writ
 
 def _write_reservations(resident: ResidentSnapshot, outcome: Outcome, written: Written) -> None:
     """Only what differs from what the pods have: new places, and those that were given up."""
-    pods, nodes = resident.snapshot.pods, resident.snapshot.nodes.names
+    pods = resident.snapshot.pods
+    nodes = resident.snapshot.nodes.names
     bound = {bind.row for bind in written.bound}
     wanted = {item.row: (item.node, item.expires) for item in outcome.reservations}
     had = {
