@@ -20,7 +20,7 @@ from scheduler.engine.plugin import Key, Plugin
 from scheduler.engine.policy import PluginConfig, Policy
 from scheduler.engine.refusals import Refusal
 from scheduler.engine.report.grouping import beyond_all_nodes
-from scheduler.engine.set_aside import Asides
+from scheduler.engine.future_places import Asides
 from scheduler.engine.state.gang import Job, Role, ordinal
 from scheduler.engine.state.nodes import Board, Floor, Scorer, fits
 from scheduler.engine.state.queue_quotas import Quotas

@@ -8,7 +8,7 @@ import numpy as np
 
 from scheduler.domain.nodes import Amounts, Mask
 from scheduler.engine.session import Session
-from scheduler.engine.set_aside import Runs
+from scheduler.engine.future_places import Runs
 from scheduler.engine.state.gang import Job
 
 

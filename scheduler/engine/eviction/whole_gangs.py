@@ -18,7 +18,7 @@ from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.tables import IS_ALLOCATED, Rows, Times
 from scheduler.engine.eviction.claims import missing_runs
 from scheduler.engine.session import Session
-from scheduler.engine.set_aside import Runs
+from scheduler.engine.future_places import Runs
 from scheduler.engine.state.gang import Job
 from scheduler.engine.state.nodes import copies, fits
 from scheduler.engine.statement import Statement
