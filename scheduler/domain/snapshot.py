@@ -141,7 +141,7 @@ class Snapshot:
         pods = self.pods
         rows = rows[pods.status[rows] != PodStatus.GONE]
         columns = {"group": pods.group[rows], "status": pods.status[rows], "node": pods.node[rows]}
-        sums.count(columns, self.classes.request[pods.kind[rows]], sign)
+        sums.count(columns, self.classes.request[pods.pod_class[rows]], sign)
 
     def change_pods(self, rows: Rows, **values: Any) -> None:
         """Writes the named columns of these pods (each row once) and moves them in the sums."""
@@ -312,7 +312,7 @@ def _pod_table(
     return PodTable.of(
         key=[pod.key for pod in members],
         group=[groups.rows[pod.podgroup] for pod in members],
-        kind=[classes.number(pod.pod_class()) for pod in members],
+        pod_class=[classes.number(pod.pod_class()) for pod in members],
         status=[pod.status for pod in members],
         node=[nodes.rows.get(pod.node, LOST_NODE) if pod.node else NO_NODE for pod in members],
         created=[pod.created for pod in members],

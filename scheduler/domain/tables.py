@@ -1,4 +1,4 @@
-"""The tables of a snapshot: one numpy column per attribute, pods of a kind interned as classes."""
+"""The tables of a snapshot: one numpy column per attribute, alike pods interned as classes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from scheduler.domain.workloads import ANYWHERE, Constraint, PodClass, PodStatus
 
 Ints = npt.NDArray[np.int32]
 Codes = npt.NDArray[np.int8]
-Times = npt.NDArray[np.float64]
+Floats = npt.NDArray[np.float64]
+Times = Floats  # moments and durations, in seconds
+Scores = Floats  # how well each node suits a pod; higher is better
 Rows = npt.NDArray[np.intp]
 
 NO_NODE: Final = -1
@@ -192,12 +194,12 @@ def _set_list(column: list[Any], rows: Rows, value: Any) -> None:
 class PodTable(Columns):
     """All pods in any order; a row with status GONE is free.
 
-    `node` is a row of the node table, NO_NODE or LOST_NODE; `group` a row of the podgroup table; `kind` a number of the class table.
+    `node` is a row of the node table, NO_NODE or LOST_NODE; `group` a row of the podgroup table; `pod_class` a number of the class table.
     """
 
     key: list[str]  # namespace/name
     group: Ints
-    kind: Ints
+    pod_class: Ints
     status: Codes
     node: Ints
     created: Times
@@ -218,7 +220,7 @@ class PodTable(Columns):
 
 _POD_DTYPES: Final[dict[str, Any]] = {
     "group": np.int32,
-    "kind": np.int32,
+    "pod_class": np.int32,
     "status": np.int8,
     "node": np.int32,
     "created": np.float64,

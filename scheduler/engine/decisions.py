@@ -131,9 +131,9 @@ class PodCondition:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """`kind` is Normal or Warning; `object` is "podgroup", "pod" or "queue", `name` its key; `code` says why a podgroup waits."""
+    """`type` is Normal or Warning; `object` is "podgroup", "pod" or "queue", `name` its key; `code` says why a podgroup waits."""
 
-    kind: str
+    type: str
     reason: str
     message: str
     object: str

@@ -1,4 +1,4 @@
-"""How the opinions of plugins are combined: orders, votes and vetoes, each in one way, said here."""
+"""How the answers of several plugins become one: orders, votes and vetoes, each combined in one way."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scheduler.engine.decisions import ReasonCode
 from scheduler.engine.plugin import Key, Plugin, Vote
 from scheduler.engine.policy import Flag, PluginConfig, Policy
 from scheduler.engine.refusals import Refusal
-from scheduler.engine.state.gang import Job
+from scheduler.engine.state.gang import Gang
 
 Tiers = list[list[Any]]
 _REJECTED = Refusal(ReasonCode.NOT_PERMITTED, "a plugin of the policy refuses it")
@@ -46,7 +46,7 @@ POINTS: Final[dict[str, Flag | None]] = {
 """Each extension point, and the flag that switches it."""
 
 
-class Opinions:
+class PluginDispatch:
     """The plugins of a policy, asked point by point: only those that have something to say on it and whose flag is on.
 
     Orders: the keys of all, joined in policy order. Yes or no: all must agree. Votes: see `_vote`. Vetoes on victims: every one holds.
@@ -90,62 +90,63 @@ class Opinions:
         """Plugins in policy order."""
         return tuple(part for ask in self._flat["queue_key"] for part in ask(queue))
 
-    def job_rank(self, job: Job) -> Key:
-        """Plugins in policy order, without creation time and name; asked anew when the job has changed."""
-        if job.rank is None:
-            job.rank = tuple(part for ask in self._flat["job_key"] for part in ask(job))
-        return job.rank
+    def gang_rank(self, gang: Gang) -> Key:
+        """Plugins in policy order, without creation time and name; asked anew when the gang has changed."""
+        if gang.rank is None:
+            gang.rank = tuple(part for ask in self._flat["job_key"] for part in ask(gang))
+        return gang.rank
 
-    def task_key(self, kind: int) -> Key:
-        found = self._task_keys.get(kind)
+    def task_key(self, pod_class: int) -> Key:
+        found = self._task_keys.get(pod_class)
         if found is None:
-            found = self._task_keys[kind] = tuple(
-                part for ask in self._flat["task_key"] for part in ask(kind)
+            found = self._task_keys[pod_class] = tuple(
+                part for ask in self._flat["task_key"] for part in ask(pod_class)
             )
         return found
 
     # Votes
 
-    def refuse_job(self, job: Job) -> Refusal | None:
-        """The first reason why the job can not be tried at all."""
+    def refuse_job(self, gang: Gang) -> Refusal | None:
+        """The first reason why the gang can not be tried at all."""
         return next(
-            (refusal for ask in self._flat["refuse_job"] if (refusal := ask(job)) is not None), None
+            (refusal for ask in self._flat["refuse_job"] if (refusal := ask(gang)) is not None),
+            None,
         )
 
-    def job_ready(self, job: Job) -> bool:
-        return all(ask(job) for ask in self._flat["job_ready"])
+    def job_ready(self, gang: Gang) -> bool:
+        return all(ask(gang) for ask in self._flat["job_ready"])
 
-    def job_pipelined(self, job: Job) -> bool:
-        return self._vote("job_pipelined", job) is None
+    def job_pipelined(self, gang: Gang) -> bool:
+        return self._vote("job_pipelined", gang) is None
 
-    def is_out_of_reach(self, job: Job, left: int) -> bool:
-        """Whether the job can not have its gang any more, even if all pods that are left to try find a place."""
-        return self._gangs_decide_waiting and job.ready + job.waiting + left < job.min_member
+    def is_out_of_reach(self, gang: Gang, left: int) -> bool:
+        """Whether the gang cannot reach its minimum any more, even if all pods that are left to try find a place."""
+        return self._gangs_decide_waiting and gang.ready + gang.waiting + left < gang.min_member
 
     @cached_property
     def _gangs_decide_waiting(self) -> bool:
-        """Whether nobody gets a job past its gang's vote on waiting for room."""
+        """Whether no plugin can overrule the vote of the gang plugin on waiting for room."""
         tier = next((tier for tier in self._slots["job_pipelined"] if tier), [])
         return any(ask.__self__.name == "gang" for ask in tier)
 
-    def job_starving(self, job: Job) -> bool:
+    def job_starving(self, gang: Gang) -> bool:
         """All plugins of the first tier that has any; nobody starves where nobody says so."""
         tier = next((tier for tier in self._slots["job_starving"] if tier), [])
-        return bool(tier) and all(ask(job) for ask in tier)
+        return bool(tier) and all(ask(gang) for ask in tier)
 
     @cached_property
     def only_gangs_starve(self) -> bool:
-        """Whether a job must be short of its gang to starve."""
+        """Whether a gang must be short of its minimum to starve."""
         tier = next((tier for tier in self._slots["job_starving"] if tier), [])
         return any(ask.__self__.name == "gang" for ask in tier)
 
-    def refuse_enqueue(self, job: Job) -> Refusal | None:
-        return self._vote("job_enqueueable", job)
+    def refuse_enqueue(self, gang: Gang) -> Refusal | None:
+        return self._vote("job_enqueueable", gang)
 
-    def _vote(self, point: str, job: Job) -> Refusal | None:
+    def _vote(self, point: str, gang: Gang) -> Refusal | None:
         """The first vote against; a tier with a vote for and none against settles it without asking the next. All abstaining: for."""
         for tier in self._slots[point]:
-            votes = [ask(job) for ask in tier]
+            votes = [ask(gang) for ask in tier]
             against = next(
                 (vote for vote in votes if isinstance(vote, Refusal) or vote == Vote.REJECT), None
             )
@@ -158,32 +159,32 @@ class Opinions:
     def overused(self, queue: int) -> bool:
         return any(ask(queue) for ask in self._flat["overused"])
 
-    def allocatable(self, queue: int, kind: int, wanted: int = 1) -> int:
+    def allocatable(self, queue: int, pod_class: int, wanted: int = 1) -> int:
         """How many of the wanted pods every plugin lets the queue have."""
         for ask in self._flat["allocatable"]:
-            wanted = ask(queue, kind, wanted)
+            wanted = ask(queue, pod_class, wanted)
             if wanted <= 0:
                 return 0
         return wanted
 
-    def preemptive(self, queue: int, kind: int) -> bool:
-        return all(ask(queue, kind) for ask in self._flat["preemptive"])
+    def preemptive(self, queue: int, pod_class: int) -> bool:
+        return all(ask(queue, pod_class) for ask in self._flat["preemptive"])
 
-    def full_levels(self, queue: int, kind: int) -> list[int]:
-        return [row for ask in self._flat["full_levels"] for row in ask(queue, kind)]
+    def full_levels(self, queue: int, pod_class: int) -> list[int]:
+        return [row for ask in self._flat["full_levels"] for row in ask(queue, pod_class)]
 
-    def may_preempt(self, taker: Job, kind: int, victim: Job, victim_kind: int) -> bool:
+    def may_preempt(self, taker: Gang, pod_class: int, victim: Gang, victim_class: int) -> bool:
         """Every veto must hold; where no plugin names victims there are none."""
         asks = self._flat["may_preempt"]
-        return bool(asks) and all(ask(taker, kind, victim, victim_kind) for ask in asks)
+        return bool(asks) and all(ask(taker, pod_class, victim, victim_class) for ask in asks)
 
     @cached_property
     def preempt_vetoers(self) -> set[str]:
         """The plugins that have a word on preemption."""
         return {ask.__self__.name for ask in self._flat["may_preempt"]}
 
-    def reclaim_vetoes(self, *, without: str = "") -> list[Callable[[Job, int, Job, int], bool]]:
-        """The vetoes on single jobs, all but those of one plugin."""
+    def reclaim_vetoes(self, *, without: str = "") -> list[Callable[[Gang, int, Gang, int], bool]]:
+        """The vetoes on single gangs, all but those of one plugin."""
         return [ask for ask in self._flat["may_reclaim"] if ask.__self__.name != without]
 
     @property
@@ -191,18 +192,24 @@ class Opinions:
         """Where no plugin has a word on reclaiming there are no victims."""
         return bool(self._flat["may_reclaim"] or self._flat["may_take_from"])
 
-    def may_take_from(self, queue: int, kind: int, victim_queues: Rows, victim_kinds: Rows) -> Mask:
+    def may_take_from(
+        self, queue: int, pod_class: int, victim_queues: Rows, victim_classes: Rows
+    ) -> Mask:
         return _all(
-            len(victim_kinds),
-            [ask(queue, kind, victim_queues, victim_kinds) for ask in self._flat["may_take_from"]],
+            len(victim_classes),
+            [
+                ask(queue, pod_class, victim_queues, victim_classes)
+                for ask in self._flat["may_take_from"]
+            ],
         )
 
     def has_too_much(self, queues: Rows) -> Mask:
         return _all(len(queues), [ask(queues) for ask in self._flat["has_too_much"]])
 
-    def keeps_deserved(self, queues: Rows, kinds: Rows, reclaimer_kind: int) -> Mask:
+    def keeps_deserved(self, queues: Rows, pod_classes: Rows, reclaimer_class: int) -> Mask:
         return _all(
-            len(kinds), [ask(queues, kinds, reclaimer_kind) for ask in self._flat["keeps_deserved"]]
+            len(pod_classes),
+            [ask(queues, pod_classes, reclaimer_class) for ask in self._flat["keeps_deserved"]],
         )
 
     @property
@@ -210,9 +217,9 @@ class Opinions:
         """Whether a plugin that limits queues to their deserved lets backfill go beyond."""
         return bool(self._flat["borrowable"])
 
-    def borrowable(self, queue: int, kind: int, wanted: int) -> int:
+    def borrowable(self, queue: int, pod_class: int, wanted: int) -> int:
         for ask in self._flat["borrowable"]:
-            wanted = ask(queue, kind, wanted)
+            wanted = ask(queue, pod_class, wanted)
         return wanted
 
     def may_borrow(self, queue: int) -> bool:
@@ -221,12 +228,12 @@ class Opinions:
 
     @cached_property
     def gang_decides(self) -> bool:
-        """Whether a job is ready only with its gang: then that many pods are placed at one go."""
+        """Whether a gang is ready only with its minimum: then that many pods are placed at one go."""
         return any(ask.__self__.name == "gang" for ask in self._flat["job_ready"])
 
     @property
     def needs_whole_gangs(self) -> bool:
-        """Whether a job short of its gang neither starts nor is promised room, whatever anybody says."""
+        """Whether a gang short of its minimum neither starts nor is promised room, whatever other plugins say."""
         return self.gang_decides and self._gangs_decide_waiting
 
     @cached_property

@@ -20,7 +20,7 @@ from scheduler.engine.state.nodes import copies
 
 if TYPE_CHECKING:
     from scheduler.engine.session import Session
-    from scheduler.engine.state.gang import Job
+    from scheduler.engine.state.gang import Gang
 
 Runs = Sequence[tuple[int, int]]
 """(class, how many pods) of what a gang needs, in task order."""
@@ -34,66 +34,66 @@ _HOLDS_ROOM = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Aside:
+class FuturePlace:
     """From the moment `at` on this gang has its place. `blocked` is what pods that run longer must leave free until then, by node."""
 
-    job: Job
+    gang: Gang
     at: float
     held: Amounts
     blocked: Amounts
 
 
-class Asides:
+class FuturePlaces:
     """All that is set aside in one session, first come first served."""
 
     def __init__(self, session: Session, most: int) -> None:
         self._session, self._most = session, most
-        self.found: list[Aside] = []
+        self.found: list[FuturePlace] = []
         self._queues: set[int] = set()
         self._blocks: dict[int, Amounts] = {}
 
-    def is_open_to(self, job: Job) -> bool:
+    def is_open_to(self, gang: Gang) -> bool:
         """Whether there may be one more, for a gang of this queue."""
-        return len(self.found) < self._most and job.queue not in self._queues
+        return len(self.found) < self._most and gang.queue not in self._queues
 
-    def add(self, job: Job, runs: Runs) -> Aside | None:
+    def add(self, gang: Gang, runs: Runs) -> FuturePlace | None:
         """A place in the future for this gang, if pods are expected to leave one."""
-        aside = self._plan(job, runs)
-        if aside is not None:
-            self._queues.add(job.queue)
-            self.found.append(aside)
-        return aside
+        place = self._plan(gang, runs)
+        if place is not None:
+            self._queues.add(gang.queue)
+            self.found.append(place)
+        return place
 
-    def of(self, queue: int) -> Aside | None:
+    def of(self, queue: int) -> FuturePlace | None:
         """The place that a gang of this queue has been given."""
-        return next((aside for aside in self.found if aside.job.queue == queue), None)
+        return next((place for place in self.found if place.gang.queue == queue), None)
 
-    def mask_for(self, job: Job) -> int:
-        """Which of them a job would be in the way of, one bit each: those that begin before it is expected to end."""
+    def mask_for(self, gang: Gang) -> int:
+        """Which of them a gang would be in the way of, one bit each: those that begin before it is expected to end."""
         if not self.found:
             return 0
-        expected = float(self._session.snapshot.groups.expected_seconds[job.row])
+        expected = float(self._session.snapshot.groups.expected_seconds[gang.row])
         end = self._session.snapshot.taken_at + expected
         return sum(
             1 << number
-            for number, aside in enumerate(self.found)
-            if aside.job is not job and not end <= aside.at
+            for number, place in enumerate(self.found)
+            if place.gang is not gang and not end <= place.at
         )
 
     def block(self, mask: int) -> Amounts:
-        """What a job must leave free for those of this mask: resources by nodes."""
+        """What a gang must leave free for those of this mask: resources by nodes."""
         if mask not in self._blocks:
             chosen = [
-                aside.blocked for number, aside in enumerate(self.found) if mask >> number & 1
+                place.blocked for number, place in enumerate(self.found) if mask >> number & 1
             ]
             self._blocks[mask] = np.sum(chosen, axis=0)
         return self._blocks[mask]
 
-    def _plan(self, job: Job, runs: Runs) -> Aside | None:
+    def _plan(self, gang: Gang, runs: Runs) -> FuturePlace | None:
         ends, nodes, requests = self._expected_ends()
         if not len(ends):
             return None
-        base = self._session.floor.future() - sum(aside.held for aside in self.found)
+        base = self._session.node_table.future() - sum(place.held for place in self.found)
 
         def room_after(count: int) -> Amounts:
             return base + _released(nodes[:count], requests[:count], base.shape[1])
@@ -111,7 +111,9 @@ class Asides:
         if held is None:
             return None
         released = _released(nodes[:high], requests[:high], base.shape[1])
-        return Aside(job, float(ends[high - 1]), held, np.maximum(0, held - released) * (held > 0))
+        return FuturePlace(
+            gang, float(ends[high - 1]), held, np.maximum(0, held - released) * (held > 0)
+        )
 
     def _expected_ends(self) -> tuple[Times, Rows, Amounts]:
         """When pods that hold room will leave, as far as that is known, soonest first; with their nodes and requests."""
@@ -126,7 +128,7 @@ class Asides:
         return (
             ends[order],
             session.nodes[rows].astype(np.intp),
-            session.request[session.kinds[rows]],
+            session.request[session.pod_classes[rows]],
         )
 
     def _lay_out(self, room: Amounts, runs: Runs) -> Amounts | None:
@@ -135,7 +137,7 @@ class Asides:
         for pod_class, count in runs:
             request = self._session.request[pod_class]
             fitting = np.where(
-                self._session.board(pod_class).suitable, copies(room - held, request), 0
+                self._session.node_scores(pod_class).suitable, copies(room - held, request), 0
             )
             if int(fitting.sum()) < count:
                 return None

@@ -1,4 +1,4 @@
-"""Who is next: queues as a tournament in the tree, jobs as a line per queue."""
+"""Who is next: queues as a tournament in the tree, gangs as a line per queue."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from scheduler.engine.state.gang import Job
+from scheduler.engine.state.gang import Gang
 
 if TYPE_CHECKING:
     from scheduler.engine.session import Session
@@ -23,7 +23,7 @@ class QueueLine:
 
     def __init__(self, session: Session, queues: Iterable[int]) -> None:
         self._session = session
-        self._above = session.forest.parent
+        self._above = session.queue_tree.parent
         self._heaps: dict[int, list[tuple[Any, int, int]]] = {_TOP: []}
         self._stamps: dict[int, int] = {}
         for queue in queues:
@@ -74,7 +74,7 @@ def in_queue_order(session: Session, queues: Iterable[int]) -> list[int]:
     """All these queues as the line would call them, if nothing changed in between."""
     below: dict[int, set[int]] = {_TOP: set()}
     for queue in queues:
-        _hang_up(below, queue, session.forest.parent)
+        _hang_up(below, queue, session.queue_tree.parent)
     return _called(session, below, _TOP)
 
 
@@ -105,7 +105,7 @@ def _called(session: Session, below: dict[int, set[int]], row: int) -> list[int]
 
 def is_called_before(session: Session, left: int, right: int) -> bool:
     """Whether the line would call this queue before that one, as things are now."""
-    ours, theirs = session.forest.parting(left, right)
+    ours, theirs = session.queue_tree.parting(left, right)
     return (session.layer_key(ours), session.queue_key(left)) < (
         session.layer_key(theirs),
         session.queue_key(right),
@@ -117,19 +117,23 @@ class VictimOrder:
 
     def __init__(self, session: Session, own: int, losing: Iterable[int]) -> None:
         self._session = session
-        forest, order = session.forest, in_queue_order(session, losing)
+        queue_tree, order = session.queue_tree, in_queue_order(session, losing)
         order.reverse()
-        self._distance = {queue: -forest.depth(forest.common(own, queue)) for queue in order}
+        self._distance = {
+            queue: -queue_tree.depth(queue_tree.common(own, queue)) for queue in order
+        }
         self.queues = sorted(order, key=self._distance.__getitem__)
         self._last = {
-            row: place for place, queue in enumerate(self.queues) for row in forest.path_list(queue)
+            row: place
+            for place, queue in enumerate(self.queues)
+            for row in queue_tree.path_list(queue)
         }
 
     def holds_without(self, queue: int) -> bool:
         """Whether the order is still right after this queue lost something: only it and the levels above it can have moved, backwards."""
         return not any(
             self._is_overtaken(self._last[row])
-            for row in self._session.forest.path_list(queue)
+            for row in self._session.queue_tree.path_list(queue)
             if row in self._last
         )
 
@@ -143,32 +147,32 @@ class VictimOrder:
         )
 
 
-class JobLines:
-    """A line of jobs for each queue."""
+class GangLines:
+    """A line of gangs for each queue."""
 
-    def __init__(self, session: Session, jobs: Iterable[Job]) -> None:
+    def __init__(self, session: Session, gangs: Iterable[Gang]) -> None:
         self._session = session
-        self._lines: dict[int, list[tuple[Any, Job]]] = {}
-        for job in jobs:
-            self._lines.setdefault(job.queue, []).append((session.job_key(job), job))
+        self._lines: dict[int, list[tuple[Any, Gang]]] = {}
+        for gang in gangs:
+            self._lines.setdefault(gang.queue, []).append((session.job_key(gang), gang))
         for line in self._lines.values():
             heapq.heapify(line)
 
     def queues(self) -> list[int]:
         return sorted(self._lines)
 
-    def pop(self, queue: int) -> Job | None:
-        """The next job of the queue; None when there is none left."""
+    def pop(self, queue: int) -> Gang | None:
+        """The next gang of the queue; None when there is none left."""
         line = self._lines.get(queue)
         return heapq.heappop(line)[1] if line else None
 
-    def rest(self, queue: int) -> list[Job]:
+    def rest(self, queue: int) -> list[Gang]:
         """Those still in the line, in order."""
-        return [job for _, job in sorted(self._lines.get(queue, ()), key=lambda entry: entry[0])]
+        return [gang for _, gang in sorted(self._lines.get(queue, ()), key=lambda entry: entry[0])]
 
-    def push(self, job: Job) -> None:
-        """The job wants another turn, at the place it has now."""
-        heapq.heappush(self._lines.setdefault(job.queue, []), (self._session.job_key(job), job))
+    def push(self, gang: Gang) -> None:
+        """The gang wants another turn, at the place it has now."""
+        heapq.heappush(self._lines.setdefault(gang.queue, []), (self._session.job_key(gang), gang))
 
     def __len__(self) -> int:
         return sum(map(len, self._lines.values()))

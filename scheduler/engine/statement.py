@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from scheduler.domain.nodes import Amounts
 from scheduler.domain.tables import NO_NODE
 from scheduler.domain.workloads import PodStatus
-from scheduler.engine.state.gang import Job
+from scheduler.engine.state.gang import Gang
 
 if TYPE_CHECKING:
     from scheduler.engine.session import Session
@@ -20,7 +20,7 @@ _PENDING, _ALLOCATED = int(PodStatus.PENDING), int(PodStatus.ALLOCATED)
 _PIPELINED, _RELEASING = int(PodStatus.PIPELINED), int(PodStatus.RELEASING)
 
 
-class Kind(Enum):
+class OperationType(Enum):
     ALLOCATE = "allocate"
     PIPELINE = "pipeline"
     EVICT = "evict"
@@ -29,16 +29,16 @@ class Kind(Enum):
 
 @dataclass(slots=True, eq=False)
 class Operation:
-    """`pods` of one class of one job, each on its node. `before` are the sums of the victim's queue when it was evicted."""
+    """`pods` of one class of one gang, each on its node. `before` are the sums of the victim's queue when it was evicted."""
 
-    kind: Kind
-    job: Job
+    type: OperationType
+    gang: Gang
     pods: Sequence[int]
     pod_class: int
     nodes: Sequence[int]
     borrowed: bool = False
     before: Amounts | None = None
-    beneficiary: Job | None = None
+    beneficiary: Gang | None = None
     action: str = ""
 
 
@@ -57,7 +57,7 @@ class Statement:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        error_type: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
@@ -65,41 +65,47 @@ class Statement:
 
     def allocate(
         self,
-        job: Job,
+        gang: Gang,
         pod_class: int,
         pods: Sequence[int],
         nodes: Sequence[int],
         *,
         borrowed: bool = False,
     ) -> None:
-        self._do(Operation(Kind.ALLOCATE, job, pods, pod_class, nodes, borrowed))
+        self._do(Operation(OperationType.ALLOCATE, gang, pods, pod_class, nodes, borrowed))
 
-    def pipeline(self, job: Job, pod_class: int, pods: Sequence[int], nodes: Sequence[int]) -> None:
+    def pipeline(
+        self, gang: Gang, pod_class: int, pods: Sequence[int], nodes: Sequence[int]
+    ) -> None:
         """The pods wait for room that is being released on these nodes."""
-        self._do(Operation(Kind.PIPELINE, job, pods, pod_class, nodes))
+        self._do(Operation(OperationType.PIPELINE, gang, pods, pod_class, nodes))
 
-    def evict(self, job: Job, pod: int, action: str, beneficiary: Job | None) -> None:
+    def evict(self, gang: Gang, pod: int, action: str, beneficiary: Gang | None) -> None:
         session = self.session
-        before = session.book.allocated[job.queue].copy()
+        before = session.queue_usage.allocated[gang.queue].copy()
         operation = Operation(
-            Kind.EVICT,
-            job,
+            OperationType.EVICT,
+            gang,
             [pod],
-            int(session.kinds[pod]),
+            int(session.pod_classes[pod]),
             [int(session.nodes[pod])],
             before=before,
         )
         operation.beneficiary, operation.action = beneficiary, action
         self._do(operation)
 
-    def unhold(self, job: Job) -> None:
-        """Gives back what earlier sessions promised to pods of this job: they are about to be tried anew."""
-        for pod, node in job.held.items():
-            self._do(Operation(Kind.UNHOLD, job, [pod], int(self.session.kinds[pod]), [node]))
+    def unhold(self, gang: Gang) -> None:
+        """Gives back what earlier sessions promised to pods of this gang: they are about to be tried anew."""
+        for pod, node in gang.held.items():
+            self._do(
+                Operation(
+                    OperationType.UNHOLD, gang, [pod], int(self.session.pod_classes[pod]), [node]
+                )
+            )
 
     def _do(self, operation: Operation) -> None:
-        self._before.append(self.session.book.names(operation.job.queue))
-        _APPLY[operation.kind](self.session, operation, 1)
+        self._before.append(self.session.queue_usage.names(operation.gang.queue))
+        _APPLY[operation.type](self.session, operation, 1)
         self.operations.append(operation)
 
     @property
@@ -110,12 +116,14 @@ class Statement:
     @property
     def waits_for_room(self) -> bool:
         """Whether somebody has to go, or is going, for it; if not, allocate can do without it."""
-        if any(operation.kind is Kind.EVICT for operation in self.operations):
+        if any(operation.type is OperationType.EVICT for operation in self.operations):
             return True
-        floor, request = self.session.floor, self.session.request
-        waits = (operation for operation in self.operations if operation.kind is Kind.PIPELINE)
+        node_table, request = self.session.node_table, self.session.request
+        waits = (
+            operation for operation in self.operations if operation.type is OperationType.PIPELINE
+        )
         return any(
-            (floor.idle([node])[:, 0] < request[operation.pod_class]).any()
+            (node_table.idle([node])[:, 0] < request[operation.pod_class]).any()
             for operation in waits
             for node in operation.nodes
         )
@@ -124,16 +132,16 @@ class Statement:
         """Undoes everything since the mark."""
         while len(self.operations) > mark:
             operation, names = self.operations.pop(), self._before.pop()
-            _APPLY[operation.kind](self.session, operation, -1)
+            _APPLY[operation.type](self.session, operation, -1)
             if names is not None:
-                self.session.book.go_back(operation.job.queue, names)
+                self.session.queue_usage.go_back(operation.gang.queue, names)
 
     def undo(self, operation: Operation) -> None:
         """Takes one operation back, wherever it is."""
         position = self.operations.index(operation)
         del self.operations[position], self._before[position]
         self._before[position:] = [None] * (len(self._before) - position)
-        _APPLY[operation.kind](self.session, operation, -1)
+        _APPLY[operation.type](self.session, operation, -1)
 
     def redo(self, operation: Operation) -> None:
         self._do(operation)
@@ -145,24 +153,24 @@ class Statement:
         self.operations, self._before = [], []
 
     def keep(self) -> None:
-        """Nothing is bound, but the places stay promised: the job waits for the last of its room."""
+        """Nothing is bound, but the places stay promised: the gang waits for the last of its room."""
         for operation in self.operations:
-            if operation.kind is Kind.ALLOCATE:
+            if operation.type is OperationType.ALLOCATE:
                 _allocate(self.session, operation, -1)
-                operation.kind = Kind.PIPELINE
+                operation.type = OperationType.PIPELINE
                 _pipeline(self.session, operation, 1)
         self.commit()
 
 
 def _allocate(session: Session, operation: Operation, sign: int) -> None:
-    session.floor.use(operation.nodes, session.request[operation.pod_class], sign)
+    session.node_table.use(operation.nodes, session.request[operation.pod_class], sign)
     count = sign * len(operation.pods)
     _count(session, operation, sign, ready=count, pending=-count)
     _mark(session, operation, _ALLOCATED if sign > 0 else _PENDING, sign)
 
 
 def _pipeline(session: Session, operation: Operation, sign: int) -> None:
-    session.floor.promise(operation.nodes, session.request[operation.pod_class], sign)
+    session.node_table.promise(operation.nodes, session.request[operation.pod_class], sign)
     count = sign * len(operation.pods)
     _count(session, operation, sign, waiting=count, pending=-count)
     _mark(session, operation, _PIPELINED if sign > 0 else _PENDING, sign)
@@ -175,7 +183,7 @@ def _unhold(session: Session, operation: Operation, sign: int) -> None:
 def _evict(session: Session, operation: Operation, sign: int) -> None:
     (pod,), (node,) = operation.pods, operation.nodes
     if node >= 0:
-        session.floor.release(operation.nodes, session.request[operation.pod_class], sign)
+        session.node_table.release(operation.nodes, session.request[operation.pod_class], sign)
     _count(session, operation, -sign, ready=-sign)
     if sign > 0:
         session.evicted[pod] = int(session.status[pod])
@@ -185,16 +193,19 @@ def _evict(session: Session, operation: Operation, sign: int) -> None:
 
 
 def _count(session: Session, operation: Operation, sign: int, **moved: int) -> None:
-    """What the pods ask for counts for their job, and for its queue at every level; the pods move between the job's counts."""
-    job, amount = operation.job, session.request[operation.pod_class] * (sign * len(operation.pods))
-    job.allocated += amount
-    job.count(session.role[operation.pod_class], **moved)
-    job.rank = None
-    session.ready_counts[job.row], session.placed_counts[job.row] = (
-        job.ready,
-        job.ready + job.waiting,
+    """What the pods ask for counts for their gang, and for its queue at every level; the pods move between the gang's counts."""
+    gang, amount = (
+        operation.gang,
+        session.request[operation.pod_class] * (sign * len(operation.pods)),
     )
-    session.book.allocate(job.queue, amount)
+    gang.allocated += amount
+    gang.count(session.role[operation.pod_class], **moved)
+    gang.rank = None
+    session.ready_counts[gang.row], session.placed_counts[gang.row] = (
+        gang.ready,
+        gang.ready + gang.waiting,
+    )
+    session.queue_usage.allocate(gang.queue, amount)
 
 
 def _mark(session: Session, operation: Operation, status: int, sign: int) -> None:
@@ -203,8 +214,8 @@ def _mark(session: Session, operation: Operation, status: int, sign: int) -> Non
 
 
 _APPLY = {
-    Kind.ALLOCATE: _allocate,
-    Kind.PIPELINE: _pipeline,
-    Kind.EVICT: _evict,
-    Kind.UNHOLD: _unhold,
+    OperationType.ALLOCATE: _allocate,
+    OperationType.PIPELINE: _pipeline,
+    OperationType.EVICT: _evict,
+    OperationType.UNHOLD: _unhold,
 }

@@ -254,22 +254,26 @@ def _group(snapshot: Snapshot, row: int) -> PodGroup:
 def _pod(snapshot: Snapshot, row: int) -> Pod:
     table = snapshot.pods
     namespace, name = table.key[row].split("/", 1)
-    kind = snapshot.classes.values[table.kind[row]]
+    pod_class = snapshot.classes.values[table.pod_class[row]]
     return Pod(
         name=name,
         podgroup=snapshot.groups.key[table.group[row]],
         namespace=namespace,
         request=Resources(
-            {resource: amount for resource, amount in kind.request.items() if resource != "pods"}
+            {
+                resource: amount
+                for resource, amount in pod_class.request.items()
+                if resource != "pods"
+            }
         ),
         node=_node_name(snapshot, table.node[row]),
         status=PodStatus(int(table.status[row])),
-        priority=kind.priority,
-        role=kind.role,
-        constraint=kind.constraint,
-        preemptable=kind.preemptable,
-        preempts=kind.preempts,
-        critical=kind.critical,
+        priority=pod_class.priority,
+        role=pod_class.role,
+        constraint=pod_class.constraint,
+        preemptable=pod_class.preemptable,
+        preempts=pod_class.preempts,
+        critical=pod_class.critical,
         created=float(table.created[row]),
         borrowed=bool(table.borrowed[row]),
         reserved_node=_node_name(snapshot, table.reserved_node[row]),

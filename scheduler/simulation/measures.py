@@ -121,7 +121,7 @@ class Measures:
 
     def changed(self, change: Change) -> None:
         pods = self.world.snapshot.pods
-        spent = self.world.snapshot.classes.request[pods.kind[change.pod]] * change.seconds
+        spent = self.world.snapshot.classes.request[pods.pod_class[change.pod]] * change.seconds
         if change.what == "ended":
             self.useful += spent
         elif change.what == "evicted":

@@ -121,7 +121,7 @@ class World:
 
     def _add_pods(self, job: LoadJob, group: int) -> Rows:
         snapshot = self.snapshot
-        kind = snapshot.classes.number(
+        pod_class = snapshot.classes.number(
             PodClass(Resources({**job.request, "pods": 1}), job.priority, "worker")
         )
         self._make_room(job.tasks)
@@ -131,7 +131,7 @@ class World:
             rows,
             key=keys,
             group=group,
-            kind=kind,
+            pod_class=pod_class,
             status=int(PodStatus.PENDING),
             created=job.at,
             **_NO_PLACE,
@@ -146,7 +146,7 @@ class World:
         rows = self.snapshot.add_pods(
             key=[""] * added,
             group=[0] * added,
-            kind=[0] * added,
+            pod_class=[0] * added,
             status=[int(PodStatus.GONE)] * added,
             node=[NO_NODE] * added,
         )

@@ -198,7 +198,7 @@ def _after_the_sort(snapshot: Snapshot, repetitions: int) -> Row:
     def sort(session: Session) -> Reclamation:
         reclamation = Reclamation(session, session.starving_jobs())
         for name in losing:
-            reclamation.running.last_first(session.forest.rows[name], sparing=True)
+            reclamation.running.last_first(session.queue_tree.rows[name], sparing=True)
         return reclamation
 
     sorting = after(opened, sort, repetitions)

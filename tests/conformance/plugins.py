@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduler.engine.plugin import Plugin, Vote
-from scheduler.engine.state.gang import Job
+from scheduler.engine.state.gang import Gang
 
 
 class Rejecter(Plugin):
@@ -11,7 +11,7 @@ class Rejecter(Plugin):
 
     name = "test-rejecter"
 
-    def job_enqueueable(self, job: Job) -> Vote:
+    def job_enqueueable(self, job: Gang) -> Vote:
         return Vote.REJECT if job.key.endswith("/pgA") else Vote.PERMIT
 
 

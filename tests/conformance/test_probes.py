@@ -51,7 +51,7 @@ def test_overcommit_lets_in_what_the_stretched_cluster_could_hold(name):
     case = ENQUEUEABLE[name]
     session = opened(case)
     overcommit = session.plugin("overcommit")
-    jobs = [session.job(row) for row in range(len(session.snapshot.groups))]
+    jobs = [session.gang(row) for row in range(len(session.snapshot.groups))]
 
     for job in jobs:
         overcommit.job_enqueued(job)

@@ -59,7 +59,7 @@ def test_sums_stay_in_step_with_any_change_of_pods(seed):
             resident.add_pods(
                 key=["default/new"],
                 group=[random.randrange(2)],
-                kind=[0],
+                pod_class=[0],
                 status=[PodStatus.RUNNING],
                 node=[1],
             )
@@ -80,7 +80,7 @@ def test_podgroups_are_added_with_their_sums():
 
     (row,) = resident.add_groups([PodGroup("g3", "q2", min_member=2)])
     resident.add_pods(
-        key=["default/x"], group=[row], kind=[0], status=[PodStatus.PENDING], node=[NO_NODE]
+        key=["default/x"], group=[row], pod_class=[0], status=[PodStatus.PENDING], node=[NO_NODE]
     )
 
     assert resident.groups.key[row] == "default/g3"
@@ -150,9 +150,13 @@ def test_a_copy_is_changed_without_the_original():
 
     tried = kept.copy()
     group = int(tried.add_groups([PodGroup("g3", "q1")])[0])
-    kind = tried.classes.number(Pod("new", "default/g3", request=ONE * 3).pod_class())
+    pod_class = tried.classes.number(Pod("new", "default/g3", request=ONE * 3).pod_class())
     tried.add_pods(
-        key=["default/new"], group=[group], kind=[kind], status=[PodStatus.PENDING], node=[NO_NODE]
+        key=["default/new"],
+        group=[group],
+        pod_class=[pod_class],
+        status=[PodStatus.PENDING],
+        node=[NO_NODE],
     )
     tried.change_pods(np.arange(2), node=0, status=PodStatus.RUNNING)
 

@@ -34,7 +34,7 @@ def tried(snapshot, policy=TREE):
     session = open_session(snapshot, policy)
     for action in policy.actions:
         ACTIONS[action](session)
-    return {job.key.removeprefix("default/") for job in session.known_jobs()}
+    return {job.key.removeprefix("default/") for job in session.known_gangs()}
 
 
 def test_a_gang_larger_than_any_node_is_not_tried_and_told_why():
@@ -77,7 +77,7 @@ def test_whoever_was_promised_room_is_tried():
     )
     snapshot = cluster(nodes=[node("n1")], queues=[queue("q1")], jobs=[huge], session=5)
 
-    assert [job.key for job in open_session(snapshot, TREE).active_jobs()] == ["default/huge"]
+    assert [gang.key for gang in open_session(snapshot, TREE).active_gangs()] == ["default/huge"]
 
 
 def test_alike_gangs_share_a_reason_and_others_have_their_own():

@@ -10,7 +10,7 @@ import pytest
 from scheduler.engine import open_session
 from scheduler.engine.policy import PluginConfig
 from scheduler.engine.state.gang import ordinal
-from scheduler.engine.state.nodes import Board, Front
+from scheduler.engine.state.nodes import LeadingNodes, NodeScores
 from tests.engine.builders import GPU, binds, cluster, job, node, policy, queue, run
 
 SPREAD = policy("allocate", ["nodeorder"])
@@ -18,13 +18,13 @@ PACK = policy("allocate", [PluginConfig("nodeorder", {}, {"leastrequested.weight
 UNSCORED = policy("allocate", ["predicates"])
 
 
-def one_at_a_time(board, wanted):
+def one_at_a_time(scores, wanted):
     chosen = []
     for _ in range(wanted):
-        node_ = board.best()
+        node_ = scores.best_node()
         if node_ < 0:
             break
-        board.floor.use([node_], board.request, 1)
+        scores.node_table.use([node_], scores.request, 1)
         chosen.append(node_)
     return chosen
 
@@ -45,12 +45,12 @@ def test_many_at_one_go_take_the_places_of_one_at_a_time(policy_, seed):
     session = open_session(
         cluster(nodes=nodes, queues=[queue("default")], jobs=[*running, asks]), policy_
     )
-    kind = int(session.kinds[-1])
+    pod_class = int(session.pod_classes[-1])
     wanted = random.randint(1, 20)
 
-    at_once = session.board(kind).places(wanted)
+    at_once = session.node_scores(pod_class).nodes_for(wanted)
 
-    assert at_once == one_at_a_time(session.board(kind), wanted)
+    assert at_once == one_at_a_time(session.node_scores(pod_class), wanted)
 
 
 def test_a_board_sees_what_changed_since_it_was_last_asked():
@@ -62,14 +62,14 @@ def test_a_board_sees_what_changed_since_it_was_last_asked():
         ),
         UNSCORED,
     )
-    board = session.board(0)
-    assert board.best() == 0
+    scores = session.node_scores(0)
+    assert scores.best_node() == 0
 
-    session.floor.use([0], session.request[0], 1)
-    assert board.best() == 1
+    session.node_table.use([0], session.request[0], 1)
+    assert scores.best_node() == 1
 
-    session.floor.use([0], session.request[0], -1)
-    assert board.best() == 0
+    session.node_table.use([0], session.request[0], -1)
+    assert scores.best_node() == 0
 
 
 def test_room_that_is_promised_is_not_free_although_it_is_idle():
@@ -78,9 +78,9 @@ def test_room_that_is_promised_is_not_free_although_it_is_idle():
         UNSCORED,
     )
 
-    session.floor.promise([0], session.request[0], 1)
+    session.node_table.promise([0], session.request[0], 1)
 
-    assert (session.board(0).best(), session.board(0).total_copies()) == (-1, 0)
+    assert (session.node_scores(0).best_node(), session.node_scores(0).total_copies()) == (-1, 0)
 
 
 def test_devices_count_for_the_balance_of_pods_that_ask_for_them():
@@ -110,14 +110,14 @@ def looked_through(scores, count):
 
 @pytest.mark.parametrize("seed", range(40))
 def test_the_front_holds_the_best_nodes_however_their_scores_move(seed, monkeypatch):
-    monkeypatch.setattr(Front, "LEAST", 8)
-    monkeypatch.setattr(Front, "SPARE", 2)
+    monkeypatch.setattr(LeadingNodes, "LEAST", 8)
+    monkeypatch.setattr(LeadingNodes, "SPARE", 2)
     random = Random(seed)
     values = [-np.inf, *range(random.choice((2, 5, 100)))]  # few values make many equals
     scores = np.array(
         [random.choice(values) for _ in range(random.choice((1, 7, 60)))], dtype=float
     )
-    front = Front()
+    leading = LeadingNodes()
 
     for _ in range(60):
         changed = np.array(
@@ -125,10 +125,10 @@ def test_the_front_holds_the_best_nodes_however_their_scores_move(seed, monkeypa
             dtype=np.intp,
         )
         scores[changed] = [random.choice(values) for _ in changed]
-        front.follow(scores, changed)
+        leading.follow(scores, changed)
         count = random.randint(2, 12)
 
-        assert front.best(scores, count).tolist() == looked_through(scores, count)
+        assert leading.best(scores, count).tolist() == looked_through(scores, count)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -139,19 +139,19 @@ def test_a_board_counts_copies_as_one_that_looks_for_the_first_time(seed):
     session = open_session(
         cluster(nodes=nodes, queues=[queue("default")], jobs=[leaving, job("new", cpu=2)]), SPREAD
     )
-    kind, floor = int(session.kinds[-1]), session.floor
-    board = session.board(kind)
+    pod_class, node_table = int(session.pod_classes[-1]), session.node_table
+    scores = session.node_scores(pod_class)
 
     for _ in range(12):
-        change = random.choice((floor.use, floor.release, floor.promise))
+        change = random.choice((node_table.use, node_table.release, node_table.promise))
         change(
             [random.randrange(6) for _ in range(random.randint(1, 4))],
-            session.request[kind],
+            session.request[pod_class],
             random.choice((1, -1)),
         )
-        fresh = Board(floor, kind, board.request, board.suitable, board.scorer)
+        fresh = NodeScores(node_table, pod_class, scores.request, scores.suitable, scores.scorer)
 
-        assert board.total_copies() == fresh.total_copies()
+        assert scores.total_copies() == fresh.total_copies()
 
 
 @pytest.mark.parametrize(

@@ -386,7 +386,7 @@ def test_a_cluster_that_takes_in_no_more_jobs():
     found = reason(outcome, "new")
     words = "Needs 2 cpu at once; the cluster has 1600m still reservable (1600m free with what overcommit adds, 0 reserved for jobs admitted before). 400m short."
     assert (found.code, found.message) == (ReasonCode.CLUSTER_BUSY, words)
-    assert [event.message for event in outcome.events if event.kind == "Normal"] == [
+    assert [event.message for event in outcome.events if event.type == "Normal"] == [
         "resource in cluster is overused: overused cpu"
     ]
 
@@ -571,7 +571,7 @@ def test_what_was_shed_is_an_event_of_job_queue_and_pod():
 
     text = "default/part gave up 2 pods: it is short of its gang of 3, and queue q1 has all that it deserves"
     told = [
-        (event.kind, event.object, event.name, event.message)
+        (event.type, event.object, event.name, event.message)
         for event in outcome.events
         if event.reason == "StarvingInOverusedQueue"
     ]
@@ -587,7 +587,7 @@ def test_a_job_that_a_suspended_queue_keeps_out_has_an_event_of_it():
     outcome = run(cluster(nodes=[node("n1")], queues=[held], jobs=jobs))
 
     told = [
-        (event.kind, event.name, event.message)
+        (event.type, event.name, event.message)
         for event in outcome.events
         if event.reason == "QueueSuspended"
     ]

@@ -322,12 +322,12 @@ def _fits(snapshot, podgroup, gone):
     dim = snapshot.resources.index("nvidia.com/gpu")
     free = (snapshot.nodes.allocatable - snapshot.aggregates.node_used)[:, dim].copy()
     np.add.at(
-        free, snapshot.pods.node[gone], snapshot.classes.request[snapshot.pods.kind[gone], dim]
+        free, snapshot.pods.node[gone], snapshot.classes.request[snapshot.pods.pod_class[gone], dim]
     )
     group = snapshot.groups.rows[podgroup]
     pods = np.flatnonzero(
         (snapshot.pods.group == group) & (snapshot.pods.status == PodStatus.PENDING)
     )
-    size = int(snapshot.classes.request[snapshot.pods.kind[pods[0]], dim])
+    size = int(snapshot.classes.request[snapshot.pods.pod_class[pods[0]], dim])
     running = int(snapshot.aggregates.group_counts[group, PodStatus.RUNNING])
     return int((free // size).sum()) >= int(snapshot.groups.min_member[group]) - running

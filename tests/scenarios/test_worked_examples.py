@@ -352,9 +352,9 @@ def test_e12c_branches_are_compared_before_their_leaves():
     session = open_session(tree([*jobs]), TREE)
     from scheduler.engine.ordering import in_queue_order
 
-    order = in_queue_order(session, [session.forest.rows[name] for name in ("b1", "a2", "a1")])
+    order = in_queue_order(session, [session.queue_tree.rows[name] for name in ("b1", "a2", "a1")])
 
-    assert [session.forest.names[row] for row in order] == ["a1", "a2", "b1"]
+    assert [session.queue_tree.names[row] for row in order] == ["a1", "a2", "b1"]
 
 
 def test_e13_a_parents_capability_admits_only_one_of_two_children():
@@ -533,7 +533,7 @@ def test_e19_scores(plugin, expected):
     )
     session = open_session(snapshot, policy("allocate", [plugin]))
 
-    scores = session.board(1).scores.tolist()
+    scores = session.node_scores(1).by_node.tolist()
 
     whole = plugin.name == "nodeorder"
     assert scores == [int(score) if whole else score for score in expected]

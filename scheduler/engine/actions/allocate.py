@@ -1,12 +1,12 @@
-"""Allocate: give idle room to jobs that are admitted, best queue and best job first, all of a gang or none of it."""
+"""Allocate: give idle room to gangs that are admitted, best queue and best gang first, all of a gang or none of it."""
 
 from __future__ import annotations
 
 from scheduler.engine.eviction.claims import is_within_due, missing_runs
-from scheduler.engine.ordering import JobLines, QueueLine
+from scheduler.engine.ordering import GangLines, QueueLine
 from scheduler.engine.placement import Placement, TaskLine
 from scheduler.engine.session import Session
-from scheduler.engine.state.gang import Job
+from scheduler.engine.state.gang import Gang
 from scheduler.engine.state.nodes import fits
 from scheduler.engine.statement import Statement
 
@@ -18,26 +18,27 @@ def allocate(session: Session) -> None:
 
 
 class Allocation:
-    """A job that has its gang goes back into the line for its other pods, one at a time, behind jobs still short of theirs."""
+    """A gang that has its minimum goes back into the line for its other pods, one at a time, behind gangs
+    still short of theirs."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
         self.lines: dict[int, TaskLine] = {}
-        jobs = [
-            job
-            for job in session.active_jobs()
-            if session.refuse_job(job) is None and self._has_demand(job)
+        gangs = [
+            gang
+            for gang in session.active_gangs()
+            if session.refuse_job(gang) is None and self._has_demand(gang)
         ]
-        self.promised = sorted((job for job in jobs if job.held), key=session.job_key)
-        self.jobs = JobLines(session, (job for job in jobs if not job.held))
-        self.queues = QueueLine(session, self.jobs.queues())
+        self.promised = sorted((gang for gang in gangs if gang.held), key=session.job_key)
+        self.gangs = GangLines(session, (gang for gang in gangs if not gang.held))
+        self.queues = QueueLine(session, self.gangs.queues())
 
-    def _has_demand(self, job: Job) -> bool:
+    def _has_demand(self, gang: Gang) -> bool:
         """Pods that ask for nothing are left to backfill, unless a gang needs them."""
         line = TaskLine(
-            self.session, self.session.asking_for_something(self.session.pending_pods(job))
+            self.session, self.session.asking_for_something(self.session.pending_pods(gang))
         )
-        self.lines[job.row] = line
+        self.lines[gang.row] = line
         return bool(line)
 
     def run(self) -> None:
@@ -46,95 +47,99 @@ class Allocation:
             self._turn(promised)
             self.queues.enter(promised.queue)
         while (queue := self.queues.best()) >= 0:
-            job = None if self._is_full(queue) else self.jobs.pop(queue)
-            if job is None:
+            gang = None if self._is_full(queue) else self.gangs.pop(queue)
+            if gang is None:
                 self.queues.leave(queue)
-            elif self._turn(job):
+            elif self._turn(gang):
                 self.queues.enter(queue)
             elif not self.session.is_strict(queue):
-                set_aside(self.session, job)
+                reserve_future_place(self.session, gang)
                 self.queues.enter(queue)
             else:
-                set_aside(self.session, job)
-                self.session.stop_line(self.jobs.rest(queue))
+                reserve_future_place(self.session, gang)
+                self.session.stop_line(self.gangs.rest(queue))
                 self.queues.leave(queue)
 
     def _is_full(self, queue: int) -> bool:
-        """A queue that has all it deserves is out for the session, with all its jobs."""
+        """A queue that has all it deserves is out for the session, with all its gangs."""
         if not self.session.overused(queue):
             return False
-        for job in self.jobs.rest(queue):
-            job.failed = job.failed or "quota"
+        for gang in self.gangs.rest(queue):
+            gang.failed = gang.failed or "quota"
         return True
 
-    def _turn(self, job: Job) -> bool:
-        """One try; answers whether the job got anything, or has all it needs."""
-        session, line = self.session, self.lines[job.row]
-        if self._is_hopeless(job, line):
+    def _turn(self, gang: Gang) -> bool:
+        """One try; answers whether the gang got anything, or has all it needs."""
+        session, line = self.session, self.lines[gang.row]
+        if self._is_hopeless(gang, line):
             return False
         with session.statement() as statement:
-            if job.held:
-                line = self.lines[job.row] = self._take_promised(job, statement)
-            if not job.held or not session.job_ready(job):
-                Placement(session, statement, job, line, session.allocatable).run()
-            self._add_best_effort(job, statement)
-            if session.job_ready(job):
+            if gang.held:
+                line = self.lines[gang.row] = self._take_promised(gang, statement)
+            if not gang.held or not session.job_ready(gang):
+                Placement(session, statement, gang, line, session.allocatable).run()
+            self._add_best_effort(gang, statement)
+            if session.job_ready(gang):
                 statement.commit()
                 if line:
-                    self.jobs.push(job)
+                    self.gangs.push(gang)
                 return True
-            if session.job_pipelined(job):
+            if session.job_pipelined(gang):
                 statement.keep()
                 return True
-            job.placeable = job.ready + job.waiting
+            gang.placeable = gang.ready + gang.waiting
         return False
 
-    def _take_promised(self, job: Job, statement: Statement) -> TaskLine:
+    def _take_promised(self, gang: Gang, statement: Statement) -> TaskLine:
         """Each pod with a promise goes to its node, now or as soon as it is free; the others are left for the usual way."""
         session, promises = (
             self.session,
-            sorted(job.held.items(), key=lambda promise: self.session.pod_key(promise[0])),
+            sorted(gang.held.items(), key=lambda promise: self.session.pod_key(promise[0])),
         )
-        statement.unhold(job)
+        statement.unhold(gang)
         for pod, node in promises:
-            kind = int(session.kinds[pod])
-            if not session.allocatable(job.queue, kind):
+            pod_class = int(session.pod_classes[pod])
+            if not session.allocatable(gang.queue, pod_class):
                 continue
-            if fits(session.floor.free([node]), session.request[kind])[0]:
-                statement.allocate(job, kind, [pod], [node])
-            elif fits(session.floor.future([node]), session.request[kind])[0]:
-                statement.pipeline(job, kind, [pod], [node])
-        return TaskLine(session, session.asking_for_something(session.unplaced_pods(job)))
+            if fits(session.node_table.free([node]), session.request[pod_class])[0]:
+                statement.allocate(gang, pod_class, [pod], [node])
+            elif fits(session.node_table.future([node]), session.request[pod_class])[0]:
+                statement.pipeline(gang, pod_class, [pod], [node])
+        return TaskLine(session, session.asking_for_something(session.unplaced_pods(gang)))
 
-    def _is_hopeless(self, job: Job, line: TaskLine) -> bool:
+    def _is_hopeless(self, gang: Gang, line: TaskLine) -> bool:
         """A gang of alike pods for which all nodes together have too little room is not even tried."""
-        needed = job.min_member - job.ready
-        if not self.session.gang_decides or needed <= 1 or len(line.runs) != 1 or job.held:
+        needed = gang.min_member - gang.ready
+        if not self.session.gang_decides or needed <= 1 or len(line.runs) != 1 or gang.held:
             return False
-        kind, pods = line.peek()
-        room = self.session.board_for(job, kind).total_copies()
+        pod_class, pods = line.peek()
+        room = self.session.node_scores_for(gang, pod_class).total_copies()
         if room >= needed or len(pods) < needed:
             return False
-        job.failed, job.placeable = "room", job.ready + room
+        gang.failed, gang.placeable = "room", gang.ready + room
         return True
 
-    def _add_best_effort(self, job: Job, statement: Statement) -> None:
+    def _add_best_effort(self, gang: Gang, statement: Statement) -> None:
         """A member that asks for nothing counts for its gang only if it is placed together with it."""
         session = self.session
         if (
             not session.gang_decides
-            or session.job_ready(job)
-            or job.ready + job.waiting + job.pending < job.min_member
+            or session.job_ready(gang)
+            or gang.ready + gang.waiting + gang.pending < gang.min_member
         ):
             return
-        members = [pod for pod in session.pending_pods(job) if session.asks_for_nothing(pod)]
+        members = [pod for pod in session.pending_pods(gang) if session.asks_for_nothing(pod)]
         if members:
             Placement(
-                session, statement, job, TaskLine(session, members), session.allocatable
+                session, statement, gang, TaskLine(session, members), session.allocatable
             ).run()
 
 
-def set_aside(session: Session, job: Job) -> None:
+def reserve_future_place(session: Session, gang: Gang) -> None:
     """A gang that is within its queue's due, and found no room now, gets a place in the future."""
-    if session.asides.is_open_to(job) and job.failed == "room" and is_within_due(session, job):
-        session.asides.add(job, missing_runs(session, job))
+    if (
+        session.future_places.is_open_to(gang)
+        and gang.failed == "room"
+        and is_within_due(session, gang)
+    ):
+        session.future_places.add(gang, missing_runs(session, gang))

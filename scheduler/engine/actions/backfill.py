@@ -9,10 +9,10 @@ import numpy as np
 from scheduler.domain.nodes import Mask
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.arguments import boolean
-from scheduler.engine.ordering import JobLines, QueueLine
+from scheduler.engine.ordering import GangLines, QueueLine
 from scheduler.engine.placement import Allowance, Placement, TaskLine
 from scheduler.engine.session import Session
-from scheduler.engine.state.gang import Job
+from scheduler.engine.state.gang import Gang
 from scheduler.engine.statement import Statement
 
 
@@ -27,72 +27,75 @@ def backfill(session: Session) -> None:
 
 
 def best_effort_first(session: Session) -> None:
-    """Pods without a request, whole gangs or none, in queue, job and task order."""
-    for job in _in_order(session, best_effort=True):
-        pods = best_effort_pods(session, job)
+    """Pods without a request, whole gangs or none, in queue, gang and task order."""
+    for gang in _in_order(session, best_effort=True):
+        pods = best_effort_pods(session, gang)
         with session.statement() as statement:
-            _place_all(session, statement, job, pods, session.allocatable, borrowed=False)
-            if session.job_ready(job):
+            _place_all(session, statement, gang, pods, session.allocatable, borrowed=False)
+            if session.job_ready(gang):
                 statement.commit()
 
 
-def best_effort_pods(session: Session, job: Job) -> list[int]:
-    return [pod for pod in session.unplaced_pods(job) if session.asks_for_nothing(pod)]
+def best_effort_pods(session: Session, gang: Gang) -> list[int]:
+    return [pod for pod in session.unplaced_pods(gang) if session.asks_for_nothing(pod)]
 
 
 def beyond_deserved(session: Session) -> None:
-    """Under proportion: jobs that their queue's share has no room for take what is idle, marked as borrowed. Gangs first, then surplus."""
+    """Under proportion: gangs that their queue's share has no room for borrow what is idle.
+
+    First what gangs need to start, then surplus.
+    """
     for needs_gang in (True, False):
-        for job in _in_order(session, best_effort=False):
-            if session.job_ready(job) is needs_gang:
+        for gang in _in_order(session, best_effort=False):
+            if session.job_ready(gang) is needs_gang:
                 continue
-            pods = session.asking_for_something(session.unplaced_pods(job))
+            pods = session.asking_for_something(session.unplaced_pods(gang))
             with session.statement() as statement:
-                _place_all(session, statement, job, pods, session.borrowable, borrowed=True)
-                if session.job_ready(job):
+                _place_all(session, statement, gang, pods, session.borrowable, borrowed=True)
+                if session.job_ready(gang):
                     statement.commit()
 
 
-def _in_order(session: Session, *, best_effort: bool) -> Iterator[Job]:
-    """Jobs with pods of that kind, queue by queue; the order follows what was placed so far."""
-    active = session.active_jobs(_with_pods_that(session, best_effort))
-    jobs = JobLines(
+def _in_order(session: Session, *, best_effort: bool) -> Iterator[Gang]:
+    """Gangs with such pods, queue by queue; the order follows what was placed so far."""
+    active = session.active_gangs(_with_pods_that(session, best_effort))
+    gangs = GangLines(
         session,
         (
-            job
-            for job in active
-            if _has_any(session, job, best_effort) and session.refuse_job(job) is None
+            gang
+            for gang in active
+            if _has_any(session, gang, best_effort) and session.refuse_job(gang) is None
         ),
     )
-    line = QueueLine(session, jobs.queues())
+    line = QueueLine(session, gangs.queues())
     while (queue := line.best()) >= 0:
-        job = jobs.pop(queue)
-        if job is None:
+        gang = gangs.pop(queue)
+        if gang is None:
             line.leave(queue)
             continue
-        yield job
+        yield gang
         line.enter(queue)
 
 
 def _with_pods_that(session: Session, best_effort: bool) -> Mask:
-    """Podgroups with pods of that kind that have no place."""
+    """Podgroups with such pods that have no place."""
     pods = np.flatnonzero(session.status == PodStatus.PENDING)
-    wanted = pods[session.snapshot.classes.best_effort[session.kinds[pods]] == best_effort]
+    wanted = pods[session.snapshot.classes.best_effort[session.pod_classes[pods]] == best_effort]
     mask = np.zeros(len(session.snapshot.groups), dtype=np.bool_)
     mask[session.snapshot.pods.group[wanted]] = True
     return mask
 
 
-def _has_any(session: Session, job: Job, best_effort: bool) -> bool:
-    if job.row in session.behind and not best_effort:
+def _has_any(session: Session, gang: Gang, best_effort: bool) -> bool:
+    if gang.row in session.behind and not best_effort:
         return False
-    return any(session.asks_for_nothing(pod) is best_effort for pod in session.unplaced_pods(job))
+    return any(session.asks_for_nothing(pod) is best_effort for pod in session.unplaced_pods(gang))
 
 
 def _place_all(
     session: Session,
     statement: Statement,
-    job: Job,
+    gang: Gang,
     pods: list[int],
     allowance: Allowance,
     *,
@@ -101,7 +104,7 @@ def _place_all(
     """As many as there is idle room for."""
     line = TaskLine(session, pods)
     while line:
-        placement = Placement(session, statement, job, line, allowance, later=False)
+        placement = Placement(session, statement, gang, line, allowance, later=False)
         placement.borrowed = borrowed
         left = len(line)
         placement.run()

@@ -1,27 +1,27 @@
-"""Enqueue: let waiting jobs in, as far as queues and cluster can take them."""
+"""Enqueue: let waiting gangs in, as far as queues and cluster can take them."""
 
 from __future__ import annotations
 
-from scheduler.engine.ordering import JobLines, QueueLine
+from scheduler.engine.ordering import GangLines, QueueLine
 from scheduler.engine.session import Session
 
 
 def enqueue(session: Session) -> None:
-    """Queue by queue; a job that is refused lets the next one try, unless its queue is strictly first in, first out."""
-    jobs = JobLines(session, session.jobs_to_admit())
-    line = QueueLine(session, jobs.queues())
+    """Queue by queue; a gang that is refused lets the next one try, unless its queue is strictly first in, first out."""
+    gangs = GangLines(session, session.gangs_to_admit())
+    line = QueueLine(session, gangs.queues())
     while (queue := line.best()) >= 0:
-        job = jobs.pop(queue)
-        if job is None:
+        gang = gangs.pop(queue)
+        if gang is None:
             line.leave(queue)
             continue
-        job.refusal = (
-            session.refuse_enqueue(job)
-            if session.snapshot.groups.has_min_resources[job.row]
+        gang.refusal = (
+            session.refuse_enqueue(gang)
+            if session.snapshot.groups.has_min_resources[gang.row]
             else None
         )
-        if job.refusal is None:
-            session.enqueued(job)
+        if gang.refusal is None:
+            session.enqueued(gang)
         elif session.is_strict(queue):
-            session.stop_line(jobs.rest(queue))
+            session.stop_line(gangs.rest(queue))
             line.leave(queue)

@@ -1,4 +1,4 @@
-"""Preempt: inside one queue, jobs that starve take the place of lower ones."""
+"""Preempt: inside one queue, gangs that starve take the place of lower ones."""
 
 from __future__ import annotations
 
@@ -18,50 +18,50 @@ from scheduler.engine.eviction.victims import (
     VictimPool,
     fell_apart,
 )
-from scheduler.engine.ordering import JobLines, QueueLine
+from scheduler.engine.ordering import GangLines, QueueLine
 from scheduler.engine.session import Session
-from scheduler.engine.state.gang import Job
+from scheduler.engine.state.gang import Gang
 from scheduler.engine.state.nodes import fits
-from scheduler.engine.statement import Kind, Statement
+from scheduler.engine.statement import OperationType, Statement
 
 _STATUSES = (PodStatus.BOUND, PodStatus.RUNNING)
 
 
 def preempt(session: Session) -> None:
-    """Volcano's meaning: never beyond the queue. Between jobs first, then inside each job that starved, by the priority of pods."""
-    starving = session.starving_jobs()
+    """Volcano's meaning: never beyond the queue. Between gangs first, then inside each gang that starved, by the priority of pods."""
+    starving = session.starving_gangs()
     if starving:
         Preemption(session, starving).run()
 
 
 class Preemption:
-    def __init__(self, session: Session, starving: list[Job]) -> None:
+    def __init__(self, session: Session, starving: list[Gang]) -> None:
         self.session = session
         self.running = RunningPods(session, _STATUSES)
         self.memory = PoolMemory(session)
-        self.jobs = JobLines(session, starving)
-        self.queues = QueueLine(session, self.jobs.queues())
+        self.gangs = GangLines(session, starving)
+        self.queues = QueueLine(session, self.gangs.queues())
 
     def run(self) -> None:
         while (queue := self.queues.best()) >= 0:
-            tried: list[Job] = []
-            while (job := self.jobs.pop(queue)) is not None:
-                tried.append(job)
-                if not self._between_jobs(job) and self.session.is_strict(queue):
+            tried: list[Gang] = []
+            while (gang := self.gangs.pop(queue)) is not None:
+                tried.append(gang)
+                if not self._between_gangs(gang) and self.session.is_strict(queue):
                     break
-            for job in tried:
-                self._inside(job)
+            for gang in tried:
+                self._inside(gang)
             self.queues.leave(queue)
 
-    def _between_jobs(self, job: Job) -> bool:
+    def _between_gangs(self, gang: Gang) -> bool:
         session = self.session
-        pods = session.unplaced_pods(job)
+        pods = session.unplaced_pods(gang)
         key = (
-            job.queue,
-            job.priority,
-            job.ready,
-            job.min_member - job.ready - job.waiting,
-            *session.kinds[pods].tolist(),
+            gang.queue,
+            gang.priority,
+            gang.ready,
+            gang.min_member - gang.ready - gang.waiting,
+            *session.pod_classes[pods].tolist(),
         )
         if self.memory.knows(key):
             return False
@@ -69,92 +69,96 @@ class Preemption:
             pools: dict[int, PreemptPool] = {}
             fallen: set[int] = set()
             for left, pod in zip(range(len(pods) - 1, -1, -1), pods, strict=True):
-                if not session.job_starving(job):
+                if not session.job_starving(gang):
                     break
                 mark = statement.mark
-                if not self._place(statement, job, pod, pools) and session.is_out_of_reach(
-                    job, left
+                if not self._place(statement, gang, pod, pools) and session.is_out_of_reach(
+                    gang, left
                 ):
                     break
                 if any(
-                    fell_apart(operation.job, fallen)
+                    fell_apart(operation.gang, fallen)
                     for operation in statement.operations[mark:]
-                    if operation.kind is Kind.EVICT
+                    if operation.type is OperationType.EVICT
                 ):
-                    pools.clear()  # a job that lost its gang has another place in the order
-            if session.job_pipelined(job) and statement.waits_for_room:
+                    pools.clear()  # a gang that fell below its minimum has another place in the order
+            if session.job_pipelined(gang) and statement.waits_for_room:
                 statement.commit()
                 return True
         self.memory.remember(key)
         return False
 
-    def _inside(self, job: Job) -> None:
-        """Pods of the job itself, as long as each finds a place."""
+    def _inside(self, gang: Gang) -> None:
+        """Pods of the gang itself, as long as each finds a place."""
         session = self.session
-        for pod in session.unplaced_pods(job) if job.ready else ():
+        for pod in session.unplaced_pods(gang) if gang.ready else ():
             with session.statement() as statement:
                 if not self._make_room(
                     statement,
-                    job,
+                    gang,
                     pod,
-                    self._pool(job, int(session.kinds[pod]), self.running.of_job),
+                    self._pool(gang, int(session.pod_classes[pod]), self.running.of_gang),
                 ):
                     return
                 statement.commit()
 
     def _place(
-        self, statement: Statement, job: Job, pod: int, pools: dict[int, PreemptPool]
+        self, statement: Statement, gang: Gang, pod: int, pools: dict[int, PreemptPool]
     ) -> bool:
         """Without any eviction if there is room; else on the first node where lower pods make room."""
-        session, kind = self.session, int(self.session.kinds[pod])
-        node = session.room_for(kind) if session.allocatable(job.queue, kind) else -1
+        session, pod_class = self.session, int(self.session.pod_classes[pod])
+        node = session.room_for(pod_class) if session.allocatable(gang.queue, pod_class) else -1
         if node >= 0:
-            statement.pipeline(job, kind, [pod], [node])
+            statement.pipeline(gang, pod_class, [pod], [node])
             return True
-        if kind not in pools:
-            pools[kind] = self._pool(job, kind, partial(self._others, kind=kind))
-        return self._make_room(statement, job, pod, pools[kind])
+        if pod_class not in pools:
+            pools[pod_class] = self._pool(
+                gang, pod_class, partial(self._others, pod_class=pod_class)
+            )
+        return self._make_room(statement, gang, pod, pools[pod_class])
 
-    def _pool(self, job: Job, kind: int, line: Callable[[Job], Rows]) -> PreemptPool:
+    def _pool(self, gang: Gang, pod_class: int, line: Callable[[Gang], Rows]) -> PreemptPool:
         source = Source(
-            job.queue,
-            self.running.kinds_of(job.queue),
-            lambda kinds: np.ones(len(kinds), dtype=np.bool_),
-            partial(line, job),
+            gang.queue,
+            self.running.pod_classes_of(gang.queue),
+            lambda pod_classes: np.ones(len(pod_classes), dtype=np.bool_),
+            partial(line, gang),
         )
         return PreemptPool(
             self.session,
             [source],
-            lambda victim, victim_kind: self.session.may_preempt(job, kind, victim, victim_kind),
+            lambda victim, victim_class: self.session.may_preempt(
+                gang, pod_class, victim, victim_class
+            ),
         )
 
-    def _make_room(self, statement: Statement, job: Job, pod: int, pool: PreemptPool) -> bool:
-        kind = int(self.session.kinds[pod])
+    def _make_room(self, statement: Statement, gang: Gang, pod: int, pool: PreemptPool) -> bool:
+        pod_class = int(self.session.pod_classes[pod])
         if (
-            not self.session.snapshot.classes.preempts[kind]
-            or not self.session.board(kind).fits_an_empty_node
+            not self.session.snapshot.classes.preempts[pod_class]
+            or not self.session.node_scores(pod_class).fits_an_empty_node
         ):
             return False
         self.session.preemption_attempts += 1
-        node = pool.make_room(statement, job, kind, "preempt")
+        node = pool.make_room(statement, gang, pod_class, "preempt")
         if node < 0:
             return False
-        statement.pipeline(job, kind, [pod], [node])
+        statement.pipeline(gang, pod_class, [pod], [node])
         return True
 
-    def _others(self, job: Job, kind: int) -> Rows:
-        """Pods of other jobs in the queue that priority and gang, where they have a say, would not turn down as a whole.
+    def _others(self, gang: Gang, pod_class: int) -> Rows:
+        """Pods of other gangs in the queue that the plugins priority and gang, where they have a say, would not turn down as a whole.
 
         One that asks for nothing may only displace its like.
         """
         session, vetoers = self.session, self.session.preempt_vetoers
-        pods = self.running.last_first(job.queue, sparing="gang" in vetoers)
+        pods = self.running.last_first(gang.queue, sparing="gang" in vetoers)
         group = session.snapshot.pods.group[pods]
-        worth = group != job.row
+        worth = group != gang.row
         if "priority" in vetoers:
-            worth &= session.snapshot.groups.priority[group] < job.priority
-        if session.best_effort[kind]:
-            worth &= session.snapshot.classes.best_effort[session.kinds[pods]]
+            worth &= session.snapshot.groups.priority[group] < gang.priority
+        if session.best_effort[pod_class]:
+            worth &= session.snapshot.classes.best_effort[session.pod_classes[pods]]
         others: Rows = pods[worth]
         return others
 
@@ -162,55 +166,63 @@ class Preemption:
 class PreemptPool(VictimPool):
     """Room is made when the pod fits on the node and the queue may have it; on the best node for it where enough may go, as in Volcano."""
 
-    def make_room(self, statement: Statement, job: Job, kind: int, action: str) -> int:
-        if self._last >= 0 and self._try(statement, job, kind, self._last, action):
+    def make_room(self, statement: Statement, gang: Gang, pod_class: int, action: str) -> int:
+        if self._last >= 0 and self._try(statement, gang, pod_class, self._last, action):
             return self._last
-        self._gather_all(kind)
+        self._gather_all(pod_class)
         self._last = next(
             (
                 node
-                for node in self._best_first(kind)
-                if self._try(statement, job, kind, node, action)
+                for node in self._best_first(pod_class)
+                if self._try(statement, gang, pod_class, node, action)
             ),
             -1,
         )
         return self._last
 
-    def _gather_all(self, kind: int) -> None:
-        """Whoever may go when they are first looked for; each job is asked once for a class."""
+    def _gather_all(self, pod_class: int) -> None:
+        """Whoever may go when they are first looked for; each gang is asked once for a class."""
         found = np.concatenate([NOBODY, *self._pieces])
-        found = found[self._is_suitable(found, kind)]
+        found = found[self._is_suitable(found, pod_class)]
         pairs = (
             self.session.snapshot.pods.group[found].astype(np.int64) * len(self.session.request)
-            + self.session.kinds[found]
+            + self.session.pod_classes[found]
         )
         _, first, pair = np.unique(pairs, return_index=True, return_inverse=True)
         may_go = np.array(
-            [self._may_go(self._job(pod), pod) for pod in found[first].tolist()], dtype=np.bool_
+            [self._may_go(self._gang(pod), pod) for pod in found[first].tolist()], dtype=np.bool_
         )
         self._gathered = np.concatenate(
             [self._gathered, found[may_go[pair]] if len(found) else found]
         )
 
-    def _best_first(self, kind: int) -> list[int]:
+    def _best_first(self, pod_class: int) -> list[int]:
         """Nodes with enough by score; among equals the one whose last victim comes first in the order, and before all one with room."""
         left = self._gathered[self.session.status[self._gathered] != RELEASING]
-        positions = self._makes_room(left, NOBODY, kind)
+        positions = self._makes_room(left, NOBODY, pod_class)
         nodes, first = np.unique(self.session.nodes[left[positions]], return_index=True)
-        turns = dict.fromkeys(self._with_room(kind), -1)
+        turns = dict.fromkeys(self._with_room(pod_class), -1)
         turns = {**dict(zip(nodes.tolist(), positions[first].tolist(), strict=True)), **turns}
-        scores = dict(zip(turns, self.session.board(kind).worth(list(turns)).tolist(), strict=True))
+        scores = dict(
+            zip(
+                turns,
+                self.session.node_scores(pod_class).scores_of(list(turns)).tolist(),
+                strict=True,
+            )
+        )
         return sorted(turns, key=lambda node: (-scores[node], turns[node], node))
 
-    def _with_room(self, kind: int) -> list[int]:
+    def _with_room(self, pod_class: int) -> list[int]:
         """Nodes where nobody has to go any more."""
         nodes = np.unique(self.session.nodes[self._gathered]).astype(np.intp)
         room: list[int] = nodes[
-            fits(self.session.floor.future(nodes), self.session.request[kind])
+            fits(self.session.node_table.future(nodes), self.session.request[pod_class])
         ].tolist()
         return room
 
-    def _is_settled(self, job: Job, kind: int, node: int) -> bool:
-        return self.fits_there(kind, node) and self.session.allocatable(job.queue, kind) > 0
+    def _is_settled(self, gang: Gang, pod_class: int, node: int) -> bool:
+        return (
+            self.fits_there(pod_class, node) and self.session.allocatable(gang.queue, pod_class) > 0
+        )
 
     _looks_for_help = False

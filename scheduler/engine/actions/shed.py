@@ -1,4 +1,4 @@
-"""Shed: a job that ran, lost its gang and can not get it back gives up the rest, which it only wastes."""
+"""Shed: a gang that ran, fell below its minimum and cannot get back to it gives up the rest, which it only wastes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scheduler.domain.tables import IS_ALLOCATED
 from scheduler.domain.workloads import Phase
 from scheduler.engine.arguments import number
 from scheduler.engine.session import Session
-from scheduler.engine.state.gang import Job
+from scheduler.engine.state.gang import Gang
 
 REASON = "StarvingInOverusedQueue"
 
@@ -17,22 +17,24 @@ REASON = "StarvingInOverusedQueue"
 def shed(session: Session) -> None:
     """Lowest priority first, as long as the queue is overused. What reclaim broke in this session goes at once, others after a grace."""
     grace = number(session.policy.configurations.get("shed", {}), "graceSessions", 3)
-    starving = sorted(_starving(session), key=lambda job: (not job.broken, job.priority, job.key))
+    starving = sorted(
+        _starving(session), key=lambda gang: (not gang.broken, gang.priority, gang.key)
+    )
     seen = set()
-    for job in starving:
-        if job.broken:
-            _give_up(session, job)
-        elif _is_stuck(session, job):
-            since = _since(session, job)
-            seen.add(job.row)
-            session.starving[job.row] = since
+    for gang in starving:
+        if gang.broken:
+            _give_up(session, gang)
+        elif _is_stuck(session, gang):
+            since = _since(session, gang)
+            seen.add(gang.row)
+            session.starving[gang.row] = since
             if session.snapshot.session - since >= grace:
-                _give_up(session, job)
+                _give_up(session, gang)
     _forget_others(session, seen)
 
 
-def _starving(session: Session) -> list[Job]:
-    """Jobs that did run, are short of their gang, and still hold something, in queues that schedule."""
+def _starving(session: Session) -> list[Gang]:
+    """Gangs that did run, are short of their minimum, and still hold something, in queues that schedule."""
     groups, counts = session.snapshot.groups, session.snapshot.aggregates.group_counts
     ran = (
         np.isin(groups.phase, (Phase.RUNNING, Phase.UNKNOWN))
@@ -42,61 +44,61 @@ def _starving(session: Session) -> list[Job]:
     short = (session.ready_counts < groups.min_member) & (counts[:, IS_ALLOCATED].sum(axis=1) > 0)
     rows = {
         *np.flatnonzero(ran & short).tolist(),
-        *(operation.job.row for operation in session.evictions),
+        *(operation.gang.row for operation in session.evictions),
     }
-    jobs = (session.job(row) for row in sorted(rows) if ran[row])
+    gangs = (session.gang(row) for row in sorted(rows) if ran[row])
     return [
-        job
-        for job in jobs
-        if job.ready + job.waiting < job.min_member and len(_held_pods(session, job))
+        gang
+        for gang in gangs
+        if gang.ready + gang.waiting < gang.min_member and len(_held_pods(session, gang))
     ]
 
 
-def _held_pods(session: Session, job: Job) -> list[int]:
-    return [pod for pod in session.pods_of(job.row).tolist() if IS_ALLOCATED[session.status[pod]]]
+def _held_pods(session: Session, gang: Gang) -> list[int]:
+    return [pod for pod in session.pods_of(gang.row).tolist() if IS_ALLOCATED[session.status[pod]]]
 
 
-def _is_stuck(session: Session, job: Job) -> bool:
-    """Its queue has all that it deserves of what the job asks for, and what the job misses is beyond that and fits on no node."""
+def _is_stuck(session: Session, gang: Gang) -> bool:
+    """Its queue has all that it deserves of what the gang asks for, and what the gang misses is beyond that and fits on no node."""
     quotas = session.quotas
     if quotas is None:
         return False
-    missing, kinds = _missing(session, job)
-    allocated, deserved = session.book.allocated[job.queue], quotas.deserved[job.queue]
-    asked = (missing > 0) & session.book.dims
+    missing, pod_classes = _missing(session, gang)
+    allocated, deserved = session.queue_usage.allocated[gang.queue], quotas.deserved[gang.queue]
+    asked = (missing > 0) & session.queue_usage.dims
     overused = bool((deserved <= allocated)[asked].all())
     beyond = bool((allocated + missing > deserved)[asked].any())
-    may_borrow = session.may_borrow(job.queue)
+    may_borrow = session.may_borrow(gang.queue)
     return (
         overused
         and beyond
-        and not (may_borrow and any(session.room_for(kind) >= 0 for kind in kinds))
+        and not (may_borrow and any(session.room_for(pod_class) >= 0 for pod_class in pod_classes))
     )
 
 
-def _missing(session: Session, job: Job) -> tuple[Amounts, set[int]]:
-    """The request of the pods that its gang still needs; pods not made again yet are taken to be like those it has."""
-    needed = job.min_member - job.ready - job.waiting
-    pods = session.unplaced_pods(job)[:needed]
-    kinds = [int(session.kinds[pod]) for pod in pods]
-    kinds += [int(session.kinds[_held_pods(session, job)[0]])] * (needed - len(pods))
-    total: Amounts = session.request[kinds].sum(axis=0)
-    return total, set(kinds)
+def _missing(session: Session, gang: Gang) -> tuple[Amounts, set[int]]:
+    """The request of the pods that the gang still needs; pods not made again yet are taken to be like those it has."""
+    needed = gang.min_member - gang.ready - gang.waiting
+    pods = session.unplaced_pods(gang)[:needed]
+    pod_classes = [int(session.pod_classes[pod]) for pod in pods]
+    pod_classes += [int(session.pod_classes[_held_pods(session, gang)[0]])] * (needed - len(pods))
+    total: Amounts = session.request[pod_classes].sum(axis=0)
+    return total, set(pod_classes)
 
 
-def _since(session: Session, job: Job) -> int:
-    since = int(session.snapshot.groups.starving_since[job.row])
+def _since(session: Session, gang: Gang) -> int:
+    since = int(session.snapshot.groups.starving_since[gang.row])
     return since if since >= 0 else session.snapshot.session
 
 
-def _give_up(session: Session, job: Job) -> None:
+def _give_up(session: Session, gang: Gang) -> None:
     with session.statement() as statement:
-        for pod in sorted(_held_pods(session, job), key=session.pod_key, reverse=True):
-            statement.evict(job, pod, "shed", None)
+        for pod in sorted(_held_pods(session, gang), key=session.pod_key, reverse=True):
+            statement.evict(gang, pod, "shed", None)
         statement.commit()
-    job.phase = Phase.PENDING
-    session.shed_jobs.add(job.row)
-    session.starving[job.row] = -1
+    gang.phase = Phase.PENDING
+    session.shed_gangs.add(gang.row)
+    session.starving[gang.row] = -1
 
 
 def _forget_others(session: Session, seen: set[int]) -> None:

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from scheduler.domain.nodes import Mask
-from scheduler.domain.tables import STATUSES, Rows, Times
+from scheduler.domain.tables import STATUSES, Floats, Rows
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.session import Session
-from scheduler.engine.state.gang import Job
+from scheduler.engine.state.gang import Gang
 
 _RELEASING = int(PodStatus.RELEASING)
 
 
 class RunningPods:
-    """Columns over all candidates, those of a queue side by side: `pods`, and of each its `queue`, `kind` and `node`.
+    """Columns over all candidates, those of a queue side by side: `pods`, and of each its `queue`, `pod_class` and `node`.
 
     The lines of a queue are sorted once and kept until the queue changes: gangs that ask one after the other find them ready.
     """
@@ -29,16 +29,18 @@ class RunningPods:
         self.session, self._borrows = session, borrowed_first and bool(session.borrowed)
         pods, groups = session.snapshot.pods, session.snapshot.groups
         rows = np.flatnonzero(_one_of(statuses)[session.status])
-        rows = rows[session.snapshot.classes.preemptable[pods.kind[rows]]] if len(rows) else rows
+        rows = (
+            rows[session.snapshot.classes.preemptable[pods.pod_class[rows]]] if len(rows) else rows
+        )
         queue = groups.queue[pods.group[rows]]
         order = np.argsort(
-            queue.astype(np.int16) if len(session.forest) < 2**15 else queue, kind="stable"
+            queue.astype(np.int16) if len(session.queue_tree) < 2**15 else queue, kind="stable"
         )
         order = order[np.searchsorted(queue[order], 0) :]  # without those whose queue is not there
         self.pods, self.queue = rows[order], queue[order]
-        self.kind, self.node = pods.kind[self.pods], session.nodes[self.pods]
-        self._starts = np.searchsorted(self.queue, np.arange(len(session.forest) + 1))
-        self._kinds: dict[int, Rows] = {}
+        self.pod_class, self.node = pods.pod_class[self.pods], session.nodes[self.pods]
+        self._starts = np.searchsorted(self.queue, np.arange(len(session.queue_tree) + 1))
+        self._classes_of_queue: dict[int, Rows] = {}
         self._ordered: dict[int, Rows] = {}
         self._lines: dict[tuple[object, ...], tuple[int, Rows]] = {}
 
@@ -52,15 +54,17 @@ class RunningPods:
         """Every queue with every class that runs in it, each pair once; and the pair of each candidate."""
         classes = len(self.session.request)
         codes, pair = np.unique(
-            self.queue.astype(np.int64) * classes + self.kind, return_inverse=True
+            self.queue.astype(np.int64) * classes + self.pod_class, return_inverse=True
         )
         return codes // classes, codes % classes, pair
 
-    def kinds_of(self, queue: int) -> Rows:
+    def pod_classes_of(self, queue: int) -> Rows:
         """The classes of its candidates."""
-        if queue not in self._kinds:
-            self._kinds[queue] = np.unique(self.kind[self._starts[queue] : self._starts[queue + 1]])
-        return self._kinds[queue]
+        if queue not in self._classes_of_queue:
+            self._classes_of_queue[queue] = np.unique(
+                self.pod_class[self._starts[queue] : self._starts[queue + 1]]
+            )
+        return self._classes_of_queue[queue]
 
     def of_queue(self, queue: int) -> Rows:
         """Its candidates that have not had to go yet, last in task order first: the one order that never changes, sorted once."""
@@ -74,29 +78,29 @@ class RunningPods:
         left: Rows = ordered[self.session.status[ordered] != _RELEASING]
         return left
 
-    def of_job(self, job: Job) -> Rows:
-        """The candidates of one job, last in task order first."""
-        pods = self.of_queue(job.queue)
-        own: Rows = pods[self.session.snapshot.pods.group[pods] == job.row]
+    def of_gang(self, gang: Gang) -> Rows:
+        """The candidates of one gang, last in task order first."""
+        pods = self.of_queue(gang.queue)
+        own: Rows = pods[self.session.snapshot.pods.group[pods] == gang.row]
         return own
 
     def last_first(self, queue: int, *, sparing: bool) -> Rows:
-        """Borrowed pods, then those of the job that plugins rank last; last in task order first, also across jobs of equal rank.
+        """Borrowed pods, then those of the gang that plugins rank last; last in task order first, also across gangs of equal rank.
 
-        With `sparing` only pods of jobs that have more of them than their gang needs.
+        With `sparing` only pods of gangs that have more of them than their gang needs.
         """
         return self._kept((queue, sparing), queue, lambda: self._last_first(queue, sparing))
 
     def surplus(self, queue: int) -> Rows:
-        """The same, but only as many pods of each job as it can spare."""
+        """The same, but only as many pods of each gang as it can spare."""
         return self._kept((queue, "surplus"), queue, lambda: self._surplus(queue))
 
-    def whole_jobs(self, queue: int) -> Rows:
-        """Job after job, starving ones and small ones first."""
-        return self._kept((queue, "whole"), queue, lambda: self._whole_jobs(queue))
+    def whole_gangs(self, queue: int) -> Rows:
+        """Gang after gang, starving ones and small ones first."""
+        return self._kept((queue, "whole"), queue, lambda: self._whole_gangs(queue))
 
     def _kept(self, key: tuple[object, ...], queue: int, find: Callable[[], Rows]) -> Rows:
-        version, found = self.session.book.version[queue], self._lines.get(key)
+        version, found = self.session.queue_usage.version[queue], self._lines.get(key)
         if found is None or found[0] != version:
             found = self._lines[key] = (version, find())
         return found[1]
@@ -106,15 +110,15 @@ class RunningPods:
         if sparing:
             group = session.snapshot.pods.group[pods]
             pods = pods[session.ready_counts[group] > session.snapshot.groups.min_member[group]]
-        return self._borrowed_first(self._by_job(pods, session.job_rank))
+        return self._borrowed_first(self._by_gang(pods, session.gang_rank))
 
-    def _by_job(self, pods: Rows, rank: Callable[[Job], Any]) -> Rows:
-        """The pods of the job with the highest rank first; where ranks are equal, the order given stays."""
-        rows, job = np.unique(self.session.snapshot.pods.group[pods], return_inverse=True)
-        ranks = [rank(self.session.job(row)) for row in rows.tolist()]
+    def _by_gang(self, pods: Rows, rank: Callable[[Gang], Any]) -> Rows:
+        """The pods of the gang with the highest rank first; where ranks are equal, the order given stays."""
+        rows, gang = np.unique(self.session.snapshot.pods.group[pods], return_inverse=True)
+        ranks = [rank(self.session.gang(row)) for row in rows.tolist()]
         numbers = {found: number for number, found in enumerate(sorted(set(ranks), reverse=True))}
         number = np.array([numbers[found] for found in ranks], dtype=np.intp)
-        ordered: Rows = pods[np.argsort(number[job], kind="stable")]
+        ordered: Rows = pods[np.argsort(number[gang], kind="stable")]
         return ordered
 
     def _borrowed_first(self, pods: Rows) -> Rows:
@@ -125,33 +129,33 @@ class RunningPods:
 
     def _surplus(self, queue: int) -> Rows:
         line = self.last_first(queue, sparing=True)
-        jobs = [self.session.job(row) for row in self.session.snapshot.pods.group[line].tolist()]
-        spare = {job.row: job.ready - job.min_member for job in jobs}
+        gangs = [self.session.gang(row) for row in self.session.snapshot.pods.group[line].tolist()]
+        spare = {gang.row: gang.ready - gang.min_member for gang in gangs}
         chosen = []
-        for pod, job in zip(line.tolist(), jobs, strict=True):
-            spare[job.row] -= 1
-            if spare[job.row] >= 0:
+        for pod, gang in zip(line.tolist(), gangs, strict=True):
+            spare[gang.row] -= 1
+            if spare[gang.row] >= 0:
                 chosen.append(pod)
         return np.array(chosen, dtype=np.intp)
 
-    def _whole_jobs(self, queue: int) -> Rows:
+    def _whole_gangs(self, queue: int) -> Rows:
         session, pods = self.session, self.of_queue(queue)
-        jobs = sorted(
-            map(session.job, set(session.snapshot.pods.group[pods].tolist())),
+        gangs = sorted(
+            map(session.gang, set(session.snapshot.pods.group[pods].tolist())),
             key=self._goes_last,
             reverse=True,
         )
-        places = {job.row: place for place, job in enumerate(jobs)}
-        return self._by_job(pods, lambda job: places[job.row])
+        places = {gang.row: place for place, gang in enumerate(gangs)}
+        return self._by_gang(pods, lambda gang: places[gang.row])
 
-    def _goes_last(self, job: Job) -> tuple[object, ...]:
-        return (not self.session.job_starving(job), self.session.size(job), job.key)
+    def _goes_last(self, gang: Gang) -> tuple[object, ...]:
+        return (not self.session.job_starving(gang), self.session.size(gang), gang.key)
 
-    def amounts_by_node(self, chosen: Mask, dim: int) -> Times:
+    def amounts_by_node(self, chosen: Mask, dim: int) -> Floats:
         """About how much of a resource the chosen candidates hold on each node."""
-        request = self.session.request[self.kind[chosen], dim]
-        amounts: Times = np.bincount(
-            self.node[chosen], weights=request, minlength=len(self.session.floor.names)
+        request = self.session.request[self.pod_class[chosen], dim]
+        amounts: Floats = np.bincount(
+            self.node[chosen], weights=request, minlength=len(self.session.node_table.names)
         ).astype(np.float64)
         return amounts
 

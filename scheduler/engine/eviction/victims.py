@@ -12,11 +12,11 @@ from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.tables import Rows
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.session import Session
-from scheduler.engine.state.gang import Job
+from scheduler.engine.state.gang import Gang
 from scheduler.engine.statement import Statement
 
-Veto = Callable[[Job, int], bool]
-"""(victim's job, victim's class) -> may it go, on the sums as they are now?"""
+Veto = Callable[[Gang, int], bool]
+"""(victim's gang, victim's class) -> may it go, on the sums as they are now?"""
 
 RELEASING = int(PodStatus.RELEASING)
 NOBODY: Rows = np.zeros(0, dtype=np.intp)
@@ -30,7 +30,7 @@ class Source(NamedTuple):
     """Candidates of one queue, put in order only when their turn comes; `may_lose` tells which classes of them the queue may lose now."""
 
     queue: int
-    kinds: Rows
+    pod_classes: Rows
     may_lose: Callable[[Rows], Mask]
     line: Callable[[], Rows]
 
@@ -78,30 +78,30 @@ class VictimPool:
             0,
         )  # where room was made last, and how many changes of nodes there were then
 
-    def make_room(self, statement: Statement, job: Job, kind: int, action: str) -> int:
+    def make_room(self, statement: Statement, gang: Gang, pod_class: int, action: str) -> int:
         """Evicts on one node until a pod of this class fits there and may be counted in; answers the node, -1 if there is none."""
         self._prospect, self._pulled = None, 0
-        if self._last >= 0 and self._try(statement, job, kind, self._last, action):
+        if self._last >= 0 and self._try(statement, gang, pod_class, self._last, action):
             return self._settle(self._last)
-        if not {*self.session.floor.touched[self._touched :]} <= {self._last}:
+        if not {*self.session.node_table.touched[self._touched :]} <= {self._last}:
             self._look_anew(
-                kind
+                pod_class
             )  # others made room too, so there may be more of it than was thought
-        while (pod := self._next(kind)) >= 0:
+        while (pod := self._next(pod_class)) >= 0:
             node = int(self.session.nodes[pod])
-            if not self._may_go(self._job(pod), pod):
-                self._look_anew(kind)
-            elif self._try(statement, job, kind, node, action):
+            if not self._may_go(self._gang(pod), pod):
+                self._look_anew(pod_class)
+            elif self._try(statement, gang, pod_class, node, action):
                 return self._settle(node)
         return -1
 
     def _settle(self, node: int) -> int:
-        self._last, self._touched = node, len(self.session.floor.touched)
+        self._last, self._touched = node, len(self.session.node_table.touched)
         return node
 
     # The line
 
-    def _next(self, kind: int) -> int:
+    def _next(self, pod_class: int) -> int:
         """The next candidate on whose node all gathered up to it would make room; -1 if there is none left."""
         while not self._promising:
             self._gather(len(self._piece))
@@ -109,7 +109,7 @@ class VictimPool:
             if not len(self._piece):
                 return -1
             self._found_in = -1
-            self._look_anew(kind)
+            self._look_anew(pod_class)
         self._gather(self._promising.popleft() + 1 - (self._size - len(self._piece)))
         return int(self._gathered[-1])
 
@@ -120,11 +120,11 @@ class VictimPool:
             self._piece[count:],
         )
 
-    def _look_anew(self, kind: int) -> None:
+    def _look_anew(self, pod_class: int) -> None:
         """Finds the promising positions from here on, unless nothing has changed since they were found."""
-        if self._found_in != self.session.book.state:
-            self._promising, self._size = deque(self._enough(kind).tolist()), len(self._piece)
-            self._found_in = self.session.book.state
+        if self._found_in != self.session.queue_usage.state:
+            self._promising, self._size = deque(self._enough(pod_class).tolist()), len(self._piece)
+            self._found_in = self.session.queue_usage.state
 
     def _cut(self, sources: Iterator[Source]) -> Iterator[Rows]:
         """The lines of all sources in pieces; in the long run only nodes with a prospect and queues with somebody there are looked at."""
@@ -144,29 +144,29 @@ class VictimPool:
         return bool(
             self._prospect.queues[source.queue]
             if self._prospect is not None
-            else source.may_lose(source.kinds).any()
+            else source.may_lose(source.pod_classes).any()
         )
 
     def _worth_a_look(self, line: Rows) -> Rows:
-        """Those on nodes with a prospect who did not have their turn before, as surplus of their job."""
+        """Those on nodes with a prospect who did not have their turn before, as surplus of their gang."""
         if self._prospect is not None:
             line = line[self._prospect.nodes[self.session.nodes[line]]]
         return line[~np.isin(line, self._gathered)] if self._sparing else line
 
-    def _enough(self, kind: int) -> Rows:
+    def _enough(self, pod_class: int) -> Rows:
         """Positions in the piece at which what is free on the node, who gathered there before and the piece up to it make room."""
-        usable = np.flatnonzero(self._is_suitable(self._piece, kind) & self._left(self._piece))
-        return usable[self._makes_room(self._piece[usable], self._gathered, kind)]
+        usable = np.flatnonzero(self._is_suitable(self._piece, pod_class) & self._left(self._piece))
+        return usable[self._makes_room(self._piece[usable], self._gathered, pod_class)]
 
-    def _is_suitable(self, pods: Rows, kind: int) -> Mask:
+    def _is_suitable(self, pods: Rows, pod_class: int) -> Mask:
         """Whose nodes the class may run on."""
         node = self.session.nodes[pods]
-        suitable: Mask = (node >= 0) & self.session.board(kind).suitable[node]
+        suitable: Mask = (node >= 0) & self.session.node_scores(pod_class).suitable[node]
         return suitable
 
-    def _makes_room(self, pods: Rows, before: Rows, kind: int) -> Rows:
+    def _makes_room(self, pods: Rows, before: Rows, pod_class: int) -> Rows:
         """Positions of those who, with all on the same node that stand before them, would free enough there: prefix sums by node."""
-        session, dims = self.session, np.flatnonzero(self.session.request[kind] > 0)
+        session, dims = self.session, np.flatnonzero(self.session.request[pod_class] > 0)
         node: Rows = session.nodes[pods].astype(np.intp)
         order = np.argsort(node, kind="stable")
         sums: Amounts = np.cumsum(self._frees(pods[order], dims), axis=1)
@@ -174,9 +174,11 @@ class VictimPool:
         earlier = np.concatenate([np.zeros((len(dims), 1), dtype=np.int64), sums], axis=1)[
             :, starts
         ]
-        at_hand = session.floor.future(nodes)[dims] + self._at_hand(before, nodes, dims) - earlier
+        at_hand = (
+            session.node_table.future(nodes)[dims] + self._at_hand(before, nodes, dims) - earlier
+        )
         enough = (
-            sums + np.repeat(at_hand, sizes, axis=1) >= session.request[kind][dims, None]
+            sums + np.repeat(at_hand, sizes, axis=1) >= session.request[pod_class][dims, None]
         ).all(axis=0)
         return np.sort(order[enough])
 
@@ -185,16 +187,19 @@ class VictimPool:
         left: Mask = self.session.status[pods] != RELEASING
         if self._source is None:
             return left
-        kinds, may_go = self._source.kinds, self._source.may_lose(self._source.kinds)
+        pod_classes, may_go = (
+            self._source.pod_classes,
+            self._source.may_lose(self._source.pod_classes),
+        )
         if not may_go.any():
             self._source = (
                 None  # in a statement sums only fall: the rest of this queue is out of the question
             )
-        return left & may_go[np.searchsorted(kinds, self.session.kinds[pods])]
+        return left & may_go[np.searchsorted(pod_classes, self.session.pod_classes[pods])]
 
     def _frees(self, pods: Rows, dims: Rows) -> Amounts:
         """Resources by pods."""
-        freed: Amounts = self.session.request[self.session.kinds[pods]].T[dims]
+        freed: Amounts = self.session.request[self.session.pod_classes[pods]].T[dims]
         return freed
 
     def _at_hand(self, pods: Rows, nodes: Rows, dims: Rows) -> Amounts:
@@ -211,36 +216,41 @@ class VictimPool:
 
     # One node
 
-    def _try(self, statement: Statement, job: Job, kind: int, node: int, action: str) -> bool:
+    def _try(
+        self, statement: Statement, gang: Gang, pod_class: int, node: int, action: str
+    ) -> bool:
         candidates = self._there(node)
         request = self.session.request
-        freed = request[[int(self.session.kinds[pod]) for _, pod in candidates]].sum(axis=0)
-        if not covers(self.session.floor.future([node])[:, 0] + freed, request[kind]):
+        freed = request[[int(self.session.pod_classes[pod]) for _, pod in candidates]].sum(axis=0)
+        if not covers(self.session.node_table.future([node])[:, 0] + freed, request[pod_class]):
             return False
         mark = statement.mark
-        self._evict(statement, candidates, job, kind, node, action)
-        if not self._is_settled(job, kind, node):
+        self._evict(statement, candidates, gang, pod_class, node, action)
+        if not self._is_settled(gang, pod_class, node):
             statement.discard(mark)
             return False
         if self._sparing:
-            self._spare(statement, mark, job, kind, node)
+            self._spare(statement, mark, gang, pod_class, node)
         return True
 
-    def _there(self, node: int) -> list[tuple[Job, int]]:
+    def _there(self, node: int) -> list[tuple[Gang, int]]:
         """Those gathered on the node who may go and have not gone already, for this or another member."""
         session = self.session
         pods = self._gathered[session.nodes[self._gathered] == node]
         pods = pods[session.status[pods] != RELEASING]
         return [
-            (victim, pod) for pod in pods.tolist() if self._may_go(victim := self._job(pod), pod)
+            (victim, pod) for pod in pods.tolist() if self._may_go(victim := self._gang(pod), pod)
         ]
 
-    def _job(self, pod: int) -> Job:
-        return self.session.job(int(self.session.snapshot.pods.group[pod]))
+    def _gang(self, pod: int) -> Gang:
+        return self.session.gang(int(self.session.snapshot.pods.group[pod]))
 
-    def _may_go(self, victim: Job, pod: int) -> bool:
+    def _may_go(self, victim: Gang, pod: int) -> bool:
         """The veto, asked once as long as nothing changes."""
-        key, state = (victim.row, int(self.session.kinds[pod])), self.session.book.state
+        key, state = (
+            (victim.row, int(self.session.pod_classes[pod])),
+            self.session.queue_usage.state,
+        )
         known = self._verdicts.get(key)
         if known is None or known[0] != state:
             known = self._verdicts[key] = (state, self._veto(victim, key[1]))
@@ -249,46 +259,53 @@ class VictimPool:
     def _evict(
         self,
         statement: Statement,
-        candidates: list[tuple[Job, int]],
-        job: Job,
-        kind: int,
+        candidates: list[tuple[Gang, int]],
+        gang: Gang,
+        pod_class: int,
         node: int,
         action: str,
     ) -> None:
         """In order, as long as it is not enough, whoever may go and whose going helps."""
         for victim, pod in candidates:
-            if self._is_settled(job, kind, node):
+            if self._is_settled(gang, pod_class, node):
                 break
-            if self._may_go(victim, pod) and self._helps(job, kind, node, victim, pod):
-                statement.evict(victim, pod, action, job)
+            if self._may_go(victim, pod) and self._helps(gang, pod_class, node, victim, pod):
+                statement.evict(victim, pod, action, gang)
 
-    def _spare(self, statement: Statement, mark: int, job: Job, kind: int, node: int) -> None:
+    def _spare(
+        self, statement: Statement, mark: int, gang: Gang, pod_class: int, node: int
+    ) -> None:
         """Where gangs are broken, whoever turns out not to be needed after the last victim stays."""
         for operation in reversed(statement.operations[mark:-1]):
             statement.undo(operation)
-            if not self._is_settled(job, kind, node):
+            if not self._is_settled(gang, pod_class, node):
                 statement.redo(operation)
 
-    def _is_settled(self, job: Job, kind: int, node: int) -> bool:
-        return self.fits_there(kind, node) and not self.session.full_levels(job.queue, kind)
+    def _is_settled(self, gang: Gang, pod_class: int, node: int) -> bool:
+        return self.fits_there(pod_class, node) and not self.session.full_levels(
+            gang.queue, pod_class
+        )
 
-    def fits_there(self, kind: int, node: int) -> bool:
-        return covers(self.session.floor.future([node])[:, 0], self.session.request[kind])
+    def fits_there(self, pod_class: int, node: int) -> bool:
+        return covers(self.session.node_table.future([node])[:, 0], self.session.request[pod_class])
 
-    def _helps(self, job: Job, kind: int, node: int, victim: Job, pod: int) -> bool:
+    def _helps(self, gang: Gang, pod_class: int, node: int, victim: Gang, pod: int) -> bool:
         """While the node is short, whoever is next has to go, but a gang is only broken for what is short. Where the node has room already,
         it is a level above that has none for the newcomer: then only who counts below it helps."""
         session = self.session
         if not self._looks_for_help:
             return True
-        if not self.fits_there(kind, node):
-            return not self._sparing or self._frees_what_is_short(kind, node, pod)
-        above_victim = session.forest.path_list(victim.queue)
-        return any(level in above_victim for level in session.full_levels(job.queue, kind))
+        if not self.fits_there(pod_class, node):
+            return not self._sparing or self._frees_what_is_short(pod_class, node, pod)
+        above_victim = session.queue_tree.path_list(victim.queue)
+        return any(level in above_victim for level in session.full_levels(gang.queue, pod_class))
 
-    def _frees_what_is_short(self, kind: int, node: int, pod: int) -> bool:
-        request, gives = self.session.request[kind], self.session.request[self.session.kinds[pod]]
-        short = (request > 0) & (self.session.floor.future([node])[:, 0] < request)
+    def _frees_what_is_short(self, pod_class: int, node: int, pod: int) -> bool:
+        request, gives = (
+            self.session.request[pod_class],
+            self.session.request[self.session.pod_classes[pod]],
+        )
+        short = (request > 0) & (self.session.node_table.future([node])[:, 0] < request)
         return bool((short & (gives > 0)).any())
 
 
@@ -296,8 +313,8 @@ def covers(room: Amounts, request: Amounts) -> bool:
     return bool(((room >= request) | (request <= 0)).all())
 
 
-def fell_apart(victim: Job, known: set[int]) -> bool:
-    """Whether this job has just lost its gang, which changes its place among the victims; told once for each job."""
+def fell_apart(victim: Gang, known: set[int]) -> bool:
+    """Whether this gang has just fallen below its minimum, which changes its place among the victims; true once for each gang."""
     if victim.ready >= victim.min_member or victim.row in known:
         return False
     known.add(victim.row)
@@ -305,14 +322,14 @@ def fell_apart(victim: Job, known: set[int]) -> bool:
 
 
 class PoolMemory:
-    """Attempts that failed fail again until something changes: alike jobs of a queue are not tried twice."""
+    """Attempts that failed fail again until something changes: alike gangs of a queue are not tried twice."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._failed: dict[tuple[object, ...], int] = {}
 
     def knows(self, key: tuple[object, ...]) -> bool:
-        return self._failed.get(key) == self._session.book.state
+        return self._failed.get(key) == self._session.queue_usage.state
 
     def remember(self, key: tuple[object, ...]) -> None:
-        self._failed[key] = self._session.book.state
+        self._failed[key] = self._session.queue_usage.state

@@ -15,11 +15,11 @@ from typing import Final
 import numpy as np
 
 from scheduler.domain.nodes import Amounts, Mask
-from scheduler.domain.tables import IS_ALLOCATED, Rows, Times
+from scheduler.domain.tables import IS_ALLOCATED, Floats, Rows, Times
 from scheduler.engine.eviction.claims import missing_runs
-from scheduler.engine.session import Session
 from scheduler.engine.future_places import Runs
-from scheduler.engine.state.gang import Job
+from scheduler.engine.session import Session
+from scheduler.engine.state.gang import Gang
 from scheduler.engine.state.nodes import copies, fits
 from scheduler.engine.statement import Statement
 
@@ -35,7 +35,7 @@ FEW: Final = 8
 class Victim:
     """A gang, or one member beyond its minimum: these pods go together. `cost` is the work that is lost."""
 
-    job: Job
+    gang: Gang
     pods: Rows
     amounts: Amounts
     cost: float
@@ -77,41 +77,41 @@ class Candidates:
         pods = pods[IS_ALLOCATED[session.status[pods]]]
         if not len(pods) or not self._may_go(pods):
             return
-        job = session.job(row)
+        gang = session.gang(row)
         holding = session.pods_of(row)
         whole = holding[IS_ALLOCATED[session.status[holding]]]
         is_protected = self._protection(whole)
-        spare = self._spare(job, pods[~self._protection(pods)])
+        spare = self._spare(gang, pods[~self._protection(pods)])
         for pod in spare.tolist():
-            yield self._victim(job, np.array([pod]), is_spare=True)
+            yield self._victim(gang, np.array([pod]), is_spare=True)
         if len(whole) == len(pods) and not is_protected.any():
-            yield self._victim(job, whole, is_spare=False)
+            yield self._victim(gang, whole, is_spare=False)
 
     def _may_go(self, pods: Rows) -> bool:
         classes = self.session.snapshot.classes
-        kinds = self.session.kinds[pods]
-        return bool((classes.preemptable[kinds] & ~classes.critical[kinds]).all())
+        pod_classes = self.session.pod_classes[pods]
+        return bool((classes.preemptable[pod_classes] & ~classes.critical[pod_classes]).all())
 
-    def _spare(self, job: Job, pods: Rows) -> Rows:
-        """As many as it has beyond its minimum, last in task order first; a job with minimums per role only goes whole."""
-        count = 0 if job.roles else max(0, job.ready - job.min_member)
+    def _spare(self, gang: Gang, pods: Rows) -> Rows:
+        """As many as it has beyond its minimum, last in task order first; a gang with minimums per role only goes whole."""
+        count = 0 if gang.roles else max(0, gang.ready - gang.min_member)
         if not count:
             return pods[:0]
         ordered = sorted(pods.tolist(), key=self.session.pod_key, reverse=True)
         return np.array(ordered[:count], dtype=np.intp)
 
-    def _victim(self, job: Job, pods: Rows, *, is_spare: bool) -> Victim:
+    def _victim(self, gang: Gang, pods: Rows, *, is_spare: bool) -> Victim:
         session = self.session
-        requests = session.request[session.kinds[pods]]
+        requests = session.request[session.pod_classes[pods]]
         cost = float((self._sizes(requests) * (self._ran(pods) + START_COSTS)).sum())
         return Victim(
-            job, pods, requests.sum(axis=0), cost * (SPARE if is_spare else 1.0), is_spare
+            gang, pods, requests.sum(axis=0), cost * (SPARE if is_spare else 1.0), is_spare
         )
 
-    def _sizes(self, requests: Amounts) -> Times:
+    def _sizes(self, requests: Amounts) -> Floats:
         """The largest part of the cluster that each pod holds of any resource that queues are about."""
         total = np.maximum(self.session.total, 1)
-        sizes: Times = np.where(self.session.book.dims, requests / total, 0.0).max(axis=1)
+        sizes: Floats = np.where(self.session.queue_usage.dims, requests / total, 0.0).max(axis=1)
         return sizes
 
     def _ran(self, pods: Rows) -> Times:
@@ -130,15 +130,15 @@ class Search:
     """Victims for one gang. `may_go` tells whether a set of victims is allowed; it must allow every part of a set that it allows."""
 
     def __init__(
-        self, session: Session, job: Job, victims: Sequence[Victim], may_go: Allowed
+        self, session: Session, gang: Gang, victims: Sequence[Victim], may_go: Allowed
     ) -> None:
-        self.session, self.job = session, job
+        self.session, self.gang = session, gang
         self.victims = sorted(
-            victims, key=lambda victim: (victim.cost, victim.job.key, victim.pods.tolist())
+            victims, key=lambda victim: (victim.cost, victim.gang.key, victim.pods.tolist())
         )
         self.may_go = may_go
-        self.runs: Runs = missing_runs(session, job)
-        self._room = _room_for(session, job)
+        self.runs: Runs = missing_runs(session, gang)
+        self._room = _room_for(session, gang)
 
     def find(self) -> Plan | None:
         """The victims and the places; None if no allowed set makes room for the whole gang."""
@@ -181,7 +181,7 @@ class Search:
         self, room: Amounts, pod_class: int, chosen: list[Victim], left: list[Victim]
     ) -> bool:
         request = self.session.request[pod_class]
-        suitable = self.session.board(pod_class).suitable
+        suitable = self.session.node_scores(pod_class).suitable
         while True:
             open_nodes = np.flatnonzero(suitable & fits(room, request))
             if len(open_nodes):
@@ -214,9 +214,9 @@ class Search:
         for victim in left:
             nodes = self.session.nodes[victim.pods]
             for node in np.unique(nodes[suitable[nodes]]).tolist():
-                frees = self.session.request[self.session.kinds[victim.pods[nodes == node]]].sum(
-                    axis=0
-                )
+                frees = self.session.request[
+                    self.session.pod_classes[victim.pods[nodes == node]]
+                ].sum(axis=0)
                 if (np.minimum(frees, missing[:, node]) > 0).any():
                     by_node.setdefault(node, []).append((victim, frees))
         best: list[Victim] = []
@@ -276,7 +276,7 @@ def lay_out(session: Session, room: Amounts, runs: Runs) -> list[int] | None:
     room = room.copy()
     for pod_class, count in runs:
         request = session.request[pod_class]
-        fitting = np.where(session.board(pod_class).suitable, copies(room, request), 0)
+        fitting = np.where(session.node_scores(pod_class).suitable, copies(room, request), 0)
         if int(fitting.sum()) < count:
             return None
         order = np.flatnonzero(fitting)
@@ -291,22 +291,22 @@ def lay_out(session: Session, room: Amounts, runs: Runs) -> list[int] | None:
     return nodes
 
 
-def _room_for(session: Session, job: Job) -> Amounts:
+def _room_for(session: Session, gang: Gang) -> Amounts:
     """What will be free without any eviction, less what others have been given in the future."""
-    room = session.floor.future()
-    mask = session.asides.mask_for(job)
-    return room - session.asides.block(mask) if mask else room.copy()
+    room = session.node_table.future()
+    mask = session.future_places.mask_for(gang)
+    return room - session.future_places.block(mask) if mask else room.copy()
 
 
 def _release(session: Session, room: Amounts, victim: Victim) -> None:
     for pod in victim.pods.tolist():
-        room[:, session.nodes[pod]] += session.request[session.kinds[pod]]
+        room[:, session.nodes[pod]] += session.request[session.pod_classes[pod]]
 
 
 def _repeats(chosen: Sequence[Victim]) -> bool:
     """Whether a gang stands beside members of its own."""
-    whole = {victim.job.row for victim in chosen if not victim.is_spare}
-    return sum(victim.job.row in whole for victim in chosen) > len(whole)
+    whole = {victim.gang.row for victim in chosen if not victim.is_spare}
+    return sum(victim.gang.row in whole for victim in chosen) > len(whole)
 
 
 def _needed(found: list[tuple[Victim, Amounts]], missing: Amounts) -> list[Victim]:
@@ -319,15 +319,15 @@ def _needed(found: list[tuple[Victim, Amounts]], missing: Amounts) -> list[Victi
     return [victim for victim, _ in found]
 
 
-def carry_out(session: Session, statement: Statement, job: Job, plan: Plan, action: str) -> None:
+def carry_out(session: Session, statement: Statement, gang: Gang, plan: Plan, action: str) -> None:
     """The victims go, and each missing pod of the gang is promised its place."""
     for victim in plan.victims:
         for pod in sorted(victim.pods.tolist(), key=session.pod_key, reverse=True):
-            statement.evict(victim.job, pod, action, job)
-    pods = [pod for pod, _ in zip(_pods_in_order(session, job), plan.nodes, strict=True)]
+            statement.evict(victim.gang, pod, action, gang)
+    pods = [pod for pod, _ in zip(_pods_in_order(session, gang), plan.nodes, strict=True)]
     for pod, node in zip(pods, plan.nodes, strict=True):
-        statement.pipeline(job, int(session.kinds[pod]), [pod], [node])
+        statement.pipeline(gang, int(session.pod_classes[pod]), [pod], [node])
 
 
-def _pods_in_order(session: Session, job: Job) -> list[int]:
-    return session.unplaced_pods(job)[: max(0, job.min_member - job.ready - job.waiting)]
+def _pods_in_order(session: Session, gang: Gang) -> list[int]:
+    return session.unplaced_pods(gang)[: max(0, gang.min_member - gang.ready - gang.waiting)]

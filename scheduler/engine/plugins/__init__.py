@@ -10,7 +10,7 @@ from scheduler.engine.plugins.binpack import Binpack
 from scheduler.engine.plugins.capacity import Capacity
 from scheduler.engine.plugins.conformance import Conformance
 from scheduler.engine.plugins.drf import Drf
-from scheduler.engine.plugins.gang import Gang
+from scheduler.engine.plugins.gang import GangPlugin
 from scheduler.engine.plugins.nodeorder import NodeOrder
 from scheduler.engine.plugins.overcommit import Overcommit
 from scheduler.engine.plugins.predicates import Predicates
@@ -24,7 +24,7 @@ PLUGINS: Final[dict[str, type[Plugin]]] = {
     "capacity": Capacity,
     "conformance": Conformance,
     "drf": Drf,
-    "gang": Gang,
+    "gang": GangPlugin,
     "nodeorder": NodeOrder,
     "overcommit": Overcommit,
     "predicates": Predicates,

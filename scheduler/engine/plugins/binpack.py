@@ -7,12 +7,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from scheduler.domain.nodes import Amounts
-from scheduler.domain.tables import Rows, Times
+from scheduler.domain.tables import Rows, Scores
 from scheduler.engine.arguments import number
 from scheduler.engine.plugin import Plugin
 
 _PREFIX = "binpack."
-Plan = tuple[Rows, Amounts, Times, float]
+Plan = tuple[Rows, Amounts, Scores, float]
 
 
 class Binpack(Plugin):
@@ -36,20 +36,23 @@ class Binpack(Plugin):
             {name: number(arguments, f"binpack.resources.{name}", 1) for name in listed}
         )
 
-    def score(self, kind: int, used: Amounts, nodes: Rows) -> Times | None:
+    def score(self, pod_class: int, used: Amounts, nodes: Rows) -> Scores | None:
         """How full the node would be, weighted over the resources that the pod asks for; 0 where one would overflow."""
-        dims, request, weights, scale = self._plan(kind)
+        dims, request, weights, scale = self._plan(pod_class)
         if not len(dims):
             return None
-        after, whole = used[dims] + request, self.session.floor.allocatable[dims[:, None], nodes]
+        after, whole = (
+            used[dims] + request,
+            self.session.node_table.allocatable[dims[:, None], nodes],
+        )
         filled = (after / np.maximum(whole, 1) * weights).sum(axis=0) * scale
-        scores: Times = np.where((after > whole).any(axis=0), 0.0, filled)
+        scores: Scores = np.where((after > whole).any(axis=0), 0.0, filled)
         return scores
 
-    def _plan(self, kind: int) -> Plan:
+    def _plan(self, pod_class: int) -> Plan:
         """Columns, request and weights of what counts for a class, and what makes the sum a score; made once per class."""
-        if kind not in self._plans:
-            request, resources = self.session.request[kind], self.session.snapshot.resources
+        if pod_class not in self._plans:
+            request, resources = self.session.request[pod_class], self.session.snapshot.resources
             weighed = [
                 (dim, self.weights.get(name, 0))
                 for dim, name in enumerate(resources)
@@ -59,5 +62,5 @@ class Binpack(Plugin):
             dims = np.array([dim for dim, _ in counted], dtype=np.intp)
             weights = np.array([[float(weight)] for _, weight in counted])
             scale = 100.0 * self.weight / max(1, sum(weight for _, weight in counted))
-            self._plans[kind] = (dims, request[dims, None], weights, scale)
-        return self._plans[kind]
+            self._plans[pod_class] = (dims, request[dims, None], weights, scale)
+        return self._plans[pod_class]

@@ -38,7 +38,7 @@ class Capacity(SharePlugin):
 
     def open(self, session: Session) -> None:
         Plugin.open(self, session)
-        self.figures = self._tree() if session.forest.hierarchical else self._flat()
+        self.figures = self._tree() if session.queue_tree.hierarchical else self._flat()
 
     def _flat(self) -> Quotas:
         session, specs, guarantee = self.session, self.session.specs, self.session.specs.guarantee
@@ -47,7 +47,13 @@ class Capacity(SharePlugin):
         )
         deserved = np.maximum(np.minimum(specs.deserved, limit), guarantee)
         return Quotas(
-            session.book, deserved, specs.owns, guarantee, limit, session.total, unset_share=1.0
+            session.queue_usage,
+            deserved,
+            specs.owns,
+            guarantee,
+            limit,
+            session.total,
+            unset_share=1.0,
         )
 
     def _tree(self) -> Quotas:
@@ -60,25 +66,27 @@ class Capacity(SharePlugin):
         """What is wrong with the tree is told everywhere, and stops the subtree, the session or nobody, as the policy says."""
         session = self.session
         for row, problem in sorted(violations.items()):
-            text = f"queue {session.forest.names[row]}: {problem}"
+            text = f"queue {session.queue_tree.names[row]}: {problem}"
             session.warnings.append(text)
             session.queue_warnings[row].append(text)
         stopping = {
-            row: problem for row, problem in violations.items() if row != session.forest.root
+            row: problem for row, problem in violations.items() if row != session.queue_tree.root
         }
         if self.on_violation == "warn":
             stopping = {
-                row: problem for row, problem in stopping.items() if row in session.forest.broken
+                row: problem
+                for row, problem in stopping.items()
+                if row in session.queue_tree.broken
             }
         for row, problem in sorted(stopping.items()):
             below = (
-                range(len(session.forest))
+                range(len(session.queue_tree))
                 if self.on_violation == "session"
-                else session.forest.subtree(row)
+                else session.queue_tree.subtree(row)
             )
-            own = set(session.forest.subtree(row))
+            own = set(session.queue_tree.subtree(row))
             named = Refusal(
-                ReasonCode.HIERARCHY_INVALID, f"queue {session.forest.names[row]}: {problem}"
+                ReasonCode.HIERARCHY_INVALID, f"queue {session.queue_tree.names[row]}: {problem}"
             )
             for member in below:
                 session.refused_queues.setdefault(member, named if member in own else _ELSEWHERE)
@@ -95,67 +103,74 @@ class Capacity(SharePlugin):
         """Where weights count, queues that deserve nothing still take turns by them: the largest part of the cluster held, by weight."""
         if not self.fill_by_weight or self.figures.deserves_something(queue):
             return 0.0
-        used, total = self.session.book.allocated[queue].tolist(), self.session.total.tolist()
+        used, total = (
+            self.session.queue_usage.allocated[queue].tolist(),
+            self.session.total.tolist(),
+        )
         part = max(
             (
                 used[dim] / whole
                 for dim, whole in enumerate(total)
-                if whole > 0 and self.session.book.dims[dim]
+                if whole > 0 and self.session.queue_usage.dims[dim]
             ),
             default=0.0,
         )
         return part / max(1, int(self.session.specs.weights[queue]))
 
-    def allocatable(self, queue: int, kind: int, wanted: int) -> int:
-        path = self.session.forest.path_list(queue)
+    def allocatable(self, queue: int, pod_class: int, wanted: int) -> int:
+        path = self.session.queue_tree.path_list(queue)
         return self.figures.copies_within(
-            self.figures.limit_rows, path, self.session.asked(kind), wanted
+            self.figures.limit_rows, path, self.session.asked(pod_class), wanted
         )
 
-    def preemptive(self, queue: int, kind: int) -> bool:
+    def preemptive(self, queue: int, pod_class: int) -> bool:
         """It stays within its own real capability, and within deserved in at least one resource; so may an ancestor, if near enough."""
-        figures, request = self.figures, self.session.request[kind]
-        if not figures.copies_within(figures.limit_rows, [queue], self.session.asked(kind), 1):
+        figures, request = self.figures, self.session.request[pod_class]
+        if not figures.copies_within(figures.limit_rows, [queue], self.session.asked(pod_class), 1):
             return False
         near = [
             row
-            for row in self.session.forest.ancestors(queue)[: self.reclaim_level]
-            if row != self.session.forest.root
+            for row in self.session.queue_tree.ancestors(queue)[: self.reclaim_level]
+            if row != self.session.queue_tree.root
         ]
         return any(self._deserves_one_more(row, request) for row in [queue, *near])
 
     def _deserves_one_more(self, row: int, request: Amounts) -> bool:
-        book = self.session.book
-        asked = (request > 0) & book.dims
-        return bool((book.allocated[row] + request <= self.figures.deserved[row])[asked].any())
+        queue_usage = self.session.queue_usage
+        asked = (request > 0) & queue_usage.dims
+        return bool(
+            (queue_usage.allocated[row] + request <= self.figures.deserved[row])[asked].any()
+        )
 
-    def full_levels(self, queue: int, kind: int) -> list[int]:
-        path = self.session.forest.path(queue)[1:]
-        request, book = self.session.request[kind], self.session.book
-        over = book.allocated[path] + request > self.figures.real_capability[path]
-        rows: list[int] = path[(over & (request > 0) & book.dims).any(axis=1)].tolist()
+    def full_levels(self, queue: int, pod_class: int) -> list[int]:
+        path = self.session.queue_tree.path(queue)[1:]
+        request, queue_usage = self.session.request[pod_class], self.session.queue_usage
+        over = queue_usage.allocated[path] + request > self.figures.real_capability[path]
+        rows: list[int] = path[(over & (request > 0) & queue_usage.dims).any(axis=1)].tolist()
         return rows
 
-    def may_take_from(self, queue: int, kind: int, victim_queues: Rows, victim_kinds: Rows) -> Mask:
+    def may_take_from(
+        self, queue: int, pod_class: int, victim_queues: Rows, victim_classes: Rows
+    ) -> Mask:
         """The victim frees something that is asked for, its queue keeps its guarantee and has more than it deserves, or no claim."""
         request = self.session.request
-        asked = (request[victim_kinds] > 0) & self.session.book.dims
-        may_go: Mask = (asked & (request[kind] > 0)).any(axis=1) & self.keeps_guarantee(
-            victim_queues, victim_kinds
+        asked = (request[victim_classes] > 0) & self.session.queue_usage.dims
+        may_go: Mask = (asked & (request[pod_class] > 0)).any(axis=1) & self.keeps_guarantee(
+            victim_queues, victim_classes
         )
         no_claim = self._has_no_claim(victim_queues, asked)
         may_go &= no_claim | self._is_above(victim_queues, asked)
         for pair in np.flatnonzero(may_go).tolist() if self.reclaim_level else ():
             may_go[pair] = self._near_ones_agree(
-                queue, kind, int(victim_queues[pair]), asked[pair], bool(no_claim[pair])
+                queue, pod_class, int(victim_queues[pair]), asked[pair], bool(no_claim[pair])
             )
         return may_go
 
     def _near_ones_agree(
-        self, queue: int, kind: int, victim_queue: int, asked: Mask, has_no_claim: bool
+        self, queue: int, pod_class: int, victim_queue: int, asked: Mask, has_no_claim: bool
     ) -> bool:
         """With a reclaim level: neither is the victim's queue spared as a neighbour, nor is an ancestor of it in the way."""
-        if has_no_claim and self._spares_neighbour(queue, victim_queue, kind):
+        if has_no_claim and self._spares_neighbour(queue, victim_queue, pod_class):
             return False
         return self._ancestors_agree(queue, victim_queue, asked)
 
@@ -166,31 +181,33 @@ class Capacity(SharePlugin):
 
     def _is_above(self, rows: Rows | int, asked: Mask) -> Mask:
         above = (
-            (self.session.book.allocated[rows] > self.figures.deserved[rows])
+            (self.session.queue_usage.allocated[rows] > self.figures.deserved[rows])
             & asked
             & self.figures.owns[rows]
         )
         found: Mask = np.any(above, axis=-1)
         return found
 
-    def _spares_neighbour(self, reclaimer: int, victim: int, kind: int) -> bool:
+    def _spares_neighbour(self, reclaimer: int, victim: int, pod_class: int) -> bool:
         """A queue without a claim is spared by a neighbour that has none either."""
         near, others = (
-            set(self.session.forest.ancestors(queue)[: self.reclaim_level])
+            set(self.session.queue_tree.ancestors(queue)[: self.reclaim_level])
             for queue in (reclaimer, victim)
         )
-        shared = (near & others) - {self.session.forest.root}
+        shared = (near & others) - {self.session.queue_tree.root}
         return bool(shared) and bool(
-            self._has_no_claim(reclaimer, (self.session.request[kind] > 0) & self.session.book.dims)
+            self._has_no_claim(
+                reclaimer, (self.session.request[pod_class] > 0) & self.session.queue_usage.dims
+            )
         )
 
     def _ancestors_agree(self, reclaimer: int, victim: int, asked: Mask) -> bool:
         """Each ancestor of the victim up to the reclaim level must be above its deserved too, unless both share it."""
-        forest = self.session.forest
-        ours, theirs = forest.ancestors(reclaimer), forest.ancestors(victim)
+        queue_tree = self.session.queue_tree
+        ours, theirs = queue_tree.ancestors(reclaimer), queue_tree.ancestors(victim)
         for distance in range(min(self.reclaim_level, len(theirs))):
             row = theirs[distance]
-            if row == forest.root or ours[distance : distance + 1] == [row]:
+            if row == queue_tree.root or ours[distance : distance + 1] == [row]:
                 continue
             if not self._has_no_claim(row, asked) and not self._is_above(row, asked):
                 return False
@@ -207,8 +224,8 @@ class Capacity(SharePlugin):
         if not session.has_action("reclaim"):
             return np.zeros_like(figures.deserved)
         beyond = np.maximum(
-            0, session.book.allocated - np.maximum(figures.deserved, figures.guarantee)
+            0, session.queue_usage.allocated - np.maximum(figures.deserved, figures.guarantee)
         )
         lent: Amounts = np.where(session.losing_leaves[:, None], beyond, 0)
-        session.forest.add_up(lent)
+        session.queue_tree.add_up(lent)
         return lent

@@ -16,8 +16,12 @@ class HierarchyBuilder:
     """Root is what the cluster has; below it each queue has what its spec says, within what its parent has."""
 
     def __init__(self, session: Session, *, fill_by_weight: bool) -> None:
-        self.session, self.forest, self.fill_by_weight = session, session.forest, fill_by_weight
-        specs, self.specs = session.specs, [queue.spec for queue in session.forest.queues]
+        self.session, self.queue_tree, self.fill_by_weight = (
+            session,
+            session.queue_tree,
+            fill_by_weight,
+        )
+        specs, self.specs = session.specs, [queue.spec for queue in session.queue_tree.queues]
         self.weights = specs.weights
         self.guarantee = specs.guarantee.copy()
         self.named_capability = specs.capability
@@ -27,18 +31,18 @@ class HierarchyBuilder:
         self.wished = (
             self.named_capability.copy()
         )  # as far as named by the queue or an ancestor other than root
-        self.wished[self.forest.root] = NO_LIMIT
+        self.wished[self.queue_tree.root] = NO_LIMIT
         self.limit = np.zeros_like(self.capability)
         self.filled: set[int] = set()  # queues whose deserved was divided by weight
-        self.violations: dict[int, str] = dict(self.forest.broken)
+        self.violations: dict[int, str] = dict(self.queue_tree.broken)
 
     def build(self) -> Quotas:
         self._root()
-        for row in self.forest.top_down:
-            if self.forest.children[row]:
-                self._children(row, self.forest.children[row])
+        for row in self.queue_tree.top_down:
+            if self.queue_tree.children[row]:
+                self._children(row, self.queue_tree.children[row])
         return Quotas(
-            self.session.book,
+            self.session.queue_usage,
             self.deserved,
             self.owns,
             self.guarantee,
@@ -49,13 +53,13 @@ class HierarchyBuilder:
 
     def _root(self) -> None:
         """Root has all that the cluster has, and no more than its capability, if it names one."""
-        root, total = self.forest.root, self.session.total
+        root, total = self.queue_tree.root, self.session.total
         self.capability[root] = np.minimum(self.named_capability[root], total)
         self.limit[root] = self.capability[root]
         self.deserved[root] = total
         self.owns[root] = total > 0
         self.guarantee[root] = [
-            min(int_sum(self.guarantee[self.forest.children[root], dim]), NO_LIMIT)
+            min(int_sum(self.guarantee[self.queue_tree.children[root], dim]), NO_LIMIT)
             for dim in range(len(total))
         ]
 
@@ -78,15 +82,15 @@ class HierarchyBuilder:
             if named
             else self.deserved[parent]
         )
-        ceilings = np.minimum(self.session.book.request[rows], self.limit[rows])
+        ceilings = np.minimum(self.session.queue_usage.request[rows], self.limit[rows])
         self.deserved[rows] = fill_each(left, self.weights[rows], self.guarantee[rows], ceilings)
-        self.owns[rows] = self.session.book.dims & (self.session.total > 0)
+        self.owns[rows] = self.session.queue_usage.dims & (self.session.total > 0)
         self.filled.update(rows.tolist())
 
     def _check(self, parent: int, children: list[int]) -> None:
         """Three rules of the hierarchy design (docs/origins.md). Against root, which is the cluster, a breach only warns."""
         self._check_capability(parent, np.array(children, dtype=np.intp))
-        own = self.session.total if parent == self.forest.root else self.guarantee[parent]
+        own = self.session.total if parent == self.queue_tree.root else self.guarantee[parent]
         if self.guarantee[children].any():
             self._compare(
                 parent,
@@ -126,7 +130,7 @@ class HierarchyBuilder:
             )
             self._compare(
                 child,
-                self.forest.root,
+                self.queue_tree.root,
                 named[position],
                 self.session.total,
                 "its capability exceeds the cluster's",
@@ -143,9 +147,9 @@ class HierarchyBuilder:
         if not len(over):
             return
         text = f"{problem} {', '.join(self.session.snapshot.resources[dim] for dim in over)}"
-        if against == self.forest.root:
+        if against == self.queue_tree.root:
             self.session.queue_warnings[offender].append(
-                f"queue {self.forest.names[offender]}: {text}"
+                f"queue {self.queue_tree.names[offender]}: {text}"
             )
         else:
             self.violations.setdefault(offender, text)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from scheduler.engine.plugin import Plugin
-from scheduler.engine.state.gang import Job
+from scheduler.engine.state.gang import Gang
 
 
 class Conformance(Plugin):
     name = "conformance"
 
-    def may_preempt(self, taker: Job, kind: int, victim: Job, victim_kind: int) -> bool:
-        return not self.session.snapshot.classes.critical[victim_kind]
+    def may_preempt(self, taker: Gang, pod_class: int, victim: Gang, victim_class: int) -> bool:
+        return not self.session.snapshot.classes.critical[victim_class]
 
     may_reclaim = may_preempt

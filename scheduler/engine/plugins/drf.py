@@ -1,4 +1,4 @@
-"""Dominant resource fairness between jobs: whoever holds the smaller part of the cluster goes first."""
+"""Dominant resource fairness between gangs: whoever holds the smaller part of the cluster goes first."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from scheduler.domain.nodes import Amounts
 from scheduler.engine.plugin import Key, Plugin
 from scheduler.engine.session import Session
-from scheduler.engine.state.gang import Job
+from scheduler.engine.state.gang import Gang
 
 _EQUAL_WITHIN = 1e-6
 
@@ -17,20 +17,20 @@ class Drf(Plugin):
 
     def open(self, session: Session) -> None:
         super().open(session)
-        dims = np.flatnonzero((session.total > 0) & session.book.dims)
+        dims = np.flatnonzero((session.total > 0) & session.queue_usage.dims)
         self._totals = [(int(dim), int(session.total[dim])) for dim in dims]
 
     def share(self, allocated: Amounts) -> float:
         """The largest part that these amounts are of any resource of the cluster."""
         return max((int(allocated[dim]) / total for dim, total in self._totals), default=0.0)
 
-    def job_key(self, job: Job) -> Key:
-        return (self.share(job.allocated),)
+    def job_key(self, gang: Gang) -> Key:
+        return (self.share(gang.allocated),)
 
-    def may_preempt(self, taker: Job, kind: int, victim: Job, victim_kind: int) -> bool:
-        """The victim's job still holds at least as much, without the victim, as the preemptor's would with the new pod."""
+    def may_preempt(self, taker: Gang, pod_class: int, victim: Gang, victim_class: int) -> bool:
+        """The victim's gang still holds at least as much, without the victim, as the preemptor's would with the new pod."""
         request = self.session.request
         return (
-            self.share(taker.allocated + request[kind])
-            <= self.share(victim.allocated - request[victim_kind]) + _EQUAL_WITHIN
+            self.share(taker.allocated + request[pod_class])
+            <= self.share(victim.allocated - request[victim_class]) + _EQUAL_WITHIN
         )

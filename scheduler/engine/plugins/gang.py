@@ -1,4 +1,4 @@
-"""Gang scheduling: a job starts with at least minMember pods, or not at all."""
+"""Gang scheduling: a gang starts with at least minMember pods, or not at all."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from scheduler.domain.plans import counted
 from scheduler.engine.decisions import ReasonCode
 from scheduler.engine.plugin import Key, Plugin, Vote
 from scheduler.engine.refusals import Refusal
-from scheduler.engine.state.gang import Job, Role
+from scheduler.engine.state.gang import Gang, Role
 
 
-class Gang(Plugin):
+class GangPlugin(Plugin):
     name = "gang"
 
-    def job_key(self, job: Job) -> Key:
-        """Jobs still short of their gang go before jobs that only want to grow."""
-        return (float(self.job_ready(job)),)
+    def job_key(self, gang: Gang) -> Key:
+        """Gangs still short of their minimum go before gangs that only want to grow."""
+        return (float(self.job_ready(gang)),)
 
-    def refuse_job(self, job: Job) -> Refusal | None:
-        """A job is tried only if it has the pods that its gang needs."""
-        if roles_count(job):
-            for number, role in sorted(job.roles.items()):
+    def refuse_job(self, gang: Gang) -> Refusal | None:
+        """A gang is tried only if as many pods exist as it needs to start."""
+        if roles_count(gang):
+            for number, role in sorted(gang.roles.items()):
                 there = role.ready + role.waiting + role.pending
                 if there < role.minimum:
                     name = self.session.snapshot.classes.roles[number] if number >= 0 else ""
@@ -27,38 +27,38 @@ class Gang(Plugin):
                         ReasonCode.NOT_ENOUGH_TASKS,
                         f"NotEnoughPodsOfTask: {there} of {counted(role.minimum, 'pod')} of task {name or '-'}",
                     )
-        there = job.ready + job.waiting + job.pending
-        if there < job.min_member:
+        there = gang.ready + gang.waiting + gang.pending
+        if there < gang.min_member:
             return Refusal(
                 ReasonCode.NOT_ENOUGH_TASKS,
-                f"NotEnoughTasks: {there} of {counted(job.min_member, 'pod')}",
+                f"NotEnoughTasks: {there} of {counted(gang.min_member, 'pod')}",
             )
         return None
 
-    def job_ready(self, job: Job) -> bool:
-        return job.ready >= job.min_member and all(
-            role.ready >= role.minimum for role in _roles(job)
+    def job_ready(self, gang: Gang) -> bool:
+        return gang.ready >= gang.min_member and all(
+            role.ready >= role.minimum for role in _roles(gang)
         )
 
-    def job_pipelined(self, job: Job) -> Vote:
-        enough = job.ready + job.waiting >= job.min_member
-        roles = all(role.ready + role.waiting >= role.minimum for role in _roles(job))
+    def job_pipelined(self, gang: Gang) -> Vote:
+        enough = gang.ready + gang.waiting >= gang.min_member
+        roles = all(role.ready + role.waiting >= role.minimum for role in _roles(gang))
         return Vote.PERMIT if enough and roles else Vote.REJECT
 
-    def job_starving(self, job: Job) -> bool:
-        return job.ready + job.waiting < job.min_member
+    def job_starving(self, gang: Gang) -> bool:
+        return gang.ready + gang.waiting < gang.min_member
 
-    def may_preempt(self, taker: Job, kind: int, victim: Job, victim_kind: int) -> bool:
+    def may_preempt(self, taker: Gang, pod_class: int, victim: Gang, victim_class: int) -> bool:
         """Only the surplus above minMember may go."""
         return victim.ready > victim.min_member
 
     may_reclaim = may_preempt
 
 
-def roles_count(job: Job) -> bool:
+def roles_count(gang: Gang) -> bool:
     """Minimums per role are looked at only if the gang is large enough to hold them all."""
-    return bool(job.roles) and job.min_member >= sum(role.minimum for role in job.roles.values())
+    return bool(gang.roles) and gang.min_member >= sum(role.minimum for role in gang.roles.values())
 
 
-def _roles(job: Job) -> list[Role]:
-    return list(job.roles.values()) if roles_count(job) else []
+def _roles(gang: Gang) -> list[Role]:
+    return list(gang.roles.values()) if roles_count(gang) else []

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from scheduler.domain.nodes import Amounts
-from scheduler.domain.tables import Rows, Times
+from scheduler.domain.tables import Rows, Scores
 from scheduler.engine.arguments import number
 from scheduler.engine.plugin import Plugin
 from scheduler.engine.state.constraints import matches_term, untolerated_preferences
@@ -30,13 +30,13 @@ class NodeOrder(Plugin):
         self.affinity = number(arguments, "nodeaffinity.weight", 2)
         self.toleration = number(arguments, "tainttoleration.weight", 3)
 
-    def score(self, kind: int, used: Amounts, nodes: Rows) -> Times | None:
+    def score(self, pod_class: int, used: Amounts, nodes: Rows) -> Scores | None:
         """From how full cpu and memory would be; in whole points, as Volcano counts them."""
         if not (self.least or self.most or self.balanced):
             return None
         request, whole = (
-            self.session.request[kind],
-            np.maximum(self.session.floor.allocatable[:2, nodes], 1),
+            self.session.request[pod_class],
+            np.maximum(self.session.node_table.allocatable[:2, nodes], 1),
         )
         after = np.minimum(used[:2] + request[:2, None], whole)
         scores = np.zeros(len(nodes))
@@ -50,7 +50,7 @@ class NodeOrder(Plugin):
 
     def _balance_gained(
         self, request: Amounts, used: Amounts, whole: Amounts, nodes: Rows
-    ) -> Times:
+    ) -> Scores:
         """The pod is judged by what it changes: 50 where the parts of what is used stay as far apart as they were. Devices count for pods
         that ask for them; `whole` is what the nodes have of cpu and memory."""
         before, asked = used[:2], request[:2]
@@ -60,9 +60,9 @@ class NodeOrder(Plugin):
             before, asked, whole = (
                 used[dims],
                 request[dims],
-                np.maximum(self.session.floor.allocatable[dims[:, None], nodes], 1),
+                np.maximum(self.session.node_table.allocatable[dims[:, None], nodes], 1),
             )
-        gained: Times = (
+        gained: Scores = (
             _balance(before + asked[:, None], whole) - _balance(before, whole) + 100.0
         ) // 2
         return gained
@@ -71,13 +71,13 @@ class NodeOrder(Plugin):
     def _devices(self) -> list[int]:
         return [dim for dim, name in enumerate(self.session.snapshot.resources) if name == _DEVICE]
 
-    def static_score(self, kind: int) -> Times | None:
+    def static_score(self, pod_class: int) -> Scores | None:
         """Preferred node affinity and taints that only discourage, each scaled so that the best node has 100."""
         session = self.session
         constraint = session.snapshot.classes.constraints[
-            int(session.snapshot.classes.constraint[kind])
+            int(session.snapshot.classes.constraint[pod_class])
         ]
-        nodes, scores = session.snapshot.nodes, np.zeros(len(session.floor.names))
+        nodes, scores = session.snapshot.nodes, np.zeros(len(session.node_table.names))
         if constraint.preferred and self.affinity:
             weights = [
                 sum(
@@ -96,14 +96,14 @@ class NodeOrder(Plugin):
         return scores
 
 
-def _balance(used: Amounts, whole: Amounts) -> Times:
+def _balance(used: Amounts, whole: Amounts) -> Scores:
     """100 where all resources are used in equal parts, less the further these are apart (their standard deviation)."""
     parts = np.minimum(used / whole, 1.0)
     apart = np.abs(parts[0] - parts[1]) / 2 if len(parts) == 2 else parts.std(axis=0)
-    balance: Times = np.floor((1.0 - apart) * 100.0)
+    balance: Scores = np.floor((1.0 - apart) * 100.0)
     return balance
 
 
-def _scaled(values: Times) -> Times:
+def _scaled(values: Scores) -> Scores:
     highest = values.max(initial=0.0)
     return values * (100.0 / highest) if highest > 0 else values

@@ -1,4 +1,4 @@
-"""Overcommit: not many more jobs are admitted than the cluster could run, but a queue's own share is always open to it."""
+"""Overcommit: not many more gangs are admitted than the cluster could run, but a queue's own share is always open to it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from scheduler.engine.decisions import ReasonCode
 from scheduler.engine.plugin import Plugin, Vote
 from scheduler.engine.refusals import Refusal, Shortfall
 from scheduler.engine.session import Session
-from scheduler.engine.state.gang import Job
-from scheduler.engine.state.queue_usage import job_inqueue
+from scheduler.engine.state.gang import Gang
+from scheduler.engine.state.queue_usage import inqueue_amounts
 
 _DEFAULT_FACTOR = Fraction(6, 5)
 
@@ -31,37 +31,40 @@ class Overcommit(Plugin):
 
     def open(self, session: Session) -> None:
         super().open(session)
-        used = session.floor.used.sum(axis=1)
+        used = session.node_table.used.sum(axis=1)
         stretched = [int(int(amount) * self.factor) for amount in session.total]
         self.idle: Amounts = np.array(stretched, dtype=np.int64) - used
-        self.inqueue: Amounts = job_inqueue(session.snapshot)[session.snapshot.groups.alive].sum(
-            axis=0
-        )
+        self.inqueue: Amounts = inqueue_amounts(session.snapshot)[
+            session.snapshot.groups.alive
+        ].sum(axis=0)
 
-    def job_enqueueable(self, job: Job) -> Vote | Refusal:
+    def job_enqueueable(self, gang: Gang) -> Vote | Refusal:
         groups = self.session.snapshot.groups
-        if not groups.has_min_resources[job.row]:
+        if not groups.has_min_resources[gang.row]:
             return Vote.PERMIT
-        needed = groups.min_resources[job.row]
+        needed = groups.min_resources[gang.row]
         short = np.flatnonzero(
-            (needed > 0) & self.session.book.dims & (self.inqueue + needed > self.idle)
+            (needed > 0) & self.session.queue_usage.dims & (self.inqueue + needed > self.idle)
         )
-        if not len(short) or self._within_own_share(job, needed):
+        if not len(short) or self._within_own_share(gang, needed):
             return Vote.PERMIT
         return self._refusal(needed, short)
 
-    def _within_own_share(self, job: Job, needed: Amounts) -> bool:
+    def _within_own_share(self, gang: Gang, needed: Amounts) -> bool:
         """Within its guarantee a queue is always admitted, and with reclaim also within its deserved (docs/origins.md)."""
-        quotas, book = self.session.quotas, self.session.book
+        quotas, queue_usage = self.session.quotas, self.session.queue_usage
         if quotas is None:
             return False
-        own = quotas.guarantee[job.queue]
+        own = quotas.guarantee[gang.queue]
         if self.session.has_action("reclaim"):
-            own = np.maximum(own, quotas.deserved[job.queue])
+            own = np.maximum(own, quotas.deserved[gang.queue])
         after = (
-            book.allocated[job.queue] + book.inqueue[job.queue] - book.elastic[job.queue] + needed
+            queue_usage.allocated[gang.queue]
+            + queue_usage.inqueue[gang.queue]
+            - queue_usage.elastic[gang.queue]
+            + needed
         )
-        asked = (needed > 0) & book.dims
+        asked = (needed > 0) & queue_usage.dims
         return bool((after <= own)[asked].all())
 
     def _refusal(self, needed: Amounts, short: Amounts) -> Refusal:
@@ -76,5 +79,5 @@ class Overcommit(Plugin):
         )
         return Refusal(ReasonCode.CLUSTER_BUSY, "", shortfalls, event)
 
-    def job_enqueued(self, job: Job) -> None:
-        self.inqueue = self.inqueue + self.session.snapshot.groups.min_resources[job.row]
+    def job_enqueued(self, gang: Gang) -> None:
+        self.inqueue = self.inqueue + self.session.snapshot.groups.min_resources[gang.row]

@@ -12,7 +12,7 @@ class Predicates(Plugin):
 
     name = "predicates"
 
-    def suitable(self, kind: int) -> Mask | None:
+    def suitable(self, pod_class: int) -> Mask | None:
         classes = self.session.snapshot.classes
-        constraint = classes.constraints[int(classes.constraint[kind])]
+        constraint = classes.constraints[int(classes.constraint[pod_class])]
         return suitable_nodes(constraint, self.session.snapshot.nodes)

@@ -1,27 +1,27 @@
-"""Priorities: higher jobs and pods first, and only lower ones make room for them."""
+"""Priorities: higher gangs and pods first, and only lower ones make room for them."""
 
 from __future__ import annotations
 
 from scheduler.engine.plugin import Key, Plugin
-from scheduler.engine.state.gang import Job
+from scheduler.engine.state.gang import Gang
 
 
 class Priority(Plugin):
     name = "priority"
 
-    def job_key(self, job: Job) -> Key:
-        return (-job.priority,)
+    def job_key(self, gang: Gang) -> Key:
+        return (-gang.priority,)
 
-    def task_key(self, kind: int) -> Key:
-        return (-int(self.session.snapshot.classes.priority[kind]),)
+    def task_key(self, pod_class: int) -> Key:
+        return (-int(self.session.snapshot.classes.priority[pod_class]),)
 
-    def job_starving(self, job: Job) -> bool:
-        """A job wants all its pods; beside gang, in the same tier, gang's stricter rule wins."""
-        return job.ready + job.waiting < job.tasks
+    def job_starving(self, gang: Gang) -> bool:
+        """A gang wants all its pods; beside gang, in the same tier, gang's stricter rule wins."""
+        return gang.ready + gang.waiting < gang.tasks
 
-    def may_preempt(self, taker: Job, kind: int, victim: Job, victim_kind: int) -> bool:
-        """Another job must be of lower priority, a pod of the same job of lower priority itself."""
+    def may_preempt(self, taker: Gang, pod_class: int, victim: Gang, victim_class: int) -> bool:
+        """Another gang must be of lower priority, a pod of the same gang of lower priority itself."""
         if victim is not taker:
             return victim.priority < taker.priority
         priority = self.session.snapshot.classes.priority
-        return bool(priority[victim_kind] < priority[kind])
+        return bool(priority[victim_class] < priority[pod_class])

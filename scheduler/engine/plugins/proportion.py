@@ -22,11 +22,17 @@ class Proportion(SharePlugin):
         real_capability = np.minimum(
             specs.capability, beyond_guarantees(session.total, guarantee) + guarantee
         )
-        ceilings = np.minimum(session.book.request, real_capability)
+        ceilings = np.minimum(session.queue_usage.request, real_capability)
         deserved = fill_each(session.total, specs.weights, guarantee, ceilings)
-        owns = np.broadcast_to(session.book.dims, deserved.shape)
+        owns = np.broadcast_to(session.queue_usage.dims, deserved.shape)
         self.figures = Quotas(
-            session.book, deserved, owns, guarantee, real_capability, session.total, unset_share=0.0
+            session.queue_usage,
+            deserved,
+            owns,
+            guarantee,
+            real_capability,
+            session.total,
+            unset_share=0.0,
         )
         self._warn_of_oversubscription()
 
@@ -41,29 +47,33 @@ class Proportion(SharePlugin):
 
     def overused(self, queue: int) -> bool:
         """It has all that it deserves, of every resource; also if that is nothing."""
-        return self.figures.has_all(queue, self.session.book.allocated[queue].tolist())
+        return self.figures.has_all(queue, self.session.queue_usage.allocated[queue].tolist())
 
-    def allocatable(self, queue: int, kind: int, wanted: int) -> int:
+    def allocatable(self, queue: int, pod_class: int, wanted: int) -> int:
         return self.figures.copies_within(
-            self.figures.deserved_rows, [queue], self.session.asked(kind), wanted
+            self.figures.deserved_rows, [queue], self.session.asked(pod_class), wanted
         )
 
-    def preemptive(self, queue: int, kind: int) -> bool:
+    def preemptive(self, queue: int, pod_class: int) -> bool:
         """A queue may reclaim up to its deserved."""
-        return self.allocatable(queue, kind, 1) > 0
+        return self.allocatable(queue, pod_class, 1) > 0
 
-    def may_take_from(self, queue: int, kind: int, victim_queues: Rows, victim_kinds: Rows) -> Mask:
+    def may_take_from(
+        self, queue: int, pod_class: int, victim_queues: Rows, victim_classes: Rows
+    ) -> Mask:
         """Victims come from queues that have more than they deserve of something, and keep their guarantee."""
-        return self.has_too_much(victim_queues) & self.keeps_guarantee(victim_queues, victim_kinds)
-
-    def borrowable(self, queue: int, kind: int, wanted: int) -> int:
-        """Idle room, within real capability, that no unused guarantee of another queue needs."""
-        request, book = self.session.request[kind], self.session.book
-        wanted = self.figures.copies_within(
-            self.figures.limit_rows, [queue], self.session.asked(kind), wanted
+        return self.has_too_much(victim_queues) & self.keeps_guarantee(
+            victim_queues, victim_classes
         )
-        spoken_for = np.maximum(book.allocated, self.figures.guarantee)
-        spoken_for[queue] = book.allocated[queue]
+
+    def borrowable(self, queue: int, pod_class: int, wanted: int) -> int:
+        """Idle room, within real capability, that no unused guarantee of another queue needs."""
+        request, queue_usage = self.session.request[pod_class], self.session.queue_usage
+        wanted = self.figures.copies_within(
+            self.figures.limit_rows, [queue], self.session.asked(pod_class), wanted
+        )
+        spoken_for = np.maximum(queue_usage.allocated, self.figures.guarantee)
+        spoken_for[queue] = queue_usage.allocated[queue]
         left = self.session.total - spoken_for.sum(axis=0)
-        asked = (request > 0) & book.dims
+        asked = (request > 0) & queue_usage.dims
         return int(max(0, min([wanted, *(left[asked] // request[asked]).tolist()])))

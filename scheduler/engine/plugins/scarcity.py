@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from scheduler.domain.nodes import Amounts
-from scheduler.domain.tables import Rows, Times
+from scheduler.domain.tables import Rows, Scores
 from scheduler.engine.arguments import number
 from scheduler.engine.plugin import Plugin
 
@@ -33,21 +33,21 @@ class Scarcity(Plugin):
             [dim for dim, name in enumerate(names) if name not in COMMON], dtype=np.intp
         )
 
-    def static_score(self, kind: int) -> Times | None:
+    def static_score(self, pod_class: int) -> Scores | None:
         """100 points less for every kind of device that the node has and the pod does not ask for."""
-        unasked = self._devices[self.session.request[kind][self._devices] <= 0]
+        unasked = self._devices[self.session.request[pod_class][self._devices] <= 0]
         if not len(unasked):
             return None
-        has = self.session.floor.allocatable[unasked] > 0
-        wasted: Times = has.sum(axis=0) * (-100.0 * self.weight)
+        has = self.session.node_table.allocatable[unasked] > 0
+        wasted: Scores = has.sum(axis=0) * (-100.0 * self.weight)
         return wasted
 
-    def score(self, kind: int, used: Amounts, nodes: Rows) -> Times | None:
+    def score(self, pod_class: int, used: Amounts, nodes: Rows) -> Scores | None:
         """How full the node would be of the devices that the pod asks for: whole nodes stay whole for pods that need them."""
-        asked = self._devices[self.session.request[kind][self._devices] > 0]
+        asked = self._devices[self.session.request[pod_class][self._devices] > 0]
         if not len(asked):
             return None
-        whole = np.maximum(self.session.floor.allocatable[asked[:, None], nodes], 1)
-        filled = (used[asked] + self.session.request[kind][asked, None]) / whole
-        scores: Times = filled.mean(axis=0) * (100.0 * self.weight)
+        whole = np.maximum(self.session.node_table.allocatable[asked[:, None], nodes], 1)
+        filled = (used[asked] + self.session.request[pod_class][asked, None]) / whole
+        scores: Scores = filled.mean(axis=0) * (100.0 * self.weight)
         return scores

@@ -11,7 +11,7 @@ from scheduler.domain.tables import Rows
 from scheduler.engine.decisions import ReasonCode
 from scheduler.engine.plugin import Key, Plugin, Vote
 from scheduler.engine.refusals import Refusal, Shortfall
-from scheduler.engine.state.gang import Job
+from scheduler.engine.state.gang import Gang
 from scheduler.engine.state.queue_quotas import Quotas
 
 
@@ -32,34 +32,34 @@ class SharePlugin(Plugin):
 
     def queue_key(self, queue: int) -> Key:
         """Higher priority first, then the lower share."""
-        return (-self.session.forest.queues[queue].spec.priority, self.figures.share(queue))
+        return (-self.session.queue_tree.queues[queue].spec.priority, self.figures.share(queue))
 
-    def job_enqueueable(self, job: Job) -> Vote | Refusal:
+    def job_enqueueable(self, gang: Gang) -> Vote | Refusal:
         """minResources must fit below realCapability, at every level, beside what is used and what is already admitted."""
         groups = self.session.snapshot.groups
-        if not groups.has_min_resources[job.row]:
+        if not groups.has_min_resources[gang.row]:
             return Vote.PERMIT
-        needed = groups.min_resources[job.row]
+        needed = groups.min_resources[gang.row]
         asked = [
             (dim, amount)
             for dim, amount in enumerate(needed.tolist())
-            if amount > 0 and self.session.book.dims[dim]
+            if amount > 0 and self.session.queue_usage.dims[dim]
         ]
-        for row in self.session.forest.path_list(job.queue):
-            if not self._takes(row, job.queue, asked):
-                return self._quota_refusal(row, job.queue, needed)
+        for row in self.session.queue_tree.path_list(gang.queue):
+            if not self._takes(row, gang.queue, asked):
+                return self._quota_refusal(row, gang.queue, needed)
         return Vote.PERMIT
 
     def _takes(self, row: int, queue: int, asked: list[tuple[int, int]]) -> bool:
-        """Plain numbers: asked for every waiting job at every level above it. Where all are admitted that can ever run, what is used
+        """Plain numbers: asked for every waiting gang at every level above it. Where all are admitted that can ever run, what is used
         and who else is in does not count: a large gang that waits keeps nobody out."""
         if self.admits_all_that_can_run:
             limit = self.figures.limit_rows[row]
             return all(amount <= limit[dim] for dim, amount in asked)
-        book, limit = self.session.book, self.figures.limit_rows[row]
+        queue_usage, limit = self.session.queue_usage, self.figures.limit_rows[row]
         allocated, inqueue, yielding = (
-            book.allocated[row].tolist(),
-            book.inqueue[row].tolist(),
+            queue_usage.allocated[row].tolist(),
+            queue_usage.inqueue[row].tolist(),
             self._yielding(row, queue),
         )
         return all(
@@ -70,7 +70,7 @@ class SharePlugin(Plugin):
     def _yielding(self, row: int, queue: int) -> list[int]:
         """What could be had back: what runs beyond its minimum and, above the queue itself, what others have borrowed."""
         if (row, queue) not in self._could_be_had:
-            elastic = self.session.book.elastic[row]
+            elastic = self.session.queue_usage.elastic[row]
             found = elastic if row == queue else np.maximum(elastic, self.lent(row, queue))
             self._could_be_had[row, queue] = found.tolist()
         return self._could_be_had[row, queue]
@@ -78,17 +78,17 @@ class SharePlugin(Plugin):
     def _quota_refusal(self, row: int, queue: int, needed: Amounts) -> Refusal:
         session = self.session
         used, limit = (
-            session.book.allocated[row] + session.book.inqueue[row],
+            session.queue_usage.allocated[row] + session.queue_usage.inqueue[row],
             self.figures.real_capability[row],
         )
         yielding = np.array(self._yielding(row, queue), dtype=np.int64)
         if self.admits_all_that_can_run:
             used = yielding = np.zeros_like(used)
         short = np.flatnonzero(
-            (needed > 0) & session.book.dims & (needed + used - yielding > limit)
+            (needed > 0) & session.queue_usage.dims & (needed + used - yielding > limit)
         )
         names = [session.snapshot.resources[dim] for dim in short]
-        level = session.forest.names[row]
+        level = session.queue_tree.names[row]
         shortfalls = tuple(
             Shortfall(
                 name, level, int(needed[dim]), int(limit[dim]), int(used[dim]), int(yielding[dim])
@@ -105,14 +105,15 @@ class SharePlugin(Plugin):
         if not hopeless:
             return ReasonCode.WAITING_FOR_QUOTA
         is_whole_cluster = (
-            row == self.session.forest.root and not self.session.forest.queues[row].spec.capability
+            row == self.session.queue_tree.root
+            and not self.session.queue_tree.queues[row].spec.capability
         )
         return ReasonCode.EXCEEDS_CLUSTER if is_whole_cluster else ReasonCode.EXCEEDS_CAPABILITY
 
-    def job_enqueued(self, job: Job) -> None:
+    def job_enqueued(self, gang: Gang) -> None:
         groups = self.session.snapshot.groups
-        if groups.has_min_resources[job.row]:
-            self.session.book.enqueue(job.queue, groups.min_resources[job.row])
+        if groups.has_min_resources[gang.row]:
+            self.session.queue_usage.enqueue(gang.queue, groups.min_resources[gang.row])
 
     def lent(self, row: int, queue: int) -> Amounts:
         """What other leaves below this level use beyond what is theirs, as far as reclaim may take it back."""
@@ -120,33 +121,34 @@ class SharePlugin(Plugin):
 
     def has_too_much(self, queues: Rows) -> Mask:
         """More than it deserves of something."""
-        book = self.session.book
+        queue_usage = self.session.queue_usage
         above: Mask = np.any(
-            (book.allocated[queues] > self.figures.deserved[queues]) & book.dims, axis=1
+            (queue_usage.allocated[queues] > self.figures.deserved[queues]) & queue_usage.dims,
+            axis=1,
         )
         return above
 
-    def keeps_guarantee(self, queues: Rows, kinds: Rows) -> Mask:
+    def keeps_guarantee(self, queues: Rows, pod_classes: Rows) -> Mask:
         """Each queue still has its guarantee when a pod of the class beside it is gone."""
         guarantee = self.figures.guarantee[queues]
-        after = self.session.book.allocated[queues] - self.session.request[kinds]
-        keeps: Mask = ((guarantee <= after) | ~self.session.book.dims | (guarantee == 0)).all(
-            axis=1
-        )
+        after = self.session.queue_usage.allocated[queues] - self.session.request[pod_classes]
+        keeps: Mask = (
+            (guarantee <= after) | ~self.session.queue_usage.dims | (guarantee == 0)
+        ).all(axis=1)
         return keeps
 
-    def keeps_deserved(self, queues: Rows, kinds: Rows, reclaimer_kind: int) -> Mask:
+    def keeps_deserved(self, queues: Rows, pod_classes: Rows, reclaimer_class: int) -> Mask:
         """Taking a pod of the class leaves the queue at or above its deserved, where it is not below it now and both pods ask for it."""
-        request, book, figures = self.session.request, self.session.book, self.figures
+        request, queue_usage, figures = self.session.request, self.session.queue_usage, self.figures
         allocated, deserved, freed = (
-            book.allocated[queues],
+            queue_usage.allocated[queues],
             figures.deserved[queues],
-            request[kinds],
+            request[pod_classes],
         )
         looked_at = (
             (freed > 0)
-            & (request[reclaimer_kind] > 0)
-            & book.dims
+            & (request[reclaimer_class] > 0)
+            & queue_usage.dims
             & figures.owns[queues]
             & (allocated >= deserved)
         )

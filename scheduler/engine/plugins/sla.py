@@ -1,4 +1,4 @@
-"""Service levels: a job that has waited longer than promised is admitted, and the nearest deadline goes first."""
+"""Service levels: a gang that has waited longer than promised is admitted, and the nearest deadline goes first."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Mapping
 
 from scheduler.engine.arguments import duration
 from scheduler.engine.plugin import Key, Plugin, Vote
-from scheduler.engine.state.gang import Job
+from scheduler.engine.state.gang import Gang
 
 
 class Sla(Plugin):
-    """Argument: `sla-waiting-time`, such as 1h30m, for jobs that do not name their own."""
+    """Argument: `sla-waiting-time`, such as 1h30m, for gangs that do not name their own."""
 
     name = "sla"
 
@@ -19,17 +19,17 @@ class Sla(Plugin):
         super().__init__(arguments)
         self.waiting_time = duration(arguments, "sla-waiting-time")
 
-    def deadline(self, job: Job) -> float:
-        """When its waiting time is over; never, for a job without one."""
-        own = float(self.session.snapshot.groups.sla_waiting_time[job.row])
+    def deadline(self, gang: Gang) -> float:
+        """When its waiting time is over; never, for a gang without one."""
+        own = float(self.session.snapshot.groups.sla_waiting_time[gang.row])
         waiting = self.waiting_time if math.isnan(own) else own
-        return math.inf if waiting is None else job.created + waiting
+        return math.inf if waiting is None else gang.created + waiting
 
-    def job_key(self, job: Job) -> Key:
-        return (self.deadline(job),)
+    def job_key(self, gang: Gang) -> Key:
+        return (self.deadline(gang),)
 
-    def job_enqueueable(self, job: Job) -> Vote:
-        return Vote.PERMIT if self.session.snapshot.taken_at > self.deadline(job) else Vote.ABSTAIN
+    def job_enqueueable(self, gang: Gang) -> Vote:
+        return Vote.PERMIT if self.session.snapshot.taken_at > self.deadline(gang) else Vote.ABSTAIN
 
-    def job_pipelined(self, job: Job) -> Vote:
-        return self.job_enqueueable(job)
+    def job_pipelined(self, gang: Gang) -> Vote:
+        return self.job_enqueueable(gang)

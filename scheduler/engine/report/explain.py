@@ -17,58 +17,64 @@ from scheduler.engine.refusals import Shortfall
 from scheduler.engine.report.checks import (
     checks_of,
     fits_some_node,
-    kinds_of,
     largest_node,
     level_check,
     needed,
+    pod_classes_of,
     roomiest_node,
     scarce,
 )
 from scheduler.engine.session import Session
-from scheduler.engine.state.gang import Job
+from scheduler.engine.state.gang import Gang
 from scheduler.engine.state.holdings import holdings_of
 
 Finding = tuple[ReasonCode, str, Mapping[str, object]]
-Question = Callable[[Session, Job], Finding | None]
+Question = Callable[[Session, Gang], Finding | None]
 
 
-def explain(session: Session, job: Job) -> Reason:
+def explain(session: Session, gang: Gang) -> Reason:
     """The first finding in order of precedence, with every check that was made."""
     code, message, figures = next(
-        found for ask in _QUESTIONS if (found := ask(session, job)) is not None
+        found for ask in _QUESTIONS if (found := ask(session, gang)) is not None
     )
     is_about_room = code not in BEFORE_ROOM
-    return Reason(code, message, figures, checks_of(session, job) if is_about_room else ())
+    return Reason(code, message, figures, checks_of(session, gang) if is_about_room else ())
 
 
-def is_impossible(session: Session, job: Job) -> bool:
+def is_impossible(session: Session, gang: Gang) -> bool:
     """It asks for more than its queue may ever use, than the cluster has, or than any node has: also where something else is said first."""
-    if job.queue < 0:
+    if gang.queue < 0:
         return True
     return any(
-        ask(session, job) is not None
+        ask(session, gang) is not None
         for ask in (_exceeds_capability, _exceeds_cluster, _no_node_fits)
     )
 
 
-def signature(session: Session, job: Job) -> tuple[object, ...]:
-    """Jobs with the same signature have the same reason in this session."""
+def signature(session: Session, gang: Gang) -> tuple[object, ...]:
+    """Gangs with the same signature have the same reason in this session."""
     groups = session.snapshot.groups
-    texts = (groups.on_hold[job.row], groups.not_permitted[job.row])
+    texts = (groups.on_hold[gang.row], groups.not_permitted[gang.row])
     state = (
-        job.queue,
-        job.phase,
-        job.ready,
-        job.waiting,
-        job.pending,
-        job.min_member,
-        job.tasks,
-        job.failed,
-        job.placeable,
-        job.refusal,
+        gang.queue,
+        gang.phase,
+        gang.ready,
+        gang.waiting,
+        gang.pending,
+        gang.min_member,
+        gang.tasks,
+        gang.failed,
+        gang.placeable,
+        gang.refusal,
     )
-    own = (job.key,) if job.roles or job.waiting or session.is_behind(job) else ()
-    return (*texts, *state, groups.min_resources[job.row].tobytes(), *kinds_of(session, job), *own)
+    own = (gang.key,) if gang.roles or gang.waiting or session.is_behind(gang) else ()
+    return (
+        *texts,
+        *state,
+        groups.min_resources[gang.row].tobytes(),
+        *pod_classes_of(session, gang),
+        *own,
+    )
 
 
 def quantity(resource: str, amount: int) -> str:
@@ -76,12 +82,12 @@ def quantity(resource: str, amount: int) -> str:
     return f"{format_quantity(resource, amount)} {resource}"
 
 
-def _on_hold(session: Session, job: Job) -> Finding | None:
-    text = session.snapshot.groups.on_hold[job.row]
+def _on_hold(session: Session, gang: Gang) -> Finding | None:
+    text = session.snapshot.groups.on_hold[gang.row]
     return (ReasonCode.ON_HOLD, f"On hold: {text}.", {"reason": text}) if text else None
 
 
-def _paused(session: Session, job: Job) -> Finding | None:
+def _paused(session: Session, gang: Gang) -> Finding | None:
     return (
         (ReasonCode.SCHEDULING_PAUSED, "Scheduling is paused for the whole cluster.", {})
         if session.snapshot.paused
@@ -89,23 +95,23 @@ def _paused(session: Session, job: Job) -> Finding | None:
     )
 
 
-def _queue_not_found(session: Session, job: Job) -> Finding | None:
-    return (ReasonCode.QUEUE_NOT_FOUND, "Its queue does not exist.", {}) if job.queue < 0 else None
+def _queue_not_found(session: Session, gang: Gang) -> Finding | None:
+    return (ReasonCode.QUEUE_NOT_FOUND, "Its queue does not exist.", {}) if gang.queue < 0 else None
 
 
-def _queue_not_leaf(session: Session, job: Job) -> Finding | None:
-    if session.forest.is_leaf(job.queue):
+def _queue_not_leaf(session: Session, gang: Gang) -> Finding | None:
+    if session.queue_tree.is_leaf(gang.queue):
         return None
     name, children = (
-        session.forest.names[job.queue],
-        [session.forest.names[row] for row in session.forest.children[job.queue]],
+        session.queue_tree.names[gang.queue],
+        [session.queue_tree.names[row] for row in session.queue_tree.children[gang.queue]],
     )
     message = f"Queue {name} has queues below it ({', '.join(children)}); only queues without children run jobs."
     return ReasonCode.QUEUE_NOT_LEAF, message, {"queue": name, "children": children}
 
 
-def _queue_closed(session: Session, job: Job) -> Finding | None:
-    queue = session.forest.queues[job.queue]
+def _queue_closed(session: Session, gang: Gang) -> Finding | None:
+    queue = session.queue_tree.queues[gang.queue]
     if queue.state not in (QueueState.CLOSED, QueueState.UNKNOWN):
         return None
     return (
@@ -115,8 +121,8 @@ def _queue_closed(session: Session, job: Job) -> Finding | None:
     )
 
 
-def _queue_suspended(session: Session, job: Job) -> Finding | None:
-    queue = session.forest.queues[job.queue]
+def _queue_suspended(session: Session, gang: Gang) -> Finding | None:
+    queue = session.queue_tree.queues[gang.queue]
     if not queue.is_held:
         return None
     by = queue.held_by or queue.name
@@ -128,8 +134,8 @@ def _queue_suspended(session: Session, job: Job) -> Finding | None:
     return ReasonCode.QUEUE_SUSPENDED, message, {"queue": queue.name, "suspendedBy": by}
 
 
-def _hierarchy_invalid(session: Session, job: Job) -> Finding | None:
-    refusal = session.refused_queues.get(job.queue)
+def _hierarchy_invalid(session: Session, gang: Gang) -> Finding | None:
+    refusal = session.refused_queues.get(gang.queue)
     return (
         (
             ReasonCode.HIERARCHY_INVALID,
@@ -141,38 +147,38 @@ def _hierarchy_invalid(session: Session, job: Job) -> Finding | None:
     )
 
 
-def _not_permitted(session: Session, job: Job) -> Finding | None:
-    text = session.snapshot.groups.not_permitted[job.row]
-    if not text and job.refusal is not None and job.refusal.code is ReasonCode.NOT_PERMITTED:
-        text = job.refusal.message
+def _not_permitted(session: Session, gang: Gang) -> Finding | None:
+    text = session.snapshot.groups.not_permitted[gang.row]
+    if not text and gang.refusal is not None and gang.refusal.code is ReasonCode.NOT_PERMITTED:
+        text = gang.refusal.message
     return (ReasonCode.NOT_PERMITTED, f"Not permitted: {text}.", {"reason": text}) if text else None
 
 
-def _not_enough_tasks(session: Session, job: Job) -> Finding | None:
-    refusal = None if job.is_waiting_outside else session.refuse_job(job)
+def _not_enough_tasks(session: Session, gang: Gang) -> Finding | None:
+    refusal = None if gang.is_waiting_outside else session.refuse_job(gang)
     if refusal is None:
         return None
-    there = job.ready + job.waiting + job.pending
-    message = f"Has {there} of the {counted(job.min_member, 'pod')} that its gang needs ({refusal.message})."
+    there = gang.ready + gang.waiting + gang.pending
+    message = f"Has {there} of the {counted(gang.min_member, 'pod')} that its gang needs ({refusal.message})."
     return (
         refusal.code,
         message,
-        {"pods": there, "minMember": job.min_member, "detail": refusal.message},
+        {"pods": there, "minMember": gang.min_member, "detail": refusal.message},
     )
 
 
-def _exceeds_capability(session: Session, job: Job) -> Finding | None:
+def _exceeds_capability(session: Session, gang: Gang) -> Finding | None:
     """No matter what else runs, some level's capability is too small."""
     quotas = session.quotas
     if quotas is None:
         return None
-    root, need = session.forest.root, needed(session, job)
-    for row in session.forest.path_list(job.queue):
+    root, need = session.queue_tree.root, needed(session, gang)
+    for row in session.queue_tree.path_list(gang.queue):
         limit = quotas.real_capability[row]
         over = _first_over(session, need, limit)
         if (
             over is not None
-            and (row != root or session.forest.queues[row].spec.capability)
+            and (row != root or session.queue_tree.queues[row].spec.capability)
             and _is_own_limit(session, row, over)
         ):
             return _limit_finding(ReasonCode.EXCEEDS_CAPABILITY, session, row, over, need, limit)
@@ -185,8 +191,8 @@ def _is_own_limit(session: Session, row: int, dim: int) -> bool:
     return quotas is not None and bool(quotas.real_capability[row, dim] < session.total[dim])
 
 
-def _exceeds_cluster(session: Session, job: Job) -> Finding | None:
-    need = needed(session, job)
+def _exceeds_cluster(session: Session, gang: Gang) -> Finding | None:
+    need = needed(session, gang)
     over = _first_over(session, need, session.total)
     if over is None:
         return None
@@ -200,14 +206,14 @@ def _exceeds_cluster(session: Session, job: Job) -> Finding | None:
 
 
 def _first_over(session: Session, need: Amounts, limit: Amounts) -> int | None:
-    over = np.flatnonzero((need > limit) & session.book.dims)
+    over = np.flatnonzero((need > limit) & session.queue_usage.dims)
     return int(over[0]) if len(over) else None
 
 
 def _limit_finding(
     code: ReasonCode, session: Session, row: int, dim: int, need: Amounts, limit: Amounts
 ) -> Finding:
-    name, level = session.snapshot.resources[dim], session.forest.names[row]
+    name, level = session.snapshot.resources[dim], session.queue_tree.names[row]
     message = f"Needs {quantity(name, int(need[dim]))} at once; {level} may never use more than {format_quantity(name, int(limit[dim]))}."
     return code, message, _beyond(name, level, int(need[dim]), int(limit[dim]))
 
@@ -223,8 +229,8 @@ def _beyond(resource: str, level: str, need: int, limit: int) -> dict[str, objec
     }
 
 
-def _figures(check: Check, job: Job) -> dict[str, object]:
-    """What a test found, and how many of the job's pods had a place when it was tried."""
+def _figures(check: Check, gang: Gang) -> dict[str, object]:
+    """What a test found, and how many of the gang's pods had a place when it was tried."""
     return {
         "resource": check.resource,
         "level": check.level,
@@ -236,25 +242,25 @@ def _figures(check: Check, job: Job) -> dict[str, object]:
         "admitted": check.admitted,
         "free": check.free,
         "short": check.short,
-        **_placeable(job),
+        **_placeable(gang),
     }
 
 
-def _placeable(job: Job) -> dict[str, object]:
-    """Nothing for a job that was not tried: nobody knows."""
-    return {"placeable": job.placeable, "minMember": job.min_member} if job.failed else {}
+def _placeable(gang: Gang) -> dict[str, object]:
+    """Nothing for a gang that was not tried: nobody knows."""
+    return {"placeable": gang.placeable, "minMember": gang.min_member} if gang.failed else {}
 
 
-def _no_node_fits(session: Session, job: Job) -> Finding | None:
-    for kind in kinds_of(session, job):
-        if not fits_some_node(session, kind):
-            return _node_finding(session, kind)
+def _no_node_fits(session: Session, gang: Gang) -> Finding | None:
+    for pod_class in pod_classes_of(session, gang):
+        if not fits_some_node(session, pod_class):
+            return _node_finding(session, pod_class)
     return None
 
 
-def _node_finding(session: Session, kind: int) -> Finding:
+def _node_finding(session: Session, pod_class: int) -> Finding:
     """A pod that no node could hold even if it were empty."""
-    suitable = session.board(kind).suitable
+    suitable = session.node_scores(pod_class).suitable
     counts: dict[str, object] = {"nodes": len(suitable), "suitable": int(suitable.sum())}
     if not suitable.any():
         return (
@@ -262,22 +268,22 @@ def _node_finding(session: Session, kind: int) -> Finding:
             f"No node is suitable: {_unsuitable_words(session)}.",
             counts,
         )
-    node = largest_node(session, kind)
+    node = largest_node(session, pod_class)
     asked = [
         (dim, name)
         for dim, name in enumerate(session.snapshot.resources)
-        if session.request[kind, dim] > 0 and name != "pods"
+        if session.request[pod_class, dim] > 0 and name != "pods"
     ]
-    asks = ", ".join(quantity(name, int(session.request[kind, dim])) for dim, name in asked)
-    has = {name: int(session.floor.allocatable[dim, node]) for dim, name in asked}
+    asks = ", ".join(quantity(name, int(session.request[pod_class, dim])) for dim, name in asked)
+    has = {name: int(session.node_table.allocatable[dim, node]) for dim, name in asked}
     message = (
-        f"A pod needs {asks}, more than any suitable node has; the largest is {session.floor.names[node]} "
+        f"A pod needs {asks}, more than any suitable node has; the largest is {session.node_table.names[node]} "
         f"with {', '.join(quantity(name, amount) for name, amount in has.items())}."
     )
     return (
         ReasonCode.NO_NODE_FITS,
         message,
-        {**counts, "largest": session.floor.names[node], "has": has},
+        {**counts, "largest": session.node_table.names[node], "has": has},
     )
 
 
@@ -297,58 +303,61 @@ def _unsuitable_words(session: Session) -> str:
     return f"of {len(nodes)}, {', '.join(parts)}"
 
 
-def _reclaim_in_progress(session: Session, job: Job) -> Finding | None:
+def _reclaim_in_progress(session: Session, gang: Gang) -> Finding | None:
     """Its room is promised, and pods are on their way out of it."""
-    if not job.waiting or job.ready + job.waiting < job.min_member:
+    if not gang.waiting or gang.ready + gang.waiting < gang.min_member:
         return None
-    victims, left = session.victims_for(job)
+    victims, left = session.victims_for(gang)
     going = (
         f"{victims} {'pod' if victims == 1 else 'pods'} to go"
         if victims
         else "the last of the room"
     )
-    wait = "has a place and waits" if job.waiting == 1 else "have a place and wait"
+    wait = "has a place and waits" if gang.waiting == 1 else "have a place and wait"
     kept = counted(left, "more session")
     message = (
-        f"Room is being made: {job.waiting} of its pods {wait} for {going}; it is kept for {kept}."
+        f"Room is being made: {gang.waiting} of its pods {wait} for {going}; it is kept for {kept}."
     )
     return (
         ReasonCode.RECLAIM_IN_PROGRESS,
         message,
-        {"waiting": job.waiting, "victims": victims, "graceLeft": left},
+        {"waiting": gang.waiting, "victims": victims, "graceLeft": left},
     )
 
 
-def _refused_at_the_door(session: Session, job: Job) -> Finding | None:
+def _refused_by_enqueue(session: Session, gang: Gang) -> Finding | None:
     """Enqueue turned it away: by its queue or one above, or by the cluster as a whole."""
-    refusal = job.refusal
+    refusal = gang.refusal
     if refusal is None or not refusal.shortfalls:
         return None
     short = refusal.shortfalls[0]
     if refusal.code is ReasonCode.CLUSTER_BUSY:
-        return _overcommitted(short, job)
-    row, dim = session.forest.rows[short.level], session.snapshot.resources.index(short.resource)
-    if session.forest.root >= 0 and not _is_own_limit(session, row, dim):
-        return _busy_finding(_root_check(session, dim, short), job)
+        return _overcommitted(short, gang)
+    row, dim = (
+        session.queue_tree.rows[short.level],
+        session.snapshot.resources.index(short.resource),
+    )
+    if session.queue_tree.root >= 0 and not _is_own_limit(session, row, dim):
+        return _busy_finding(_root_check(session, dim, short), gang)
     return _short_finding(
-        ReasonCode.WAITING_FOR_QUOTA, level_check(session, row, dim, "capability", short), job
+        ReasonCode.WAITING_FOR_QUOTA, level_check(session, row, dim, "capability", short), gang
     )
 
 
 def _root_check(session: Session, dim: int, short: Shortfall) -> Check:
     """The same for the whole cluster: a queue that may use all of it has no limit that could be named."""
-    root, book = session.forest.root, session.book
-    used = int(book.allocated[root, dim] + book.inqueue[root, dim])
+    root, queue_usage = session.queue_tree.root, session.queue_usage
+    used = int(queue_usage.allocated[root, dim] + queue_usage.inqueue[root, dim])
     whole = replace(
         short,
-        level=session.forest.names[root],
+        level=session.queue_tree.names[root],
         limit=int(session.total[dim]),
         used=max(used, short.used),
     )
     return level_check(session, root, dim, "capability", whole)
 
 
-def _overcommitted(short: Shortfall, job: Job) -> Finding:
+def _overcommitted(short: Shortfall, gang: Gang) -> Finding:
     amount = partial(format_quantity, short.resource)
     free = short.limit - short.used
     check = Check(
@@ -366,17 +375,19 @@ def _overcommitted(short: Shortfall, job: Job) -> Finding:
         f"({amount(short.limit)} free with what overcommit adds, {amount(short.used)} reserved for jobs admitted before). "
         f"{amount(check.short)} short."
     )
-    return ReasonCode.CLUSTER_BUSY, message, _figures(check, job)
+    return ReasonCode.CLUSTER_BUSY, message, _figures(check, gang)
 
 
-def _short_finding(code: ReasonCode, check: Check, job: Job, quota: str = "capability") -> Finding:
+def _short_finding(
+    code: ReasonCode, check: Check, gang: Gang, quota: str = "capability"
+) -> Finding:
     """A queue that is full, or has too little left."""
     amount = partial(format_quantity, check.resource)
     message = (
         f"Needs {quantity(check.resource, check.need)} at once; {check.level} has {amount(max(0, check.free))} free "
         f"under its {quota} of {amount(check.limit)} ({use_words(check)}). {amount(check.short)} short."
     )
-    return code, message, _figures(check, job)
+    return code, message, _figures(check, gang)
 
 
 def use_words(check: Check) -> str:
@@ -391,11 +402,11 @@ def use_words(check: Check) -> str:
     return ", ".join(words)
 
 
-def _waiting_for_quota(session: Session, job: Job) -> Finding | None:
+def _waiting_for_quota(session: Session, gang: Gang) -> Finding | None:
     """Allocate found the queue, or one above it, at its capability."""
     return (
-        _quota_finding(session, job, ReasonCode.WAITING_FOR_QUOTA)
-        if job.failed == "quota"
+        _quota_finding(session, gang, ReasonCode.WAITING_FOR_QUOTA)
+        if gang.failed == "quota"
         else None
     )
 
@@ -403,16 +414,16 @@ def _waiting_for_quota(session: Session, job: Job) -> Finding | None:
 _QUOTA_WORDS = {"deserved": "deserved share"}
 
 
-def _quota_finding(session: Session, job: Job, code: ReasonCode) -> Finding | None:
+def _quota_finding(session: Session, gang: Gang, code: ReasonCode) -> Finding | None:
     """The first level that is full. A queue that may use the whole cluster is not: that the cluster is full is another reason."""
     failed = [
         check
-        for check in checks_of(session, job)
+        for check in checks_of(session, gang)
         if not check.passed and check.name in session.limiting_checks
     ]
     check = next((check for check in failed if not _is_cluster(session, check)), None)
     return (
-        _short_finding(code, check, job, _QUOTA_WORDS.get(check.name, check.name))
+        _short_finding(code, check, gang, _QUOTA_WORDS.get(check.name, check.name))
         if check is not None
         else None
     )
@@ -420,119 +431,128 @@ def _quota_finding(session: Session, job: Job, code: ReasonCode) -> Finding | No
 
 def _is_cluster(session: Session, check: Check) -> bool:
     """The queue may use all that there is: not its limit is in the way, but what the cluster has."""
-    row, dim = session.forest.rows[check.level], session.snapshot.resources.index(check.resource)
+    row, dim = (
+        session.queue_tree.rows[check.level],
+        session.snapshot.resources.index(check.resource),
+    )
     return check.name == "capability" and not _is_own_limit(session, row, dim)
 
 
-def _lacks_room(session: Session, job: Job) -> bool:
+def _lacks_room(session: Session, gang: Gang) -> bool:
     """It was tried, and neither its queue nor one above stood in the way."""
-    return bool(job.failed) and (job.failed == "room" or _waiting_for_quota(session, job) is None)
+    return bool(gang.failed) and (
+        gang.failed == "room" or _waiting_for_quota(session, gang) is None
+    )
 
 
-def _over_deserved(session: Session, job: Job) -> Finding | None:
+def _over_deserved(session: Session, gang: Gang) -> Finding | None:
     """The cluster is full, and the queue has what it deserves: it can not take from others."""
-    if not _lacks_room(session, job) or not session.has_action("reclaim") or session.quotas is None:
+    if (
+        not _lacks_room(session, gang)
+        or not session.has_action("reclaim")
+        or session.quotas is None
+    ):
         return None
-    if any(session.preemptive(job.queue, kind) for kind in kinds_of(session, job)):
+    if any(
+        session.preemptive(gang.queue, pod_class) for pod_class in pod_classes_of(session, gang)
+    ):
         return None
     check = next(
         (
             check
-            for check in checks_of(session, job)
+            for check in checks_of(session, gang)
             if check.name == "deserved" and not check.passed
         ),
         None,
     )
-    return _deserved_finding(check, job) if check is not None else None
+    return _deserved_finding(check, gang) if check is not None else None
 
 
-def _deserved_finding(check: Check, job: Job) -> Finding:
+def _deserved_finding(check: Check, gang: Gang) -> Finding:
     amount = partial(format_quantity, check.resource)
     message = (
         f"Needs {quantity(check.resource, check.need)} at once and nothing suitable is idle; {check.level} deserves "
         f"{amount(check.limit)} ({use_words(check)}), so it cannot reclaim from others."
     )
-    return ReasonCode.OVER_DESERVED_NOT_RECLAIMABLE, message, _figures(check, job)
+    return ReasonCode.OVER_DESERVED_NOT_RECLAIMABLE, message, _figures(check, gang)
 
 
-def _gang_incomplete(session: Session, job: Job) -> Finding | None:
-    if not _lacks_room(session, job) or not 0 < job.placeable < job.min_member:
+def _gang_incomplete(session: Session, gang: Gang) -> Finding | None:
+    if not _lacks_room(session, gang) or not 0 < gang.placeable < gang.min_member:
         return None
-    message = (
-        f"There is room for {job.placeable} of the {job.min_member} pods that must start together."
-    )
-    resource = session.snapshot.resources[scarce(session, job)]
-    return ReasonCode.GANG_INCOMPLETE, message, {"resource": resource, **_placeable(job)}
+    message = f"There is room for {gang.placeable} of the {gang.min_member} pods that must start together."
+    resource = session.snapshot.resources[scarce(session, gang)]
+    return ReasonCode.GANG_INCOMPLETE, message, {"resource": resource, **_placeable(gang)}
 
 
-def _fragmented(session: Session, job: Job) -> Finding | None:
+def _fragmented(session: Session, gang: Gang) -> Finding | None:
     """Enough is free in all, but no node has enough of it."""
-    need, free = needed(session, job), np.array(holdings_of(session).nodes.free)
-    if not _lacks_room(session, job) or not bool(
-        (need <= free)[(need > 0) & session.book.dims].all()
+    need, free = needed(session, gang), np.array(holdings_of(session).nodes.free)
+    if not _lacks_room(session, gang) or not bool(
+        (need <= free)[(need > 0) & session.queue_usage.dims].all()
     ):
         return None
-    dim, kind = scarce(session, job), kinds_of(session, job)[0]
-    node, request = roomiest_node(session, kind), int(session.request[kind, dim])
-    name, there = session.snapshot.resources[dim], int(session.floor.free([node])[dim, 0])
+    dim, pod_class = scarce(session, gang), pod_classes_of(session, gang)[0]
+    node, request = roomiest_node(session, pod_class), int(session.request[pod_class, dim])
+    name, there = session.snapshot.resources[dim], int(session.node_table.free([node])[dim, 0])
     amount = partial(format_quantity, name)
     message = (
         f"{quantity(name, int(free[dim]))} are free in all, but in pieces: a pod needs {amount(request)} on one node, "
-        f"and {session.floor.names[node]} has {amount(there)}."
+        f"and {session.node_table.names[node]} has {amount(there)}."
     )
     figures = {
         "resource": name,
         "freeInAll": int(free[dim]),
         "need": request,
         "largest": there,
-        **_placeable(job),
+        **_placeable(gang),
     }
     return ReasonCode.FRAGMENTED, message, figures
 
 
-def _cluster_busy(session: Session, job: Job) -> Finding | None:
-    if not _lacks_room(session, job):
+def _cluster_busy(session: Session, gang: Gang) -> Finding | None:
+    if not _lacks_room(session, gang):
         return None
     failed = next(
         (
             check
-            for check in checks_of(session, job)
+            for check in checks_of(session, gang)
             if check.name == "cluster" and not check.passed
         ),
         None,
     )
     if failed is None:
-        resource = session.snapshot.resources[scarce(session, job)]
+        resource = session.snapshot.resources[scarce(session, gang)]
         return (
             ReasonCode.CLUSTER_BUSY,
             "No node has room for it now.",
-            {"resource": resource, **_placeable(job)},
+            {"resource": resource, **_placeable(gang)},
         )
-    return _busy_finding(failed, job)
+    return _busy_finding(failed, gang)
 
 
-def _busy_finding(check: Check, job: Job) -> Finding:
+def _busy_finding(check: Check, gang: Gang) -> Finding:
     name = check.resource
     message = (
         f"Needs {quantity(name, check.need)} at once; the cluster has {format_quantity(name, max(0, check.free))} free of "
         f"{format_quantity(name, check.limit)} ({use_words(check)}). {format_quantity(name, check.short)} short."
     )
-    return ReasonCode.CLUSTER_BUSY, message, _figures(check, job)
+    return ReasonCode.CLUSTER_BUSY, message, _figures(check, gang)
 
 
-def _behind_others(session: Session, job: Job) -> Finding | None:
-    position = session.is_behind(job)
+def _behind_others(session: Session, gang: Gang) -> Finding | None:
+    position = session.is_behind(gang)
     if not position:
         return None
-    name = session.forest.names[job.queue]
+    name = session.queue_tree.names[gang.queue]
     message = f"Number {position} in the line of {name}, behind a job that can not start yet."
     return ReasonCode.BEHIND_OTHERS, message, {"position": position, "queue": name}
 
 
-def _left_out_by_policy(session: Session, job: Job) -> Finding | None:
+def _left_out_by_policy(session: Session, gang: Gang) -> Finding | None:
     """Not that it was not looked at: no action of the policy would ever start it."""
     if session.has_action("allocate") or not session.asking_for_something(
-        session.pending_pods(job)
+        session.pending_pods(gang)
     ):
         return None
     if session.has_action("backfill") and session.lends_idle_room:
@@ -544,8 +564,8 @@ def _left_out_by_policy(session: Session, job: Job) -> Finding | None:
     return ReasonCode.LEFT_OUT_BY_POLICY, message, {"missing": "allocate"}
 
 
-def _awaiting_evaluation(session: Session, job: Job) -> Finding:
-    leaving = job.tasks - job.ready - job.waiting - job.pending
+def _awaiting_evaluation(session: Session, gang: Gang) -> Finding:
+    leaving = gang.tasks - gang.ready - gang.waiting - gang.pending
     if leaving > 0:
         message = f"{leaving} of its pods {'is' if leaving == 1 else 'are'} still leaving; it is looked at again when they are gone."
         return ReasonCode.AWAITING_EVALUATION, message, {"leaving": leaving}
@@ -565,17 +585,17 @@ _QUEUE_QUESTIONS: tuple[Question, ...] = (
 )
 
 
-def _held_back(session: Session, job: Job) -> Finding | None:
+def _held_back(session: Session, gang: Gang) -> Finding | None:
     """Where a queue is not there, nothing else can be asked about it."""
-    found = _queue_not_found(session, job)
+    found = _queue_not_found(session, gang)
     return found or next(
-        (found for ask in _QUEUE_QUESTIONS if (found := ask(session, job)) is not None), None
+        (found for ask in _QUEUE_QUESTIONS if (found := ask(session, gang)) is not None), None
     )
 
 
 _QUESTIONS: tuple[Question, ...] = (
     _on_hold, _paused, _held_back, _not_enough_tasks, _exceeds_capability, _exceeds_cluster, _no_node_fits, _reclaim_in_progress,
-    _refused_at_the_door, _waiting_for_quota, _over_deserved, _gang_incomplete, _fragmented, _cluster_busy, _behind_others,
+    _refused_by_enqueue, _waiting_for_quota, _over_deserved, _gang_incomplete, _fragmented, _cluster_busy, _behind_others,
     _left_out_by_policy, _awaiting_evaluation,
 )  # fmt: skip
 

@@ -36,7 +36,7 @@ def _named(session: Session, values: list[int], zeros: bool) -> Resources:
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """What was found out about podgroups that wait: the rows of those that can never run, and how much of which resource (by its column)
-    the jobs of a queue wait for."""
+    the gangs of a queue wait for."""
 
     never: set[int] = field(default_factory=set)
     lacking: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Figures(Mapping[str, QueueFigures]):
     """By queue, as things stand when this is made; put into values only for queues that are looked at."""
 
     def __init__(self, session: Session, waiting: Waiting | None = None) -> None:
-        self._session, self._rows = session, session.forest.rows
+        self._session, self._rows = session, session.queue_tree.rows
         self._used = [matrix.tolist() for matrix in _matrices(session, waiting or Waiting())]
         self._made: dict[str, QueueFigures] = {}
         self._warnings = {row: tuple(found) for row, found in session.queue_warnings.items()}
@@ -152,13 +152,13 @@ _WITH_ZEROS = frozenset({"allocated", "request", "in_use"})
 
 def _matrices(session: Session, waiting: Waiting) -> list[Amounts]:
     """In the order of `_USED`."""
-    book = session.book
+    queue_usage = session.queue_usage
     holdings = holdings_of(session)
     asked = asked_for(session, waiting.never)
-    lacking = np.zeros_like(book.request)
+    lacking = np.zeros_like(queue_usage.request)
     for (row, dim), amount in waiting.lacking.items():
         lacking[row, dim] = amount
     return [
-        book.allocated, book.request, book.inqueue, book.elastic, book.held,
+        queue_usage.allocated, queue_usage.request, queue_usage.inqueue, queue_usage.elastic, queue_usage.held,
         holdings.in_use, holdings.leaving, holdings.promised, asked, lacking,
     ]  # fmt: skip

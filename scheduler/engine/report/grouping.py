@@ -43,18 +43,18 @@ def beyond_all_nodes(session: Session) -> Mask:
 def _strict_queues(session: Session) -> Mask:
     """The last entry stands for "no queue"."""
     strict = (
-        queue.spec.dequeue_strategy is DequeueStrategy.FIFO for queue in session.forest.queues
+        queue.spec.dequeue_strategy is DequeueStrategy.FIFO for queue in session.queue_tree.queues
     )
     return np.array([*strict, False], dtype=np.bool_)
 
 
 def _fits_somewhere(session: Session, waiting: Rows) -> Mask:
     """For each of these pods; each class is looked at once."""
-    kinds = session.kinds[waiting]
+    pod_classes = session.pod_classes[waiting]
     fits = np.zeros(len(session.request), dtype=np.bool_)
-    for kind in np.unique(kinds).tolist():
-        fits[kind] = session.board(kind).fits_an_empty_node
-    found: Mask = fits[kinds]
+    for pod_class in np.unique(pod_classes).tolist():
+        fits[pod_class] = session.node_scores(pod_class).fits_an_empty_node
+    found: Mask = fits[pod_classes]
     return found
 
 
@@ -68,28 +68,28 @@ def alike(session: Session, rows: Rows) -> list[list[int]]:
 
 def _traits(session: Session, rows: Rows) -> Amounts:
     """One line of numbers for each podgroup: those that `explain.signature` asks for, as they stand in the snapshot."""
-    groups, kinds = session.snapshot.groups, waiting_kinds(session)[rows]
+    groups, pod_classes = session.snapshot.groups, waiting_classes(session)[rows]
     own = np.array([bool(groups.role_minimums[row]) for row in rows.tolist()], dtype=np.bool_) | (
-        kinds == _MIXED
+        pod_classes == _MIXED
     )
     columns = (
         groups.queue[rows], groups.phase[rows], groups.min_member[rows], groups.has_min_resources[rows], session.ready_counts[rows],
-        session.pending_counts[rows], session.task_counts[rows], kinds, np.where(own, rows, -1),
+        session.pending_counts[rows], session.task_counts[rows], pod_classes, np.where(own, rows, -1),
         _numbered(groups.on_hold, rows), _numbered(groups.not_permitted, rows),
     )  # fmt: skip
     table: Amounts = np.column_stack([*columns, groups.min_resources[rows]]).astype(np.int64)
     return table
 
 
-def waiting_kinds(session: Session) -> Rows:
+def waiting_classes(session: Session) -> Rows:
     """By podgroup, the class of its pods without a place."""
     pods = session.snapshot.pods
     waiting = np.flatnonzero(session.status == PodStatus.PENDING)
-    group, kind = pods.group[waiting], session.kinds[waiting]
-    kinds = np.full(len(session.snapshot.groups), _NONE, dtype=np.int64)
-    kinds[group] = kind
-    kinds[group[kinds[group] != kind]] = _MIXED
-    return kinds
+    group, pod_class = pods.group[waiting], session.pod_classes[waiting]
+    pod_classes = np.full(len(session.snapshot.groups), _NONE, dtype=np.int64)
+    pod_classes[group] = pod_class
+    pod_classes[group[pod_classes[group] != pod_class]] = _MIXED
+    return pod_classes
 
 
 def _numbered(texts: Sequence[str], rows: Rows) -> Amounts:

@@ -27,7 +27,7 @@ from scheduler.engine.report.figures import Waiting
 from scheduler.engine.report.grouping import alike
 from scheduler.engine.session import Session
 from scheduler.engine.state.constraints import suitable_nodes
-from scheduler.engine.state.gang import Job
+from scheduler.engine.state.gang import Gang
 
 READY = "tasks in gang are ready to be scheduled"
 _OWN_REASONS = {
@@ -46,7 +46,7 @@ _ON_NODES = frozenset(
 """Nodes were looked at, and had no room: only then are they counted, and an autoscaler may take the pod for one that needs machines."""
 
 _NEVER = STAYS - {ReasonCode.LEFT_OUT_BY_POLICY}
-"""Such a job can never run; one that the policy leaves out could, and goes on asking."""
+"""Such a gang can never run; one that the policy leaves out could, and goes on asking."""
 
 _MORE_NODES_HELP = _ON_NODES | {ReasonCode.EXCEEDS_CLUSTER, ReasonCode.RECLAIM_IN_PROGRESS}
 _WAITS_FOR_ROOM = (_MORE_NODES_HELP - STAYS - {ReasonCode.RECLAIM_IN_PROGRESS}) | {
@@ -81,8 +81,8 @@ class Reporter:
     def write(self, waiting: Mask) -> Report:
         groups = self.session.snapshot.groups
         for row in self._with_news(np.flatnonzero(waiting)):
-            job = self.session.job(row)
-            self._say(job, *self._shared(job))
+            gang = self.session.gang(row)
+            self._say(gang, *self._shared(gang))
         for row in sorted(
             np.flatnonzero(~waiting & groups.alive & (groups.said != 0)).tolist(),
             key=groups.key.__getitem__,
@@ -97,43 +97,46 @@ class Reporter:
         """Those of which something new is to be said, by name. Alike ones are asked about once, for the first of them."""
         key, said = self.session.snapshot.groups.key, self.session.snapshot.groups.said
         known = np.array([self.session.is_known(row) for row in rows.tolist()], dtype=np.bool_)
-        crowds = [*([row] for row in rows[known].tolist()), *alike(self.session, rows[~known])]
-        firsts = {min(crowd, key=key.__getitem__): crowd for crowd in crowds}
+        groups_alike = [
+            *([row] for row in rows[known].tolist()),
+            *alike(self.session, rows[~known]),
+        ]
+        firsts = {min(rows, key=key.__getitem__): rows for rows in groups_alike}
         news: list[int] = []
         for first in sorted(firsts, key=key.__getitem__):
-            job = self.session.job(first)
-            reason, _, fingerprint = self._shared(job)
-            self._count(job, reason, firsts[first])
+            gang = self.session.gang(first)
+            reason, _, fingerprint = self._shared(gang)
+            self._count(gang, reason, firsts[first])
             news.extend(row for row in firsts[first] if said[row] != fingerprint)
         return sorted(news, key=key.__getitem__)
 
-    def _count(self, job: Job, reason: Reason, crowd: list[int]) -> None:
+    def _count(self, gang: Gang, reason: Reason, rows: list[int]) -> None:
         """What these podgroups wait for; or that they can never run."""
         waiting = self.result.waiting
         if reason.code in _NEVER or (
-            reason.code in BEFORE_ROOM and is_impossible(self.session, job)
+            reason.code in BEFORE_ROOM and is_impossible(self.session, gang)
         ):
-            waiting.never.update(crowd)
-        elif reason.code in _WAITS_FOR_ROOM and not self._is_own_limit(job, reason):
+            waiting.never.update(rows)
+        elif reason.code in _WAITS_FOR_ROOM and not self._is_own_limit(gang, reason):
             dim = self.session.snapshot.resources.index(str(reason.figures["resource"]))
-            place = (job.queue, dim)
-            waiting.lacking[place] = waiting.lacking.get(place, 0) + len(crowd) * int(
-                needed(self.session, job)[dim]
+            place = (gang.queue, dim)
+            waiting.lacking[place] = waiting.lacking.get(place, 0) + len(rows) * int(
+                needed(self.session, gang)[dim]
             )
 
-    def _is_own_limit(self, job: Job, reason: Reason) -> bool:
+    def _is_own_limit(self, gang: Gang, reason: Reason) -> bool:
         """Its own queue keeps it from more: nobody has taken anything from it."""
         return (
             reason.code is ReasonCode.WAITING_FOR_QUOTA
-            and reason.figures["level"] == self.session.forest.names[job.queue]
+            and reason.figures["level"] == self.session.queue_tree.names[gang.queue]
         )
 
-    def _shared(self, job: Job) -> tuple[Reason, str, int]:
-        key = signature(self.session, job)
+    def _shared(self, gang: Gang) -> tuple[Reason, str, int]:
+        key = signature(self.session, gang)
         found = self._reasons.get(key)
         if found is None:
-            reason = explain(self.session, job)
-            message = self._gang_message(job, reason)
+            reason = explain(self.session, gang)
+            message = self._gang_message(gang, reason)
             digest = blake2b(
                 f"{reason.code}|{reason.message}|{reason.checks}|{message}".encode(), digest_size=8
             )
@@ -144,36 +147,36 @@ class Reporter:
             )
         return found
 
-    def _say(self, job: Job, reason: Reason, message: str, fingerprint: int) -> None:
+    def _say(self, gang: Gang, reason: Reason, message: str, fingerprint: int) -> None:
         result = self.result
-        result.reasons[job.key] = reason
-        result.said.append(Said(job.key, job.row, fingerprint, reason))
-        if job.refusal is not None and job.refusal.event:
+        result.reasons[gang.key] = reason
+        result.said.append(Said(gang.key, gang.row, fingerprint, reason))
+        if gang.refusal is not None and gang.refusal.event:
             result.events.append(
                 Event(
-                    "Normal", "Unschedulable", job.refusal.event, "podgroup", job.key, reason.code
+                    "Normal", "Unschedulable", gang.refusal.event, "podgroup", gang.key, reason.code
                 )
             )
-        if reason.code is ReasonCode.QUEUE_SUSPENDED and job.is_waiting_outside:
+        if reason.code is ReasonCode.QUEUE_SUSPENDED and gang.is_waiting_outside:
             result.events.append(
-                Event("Normal", "QueueSuspended", reason.message, "podgroup", job.key)
+                Event("Normal", "QueueSuspended", reason.message, "podgroup", gang.key)
             )
-        if self._has_gang and job.tasks:
+        if self._has_gang and gang.tasks:
             result.conditions.append(
-                Condition(job.key, job.row, "Unschedulable", _condition_reason(reason), message)
+                Condition(gang.key, gang.row, "Unschedulable", _condition_reason(reason), message)
             )
             result.events.append(
-                Event("Warning", "Unschedulable", message, "podgroup", job.key, reason.code)
+                Event("Warning", "Unschedulable", message, "podgroup", gang.key, reason.code)
             )
-            self._tell_pods(job, reason)
+            self._tell_pods(gang, reason)
 
     def _tell_of_started(self) -> None:
         """Podgroups that got their gang in this session."""
-        started = {operation.job.row: operation.job for operation in self.session.binds}
-        for job in sorted(started.values(), key=lambda job: job.key):
-            if self._has_gang and job.ready >= job.min_member:
-                self.result.conditions.append(Condition(job.key, job.row, "Scheduled", READY))
-                self.result.events.append(Event("Normal", "Scheduled", READY, "podgroup", job.key))
+        started = {operation.gang.row: operation.gang for operation in self.session.binds}
+        for gang in sorted(started.values(), key=lambda gang: gang.key):
+            if self._has_gang and gang.ready >= gang.min_member:
+                self.result.conditions.append(Condition(gang.key, gang.row, "Scheduled", READY))
+                self.result.events.append(Event("Normal", "Scheduled", READY, "podgroup", gang.key))
 
     def _tell_of_evictions(self) -> None:
         keys = self.session.snapshot.pods.key
@@ -183,81 +186,83 @@ class Reporter:
                 self.result.events.append(Event("Normal", "Evict", why, "pod", keys[pod]))
 
     def _tell_of_shed(self) -> None:
-        """A job that gave up what it had is told of, and so is its queue."""
+        """A gang that gave up what it had is told of, and so is its queue."""
         session = self.session
-        for job in sorted((session.job(row) for row in session.shed_jobs), key=lambda job: job.key):
+        for gang in sorted(
+            (session.gang(row) for row in session.shed_gangs), key=lambda gang: gang.key
+        ):
             count = sum(
                 len(operation.pods)
                 for operation in session.evictions
-                if operation.job is job and operation.action == "shed"
+                if operation.gang is gang and operation.action == "shed"
             )
-            queue = session.forest.names[job.queue]
+            queue = session.queue_tree.names[gang.queue]
             pods = f"{count} {'pod' if count == 1 else 'pods'}"
             cause = (
                 "reclaim took the others"
-                if job.broken
+                if gang.broken
                 else f"queue {queue} has all that it deserves"
             )
-            text = f"{job.key} gave up {pods}: it is short of its gang of {job.min_member}, and {cause}"
-            self.result.events.append(Event("Warning", SHED_REASON, text, "podgroup", job.key))
+            text = f"{gang.key} gave up {pods}: it is short of its gang of {gang.min_member}, and {cause}"
+            self.result.events.append(Event("Warning", SHED_REASON, text, "podgroup", gang.key))
             self.result.events.append(Event("Warning", SHED_REASON, text, "queue", queue))
 
-    def _tell_pods(self, job: Job, why: Reason) -> None:
+    def _tell_pods(self, gang: Gang, why: Reason) -> None:
         session, keys = self.session, self.session.snapshot.pods.key
-        for number, pod in enumerate(session.pending_pods(job)):
-            reason, text = self._pod_message(job, why, pod, number)
+        for number, pod in enumerate(session.pending_pods(gang)):
+            reason, text = self._pod_message(gang, why, pod, number)
             self.result.pod_conditions.append(PodCondition(keys[pod], pod, reason, text))
             self.result.events.append(Event("Warning", "FailedScheduling", text, "pod", keys[pod]))
 
-    def _pod_message(self, job: Job, why: Reason, pod: int, number: int) -> tuple[str, str]:
+    def _pod_message(self, gang: Gang, why: Reason, pod: int, number: int) -> tuple[str, str]:
         """As after a try that was taken back: it had a place, it waits for one, or it has none, for the reason that its gang has."""
-        if pod in job.held or self.session.status[pod] == PodStatus.PIPELINED:
+        if pod in gang.held or self.session.status[pod] == PodStatus.PIPELINED:
             return (
                 "Unschedulable",
                 f"pod {self.session.snapshot.pods.key[pod]} can possibly be scheduled once resource is released",
             )
-        if number < job.placeable - job.ready and why.code not in STAYS:
+        if number < gang.placeable - gang.ready and why.code not in STAYS:
             return (
                 "Schedulable",
                 f"pod {self.session.snapshot.pods.key[pod]} can possibly be scheduled once minAvailable is satisfied",
             )
-        if self._nodes_were_asked(job, why):
-            return "Unschedulable", self._fit_error(int(self.session.kinds[pod]))
+        if self._nodes_were_asked(gang, why):
+            return "Unschedulable", self._fit_error(int(self.session.pod_classes[pod]))
         return "Unschedulable" if why.code in _MORE_NODES_HELP else str(why.code), why.message
 
-    def _nodes_were_asked(self, job: Job, why: Reason) -> bool:
-        """A job that was turned away at the door never met a node."""
-        return why.code is ReasonCode.NO_NODE_FITS or (why.code in _ON_NODES and bool(job.failed))
+    def _nodes_were_asked(self, gang: Gang, why: Reason) -> bool:
+        """For a gang that enqueue refused no node was asked."""
+        return why.code is ReasonCode.NO_NODE_FITS or (why.code in _ON_NODES and bool(gang.failed))
 
-    def _gang_message(self, job: Job, reason: Reason) -> str:
+    def _gang_message(self, gang: Gang, reason: Reason) -> str:
         """Volcano's sentence: how many of the gang can not be placed, and what stands in the way."""
-        schedulable = max(job.ready + job.waiting, job.placeable)
-        return f"{max(0, job.min_member - schedulable)}/{job.tasks} tasks in gang unschedulable: {self._job_error(job, reason)}"
+        schedulable = max(gang.ready + gang.waiting, gang.placeable)
+        return f"{max(0, gang.min_member - schedulable)}/{gang.tasks} tasks in gang unschedulable: {self._gang_error(gang, reason)}"
 
-    def _job_error(self, job: Job, reason: Reason) -> str:
-        counts = {"Pending": job.pending, "Pipelined": job.waiting, "Ready": job.ready}
+    def _gang_error(self, gang: Gang, reason: Reason) -> str:
+        counts = {"Pending": gang.pending, "Pipelined": gang.waiting, "Ready": gang.ready}
         summary = "".join(f"{count} {name}, " for name, count in sorted(counts.items()) if count)
-        schedulable = max(0, min(job.pending, job.placeable - job.ready))
-        pending = f"{job.pending - schedulable} Unschedulable" + (
+        schedulable = max(0, min(gang.pending, gang.placeable - gang.ready))
+        pending = f"{gang.pending - schedulable} Unschedulable" + (
             f", {schedulable} Schedulable" if schedulable else ""
         )
         state = (
-            f"pod group is not ready, {summary}{job.min_member} minAvailable; Pending: {pending}"
+            f"pod group is not ready, {summary}{gang.min_member} minAvailable; Pending: {pending}"
         )
-        return f"{state}. Origin reason is {self._origin(job, reason)}"
+        return f"{state}. Origin reason is {self._origin(gang, reason)}"
 
-    def _origin(self, job: Job, reason: Reason) -> str:
-        """The first pod that has no place and why; what holds the whole job back goes before it."""
-        if not self._nodes_were_asked(job, reason) or not missing_pods(self.session, job):
+    def _origin(self, gang: Gang, reason: Reason) -> str:
+        """The first pod that has no place and why; what holds the whole gang back goes before it."""
+        if not self._nodes_were_asked(gang, reason) or not missing_pods(self.session, gang):
             return reason.message
-        first = min(max(0, job.placeable - job.ready), len(missing_pods(self.session, job)) - 1)
-        pod = missing_pods(self.session, job)[first]
-        return f"{self.session.snapshot.pods.key[pod].rpartition('/')[2]}: {self._fit_error(int(self.session.kinds[pod]))}"
+        first = min(max(0, gang.placeable - gang.ready), len(missing_pods(self.session, gang)) - 1)
+        pod = missing_pods(self.session, gang)[first]
+        return f"{self.session.snapshot.pods.key[pod].rpartition('/')[2]}: {self._fit_error(int(self.session.pod_classes[pod]))}"
 
-    def _fit_error(self, kind: int) -> str:
-        if kind not in self._fit_errors:
-            self._fit_errors[kind] = fit_error(self.session, kind)
-        return self._fit_errors[kind]
+    def _fit_error(self, pod_class: int) -> str:
+        if pod_class not in self._fit_errors:
+            self._fit_errors[pod_class] = fit_error(self.session, pod_class)
+        return self._fit_errors[pod_class]
 
 
 def _condition_reason(reason: Reason) -> str:
@@ -267,22 +272,22 @@ def _condition_reason(reason: Reason) -> str:
     return _OWN_REASONS.get(reason.code, "NotEnoughResources")
 
 
-def fit_error(session: Session, kind: int) -> str:
+def fit_error(session: Session, pod_class: int) -> str:
     """Why one more pod of this class fits nowhere, when all that do have their place: a count of nodes for each reason."""
-    nodes, suitable = session.snapshot.nodes, session.board(kind).suitable
+    nodes, suitable = session.snapshot.nodes, session.node_scores(pod_class).suitable
     counts: Counter[str] = Counter()
     counts["node(s) were not ready"] = int((~nodes.ready).sum())
     counts["node(s) were unschedulable"] = int(
         (nodes.ready & nodes.unschedulable & ~suitable).sum()
     )
     constraint = session.snapshot.classes.constraints[
-        int(session.snapshot.classes.constraint[kind])
+        int(session.snapshot.classes.constraint[pod_class])
     ]
     matching = suitable_nodes(constraint, nodes) if not suitable.all() else suitable
     counts["node(s) didn't match Pod's node affinity/selector or taints"] = int(
         (nodes.ready & ~nodes.unschedulable & ~matching).sum()
     )
-    for dim, short in nodes_short_of(session, kind).items():
+    for dim, short in nodes_short_of(session, pod_class).items():
         name = session.snapshot.resources[dim]
         text = "node(s) pod number exceeded" if name == "pods" else f"Insufficient {name}"
         counts[text] = short

@@ -57,7 +57,7 @@ def final_phases(session: Session, counts: Amounts, unschedulable: Mask) -> Code
         enough, np.where(completed == scheduled, Phase.COMPLETED, Phase.RUNNING), phases
     )
     phases = np.where(unschedulable & (counts[:, PodStatus.RUNNING] > 0), Phase.UNKNOWN, phases)
-    shed = np.isin(np.arange(len(groups)), list(session.shed_jobs))
+    shed = np.isin(np.arange(len(groups)), list(session.shed_gangs))
     phases = np.where(shed, Phase.PENDING, phases)
     known = groups.alive & (groups.queue >= 0)
     return np.where(known, phases, groups.phase).astype(np.int8)
@@ -68,10 +68,10 @@ def short_of_gang(session: Session, counts: Amounts) -> Mask:
     groups = session.snapshot.groups
     ready = counts[:, IS_READY].sum(axis=1)
     short: Mask = groups.alive & (ready < np.maximum(1, groups.min_member))
-    for job in session.known_jobs():
-        if job.roles and not short[job.row]:
-            short[job.row] = roles_count(job) and any(
-                role.ready < role.minimum for role in job.roles.values()
+    for gang in session.known_gangs():
+        if gang.roles and not short[gang.row]:
+            short[gang.row] = roles_count(gang) and any(
+                role.ready < role.minimum for role in gang.roles.values()
             )
     return short
 
@@ -82,7 +82,7 @@ def only_leaving(session: Session, counts: Amounts) -> Mask:
     leaving: Mask = (
         _scheduled(session, counts) >= np.maximum(1, session.snapshot.groups.min_member)
     ) & (waiting == 0)
-    leaving[list(session.shed_jobs)] = False
+    leaving[list(session.shed_gangs)] = False
     return leaving
 
 
@@ -102,8 +102,8 @@ def _nowhere(session: Session) -> Amounts:
 
 def _current_phases(session: Session) -> Codes:
     phases = session.snapshot.groups.phase.copy()
-    for job in session.known_jobs():
-        phases[job.row] = job.phase
+    for gang in session.known_gangs():
+        phases[gang.row] = gang.phase
     return phases
 
 
@@ -119,13 +119,17 @@ def phase_changes(session: Session, phases: Codes) -> tuple[PhaseChange, ...]:
 
 
 def binds(session: Session) -> tuple[Bind, ...]:
-    keys, names, nodes = session.snapshot.pods.key, session.forest.names, session.floor.names
+    keys, names, nodes = (
+        session.snapshot.pods.key,
+        session.queue_tree.names,
+        session.node_table.names,
+    )
     return tuple(
         Bind(
             keys[pod],
             nodes[node],
-            operation.job.key,
-            names[operation.job.queue],
+            operation.gang.key,
+            names[operation.gang.queue],
             pod,
             operation.borrowed,
         )
@@ -139,32 +143,36 @@ def evictions(session: Session) -> tuple[Evict, ...]:
 
 
 def _eviction(session: Session, operation: Operation) -> Evict:
-    forest, job, quotas, (pod,), (node,) = (
-        session.forest,
-        operation.job,
+    queue_tree, gang, quotas, (pod,), (node,) = (
+        session.queue_tree,
+        operation.gang,
         session.quotas,
         operation.pods,
         operation.nodes,
     )
     taker = operation.beneficiary
-    level = forest.common(job.queue, taker.queue) if taker is not None else -1
-    before = operation.before if operation.before is not None else session.book.allocated[job.queue]
+    level = queue_tree.common(gang.queue, taker.queue) if taker is not None else -1
+    before = (
+        operation.before
+        if operation.before is not None
+        else session.queue_usage.allocated[gang.queue]
+    )
     return Evict(
         pod=session.snapshot.pods.key[pod],
-        node=session.floor.names[node] if node >= 0 else "",
-        podgroup=job.key,
-        queue=forest.names[job.queue],
+        node=session.node_table.names[node] if node >= 0 else "",
+        podgroup=gang.key,
+        queue=queue_tree.names[gang.queue],
         row=pod,
         action=operation.action,
         reason=SHED_REASON if operation.action == "shed" else operation.action,
         beneficiary=taker.key if taker is not None else "",
-        beneficiary_queue=forest.names[taker.queue] if taker is not None else "",
-        level=forest.names[level] if level >= 0 else "",
-        depth=forest.depth(level) if level >= 0 else 0,
+        beneficiary_queue=queue_tree.names[taker.queue] if taker is not None else "",
+        level=queue_tree.names[level] if level >= 0 else "",
+        depth=queue_tree.depth(level) if level >= 0 else 0,
         allocated_before=amounts(session, before, zeros=True),
         allocated_after=amounts(session, before - session.request[operation.pod_class], zeros=True),
-        deserved=amounts(session, quotas.deserved[job.queue]) if quotas else Resources(),
-        guarantee=amounts(session, quotas.guarantee[job.queue]) if quotas else Resources(),
+        deserved=amounts(session, quotas.deserved[gang.queue]) if quotas else Resources(),
+        guarantee=amounts(session, quotas.guarantee[gang.queue]) if quotas else Resources(),
     )
 
 
@@ -176,7 +184,7 @@ def reservations(session: Session) -> tuple[Reservation, ...]:
         kept.append(
             Reservation(
                 pods.key[pod],
-                session.floor.names[node],
+                session.node_table.names[node],
                 groups.key[pods.group[pod]],
                 pod,
                 session.expiry(pod),

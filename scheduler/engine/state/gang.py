@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def ordinal(pod_key: str) -> int:
-    """The number at the end of a name of three or more parts (`job-role-7`), by which pods of a role are counted; -1 without."""
+    """The number at the end of a name of three or more parts (`gang-role-7`), by which pods of a role are counted; -1 without."""
     head, _, tail = pod_key.rpartition("-")
     return int(tail) if tail.isdecimal() and head.rfind("-") > head.rfind("/") else -1
 
@@ -27,7 +27,7 @@ class Role:
         self.minimum, self.ready, self.waiting, self.pending = minimum, 0, 0, 0
 
 
-class Job:
+class Gang:
     """`ready` counts allocated and succeeded pods, `waiting` those with room promised. `allocated` includes what waits."""
 
     __slots__ = (
@@ -73,7 +73,7 @@ class Job:
         self.placeable = 0  # how many of its pods the last try that failed found room for
         self.refusal: Refusal | None = None
         self.rank: tuple[float, ...] | None = (
-            None  # its place among jobs, by plugins; forgotten when the job changes
+            None  # its place among gangs, by plugins; forgotten when the gang changes
         )
 
     @property
@@ -82,7 +82,7 @@ class Job:
         return self.phase is Phase.PENDING
 
     def count(self, role: int, ready: int = 0, waiting: int = 0, pending: int = 0) -> None:
-        """Moves pods between the counts, for the job and for the role if it has a minimum."""
+        """Moves pods between the counts, for the gang and for the role if it has a minimum."""
         self.ready += ready
         self.waiting += waiting
         self.pending += pending

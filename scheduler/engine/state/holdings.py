@@ -15,8 +15,8 @@ from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.tables import IS_ALLOCATED, Ints, Rows
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.session import Session
-from scheduler.engine.state.nodes import Floor
-from scheduler.engine.state.queue_tree import Forest
+from scheduler.engine.state.nodes import SessionNodeTable
+from scheduler.engine.state.queue_tree import SessionQueueTree
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,10 @@ class Holdings:
 
 
 def holdings_of(session: Session) -> Holdings:
-    """As things stand now. Asked for many jobs in a row, so it is kept until something changes."""
+    """As things stand now. Asked for many gangs in a row, so it is kept until something changes."""
     kept: tuple[int, Holdings] | None = session.__dict__.get("_holdings")
-    if kept is None or kept[0] != session.book.state:
-        kept = session.__dict__["_holdings"] = (session.book.state, _holdings(session))
+    if kept is None or kept[0] != session.queue_usage.state:
+        kept = session.__dict__["_holdings"] = (session.queue_usage.state, _holdings(session))
     return kept[1]
 
 
@@ -61,18 +61,24 @@ def _holdings(session: Session) -> Holdings:
     promised = _by_queue(session, status == PodStatus.PIPELINED)
     nowhere = _by_queue(session, IS_ALLOCATED[status] & ~is_on_node)
     booked = (
-        session.book.allocated
-        if session.forest.hierarchical
-        else _up_the_tree(session, session.book.allocated)
+        session.queue_usage.allocated
+        if session.queue_tree.hierarchical
+        else _up_the_tree(session, session.queue_usage.allocated)
     )
     return Holdings(
-        booked - promised - nowhere + leaving, leaving, promised, _node_sums(session.floor)
+        booked - promised - nowhere + leaving, leaving, promised, _node_sums(session.node_table)
     )
 
 
-def _node_sums(floor: Floor) -> NodeSums:
-    free = floor.free()[:, floor.ready].clip(min=0)
-    parts = (floor.allocatable, floor.used, floor.releasing, floor.promised, free)
+def _node_sums(node_table: SessionNodeTable) -> NodeSums:
+    free = node_table.free()[:, node_table.ready].clip(min=0)
+    parts = (
+        node_table.allocatable,
+        node_table.used,
+        node_table.releasing,
+        node_table.promised,
+        free,
+    )
     return NodeSums(*(amounts.sum(axis=1).tolist() for amounts in parts))
 
 
@@ -80,7 +86,7 @@ def _by_queue(session: Session, pods: Mask) -> Amounts:
     """What these pods ask for, summed into their queues and up the tree."""
     rows = np.flatnonzero(pods)
     return by_queue(
-        session, session.snapshot.pods.group[rows], session.request[session.kinds[rows]]
+        session, session.snapshot.pods.group[rows], session.request[session.pod_classes[rows]]
     )
 
 
@@ -88,14 +94,14 @@ def by_queue(session: Session, groups: Ints | Rows, amounts: Amounts) -> Amounts
     """An amount for each of these podgroups, summed into their queues and up the tree."""
     table = session.snapshot.groups
     known = table.alive[groups] & (table.queue[groups] >= 0)
-    sums = np.zeros((len(session.forest), len(session.snapshot.resources)), dtype=np.int64)
+    sums = np.zeros((len(session.queue_tree), len(session.snapshot.resources)), dtype=np.int64)
     np.add.at(sums, table.queue[groups[known]], amounts[known])
     return _up_the_tree(session, sums)
 
 
 def _up_the_tree(session: Session, sums: Amounts) -> Amounts:
     """Also where the policy takes the queues as a flat set: the tree is there all the same, and root stands for the cluster."""
-    tree = Forest.of(session.snapshot, hierarchical=True)
+    tree = SessionQueueTree.of(session.snapshot, hierarchical=True)
     whole = np.zeros((len(tree), sums.shape[1]), dtype=np.int64)
     whole[: len(sums)] = sums
     tree.add_up(whole)

@@ -11,16 +11,16 @@ import numpy as np
 
 from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.snapshot import Snapshot
-from scheduler.domain.tables import Rows, Times
+from scheduler.domain.tables import Rows, Scores
 
 Columns = Rows | slice | list[int]
 Places = Sequence[int]
 
-Scorer = Callable[[int, Amounts, Rows], Times]
+Scorer = Callable[[int, Amounts, Rows], Scores]
 """(class, used with resources by nodes, node rows) -> score of each of these nodes."""
 
 
-class Floor:
+class SessionNodeTable:
     """Amounts are resources by nodes, so that a question about one resource reads one run of memory.
 
     A pod may take room that is idle now and not promised to another: `free` is the smaller of idle and what will be idle once
@@ -40,7 +40,7 @@ class Floor:
             np.where(ready[:, None], sums.node_releasing, 0).T
         )
         self.promised: Amounts = np.zeros_like(self.used)
-        self.touched: list[int] = []  # every node that changed, in order: boards catch up from here
+        self.touched: list[int] = []  # every node that changed, in order: scores catch up from here
         self.any_releasing = bool(self.releasing.any())
         self.any_promised = False
 
@@ -105,21 +105,21 @@ def fits(room: Amounts, request: Amounts) -> Mask:
     return fitting
 
 
-class Board:
+class NodeScores:
     """One class of pods against all nodes: where it fits now, and how good each place is; catches up with what changed."""
 
     def __init__(
         self,
-        floor: Floor,
-        kind: int,
+        node_table: SessionNodeTable,
+        pod_class: int,
         request: Amounts,
         suitable: Mask,
         scorer: Scorer | None,
         block: Amounts | None = None,
     ) -> None:
-        self.floor, self.kind, self.request, self.suitable, self.scorer = (
-            floor,
-            kind,
+        self.node_table, self.pod_class, self.request, self.suitable, self.scorer = (
+            node_table,
+            pod_class,
             request,
             suitable,
             scorer,
@@ -127,17 +127,17 @@ class Board:
         self._block = (
             block  # what the pods must leave free for gangs that have a place in the future
         )
-        self._scores: Times | None = None  # not before they are asked for
+        self._scores: Scores | None = None  # not before they are asked for
         self._copies: Amounts | None = None  # likewise
         self._seen: dict[
             str, int
         ] = {}  # what was worked out -> how many changes there were by then
-        self._front = Front()
+        self._leading_nodes = LeadingNodes()
         self._roomiest = (-1, -1)  # how many changes there were, and the answer
 
     def _changed_since(self, what: str) -> Rows:
         """Suitable nodes that changed after `what` was last brought up to date, by number; all of them at first."""
-        touched, seen = self.floor.touched, self._seen.get(what)
+        touched, seen = self.node_table.touched, self._seen.get(what)
         self._seen[what] = len(touched)
         if seen is None:
             return np.flatnonzero(self.suitable)
@@ -145,74 +145,74 @@ class Board:
         return changed[self.suitable[changed]]
 
     def _free(self, nodes: Rows) -> Amounts:
-        free = self.floor.free(nodes)
+        free = self.node_table.free(nodes)
         return free if self._block is None else np.minimum(free, self._future(nodes))
 
     def _future(self, nodes: Columns = slice(None)) -> Amounts:
-        future = self.floor.future(nodes)
+        future = self.node_table.future(nodes)
         return future if self._block is None else future - self._block[:, nodes]
 
-    def _write(self, scores: Times, nodes: Rows) -> Times:
+    def _write(self, scores: Scores, nodes: Rows) -> Scores:
         fitting = nodes[fits(self._free(nodes), self.request)]
         scores[nodes] = -np.inf
         scores[fitting] = self._score(fitting)
         return scores
 
-    def _score(self, nodes: Rows) -> Times:
+    def _score(self, nodes: Rows) -> Scores:
         if self.scorer is None or not len(nodes):
             return np.zeros(len(nodes))
-        return self.scorer(self.kind, self.floor.used[:, nodes], nodes)
+        return self.scorer(self.pod_class, self.node_table.used[:, nodes], nodes)
 
     @cached_property
     def fits_an_empty_node(self) -> bool:
         """Whether any suitable node could hold the pod if it were empty; if not, nobody's going can help."""
-        return bool((self.suitable & fits(self.floor.allocatable, self.request)).any())
+        return bool((self.suitable & fits(self.node_table.allocatable, self.request)).any())
 
-    def worth(self, nodes: list[int]) -> Times:
+    def scores_of(self, nodes: list[int]) -> Scores:
         """The score of each of these nodes, whether or not it has room."""
         return self._score(np.array(nodes, dtype=np.intp))
 
     @property
-    def scores(self) -> Times:
+    def by_node(self) -> Scores:
         """Score by node, -inf where the pod does not fit now."""
         if self._scores is None:
             self._scores = np.full(len(self.suitable), -np.inf)
-        if self._seen.get("scores") != len(self.floor.touched):
+        if self._seen.get("scores") != len(self.node_table.touched):
             changed = self._changed_since("scores")
             self._write(self._scores, changed)
-            self._front.follow(self._scores, changed)
+            self._leading_nodes.follow(self._scores, changed)
         return self._scores
 
-    def best(self) -> int:
+    def best_node(self) -> int:
         """The best node with room now, the first by name among equals; -1 if there is none."""
-        scores = self.scores
+        scores = self.by_node
         if not len(scores):
             return -1
         node = int(scores.argmax())
         return node if scores[node] > -np.inf else -1
 
-    def best_among(self, nodes: Mask) -> int:
+    def best_node_among(self, nodes: Mask) -> int:
         """The best of these nodes with room now; -1 if there is none."""
-        scores = np.where(nodes, self.scores, -np.inf)
+        scores = np.where(nodes, self.by_node, -np.inf)
         node = int(scores.argmax()) if len(scores) else -1
         return node if node >= 0 and scores[node] > -np.inf else -1
 
-    def best_later(self) -> int:
+    def best_node_later(self) -> int:
         """The best node that will have room once released pods are gone; -1 if there is none."""
-        if not self.floor.any_releasing or not len(self.suitable):
+        if not self.node_table.any_releasing or not len(self.suitable):
             return -1
         nodes = np.flatnonzero(self.suitable & fits(self._future(), self.request))
         if not len(nodes):
             return -1
         return int(nodes[self._score(nodes).argmax()])
 
-    def places(self, wanted: int) -> list[int]:
+    def nodes_for(self, wanted: int) -> list[int]:
         """A node for each of `wanted` pods, fewer if there is no room: exactly as if they were placed one at a time, best node first."""
         if wanted == 1:
-            node = self.best()
+            node = self.best_node()
             return [node] if node >= 0 else []
-        nodes = self._front.best(
-            self.scores, wanted
+        nodes = self._leading_nodes.best(
+            self.by_node, wanted
         )  # with as many pods to place, no other node can have its turn
         if not len(nodes):
             return []
@@ -225,9 +225,9 @@ class Board:
         """For each node the score of its first, second, ... pod, one node after the other."""
         owner = np.repeat(np.arange(len(nodes)), rooms)
         earlier = np.arange(len(owner)) - np.repeat(np.cumsum(rooms) - rooms, rooms)
-        used = self.floor.used[:, nodes[owner]] + self.request[:, None] * earlier
+        used = self.node_table.used[:, nodes[owner]] + self.request[:, None] * earlier
         scores: list[float] = (
-            self.scorer(self.kind, used, nodes[owner]).tolist() if self.scorer else []
+            self.scorer(self.pod_class, used, nodes[owner]).tolist() if self.scorer else []
         )
         return scores
 
@@ -235,15 +235,15 @@ class Board:
         """How many pods of the class all nodes together take, counting room being released."""
         if self._copies is None:
             self._copies = np.zeros(len(self.suitable), dtype=np.int64)
-        if self._seen.get("copies") != len(self.floor.touched):
+        if self._seen.get("copies") != len(self.node_table.touched):
             changed = self._changed_since("copies")
             self._copies[changed] = copies(self._future(changed), self.request)
         return int(self._copies.sum())
 
-    def roomiest(self) -> int:
+    def roomiest_node(self) -> int:
         """The suitable node that comes closest to holding a pod of the class; -1 without any. Among equals one that could hold it if it
         were empty, then the first by name."""
-        now = len(self.floor.touched)
+        now = len(self.node_table.touched)
         if self._roomiest[0] != now:
             self._roomiest = (now, self._find_roomiest())
         return self._roomiest[1]
@@ -252,14 +252,14 @@ class Board:
         nodes = np.flatnonzero(self.suitable)
         if not len(nodes):
             return -1
-        free, covered = self.floor.free(nodes), np.full(len(nodes), np.inf)
+        free, covered = self.node_table.free(nodes), np.full(len(nodes), np.inf)
         for dim in np.flatnonzero(self.request > 0):
             covered = np.minimum(covered, free[dim] / self.request[dim])
         closest = nodes[covered == covered.max()]
-        return int(closest[fits(self.floor.allocatable[:, closest], self.request).argmax()])
+        return int(closest[fits(self.node_table.allocatable[:, closest], self.request).argmax()])
 
 
-class Front:
+class LeadingNodes:
     """The nodes that come first for a class of pods, so that not all of them are looked through each time.
 
     It holds every node with a score above the bar, and others that once were there.
@@ -274,7 +274,7 @@ class Front:
         self._nodes: Rows = np.zeros(0, dtype=np.intp)
         self._held: Mask = np.zeros(0, dtype=np.bool_)
 
-    def follow(self, scores: Times, changed: Rows) -> None:
+    def follow(self, scores: Scores, changed: Rows) -> None:
         """These nodes have other scores now."""
         if self._bar == np.inf:
             return
@@ -284,14 +284,14 @@ class Front:
             self._held[new] = True
             self._nodes = np.sort(np.concatenate([self._nodes, new]))
 
-    def best(self, scores: Times, count: int) -> Rows:
+    def best(self, scores: Scores, count: int) -> Rows:
         """The best nodes with room, at most `count`, by number; of equals the first."""
         nodes = self._nodes[scores[self._nodes] > self._bar]
         if len(nodes) < count and self._bar > -np.inf:
             nodes = self._look_through_all(scores, count)
         return _leading(nodes, scores[nodes], count)
 
-    def _look_through_all(self, scores: Times, count: int) -> Rows:
+    def _look_through_all(self, scores: Scores, count: int) -> Rows:
         """Sets the bar; answers the nodes at it or above, which are at least as many as were asked for, or all that have room."""
         kept = max(self.LEAST, self.SPARE * count)
         self._bar = (
@@ -304,7 +304,7 @@ class Front:
         return self._nodes if self._bar == -np.inf else np.flatnonzero(scores >= self._bar)
 
 
-def _leading(nodes: Rows, scores: Times, count: int) -> Rows:
+def _leading(nodes: Rows, scores: Scores, count: int) -> Rows:
     if len(nodes) <= count:
         return nodes
     last = np.partition(scores, len(scores) - count)[len(scores) - count]

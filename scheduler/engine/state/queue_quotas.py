@@ -11,15 +11,15 @@ import numpy as np
 from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.resources import Resources
 from scheduler.engine.fair_share import int_sum
-from scheduler.engine.state.queue_tree import Forest
-from scheduler.engine.state.queue_usage import QueueBook
+from scheduler.engine.state.queue_tree import SessionQueueTree
+from scheduler.engine.state.queue_usage import QueueUsage
 
 
 @dataclass(eq=False)
 class Quotas:
     """Queues by resources. `owns` marks where deserved says something; `unset_share` is the share of a queue that deserves nothing."""
 
-    book: QueueBook
+    queue_usage: QueueUsage
     deserved: Amounts
     owns: Mask
     guarantee: Amounts
@@ -31,14 +31,14 @@ class Quotas:
 
     def share(self, row: int) -> float:
         """The largest part of its deserved that the queue uses."""
-        version = self.book.version[row]
+        version = self.queue_usage.version[row]
         cached = self._shares.get(row)
         if cached is None or cached[0] != version:
             cached = self._shares[row] = (version, self._share(row))
         return cached[1]
 
     def _share(self, row: int) -> float:
-        return self.share_of(row, self.book.allocated[row].tolist())
+        return self.share_of(row, self.queue_usage.allocated[row].tolist())
 
     def share_of(self, row: int, allocated: list[int]) -> float:
         """The share of the queue if it used this."""
@@ -49,7 +49,9 @@ class Quotas:
         """Whether this is at least what the queue deserves, of every resource."""
         deserved = self.deserved_rows[row]
         return all(
-            amount >= deserved[dim] for dim, amount in enumerate(allocated) if self.book.dims[dim]
+            amount >= deserved[dim]
+            for dim, amount in enumerate(allocated)
+            if self.queue_usage.dims[dim]
         )
 
     def _deserving(self, row: int) -> list[tuple[int, int]]:
@@ -58,14 +60,14 @@ class Quotas:
         if found is None:
             pairs = enumerate(self.deserved_rows[row])
             found = self._parts[row] = [
-                (dim, amount) for dim, amount in pairs if amount > 0 and self.book.dims[dim]
+                (dim, amount) for dim, amount in pairs if amount > 0 and self.queue_usage.dims[dim]
             ]
         return found
 
     @cached_property
     def nominal(self) -> Amounts:
         """The nominal share of each queue."""
-        return nominal_shares(self.book.forest, self.total)
+        return nominal_shares(self.queue_usage.queue_tree, self.total)
 
     @cached_property
     def deserved_rows(self) -> list[list[int]]:
@@ -93,7 +95,7 @@ class Quotas:
         Plain numbers: a path is short, and asked for every pod that is placed on its own.
         """
         for row in path:
-            allocated, limit = self.book.allocated[row].tolist(), limits[row]
+            allocated, limit = self.queue_usage.allocated[row].tolist(), limits[row]
             for dim, amount in asked:
                 wanted = min(wanted, (limit[dim] - allocated[dim]) // amount)
         return max(0, wanted)
@@ -118,20 +120,22 @@ def beyond_guarantees(available: Amounts, guarantees: Amounts) -> Amounts:
     )
 
 
-def nominal_shares(forest: Forest, total: Amounts) -> Amounts:
+def nominal_shares(queue_tree: SessionQueueTree, total: Amounts) -> Amounts:
     """Volcano's first rule: weight / total weight x total, among siblings; a flat set is divided among all queues."""
-    nominal = np.zeros((len(forest), len(total)), dtype=np.int64)
-    if not forest.hierarchical:
-        _divide(nominal, list(range(len(forest))), forest, total)
+    nominal = np.zeros((len(queue_tree), len(total)), dtype=np.int64)
+    if not queue_tree.hierarchical:
+        _divide(nominal, list(range(len(queue_tree))), queue_tree, total)
         return nominal
-    nominal[forest.root] = total
-    for row in forest.top_down:
-        _divide(nominal, forest.children[row], forest, nominal[row])
+    nominal[queue_tree.root] = total
+    for row in queue_tree.top_down:
+        _divide(nominal, queue_tree.children[row], queue_tree, nominal[row])
     return nominal
 
 
-def _divide(nominal: Amounts, rows: list[int], forest: Forest, amount: Amounts) -> None:
-    weights = [max(0, forest.queues[row].spec.weight) for row in rows]
+def _divide(
+    nominal: Amounts, rows: list[int], queue_tree: SessionQueueTree, amount: Amounts
+) -> None:
+    weights = [max(0, queue_tree.queues[row].spec.weight) for row in rows]
     whole = sum(weights)
     if whole:
         have = amount.tolist()  # plain numbers: their products may be larger than 64 bits

@@ -11,7 +11,7 @@ import numpy as np
 from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.resources import Resources
 from scheduler.domain.snapshot import Snapshot
-from scheduler.engine.state.queue_tree import Forest
+from scheduler.engine.state.queue_tree import SessionQueueTree
 
 NO_LIMIT: Final = 2**62
 _BASE: Final = ("cpu", "memory")
@@ -20,17 +20,17 @@ _BASE: Final = ("cpu", "memory")
 class QueueSpecs:
     """Read from the queues alone, so that it serves every session until they change; nobody may write into these tables."""
 
-    def __init__(self, forest: Forest, resources: Sequence[str]) -> None:
-        self._forest, self._resources = forest, resources
-        self._specs = [queue.spec for queue in forest.queues]
+    def __init__(self, queue_tree: SessionQueueTree, resources: Sequence[str]) -> None:
+        self._queue_tree, self._resources = queue_tree, resources
+        self._specs = [queue.spec for queue in queue_tree.queues]
 
     @classmethod
-    def of(cls, snapshot: Snapshot, forest: Forest) -> QueueSpecs:
+    def of(cls, snapshot: Snapshot, queue_tree: SessionQueueTree) -> QueueSpecs:
         """Those of the last session, if the queues are still the same."""
         kept = snapshot.found_of_queues
-        if ("specs", forest.hierarchical) not in kept:
-            kept["specs", forest.hierarchical] = cls(forest, snapshot.resources)
-        found: QueueSpecs = kept["specs", forest.hierarchical]
+        if ("specs", queue_tree.hierarchical) not in kept:
+            kept["specs", queue_tree.hierarchical] = cls(queue_tree, snapshot.resources)
+        found: QueueSpecs = kept["specs", queue_tree.hierarchical]
         return found
 
     @cached_property
@@ -71,14 +71,16 @@ class QueueSpecs:
     @cached_property
     def held(self) -> Mask:
         """Queues that are suspended; the last entry stands for "no queue"."""
-        return np.array([*(queue.is_held for queue in self._forest.queues), False], dtype=np.bool_)
+        return np.array(
+            [*(queue.is_held for queue in self._queue_tree.queues), False], dtype=np.bool_
+        )
 
     @cached_property
     def schedules(self) -> Mask:
-        """Leaves whose state lets jobs start; the last entry stands for "no queue"."""
+        """Leaves whose state lets gangs start; the last entry stands for "no queue"."""
         leaves = (
-            queue.schedules and self._forest.is_leaf(row)
-            for row, queue in enumerate(self._forest.queues)
+            queue.schedules and self._queue_tree.is_leaf(row)
+            for row, queue in enumerate(self._queue_tree.queues)
         )
         return np.array([*leaves, False], dtype=np.bool_)
 
@@ -87,7 +89,7 @@ class QueueSpecs:
         """Leaves that do not keep what they have from others."""
         return np.array(
             [
-                spec.reclaimable and self._forest.is_leaf(row)
+                spec.reclaimable and self._queue_tree.is_leaf(row)
                 for row, spec in enumerate(self._specs)
             ],
             dtype=np.bool_,

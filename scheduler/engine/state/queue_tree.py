@@ -13,7 +13,7 @@ from scheduler.domain.snapshot import Queue, Snapshot
 from scheduler.domain.tables import Rows
 
 
-class Forest:
+class SessionQueueTree:
     """Queues by row, root included even if nobody made one. `path(row)` leads from a queue up to root; flat, it is the queue alone."""
 
     def __init__(self, queues: Sequence[Queue], *, hierarchical: bool) -> None:
@@ -34,12 +34,12 @@ class Forest:
         self._path_rows: list[Rows] = [np.array(path, dtype=np.intp) for path in self._paths]
 
     @classmethod
-    def of(cls, snapshot: Snapshot, *, hierarchical: bool) -> Forest:
-        """That of the last session, if the queues are still the same: nobody changes a forest."""
+    def of(cls, snapshot: Snapshot, *, hierarchical: bool) -> SessionQueueTree:
+        """That of the last session, if the queues are still the same: nobody changes a queue tree."""
         kept = snapshot.found_of_queues
-        if ("forest", hierarchical) not in kept:
-            kept["forest", hierarchical] = cls(snapshot.queues, hierarchical=hierarchical)
-        found: Forest = kept["forest", hierarchical]
+        if ("tree", hierarchical) not in kept:
+            kept["tree", hierarchical] = cls(snapshot.queues, hierarchical=hierarchical)
+        found: SessionQueueTree = kept["tree", hierarchical]
         return found
 
     def __len__(self) -> int:

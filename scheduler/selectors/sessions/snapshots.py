@@ -47,7 +47,7 @@ _WORTH_COMPACTING = 4096
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
-    """What a refresh found: how many rows of each kind it read, and whether it read everything."""
+    """What a refresh found: how many rows of each table it read, and whether it read everything."""
 
     reloaded: bool = False
     rows: Mapping[str, int] = field(default_factory=dict)
@@ -72,8 +72,8 @@ class ResidentSnapshot:
         self.queues: dict[int, Queue] = {}
         self.nodes: dict[int, Node] = {}
         self.classes: dict[int, PodClass] = {}
-        self._kinds: dict[tuple[int, str], int] = {}
-        self._kinds_at_first = 0
+        self._class_numbers: dict[tuple[int, str], int] = {}
+        self._classes_at_first = 0
         self.pod_rows: dict[int, int] = {}
         self.group_rows: dict[int, int] = {}
         self.pod_ids: list[int] = []
@@ -138,7 +138,7 @@ class ResidentSnapshot:
         self._number_nodes(nodes)
         self.group_ids = [row[0] for row in groups]
         self.group_rows = {pk: row for row, pk in enumerate(self.group_ids)}
-        empty = PodTable.of(key=[], group=[], kind=[], status=[], node=[])
+        empty = PodTable.of(key=[], group=[], pod_class=[], status=[], node=[])
         table = group_table(values, queue_rows, resources)
         table.said[:] = [said_of(row) for row in groups]
         self.snapshot = ClockedSnapshot(
@@ -147,7 +147,7 @@ class ResidentSnapshot:
         self.snapshot.pods = PodTable.of(**self._pod_columns(pods))
         self.pod_ids = [row[0] for row in pods]
         self.pod_rows = {pk: row for row, pk in enumerate(self.pod_ids)}
-        self._kinds_at_first = len(self._kinds)
+        self._classes_at_first = len(self._class_numbers)
 
     def _number_nodes(self, table: NodeTable) -> None:
         self.node_ids = {node.name: pk for pk, node in self.nodes.items()}
@@ -171,14 +171,16 @@ class ResidentSnapshot:
     def _pod_columns(self, pods: Sequence[Sequence[Any]]) -> dict[str, Any]:
         """Columns for `PodTable.of`, one comprehension a column: this runs over every pod of a cold start."""
         if not pods:
-            return {"key": [], "group": [], "kind": [], "status": [], "node": []}
+            return {"key": [], "group": [], "pod_class": [], "status": [], "node": []}
         _, keys, groups, classes, tasks, phases, nodes, created, borrowed, reserved, until = zip(
             *pods, strict=True
         )
         return {
             "key": list(keys),
             "group": [self.group_rows[pk] for pk in groups],
-            "kind": [self._kind(pk, task) for pk, task in zip(classes, tasks, strict=True)],
+            "pod_class": [
+                self._class_number(pk, task) for pk, task in zip(classes, tasks, strict=True)
+            ],
             "status": [POD_STATUS[phase] for phase in phases],
             "node": [self._places.get(pk, LOST_NODE) for pk in nodes],
             "created": created,
@@ -187,19 +189,21 @@ class ResidentSnapshot:
             "reserved_until": [-1 if session is None else session for session in until],
         }
 
-    def _kind(self, class_id: int, task: str) -> int:
-        kind = self._kinds.get((class_id, task))
-        if kind is None:
+    def _class_number(self, class_id: int, task: str) -> int:
+        number = self._class_numbers.get((class_id, task))
+        if number is None:
             pod_class = replace(self.classes[class_id], role=task)
-            kind = self._kinds[class_id, task] = self.snapshot.classes.number(pod_class)
-        return kind
+            number = self._class_numbers[class_id, task] = self.snapshot.classes.number(pod_class)
+        return number
 
     # Reading what changed
 
     def _apply(self, changes: Mapping[str, set[int]]) -> Refreshed:
         try:
             read = {
-                kind: apply(changes[kind]) for kind, apply in self._appliers() if changes.get(kind)
+                table: apply(changes[table])
+                for table, apply in self._appliers()
+                if changes.get(table)
             }
         except _NewResource:
             return self._reload()
@@ -337,7 +341,7 @@ class ResidentSnapshot:
             self._compact_pods()
         if groups > 2 * len(self.group_rows) + _WORTH_COMPACTING:
             self._compact_groups()
-        if len(self._kinds) > 2 * self._kinds_at_first + _WORTH_COMPACTING:
+        if len(self._class_numbers) > 2 * self._classes_at_first + _WORTH_COMPACTING:
             self.position = None  # most classes may be of pods that are gone: the next time everything is read anew
 
     def _compact_pods(self) -> None:

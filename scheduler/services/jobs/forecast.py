@@ -138,13 +138,13 @@ def _put_in(job: JobManifest, snapshot: Snapshot) -> str:
     row = int(snapshot.add_groups([group])[0])
     for task in job.tasks:
         if task.replicas and not task.depends_on:
-            kind = snapshot.classes.number(_pod_class(task, job, priorities, namespace))
+            pod_class = snapshot.classes.number(_pod_class(task, job, priorities, namespace))
             keys = [f"{namespace}/{name}-{task.name}-{index}" for index in range(task.replicas)]
             count = len(keys)
             snapshot.add_pods(
                 key=keys,
                 group=[row] * count,
-                kind=[kind] * count,
+                pod_class=[pod_class] * count,
                 status=[PodStatus.PENDING] * count,
                 node=[NO_NODE] * count,
                 created=[snapshot.taken_at] * count,

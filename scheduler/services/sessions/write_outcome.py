@@ -486,7 +486,7 @@ def _events(resident: ResidentSnapshot, outcome: Outcome, written: Written) -> l
                 reason=event.reason,
                 message=event.message,
                 queue=queues.get(event.name, event.name if event.object == "queue" else ""),
-                warning=event.kind == "Warning",
+                warning=event.type == "Warning",
                 code=event.code,
             )
         )
