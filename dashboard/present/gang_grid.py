@@ -8,8 +8,8 @@ from typing import Any
 
 from django.utils.safestring import SafeString, mark_safe
 
+from scheduler.domain.reasons import reason_entry
 from scheduler.models import PodGroup
-from scheduler.selectors.jobs.listing import CANNOT_START
 from scheduler.selectors.jobs.page import Member
 
 MOST_DRAWN = 2000
@@ -85,7 +85,7 @@ def gang_sentence(gang: PodGroup, placed: int, is_waiting: bool) -> str:
     start = f"{min(placed, needed)} of {needed} needed have a place"
     if not is_waiting or placed >= needed:
         return start
-    if gang.reason_code in CANNOT_START:
+    if not reason_entry(gang.reason_code).can_pass:
         return f"{start}; it cannot start as it is"
     if "placeable" not in gang.reason_figures:
         return start

@@ -10,8 +10,8 @@ from django.utils import timezone
 from dashboard.present.amounts import with_unit
 from dashboard.templatetags.times import in_words
 from scheduler.domain.durations import seconds_between
+from scheduler.domain.reasons import reason_entry
 from scheduler.models import PodGroup
-from scheduler.selectors.jobs.listing import CANNOT_START
 from scheduler.selectors.jobs.page import (
     FEWEST_STARTS,
     Standing,
@@ -23,29 +23,6 @@ from scheduler.selectors.jobs.page import (
 Context = dict[str, Any]
 MaySee = Callable[[str], bool]  # whether the reader may see the queue of this name
 
-_HELP: Mapping[str, str] = {
-    "OnHold": "It starts after somebody has taken it off hold.",
-    "SchedulingPaused": "Nothing starts until an operator of the cluster resumes scheduling.",
-    "QueueNotFound": "Clone it into a queue that exists.",
-    "QueueNotLeaf": "Clone it into one of the queues below.",
-    "QueueClosed": "An admin of {level} has to open it, or clone the job into another queue.",
-    "QueueSuspended": "It starts after an admin of {level} has resumed it; until then it keeps its place in the line.",
-    "HierarchyInvalid": "An admin has to fix the tree of queues.",
-    "NotPermitted": "Ask an admin of its queue.",
-    "NotEnoughTasks": "It starts when it has as many pods as its gang needs.",
-    "ExceedsCapability": "Ask for {limit} in all at most, or ask an admin of {level} for a higher capability.",
-    "ExceedsCluster": "Ask for {limit} in all at most: the cluster has no more.",
-    "NoNodeFits": "Ask for smaller pods, or for other nodes than it does.",
-    "WaitingForQuota": "It starts when {short} more come free in {level}, as jobs there end.",
-    "OverDeservedNotReclaimable": "It starts when others leave room: its queue has more than its share already.",
-    "GangIncomplete": "It starts when there is room for all of them at once, as other jobs end.",
-    "Fragmented": "It starts when one node has enough together; smaller pods would fit now.",
-    "ReclaimInProgress": "It starts as soon as the pods that make room have left.",
-    "ClusterBusy": "It starts when {short} more come free in the cluster, as other jobs end.",
-    "BehindOthers": "It starts after those before it in the line.",
-    "LeftOutByPolicy": "A cluster admin has to add allocate to the policy, or go back to an earlier one.",
-}
-_NOT_LOOKED_AT = "The next session looks at it."
 _LEAVING = "leaving"  # the figure of a gang that was told to go
 _STILL_LEAVING = "It waits for a place anew when its old pods have stopped."
 
@@ -57,7 +34,7 @@ def reason_card(gang: PodGroup, may_see: MaySee) -> Context:
         "code": code,
         "message": gang.reason_message or "Not evaluated yet: the next session will look at it.",
         "help": help_words(code, gang.reason_figures),
-        "stays": code in CANNOT_START,
+        "stays": not reason_entry(code).can_pass,
         "is_evaluated": code != "AwaitingEvaluation" or _LEAVING in gang.reason_figures,
         "evaluated": evaluation_of(gang),
         "level": level,
@@ -76,7 +53,9 @@ def _level(figures: Mapping[str, Any]) -> str:
 
 def help_words(code: str, figures: Mapping[str, Any]) -> str:
     """What would make it start. Figures that the reason does not have are left out of the sentence."""
-    words = _STILL_LEAVING if _LEAVING in figures else _HELP.get(code, _NOT_LOOKED_AT)
+    words = reason_entry(code).help
+    if _LEAVING in figures:
+        words = _STILL_LEAVING
     resource = str(figures.get("resource", ""))
     known = {
         name: with_unit(resource, int(figures[name]))

@@ -4,52 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from enum import StrEnum
 
+from scheduler.domain.reasons import ReasonCode
 from scheduler.domain.resources import NOTHING, Resources
 from scheduler.domain.workloads import Phase
-
-
-class ReasonCode(StrEnum):
-    """Why a podgroup has not started, in order of precedence."""
-
-    ON_HOLD = "OnHold"
-    SCHEDULING_PAUSED = "SchedulingPaused"
-    QUEUE_NOT_FOUND = "QueueNotFound"
-    QUEUE_NOT_LEAF = "QueueNotLeaf"
-    QUEUE_CLOSED = "QueueClosed"
-    QUEUE_SUSPENDED = "QueueSuspended"
-    HIERARCHY_INVALID = "HierarchyInvalid"
-    NOT_PERMITTED = "NotPermitted"
-    NOT_ENOUGH_TASKS = "NotEnoughTasks"
-    EXCEEDS_CAPABILITY = "ExceedsCapability"
-    EXCEEDS_CLUSTER = "ExceedsCluster"
-    NO_NODE_FITS = "NoNodeFits"
-    WAITING_FOR_QUOTA = "WaitingForQuota"
-    OVER_DESERVED_NOT_RECLAIMABLE = "OverDeservedNotReclaimable"
-    GANG_INCOMPLETE = "GangIncomplete"
-    FRAGMENTED = "Fragmented"
-    RECLAIM_IN_PROGRESS = "ReclaimInProgress"
-    CLUSTER_BUSY = "ClusterBusy"
-    BEHIND_OTHERS = "BehindOthers"
-    LEFT_OUT_BY_POLICY = "LeftOutByPolicy"
-    AWAITING_EVALUATION = "AwaitingEvaluation"
-
-
-STAYS = frozenset(
-    {
-        ReasonCode.QUEUE_NOT_FOUND,
-        ReasonCode.QUEUE_NOT_LEAF,
-        ReasonCode.QUEUE_CLOSED,
-        ReasonCode.HIERARCHY_INVALID,
-        ReasonCode.NOT_PERMITTED,
-        ReasonCode.EXCEEDS_CAPABILITY,
-        ReasonCode.EXCEEDS_CLUSTER,
-        ReasonCode.NO_NODE_FITS,
-        ReasonCode.LEFT_OUT_BY_POLICY,
-    }
-)
-"""Waiting does not help: somebody has to change the job, the queue or the cluster."""
 
 
 @dataclass(frozen=True, slots=True)

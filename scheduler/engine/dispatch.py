@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 
 from scheduler.domain.nodes import Mask
+from scheduler.domain.reasons import ReasonCode
 from scheduler.domain.tables import Rows
-from scheduler.engine.decisions import ReasonCode
 from scheduler.engine.plugin import Key, Plugin, Vote
 from scheduler.engine.policy import Flag, PluginConfig, Policy
 from scheduler.engine.refusals import Refusal

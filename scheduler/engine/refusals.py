@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scheduler.engine.decisions import ReasonCode
+from scheduler.domain.reasons import ReasonCode
 
 
 @dataclass(frozen=True, slots=True)

@@ -196,7 +196,7 @@ def _after_the_sort(snapshot: Snapshot, repetitions: int) -> Row:
     opened = partial(open_session, snapshot, DEFAULT_POLICY)
 
     def sort(session: Session) -> Reclamation:
-        reclamation = Reclamation(session, session.starving_jobs())
+        reclamation = Reclamation(session, session.starving_gangs())
         for name in losing:
             reclamation.running.last_first(session.queue_tree.rows[name], sparing=True)
         return reclamation

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dashboard.present.reasons import help_words, ordinal, usual_words
-from scheduler.engine.decisions import ReasonCode
+from scheduler.domain.reasons import ReasonCode
 from scheduler.selectors.jobs.page import Standing
 
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from scheduler.domain.reasons import ReasonCode
 from scheduler.engine import open_session, run_session
 from scheduler.engine.actions import ACTIONS
-from scheduler.engine.decisions import ReasonCode
 from scheduler.scenarios.world import advance
 from tests.engine.builders import (
     TREE,

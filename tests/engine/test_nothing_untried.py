@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
+from scheduler.domain.reasons import ReasonCode
 from scheduler.domain.workloads import Phase
 from scheduler.engine.actions import ACTIONS
-from scheduler.engine.decisions import ReasonCode
 from scheduler.engine.dispatch import POINTS
 from scheduler.engine.plugin import Plugin
 from scheduler.engine.plugins import PLUGINS

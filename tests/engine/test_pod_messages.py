@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from scheduler.domain.queues import QueueState
+from scheduler.domain.reasons import ReasonCode
 from scheduler.domain.workloads import Phase
-from scheduler.engine.decisions import Outcome, ReasonCode
+from scheduler.engine.decisions import Outcome
 from tests.engine.builders import BASIC, CAPACITY, cluster, job, node, policy, queue, run
 
 NO_RECLAIM = policy("enqueue allocate backfill", BASIC, ["predicates"])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from scheduler.domain.queues import QueueState
+from scheduler.domain.reasons import ReasonCode
 from scheduler.domain.workloads import Constraint, Phase, PodStatus
-from scheduler.engine.decisions import ReasonCode
 from scheduler.engine.policy import DEFAULT_POLICY
 from tests.engine.builders import (
     BASIC,

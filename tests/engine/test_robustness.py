@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from scheduler.domain.reasons import ReasonCode
 from scheduler.domain.resources import MAX_AMOUNT, Resources
 from scheduler.domain.snapshot import Snapshot
 from scheduler.domain.workloads import Phase, PodStatus
 from scheduler.engine import run_session
-from scheduler.engine.decisions import ReasonCode
 from scheduler.engine.plugin import Plugin, Vote
 from scheduler.engine.plugins import UnknownPluginError, find_plugin
 from scheduler.engine.policy import DEFAULT_POLICY, PluginConfig

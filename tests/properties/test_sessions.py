@@ -12,11 +12,12 @@ from hypothesis import HealthCheck, Phase, assume, given, note, settings
 from hypothesis import strategies as st
 
 from scheduler.domain.queues import ROOT, QueueTree
+from scheduler.domain.reasons import ReasonCode
 from scheduler.domain.resources import Resources, total
 from scheduler.domain.snapshot import Snapshot
 from scheduler.domain.workloads import Pod, PodStatus
 from scheduler.engine import run_session
-from scheduler.engine.decisions import Outcome, ReasonCode
+from scheduler.engine.decisions import Outcome
 from scheduler.engine.policy import Policy
 from scheduler.scenarios.clusters import Cluster, cluster_of
 from scheduler.scenarios.reports import outcome_document

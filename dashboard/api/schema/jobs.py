@@ -15,13 +15,10 @@ from dashboard.api.schema.parts import (
     shape,
     text,
 )
+from scheduler.domain.reasons import ReasonCode
 from scheduler.models.workload import JOB_PHASES, POD_PHASES, PODGROUP_PHASES
 
-REASONS = (
-    "OnHold", "SchedulingPaused", "QueueNotFound", "QueueNotLeaf", "QueueClosed", "QueueSuspended", "HierarchyInvalid", "NotPermitted",
-    "NotEnoughTasks", "ExceedsCapability", "ExceedsCluster", "NoNodeFits", "WaitingForQuota", "OverDeservedNotReclaimable",
-    "GangIncomplete", "Fragmented", "ReclaimInProgress", "ClusterBusy", "BehindOthers", "LeftOutByPolicy", "AwaitingEvaluation",
-)  # fmt: skip
+REASONS = tuple(code.value for code in ReasonCode)
 Container = shape(
     "Container",
     name=s.CharField(required=False),

@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from scheduler.domain.nodes import Amounts, Mask
+from scheduler.domain.reasons import ReasonCode
 from scheduler.domain.tables import Rows
 from scheduler.engine.arguments import boolean, choice, number
-from scheduler.engine.decisions import ReasonCode
 from scheduler.engine.plugin import Key, Plugin
 from scheduler.engine.plugins.capacity_tree import HierarchyBuilder
 from scheduler.engine.plugins.shares import SharePlugin

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduler.domain.plans import counted
-from scheduler.engine.decisions import ReasonCode
+from scheduler.domain.reasons import ReasonCode
 from scheduler.engine.plugin import Key, Plugin, Vote
 from scheduler.engine.refusals import Refusal
 from scheduler.engine.state.gang import Gang, Role

@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 
 from scheduler.domain.nodes import Amounts
+from scheduler.domain.reasons import ReasonCode
 from scheduler.engine.arguments import fraction
-from scheduler.engine.decisions import ReasonCode
 from scheduler.engine.plugin import Plugin, Vote
 from scheduler.engine.refusals import Refusal, Shortfall
 from scheduler.engine.session import Session

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from scheduler.domain.nodes import Amounts, Mask
+from scheduler.domain.reasons import ReasonCode
 from scheduler.domain.tables import Rows
-from scheduler.engine.decisions import ReasonCode
 from scheduler.engine.plugin import Key, Plugin, Vote
 from scheduler.engine.refusals import Refusal, Shortfall
 from scheduler.engine.state.gang import Gang

@@ -8,7 +8,8 @@ import numpy as np
 
 from scheduler.domain.nodes import Amounts
 from scheduler.domain.queues import ROOT
-from scheduler.engine.decisions import Check, ReasonCode
+from scheduler.domain.reasons import ReasonCode
+from scheduler.engine.decisions import Check
 from scheduler.engine.refusals import Shortfall
 from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Gang

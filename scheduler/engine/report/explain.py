@@ -11,8 +11,9 @@ import numpy as np
 from scheduler.domain.nodes import Amounts
 from scheduler.domain.plans import counted
 from scheduler.domain.queues import QueueState
+from scheduler.domain.reasons import REASONS, ReasonCode, reason_entry
 from scheduler.domain.resources import format_quantity
-from scheduler.engine.decisions import Check, Reason, ReasonCode
+from scheduler.engine.decisions import Check, Reason
 from scheduler.engine.refusals import Shortfall
 from scheduler.engine.report.checks import (
     checks_of,
@@ -34,11 +35,18 @@ Question = Callable[[Session, Gang], Finding | None]
 
 def explain(session: Session, gang: Gang) -> Reason:
     """The first finding in order of precedence, with every check that was made."""
-    code, message, figures = next(
-        found for ask in _QUESTIONS if (found := ask(session, gang)) is not None
-    )
-    is_about_room = code not in BEFORE_ROOM
-    return Reason(code, message, figures, checks_of(session, gang) if is_about_room else ())
+    code, message, figures = _first_finding(session, gang)
+    if not reason_entry(code).is_about_room:
+        return Reason(code, message, figures)
+    return Reason(code, message, figures, checks_of(session, gang))
+
+
+def _first_finding(session: Session, gang: Gang) -> Finding:
+    for entry in REASONS:
+        found = _QUESTIONS[entry.code](session, gang)
+        if found is not None:
+            return found
+    return _awaiting_evaluation(session, gang)
 
 
 def is_impossible(session: Session, gang: Gang) -> bool:
@@ -576,28 +584,36 @@ def _awaiting_evaluation(session: Session, gang: Gang) -> Finding:
     )
 
 
-_QUEUE_QUESTIONS: tuple[Question, ...] = (
-    _queue_not_leaf,
-    _queue_closed,
-    _queue_suspended,
-    _hierarchy_invalid,
-    _not_permitted,
-)
+def _short_of_quota(session: Session, gang: Gang) -> Finding | None:
+    """Enqueue refused it, or allocate found no quota for it."""
+    refused = _refused_by_enqueue(session, gang)
+    if refused is not None:
+        return refused
+    return _waiting_for_quota(session, gang)
 
 
-def _held_back(session: Session, gang: Gang) -> Finding | None:
-    """Where a queue is not there, nothing else can be asked about it."""
-    found = _queue_not_found(session, gang)
-    return found or next(
-        (found for ask in _QUEUE_QUESTIONS if (found := ask(session, gang)) is not None), None
-    )
-
-
-_QUESTIONS: tuple[Question, ...] = (
-    _on_hold, _paused, _held_back, _not_enough_tasks, _exceeds_capability, _exceeds_cluster, _no_node_fits, _reclaim_in_progress,
-    _refused_by_enqueue, _waiting_for_quota, _over_deserved, _gang_incomplete, _fragmented, _cluster_busy, _behind_others,
-    _left_out_by_policy, _awaiting_evaluation,
-)  # fmt: skip
-
-BEFORE_ROOM = frozenset(list(ReasonCode)[:9])
-"""Codes that have nothing to do with room: no checks are made for them."""
+_QUESTIONS: Mapping[ReasonCode, Question] = {
+    ReasonCode.ON_HOLD: _on_hold,
+    ReasonCode.SCHEDULING_PAUSED: _paused,
+    ReasonCode.QUEUE_NOT_FOUND: _queue_not_found,
+    ReasonCode.QUEUE_NOT_LEAF: _queue_not_leaf,
+    ReasonCode.QUEUE_CLOSED: _queue_closed,
+    ReasonCode.QUEUE_SUSPENDED: _queue_suspended,
+    ReasonCode.HIERARCHY_INVALID: _hierarchy_invalid,
+    ReasonCode.NOT_PERMITTED: _not_permitted,
+    ReasonCode.NOT_ENOUGH_TASKS: _not_enough_tasks,
+    ReasonCode.EXCEEDS_CAPABILITY: _exceeds_capability,
+    ReasonCode.EXCEEDS_CLUSTER: _exceeds_cluster,
+    ReasonCode.NO_NODE_FITS: _no_node_fits,
+    ReasonCode.RECLAIM_IN_PROGRESS: _reclaim_in_progress,
+    ReasonCode.WAITING_FOR_QUOTA: _short_of_quota,
+    ReasonCode.OVER_DESERVED_NOT_RECLAIMABLE: _over_deserved,
+    ReasonCode.GANG_INCOMPLETE: _gang_incomplete,
+    ReasonCode.FRAGMENTED: _fragmented,
+    ReasonCode.CLUSTER_BUSY: _cluster_busy,
+    ReasonCode.BEHIND_OTHERS: _behind_others,
+    ReasonCode.LEFT_OUT_BY_POLICY: _left_out_by_policy,
+    ReasonCode.AWAITING_EVALUATION: _awaiting_evaluation,
+}
+"""What is asked for each reason, in the order of `REASONS`. A question about a queue is asked only
+when the queue exists: QueueNotFound comes before it."""

@@ -9,20 +9,13 @@ from hashlib import blake2b
 import numpy as np
 
 from scheduler.domain.nodes import Mask
+from scheduler.domain.reasons import ReasonCode, reason_entry
 from scheduler.domain.tables import Rows
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.actions.shed import REASON as SHED_REASON
-from scheduler.engine.decisions import (
-    STAYS,
-    Condition,
-    Event,
-    PodCondition,
-    Reason,
-    ReasonCode,
-    Said,
-)
+from scheduler.engine.decisions import Condition, Event, PodCondition, Reason, Said
 from scheduler.engine.report.checks import missing_pods, needed, nodes_short_of
-from scheduler.engine.report.explain import BEFORE_ROOM, explain, is_impossible, signature
+from scheduler.engine.report.explain import explain, is_impossible, signature
 from scheduler.engine.report.figures import Waiting
 from scheduler.engine.report.grouping import alike
 from scheduler.engine.session import Session
@@ -33,24 +26,6 @@ READY = "tasks in gang are ready to be scheduled"
 _OWN_REASONS = {
     ReasonCode.NOT_ENOUGH_TASKS: "NotEnoughTasks",
     ReasonCode.QUEUE_SUSPENDED: "QueueSuspended",
-}
-_ON_NODES = frozenset(
-    {
-        ReasonCode.NO_NODE_FITS,
-        ReasonCode.OVER_DESERVED_NOT_RECLAIMABLE,
-        ReasonCode.GANG_INCOMPLETE,
-        ReasonCode.FRAGMENTED,
-        ReasonCode.CLUSTER_BUSY,
-    }
-)
-"""Nodes were looked at, and had no room: only then are they counted, and an autoscaler may take the pod for one that needs machines."""
-
-_NEVER = STAYS - {ReasonCode.LEFT_OUT_BY_POLICY}
-"""Such a gang can never run; one that the policy leaves out could, and goes on asking."""
-
-_MORE_NODES_HELP = _ON_NODES | {ReasonCode.EXCEEDS_CLUSTER, ReasonCode.RECLAIM_IN_PROGRESS}
-_WAITS_FOR_ROOM = (_MORE_NODES_HELP - STAYS - {ReasonCode.RECLAIM_IN_PROGRESS}) | {
-    ReasonCode.WAITING_FOR_QUOTA
 }
 
 
@@ -113,16 +88,20 @@ class Reporter:
     def _count(self, gang: Gang, reason: Reason, rows: list[int]) -> None:
         """What these podgroups wait for; or that they can never run."""
         waiting = self.result.waiting
-        if reason.code in _NEVER or (
-            reason.code in BEFORE_ROOM and is_impossible(self.session, gang)
-        ):
+        if self._can_never_run(gang, reason):
             waiting.never.update(rows)
-        elif reason.code in _WAITS_FOR_ROOM and not self._is_own_limit(gang, reason):
+        elif reason_entry(reason.code).lacks_room and not self._is_own_limit(gang, reason):
             dim = self.session.snapshot.resources.index(str(reason.figures["resource"]))
+            amount = len(rows) * int(needed(self.session, gang)[dim])
             place = (gang.queue, dim)
-            waiting.lacking[place] = waiting.lacking.get(place, 0) + len(rows) * int(
-                needed(self.session, gang)[dim]
-            )
+            waiting.lacking[place] = waiting.lacking.get(place, 0) + amount
+
+    def _can_never_run(self, gang: Gang, reason: Reason) -> bool:
+        """By its reason, or because it also asks for too much: another reason came first."""
+        entry = reason_entry(reason.code)
+        if entry.can_never_run:
+            return True
+        return not entry.is_about_room and is_impossible(self.session, gang)
 
     def _is_own_limit(self, gang: Gang, reason: Reason) -> bool:
         """Its own queue keeps it from more: nobody has taken anything from it."""
@@ -221,18 +200,22 @@ class Reporter:
                 "Unschedulable",
                 f"pod {self.session.snapshot.pods.key[pod]} can possibly be scheduled once resource is released",
             )
-        if number < gang.placeable - gang.ready and why.code not in STAYS:
+        if number < gang.placeable - gang.ready and reason_entry(why.code).can_pass:
             return (
                 "Schedulable",
                 f"pod {self.session.snapshot.pods.key[pod]} can possibly be scheduled once minAvailable is satisfied",
             )
         if self._nodes_were_asked(gang, why):
             return "Unschedulable", self._fit_error(int(self.session.pod_classes[pod]))
-        return "Unschedulable" if why.code in _MORE_NODES_HELP else str(why.code), why.message
+        if reason_entry(why.code).more_nodes_help:
+            return "Unschedulable", why.message
+        return str(why.code), why.message
 
     def _nodes_were_asked(self, gang: Gang, why: Reason) -> bool:
         """For a gang that enqueue refused no node was asked."""
-        return why.code is ReasonCode.NO_NODE_FITS or (why.code in _ON_NODES and bool(gang.failed))
+        if why.code is ReasonCode.NO_NODE_FITS:
+            return True
+        return reason_entry(why.code).nodes_were_asked and bool(gang.failed)
 
     def _gang_message(self, gang: Gang, reason: Reason) -> str:
         """Volcano's sentence: how many of the gang can not be placed, and what stands in the way."""

@@ -12,15 +12,14 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from scheduler.domain.filters import Comparison, Condition
+from scheduler.domain.reasons import ReasonCode
 from scheduler.domain.resources import NOTHING, Resources
 from scheduler.domain.shown_phases import STOPPING, shown_phase
-from scheduler.engine.decisions import STAYS, ReasonCode
 from scheduler.models import Job, Pod, PodGroup, Queue
 from scheduler.models.workload import LIVE_PHASES
 
 WAITING = ("Pending", "Inqueue")
-REASON_CODES = tuple(code.value for code in ReasonCode)  # in order of precedence
-CANNOT_START = frozenset(code.value for code in STAYS)  # time alone does not help
+REASON_CODES = tuple(code.value for code in ReasonCode)
 PAGE = 50
 COUNTED_AT_MOST = 1000
 

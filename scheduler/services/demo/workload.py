@@ -16,6 +16,7 @@ from django.db.models import Count, Exists, OuterRef
 from scheduler.admission.violations import Rejected
 from scheduler.domain.jobs import JobAction, NotPossible
 from scheduler.domain.mixes import MIXES, Target, draw_job, pause_before
+from scheduler.domain.reasons import ASKS_TOO_MUCH
 from scheduler.domain.traces import TraceJob, manifest_of
 from scheduler.models import Job, PodGroup, Queue, SimulatedCluster
 from scheduler.services.accounts.actors import Actor, Door
@@ -27,7 +28,6 @@ logger = logging.getLogger(__name__)
 MOST_AT_ONCE = 100
 LONGEST_BACKLOG = 120.0
 """Simulated seconds that a stream makes up for, when it was held up."""
-HOPELESS = ("ExceedsCapability", "ExceedsCluster", "NoNodeFits")
 HOPELESS_KEPT = 5
 """Jobs of a stream that can never start and are left waiting, for everybody to see what is said of them."""
 
@@ -153,7 +153,9 @@ def _give_up_hopeless(seed: int) -> None:
     made_up = Job.objects.filter(
         phase="Pending", name__regex=rf"-{seed % 1000}-[0-9]+$", labels__has_key="shape"
     )
-    hopeless = made_up.filter(podgroup__reason_code__in=HOPELESS).order_by("-created_at", "-pk")
+    hopeless = made_up.filter(podgroup__reason_code__in=ASKS_TOO_MUCH).order_by(
+        "-created_at", "-pk"
+    )
     for job in hopeless[HOPELESS_KEPT:]:
         with suppress(NotPossible):  # it is on its way out already
             command_job(

@@ -10,12 +10,13 @@ from typing import Any
 from scheduler.admission.reading.workload import JobManifest
 from scheduler.admission.violations import Notice, Violation
 from scheduler.domain.queues import DEFAULT
+from scheduler.domain.reasons import CANNOT_PASS, ReasonCode
 from scheduler.domain.resources import NOTHING, Resources
 from scheduler.domain.snapshot import Snapshot
 from scheduler.domain.tables import NO_NODE
 from scheduler.domain.workloads import PodClass, PodGroup, PodStatus
 from scheduler.engine import run_session
-from scheduler.engine.decisions import STAYS, Outcome, Reason, ReasonCode
+from scheduler.engine.decisions import Outcome, Reason
 from scheduler.models import ClusterState, Job
 from scheduler.selectors.sessions.snapshot_rows import constraint_of
 from scheduler.selectors.sessions.trials import cluster_now
@@ -31,9 +32,8 @@ from scheduler.services.jobs.pods import (
 from scheduler.services.jobs.submit import check_job
 from scheduler.services.sessions.policies import policy_in_force
 
-NEVER = STAYS | {
-    ReasonCode.NOT_ENOUGH_TASKS
-}  # a job that is tried out has all the pods it will ever have
+# A job that is tried out has all the pods it will ever have.
+NEVER = CANNOT_PASS | {ReasonCode.NOT_ENOUGH_TASKS}
 MOST_PODS = 10_000  # a larger gang is not tried out on a page
 
 
