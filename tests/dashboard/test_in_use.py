@@ -16,6 +16,7 @@ from scheduler.selectors.queues.listing import queue_rows
 from scheduler.services.sessions.policies import replace_policy
 from scheduler.services.sessions.runner import SessionRunner
 from tests.dashboard.api.conftest import Caller
+from tests.dashboard.work import text
 from tests.histories import History, build_cluster
 from tests.worlds import job, node, pass_time, queue, run_session
 
@@ -173,4 +174,4 @@ def test_pages_tell_what_is_promised(admin_client: Client):
     }
 
     for path, words in expected.items():
-        assert words in admin_client.get(path).content.decode(), path
+        assert words in text(admin_client.get(path)), path

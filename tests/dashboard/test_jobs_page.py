@@ -95,8 +95,8 @@ def test_my_jobs_are_mine():
 def test_columns_are_chosen_by_the_address():
     page = text(signed_in("admin").get("/jobs/", {"cols": "state,priority"}))
 
-    assert ">Priority</th>" in page
-    assert ">Asks for</th>" not in page
+    assert "> Priority </th>" in page
+    assert "> Asks for </th>" not in page
 
 
 def test_a_view_is_kept_shared_used_and_deleted():

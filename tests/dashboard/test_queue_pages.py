@@ -29,6 +29,7 @@ from scheduler.selectors.cluster.summary import ClusterFacts
 from scheduler.selectors.queues.facts import queue_tree
 from scheduler.selectors.queues.listing import queue_rows
 from tests.dashboard.sample import GPU, add_user, load_tree
+from tests.dashboard.work import text
 
 
 @pytest.fixture
@@ -69,8 +70,8 @@ class TestWhoSeesWhat:
         page = narrow.get(path)
 
         assert page.status_code == 200
-        assert "research" in page.content.decode() or "language" in page.content.decode()
-        assert "serving" not in page.content.decode()
+        assert "research" in text(page) or "language" in text(page)
+        assert "serving" not in text(page)
 
     @pytest.mark.parametrize(
         "path",
@@ -96,8 +97,8 @@ class TestWhoSeesWhat:
 
         assert hidden.status_code == missing.status_code == 404
         assert (
-            hidden.content.decode().replace("serving", "nothing").split("Request")[0]
-            == missing.content.decode().split("Request")[0]
+            text(hidden).replace("serving", "nothing").split("Request")[0]
+            == text(missing).split("Request")[0]
         )
 
     @pytest.mark.parametrize("path", ["edit/", "delete/", "close/"])
@@ -105,7 +106,7 @@ class TestWhoSeesWhat:
         answer = narrow.get(f"/queues/vision/{path}")
 
         assert answer.status_code == 403
-        assert "You need the permission" in answer.content.decode()
+        assert "You need the permission" in text(answer)
 
     def test_a_bulk_order_with_one_forbidden_queue_changes_none(self, tree: None):
         lead = signed_in(add_user("lead", role="admin", queue="research"))
@@ -120,7 +121,7 @@ class TestWhoSeesWhat:
 
 class TestCommands:
     def test_a_get_changes_nothing(self, admin: Client):
-        page = admin.get("/queues/vision/close/").content.decode()
+        page = text(admin.get("/queues/vision/close/"))
 
         assert "Close vision?" in page
         assert Queue.objects.get(name="vision").wish == "Open"
@@ -132,7 +133,7 @@ class TestCommands:
         answer = admin.post("/queues/vision/resume/")
 
         assert answer.status_code == 409
-        assert "resume research first" in answer.content.decode()
+        assert "resume research first" in text(answer)
         assert Command.objects.filter(result="Refused", actor="admin", door="UI").exists()
 
     @pytest.mark.parametrize(
@@ -153,7 +154,7 @@ class TestCommands:
         answer = client.post("/queues/vision/suspend/")
 
         assert answer.status_code == 403
-        assert "The form had gone stale" in answer.content.decode()
+        assert "The form had gone stale" in text(answer)
 
 
 class TestForm:
@@ -217,7 +218,7 @@ class TestForm:
 
         assert answer.status_code == 200
         for words in ("write 2 or 2000m", "nowhere"):
-            assert words in answer.content.decode()
+            assert words in text(answer)
 
 
 @pytest.mark.usefixtures("tree")
@@ -271,7 +272,7 @@ class TestNotices:
         last = timezone.now() - timedelta(hours=1)
         ClusterState.objects.update(last_session_at=last)
 
-        page = admin.get("/queues/").content.decode()
+        page = text(admin.get("/queues/"))
 
         exact = last.strftime("%Y-%m-%d %H:%M:%S UTC")
         time = f'<time datetime="{re.escape(last.isoformat())}" title="since {exact}" data-since>60 min</time>'

@@ -22,6 +22,7 @@ from dashboard.present.queues import present_queues
 from scheduler.models import Queue
 from scheduler.selectors.queues.listing import queue_rows
 from tests.dashboard.sample import add_queue, amounts, load_tree, set_figures
+from tests.dashboard.work import text
 
 pytestmark = pytest.mark.django_db
 
@@ -92,7 +93,7 @@ def test_in_a_tree_what_leads_to_the_found_stays(admin: Client):
     rows = list(present_queues(queue_rows()).values())
 
     assert with_ancestors(rows, ["language"]) == {"root", "research", "language"}
-    page = admin.get("/queues/?q=lang").content.decode()
+    page = text(admin.get("/queues/?q=lang"))
     assert re.findall(r'<tr role="row" data-key="([^"]+)"', page)[:3] == [
         "root",
         "research",
@@ -125,7 +126,7 @@ def test_in_a_tree_what_leads_to_the_found_stays(admin: Client):
 )
 def test_a_word_that_is_not_known_is_refused_with_what_is(admin: Client, query: str, said: str):
     answer = admin.get("/queues/", {"q": query})
-    page = answer.content.decode()
+    page = text(answer)
 
     assert answer.status_code == 400
     assert said in page
@@ -161,5 +162,5 @@ def test_a_long_name_is_there_whole(admin: Client):
     add_queue(name)
 
     page = admin.get("/queues/")
-    assert f">{name}</a>" in page.content.decode()
+    assert f">{name}</a>" in text(page)
     assert page.context["has_long_names"]

@@ -30,7 +30,7 @@ from scheduler.services.demo.sample import QUEUES
 from scheduler.services.demo.setup import ensure_builtin_objects
 from tests.dashboard import work
 from tests.dashboard.sample import GPU, add_queue, add_user, amounts, load_tree, set_figures
-from tests.dashboard.work import small_cluster
+from tests.dashboard.work import small_cluster, text
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ class TestRemedies:
 
         answer = admin.post("/queues/vision/edit/", data)
 
-        page = answer.getvalue().decode()
+        page = text(answer)
         assert 'name="deserved:nvidia.com/gpu" value="20"' in page
         assert Queue.objects.get(name="vision").resource_version == 1
 
@@ -124,8 +124,8 @@ class TestRemedies:
     ):
         data = {"name": "new", "parent": "research", "weight": "1", "priority": "0", **typed}
 
-        assert words in unescape(admin.post("/queues/-/check/", data).content.decode())
-        assert words in unescape(admin.post("/queues/-/new/", data).content.decode())
+        assert words in unescape(text(admin.post("/queues/-/check/", data)))
+        assert words in unescape(text(admin.post("/queues/-/new/", data)))
 
 
 class TestCopies:
@@ -136,8 +136,8 @@ class TestCopies:
         )
 
         copies = answer.context["copies"]
-        for text in copies.values():
-            document = text.split("<<'END'\n", 1)[1].removesuffix("END")
+        for copied in copies.values():
+            document = copied.split("<<'END'\n", 1)[1].removesuffix("END")
             assert yaml.safe_load(document)["metadata"]["name"] == "it's"
         assert copies["cli"].startswith("vcctl apply -f - <<'END'")
         assert "curl -X POST" in copies["curl"]
@@ -179,7 +179,7 @@ class TestSeveralAtOnce:
         load = page.context["load"]
         assert (load.running, load.waiting, load.pods_running, load.pods_waiting) == (2, 1, 6, 20)
         assert load.users == {"sam", "lena"}
-        said = re.sub(r"<[^>]+>|\s+", " ", page.content.decode())
+        said = re.sub(r"<[^>]+>|\s+", " ", text(page))
         assert re.search(
             r"gangs running +2 +gangs waiting +1 +pods running +6 +pods waiting +20 ", said
         )
@@ -205,7 +205,7 @@ class TestSeveralAtOnce:
         client.force_login(get_user_model().objects.get(username="admin"))
         bar = re.search(
             r'<form id="bulk".*?</form>',
-            client.get("/queues/?view=table").content.decode(),
+            text(client.get("/queues/?view=table")),
             re.DOTALL,
         )
         assert bar
@@ -215,21 +215,21 @@ class TestSeveralAtOnce:
             "/queues/-/commands/", {**hidden_fields(bar[0]), "command": "suspend", "queue": names}
         )
         assert asked.status_code == 200
-        assert "Suspend 1200 queues?" in asked.content.decode()
+        assert "Suspend 1200 queues?" in text(asked)
         assert not Queue.objects.exclude(wish="Open").exists()
         assert not Command.objects.exists()
 
-        confirming = hidden_fields(asked.content.decode().partition("data-dialog-form")[2])
+        confirming = hidden_fields(text(asked).partition("data-dialog-form")[2])
         assert sorted(confirming["queue"]) == sorted(names)
         done = client.post("/queues/-/commands/", confirming)
-        assert "1200 of 1200 changed" in done.content.decode()
+        assert "1200 of 1200 changed" in text(done)
         assert Queue.objects.filter(name__in=names, wish="Suspended").count() == 1200
 
         back = client.post(
             "/queues/-/commands/",
-            hidden_fields(done.content.decode().partition('<form id="undo"')[2]),
+            hidden_fields(text(done).partition('<form id="undo"')[2]),
         )
-        assert "Resume 1200 queues?" in back.content.decode()
+        assert "Resume 1200 queues?" in text(back)
         assert Queue.objects.filter(name__in=names, wish="Suspended").count() == 1200
 
     def test_a_question_without_a_token_is_refused(self):
@@ -361,7 +361,7 @@ class TestSampleTree:
     )
     def test_it_fits_the_cluster_that_is_there(self, client: Client, total: dict[str, Any]):
         ClusterState.objects.update(total=Resources.parse(total))
-        assert "Load sample tree" in client.get("/queues/").content.decode()
+        assert "Load sample tree" in text(client.get("/queues/"))
 
         client.post("/queues/-/sample/")
 
@@ -374,7 +374,7 @@ class TestSampleTree:
             for name in (*queue.deserved, *queue.guarantee, *queue.capability)
         }
         assert asked <= set(total)
-        assert "Load sample tree" not in client.get("/queues/").content.decode()
+        assert "Load sample tree" not in text(client.get("/queues/"))
 
     def test_where_there_are_queues_it_is_refused(self, client: Client):
         add_queue("mine")
@@ -387,14 +387,12 @@ class TestSampleTree:
     def test_who_may_not_create_queues_is_not_offered_it(self, client: Client):
         reader = signed_in(add_user("reader"))
 
-        assert "Load sample tree" not in reader.get("/queues/").content.decode()
+        assert "Load sample tree" not in text(reader.get("/queues/"))
         assert reader.post("/queues/-/sample/").status_code == 403
 
 
 def visible(answer: Any) -> list[str]:
-    return re.findall(
-        r'<tr role="row" data-key="([^"]+)"', answer.content.decode().partition("<template")[0]
-    )
+    return re.findall(r'<tr role="row" data-key="([^"]+)"', text(answer).partition("<template")[0])
 
 
 class TestFolding:
@@ -406,7 +404,7 @@ class TestFolding:
 
         user = get_user_model().objects.get(username="admin")
         assert preference_of(user).folded == ["research", "root"]
-        page = admin.get("/queues/").content.decode()
+        page = text(admin.get("/queues/"))
         assert '<tr hidden role="row" data-key="vision"' in page
         assert '<tr hidden role="row" data-key="production"' in page
         assert '<tr role="row" data-key="root"' in page
@@ -414,7 +412,7 @@ class TestFolding:
     def test_a_search_and_a_flat_table_show_all(self, admin: Client):
         admin.post("/queues/-/folded/", {"queue": ["research"]})
 
-        assert "<tr hidden" not in admin.get("/queues/?view=table").content.decode()
+        assert "<tr hidden" not in text(admin.get("/queues/?view=table"))
         assert visible(admin.get("/queues/?q=vision")) == ["root", "research", "vision"]
 
     def test_a_large_tree_opens_as_far_as_it_fits(self, admin: Client):
@@ -475,7 +473,7 @@ class TestFarewell:
     def test_opening_a_queue_that_is_to_be_deleted_says_what_it_takes_back(self, admin: Client):
         admin.post("/queues/vision/farewell/", {"queue": ["vision"]})
 
-        page = admin.get("/queues/vision/open/").content.decode()
+        page = text(admin.get("/queues/vision/open/"))
 
         assert 'data-code="deletion_dropped"' in page
         assert "admin wanted vision deleted when drained" in page
@@ -484,21 +482,21 @@ class TestFarewell:
         answer = admin.post("/queues/research/farewell/", {"queue": ["research"]})
 
         assert answer.status_code == 409
-        assert "has changed since it was shown" in answer.content.decode()
+        assert "has changed since it was shown" in text(answer)
         assert Queue.objects.get(name="research").state == "Open"
 
     def test_nor_is_anything_deleted_at_once_that_was_not_shown(self, admin: Client):
         add_queue("old")
         add_queue("older", "old")
         Queue.objects.filter(name__startswith="old").update(wish="Closed", state="Closed")
-        page = admin.get("/queues/old/delete/?cascade=on").content.decode()
+        page = text(admin.get("/queues/old/delete/?cascade=on"))
         assert re.findall(r'name="queue" value="([^"]+)"', page) == ["older", "old"]
 
         answer = admin.post("/queues/old/delete/", {"cascade": "on", "queue": ["old"]})
 
         assert (
             answer.status_code,
-            "has changed since it was shown" in answer.content.decode(),
+            "has changed since it was shown" in text(answer),
         ) == (409, True)
         assert (
             admin.post(

@@ -10,6 +10,7 @@ from django.test import Client
 
 from scheduler.services.demo.setup import ensure_builtin_objects
 from tests.dashboard.sample import PASSWORD, add_user
+from tests.dashboard.work import text
 
 pytestmark = pytest.mark.django_db
 
@@ -42,7 +43,7 @@ def test_the_right_password_opens_the_page_asked_for(client: Client, reader: Any
 
 
 def test_a_wrong_password_is_said_plainly_and_the_name_is_kept(client: Client, reader: Any):
-    page = sign_in(client, "wrong").content.decode()
+    page = text(sign_in(client, "wrong"))
 
     assert "This name and password do not belong together." in page
     assert 'value="reader"' in page
@@ -59,7 +60,7 @@ def test_too_many_wrong_passwords_lock_for_a_while_even_with_the_right_one(
     for answer in (locked, right):
         assert answer.status_code == 429
         assert answer["Retry-After"] == "900"
-        assert "locked for 15 minutes" in answer.content.decode()
+        assert "locked for 15 minutes" in text(answer)
 
 
 def test_a_page_that_does_not_exist_says_so(client: Client, reader: Any):
@@ -71,7 +72,7 @@ def test_a_page_that_does_not_exist_says_so(client: Client, reader: Any):
     }.items():
         answer = client.get(path)
         assert answer.status_code == 404
-        assert words in answer.content.decode()
+        assert words in text(answer)
 
 
 def test_pages_carry_a_policy_that_forbids_inline_script_and_foreign_sources(client: Client):

@@ -145,7 +145,7 @@ def test_who_may_only_look_at_the_queue_is_told_so_and_keeps_what_was_typed(want
 
 
 def test_turning_to_yaml_asks_for_no_name():
-    page = signed_in("sam").get("/jobs/-/new/").content.decode()
+    page = text(signed_in("sam").get("/jobs/-/new/"))
 
     assert 'value="turn" formnovalidate>YAML' in page
     assert (

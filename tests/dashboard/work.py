@@ -78,7 +78,12 @@ def small_cluster() -> None:
 
 
 def text(answer: Any) -> str:
-    return str((answer.getvalue() if answer.streaming else answer.content).decode())
+    """As it came. Of a page, line breaks and indents count as one space each, as in a browser."""
+    content = answer.getvalue() if answer.streaming else answer.content
+    whole = str(content.decode())
+    if not answer.headers.get("Content-Type", "").startswith("text/html"):
+        return whole
+    return " ".join(whole.split())
 
 
 def job_names(answer: Any) -> list[str]:

@@ -18,6 +18,7 @@ from tests.dashboard.api.conftest import Caller, queue
 from tests.dashboard.api.test_any_write import WRITES
 from tests.dashboard.api.test_any_write import address as address_of
 from tests.dashboard.api.test_permissions import World, body_for
+from tests.dashboard.work import text
 
 pytestmark = pytest.mark.django_db
 
@@ -37,7 +38,7 @@ def visitor() -> Client:
 
 def send(visitor: Client, path: str, **fields: str) -> Any:
     """As the page's form does it: its CSRF token goes along."""
-    page = visitor.get(path).content.decode()
+    page = text(visitor.get(path))
     token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)
     assert token, page[:500]
     return visitor.post(path, {"csrfmiddlewaretoken": token[1], **fields})
@@ -46,7 +47,7 @@ def send(visitor: Client, path: str, **fields: str) -> Any:
 @pytest.mark.parametrize("name", ["", *COLLECTIONS, "policy", "cluster"])
 def test_every_collection_is_a_page(visitor: Client, name: str):
     answer = visitor.get(f"/api/v1/{name}/" if name else "/api/v1/")
-    page = answer.content.decode()
+    page = text(answer)
 
     assert answer.status_code == 200
     assert "Copy as curl" in page
@@ -72,7 +73,7 @@ def test_objects_are_made_changed_commanded_and_deleted_with_forms(visitor: Clie
     assert (changed.status_code, Queue.objects.get(name="a").weight) == (200, 3)
     closed = visitor.get("/api/v1/queues/a/close/")
     assert closed.status_code == 405  # the page of a verb: nothing to read, a form to send
-    assert "Send POST" in closed.content.decode()
+    assert "Send POST" in text(closed)
     assert (
         send(
             visitor, "/api/v1/queues/a/close/", _method="POST", _content="reason: done"
@@ -112,7 +113,7 @@ class Forms(HTMLParser):
 
 
 def form_on(visitor: Client, address: str, method: str) -> dict[str, str]:
-    page = visitor.get(address).content.decode()
+    page = text(visitor.get(address))
     return next(
         form
         for form in Forms(page).forms
@@ -152,13 +153,8 @@ def test_every_write_has_a_form_that_works(visitor: Client, admin: Caller, world
         visitor.force_login(
             admin.user
         )  # deleting an account, or changing a password, ends sessions
-        if (
-            answer.status_code not in (200, 201, 202, 409)
-            or 'id="answer"' not in answer.content.decode()
-        ):
-            wrong.append(
-                f"{method} {address}: {answer.status_code} {answer.content.decode()[-300:]}"
-            )
+        if answer.status_code not in (200, 201, 202, 409) or 'id="answer"' not in text(answer):
+            wrong.append(f"{method} {address}: {answer.status_code} {text(answer)[-300:]}")
 
     assert wrong == []
 
@@ -170,7 +166,7 @@ def test_a_form_of_a_change_can_be_sent_as_it_is(visitor: Client, admin: Caller,
         answer = sent(visitor, form_on(visitor, address, route[2]))
         if answer.status_code != 200:
             wrong.append(
-                f"{route[2]} {address}: {answer.status_code} {re.findall('role=.alert.>(.*?)</div>', answer.content.decode())}"
+                f"{route[2]} {address}: {answer.status_code} {re.findall('role=.alert.>(.*?)</div>', text(answer))}"
             )
 
     assert wrong == []
@@ -184,7 +180,7 @@ def test_a_form_that_was_refused_keeps_what_was_typed_and_says_what_is_wrong(
         answer = sent(
             visitor, form_on(visitor, address, route[2]), _content="] this is [ no object"
         )
-        page = answer.content.decode()
+        page = text(answer)
 
         assert (answer.status_code, 'role="alert"' in page) == (400, True), address
         assert form_in(page, route[2])["_content"] == "] this is [ no object", address
@@ -202,7 +198,7 @@ def test_a_form_takes_the_parameters_of_its_request(visitor: Client, admin: Call
     tried = sent(visitor, form, **{"_query.cascade": "true", "_query.dry_run": "true"})
     assert (
         tried.status_code,
-        "/api/v1/queues/a/?cascade=true&amp;dry_run=true" in tried.content.decode(),
+        "/api/v1/queues/a/?cascade=true&amp;dry_run=true" in text(tried),
     ) == (200, True)
     assert Queue.objects.filter(name="b").exists()
     assert sent(visitor, form, **{"_query.cascade": "true"}).status_code == 200
@@ -228,14 +224,14 @@ def test_a_refusal_is_a_page_too(visitor: Client):
     answer = send(visitor, "/api/v1/queues/", _method="POST", _content="metadata: {name: Bad}")
 
     assert answer.status_code == 400
-    assert "invalid_name" in answer.content.decode()
+    assert "invalid_name" in text(answer)
 
 
 def test_a_stranger_is_shown_the_way_in():
     answer = Client().get("/api/v1/queues/", headers={"Accept": "text/html"})
 
     assert answer.status_code == 401
-    assert "/accounts/login/?next=/api/v1/queues/" in answer.content.decode()
+    assert "/accounts/login/?next=/api/v1/queues/" in text(answer)
 
 
 def test_the_format_can_be_chosen_in_the_address(visitor: Client):
@@ -244,6 +240,6 @@ def test_the_format_can_be_chosen_in_the_address(visitor: Client):
 
 
 def test_singletons_are_listed(visitor: Client):
-    page = visitor.get("/api/v1/").content.decode()
+    page = text(visitor.get("/api/v1/"))
 
     assert all(f"/api/v1/{name}" in page for name in SINGLETONS)
