@@ -44,7 +44,7 @@ def carry_out() -> None:
 
 @shared_task(name="scheduler.tasks.watch_cluster")
 def watch_cluster() -> None:
-    """What happened on the cluster, and whatever somebody who died left undone: decisions, orders, deletions, commands for many jobs."""
+    """What happened on the cluster, and whatever somebody who died left undone: decisions, deletions, commands for many jobs."""
     from scheduler.services.cluster.tick import watch
 
     watch(

@@ -83,13 +83,11 @@ def _work(seed: int) -> None:
 def _turn() -> None:
     from scheduler.services.cluster.dispatch import dispatch
     from scheduler.services.cluster.observe import observe
-    from scheduler.services.queues.commands import execute_pending
     from scheduler.services.sessions.runner import run_scheduling_session
 
     run_scheduling_session("tick")
     dispatch()
     observe()
-    execute_pending()
 
 
 def _settle() -> None:
@@ -141,8 +139,8 @@ def _leftovers() -> list[str]:
 
     states = set(SchedulingSession.objects.values_list("state", flat=True))
     problems = [f"sessions are {sorted(states)}"] if not states <= {"Done", "TakenOver"} else []
-    if Command.objects.filter(result="Pending").exists():
-        problems.append("an order was lost")
+    if Command.objects.filter(executed_at=None).exists():
+        problems.append("a command is on record that was not carried out")
     wishes = {
         "OpenQueue": "Open",
         "CloseQueue": "Closed",

@@ -19,7 +19,8 @@ from scheduler.services.cluster.nodes import cordon_node, drain_node, uncordon_n
 from scheduler.services.cluster.observe import observe
 from scheduler.services.cluster.simulation import bring_back_node, lose_node
 from scheduler.services.jobs.submit import command_job, submit_job
-from scheduler.services.queues.create_update import command_queue, update_queue
+from scheduler.services.queues.commands import command_queue
+from scheduler.services.queues.create_update import update_queue
 from tests.worlds import manifest, node, queue
 
 EXPECTED = (

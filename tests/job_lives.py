@@ -21,7 +21,7 @@ from scheduler.services.cluster.simulation import bring_back_node, lose_node
 from scheduler.services.jobs.changes import delete_job, update_job
 from scheduler.services.jobs.podgroups import delete_pod
 from scheduler.services.jobs.submit import command_job, submit_job
-from scheduler.services.queues.create_update import command_queue
+from scheduler.services.queues.commands import command_queue
 from scheduler.services.records.retention import tidy_up
 from scheduler.services.sessions.runner import SessionRunner
 from tests.histories import ON_NODES, broken_rules, half_gangs

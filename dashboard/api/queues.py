@@ -35,10 +35,9 @@ from scheduler.selectors.queues.objects import (
     subtree_ids,
     tree_counts,
 )
-from scheduler.services.queues.commands import CommandOutcome
+from scheduler.services.queues.commands import CommandOutcome, command_queue
 from scheduler.services.queues.create_update import (
     Saved,
-    command_queue,
     create_queue,
     create_queues,
     delete_queue,

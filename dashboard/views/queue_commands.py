@@ -27,7 +27,6 @@ from scheduler.services.queues.commands import (
     QueueOrder,
     command_queue,
     command_queues,
-    plan_command,
 )
 
 Context = dict[str, Any]
@@ -82,11 +81,11 @@ def actions(request: HttpRequest, name: str) -> HttpResponse:
 def command(request: HttpRequest, name: str, verb: str) -> HttpResponse:
     order = command_named(verb)
     assert order is not None  # the URL takes only the four verbs
-    access(request).require(Permission.OPERATE, name, f"{verb} it")
     if request.method == "POST":
         return _carry_out(request, name, order)
     try:
-        return _show(request, name, order, {"outcome": plan_command(name, order)})
+        planned = command_queue(name, order, by=actor(request), dry_run=True)
+        return _show(request, name, order, {"outcome": planned})
     except Queue.DoesNotExist:
         return no_such_queue(request, name)
     except NotAllowed as refusal:
@@ -188,11 +187,11 @@ def bulk(request: HttpRequest) -> HttpResponse:
             request, "Nothing was done: tick at least one queue and choose what to do."
         )
         return HttpResponseRedirect(reverse("queues"))
-    for name in names:
-        access(request).require(Permission.OPERATE, name, f"{order.verb} it")
     reason = request.POST.get("reason", "")
     orders = [QueueOrder(name, order, reason) for name in names]
-    outcomes = command_queues(orders, by=actor(request), dry_run=not is_confirmed)
+    outcomes = command_queues(
+        orders, by=actor(request), dry_run=not is_confirmed, needs_all_rights=True
+    )
     results = [_result(name, outcome) for name, outcome in zip(names, outcomes, strict=True)]
     context = {
         "verb": order.verb,

@@ -11,12 +11,11 @@ from django.db.models import Q
 class Command(models.Model):
     """An order to a queue or a job, kept as history: who, through which door, why, and what came of it."""
 
-    PENDING = "Pending"
     DONE = "Done"
     NO_OP = "NoOp"
     REFUSED = "Refused"
     FAILED = "Failed"
-    RESULTS = (PENDING, DONE, NO_OP, REFUSED, FAILED)
+    RESULTS = (DONE, NO_OP, REFUSED, FAILED)
 
     uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     action = models.CharField(max_length=32)
@@ -29,9 +28,7 @@ class Command(models.Model):
     reason = models.CharField(max_length=1024, blank=True, default="")
     request_id = models.CharField(max_length=64, blank=True, default="")
     address = models.CharField(max_length=64, blank=True, default="")
-    result = models.CharField(
-        max_length=8, choices=[(result, result) for result in RESULTS], default=PENDING
-    )
+    result = models.CharField(max_length=8, choices=[(result, result) for result in RESULTS])
     message = models.TextField(blank=True, default="")
     effect = models.JSONField(default=dict, blank=True)  # the queues that changed, from and to
     created_at = models.DateTimeField(auto_now_add=True)
@@ -41,13 +38,12 @@ class Command(models.Model):
         ordering = ("-id",)
         constraints = [
             models.CheckConstraint(
-                condition=Q(result__in=("Pending", "Done", "NoOp", "Refused", "Failed")),
+                condition=Q(result__in=("Done", "NoOp", "Refused", "Failed")),
                 name="command_result_is_known",
             )
         ]
         indexes = [
             models.Index(fields=["target_kind", "target_name", "id"]),
-            models.Index(fields=["id"], condition=Q(result="Pending"), name="command_pending"),
         ]
 
     def __str__(self) -> str:

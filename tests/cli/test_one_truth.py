@@ -18,7 +18,7 @@ from scheduler.domain.jobs import NotPossible
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.models import Job, Node, Pod, PodGroup, QueueFigures
 from scheduler.services.jobs.submit import command_job, submit_job
-from scheduler.services.queues.create_update import command_queue
+from scheduler.services.queues.commands import command_queue
 from scheduler.services.sessions.runner import SessionRunner
 from tests.cli.conftest import Done
 from tests.worlds import manifest, node, pass_time, queue, run_session

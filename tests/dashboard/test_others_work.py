@@ -25,7 +25,7 @@ from scheduler.selectors.accounts.access import access_of
 from scheduler.services.accounts.actors import SYSTEM
 from scheduler.services.cluster.nodes import cordon_node, uncordon_node
 from scheduler.services.demo.setup import ensure_builtin_objects
-from scheduler.services.queues.create_update import command_queue
+from scheduler.services.queues.commands import command_queue
 from scheduler.services.queues.states import refresh_states
 from scheduler.services.queues.warnings import refresh_warnings
 from scheduler.services.sessions.runner import SessionRunner

@@ -16,7 +16,8 @@ from scheduler.domain.lifecycle import QueueCommand
 from scheduler.models import Node, Queue
 from scheduler.selectors.queues.facts import queue_tree
 from scheduler.services.accounts.actors import Actor, Door
-from scheduler.services.queues.create_update import command_queue, update_queue
+from scheduler.services.queues.commands import command_queue
+from scheduler.services.queues.create_update import update_queue
 from tests.dashboard.sample import GPU, add_user, amounts, load_tree
 from tests.dashboard.work import text
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.models import Command, Event, Namespace, Queue
-from scheduler.services.queues.create_update import command_queue
+from scheduler.services.queues.commands import command_queue
 from tests.dashboard.reviews import UID, answer, causes, patch_of, post, review
 from tests.services.queue_builders import podgroup, queue
 

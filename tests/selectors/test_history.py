@@ -8,7 +8,8 @@ from scheduler.domain.lifecycle import QueueCommand
 from scheduler.models import QueueSample
 from scheduler.selectors.records.history import SPANS, Band, UnknownSpan, queue_history
 from scheduler.services.accounts.actors import Actor
-from scheduler.services.queues.create_update import command_queue, update_queue
+from scheduler.services.queues.commands import command_queue
+from scheduler.services.queues.create_update import update_queue
 from scheduler.services.sessions.runner import SessionRunner
 from tests.worlds import job, node, queue, run_session
 

@@ -10,7 +10,7 @@ from scheduler.domain.lifecycle import QueueCommand
 from scheduler.domain.resources import Resources
 from scheduler.models import Pod, PodClass, PodGroup, Queue, QueueFigures
 from scheduler.selectors.queues.status import queue_status, queue_statuses
-from scheduler.services.queues.create_update import command_queue
+from scheduler.services.queues.commands import command_queue
 from tests.services.queue_builders import complete, job, podgroup, queue
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]

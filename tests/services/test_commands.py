@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
+from django.contrib.auth import get_user_model
 from django.db import OperationalError
 
 from scheduler.admission.violations import Rejected
 from scheduler.domain.lifecycle import NotAllowed, QueueCommand
-from scheduler.models import Command, Event, Queue
+from scheduler.models import Command, Event, Grant, Queue
+from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import Actor, Door
 from scheduler.services.queues import commands, transaction
 from scheduler.services.queues.commands import (
     CommandFailed,
+    QueueOrder,
     command_queue,
-    execute,
-    execute_pending,
-    plan_command,
-    write_down,
+    command_queues,
 )
 from scheduler.services.queues.states import settle_states
 from tests.services.queue_builders import (
@@ -64,7 +65,7 @@ def test_the_answer_tells_the_blast_radius():
     podgroup("g1", "c", "Running", "ann")
     podgroup("g2", "c", "Pending", "bob")
 
-    planned = plan_command("p", CLOSE)
+    planned = command_queue("p", CLOSE, dry_run=True)
     outcome = command_queue("p", CLOSE)
 
     assert (
@@ -150,27 +151,6 @@ def test_a_queue_that_is_not_there_can_not_be_ordered():
         command_queue("ghost", CLOSE)
 
 
-def test_what_a_dead_process_left_open_is_carried_out_before_the_next_order():
-    queue("a")
-    left = write_down("a", SUSPEND, by=ANN)  # and then it died
-
-    outcome = command_queue("a", CLOSE)
-
-    left.refresh_from_db()
-    assert (left.result, outcome.queues) == (
-        "Done",
-        [{"name": "a", "from": "Suspended", "to": "Closed"}],
-    )
-
-
-def test_what_a_dead_process_left_open_is_taken_up_once():
-    queue("a")
-    write_down("a", CLOSE, by=ANN)
-
-    assert (execute_pending(), execute_pending()) == (1, 0)
-    assert states("a") == {"a": "Closed"}
-
-
 def test_an_order_during_which_the_process_dies_leaves_nothing_behind(
     monkeypatch: pytest.MonkeyPatch,
 ):
@@ -185,10 +165,8 @@ def test_an_order_during_which_the_process_dies_leaves_nothing_behind(
         patched.setattr(transaction, "settle_states", dies)
         with pytest.raises(KeyboardInterrupt):
             command_queue("a", CLOSE, by=ANN)
-    assert (Command.objects.count(), states("a")) == (0, {"a": "Open"})
 
-    assert execute_pending() == 0
-    assert states("a") == {"a": "Open"}
+    assert (Command.objects.count(), states("a")) == (0, {"a": "Open"})
 
 
 def test_an_order_that_was_answered_with_a_lost_database_is_not_carried_out_later(
@@ -200,32 +178,12 @@ def test_an_order_that_was_answered_with_a_lost_database_is_not_carried_out_late
         raise OperationalError("the connection is closed")
 
     with monkeypatch.context() as patched:
-        patched.setattr(commands, "_carry_out_open", lost)
+        patched.setattr(commands, "TreeWork", lost)
         with pytest.raises(OperationalError):
             command_queue("a", CLOSE, by=ANN)
 
-    assert execute_pending() == 0
+    assert not Command.objects.exists()
     assert states("a") == {"a": "Open"}
-
-
-def test_an_order_is_carried_out_once_however_often_it_is_tried():
-    queue("a")
-    row = write_down("a", CLOSE, by=ANN)
-    execute(row)
-    command_queue("a", OPEN)
-
-    execute(row)
-
-    assert states("a") == {"a": "Open"}
-
-
-def test_an_order_whose_queue_is_gone_is_refused():
-    queue("a")
-    row = write_down("a", CLOSE, by=ANN)
-    Queue.objects.filter(name="a").delete()
-
-    assert execute(row).result == "Refused"
-    assert "no longer there" in row.message
 
 
 def test_an_unexpected_error_leaves_the_states_alone_and_is_on_record(
@@ -244,6 +202,65 @@ def test_an_unexpected_error_leaves_the_states_alone_and_is_on_record(
     assert "secret" not in str(failure.value)
     assert (Command.objects.get().result, states("a")) == ("Failed", {"a": "Open"})
     assert Queue.objects.get(name="a").wish == "Open"
+
+
+def test_an_unexpected_error_among_many_orders_changes_none_and_all_are_on_record(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    queue("a")
+    queue("b")
+    orders = [QueueOrder("a", CLOSE), QueueOrder("ghost", CLOSE), QueueOrder("b", SUSPEND)]
+
+    def broken(*_args: Any, **_more: Any) -> None:
+        raise ZeroDivisionError("secret detail")
+
+    monkeypatch.setattr(transaction, "settle_states", broken)
+    closed, missing, suspended = command_queues(orders, by=ANN)
+
+    assert isinstance(closed, CommandFailed)
+    assert isinstance(suspended, CommandFailed)
+    assert isinstance(missing, Queue.DoesNotExist)
+    assert sorted(Command.objects.values_list("target_name", "result")) == [
+        ("a", "Failed"),
+        ("b", "Failed"),
+    ]
+    assert states("a", "b") == {"a": "Open", "b": "Open"}
+
+
+def test_a_command_locks_the_tree_once_and_asks_for_the_rights_once(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    queue("a")
+    user = get_user_model().objects.create(username="bob")
+    Grant.objects.create(user=user, queue=Queue.objects.get(name="a"), role="admin")
+    calls: Counter[str] = Counter()
+    for module, name in ((transaction, "lock_tree"), (access, "access_of")):
+        real = getattr(module, name)
+
+        def counted(*args: Any, real: Any = real, name: str = name) -> Any:
+            calls[name] += 1
+            return real(*args)
+
+        monkeypatch.setattr(module, name, counted)
+
+    command_queue("a", CLOSE, by=Actor("bob", user=user))
+
+    assert calls == {"lock_tree": 1, "access_of": 1}
+
+
+def test_a_dry_run_locks_nothing(monkeypatch: pytest.MonkeyPatch):
+    queue("a")
+    monkeypatch.setattr(transaction, "lock_tree", lambda: pytest.fail("the tree was locked"))
+
+    assert command_queue("a", CLOSE, dry_run=True).changed
+
+
+def test_an_order_by_somebody_who_may_not_see_the_queue_does_not_tell_its_uid():
+    queue("a")
+    stranger = Actor("eve", user=get_user_model().objects.create(username="eve"))
+
+    with pytest.raises(access.OutOfSight):
+        command_queue("a", CLOSE, by=stranger, target_uid="not-it")
 
 
 def test_opening_gives_back_what_was():

@@ -6,7 +6,8 @@ import pytest
 
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.models import Event, Eviction, Pod, PodGroup, QueueFigures
-from scheduler.services.queues.create_update import command_queue, create_queue, update_queue
+from scheduler.services.queues.commands import command_queue
+from scheduler.services.queues.create_update import create_queue, update_queue
 from scheduler.services.sessions.runner import SessionRunner
 from tests.histories import broken_rules
 from tests.worlds import job, node, pass_time, phases, queue, run_session

@@ -18,7 +18,7 @@ from scheduler.services.jobs.podgroups import (
     submit_podgroup,
 )
 from scheduler.services.jobs.submit import submit_job
-from scheduler.services.queues.create_update import command_queue
+from scheduler.services.queues.commands import command_queue
 from tests.histories import broken_rules
 from tests.worlds import job, manifest, node, pass_time, phases, queue, run_session
 

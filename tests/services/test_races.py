@@ -20,10 +20,10 @@ from scheduler.services.cluster.simulation import lose_node
 from scheduler.services.files.apply import apply_documents
 from scheduler.services.jobs.submit import submit_job
 from scheduler.services.locks import alone_with_pods, lock_tree
+from scheduler.services.queues.commands import command_queue
 from scheduler.services.queues.create_update import (
     Saved,
     StaleVersion,
-    command_queue,
     create_queue,
     create_queues,
     delete_queue,

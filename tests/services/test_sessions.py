@@ -22,7 +22,7 @@ from scheduler.models import (
 )
 from scheduler.services.cluster.dispatch import dispatch
 from scheduler.services.cluster.simulation import lose_node
-from scheduler.services.queues.create_update import command_queue
+from scheduler.services.queues.commands import command_queue
 from scheduler.services.sessions.requests import pause_scheduling
 from scheduler.services.sessions.runner import SessionRunner
 from tests.histories import broken_rules, half_gangs

@@ -16,7 +16,7 @@ from scheduler.scenarios.digests import plain_outcome
 from scheduler.scenarios.policies import default_policy_text
 from scheduler.selectors.sessions.snapshots import Refreshed
 from scheduler.services.cluster.nodes import cordon_node
-from scheduler.services.queues.create_update import command_queue
+from scheduler.services.queues.commands import command_queue
 from scheduler.services.sessions import runner as session_runner
 from scheduler.services.sessions.claim import Claimed
 from scheduler.services.sessions.policies import policy_of, replace_policy

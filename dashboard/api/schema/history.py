@@ -30,7 +30,7 @@ Command = object_shape(
     CommandSpec(),
     shape(
         "CommandStatus",
-        result=choice(("Pending", "Done", "NoOp", "Refused", "Failed")),
+        result=choice(("Done", "NoOp", "Refused", "Failed")),
         message=text(),
         actor=text(),
         door=s.CharField(),

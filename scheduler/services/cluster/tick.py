@@ -13,7 +13,6 @@ from scheduler import notify
 from scheduler.models import ClusterState
 from scheduler.services.cluster.dispatch import dispatch
 from scheduler.services.cluster.observe import observe
-from scheduler.services.queues.commands import execute_pending
 from scheduler.services.queues.deletion import carry_out_deletions
 from scheduler.services.records.events import EventNote, record_events
 
@@ -24,7 +23,6 @@ Parts = Mapping[str, Callable[[], object]]
 PARTS: Parts = {
     "carrying out decisions": dispatch,
     "observing the cluster": observe,
-    "carrying out orders to queues": execute_pending,
     "carrying out planned deletions": carry_out_deletions,
 }
 

@@ -1,46 +1,53 @@
-"""Orders to queues, kept as rows: written down first, then carried out exactly once, in order, with the result on the row.
+"""Commands to queues: open, close, suspend, resume. Whoever asks, they are given here.
 
-An order is written and carried out in one transaction, together with every earlier one for the same queue that is still open: whoever is
-told that it failed need not fear that it is carried out later. Rows that another version left open are taken up by `execute_pending`.
+A command is one transaction. The tree is locked once; the rights are asked once; the command's row, the states that
+follow, the audit entries, the events and the news are written once. A page, the API and `vcctl` come through
+`command_queue` and `command_queues`. A file and an edited `spec.state` are part of a larger change of the tree, and
+come through `give_order` and `carry_out_order` with the transaction that they have begun.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
 
-from scheduler import notify
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.access import Permission
 from scheduler.domain.lifecycle import NotAllowed, QueueCommand
 from scheduler.domain.plans import Plan, plan
 from scheduler.models import Command, Queue
-from scheduler.selectors.queues.loads import queue_loads
 from scheduler.services.accounts import access
-from scheduler.services.accounts.actors import SYSTEM, Actor, Door
-from scheduler.services.files.versions import Expected, check_queue_version
-from scheduler.services.locks import alone_with_pods, lock_tree
-from scheduler.services.queues.states import read_tree
+from scheduler.services.accounts.actors import SYSTEM, Actor
+from scheduler.services.files.versions import Expected, StaleVersion, check_queue_version
 from scheduler.services.queues.transaction import TreeWork
 from scheduler.services.records.events import EventNote
 
 logger = logging.getLogger(__name__)
 
-_Result = tuple[str, str, dict[str, Any]]  # of an order: its result, the message, the effect
-
 
 class CommandFailed(Exception):
-    """The order could not be carried out although nothing forbids it; it stays on record as Failed."""
+    """An unexpected error: nothing was changed, and the command is on record as Failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueOrder:
+    """A command with its target. `target_uid` and `expected_version` say which queue the caller has seen."""
+
+    name: str
+    command: QueueCommand
+    reason: str = ""
+    target_uid: str = ""
+    expected_version: Expected = None
 
 
 @dataclass(frozen=True, slots=True)
 class CommandOutcome:
-    """What came of an order, or would come of it: the API's answer to a command, without the objects."""
+    """What a command did, or would do: the API's answer to a command, without the objects."""
 
     queue: str
     action: QueueCommand
@@ -54,323 +61,241 @@ class CommandOutcome:
     command: Command | None = None  # None for a dry run
 
 
-def plan_command(name: str, command: QueueCommand) -> CommandOutcome:
-    """What the command would do now, without doing it. Raises `Queue.DoesNotExist` and `NotAllowed`."""
-    if not Queue.objects.filter(name=name).exists():
-        raise Queue.DoesNotExist(f"There is no queue {name}.")
-    return _outcome(_planned(name, command))
+Given = CommandOutcome | Exception
+"""What came of an order, or why it was refused."""
+
+_FORBIDDEN = (access.Forbidden, access.OutOfSight)
+_REFUSALS = (NotAllowed, Queue.DoesNotExist, Rejected, StaleVersion, *_FORBIDDEN)
 
 
 def command_queue(
-    name: str, command: QueueCommand, *, by: Actor = SYSTEM, reason: str = "", target_uid: str = "", dry_run: bool = False,
-    expected_version: Expected = None,
-) -> CommandOutcome:  # fmt: skip
-    """Open, close, suspend or resume a queue, and write down who asked, through which door, why, and what came of it.
-
-    Raises `Queue.DoesNotExist`, `Rejected` where the uid is another queue's, `StaleVersion`, and `NotAllowed` where the states do not
-    permit it; a refusal stays on record. An order that changes nothing is an answer, not an error.
-    """
-    _check_uid(name, str(_found(name).uid), target_uid)
-    access.require(by, Permission.OPERATE, name, f"{command.verb} it")
-    if dry_run:
-        check_queue_version(_found(name), expected_version)
-        return plan_command(name, command)
-    with (
-        transaction.atomic()
-    ):  # one: an order that could not be carried out, and was answered so, is not carried out later
-        row = write_down(
-            name,
-            command,
-            by=by,
-            reason=reason,
-            target_uid=target_uid,
-            expected_version=expected_version,
-        )
-        row = execute(row)
-    return _answer(row)
-
-
-def write_down(
     name: str,
     command: QueueCommand,
     *,
-    by: Actor,
+    by: Actor = SYSTEM,
     reason: str = "",
     target_uid: str = "",
+    dry_run: bool = False,
     expected_version: Expected = None,
-) -> Command:
-    """The order as an open row. The tree is locked meanwhile, so that the rows of a queue are numbered in the order of their commits."""
-    with transaction.atomic():
-        lock_tree()
-        queue = _found(name)
-        _check_uid(name, str(queue.uid), target_uid)
-        check_queue_version(queue, expected_version)
-        row = _order(name, str(queue.uid), command, by, reason)
-        row.save()
-        return row
+) -> CommandOutcome:
+    """Open, close, suspend or resume one queue, and keep on record who asked, why, and what came of it.
 
-
-def _order(name: str, uid: str, command: QueueCommand, by: Actor, reason: str) -> Command:
-    return Command(
-        action=command.value,
-        target_kind="Queue",
-        target_name=name,
-        target_uid=uid,
-        actor=by.name,
-        door=by.door.value,
-        reason=reason[:1024],
-        request_id=by.request_id[:64],
-        address=by.address[:64],
-    )
-
-
-def _found(name: str) -> Queue:
-    return Queue.objects.only(
-        "id", "uid", "name", "resource_version", "updated_by", "updated_at"
-    ).get(name=name)
-
-
-def _check_uid(name: str, uid: str, target_uid: str) -> None:
-    if target_uid and target_uid != uid:
-        message = f"The uid {target_uid[:64]} is not that of the queue {name}, which has {uid}: it may have been deleted and made anew."
-        raise Rejected(
-            [
-                Violation(
-                    "uid_mismatch",
-                    name,
-                    "target.uid",
-                    message,
-                    "leave the uid out, or read the queue again",
-                )
-            ]
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class QueueOrder:
-    """One of many orders that are given at once."""
-
-    name: str
-    command: QueueCommand
-    reason: str = ""
-    target_uid: str = ""
+    Raises `Forbidden`, `OutOfSight`, `Queue.DoesNotExist`, `Rejected` where the uid is another queue's,
+    `StaleVersion`, `NotAllowed` where the states do not permit it (which stays on record), and `CommandFailed`.
+    A command that changes nothing is an answer, not an error.
+    """
+    order = QueueOrder(name, command, reason, target_uid, expected_version)
+    (given,) = command_queues([order], by=by, dry_run=dry_run)
+    if isinstance(given, Exception):
+        raise given
+    return given
 
 
 def command_queues(
-    orders: Sequence[QueueOrder], *, by: Actor = SYSTEM, dry_run: bool = False
-) -> list[CommandOutcome | Exception]:
-    """Many at once, in their order: what came of each, or what `command_queue` would have raised. All are on record, or none.
+    orders: Sequence[QueueOrder],
+    *,
+    by: Actor = SYSTEM,
+    dry_run: bool = False,
+    needs_all_rights: bool = False,
+) -> list[Given]:
+    """Give many orders, one after the other: what came of each, or what `command_queue` would have raised.
 
-    In a dry run each is answered as if it were the only one.
+    One that is refused stops no other, unless `needs_all_rights`: then `Forbidden` or `OutOfSight` is raised, and
+    nothing is done. A dry run answers each as if it were the only one; it locks nothing.
     """
+    by = replace(by, access=access.access_for(by))
+    if dry_run:
+        return _plan_orders(orders, by, needs_all_rights)
     with transaction.atomic():
-        work = TreeWork(only_life=True, with_pods=True)
+        work = _work_for(orders)
+        try:
+            with (
+                transaction.atomic()
+            ):  # an error leaves nothing behind but the rows that tell of it
+                given = [_give_and_record(work, order, by, needs_all_rights) for order in orders]
+                work.settle()
+        except _FORBIDDEN:
+            raise
+        except Exception as problem:
+            logger.error("commands to queues failed: %s", _in_words(orders), exc_info=problem)
+            given = _record_failures(orders, by, problem)
+    return given
+
+
+def _work_for(orders: Sequence[QueueOrder], *, locks: bool = True) -> TreeWork:
+    work = TreeWork(only_life=True, with_pods=True, locks=locks)
+    if len(orders) > 1:
         work.expect_many()
-        _carry_out_open()
-        results = [_given(work, order, by, dry_run) for order in orders]
-        if not dry_run:
-            work.settle()
-    return results
+    return work
 
 
-def _given(
-    work: TreeWork, order: QueueOrder, by: Actor, dry_run: bool
-) -> CommandOutcome | Exception:
+def _plan_orders(orders: Sequence[QueueOrder], by: Actor, needs_all_rights: bool) -> list[Given]:
+    work = _work_for(orders, locks=False)
+    return [_planned_outcome(work, order, by, needs_all_rights) for order in orders]
+
+
+def _planned_outcome(work: TreeWork, order: QueueOrder, by: Actor, needs_all_rights: bool) -> Given:
     try:
-        _check_order(work, order, by)
-        if dry_run:
-            return _outcome(_planned_in(work, order.name, order.command))
-        row = order_in(work, order.name, order.command, by=by, reason=order.reason)
-        if row.result == Command.REFUSED:
-            work.keep_order(row)
-            work.note(_refusal_note(row))
-        return _answer(row)
-    except (
-        Queue.DoesNotExist,
-        Rejected,
-        NotAllowed,
-        access.Forbidden,
-        access.OutOfSight,
-        CommandFailed,
-    ) as refusal:
+        _check(work, order, by)
+        return _outcome(_planned(work, order))
+    except _REFUSALS as refusal:
+        return _refused(refusal, needs_all_rights)
+
+
+def _give_and_record(work: TreeWork, order: QueueOrder, by: Actor, needs_all_rights: bool) -> Given:
+    try:
+        return give_order(work, order, by)
+    except NotAllowed as refusal:
+        _record_refusal(work, order, by, refusal)
         return refusal
+    except _REFUSALS as refusal:
+        return _refused(refusal, needs_all_rights)
 
 
-def give_in(work: TreeWork, order: QueueOrder, by: Actor) -> CommandOutcome:
-    """An order as part of some work at the tree. Raises what `command_queue` raises, and is on record only where it is not refused."""
-    _check_order(work, order, work.seen_by(by))
-    return _answer(order_in(work, order.name, order.command, by=by, reason=order.reason))
+def _refused(refusal: Exception, needs_all_rights: bool) -> Exception:
+    if needs_all_rights and isinstance(refusal, _FORBIDDEN):
+        raise refusal
+    return refusal
 
 
-def _check_order(work: TreeWork, order: QueueOrder, by: Actor) -> None:
+def give_order(work: TreeWork, order: QueueOrder, by: Actor) -> CommandOutcome:
+    """An order as part of a change of the tree. Raises what `command_queue` raises; a refusal is not on record."""
+    _check(work, order, by)
+    return carry_out_order(work, order, by)
+
+
+def _check(work: TreeWork, order: QueueOrder, by: Actor) -> None:
+    """Rights first: to whoever may not see the queue, it is not there."""
+    access.require(by, Permission.OPERATE, order.name, f"{order.command.verb} it")
     if order.name not in work.tree:
         raise Queue.DoesNotExist(f"There is no queue {order.name}.")
-    _check_uid(order.name, work.uid_of(order.name), order.target_uid)
-    access.require(by, Permission.OPERATE, order.name, f"{order.command.verb} it")
+    if order.target_uid:
+        _check_uid(work, order)
+    if order.expected_version is not None:
+        check_queue_version(Queue.objects.get(name=order.name), order.expected_version)
 
 
-def order_in(
-    work: TreeWork, name: str, command: QueueCommand, *, by: Actor, reason: str = ""
+def _check_uid(work: TreeWork, order: QueueOrder) -> None:
+    uid = work.uid_of(order.name)
+    if order.target_uid == uid:
+        return
+    message = (
+        f"The uid {order.target_uid[:64]} is not that of the queue {order.name}, which has {uid}: "
+        "it may have been deleted and made anew."
+    )
+    fix = "leave the uid out, or read the queue again"
+    raise Rejected([Violation("uid_mismatch", order.name, "target.uid", message, fix)])
+
+
+def carry_out_order(work: TreeWork, order: QueueOrder, by: Actor) -> CommandOutcome:
+    """The same for a caller who has been checked already. Raises `NotAllowed`; then nothing has been changed."""
+    planned = _planned(work, order)
+    if planned.changed:
+        work.carry_out(planned, by.name)
+        _record_deed(work, order, by, planned)
+    result = Command.DONE if planned.changed else Command.NO_OP
+    row = _command_row(work, order, by, result, planned.message, _effect(planned))
+    work.keep_order(row)
+    return _outcome(planned, row)
+
+
+def _planned(work: TreeWork, order: QueueOrder) -> Plan:
+    loads = work.loads(order.name)
+    return plan(work.tree, order.name, order.command, loads=loads, unknown=work.unknown)
+
+
+# What is kept on record
+
+
+def _command_row(
+    work: TreeWork, order: QueueOrder, by: Actor, result: str, message: str, effect: dict[str, Any]
 ) -> Command:
-    """The order's row with its result, to be written, unless it is refused, when the work is settled."""
-    row = _order(name, work.uid_of(name), command, by, reason)
-    row.executed_at = timezone.now()
-    try:  # nothing is done before all of it is planned, so that there is nothing to undo
-        row.result, row.message, row.effect = _attempt(row, work)
-    except Exception as problem:
-        row.result, row.message, row.effect = _failure(row, problem)
-    if row.result != Command.REFUSED:
-        work.keep_order(row)
-    return row
-
-
-def execute(row: Command) -> Command:
-    """Carry out this order, and before it every earlier open one for the same queue. The row with its result."""
-    with transaction.atomic():
-        lock_tree()
-        alone_with_pods()
-        _carry_out_open(target_name=row.target_name, up_to=row.pk)
-    row.refresh_from_db()
-    return row
-
-
-def execute_pending() -> int:
-    """Carry out whatever a process that died has left open. How many orders that were."""
-    if not Command.objects.filter(result=Command.PENDING, target_kind="Queue").exists():
-        return 0
-    with transaction.atomic():
-        lock_tree()
-        alone_with_pods()
-        return _carry_out_open()
-
-
-def _carry_out_open(target_name: str = "", up_to: int | None = None) -> int:
-    rows = (
-        Command.objects.select_for_update()
-        .filter(result=Command.PENDING, target_kind="Queue")
-        .order_by("id")
-    )
-    if target_name:
-        rows = rows.filter(target_name=target_name, pk__lte=up_to)
-    opened = list(rows)
-    for row in opened:
-        _carry_out(row)
-    return len(opened)
-
-
-def _carry_out(row: Command) -> None:
-    """One order with its result, in a savepoint: what fails leaves nothing behind but the row that says so."""
-    try:
-        with transaction.atomic():
-            work = TreeWork(
-                only_life=True, with_pods=True
-            )  # what is planned is what will be written
-            row.result, row.message, row.effect = _attempt(row, work)
-            if row.result == Command.REFUSED:
-                work.note(_refusal_note(row))
-            work.settle()
-    except Exception as problem:
-        row.result, row.message, row.effect = _failure(row, problem)
-    Command.objects.filter(pk=row.pk, result=Command.PENDING).update(
-        result=row.result, message=row.message, effect=row.effect, executed_at=timezone.now()
-    )
-    notify.queues_changed([row.target_name])
-
-
-def _failure(row: Command, problem: Exception) -> _Result:
-    logger.error("command %s (%s) failed", row.pk or row.uid, row, exc_info=problem)
-    message = f"{row.target_name} could not be changed: an unexpected error ({type(problem).__name__}) was written to the log."
-    return Command.FAILED, message, {}
-
-
-def _attempt(row: Command, work: TreeWork) -> _Result:
-    try:
-        _same_queue(row, work)
-        planned = _planned_in(work, row.target_name, QueueCommand(row.action))
-    except NotAllowed as refusal:
-        return (
-            Command.REFUSED,
-            refusal.message,
-            {"ruleId": refusal.rule_id, "first": refusal.first, "fix": refusal.fix},
-        )
-    if planned.wish is None:
-        return Command.NO_OP, planned.message, _effect(planned)
-    work.carry_out(planned, row.actor)
-    _audit(row, planned, work)
-    return Command.DONE, planned.message, _effect(planned)
-
-
-def _refusal_note(row: Command) -> EventNote:
-    return EventNote(
-        "Queue", row.target_name, row.action, row.message, queue=row.target_name, warning=True
+    return Command(
+        action=order.command.value,
+        target_kind="Queue",
+        target_name=order.name,
+        target_uid=work.uid_of(order.name),
+        actor=by.name[:150],
+        door=by.door.value,
+        reason=order.reason[:1024],
+        request_id=by.request_id[:64],
+        address=by.address[:64],
+        result=result,
+        message=message,
+        effect=effect,
+        executed_at=timezone.now(),
     )
 
 
-def _audit(row: Command, planned: Plan, work: TreeWork) -> None:
+def _record_deed(work: TreeWork, order: QueueOrder, by: Actor, planned: Plan) -> None:
     turned = planned.state_changes
     deed = work.record(
-        Actor(row.actor, Door(row.door), address=row.address, request_id=row.request_id),
-        row.action,
-        row.target_name,
+        by,
+        order.command.value,
+        order.name,
         before={change.name: change.before.state.value for change in turned},
         after={change.name: change.after.state.value for change in turned},
-        reason=row.reason,
+        reason=order.reason,
         message=planned.message,
     )
-    work.record_consequences(deed, [change for change in turned if change.name != row.target_name])
+    work.record_consequences(deed, [change for change in turned if change.name != order.name])
 
 
-def _same_queue(row: Command, work: TreeWork) -> None:
-    if row.target_name not in work.tree or work.uid_of(row.target_name) != row.target_uid:
-        message = f"The queue {row.target_name} that this was meant for is no longer there."
-        raise NotAllowed(message, rule_id="queue_not_found", queue=row.target_name)
+def _record_refusal(work: TreeWork, order: QueueOrder, by: Actor, refusal: NotAllowed) -> None:
+    effect = {"ruleId": refusal.rule_id, "first": refusal.first, "fix": refusal.fix}
+    row = _command_row(work, order, by, Command.REFUSED, refusal.message, effect)
+    work.keep_order(row)
+    action = order.command.value
+    work.note(
+        EventNote("Queue", order.name, action, refusal.message, queue=order.name, warning=True)
+    )
 
 
-def _planned(name: str, command: QueueCommand) -> Plan:
-    stored = read_tree()
-    affected = [name, *(queue.name for queue in stored.tree.descendants(name))]
-    return plan(stored.tree, name, command, loads=queue_loads(affected), unknown=stored.unknown)
+def _record_failures(orders: Sequence[QueueOrder], by: Actor, problem: Exception) -> list[Given]:
+    """In the transaction that still has the tree to itself; what was decided in memory is forgotten."""
+    work = _work_for(orders)
+    given: list[Given] = [_recorded_failure(work, order, by, problem) for order in orders]
+    work.settle()
+    return given
 
 
-def _planned_in(work: TreeWork, name: str, command: QueueCommand) -> Plan:
-    return plan(work.tree, name, command, loads=work.loads(name), unknown=work.unknown)
+def _recorded_failure(
+    work: TreeWork, order: QueueOrder, by: Actor, problem: Exception
+) -> Exception:
+    try:
+        _check(work, order, by)
+    except _REFUSALS as refusal:
+        return refusal
+    kind = type(problem).__name__
+    message = (
+        f"{order.name} could not be changed: an unexpected error ({kind}) was written to the log."
+    )
+    work.keep_order(_command_row(work, order, by, Command.FAILED, message, {}))
+    return CommandFailed(message)
+
+
+def _in_words(orders: Sequence[QueueOrder]) -> str:
+    return ", ".join(f"{order.command.verb} {order.name}" for order in orders)
+
+
+# The answer
+
+
+def _outcome(planned: Plan, row: Command | None = None) -> CommandOutcome:
+    effect = _effect(planned)
+    return CommandOutcome(planned.queue, planned.command, planned.message, command=row, **effect)
 
 
 def _effect(planned: Plan) -> dict[str, Any]:
+    load = planned.load
     return {
         "changed": planned.changed,
         "queues": [
             {"name": change.name, "from": change.before.state.value, "to": change.after.state.value}
             for change in planned.state_changes
         ],
-        "podgroups": {"running": planned.load.running, "waiting": planned.load.waiting},
-        "pods": {"running": planned.load.pods_running, "waiting": planned.load.pods_waiting},
-        "users": sorted(planned.load.users),
+        "podgroups": {"running": load.running, "waiting": load.waiting},
+        "pods": {"running": load.pods_running, "waiting": load.pods_waiting},
+        "users": sorted(load.users),
         "warnings": [asdict(warning) for warning in planned.warnings],
     }
-
-
-def _outcome(planned: Plan) -> CommandOutcome:
-    return CommandOutcome(
-        queue=planned.queue, action=planned.command, message=planned.message, **_effect(planned)
-    )
-
-
-def _answer(row: Command) -> CommandOutcome:
-    if row.result == Command.REFUSED:
-        raise NotAllowed(
-            row.message,
-            queue=row.target_name,
-            rule_id=row.effect["ruleId"],
-            first=row.effect["first"],
-            fix=row.effect["fix"],
-        )
-    if row.result == Command.FAILED:
-        raise CommandFailed(row.message)
-    return CommandOutcome(
-        queue=row.target_name,
-        action=QueueCommand(row.action),
-        message=row.message,
-        command=row,
-        **row.effect,
-    )

@@ -38,23 +38,20 @@ from scheduler.services.files.versions import (
     check_queue_version,
     is_expected,
 )
-from scheduler.services.queues.commands import CommandOutcome, command_queue, order_in, plan_command
+from scheduler.services.queues.commands import CommandOutcome, QueueOrder, carry_out_order
 from scheduler.services.queues.deletion_effects import Aftermath, aftermath_of
 from scheduler.services.queues.transaction import PLAIN_FIELDS, TreeWork
 from scheduler.services.records.events import EventNote
 
 __all__ = [
     "Changed",
-    "CommandOutcome",
     "Deleted",
     "EditConflict",
     "Saved",
     "StaleVersion",
-    "command_queue",
     "create_queue",
     "create_queues",
     "delete_queue",
-    "plan_command",
     "update_queue",
 ]
 
@@ -263,23 +260,24 @@ def _change(
         access.require_queue_change(access.access_for(work.seen_by(by)), old, reading.value.spec)
     proposed, notices = _admitted(reading, work.tree, work.facts, old)
     differences = _respecified(work, old, proposed.spec, by)
-    command = (
-        _ordered(work, old, proposed.spec, by)
-        if leaves_unknown or proposed.spec.state is not old.state
-        else None
-    )
-    changed = bool(differences) or (command is not None and command.result == Command.DONE)
+    ordered = None
+    if leaves_unknown or proposed.spec.state is not old.state:
+        ordered = _change_state(work, old, proposed.spec, by)
+    changed = bool(differences) or (ordered is not None and ordered.changed)
     message = " ".join(
         filter(
             None,
             [
                 f"Changed {listed(differences)}." if differences else "",
-                command.message if command else "",
+                ordered.message if ordered else "",
             ],
         )
     )
     return Changed(
-        notices, changed, message or f"{name} is already as asked; nothing was changed.", command
+        notices,
+        changed,
+        message or f"{name} is already as asked; nothing was changed.",
+        ordered.command if ordered else None,
     )
 
 
@@ -349,15 +347,11 @@ def _said(value: object) -> str:
     return str(value) if value != "" else "nothing"
 
 
-def _ordered(work: TreeWork, old: QueueSpec, new: QueueSpec, by: Actor) -> Command:
-    """The order that a change of `spec.state` stands for; admission has seen that it is not refused."""
-    return order_in(
-        work,
-        new.name,
-        command_for(new.state, old.state),
-        by=by,
-        reason=by.reason or "spec.state was changed",
-    )
+def _change_state(work: TreeWork, old: QueueSpec, new: QueueSpec, by: Actor) -> CommandOutcome:
+    """Give the command that a change of `spec.state` stands for; admission has seen that it is not refused."""
+    reason = by.reason or "spec.state was changed"
+    order = QueueOrder(new.name, command_for(new.state, old.state), reason)
+    return carry_out_order(work, order, by)
 
 
 def delete_queue(

@@ -25,9 +25,10 @@ from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import Actor, Door
 from scheduler.services.files.versions import Expected, check_queue_version
 from scheduler.services.locks import alone_with_pods, lock_tree
-from scheduler.services.queues.commands import CommandOutcome, command_queue
+from scheduler.services.queues.commands import CommandOutcome, QueueOrder, give_order
 from scheduler.services.queues.create_update import delete_queue, refuse_unless_shown
 from scheduler.services.queues.deletion_effects import Aftermath, aftermath_of
+from scheduler.services.queues.transaction import TreeWork
 from scheduler.services.records import audit
 from scheduler.services.records.events import EventNote, record_events
 
@@ -62,12 +63,14 @@ def close_then_delete(
     Raises `Queue.DoesNotExist`, `StaleVersion`, `NotAllowed`, and `Rejected` with what draining does not cure.
     """
     with transaction.atomic():
-        _lock_what_may_go()
-        doomed = _doomed(name, by, expected_version)
-        _refuse_protected(name)
+        work = TreeWork(with_pods=True)
+        _require_to_delete(name, by, expected_version)
+        doomed = deletion_order(name, work.tree)
+        _refuse_protected(name, work)
         refuse_unless_shown(name, doomed, shown)
         aftermath = aftermath_of(doomed)
-        closing = command_queue(name, QueueCommand.CLOSE, by=by, reason=reason)
+        closing = give_order(work, QueueOrder(name, QueueCommand.CLOSE, reason), by)
+        work.settle()
         blockers = _blockers(name, cascade)
         lasting = [blocker for blocker in blockers if blocker.rule_id not in PASSING]
         if lasting:
@@ -80,23 +83,17 @@ def close_then_delete(
     return Farewell(tuple(doomed), closing, aftermath, is_gone, _message(doomed, is_gone=is_gone))
 
 
-def _lock_what_may_go() -> None:
-    """The pods before the states, which closing the queue takes: a session has them in this order too."""
-    lock_tree()
-    alone_with_pods()
-
-
-def _doomed(name: str, by: Actor, expected_version: Expected = None) -> list[str]:
+def _require_to_delete(name: str, by: Actor, expected_version: Expected) -> None:
     queue = Queue.objects.select_related("parent").get(name=name)
     access.require_to_delete_queue(by, name, queue.parent.name if queue.parent else ROOT)
     check_queue_version(queue, expected_version)
-    return deletion_order(name, admission_scene()[0])
 
 
-def _refuse_protected(name: str) -> None:
+def _refuse_protected(name: str, work: TreeWork) -> None:
     """Before it is closed: that would lead nowhere."""
     if name in PROTECTED:
-        raise Rejected(_blockers(name, cascade=True), by_state=True)
+        verdict = check_delete(name, work.tree, work.facts, cascade=True)
+        raise Rejected(verdict.violations, by_state=True)
 
 
 def _blockers(name: str, cascade: bool) -> tuple[Violation, ...]:
@@ -147,7 +144,7 @@ def keep_queue(
     """Take the intention back; the queue stays closed. False if there was none. Raises `Queue.DoesNotExist`, `StaleVersion`."""
     with transaction.atomic():
         lock_tree()
-        _doomed(name, by, expected_version)  # who may delete it may keep it
+        _require_to_delete(name, by, expected_version)  # who may delete it may keep it
         planned = PlannedDeletion.objects.filter(queue__name=name).first()
         if planned is None:
             return False
@@ -175,7 +172,8 @@ def carry_out_deletions() -> int:
 
 def _carry_out(queue: int) -> bool:
     with transaction.atomic():
-        _lock_what_may_go()
+        lock_tree()
+        alone_with_pods()  # before the states, which deleting locks: a session has them in this order too
         planned = (
             PlannedDeletion.objects.select_related("queue", "user").filter(queue=queue).first()
         )

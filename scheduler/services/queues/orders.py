@@ -16,13 +16,8 @@ from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor
 from scheduler.services.files.merge import readable
 from scheduler.services.jobs.submit import JobCommandResult, command_job
-from scheduler.services.queues.commands import (
-    CommandOutcome,
-    QueueOrder,
-    command_queue,
-    command_queues,
-    give_in,
-)
+from scheduler.services.queues import commands
+from scheduler.services.queues.commands import CommandOutcome, QueueOrder
 from scheduler.services.queues.transaction import TreeWork
 
 
@@ -48,30 +43,18 @@ class Ordered:
 
 def give_order(manifest: object, *, by: Actor = SYSTEM, dry_run: bool = False) -> Ordered:
     """Raises `Rejected` for an unknown action or target and for a uid that is not the target's, and what the command itself raises."""
-    read = _read(manifest)
-    if read.order.kind == "Job":
-        return read.to_job(_order_job(read.order, by, dry_run))
-    order = _queue_order(read.order)
-    try:
-        return read.to_queue(
-            command_queue(
-                order.name,
-                order.command,
-                by=by,
-                reason=order.reason,
-                target_uid=order.target_uid,
-                dry_run=dry_run,
-            )
-        )
-    except (Queue.DoesNotExist, access.OutOfSight):
-        raise Rejected([_no_target("queue", read.order.name)]) from None
+    (ordered,) = give_orders([manifest], by=by, dry_run=dry_run)
+    if isinstance(ordered, Exception):
+        raise ordered
+    return ordered
 
 
 def give_order_in(work: TreeWork, manifest: object, by: Actor) -> Ordered:
     """An order to a queue as part of some work at the tree."""
     read = _read(manifest)
     try:
-        return read.to_queue(give_in(work, _queue_order(read.order), by))
+        order = _queue_order(read.order)
+        return read.to_queue(commands.give_order(work, order, work.seen_by(by)))
     except (Queue.DoesNotExist, access.OutOfSight):
         raise Rejected([_no_target("queue", read.order.name)]) from None
 
@@ -99,7 +82,8 @@ def _to_jobs(manifests: list[object], by: Actor, dry_run: bool) -> list[Ordered 
 
 def _alone(manifest: object, by: Actor, dry_run: bool) -> Ordered | Exception:
     try:
-        return give_order(manifest, by=by, dry_run=dry_run)
+        read = _read(manifest)
+        return read.to_job(_order_job(read.order, by, dry_run))
     except (Rejected, NotPossible, access.Forbidden) as refusal:
         return refusal
 
@@ -107,7 +91,7 @@ def _alone(manifest: object, by: Actor, dry_run: bool) -> Ordered | Exception:
 def _to_queues(manifests: list[object], by: Actor, dry_run: bool) -> list[Ordered | Exception]:
     read = [_queue_order_or_refusal(manifest) for manifest in manifests]
     orders = [pair[1] for pair in read if not isinstance(pair, Rejected)]
-    outcomes = iter(command_queues(orders, by=by, dry_run=dry_run) if orders else ())
+    outcomes = iter(commands.command_queues(orders, by=by, dry_run=dry_run) if orders else ())
     return [
         pair if isinstance(pair, Rejected) else _ordered(pair[0], next(outcomes)) for pair in read
     ]

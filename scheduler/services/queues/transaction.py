@@ -97,14 +97,14 @@ class TreeWork:
     """To be made inside of a transaction, which has the tree to itself from then on. Nothing is written before `settle`.
 
     `only_life` reads no more than wishes and states need: enough for commands. `with_pods` is for whoever deletes work, or may
-    forbid that it is placed.
+    forbid that it is placed. Without `locks` it is for planning alone: it must not be settled.
     """
 
-    def __init__(self, *, only_life: bool = False, with_pods: bool = False) -> None:
-        lock_tree()
-        if with_pods:
-            alone_with_pods()
-        alone_with_states()
+    def __init__(
+        self, *, only_life: bool = False, with_pods: bool = False, locks: bool = True
+    ) -> None:
+        if locks:
+            _lock(with_pods=with_pods)
         self._only_life = only_life
         self._new: dict[str, Queue] = {}
         self._respecified: set[str] = set()
@@ -338,6 +338,13 @@ class TreeWork:
             {name: queue.standing for name, queue in queues.items()},
             self.unknown,
         )
+
+
+def _lock(*, with_pods: bool) -> None:
+    lock_tree()
+    if with_pods:
+        alone_with_pods()
+    alone_with_states()
 
 
 def _life_of(queues: Mapping[str, StoredQueue]) -> Facts:

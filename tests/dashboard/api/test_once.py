@@ -11,7 +11,6 @@ from django.db import OperationalError, connection
 
 from scheduler.models import Command, Job, KeptAnswer, Queue
 from scheduler.services.jobs import submit
-from scheduler.services.queues.commands import execute_pending
 from scheduler.services.records import idempotency
 from tests.dashboard.api.conftest import Caller, queue
 from tests.worlds import manifest
@@ -71,10 +70,10 @@ def test_an_order_that_was_refused_with_503_never_runs(
     admin.post("queues/", queue("a"), expect=201)
     for key in ({}, KEY):
         with monkeypatch.context() as patched:
-            patched.setattr("scheduler.services.queues.commands._carry_out_open", lost)
+            patched.setattr("scheduler.services.queues.commands.TreeWork", lost)
             admin.post("queues/a/close/", expect=503, **key)
 
-    assert execute_pending() == 0
+    assert not Command.objects.exists()
     assert Queue.objects.get(name="a").state == "Open"
     admin.post("queues/a/close/", **KEY)
     assert Queue.objects.get(name="a").state == "Closed"
