@@ -7,7 +7,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from dashboard.http.access import page
-from dashboard.present.queues import CLUSTER, Limit, Quota, present_quota
+from dashboard.present.quotas import CLUSTER, Limit, Quota, present_quota
 
 GPU = "nvidia.com/gpu"
 

@@ -12,14 +12,8 @@ from django.views.decorators.http import require_safe
 from dashboard.http.access import access, page, sight
 from dashboard.http.health import CHECKS, outcome
 from dashboard.present.amounts import short_name, shown
-from dashboard.present.queues import (
-    CLUSTER,
-    Limit,
-    page_resources,
-    present_queues,
-    present_quota,
-    quota_of,
-)
+from dashboard.present.queues import page_resources, present_queues
+from dashboard.present.quotas import CLUSTER, Limit, present_quota, quota_of
 from dashboard.present.starvation import starved
 from scheduler.domain.access import Permission
 from scheduler.domain.queues import ROOT

@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 
 from dashboard.present.amounts import in_page_order, short_name, shown, with_unit
-from dashboard.present.queues import (
+from dashboard.present.queues import present_queues
+from dashboard.present.quotas import (
     Limit,
     Quota,
     bar_geometry,
     bar_note,
     bar_sentence,
     bar_text,
-    present_queues,
     present_quota,
 )
 from scheduler.domain.resources import Resources, parse_quantity
