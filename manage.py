@@ -1,14 +1,17 @@
 #!/usr/bin/env python
-"""Django's command line, with sentences instead of tracebacks for what a first start can run into."""
+"""Django's command line. Problems of a first start become sentences instead of tracebacks."""
 
 import os
 import sys
 
 
 def main() -> None:
-    if sys.version_info < (3, 11):  # noqa: UP036 - said here, before anything that an older one can not read is imported
+    # Checked before anything is imported that an older Python cannot read.
+    if sys.version_info < (3, 11):  # noqa: UP036
+        version = sys.version.split()[0]
         sys.exit(
-            f"Fumarole needs Python 3.11 or newer; this is Python {sys.version.split()[0]}. Install a newer Python and run it again."
+            f"Fumarole needs Python 3.11 or newer; this is Python {version}. "
+            "Install a newer Python and run it again."
         )
     try:
         run(sys.argv)
@@ -16,23 +19,21 @@ def main() -> None:
         if error.name not in ("django", "redis"):
             raise
         sys.exit(
-            "Django is not installed in this Python. Run “make run”, which sets everything up, or use .venv/bin/python."
+            "Django is not installed in this Python. "
+            "Run “make run”, which sets everything up, or use .venv/bin/python."
         )
 
 
 def run(arguments: list) -> None:
+    # These two need neither Django nor settings.
     if arguments[1:] == ["up"]:
-        from scheduler.supervisor.up import (
-            main as up,
-        )  # no Django: it is up before the settings are read
+        from scheduler.supervisor import up
 
-        sys.exit(up())
+        sys.exit(up.main())
     if arguments[1:2] == ["simulate"]:
-        from scheduler.management.simulation import (
-            main as simulate,
-        )  # no Django either: a file can be tried without any settings
+        from scheduler.management import simulation
 
-        sys.exit(simulate(arguments[2:]))
+        sys.exit(simulation.main(arguments[2:]))
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
 

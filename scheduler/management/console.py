@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import Any, TextIO
 
 from rich.console import Console, Group, RenderableType
 from rich.markup import escape
@@ -15,8 +17,25 @@ from rich.text import Text
 from scheduler.domain.queues import ROOT, QueueTree
 from scheduler.domain.resources import Resources, format_quantity
 from scheduler.domain.snapshot import Snapshot
-from scheduler.engine.decisions import Evict, Outcome
+from scheduler.engine.decisions import Bind, Evict, Outcome, QueueFigures
 from scheduler.scenarios.running import Run
+
+WIDTH_OF_A_PIPE = 140
+
+
+def console_for(out: Any) -> Console:
+    """A terminal says how wide it is. A file or a pipe gets a fixed width."""
+    if out.isatty():
+        return Console(file=out, highlight=False)
+    return Console(file=out, highlight=False, width=WIDTH_OF_A_PIPE)
+
+
+def write_json(out: TextIO, documents: list[dict[str, Any]]) -> None:
+    """One document as an object, several as a list."""
+    whole: object = documents
+    if len(documents) == 1:
+        whole = documents[0]
+    out.write(json.dumps(whole, indent=2, ensure_ascii=False) + "\n")
 
 
 def print_run(console: Console, run: Run, heading: str) -> None:
@@ -25,15 +44,13 @@ def print_run(console: Console, run: Run, heading: str) -> None:
 
 
 def _sections(run: Run) -> Iterator[RenderableType]:
-    yield _queues(run.snapshot, run.outcome)
-    for title, table in (
-        ("Bound", _bound(run.outcome)),
-        ("Evicted", _evicted(run.outcome)),
-        ("Keeps a place", _reserved(run.outcome)),
-    ):
-        yield _titled(title, table)
-    yield _titled("Waits", _waiting(run.snapshot, run.outcome))
-    for warning in run.outcome.warnings:
+    outcome = run.outcome
+    yield _queue_table(run.snapshot, outcome)
+    yield _titled("Bound", _bound_table(outcome))
+    yield _titled("Evicted", _eviction_table(outcome))
+    yield _titled("Keeps a place", _reservation_table(outcome))
+    yield _titled("Waits", _waiting_table(run.snapshot, outcome))
+    for warning in outcome.warnings:
         yield Text(f"warning: {warning}", style="yellow")
 
 
@@ -43,76 +60,88 @@ def _titled(title: str, table: Table) -> RenderableType:
     return Padding(Group(Text(title, style="bold"), table), (1, 0, 0, 0))
 
 
-def _table(*columns: str) -> Table:
+def _empty_table(*columns: str) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for column in columns:
         table.add_column(column, overflow="fold")
     return table
 
 
-def _queues(snapshot: Snapshot, outcome: Outcome) -> Table:
-    table = _table("QUEUE", "STATE", "DESERVED", "ALLOCATED", "REQUEST", "SHARE", "")
+def _queue_table(snapshot: Snapshot, outcome: Outcome) -> Table:
+    table = _empty_table("QUEUE", "STATE", "DESERVED", "ALLOCATED", "REQUEST", "SHARE", "")
     tree = QueueTree(queue.spec for queue in snapshot.queues)
     states = {queue.name: queue.state.value for queue in snapshot.queues}
     for name, depth in _in_tree_order(tree, outcome):
         figures = outcome.queues[name]
-        amounts = [
-            _amounts(part) for part in (figures.deserved, figures.allocated, figures.request)
-        ]
-        mark = Text("overused", style="yellow") if figures.overused else Text("")
         table.add_row(
             "  " * depth + escape(name),
             states.get(name, ""),
-            *amounts,
+            _amounts(figures.deserved),
+            _amounts(figures.allocated),
+            _amounts(figures.request),
             f"{figures.share:.2f}",
-            mark,
+            _overused_mark(figures),
         )
     return table
+
+
+def _overused_mark(figures: QueueFigures) -> Text:
+    if figures.overused:
+        return Text("overused", style="yellow")
+    return Text("")
 
 
 def _in_tree_order(tree: QueueTree, outcome: Outcome) -> Iterator[tuple[str, int]]:
-    """Parents before their children; what hangs on no root comes last."""
+    """Each queue with its depth, parents before children. Queues outside the tree come last."""
     names = [ROOT, *(queue.name for queue in tree.descendants(ROOT))]
-    placed = [name for name in names if name in outcome.queues]
-    lost = [name for name in outcome.queues if name not in placed]
-    return ((name, tree.depth(name) if name in tree else 0) for name in (*placed, *lost))
+    for name in dict.fromkeys([*names, *outcome.queues]):
+        if name in outcome.queues:
+            yield name, _depth(tree, name)
+
+
+def _depth(tree: QueueTree, name: str) -> int:
+    if name not in tree:
+        return 0
+    return tree.depth(name)
 
 
 def _amounts(resources: Resources) -> str:
-    """One line per resource; `pods` only limits nodes and is left out."""
-    shown = [
-        f"{format_quantity(name, amount)} {name}"
-        for name, amount in resources.items()
-        if amount and name != "pods"
-    ]
-    return escape("\n".join(shown)) or "-"
+    """One line for each resource. `pods` only limits nodes and is left out."""
+    lines = []
+    for name, amount in resources.items():
+        if amount and name != "pods":
+            lines.append(f"{format_quantity(name, amount)} {name}")
+    return escape("\n".join(lines)) or "-"
 
 
-def _bound(outcome: Outcome) -> Table:
-    table = _table("PODGROUP", "QUEUE", "PODS", "NODES")
-    for podgroup, queue in dict.fromkeys((bind.podgroup, bind.queue) for bind in outcome.binds):
-        binds = [bind for bind in outcome.binds if bind.podgroup == podgroup]
-        borrowed = " (borrowed)" if any(bind.borrowed for bind in binds) else ""
-        table.add_row(
-            escape(podgroup),
-            escape(queue),
-            f"{len(binds)}{borrowed}",
-            _counted(bind.node for bind in binds),
-        )
+def _bound_table(outcome: Outcome) -> Table:
+    table = _empty_table("PODGROUP", "QUEUE", "PODS", "NODES")
+    for podgroup, binds in _binds_by_podgroup(outcome).items():
+        pods = str(len(binds))
+        if any(bind.borrowed for bind in binds):
+            pods += " (borrowed)"
+        nodes = _counted(bind.node for bind in binds)
+        table.add_row(escape(podgroup), escape(binds[0].queue), pods, escape(nodes))
     return table
 
 
+def _binds_by_podgroup(outcome: Outcome) -> dict[str, list[Bind]]:
+    found: dict[str, list[Bind]] = {}
+    for bind in outcome.binds:
+        found.setdefault(bind.podgroup, []).append(bind)
+    return found
+
+
 def _counted(nodes: Iterable[str]) -> str:
-    return escape(
-        ", ".join(
-            f"{node} ×{count}" if count > 1 else node
-            for node, count in sorted(Counter(nodes).items())
-        )
-    )
+    """ "n1 ×2, n2": each node once."""
+    parts = []
+    for node, count in sorted(Counter(nodes).items()):
+        parts.append(f"{node} ×{count}" if count > 1 else node)
+    return ", ".join(parts)
 
 
-def _evicted(outcome: Outcome) -> Table:
-    table = _table("POD", "QUEUE", "NODE", "FOR", "BY", "WHY")
+def _eviction_table(outcome: Outcome) -> Table:
+    table = _empty_table("POD", "QUEUE", "NODE", "FOR", "BY", "WHY")
     for eviction in outcome.evictions:
         cells = (
             eviction.pod,
@@ -127,27 +156,42 @@ def _evicted(outcome: Outcome) -> Table:
 
 
 def _why(eviction: Evict) -> str:
-    """Its reason, where that says more than the action; else how near the two queues are."""
+    """Its reason if that says more than the action, otherwise how near the two queues are."""
     if eviction.reason != eviction.action:
         return eviction.reason
-    return f"both are below {eviction.level}" if eviction.level else "-"
+    if eviction.level:
+        return f"both are below {eviction.level}"
+    return "-"
 
 
-def _reserved(outcome: Outcome) -> Table:
-    table = _table("POD", "NODE", "UNTIL SESSION")
+def _reservation_table(outcome: Outcome) -> Table:
+    table = _empty_table("POD", "NODE", "UNTIL SESSION")
     for reservation in outcome.reservations:
         table.add_row(escape(reservation.pod), escape(reservation.node), str(reservation.expires))
     return table
 
 
-def _waiting(snapshot: Snapshot, outcome: Outcome) -> Table:
-    table = _table("PODGROUP", "QUEUE", "PHASE", "REASON", "WHY")
-    queues = dict(zip(snapshot.groups.key, snapshot.groups.queue, strict=True))
+def _waiting_table(snapshot: Snapshot, outcome: Outcome) -> Table:
+    table = _empty_table("PODGROUP", "QUEUE", "PHASE", "REASON", "WHY")
+    queue_rows = dict(zip(snapshot.groups.key, snapshot.groups.queue, strict=True))
     for podgroup, reason in outcome.reasons.items():
-        row = queues.get(podgroup, -1)
-        queue = snapshot.queues[row].name if row >= 0 else "-"
-        phase = outcome.phases[podgroup].label if podgroup in outcome.phases else "-"
         table.add_row(
-            escape(podgroup), escape(queue), phase, reason.code.value, escape(reason.message)
+            escape(podgroup),
+            escape(_queue_name(snapshot, queue_rows.get(podgroup, -1))),
+            _phase(outcome, podgroup),
+            reason.code.value,
+            escape(reason.message),
         )
     return table
+
+
+def _queue_name(snapshot: Snapshot, row: int) -> str:
+    if row < 0:
+        return "-"
+    return snapshot.queues[row].name
+
+
+def _phase(outcome: Outcome, podgroup: str) -> str:
+    if podgroup not in outcome.phases:
+        return "-"
+    return outcome.phases[podgroup].label

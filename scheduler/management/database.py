@@ -1,4 +1,4 @@
-"""Is the database there, and is it one that this version can work with?"""
+"""Does the database answer, and can this version work with it?"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.db.utils import Error
 from scheduler.outages import is_damage
 from scheduler.supervisor.problems import StartError
 
-_LARGEST_LOOKED_THROUGH = 256 * 1024 * 1024  # bytes; looking through more would hold up each start
+_LARGEST_CHECKED = 256 * 1024 * 1024  # bytes; checking more would delay each start
 
 
 def check_database_answers() -> None:
@@ -26,7 +26,7 @@ def check_database_answers() -> None:
 
 
 def _unreachable(error: Error) -> str:
-    """What is wrong and what to do about it: SQLite is a file, and no server is to blame for it."""
+    """What is wrong and what to do about it. SQLite is a file, so no server is named."""
     if is_damage(error):
         return _damaged(_reason(error))
     if connection.vendor == "sqlite":
@@ -34,20 +34,24 @@ def _unreachable(error: Error) -> str:
             f"The database {database_name()} cannot be opened: {_reason(error)}. "
             "Check that the file and its folder can be read and written by this user."
         )
-    return f"The database {database_name()} does not answer: {_reason(error)}. Check DATABASE_URL, and that the server runs."
+    return (
+        f"The database {database_name()} does not answer: {_reason(error)}. "
+        "Check DATABASE_URL, and that the server runs."
+    )
 
 
 def _damaged(reason: str) -> str:
     return (
         f"The database {database_name()} is damaged, or is no SQLite database: {reason}. "
-        "Restore the file from a backup. Without one, move it away: the next start makes a new, empty one."
+        "Restore the file from a backup. Without one, move it away: "
+        "the next start makes a new, empty one."
     )
 
 
 def _check_file_is_whole() -> None:
-    """Damage in the middle is met by some query, some day; it is better told now."""
+    """Otherwise a query would meet the damage some day. It is better to say so now."""
     path = Path(str(connection.settings_dict["NAME"]))
-    if not path.is_file() or path.stat().st_size > _LARGEST_LOOKED_THROUGH:
+    if not path.is_file() or path.stat().st_size > _LARGEST_CHECKED:
         return
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA quick_check(1)")
@@ -58,15 +62,15 @@ def _check_file_is_whole() -> None:
 
 @contextmanager
 def problems_in_words() -> Iterator[None]:
-    """A database that answers and still can not be used: read-only, full, not one at all, or without the right to make tables."""
+    """For a database that answers and cannot be used: read-only, full, or without rights."""
     try:
         yield
     except Error as error:
         if is_damage(error):
             raise StartError(_damaged(_reason(error))) from error
         raise StartError(
-            f"The database {database_name()} can not be used: {_reason(error)}. "
-            "Check that it is one of Fumarole's, that it may be written, and that there is room."
+            f"The database {database_name()} cannot be used: {_reason(error)}. "
+            "Check that it is one of Fumarole's, that it can be written, and that there is room."
         ) from error
 
 
@@ -80,19 +84,17 @@ def check_database_not_newer() -> None:
     if unknown:
         app, name = unknown[-1]
         raise StartError(
-            f"The database {database_name()} was migrated by a newer version of Fumarole: this one does not know {app}.{name}. "
+            f"The database {database_name()} was migrated by a newer version of Fumarole: "
+            f"this one does not know {app}.{name}. "
             "Use that version again, or another database."
         )
 
 
 def unknown_migrations() -> set[tuple[str, str]]:
-    """Applied to the database, in an app that is installed here, and not among its migrations."""
+    """Migrations of our apps that were applied to the database and do not exist here."""
     loader = MigrationLoader(connection)
-    return {
-        key
-        for key in loader.applied_migrations
-        if key[0] in loader.migrated_apps and key not in loader.disk_migrations
-    }
+    unknown = loader.applied_migrations.keys() - loader.disk_migrations.keys()
+    return {(app, name) for app, name in unknown if app in loader.migrated_apps}
 
 
 def database_name() -> str:
@@ -101,4 +103,6 @@ def database_name() -> str:
     if connection.vendor == "sqlite":
         return str(settings["NAME"])
     host = settings["HOST"] or settings["OPTIONS"].get("host") or "localhost"
-    return f"{settings['NAME']} on {host}" + (f":{settings['PORT']}" if settings["PORT"] else "")
+    if settings["PORT"]:
+        host = f"{host}:{settings['PORT']}"
+    return f"{settings['NAME']} on {host}"

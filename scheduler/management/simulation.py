@@ -1,17 +1,14 @@
-"""`manage.py simulate` itself: it needs no settings and no Django, so that a file can be tried on any machine."""
+"""`manage.py simulate` itself. It needs neither settings nor Django, so it runs on any machine."""
 
 from __future__ import annotations
 
-import json
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from typing import Any, TextIO
 
-from rich.console import Console
-
 from scheduler.engine.presets import PRESETS
-from scheduler.management.console import print_run
+from scheduler.management.console import console_for, print_run, write_json
 from scheduler.management.load_simulation import simulate_load, simulate_rest
 from scheduler.scenarios.files import Scenario, ScenarioError, read_file
 from scheduler.scenarios.reports import outcome_document
@@ -19,8 +16,10 @@ from scheduler.scenarios.running import run_scenario
 
 UNUSABLE = 2
 MOST_SESSIONS = 10_000
-WIDTH_OF_A_PIPE = 140
-HELP = "Run scenario files (YAML or JSON) through the scheduler and show what it would do. Needs no database and no cluster."
+HELP = (
+    "Run scenario files (YAML or JSON) through the scheduler and show what it would do. "
+    "Needs no database and no cluster."
+)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -31,45 +30,54 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--output",
         choices=["text", "table", "json", "html"],
         default="text",
-        help="tables for people (text and table are the same), objects for programs, or, with --load, a page with plots",
+        help=(
+            "text or table: tables for people; json: objects for programs; "
+            "html (with --load): a page with plots"
+        ),
     )
     parser.add_argument(
         "--sessions",
         type=_sessions,
-        help="run so many sessions in a row; pods start and evicted pods go in between",
+        help="run this many sessions in a row; pods start and evicted pods leave in between",
     )
     parser.add_argument(
         "--load",
         metavar="MIX|FILE",
-        help="run forward in simulated time under a named mix of jobs, or a recorded load (CSV or SWF)",
+        help="run forward in simulated time under a mix of jobs or a recorded load (CSV, SWF)",
     )
     parser.add_argument(
         "--seconds",
         type=_positive,
-        help="for how many simulated seconds; 600 for a mix, all of it for a recorded load",
+        help="simulated seconds; by default 600 for a mix, the whole of a recorded load",
     )
     parser.add_argument(
         "--seed",
         type=int,
         default=7,
-        help="the jobs of a mix are drawn from it; the same seed, the same jobs",
+        help="the jobs of a mix are drawn from it: the same seed makes the same jobs",
     )
     parser.add_argument(
         "--rate",
         type=_positive,
-        help="jobs of a mix per simulated second; its own rate unless given",
+        help="jobs of a mix per simulated second, instead of its own rate",
     )
     parser.add_argument(
         "--policy",
         action="append",
         metavar="NAME|FILE",
-        help=f"with --load or --rest: a preset ({', '.join(PRESETS)}) or a policy file; give it several times to compare",
+        help=(
+            f"with --load or --rest: a preset ({', '.join(PRESETS)}) or a policy file; "
+            "give it several times to compare"
+        ),
     )
     parser.add_argument(
         "--rest",
         type=_sessions,
         metavar="N",
-        help="run N sessions in which evicted pods come back and nothing else changes; exit code 1 without rest",
+        help=(
+            "run N sessions in which evicted pods come back and nothing else changes; "
+            "exit code 1 if the last one still decided something"
+        ),
     )
 
 
@@ -96,11 +104,9 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def simulate(options: Namespace, out: TextIO, complaints: TextIO) -> int:
-    """The exit code: 0, or 2 when a file can not be used."""
+    """The exit code: 0, 1 from `--rest`, or 2 if a file cannot be used."""
     try:
-        scenarios = [
-            scenario for path in options.files for scenario in read_file(path, sys.stdin.read)
-        ]
+        scenarios = _read_scenarios(options.files)
         if options.load or options.rest:
             return _simulate_forward(scenarios, options, out, complaints)
         if options.policy or options.output == "html":
@@ -108,21 +114,25 @@ def simulate(options: Namespace, out: TextIO, complaints: TextIO) -> int:
     except ScenarioError as error:
         complaints.write(f"{error}\n")
         return UNUSABLE
-    for scenario in scenarios:
-        complaints.writelines(
-            f"{scenario.name}: warning: {warning}\n" for warning in scenario.warnings
-        )
+    _write_warnings(scenarios, complaints)
     if options.output == "json":
-        documents = [_document(scenario, options.sessions) for scenario in scenarios]
-        out.write(
-            json.dumps(
-                documents if len(documents) > 1 else documents[0], indent=2, ensure_ascii=False
-            )
-            + "\n"
-        )
+        write_json(out, [_document(scenario, options.sessions) for scenario in scenarios])
     else:
-        _print(scenarios, options.sessions, out)
+        _print_scenarios(scenarios, options.sessions, out)
     return 0
+
+
+def _read_scenarios(paths: list[str]) -> list[Scenario]:
+    scenarios: list[Scenario] = []
+    for path in paths:
+        scenarios.extend(read_file(path, sys.stdin.read))
+    return scenarios
+
+
+def _write_warnings(scenarios: list[Scenario], complaints: TextIO) -> None:
+    for scenario in scenarios:
+        for warning in scenario.warnings:
+            complaints.write(f"{scenario.name}: warning: {warning}\n")
 
 
 def _simulate_forward(
@@ -132,7 +142,7 @@ def _simulate_forward(
     if len(scenarios) != 1:
         raise ScenarioError("--load and --rest take one scenario at a time")
     if options.load and options.rest:
-        raise ScenarioError("--load and --rest are two things; give one of them")
+        raise ScenarioError("--load and --rest cannot be used together")
     if options.rest:
         if options.output == "html":
             raise ScenarioError("--output html goes with --load")
@@ -140,21 +150,22 @@ def _simulate_forward(
     return simulate_load(scenarios[0], options, out, complaints)
 
 
-def _print(scenarios: list[Scenario], sessions: int | None, out: TextIO) -> None:
-    console = Console(file=out, highlight=False, width=None if out.isatty() else WIDTH_OF_A_PIPE)
+def _print_scenarios(scenarios: list[Scenario], sessions: int | None, out: TextIO) -> None:
+    console = console_for(out)
     for scenario in scenarios:
-        several = len(scenario.steps) or sessions or 1
+        count = len(scenario.steps) or sessions or 1
         for number, run in enumerate(run_scenario(scenario, sessions or 1), start=1):
-            heading = (
-                f"{scenario.name} (session {number} of {several})" if several > 1 else scenario.name
-            )
+            heading = scenario.name
+            if count > 1:
+                heading = f"{scenario.name} (session {number} of {count})"
             print_run(console, run, heading)
 
 
 def _document(scenario: Scenario, sessions: int | None) -> dict[str, Any]:
-    runs = [
-        outcome_document(run.name, run.outcome) for run in run_scenario(scenario, sessions or 1)
-    ]
+    runs = run_scenario(scenario, sessions or 1)
+    documents = [outcome_document(run.name, run.outcome) for run in runs]
     if scenario.steps:
-        return {"name": scenario.name, "steps": runs}
-    return {"name": scenario.name, "sessions": runs} if sessions else runs[0]
+        return {"name": scenario.name, "steps": documents}
+    if sessions:
+        return {"name": scenario.name, "sessions": documents}
+    return documents[0]

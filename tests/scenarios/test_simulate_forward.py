@@ -117,7 +117,7 @@ def test_a_cluster_that_is_still_busy_in_the_last_session_is_not_at_rest(frozen)
     [
         (("--load", "nothing-like-it"), "neither a mix (steady"),
         (("--load", "steady", "--policy", "nobody"), "neither a preset (default, fumarole"),
-        (("--load", "steady", "--rest", "3"), "two things"),
+        (("--load", "steady", "--rest", "3"), "cannot be used together"),
         (("--policy", "bound"), "go with --load"),
         (("--rest", "3", "--output", "html"), "goes with --load"),
     ],

@@ -139,12 +139,14 @@ def test_a_full_queue_does_not_keep_jobs_from_the_others():
 
 def test_the_command_starts_tells_and_stops():
     queue("a")
-    assert "from now on" in run("gpu-contention", rate=2.0, queues="a")
-    assert "Coming now: gpu-contention, 2 jobs a second" in run()
+    assert "From now on gpu-contention jobs are submitted." in run(
+        "gpu-contention", rate=2.0, queues="a"
+    )
+    assert "Submitting now: gpu-contention, 2 jobs a second" in run()
     let_pass(10)
     assert set(Job.objects.values_list("queue__name", flat=True)) == {"a"}
-    assert "No more jobs come." in run(stop=True)
-    assert "No jobs were coming." in run(stop=True)
+    assert "No more jobs are submitted." in run(stop=True)
+    assert "No jobs were being submitted." in run(stop=True)
     assert "60 simulated seconds" in run(speed=60.0)
     assert SimulatedCluster.objects.get(pk=1).speed == 60
 
@@ -156,7 +158,7 @@ def test_the_command_starts_tells_and_stops():
         (("steady",), {"rate": 0.0}, "--rate is 0; it must be more than 0."),
         (("steady",), {"queues": "nowhere"}, "nowhere is no leaf queue; there are default."),
         ((), {"speed": 0.0}, "a speed of 0 is not possible; give 0.1 to 1000"),
-        ((), {"csv": "/nowhere.csv"}, "/nowhere.csv can not be read: No such file or directory."),
+        ((), {"csv": "/nowhere.csv"}, "/nowhere.csv cannot be read: No such file or directory."),
     ],
 )
 def test_mistakes_are_told_in_a_sentence(

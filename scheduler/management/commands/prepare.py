@@ -1,4 +1,4 @@
-"""`manage.py prepare`: tables up to date and, on an empty database, what an installation begins with."""
+"""`manage.py prepare`: tables up to date and, in an empty database, the first contents."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ from scheduler.supervisor.problems import StartError
 
 
 class Command(BaseCommand):
-    help = "Brings the database's tables up to date; an empty one gets an administrator and, unless DEMO=0, a sample cluster."
+    help = (
+        "Brings the tables of the database up to date. "
+        "An empty one gets an administrator and, unless DEMO=0, a sample cluster."
+    )
     requires_system_checks: list[str] = []
 
     def handle(self, *_args: Any, **_options: Any) -> None:
@@ -32,12 +35,9 @@ class Command(BaseCommand):
             sys.exit(str(problem))
         if made.sample_loaded:
             self.stdout.write("Loaded the sample cluster.")
-        if (
-            made.password_file and not settings.EMBEDDED
-        ):  # the supervisor of an embedded one tells it itself
-            self.stdout.write(
-                f"Created the account admin; its password is in {made.password_file}."
-            )
+        if made.password_file and not settings.EMBEDDED:  # `make run` says so itself
+            file = made.password_file
+            self.stdout.write(f"Created the account admin; its password is in {file}.")
 
 
 def _prepare() -> FirstStart:

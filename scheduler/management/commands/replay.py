@@ -1,4 +1,4 @@
-"""manage.py replay SESSION: run a session that was kept again, see that it decides the same, and save it as a file to send around."""
+"""`manage.py replay SESSION`: run a kept session again and compare, or save it as a file."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
-from rich.console import Console
 
-from scheduler.management.console import print_run
+from scheduler.management.console import console_for, print_run
 from scheduler.scenarios.reports import outcome_document
 from scheduler.services.sessions.replay import (
     NotKept,
@@ -21,8 +20,8 @@ from scheduler.services.sessions.replay import (
     scenario_text,
 )
 
-DIFFERENT, UNUSABLE = 1, 2
-WIDTH_OF_A_PIPE = 140
+DIFFERENT = 1  # exit codes
+UNUSABLE = 2
 
 
 class Command(BaseCommand):
@@ -34,18 +33,18 @@ class Command(BaseCommand):
             nargs="?",
             type=int,
             metavar="SESSION",
-            help="the session's number; without it the kept ones are listed",
+            help="the session's number; without it the kept sessions are listed",
         )
         parser.add_argument(
             "--save",
             metavar="FILE",
-            help="write the session as a scenario file for manage.py simulate; - is the standard output",
+            help="write a scenario file for manage.py simulate; - is the standard output",
         )
         parser.add_argument(
             "--keep-next",
             type=int,
             metavar="N",
-            help="keep the next N sessions, whatever they decide and however large",
+            help="keep the next N sessions, of any size and whatever they decide",
         )
         parser.add_argument(
             "--output",
@@ -69,17 +68,16 @@ class Command(BaseCommand):
             keep_next_sessions(count)
         except ValueError as error:
             self._refuse(str(error))
-        self.stdout.write(
-            f"The next {count} sessions will be kept."
-            if count > 1
-            else "The next session will be kept."
-        )
+        if count == 1:
+            self.stdout.write("The next session will be kept.")
+        else:
+            self.stdout.write(f"The next {count} sessions will be kept.")
 
     def _list(self) -> None:
         for row in kept_sessions():
-            self.stdout.write(
-                f"{row.session_number:>8}  {row.created_at:%Y-%m-%d %H:%M:%S} UTC  {len(row.content):>9,} bytes"
-            )
+            began = f"{row.created_at:%Y-%m-%d %H:%M:%S} UTC"
+            size = f"{len(row.content):>9,} bytes"
+            self.stdout.write(f"{row.session_number:>8}  {began}  {size}")
 
     def _save(self, number: int, path: str) -> None:
         try:
@@ -91,9 +89,10 @@ class Command(BaseCommand):
         except NotKept as error:
             self._refuse(str(error))
         except OSError as error:
-            self._refuse(f"{path} can not be written: {error.strerror}")
+            self._refuse(f"{path} cannot be written: {error.strerror}")
         self.stdout.write(
-            f"Session {number} is in {path}. Run it with “.venv/bin/python manage.py simulate {path}”."
+            f"Session {number} is in {path}. "
+            f"Run it with “.venv/bin/python manage.py simulate {path}”."
         )
 
     def _replay(self, number: int, output: str) -> None:
@@ -111,14 +110,13 @@ class Command(BaseCommand):
             self._print(replayed)
         if not replayed.is_same:
             self.stderr.write(
-                f"Session {number} decided something else then: this is another version of the scheduler, or a bug."
+                f"Session {number} decided something else then: "
+                "this is another version of the scheduler, or a bug."
             )
             sys.exit(DIFFERENT)
 
     def _print(self, replayed: Replayed) -> None:
-        width = None if self.stdout.isatty() else WIDTH_OF_A_PIPE
-        console = Console(file=self.stdout, highlight=False, width=width)  # type: ignore[arg-type]
-        print_run(console, replayed.run, replayed.run.name)
+        print_run(console_for(self.stdout), replayed.run, replayed.run.name)
         if replayed.is_same:
             self.stdout.write("The outcome is the one it had, bit for bit.")
 

@@ -1,4 +1,4 @@
-"""manage.py simulate FILE…: try queues, policies and jobs on paper before trusting a cluster to them."""
+"""`manage.py simulate FILE…`: try queues, policies and jobs without a cluster."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from scheduler.management import simulation
 
 
 class Command(BaseCommand):
-    """For Django's list of commands; `manage.py` itself goes straight to `simulation.main`, before any settings are read."""
+    """For Django's list of commands.
+
+    `manage.py` itself calls `simulation.main` before any settings are read.
+    """
 
     help = simulation.HELP
     requires_system_checks: list[str] = []

@@ -1,4 +1,7 @@
-"""`manage.py up`: run everything. manage.py itself comes here without loading Django; this entry puts it into `manage.py help`."""
+"""`manage.py up`: run everything.
+
+manage.py starts it without loading Django. This entry is for the list in `manage.py help`.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,10 @@ from scheduler.supervisor.up import main
 
 
 class Command(BaseCommand):
-    help = "Runs everything on this machine: Redis, web, workers and beat, until Ctrl-C (PORT, DEMO=0, DATABASE_URL, REDIS_URL)."
+    help = (
+        "Runs everything on this machine: Redis, web, workers and beat, until Ctrl-C "
+        "(PORT, DEMO=0, DATABASE_URL, REDIS_URL)."
+    )
     requires_system_checks: list[str] = []
 
     def handle(self, *_args: Any, **_options: Any) -> None:

@@ -1,7 +1,8 @@
-"""manage.py workload MIX: let made-up or recorded jobs come, at any rate and speed."""
+"""`manage.py workload MIX`: submit made-up or recorded jobs, at any rate and speed."""
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -30,12 +31,15 @@ LIST = "\n".join(
 
 
 class Command(BaseCommand):
-    help = "Let jobs come by themselves: a named mix of made-up ones, or those of a recorded load. Without anything: what is coming now."
+    help = (
+        "Submit sample jobs: a named mix of made-up jobs, or the jobs of a recorded load. "
+        "Without a mix: show what is being submitted now."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("mix", nargs="?", metavar="MIX", help="one of " + ", ".join(MIXES))
         parser.add_argument(
-            "--rate", type=float, help="jobs a simulated second, instead of the mix's own"
+            "--rate", type=float, help="jobs per simulated second, instead of the mix's own rate"
         )
         parser.add_argument(
             "--seed", type=int, default=7, help="the same seed makes the same jobs (default 7)"
@@ -45,70 +49,78 @@ class Command(BaseCommand):
             metavar="A,B",
             help="only these queues; the first is the greedy one (default: every leaf)",
         )
-        parser.add_argument("--count", type=int, help="so many jobs, then no more")
+        parser.add_argument("--count", type=int, help="end after this many jobs")
         parser.add_argument(
-            "--duration", type=float, metavar="SECONDS", help="for so many simulated seconds"
+            "--duration",
+            type=float,
+            metavar="SECONDS",
+            help="end after this many simulated seconds",
         )
         parser.add_argument(
             "--at-once",
             action="store_true",
-            help="submit --count jobs now instead of letting them come",
+            help="submit all --count jobs now, not one after the other",
         )
         parser.add_argument(
             "--most-waiting",
             type=int,
             default=60,
-            help="so many gangs wait at most, each queue having its share; further jobs are passed over (default 60)",
+            help="skip jobs while this many gangs wait, divided among the queues (default 60)",
         )
-        parser.add_argument("--stop", action="store_true", help="no more jobs")
-        parser.add_argument("--speed", type=float, help="simulated seconds in a real one")
+        parser.add_argument("--stop", action="store_true", help="submit no more jobs")
+        parser.add_argument("--speed", type=float, help="simulated seconds per real second")
         parser.add_argument(
             "--csv",
             metavar="FILE",
-            help="jobs of a recorded load: submit, cpu, duration; tasks, memory, gpu, user, queue",
+            help="a recorded load with submit, cpu, duration; tasks, memory, gpu, user, queue",
         )
         parser.add_argument(
             "--faster",
             type=float,
             default=1.0,
-            help="with --csv: so many times as fast as they came (default 1)",
+            help="with --csv: this many times as fast as recorded (default 1)",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
         try:
             if options["speed"] is not None:
                 self._set_speed(options["speed"])
-            self._do(options)
+            self._run(options)
         except (ValueError, UnknownMix) as error:
             self.stderr.write(str(error))
             sys.exit(UNUSABLE)
 
-    def _do(self, options: dict[str, Any]) -> None:
+    def _run(self, options: dict[str, Any]) -> None:
         if options["stop"]:
-            self.stdout.write("No more jobs come." if stop_stream() else "No jobs were coming.")
+            self._stop()
         elif options["csv"]:
-            self._replay(options["csv"], options["faster"])
+            self._submit_recorded(options["csv"], options["faster"])
         elif options["mix"] is None:
-            self._tell(silent=options["speed"] is not None)
+            if options["speed"] is None:
+                self._show_current()
         elif options["at_once"]:
-            self._submit(options)
+            self._submit_at_once(options)
         else:
             self._start(options)
 
     def _set_speed(self, speed: float) -> None:
         set_speed(speed)
-        self.stdout.write(f"{speed:g} simulated seconds pass in a real one.")
+        self.stdout.write(f"One real second is now {speed:g} simulated seconds.")
 
-    def _tell(self, *, silent: bool) -> None:
-        if silent:
-            return
+    def _stop(self) -> None:
+        if stop_stream():
+            self.stdout.write("No more jobs are submitted.")
+        else:
+            self.stdout.write("No jobs were being submitted.")
+
+    def _show_current(self) -> None:
         stream = current_stream()
-        coming = (
-            f"{stream['mix']}, {stream['rate']:g} jobs a second, {stream['number']} so far"
-            if stream
-            else "nothing"
-        )
-        self.stdout.write(f"Coming now: {coming}.\nMixes:\n{LIST}")
+        if stream:
+            rate = f"{stream['rate']:g} jobs a second"
+            now = f"{stream['mix']}, {rate}, {stream['number']} so far"
+        else:
+            now = "nothing"
+        self.stdout.write(f"Submitting now: {now}.\nMixes:\n{LIST}")
 
     def _start(self, options: dict[str, Any]) -> None:
         stream = Stream(
@@ -122,10 +134,11 @@ class Command(BaseCommand):
         )
         start_stream(stream)
         self.stdout.write(
-            f"{options['mix']} jobs come from now on; “.venv/bin/python manage.py workload --stop” ends it."
+            f"From now on {options['mix']} jobs are submitted. "
+            "End it with “.venv/bin/python manage.py workload --stop”."
         )
 
-    def _submit(self, options: dict[str, Any]) -> None:
+    def _submit_at_once(self, options: dict[str, Any]) -> None:
         if options["mix"] not in MIXES:
             raise UnknownMix(options["mix"])
         count = _positive("count", options["count"]) or 1
@@ -135,22 +148,21 @@ class Command(BaseCommand):
         )
         self.stdout.write(f"{submitted} of {counted(count, 'job was', 'jobs were')} submitted.")
 
-    def _replay(self, path: str, faster: float) -> None:
-        jobs, submitted, refused = _read(path), 0, 0
-        if faster <= 0:
-            raise ValueError(f"--faster is {faster:g}; it must be more than 0.")
-        self.stdout.write(
-            f"{counted(len(jobs), 'job')} over {jobs[-1].at / faster:.0f} s; Ctrl-C stops."
-        )
+    def _submit_recorded(self, path: str, faster: float) -> None:
+        _positive("faster", faster)
+        jobs = _read_jobs(path)
+        seconds = jobs[-1].at / faster
+        self.stdout.write(f"{counted(len(jobs), 'job')} over {seconds:.0f} s; Ctrl-C stops.")
+        submitted = 0
+        refused = 0
         try:
-            for submitted, refused in submit_trace(jobs, faster=faster, name=_name(path)):
+            for submitted, refused in submit_trace(jobs, faster=faster, name=_job_name(path)):
                 if (submitted + refused) % 100 == 0:
                     self.stdout.write(f"{submitted} submitted, {refused} refused")
         except KeyboardInterrupt:
             self.stdout.write("Stopped.")
-        self.stdout.write(
-            f"{counted(submitted, 'job was', 'jobs were')} submitted, {refused} refused."
-        )
+        jobs_were = counted(submitted, "job was", "jobs were")
+        self.stdout.write(f"{jobs_were} submitted, {refused} refused.")
 
 
 def _positive(name: str, number: Any) -> Any:
@@ -166,27 +178,23 @@ def _targets(names: str | None) -> list[Target]:
     wanted = [name.strip() for name in names.split(",") if name.strip()]
     unknown = [name for name in wanted if name not in known]
     if unknown or not wanted:
-        raise ValueError(
-            f"{', '.join(unknown) or names} is no leaf queue; there are {', '.join(known)}."
-        )
+        wrong = ", ".join(unknown) or names
+        raise ValueError(f"{wrong} is no leaf queue; there are {', '.join(known)}.")
     return [known[name] for name in wanted]
 
 
-def _read(path: str) -> list[TraceJob]:
+def _read_jobs(path: str) -> list[TraceJob]:
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as file:
             return read_trace(file, path)
-    except TraceError:
-        raise
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not a text in UTF-8"
-        raise TraceError(f"{path} can not be read: {reason}.") from None
+    except OSError as error:
+        raise TraceError(f"{path} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise TraceError(f"{path} cannot be read: it is not a text in UTF-8.") from None
 
 
-def _name(path: str) -> str:
-    """Part of the jobs' names: what a name may have of the file's own."""
-    kept = "".join(
-        letter if letter.isascii() and letter.isalnum() else "-"
-        for letter in Path(path).stem.lower()
-    ).strip("-")
+def _job_name(path: str) -> str:
+    """The file's name as a part of job names: letters, digits and "-" only."""
+    stem = Path(path).stem.lower()
+    kept = re.sub(r"[^a-z0-9]", "-", stem).strip("-")
     return kept[:40] or "trace"
