@@ -16,7 +16,7 @@ from scheduler.engine.plugin import Plugin
 from scheduler.engine.plugins import PLUGINS
 from scheduler.engine.policy import Flag
 from scheduler.scenarios.vocabulary import ARGUMENTS, SETTINGS
-from tests.engine import test_places_in_the_future, test_reasons, test_switches, test_whole_gangs
+from tests.engine import test_set_aside, test_switches, test_worked_examples
 from tests.engine.builders import (
     CAPACITY,
     PROPORTION,
@@ -31,7 +31,8 @@ from tests.engine.builders import (
     waiting,
     with_actions,
 )
-from tests.scenarios import test_worked_examples
+from tests.engine.eviction import test_whole_gangs
+from tests.engine.report import test_explain
 
 ELSEWHERE = {
     "proportion reclaimable": test_switches.test_proportion_reclaimable_protects_a_queue_within_its_share
@@ -48,7 +49,7 @@ TRIED = {
     "suspendedVictims": test_switches.test_pods_of_a_suspended_queue_are_protected_unless_the_policy_says_otherwise,
     "admission": test_switches.test_a_large_gang_that_waits_keeps_nobody_out_unless_the_policy_says_so,
     "scarcity.weight": test_switches.test_the_weight_of_scarcity_moves_the_pod,
-    "setAside": test_places_in_the_future.test_only_what_ends_in_time_is_put_where_a_gang_will_start,
+    "setAside": test_set_aside.test_only_what_ends_in_time_is_put_where_a_gang_will_start,
     "wholeGangs": test_whole_gangs.test_a_gang_goes_whole_or_keeps_its_minimum,
     "minRunSeconds": test_whole_gangs.test_who_has_just_started_is_left_in_peace_and_longer_each_time,
     "patienceSeconds": test_whole_gangs.test_a_gang_that_will_have_room_soon_makes_nobody_go,
@@ -167,7 +168,7 @@ IN_WORDS = {ReasonCode.ON_HOLD, ReasonCode.NOT_PERMITTED, ReasonCode.HIERARCHY_I
 def test_every_reason_has_a_scenario_with_its_figures(code):
     tests = [
         inspect.getsource(test)
-        for name, test in vars(test_reasons).items()
+        for name, test in vars(test_explain).items()
         if name.startswith("test_")
     ]
     about = [text for text in tests if f"ReasonCode.{code.name}" in text]

@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.terminals import Terminal, launchers
-from tests.documents.reading import BASE, DOCUMENTS, Block, shell_blocks
-from tests.documents.reference_world import ReferenceWorld
+from tests.docs.reading import BASE, DOCUMENTS, Block, shell_blocks
+from tests.docs.reference_world import ReferenceWorld
 from tests.running import PATIENCE_SECONDS, Running, clean_environment
 
 pytestmark = pytest.mark.processes

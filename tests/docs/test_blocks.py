@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.documents.reading import BASE, DOCUMENTS, blocks, outside_blocks, shell_blocks
+from tests.docs.reading import BASE, DOCUMENTS, blocks, outside_blocks, shell_blocks
 
 LANGUAGES = {"sh", "bash", "python", "yaml", "json", "ini", "nginx", "text"}
 _COMMAND = r"(\$ |manage\.py |\./manage\.py |python3? |pip |make |curl |export |\.venv/bin/|vcctl |v(sub|jobs|queues|cancel|suspend|resume)\b)"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.documents.reading import BASE, DOCUMENTS
+from tests.docs.reading import BASE, DOCUMENTS
 
 _ROOMS = "scheduler|dashboard|templates|static|tests|tools|docs|deploy|examples|requirements"
 _LAYERS = "domain|admission|engine|scenarios|simulation|models|selectors|clusters|services|management|supervisor"
