@@ -113,7 +113,7 @@ class Forms(HTMLParser):
 
 
 def form_on(visitor: Client, address: str, method: str) -> dict[str, str]:
-    page = text(visitor.get(address))
+    page = visitor.get(address).content.decode()  # as it came: YAML needs its line breaks
     return next(
         form
         for form in Forms(page).forms
