@@ -53,6 +53,6 @@ def locked_out(
         "username": (credentials or {}).get("username", ""),
         "minutes": round(cool_off.total_seconds() / 60),
     }
-    answer = render(request, "locked_out.html", context, status=429)
+    answer = render(request, "accounts/locked_out.html", context, status=429)
     answer["Retry-After"] = str(round(cool_off.total_seconds()))
     return answer

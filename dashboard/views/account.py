@@ -73,7 +73,7 @@ def _render(
         "where": where,
         "problems": [violation.message for violation in refusal.violations] if refusal else [],
     }
-    return render(request, "account/account.html", context, status=400 if problems else 200)
+    return render(request, "accounts/account.html", context, status=400 if problems else 200)
 
 
 def _token(token: ApiToken) -> Context:

@@ -97,7 +97,7 @@ def activity(request: HttpRequest) -> HttpResponse:
         "is_first": not request.GET.get("before"),
         "may_audit": _audited(request) != frozenset(),
     }
-    return render(request, "activity/list.html", context, status=400 if problems else 200)
+    return render(request, "records/activity.html", context, status=400 if problems else 200)
 
 
 def _stored(filters: dict[str, str], known: Mapping[str, Iterable[str]]) -> dict[str, str]:
@@ -178,7 +178,7 @@ def audit(request: HttpRequest) -> HttpResponseBase:
         "is_first": not before,
         "limited": queues is not None,
     }
-    return render(request, "audit/list.html", context, status=400 if problems else 200)
+    return render(request, "records/audit_log.html", context, status=400 if problems else 200)
 
 
 def _entry(entry: AuditEntry) -> Context:
@@ -206,7 +206,7 @@ def audit_entry(request: HttpRequest, number: int) -> HttpResponse:
         "changes": [] if is_text else differences(entry.before, entry.after),
         "lines": line_differences(texts[0] or "", texts[1] or "") if is_text else [],
     }
-    return render(request, "audit/entry.html", context)
+    return render(request, "records/audit_entry.html", context)
 
 
 def _text(value: Any) -> str | None:

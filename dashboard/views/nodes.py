@@ -87,7 +87,7 @@ def nodes(request: HttpRequest) -> HttpResponse:
         "sort": order,
         "orders": _orders(resources, order),
     }
-    return render(request, "nodes/list.html", context)
+    return render(request, "cluster/nodes.html", context)
 
 
 def _matching(rows: Sequence[NodeRow], request: HttpRequest) -> list[NodeRow]:
@@ -241,7 +241,7 @@ def node(request: HttpRequest, name: str) -> HttpResponse:
         "may_operate": access(request).may(Permission.OPERATE, ROOT),
         "may_lose": nodes_are_simulated() and access(request).may(Permission.ADMINISTER, ROOT),
     }
-    return render(request, "nodes/node.html", context)
+    return render(request, "cluster/node.html", context)
 
 
 def no_such_node(request: HttpRequest, name: str) -> HttpResponse:
@@ -293,5 +293,7 @@ def command(request: HttpRequest, name: str, verb: str) -> HttpResponse:
         request, ["node", verb, name], f"nodes/{quote(name)}/{verb}/", {"reason": ""}
     )
     return render(
-        request, "nodes/_command.html" if wants_fragment(request) else "nodes/command.html", context
+        request,
+        "cluster/_node_command.html" if wants_fragment(request) else "cluster/node_command.html",
+        context,
     )

@@ -35,7 +35,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     if not access(request).may_anywhere(Permission.VIEW):
         return render(
             request,
-            "overview.html",
+            "cluster/overview.html",
             {"state": questions.cluster_state(), "whom": whom_to_ask(ROOT), "sees_nothing": True},
         )
     seen, readable = access(request).visible, access(request).readable
@@ -71,7 +71,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "states": state_counts(board.visible_to(seen)),
         "queue_count": len(board.visible_to(seen).rows),
     }
-    return render(request, "overview.html", context)
+    return render(request, "cluster/overview.html", context)
 
 
 def _placing(request: HttpRequest) -> dict[str, Any]:

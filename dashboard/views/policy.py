@@ -46,7 +46,7 @@ def policy(request: HttpRequest) -> HttpResponse:
     state = ClusterState.objects.select_related("policy").get(pk=1)
     if request.method == "POST":
         return _posted(request, state)
-    return render(request, "policy/policy.html", _context(request, state, policy_text(state)))
+    return render(request, "sessions/policy.html", _context(request, state, policy_text(state)))
 
 
 def _context(request: HttpRequest, state: ClusterState, text: str) -> Context:
@@ -112,7 +112,7 @@ def _posted(request: HttpRequest, state: ClusterState) -> HttpResponse:
         }
     except Stale:  # between the look above and the write
         return _put_together(request, ClusterState.objects.select_related("policy").get(pk=1), text)
-    return render(request, "policy/policy.html", context)
+    return render(request, "sessions/policy.html", context)
 
 
 def _is_overtaken(request: HttpRequest, state: ClusterState) -> bool:
@@ -132,7 +132,7 @@ def _put_together(request: HttpRequest, state: ClusterState, text: str) -> HttpR
         "is_put_together": both is not None,
         "their_lines": line_differences(opened.text if opened else text, current),
     }
-    return render(request, "policy/policy.html", context, status=412)
+    return render(request, "sessions/policy.html", context, status=412)
 
 
 def _digest(text: str) -> str:
@@ -214,4 +214,4 @@ def version(request: HttpRequest, number: int) -> HttpResponse:
     }
     if context["may_edit"] and context["lines"]:
         context |= _prospect(check_policy(found.text), state, found.text)
-    return render(request, "policy/version.html", context)
+    return render(request, "sessions/policy_version.html", context)

@@ -66,7 +66,7 @@ def users(request: HttpRequest) -> HttpResponse:
         "q": text,
         "is_cluster_admin": mine.is_cluster_admin,
     }
-    return render(request, "users/list.html", context)
+    return render(request, "accounts/users.html", context)
 
 
 def _grants_in_sight(mine: Access) -> QuerySet[Grant]:
@@ -102,7 +102,7 @@ def grants(request: HttpRequest) -> HttpResponse:
             request, "grants/", {"user": "NAME", "role": next(iter(ROLES)), "queue": name}
         ),
     }
-    return render(request, "users/grants.html", context)
+    return render(request, "accounts/grants.html", context)
 
 
 def _administered(mine: Access) -> set[str]:
@@ -178,7 +178,7 @@ def new_user(request: HttpRequest) -> HttpResponse:
     }
     context["may_empower"] = access(request).everything
     context["copies"] = copies_of_call(request, "users/", {"username": "NAME"})
-    return render(request, "users/new.html", context, status=400 if problems else 200)
+    return render(request, "accounts/new_user.html", context, status=400 if problems else 200)
 
 
 def _fields(request: HttpRequest) -> Context:
@@ -237,7 +237,7 @@ def user(request: HttpRequest, name: str) -> HttpResponse:
         "roles": ROLES.items(),
         "queues": sorted(_administered(mine)),
     }
-    return render(request, "users/user.html", context, status=400 if problems else 200)
+    return render(request, "accounts/user.html", context, status=400 if problems else 200)
 
 
 def _change(request: HttpRequest, name: str) -> None:
