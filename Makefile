@@ -1,4 +1,5 @@
-# `make run` brings up everything on this machine; `make help` lists the rest. Needs Python 3.11 or newer; see README.md for systems other than Linux on x86_64.
+# `make run` starts everything on this machine, `make help` lists the rest.
+# Needs Python 3.11 or newer. README.md has more for systems other than Linux on x86_64.
 
 PORT ?= 8000
 DEMO ?= 1
@@ -9,11 +10,12 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PYTEST := $(PY) -m pytest
 
-# Named after what is to be installed: nothing is installed twice, and other requirements are noticed whatever the dates of the files.
+# Named after what is to be installed, so that nothing is installed twice, and a change is
+# noticed whatever the dates of the files are.
 sum_of = $(firstword $(shell cat $(1) requirements/redis-server.txt deploy/install | cksum))
 RUN_STAMP := $(VENV)/run-$(call sum_of,requirements.txt).stamp
 DEV_STAMP := $(VENV)/dev-$(call sum_of,requirements-dev.txt).stamp
-# Known holes change by the day: the same requirements are looked up once a day.
+# Known vulnerabilities change by the day: the same requirements are looked up once a day.
 AUDIT_STAMP := $(VENV)/audit-$(call sum_of,requirements.txt)-$(shell date +%F).stamp
 
 .DEFAULT_GOAL := help
@@ -23,14 +25,14 @@ help:
 	@echo "make run          start everything (PORT=8000, DEMO=0 for an empty cluster); Ctrl-C stops it"
 	@echo "make test         all tests but the long ones"
 	@echo "make test-long    the long forms of the tests"
-	@echo "make check        format, lint, types, imports, unsafe code, known holes, migrations"
-	@echo "make metrics      how hard the code is to read, in figures (COMPARE=REV for another revision beside it)"
-	@echo "make bench        how fast the engine, the data path, the API and the pages are"
+	@echo "make check        format, lint, types, imports, unsafe code, vulnerabilities, migrations"
+	@echo "make metrics      how hard the code is to read, in figures (COMPARE=REV to compare)"
+	@echo "make bench        measure the engine, sessions, the API and the pages"
 	@echo "make screenshots  pictures of the pages, for the documentation"
-	@echo "make requirements pin what requirements/*.in ask for, with all it needs, by hash"
+	@echo "make requirements pin the packages of requirements/*.in by hash"
 	@echo "make clean        remove what can be made again; var/ stays"
 
-# exec: signals reach the supervisor itself, not a shell around it.
+# With exec, signals reach the supervisor itself and not a shell around it.
 run: $(RUN_STAMP)
 	@exec $(PY) manage.py up
 

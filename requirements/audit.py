@@ -1,4 +1,6 @@
-"""Asks pip-audit for known holes in the packages that a file pins. A hole is a failure; data that cannot be reached is only told.
+"""Asks pip-audit for known vulnerabilities in the packages that a file pins.
+
+A vulnerability is a failure. If the data cannot be reached, that is only said.
 
 Called as: python requirements/audit.py requirements.txt
 """
@@ -17,30 +19,33 @@ _REQUEST_SECONDS = 5
 
 
 def main(requirements: str) -> int:
-    """The exit code: 1 if a package has a known hole, else 0."""
+    """The exit code: 1 if a package has a known vulnerability, otherwise 0."""
     packages = _ask(requirements)
     if packages is None:
         print("pip-audit did not reach its data: no package was looked up.")
         return 0
-    holes = list(known_holes(packages))
+    found = list(known_vulnerabilities(packages))
     unknown = sum("vulns" not in package for package in packages)
-    for line in holes:
+    for line in found:
         print(line)
-    print(f"pip-audit: {len(packages) - unknown} packages looked up, {len(holes)} known holes.")
+    looked_up = len(packages) - unknown
+    print(f"pip-audit: {looked_up} packages looked up, {len(found)} known vulnerabilities.")
     if unknown:
         print(f"pip-audit did not reach its data for {unknown} packages: those were not looked up.")
-    return 1 if holes else 0
+    if found:
+        return 1
+    return 0
 
 
-def known_holes(packages: Iterable[dict[str, Any]]) -> Iterable[str]:
+def known_vulnerabilities(packages: Iterable[dict[str, Any]]) -> Iterable[str]:
     for package in packages:
-        for hole in package.get("vulns", ()):
-            mended = ", ".join(hole["fix_versions"]) or "no release yet"
-            yield f"{package['name']} {package['version']}: {hole['id']}; mended in {mended}"
+        for vulnerability in package.get("vulns", ()):
+            fixed = ", ".join(vulnerability["fix_versions"]) or "no release yet"
+            yield f"{package['name']} {package['version']}: {vulnerability['id']}; fixed in {fixed}"
 
 
 def _ask(requirements: str) -> list[dict[str, Any]] | None:
-    """What pip-audit tells of each package; None where it could tell nothing."""
+    """What pip-audit knows of each package. None if it could not find out."""
     program = Path(sys.executable).with_name("pip-audit")
     options = [
         "--disable-pip",

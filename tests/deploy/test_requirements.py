@@ -124,7 +124,7 @@ def test_a_known_hole_fails_the_audit_and_names_the_release_that_mends_it(
     _let_pip_audit_say(json.dumps({"dependencies": [leaky, sound]}), tmp_path, monkeypatch)
 
     assert audit.main("requirements.txt") == 1
-    assert "leaky 2.0: PYSEC-1; mended in 2.1" in capsys.readouterr().out
+    assert "leaky 2.0: PYSEC-1; fixed in 2.1" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -56,18 +56,19 @@ def test_every_path_that_is_named_exists(document: Path):
 
 def named_in_tables(document: Path) -> Iterator[str]:
     """Names in the columns of a table whose heads are folders, as paths."""
-    folders: list[str] = []
+    heads: list[str] = []
     for line in document.read_text().splitlines():
         if not line.startswith("|"):
-            folders = []
+            heads = []
             continue
         cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if not folders:
-            folders = [cell.strip("`") for cell in cells]
+        if not heads:
+            heads = cells
             continue
-        for folder, cell in zip(folders, cells, strict=True):
-            if folder.endswith("/"):
-                yield from (folder + name for name in re.findall(r"`([^`]+)`", cell))
+        for head, cell in zip(heads, cells, strict=True):
+            folder = re.fullmatch(r"`(\S+/)`", head)
+            if folder:
+                yield from (folder[1] + name for name in re.findall(r"`([^`]+)`", cell))
 
 
 @each_document
