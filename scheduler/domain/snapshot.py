@@ -1,7 +1,8 @@
 """The cluster at one instant, as tables: all that a session may know.
 
-A small one is built from values (`Snapshot.build`), a large one from columns (`Snapshot(...)`), and a resident one is kept between
-sessions: `add_pods`, `change_pods`, `remove_pods` and their likes keep the sums in step, so that a refresh costs what changed.
+A small one is built from values (`Snapshot.build`), a large one from columns (`Snapshot(...)`), and
+a resident one is kept between sessions: `add_pods`, `change_pods`, `remove_pods` and their likes
+keep the sums in step, so that a refresh costs what changed.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ BASE_RESOURCES = ("cpu", "memory", "pods")
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A queue with its state as it follows from the tree. `held_by` names the queue whose wish to be suspended holds scheduling here."""
+    """A queue with its state as it follows from the tree.
+
+    `held_by` names the queue whose wish to be suspended holds scheduling here.
+    """
 
     spec: QueueSpec
     state: QueueState = QueueState.OPEN
@@ -64,7 +68,10 @@ def resource_names(*amounts: Iterable[str]) -> tuple[str, ...]:
 
 @dataclass(eq=False)
 class Snapshot:
-    """Nodes are in name order, queues too; podgroups and pods in any. `session` is the number that reservations and grace count in."""
+    """Nodes are in name order, queues too; podgroups and pods in any.
+
+    `session` is the number that reservations and grace count in.
+    """
 
     resources: tuple[str, ...]
     nodes: NodeTable
@@ -94,12 +101,15 @@ class Snapshot:
         paused: bool = False,
     ) -> Self:
         """From values, in any order. A pod whose podgroup is not there is left out."""
-        nodes, podgroups, pods = list(nodes), list(podgroups), list(pods)
+        nodes = list(nodes)
+        podgroups = list(podgroups)
+        pods = list(pods)
         ordered = tuple(
             sorted((_as_queue(queue) for queue in queues), key=lambda queue: queue.name)
         )
         resources = _all_resources(nodes, ordered, podgroups, pods)
-        node_table, classes = NodeTable.build(nodes, resources), ClassTable(resources)
+        node_table = NodeTable.build(nodes, resources)
+        classes = ClassTable(resources)
         groups = group_table(
             podgroups, {queue.name: row for row, queue in enumerate(ordered)}, resources
         )
@@ -109,7 +119,10 @@ class Snapshot:
         )
 
     def copy(self) -> Self:
-        """To try something out on: its rows may be changed, this one stays as it is. Nodes and queues are values and are shared."""
+        """To try something out on: its rows may be changed, this one stays as it is.
+
+        Nodes and queues are values and are shared.
+        """
         sums = self.aggregates
         other = replace(
             self, classes=self.classes.copy(), groups=self.groups.copy(), pods=self.pods.copy()
@@ -123,7 +136,9 @@ class Snapshot:
 
     @property
     def found_of_queues(self) -> dict[object, Any]:
-        """What others found out from the queues alone, kept for the next session; forgotten when the queues are replaced."""
+        """What others found out from the queues alone, kept for the next session; forgotten when
+        the queues are replaced.
+        """
         kept: tuple[object, dict[object, Any]] | None = self.__dict__.get("_found_of_queues")
         if kept is None or kept[0] is not self.queues:
             kept = self.__dict__["_found_of_queues"] = (self.queues, {})
@@ -188,7 +203,9 @@ class Snapshot:
         self.groups.set(rows, {"alive": False})
 
     def replace_nodes(self, nodes: NodeTable) -> None:
-        """Other nodes, or other figures of the same: pods keep their node by name, those of a node that went become lost."""
+        """Other nodes, or other figures of the same: pods keep their node by name, those of a node
+        that went become lost.
+        """
         places = np.array(
             [nodes.rows.get(name, LOST_NODE) for name in self.nodes.names], dtype=np.int32
         )
@@ -210,9 +227,11 @@ class Snapshot:
 
 
 class ClockedSnapshot(Snapshot):
-    """A snapshot that notes whether anybody asked it for the time: the number of the session, or the moment it was taken at.
+    """A snapshot that notes whether anybody asked it for the time: the number of the session, or
+    the moment it was taken at.
 
-    A session is a function of what it reads. One that did not ask for the time comes to the same outcome at any other time.
+    A session is a function of what it reads. One that did not ask for the time comes to the same
+    outcome at any other time.
     """
 
     clock_was_read = False
@@ -302,7 +321,9 @@ def group_table(
 
 
 def _or_nan(value: float | None) -> float:
-    return float("nan") if value is None else value
+    if value is not None:
+        return value
+    return float("nan")
 
 
 def _pod_table(

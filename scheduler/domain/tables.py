@@ -22,10 +22,14 @@ Rows = npt.NDArray[np.intp]
 
 NO_NODE: Final = -1
 LOST_NODE: Final = -2
-"""The pod sits on a node that the snapshot does not know: it counts for its queue, but uses no node."""
+"""The pod sits on a node that the snapshot does not know: it counts for its queue, but uses no
+node.
+"""
 NO_QUEUE: Final = -1
 MAX_REQUEST: Final = 2**46
-"""A pod's request is cut here, so that the sum over any cluster stays a 64-bit number: 64 TiB, far past any node."""
+"""A pod's request is cut here, so that the sum over any cluster stays a 64-bit number: 64 TiB, far
+past any node.
+"""
 MAX_MINIMUM: Final = 2**54
 """The same for a podgroup's minResources."""
 
@@ -33,7 +37,10 @@ STATUSES: Final = len(PodStatus)
 
 
 class ClassTable:
-    """Every distinct `PodClass`, interned: a pod only carries its number. Classes are added and never taken away."""
+    """Every distinct `PodClass`, interned: a pod only carries its number.
+
+    Classes are added and never taken away.
+    """
 
     def __init__(self, resources: Sequence[str]) -> None:
         self.resources = tuple(resources)
@@ -181,7 +188,9 @@ class Columns:
 
 
 def _take(column: Any, rows: Rows) -> Any:
-    return column[rows] if isinstance(column, np.ndarray) else [column[row] for row in rows]
+    if isinstance(column, np.ndarray):
+        return column[rows]
+    return [column[row] for row in rows]
 
 
 def _set_list(column: list[Any], rows: Rows, value: Any) -> None:
@@ -194,7 +203,8 @@ def _set_list(column: list[Any], rows: Rows, value: Any) -> None:
 class PodTable(Columns):
     """All pods in any order; a row with status GONE is free.
 
-    `node` is a row of the node table, NO_NODE or LOST_NODE; `group` a row of the podgroup table; `pod_class` a number of the class table.
+    `node` is a row of the node table, NO_NODE or LOST_NODE; `group` a row of the podgroup table;
+    `pod_class` a number of the class table.
     """
 
     key: list[str]  # namespace/name
@@ -249,7 +259,8 @@ def _pod_defaults(rows: int) -> dict[str, Any]:
 class GroupTable(Columns):
     """All podgroups in any order; a row that is not `alive` is free.
 
-    `queue` is a row of the snapshot's queues or NO_QUEUE. `said` is the fingerprint of what the last session said about the group.
+    `queue` is a row of the snapshot's queues or NO_QUEUE. `said` is the fingerprint of what the
+    last session said about the group.
     """
 
     key: list[str]  # namespace/name
@@ -287,7 +298,9 @@ class GroupTable(Columns):
 
 @dataclass(eq=False)
 class Aggregates:
-    """Sums over the pods, kept in step with them: what a session starts from without looking at each pod."""
+    """Sums over the pods, kept in step with them: what a session starts from without looking at
+    each pod.
+    """
 
     node_used: Amounts  # nodes x resources, releasing pods included
     node_releasing: Amounts
@@ -306,8 +319,12 @@ class Aggregates:
         )
 
     def count(self, pods: Mapping[str, Any], request: Amounts, sign: int) -> None:
-        """Adds (sign 1) or takes away (-1) pods given as columns `group`, `status`, `node` and their requests."""
-        status, node, group = pods["status"], pods["node"], pods["group"]
+        """Adds (sign 1) or takes away (-1) pods given as columns `group`, `status`, `node` and
+        their requests.
+        """
+        status = pods["status"]
+        node = pods["node"]
+        group = pods["group"]
         np.add.at(self.group_counts, (group, status), sign)
         _add(self.group_allocated, group, request, IS_ALLOCATED[status], sign)
         _add(self.group_pending, group, request, status == PodStatus.PENDING, sign)

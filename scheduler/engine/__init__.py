@@ -22,10 +22,13 @@ def run_session(
     *,
     reporting: bool = True,
 ) -> Outcome:
-    """The only entry point. Same snapshot and policy, same outcome, bit for bit; the snapshot is not changed.
+    """The only entry point.
 
-    `actions` runs only these, of a policy that has them and others. `ended` is told of each action that is done: who wants to know how long
-    they take has a clock, the engine has none. Without `reporting` nobody is told why they wait: a simulation asks for decisions alone.
+    Same snapshot and policy, same outcome, bit for bit; the snapshot is not changed.
+
+    `actions` runs only these, of a policy that has them and others. `ended` is told of each action
+    that is done: who wants to know how long they take has a clock, the engine has none. Without
+    `reporting` nobody is told why they wait: a simulation asks for decisions alone.
     """
     session = open_session(snapshot, policy)
     at_open = Figures(session)

@@ -1,4 +1,6 @@
-"""What a session decided, as values: binds, evictions, reservations, phases, conditions, reasons and the figures of each queue."""
+"""What a session decided, as values: binds, evictions, reservations, phases, conditions, reasons
+and the figures of each queue.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,9 @@ class Bind:
 class Evict:
     """This pod must go, for whom and why, with the figures of its queue before and after.
 
-    `action` is preempt, reclaim or shed; `beneficiary` is the podgroup it makes room for (for shed, empty); `level` is the deepest queue
-    above both victim and beneficiary, `depth` its distance from root.
+    `action` is preempt, reclaim or shed; `beneficiary` is the podgroup it makes room for (for shed,
+    empty); `level` is the deepest queue above both victim and beneficiary, `depth` its distance
+    from root.
     """
 
     pod: str
@@ -49,7 +52,9 @@ class Evict:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """Room that this pod waits for on this node, kept for it until the session numbered `expires` is over."""
+    """Room that this pod waits for on this node, kept for it until the session numbered `expires`
+    is over.
+    """
 
     pod: str
     node: str
@@ -89,7 +94,9 @@ class PodCondition:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """`type` is Normal or Warning; `object` is "podgroup", "pod" or "queue", `name` its key; `code` says why a podgroup waits."""
+    """`type` is Normal or Warning; `object` is "podgroup", "pod" or "queue", `name` its key; `code`
+    says why a podgroup waits.
+    """
 
     type: str
     reason: str
@@ -101,10 +108,12 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One test that was made for a waiting podgroup: on which queue or node, for which resource, what it needs and what there is.
+    """One test that was made for a waiting podgroup: on which queue or node, for which resource,
+    what it needs and what there is.
 
-    `used` is what pods hold on nodes, `promised` what is kept for pods that wait, `admitted` what jobs that were admitted before may still
-    take, `leaving` the part of `used` that may be counted on again; `free` is what is left, negative in a queue above its limit.
+    `used` is what pods hold on nodes, `promised` what is kept for pods that wait, `admitted` what
+    jobs that were admitted before may still take, `leaving` the part of `used` that may be counted
+    on again; `free` is what is left, negative in a queue above its limit.
     """
 
     name: str  # e.g. "capability", "deserved", "overcommit", "cluster", "node"
@@ -133,7 +142,9 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a podgroup has not started: one code, one sentence, the figures behind it, and every check."""
+    """Why a podgroup has not started: one code, one sentence, the figures behind it, and every
+    check.
+    """
 
     code: ReasonCode
     message: str
@@ -145,10 +156,12 @@ class Reason:
 class QueueFigures:
     """What one queue may have and has, at the end of the session; `warnings` are for its operator.
 
-    `allocated` is what limits are compared with, as Volcano counts it: promised room counts, what is leaving does not. `in_use` is what
-    pods hold on nodes, those that are leaving included (`leaving`), and `promised` what is kept for pods that wait.
-    `held` is what waits in suspended queues. It is asked for too, but is no part of `request`, which shares are made of.
-    `asked` is what pods wait for, without jobs that can never run; `lacking` is how much of the resource that they wait for jobs need.
+    `allocated` is what limits are compared with, as Volcano counts it: promised room counts, what
+    is leaving does not. `in_use` is what pods hold on nodes, those that are leaving included
+    (`leaving`), and `promised` what is kept for pods that wait. `held` is what waits in suspended
+    queues. It is asked for too, but is no part of `request`, which shares are made of. `asked` is
+    what pods wait for, without jobs that can never run; `lacking` is how much of the resource that
+    they wait for jobs need.
     """
 
     name: str
@@ -173,9 +186,11 @@ class QueueFigures:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What this session says about a podgroup that did not start, and only if it is not what the last one said.
+    """What this session says about a podgroup that did not start, and only if it is not what the
+    last one said.
 
-    `fingerprint` belongs into the `said` column of the next snapshot; `reason` None means that there is nothing to say any more.
+    `fingerprint` belongs into the `said` column of the next snapshot; `reason` None means that
+    there is nothing to say any more.
     """
 
     podgroup: str
@@ -188,8 +203,9 @@ class Said:
 class Outcome:
     """The decisions of one session. Everything that the next one must remember is here too.
 
-    `reasons`, `conditions`, `pod_conditions` and `events` hold what is new: where `said` of the snapshot already has the fingerprint,
-    nothing is repeated. `starving` maps rows of podgroups to the session that first saw them starving (-1: no longer).
+    `reasons`, `conditions`, `pod_conditions` and `events` hold what is new: where `said` of the
+    snapshot already has the fingerprint, nothing is repeated. `starving` maps rows of podgroups to
+    the session that first saw them starving (-1: no longer).
     """
 
     binds: tuple[Bind, ...] = ()

@@ -1,4 +1,6 @@
-"""How the answers of several plugins become one: orders, votes and vetoes, each combined in one way."""
+"""How the answers of several plugins become one: orders, votes and vetoes, each combined in one
+way.
+"""
 
 from __future__ import annotations
 
@@ -47,9 +49,11 @@ POINTS: Final[dict[str, Flag | None]] = {
 
 
 class PluginDispatch:
-    """The plugins of a policy, asked point by point: only those that have something to say on it and whose flag is on.
+    """The plugins of a policy, asked point by point: only those that have something to say on it
+    and whose flag is on.
 
-    Orders: the keys of all, joined in policy order. Yes or no: all must agree. Votes: see `_vote`. Vetoes on victims: every one holds.
+    Orders: the keys of all, joined in policy order. Yes or no: all must agree. Votes: see `_vote`.
+    Vetoes on victims: every one holds.
     """
 
     def __init__(self, policy: Policy, plugins: Iterable[tuple[int, PluginConfig, Plugin]]) -> None:
@@ -91,7 +95,9 @@ class PluginDispatch:
         return tuple(part for ask in self._flat["queue_key"] for part in ask(queue))
 
     def gang_rank(self, gang: Gang) -> Key:
-        """Plugins in policy order, without creation time and name; asked anew when the gang has changed."""
+        """Plugins in policy order, without creation time and name; asked anew when the gang has
+        changed.
+        """
         if gang.rank is None:
             gang.rank = tuple(part for ask in self._flat["job_key"] for part in ask(gang))
         return gang.rank
@@ -120,7 +126,9 @@ class PluginDispatch:
         return self._vote("job_pipelined", gang) is None
 
     def is_out_of_reach(self, gang: Gang, left: int) -> bool:
-        """Whether the gang cannot reach its minimum any more, even if all pods that are left to try find a place."""
+        """Whether the gang cannot reach its minimum any more, even if all pods that are left to try
+        find a place.
+        """
         return self._gangs_decide_waiting and gang.ready + gang.waiting + left < gang.min_member
 
     @cached_property
@@ -144,14 +152,18 @@ class PluginDispatch:
         return self._vote("job_enqueueable", gang)
 
     def _vote(self, point: str, gang: Gang) -> Refusal | None:
-        """The first vote against; a tier with a vote for and none against settles it without asking the next. All abstaining: for."""
+        """The first vote against; a tier with a vote for and none against settles it without asking
+        the next. All abstaining: for.
+        """
         for tier in self._slots[point]:
             votes = [ask(gang) for ask in tier]
             against = next(
                 (vote for vote in votes if isinstance(vote, Refusal) or vote == Vote.REJECT), None
             )
             if against is not None:
-                return against if isinstance(against, Refusal) else _REJECTED
+                if isinstance(against, Refusal):
+                    return against
+                return _REJECTED
             if Vote.PERMIT in votes:
                 return None
         return None
@@ -233,7 +245,9 @@ class PluginDispatch:
 
     @property
     def needs_whole_gangs(self) -> bool:
-        """Whether a gang short of its minimum neither starts nor is promised room, whatever other plugins say."""
+        """Whether a gang short of its minimum neither starts nor is promised room, whatever other
+        plugins say.
+        """
         return self.gang_decides and self._gangs_decide_waiting
 
     @cached_property

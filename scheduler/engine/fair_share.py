@@ -1,4 +1,6 @@
-"""Water-filling: dividing an amount by weight, with a floor and a ceiling for each, exactly and in whole numbers."""
+"""Water-filling: dividing an amount by weight, with a floor and a ceiling for each, exactly and in
+whole numbers.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,12 @@ _SAFE: Final = 2**62
 
 
 def fill(total: int, weights: Amounts, floors: Amounts, ceilings: Amounts) -> Amounts:
-    """Each one's part of `total`: `clamp(level x weight, floor, ceiling)` with the one level at which the parts use it up.
+    """Each one's part of `total`: `clamp(level x weight, floor, ceiling)` with the one level at
+    which the parts use it up.
 
-    If the floors alone exceed the total, everybody gets the floor; if the ceilings do not reach it, everybody gets the ceiling and
-    the rest stays over. Parts are rounded down, and the units lost by that go one each to those rounded down, in the order given.
+    If the floors alone exceed the total, everybody gets the floor; if the ceilings do not reach it,
+    everybody gets the ceiling and the rest stays over. Parts are rounded down, and the units lost
+    by that go one each to those rounded down, in the order given.
     """
     ceilings = np.maximum(ceilings, floors)
     if int_sum(floors) >= total:
@@ -63,10 +67,13 @@ def _between(total: int, weights: Amounts, floors: Amounts, ceilings: Amounts) -
 
 
 class _Trial:
-    """Dividing `rest` by weight alone: the parts rounded down, who would pass the ceiling, who would stay below the floor."""
+    """Dividing `rest` by weight alone: the parts rounded down, who would pass the ceiling, who
+    would stay below the floor.
+    """
 
     def __init__(self, rest: int, weights: Amounts, floors: Amounts, ceilings: Amounts) -> None:
-        self.floors, self.ceilings = floors, ceilings
+        self.floors = floors
+        self.ceilings = ceilings
         self.whole = int(weights.sum())
         fits_64_bits = rest * int(weights.max()) < _SAFE
         products: Any = (weights if fits_64_bits else weights.astype(object)) * rest
@@ -81,9 +88,13 @@ class _Trial:
         return not (self.above.any() or self.below.any())
 
     def settled(self) -> Mask:
-        """Who has found a final place: if more is cut off at ceilings than is lifted to floors, the true level is higher, so those above
-        the ceiling stay above; otherwise it is lower, and those below the floor stay below."""
+        """Who has found a final place: if more is cut off at ceilings than is lifted to floors, the
+        true level is higher, so those above the ceiling stay above; otherwise it is lower, and
+        those below the floor stay below.
+        """
         cut = int_sum((self.share - self.ceilings)[self.above])
         lifted = int_sum((self.floors - self.share)[self.below])
         lost = int_sum(self.lost[self.above | self.below])
-        return self.above if (cut - lifted) * self.whole + lost >= 0 else self.below
+        if (cut - lifted) * self.whole + lost >= 0:
+            return self.above
+        return self.below

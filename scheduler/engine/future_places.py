@@ -1,8 +1,9 @@
-"""Places in the future: nodes that are set aside for a large gang, and filled meanwhile with what ends in time.
+"""Places in the future: nodes that are set aside for a large gang, and filled meanwhile with what
+ends in time.
 
-Slurm calls it backfill with reservations. A gang that is within its queue's due and finds no room now is given the earliest moment at
-which pods that are expected to end will have left enough of it. Until then its nodes take only pods that will be gone by that moment, or
-that fit beside it.
+Slurm calls it backfill with reservations. A gang that is within its queue's due and finds no room
+now is given the earliest moment at which pods that are expected to end will have left enough of it.
+Until then its nodes take only pods that will be gone by that moment, or that fit beside it.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ _HOLDS_ROOM = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FuturePlace:
-    """From the moment `at` on this gang has its place. `blocked` is what pods that run longer must leave free until then, by node."""
+    """From the moment `at` on this gang has its place.
+
+    `blocked` is what pods that run longer must leave free until then, by node.
+    """
 
     gang: Gang
     at: float
@@ -47,7 +51,8 @@ class FuturePlaces:
     """All that is set aside in one session, first come first served."""
 
     def __init__(self, session: Session, most: int) -> None:
-        self._session, self._most = session, most
+        self._session = session
+        self._most = most
         self.found: list[FuturePlace] = []
         self._queues: set[int] = set()
         self._blocks: dict[int, Amounts] = {}
@@ -69,7 +74,9 @@ class FuturePlaces:
         return next((place for place in self.found if place.gang.queue == queue), None)
 
     def mask_for(self, gang: Gang) -> int:
-        """Which of them a gang would be in the way of, one bit each: those that begin before it is expected to end."""
+        """Which of them a gang would be in the way of, one bit each: those that begin before it is
+        expected to end.
+        """
         if not self.found:
             return 0
         expected = float(self._session.snapshot.groups.expected_seconds[gang.row])
@@ -116,8 +123,11 @@ class FuturePlaces:
         )
 
     def _expected_ends(self) -> tuple[Times, Rows, Amounts]:
-        """When pods that hold room will leave, as far as that is known, soonest first; with their nodes and requests."""
-        session, pods = self._session, self._session.snapshot.pods
+        """When pods that hold room will leave, as far as that is known, soonest first; with their
+        nodes and requests.
+        """
+        session = self._session
+        pods = self._session.snapshot.pods
         rows = np.flatnonzero(np.isin(session.status, _HOLDS_ROOM) & (session.nodes >= 0))
         now = session.snapshot.taken_at
         started = np.where(np.isnan(pods.started[rows]), now, pods.started[rows])

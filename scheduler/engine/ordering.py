@@ -15,10 +15,13 @@ _TOP = -1
 
 
 class QueueLine:
-    """The queues that still have work. Two queues are compared by their ancestors just below the deepest common one, then by themselves.
+    """The queues that still have work.
 
-    Each parent keeps a heap of its children; a placement changes the keys of one path only, so only that path is entered anew and what
-    was there before goes stale.
+    Two queues are compared by their ancestors just below the deepest common one, then by
+    themselves.
+
+    Each parent keeps a heap of its children; a placement changes the keys of one path only, so only
+    that path is entered anew and what was there before goes stale.
     """
 
     def __init__(self, session: Session, queues: Iterable[int]) -> None:
@@ -30,8 +33,11 @@ class QueueLine:
             self.enter(queue)
 
     def enter(self, queue: int) -> None:
-        """The queue is in the line; called again, its place is found anew, from its shares as they are now."""
-        row, leaf_key = queue, self._session.queue_key(queue)
+        """The queue is in the line; called again, its place is found anew, from its shares as they
+        are now.
+        """
+        row = queue
+        leaf_key = self._session.queue_key(queue)
         while row != _TOP:
             best = self._best_below(row)
             below_key = leaf_key if best in (-1, queue) else self._session.queue_key(best)
@@ -90,7 +96,9 @@ def _hang_up(below: dict[int, set[int]], queue: int, above: list[int]) -> None:
 
 
 def _called(session: Session, below: dict[int, set[int]], row: int) -> list[int]:
-    """The leaves below in order: child after child; children that plugins rank equal take turns, the one with the better leaf first."""
+    """The leaves below in order: child after child; children that plugins rank equal take turns,
+    the one with the better leaf first.
+    """
     if row not in below:
         return [row]
     ranked: dict[Any, list[int]] = {}
@@ -113,11 +121,14 @@ def is_called_before(session: Session, left: int, right: int) -> bool:
 
 
 class VictimOrder:
-    """Queues that may lose to one of them: nearest to it in the tree first, then the reverse of the order in which they are called."""
+    """Queues that may lose to one of them: nearest to it in the tree first, then the reverse of the
+    order in which they are called.
+    """
 
     def __init__(self, session: Session, own: int, losing: Iterable[int]) -> None:
         self._session = session
-        queue_tree, order = session.queue_tree, in_queue_order(session, losing)
+        queue_tree = session.queue_tree
+        order = in_queue_order(session, losing)
         order.reverse()
         self._distance = {
             queue: -queue_tree.depth(queue_tree.common(own, queue)) for queue in order
@@ -130,7 +141,9 @@ class VictimOrder:
         }
 
     def holds_without(self, queue: int) -> bool:
-        """Whether the order is still right after this queue lost something: only it and the levels above it can have moved, backwards."""
+        """Whether the order is still right after this queue lost something: only it and the levels
+        above it can have moved, backwards.
+        """
         return not any(
             self._is_overtaken(self._last[row])
             for row in self._session.queue_tree.path_list(queue)
@@ -141,7 +154,8 @@ class VictimOrder:
         """Whether the queue behind this place would come before it now."""
         if place + 1 >= len(self.queues):
             return False
-        queue, follower = self.queues[place], self.queues[place + 1]
+        queue = self.queues[place]
+        follower = self.queues[place + 1]
         return self._distance[queue] == self._distance[follower] and is_called_before(
             self._session, queue, follower
         )
@@ -164,7 +178,9 @@ class GangLines:
     def pop(self, queue: int) -> Gang | None:
         """The next gang of the queue; None when there is none left."""
         line = self._lines.get(queue)
-        return heapq.heappop(line)[1] if line else None
+        if not line:
+            return None
+        return heapq.heappop(line)[1]
 
     def rest(self, queue: int) -> list[Gang]:
         """Those still in the line, in order."""

@@ -62,20 +62,21 @@ class Placement:
         *,
         later: bool = True,
     ) -> None:
-        self.session, self.statement, self.gang, self.line, self.allowance = (
-            session,
-            statement,
-            gang,
-            line,
-            allowance,
-        )
+        self.session = session
+        self.statement = statement
+        self.gang = gang
+        self.line = line
+        self.allowance = allowance
         self.later = later  # whether room that is being released will do
         self.borrowed = False
         self.failed_roles: set[int] = set()
 
     def run(self) -> None:
-        """Places runs of alike pods; where the queue or the nodes have no room for a class, the next is tried, if that can help."""
-        gang, session = self.gang, self.session
+        """Places runs of alike pods; where the queue or the nodes have no room for a class, the
+        next is tried, if that can help.
+        """
+        gang = self.gang
+        session = self.session
         while self.line:
             pod_class, pods = self.line.peek()
             wanted = min(len(pods), self._needed())
@@ -109,13 +110,17 @@ class Placement:
                 self.failed_roles.add(self.session.role[pod_class])
 
     def _needed(self) -> int:
-        """A gang cannot be ready before it has its minimum, so that many are placed at one go; after that, one at a time."""
+        """A gang cannot be ready before it has its minimum, so that many are placed at one go;
+        after that, one at a time.
+        """
         if not self.session.gang_decides:
             return 1
         return max(1, self.gang.min_member - self.gang.ready)
 
     def _place(self, pod_class: int, pods: Sequence[int]) -> int:
-        """As many of these alike pods as there is room for, each on the best node at its time; answers how many."""
+        """As many of these alike pods as there is room for, each on the best node at its time;
+        answers how many.
+        """
         nodes = self.session.node_scores_for(self.gang, pod_class).nodes_for(len(pods))
         placed = len(nodes)
         if placed:
@@ -128,11 +133,9 @@ class Placement:
 
     def _place_later(self, pod_class: int, pods: Sequence[int]) -> int:
         """The rest waits for room that is being released."""
-        node_scores, placed, node_table = (
-            self.session.node_scores_for(self.gang, pod_class),
-            0,
-            self.session.node_table,
-        )
+        node_scores = self.session.node_scores_for(self.gang, pod_class)
+        placed = 0
+        node_table = self.session.node_table
         while placed < len(pods):
             node = node_scores.best_node_later()
             if node < 0:

@@ -1,8 +1,9 @@
 """What a plugin may be asked: every extension point, with a default that changes nothing.
 
-A plugin from outside is a subclass named by dotted path in the policy. The session asks only points that the class overrides and
-whose flag is on; `dispatch.py` says how answers are combined. Points are named as in Volcano, where a podgroup in a session is
-called a job; here it is a `Gang`, and a pod class is a number of the snapshot's class table.
+A plugin from outside is a subclass named by dotted path in the policy. The session asks only points
+that the class overrides and whose flag is on; `dispatch.py` says how answers are combined. Points
+are named as in Volcano, where a podgroup in a session is called a job; here it is a `Gang`, and a
+pod class is a number of the snapshot's class table.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
     from scheduler.engine.state.queue_quotas import Quotas
 
 Key = tuple[float, ...]
-"""A sort key: smaller goes first. The session joins the keys of all plugins and puts creation time and name last."""
+"""A sort key: smaller goes first.
+
+The session joins the keys of all plugins and puts creation time and name last.
+"""
 
 
 class Vote(IntEnum):
@@ -41,7 +45,10 @@ class Plugin:
         self.arguments = arguments
 
     def open(self, session: Session) -> None:
-        """Called before any action: keep the session, compute what is needed. `self.enables(flag)` of the session tells flags."""
+        """Called before any action: keep the session, compute what is needed.
+
+        `self.enables(flag)` of the session tells flags.
+        """
         self.session = session
 
     # Orders: flags queueOrder, jobOrder, taskOrder
@@ -94,7 +101,9 @@ class Plugin:
         return True
 
     def full_levels(self, queue: int, pod_class: int) -> list[int]:
-        """Ancestors that have no room for one more pod of this class: reclaim must take victims from below them."""
+        """Ancestors that have no room for one more pod of this class: reclaim must take victims
+        from below them.
+        """
         return []
 
     def quotas(self) -> Quotas | None:
@@ -128,7 +137,9 @@ class Plugin:
     def may_take_from(
         self, queue: int, pod_class: int, victim_queues: Rows, victim_classes: Rows
     ) -> Mask:
-        """May a queue reclaim, for a pod of class `pod_class`, a pod of each class from the queue beside it?"""
+        """May a queue reclaim, for a pod of class `pod_class`, a pod of each class from the queue
+        beside it?
+        """
         return np.ones(len(victim_classes), dtype=np.bool_)
 
     def has_too_much(self, queues: Rows) -> Mask:
@@ -136,13 +147,17 @@ class Plugin:
         return np.ones(len(queues), dtype=np.bool_)
 
     def keeps_deserved(self, queues: Rows, pod_classes: Rows, reclaimer_class: int) -> Mask:
-        """Whether each queue still has what it deserves when a pod of the class beside it is gone; preferred victims do."""
+        """Whether each queue still has what it deserves when a pod of the class beside it is gone;
+        preferred victims do.
+        """
         return np.ones(len(pod_classes), dtype=np.bool_)
 
     # Idle room: asked of the first queue plugin
 
     def borrowable(self, queue: int, pod_class: int, wanted: int) -> int:
-        """How many of `wanted` pods of this class the queue may have of idle room beyond its deserved, in backfill."""
+        """How many of `wanted` pods of this class the queue may have of idle room beyond its
+        deserved, in backfill.
+        """
         return 0
 
     def close(self) -> None:

@@ -9,7 +9,9 @@ from typing import Final
 
 
 class Flag(StrEnum):
-    """The functions of a plugin that can be switched; in the file `enableJobOrder` or `enabledJobOrder`."""
+    """The functions of a plugin that can be switched; in the file `enableJobOrder` or
+    `enabledJobOrder`.
+    """
 
     JOB_ORDER = "jobOrder"
     TASK_ORDER = "taskOrder"
@@ -33,7 +35,11 @@ OFF_UNLESS_NAMED: Final = frozenset({Flag.HIERARCHY})
 
 @dataclass(frozen=True, slots=True)
 class PluginConfig:
-    """One plugin of a tier. `name` is a key of PLUGINS or a dotted path; `flags` holds those that were named, `arguments` as written."""
+    """One plugin of a tier.
+
+    `name` is a key of PLUGINS or a dotted path; `flags` holds those that were named, `arguments` as
+    written.
+    """
 
     name: str
     flags: Mapping[Flag, bool] = field(default_factory=dict, hash=False)
@@ -45,7 +51,10 @@ Tier = tuple[PluginConfig, ...]
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """`configurations` are the arguments of actions by name. `unlisted_flags`: whether a flag that is not named is on."""
+    """`configurations` are the arguments of actions by name.
+
+    `unlisted_flags`: whether a flag that is not named is on.
+    """
 
     actions: tuple[str, ...]
     tiers: tuple[Tier, ...]

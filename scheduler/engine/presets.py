@@ -26,7 +26,9 @@ FUMAROLE: Final = Policy(
         "reclaim": {"wholeGangs": True, "minRunSeconds": 300, "patienceSeconds": 600},
     },
 )
-"""Whole gangs, nobody evicted for nothing, places in the future for large gangs, devices kept for who needs them."""
+"""Whole gangs, nobody evicted for nothing, places in the future for large gangs, devices kept for
+who needs them.
+"""
 
 BOUND: Final = Policy(
     actions=("allocate",),
@@ -43,7 +45,10 @@ BOUND: Final = Policy(
         ),
     ),
 )
-"""Gangs and packing alone, no quotas: what a cluster can do at most that owes nobody anything. A yardstick, not for use."""
+"""Gangs and packing alone, no quotas: what a cluster can do at most that owes nobody anything.
+
+A yardstick, not for use.
+"""
 
 PRESETS: Final = {
     "default": DEFAULT_POLICY,
@@ -51,4 +56,6 @@ PRESETS: Final = {
     "volcano": DEFAULT_POLICY,
     "bound": BOUND,
 }
-"""`volcano` follows Volcano's rules with all of its actions; it is what `default` stands for at present."""
+"""`volcano` follows Volcano's rules with all of its actions; it is what `default` stands for at
+present.
+"""

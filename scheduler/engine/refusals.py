@@ -1,4 +1,6 @@
-"""A "no" with the figures behind it, from which the words for people are made later and only if needed."""
+"""A "no" with the figures behind it, from which the words for people are made later and only if
+needed.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from scheduler.domain.reasons import ReasonCode
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """One resource on one level: what was needed, the limit there, what is in use of it, and how much of that is lent and may come back."""
+    """One resource on one level: what was needed, the limit there, what is in use of it, and how
+    much of that is lent and may come back.
+    """
 
     resource: str
     level: str

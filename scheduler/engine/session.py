@@ -38,7 +38,10 @@ _PENDING = int(
 
 
 class Session(PluginDispatch):
-    """One session. Actions ask it questions and open statements; plugins answer; nobody else changes anything."""
+    """One session.
+
+    Actions ask it questions and open statements; plugins answer; nobody else changes anything.
+    """
 
     def __init__(
         self,
@@ -149,7 +152,9 @@ class Session(PluginDispatch):
 
     @cached_property
     def _pending_by_group(self) -> dict[int, list[int]]:
-        """Pods without a place when the session opened, in task order; of podgroups that nobody tries only when they are asked for."""
+        """Pods without a place when the session opened, in task order; of podgroups that nobody
+        tries only when they are asked for.
+        """
         pods: dict[int, list[int]] = {}
         rows = np.flatnonzero(self.snapshot.pods.status == _PENDING)
         rows = rows[~self._beyond_all_nodes[self.snapshot.pods.group[rows]]]
@@ -208,7 +213,9 @@ class Session(PluginDispatch):
         ]
 
     def active_gangs(self, among: Mask | None = None) -> list[Gang]:
-        """Admitted gangs with pods that want a place and may find one, in queues that schedule; only podgroups that `among` marks."""
+        """Admitted gangs with pods that want a place and may find one, in queues that schedule;
+        only podgroups that `among` marks.
+        """
         served = self.may_be_served & (self.pending_counts > 0) & ~self._beyond_all_nodes
         rows = np.flatnonzero(served if among is None else served & among)
         return [
@@ -220,7 +227,9 @@ class Session(PluginDispatch):
         return beyond_all_nodes(self)
 
     def starving_gangs(self) -> list[Gang]:
-        """Active gangs that may be tried and are short of what they need; not those in a line that stands still."""
+        """Active gangs that may be tried and are short of what they need; not those in a line that
+        stands still.
+        """
         short = (
             self.placed_counts < self.snapshot.groups.min_member if self.only_gangs_starve else None
         )
@@ -242,7 +251,9 @@ class Session(PluginDispatch):
 
     @cached_property
     def may_be_served(self) -> Mask:
-        """Podgroups that nothing holds back as a whole: neither the state of their queue nor a hand."""
+        """Podgroups that nothing holds back as a whole: neither the state of their queue nor a
+        hand.
+        """
         groups = self.snapshot.groups
         served: Mask = groups.alive & self.scheduling_queue[groups.queue]
         for texts in (groups.on_hold, groups.not_permitted):
@@ -277,11 +288,9 @@ class Session(PluginDispatch):
 
     def asking_for_something(self, pods: list[int]) -> list[int]:
         """Those of these pods that do, in the same order."""
-        return (
-            [pod for pod in pods if not self.asks_for_nothing(pod)]
-            if self._any_best_effort
-            else pods
-        )
+        if not self._any_best_effort:
+            return pods
+        return [pod for pod in pods if not self.asks_for_nothing(pod)]
 
     def size(self, gang: Gang) -> float:
         """The largest part of the cluster that the gang holds of any resource."""
@@ -309,9 +318,11 @@ class Session(PluginDispatch):
         return choice(settings, "suspendedVictims", ("protect", "allow")) == "protect"
 
     def _hold_reservations(self) -> None:
-        """Places that earlier sessions promised stay promised, until the pod is tried anew or the promise runs out.
+        """Places that earlier sessions promised stay promised, until the pod is tried anew or the
+        promise runs out.
 
-        One that can not be kept any more, because the node is gone or has become too small, is given back at once.
+        One that can not be kept any more, because the node is gone or has become too small, is
+        given back at once.
         """
         pods = self.snapshot.pods
         promised = np.flatnonzero(
@@ -322,7 +333,8 @@ class Session(PluginDispatch):
         ):  # the oldest promise first
             if pods.reserved_until[pod] < self.snapshot.session:
                 continue
-            node, gang = int(pods.reserved_node[pod]), self.gang(int(pods.group[pod]))
+            node = int(pods.reserved_node[pod])
+            gang = self.gang(int(pods.group[pod]))
             if (
                 gang.queue < 0
                 or not self.scheduling_queue[gang.queue]
@@ -337,16 +349,22 @@ class Session(PluginDispatch):
             gang.held[pod] = self.waits[pod] = node
 
     def is_behind(self, gang: Gang) -> int:
-        """Its place in the line of a queue that does not move because of the gang before it; 0 if that is not so."""
+        """Its place in the line of a queue that does not move because of the gang before it; 0 if
+        that is not so.
+        """
         return self.behind.get(gang.row, 0)
 
     def stop_line(self, gangs: Iterable[Gang]) -> None:
-        """A queue that is strictly first in, first out stands still: these gangs wait behind the one that could not go."""
+        """A queue that is strictly first in, first out stands still: these gangs wait behind the
+        one that could not go.
+        """
         for position, gang in enumerate(gangs, start=2):
             self.behind[gang.row] = position
 
     def victims_for(self, gang: Gang) -> tuple[int, int]:
-        """How many pods are on their way out to make room for this gang, and for how many sessions it is kept."""
+        """How many pods are on their way out to make room for this gang, and for how many sessions
+        it is kept.
+        """
         own = [pod for pod in self.pods_of(gang.row).tolist() if pod in self.waits]
         evicted = sum(operation.beneficiary is gang for operation in self.evictions)
         nodes = {self.waits[pod] for pod in own}
@@ -355,15 +373,22 @@ class Session(PluginDispatch):
         return evicted or int(leaving.sum()), left
 
     def expiry(self, pod: int) -> int:
-        """The last session that keeps the pod's place: an old promise keeps its end, a new one lasts its time."""
-        pods, now = self.snapshot.pods, self.snapshot.session
+        """The last session that keeps the pod's place: an old promise keeps its end, a new one
+        lasts its time.
+        """
+        pods = self.snapshot.pods
+        now = self.snapshot.session
         is_old = pods.reserved_node[pod] == self.waits[pod] and pods.reserved_until[pod] >= now
-        return int(pods.reserved_until[pod]) if is_old else now + RESERVATION_SESSIONS
+        if is_old:
+            return int(pods.reserved_until[pod])
+        return now + RESERVATION_SESSIONS
 
     @property
     def limiting_checks(self) -> tuple[str, ...]:
         """The limits that allocate keeps a queue to."""
-        return ("deserved", "capability") if self.lends_idle_room else ("capability",)
+        if self.lends_idle_room:
+            return ("deserved", "capability")
+        return ("capability",)
 
     # Decisions
 
@@ -387,7 +412,8 @@ class Session(PluginDispatch):
 
     def layer_key(self, queue: int) -> Key:
         """Plugins in policy order; they are asked anew when what the queue uses has changed."""
-        version, found = self.queue_usage.version[queue], self._layer_keys.get(queue)
+        version = self.queue_usage.version[queue]
+        found = self._layer_keys.get(queue)
         if found is None or found[0] != version:
             found = self._layer_keys[queue] = (version, super().layer_key(queue))
         return found[1]
@@ -433,10 +459,14 @@ class Session(PluginDispatch):
         """The best node that has or will have room for a pod of this class; -1 if there is none."""
         node_scores = self.node_scores(pod_class)
         node = node_scores.best_node()
-        return node if node >= 0 else node_scores.best_node_later()
+        if node >= 0:
+            return node
+        return node_scores.best_node_later()
 
     def node_scores(self, pod_class: int, mask: int = 0) -> NodeScores:
-        """All nodes against this class of pods; `mask` names gangs with a place in the future that the pods must leave free."""
+        """All nodes against this class of pods; `mask` names gangs with a place in the future that
+        the pods must leave free.
+        """
         found = self._node_scores.get((pod_class, mask))
         if found is None:
             suitable = (
@@ -449,7 +479,9 @@ class Session(PluginDispatch):
         return found
 
     def node_scores_for(self, gang: Gang, pod_class: int) -> NodeScores:
-        """The same for pods of this gang, which must be gone when a gang that it would be in the way of has its place."""
+        """The same for pods of this gang, which must be gone when a gang that it would be in the
+        way of has its place.
+        """
         return self.node_scores(pod_class, self.future_places.mask_for(gang))
 
     def suitable(self, pod_class: int) -> Mask:
@@ -462,8 +494,11 @@ class Session(PluginDispatch):
 
     @cached_property
     def _scorer(self) -> Scorer | None:
-        """The sum of all scores, the unchanging part computed once per class; None where no plugin scores."""
-        static, moving = self._flat["static_score"], self._flat["score"]
+        """The sum of all scores, the unchanging part computed once per class; None where no plugin
+        scores.
+        """
+        static = self._flat["static_score"]
+        moving = self._flat["score"]
         if not static and not moving:
             return None
         fixed: dict[int, Scores] = {}

@@ -16,8 +16,10 @@ from scheduler.engine.state.gang import Gang
 if TYPE_CHECKING:
     from scheduler.engine.session import Session
 
-_PENDING, _ALLOCATED = int(PodStatus.PENDING), int(PodStatus.ALLOCATED)
-_PIPELINED, _RELEASING = int(PodStatus.PIPELINED), int(PodStatus.RELEASING)
+_PENDING = int(PodStatus.PENDING)
+_ALLOCATED = int(PodStatus.ALLOCATED)
+_PIPELINED = int(PodStatus.PIPELINED)
+_RELEASING = int(PodStatus.RELEASING)
 
 
 class OperationType(Enum):
@@ -29,7 +31,10 @@ class OperationType(Enum):
 
 @dataclass(slots=True, eq=False)
 class Operation:
-    """`pods` of one class of one gang, each on its node. `before` are the sums of the victim's queue when it was evicted."""
+    """`pods` of one class of one gang, each on its node.
+
+    `before` are the sums of the victim's queue when it was evicted.
+    """
 
     type: OperationType
     gang: Gang
@@ -43,7 +48,9 @@ class Operation:
 
 
 class Statement:
-    """Each operation takes effect at once; leaving the block without `commit` or `keep` undoes them all, last first."""
+    """Each operation takes effect at once; leaving the block without `commit` or `keep` undoes them
+    all, last first.
+    """
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -91,11 +98,14 @@ class Statement:
             [int(session.nodes[pod])],
             before=before,
         )
-        operation.beneficiary, operation.action = beneficiary, action
+        operation.beneficiary = beneficiary
+        operation.action = action
         self._do(operation)
 
     def unhold(self, gang: Gang) -> None:
-        """Gives back what earlier sessions promised to pods of this gang: they are about to be tried anew."""
+        """Gives back what earlier sessions promised to pods of this gang: they are about to be
+        tried anew.
+        """
         for pod, node in gang.held.items():
             self._do(
                 Operation(
@@ -118,7 +128,8 @@ class Statement:
         """Whether somebody has to go, or is going, for it; if not, allocate can do without it."""
         if any(operation.type is OperationType.EVICT for operation in self.operations):
             return True
-        node_table, request = self.session.node_table, self.session.request
+        node_table = self.session.node_table
+        request = self.session.request
         waits = (
             operation for operation in self.operations if operation.type is OperationType.PIPELINE
         )
@@ -131,7 +142,8 @@ class Statement:
     def discard(self, mark: int = 0) -> None:
         """Undoes everything since the mark."""
         while len(self.operations) > mark:
-            operation, names = self.operations.pop(), self._before.pop()
+            operation = self.operations.pop()
+            names = self._before.pop()
             _APPLY[operation.type](self.session, operation, -1)
             if names is not None:
                 self.session.queue_usage.go_back(operation.gang.queue, names)
@@ -147,10 +159,13 @@ class Statement:
         self._do(operation)
 
     def commit(self) -> None:
-        """Binds and evictions become decisions of the session; what is pipelined becomes a reservation."""
+        """Binds and evictions become decisions of the session; what is pipelined becomes a
+        reservation.
+        """
         for operation in self.operations:
             self.session.decide(operation)
-        self.operations, self._before = [], []
+        self.operations = []
+        self._before = []
 
     def keep(self) -> None:
         """Nothing is bound, but the places stay promised: the gang waits for the last of its room."""
@@ -181,7 +196,8 @@ def _unhold(session: Session, operation: Operation, sign: int) -> None:
 
 
 def _evict(session: Session, operation: Operation, sign: int) -> None:
-    (pod,), (node,) = operation.pods, operation.nodes
+    (pod,) = operation.pods
+    (node,) = operation.nodes
     if node >= 0:
         session.node_table.release(operation.nodes, session.request[operation.pod_class], sign)
     _count(session, operation, -sign, ready=-sign)
@@ -193,18 +209,16 @@ def _evict(session: Session, operation: Operation, sign: int) -> None:
 
 
 def _count(session: Session, operation: Operation, sign: int, **moved: int) -> None:
-    """What the pods ask for counts for their gang, and for its queue at every level; the pods move between the gang's counts."""
-    gang, amount = (
-        operation.gang,
-        session.request[operation.pod_class] * (sign * len(operation.pods)),
-    )
+    """What the pods ask for counts for their gang, and for its queue at every level; the pods move
+    between the gang's counts.
+    """
+    gang = operation.gang
+    amount = session.request[operation.pod_class] * (sign * len(operation.pods))
     gang.allocated += amount
     gang.count(session.role[operation.pod_class], **moved)
     gang.rank = None
-    session.ready_counts[gang.row], session.placed_counts[gang.row] = (
-        gang.ready,
-        gang.ready + gang.waiting,
-    )
+    session.ready_counts[gang.row] = gang.ready
+    session.placed_counts[gang.row] = gang.ready + gang.waiting
     session.queue_usage.allocate(gang.queue, amount)
 
 

@@ -1,4 +1,6 @@
-"""Allocate: give idle room to gangs that are admitted, best queue and best gang first, all of a gang or none of it."""
+"""Allocate: give idle room to gangs that are admitted, best queue and best gang first, all of a
+gang or none of it.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,9 @@ def allocate(session: Session) -> None:
 
 
 class Allocation:
-    """A gang that has its minimum goes back into the line for its other pods, one at a time, behind gangs
-    still short of theirs."""
+    """A gang that has its minimum goes back into the line for its other pods, one at a time, behind
+    gangs still short of theirs.
+    """
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -70,7 +73,8 @@ class Allocation:
 
     def _turn(self, gang: Gang) -> bool:
         """One try; answers whether the gang got anything, or has all it needs."""
-        session, line = self.session, self.lines[gang.row]
+        session = self.session
+        line = self.lines[gang.row]
         if self._is_hopeless(gang, line):
             return False
         with session.statement() as statement:
@@ -91,11 +95,11 @@ class Allocation:
         return False
 
     def _take_promised(self, gang: Gang, statement: Statement) -> TaskLine:
-        """Each pod with a promise goes to its node, now or as soon as it is free; the others are left for the usual way."""
-        session, promises = (
-            self.session,
-            sorted(gang.held.items(), key=lambda promise: self.session.pod_key(promise[0])),
-        )
+        """Each pod with a promise goes to its node, now or as soon as it is free; the others are
+        left for the usual way.
+        """
+        session = self.session
+        promises = sorted(gang.held.items(), key=lambda promise: self.session.pod_key(promise[0]))
         statement.unhold(gang)
         for pod, node in promises:
             pod_class = int(session.pod_classes[pod])
@@ -116,7 +120,8 @@ class Allocation:
         room = self.session.node_scores_for(gang, pod_class).total_copies()
         if room >= needed or len(pods) < needed:
             return False
-        gang.failed, gang.placeable = "room", gang.ready + room
+        gang.failed = "room"
+        gang.placeable = gang.ready + room
         return True
 
     def _add_best_effort(self, gang: Gang, statement: Statement) -> None:

@@ -1,4 +1,6 @@
-"""Backfill: places for pods that ask for nothing, then idle room past a queue's deserved that nobody else can use."""
+"""Backfill: places for pods that ask for nothing, then idle room past a queue's deserved that
+nobody else can use.
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,9 @@ from scheduler.engine.session import Session
 
 
 def enqueue(session: Session) -> None:
-    """Queue by queue; a gang that is refused lets the next one try, unless its queue is strictly first in, first out."""
+    """Queue by queue; a gang that is refused lets the next one try, unless its queue is strictly
+    first in, first out.
+    """
     gangs = GangLines(session, session.gangs_to_admit())
     line = QueueLine(session, gangs.queues())
     while (queue := line.best()) >= 0:

@@ -28,7 +28,10 @@ _STATUSES = (PodStatus.BOUND, PodStatus.RUNNING)
 
 
 def preempt(session: Session) -> None:
-    """Volcano's meaning: never beyond the queue. Between gangs first, then inside each gang that starved, by the priority of pods."""
+    """Volcano's meaning: never beyond the queue.
+
+    Between gangs first, then inside each gang that starved, by the priority of pods.
+    """
     starving = session.starving_gangs()
     if starving:
         Preemption(session, starving).run()
@@ -106,7 +109,8 @@ class Preemption:
         self, statement: Statement, gang: Gang, pod: int, pools: dict[int, PreemptPool]
     ) -> bool:
         """Without any eviction if there is room; else on the first node where lower pods make room."""
-        session, pod_class = self.session, int(self.session.pod_classes[pod])
+        session = self.session
+        pod_class = int(self.session.pod_classes[pod])
         node = session.room_for(pod_class) if session.allocatable(gang.queue, pod_class) else -1
         if node >= 0:
             statement.pipeline(gang, pod_class, [pod], [node])
@@ -147,11 +151,13 @@ class Preemption:
         return True
 
     def _others(self, gang: Gang, pod_class: int) -> Rows:
-        """Pods of other gangs in the queue that the plugins priority and gang, where they have a say, would not turn down as a whole.
+        """Pods of other gangs in the queue that the plugins priority and gang, where they have a
+        say, would not turn down as a whole.
 
         One that asks for nothing may only displace its like.
         """
-        session, vetoers = self.session, self.session.preempt_vetoers
+        session = self.session
+        vetoers = self.session.preempt_vetoers
         pods = self.running.last_first(gang.queue, sparing="gang" in vetoers)
         group = session.snapshot.pods.group[pods]
         worth = group != gang.row
@@ -164,7 +170,9 @@ class Preemption:
 
 
 class PreemptPool(VictimPool):
-    """Room is made when the pod fits on the node and the queue may have it; on the best node for it where enough may go, as in Volcano."""
+    """Room is made when the pod fits on the node and the queue may have it; on the best node for it
+    where enough may go, as in Volcano.
+    """
 
     def make_room(self, statement: Statement, gang: Gang, pod_class: int, action: str) -> int:
         if self._last >= 0 and self._try(statement, gang, pod_class, self._last, action):
@@ -197,7 +205,9 @@ class PreemptPool(VictimPool):
         )
 
     def _best_first(self, pod_class: int) -> list[int]:
-        """Nodes with enough by score; among equals the one whose last victim comes first in the order, and before all one with room."""
+        """Nodes with enough by score; among equals the one whose last victim comes first in the
+        order, and before all one with room.
+        """
         left = self._gathered[self.session.status[self._gathered] != RELEASING]
         positions = self._makes_room(left, NOBODY, pod_class)
         nodes, first = np.unique(self.session.nodes[left[positions]], return_index=True)

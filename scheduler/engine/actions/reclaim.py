@@ -1,4 +1,6 @@
-"""Reclaim: across queues, a queue takes back what is its own from those that have more than theirs, nearest in the tree first."""
+"""Reclaim: across queues, a queue takes back what is its own from those that have more than theirs,
+nearest in the tree first.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ from scheduler.engine.statement import OperationType, Statement
 
 _STATUSES = (PodStatus.RUNNING,)
 _ROUNDED_UP = 1 + 1e-9
-"""Sums of large amounts as floating point numbers may be a little too small; a bound must not be."""
+"""Sums of large amounts as floating point numbers may be a little too small; a bound must not be.
+"""
 
 
 def reclaim(session: Session) -> None:
@@ -63,7 +66,9 @@ class Reclamation:
             self.queues.leave(queue)
 
     def _reclaim_for(self, gang: Gang) -> bool:
-        """Pass A takes only what gangs can spare; pass B, if that is not enough, breaks as few gangs as it can."""
+        """Pass A takes only what gangs can spare; pass B, if that is not enough, breaks as few
+        gangs as it can.
+        """
         session = self.session
         pods = session.unplaced_pods(gang)
         key = (
@@ -111,10 +116,8 @@ class Reclamation:
 
     def candidate_nodes(self, own: int) -> Mask:
         """Nodes on which pods run that this queue could ever reclaim."""
-        running, mask = (
-            self.running,
-            np.zeros(len(self.session.node_table.names) + 1, dtype=np.bool_),
-        )
+        running = self.running
+        mask = np.zeros(len(self.session.node_table.names) + 1, dtype=np.bool_)
         may_go = (
             self._reclaimable[running.queue]
             & (running.queue != own)
@@ -137,21 +140,17 @@ class QueueVetoes:
     """What queues may lose to this one for a pod of one class, on the sums as they are now."""
 
     def __init__(self, session: Session, queue: int, pod_class: int, *, undershoot: bool) -> None:
-        self.session, self.queue, self.pod_class, self.undershoot = (
-            session,
-            queue,
-            pod_class,
-            undershoot,
-        )
+        self.session = session
+        self.queue = queue
+        self.pod_class = pod_class
+        self.undershoot = undershoot
 
     def may_lose(self, queues: Rows, pod_classes: Rows) -> Mask:
         """For each queue and the class beside it."""
         may_go = self.session.may_take_from(self.queue, self.pod_class, queues, pod_classes)
-        return (
-            may_go
-            if self.undershoot
-            else may_go & self.session.keeps_deserved(queues, pod_classes, self.pod_class)
-        )
+        if self.undershoot:
+            return may_go
+        return may_go & self.session.keeps_deserved(queues, pod_classes, self.pod_class)
 
     def may_lose_of(self, queue: int, pod_classes: Rows) -> Mask:
         """Which of these classes this queue may lose."""
@@ -159,15 +158,16 @@ class QueueVetoes:
 
 
 class Search:
-    """Victims for the pods of one gang. Preferred are those that leave their queue at or above its deserved."""
+    """Victims for the pods of one gang.
+
+    Preferred are those that leave their queue at or above its deserved.
+    """
 
     def __init__(self, reclamation: Reclamation, gang: Gang, breaking: bool) -> None:
-        self.reclamation, self.session, self.gang, self.breaking = (
-            reclamation,
-            reclamation.session,
-            gang,
-            breaking,
-        )
+        self.reclamation = reclamation
+        self.session = reclamation.session
+        self.gang = gang
+        self.breaking = breaking
         self.running = reclamation.running
         self.is_left_to_allocate = (
             False  # it found idle room where nobody could be reclaimed: nothing of reclaim's
@@ -179,12 +179,10 @@ class Search:
 
     def place(self, statement: Statement, pod: int) -> bool:
         """Without any eviction if there is room; else on the first node where enough may go."""
-        session, queue, pod_class, mark = (
-            self.session,
-            self.gang.queue,
-            int(self.session.pod_classes[pod]),
-            statement.mark,
-        )
+        session = self.session
+        queue = self.gang.queue
+        pod_class = int(self.session.pod_classes[pod])
+        mark = statement.mark
         if (
             not session.snapshot.classes.preempts[pod_class]
             or not session.preemptive(queue, pod_class)
@@ -204,7 +202,9 @@ class Search:
         return True
 
     def _room(self, pod_class: int) -> int:
-        """Room as it is, on a node where it could reclaim, as in Volcano; any other node will do too, but is for allocate to give."""
+        """Room as it is, on a node where it could reclaim, as in Volcano; any other node will do
+        too, but is for allocate to give.
+        """
         node = self.session.room_for(pod_class)
         if node < 0:
             return -1
@@ -213,10 +213,14 @@ class Search:
             return node
         other = self.session.node_scores(pod_class).best_node_among(candidates)
         self.is_left_to_allocate |= other < 0
-        return node if other < 0 else other
+        if other < 0:
+            return node
+        return other
 
     def _look_again(self, statement: Statement, mark: int) -> None:
-        """Each pod's victims come in the order of its time: where those of the last one changed it, the next begins anew."""
+        """Each pod's victims come in the order of its time: where those of the last one changed it,
+        the next begins anew.
+        """
         victims = [
             operation.gang
             for operation in statement.operations[mark:]
@@ -243,14 +247,16 @@ class Search:
         key = (pod_class, undershoot)
         if key not in self._pools:
             vetoes = QueueVetoes(self.session, self.gang.queue, pod_class, undershoot=undershoot)
-            sources, outlook = self._sources(vetoes), partial(self._outlook, vetoes)
+            sources = self._sources(vetoes)
+            outlook = partial(self._outlook, vetoes)
             self._pools[key] = VictimPool(
                 self.session, sources, self._veto(pod_class, vetoes), outlook, sparing=self.breaking
             )
         return self._pools[key]
 
     def _veto(self, pod_class: int, queues: QueueVetoes) -> Veto:
-        gang, asks = self.gang, self.session.reclaim_vetoes(without="gang" if self.breaking else "")
+        gang = self.gang
+        asks = self.session.reclaim_vetoes(without="gang" if self.breaking else "")
 
         def may_go(victim: Gang, victim_class: int) -> bool:
             of_queue = queues.may_lose_of(victim.queue, np.array([victim_class]))[0]
@@ -261,8 +267,11 @@ class Search:
         return may_go
 
     def _sources(self, vetoes: QueueVetoes) -> Iterator[Source]:
-        """Surplus of gangs first; when gangs may be broken, then whole gangs, starving ones and small ones first."""
-        running, queues = self.running, self.order.queues
+        """Surplus of gangs first; when gangs may be broken, then whole gangs, starving ones and
+        small ones first.
+        """
+        running = self.running
+        queues = self.order.queues
         for line in (self._surplus, running.whole_gangs) if self.breaking else (self._surplus,):
             for queue in queues:
                 yield Source(
@@ -273,7 +282,9 @@ class Search:
                 )
 
     def _surplus(self, queue: int) -> Rows:
-        """What the queue's gangs can spare, where they count; in the order in which it was found first, until a gang falls apart."""
+        """What the queue's gangs can spare, where they count; in the order in which it was found
+        first, until a gang falls apart.
+        """
         if queue not in self._surplus_of:
             spares = self.session.gangs_are_spared
             line = (
@@ -285,12 +296,12 @@ class Search:
         return self._surplus_of[queue]
 
     def _outlook(self, vetoes: QueueVetoes) -> Outlook:
-        """Where all who may go, were they to go at once, would free enough for a pod; a bound, not a promise."""
-        session, running, request = (
-            self.session,
-            self.running,
-            self.session.request[vetoes.pod_class],
-        )
+        """Where all who may go, were they to go at once, would free enough for a pod; a bound, not
+        a promise.
+        """
+        session = self.session
+        running = self.running
+        request = self.session.request[vetoes.pod_class]
         chosen = self._may_go(vetoes)
         nodes = session.node_scores(vetoes.pod_class).suitable.copy()
         for dim in np.flatnonzero(request > 0).tolist():
@@ -304,8 +315,11 @@ class Search:
         return Outlook(nodes, having)
 
     def _may_go(self, vetoes: QueueVetoes) -> Mask:
-        """Candidates of the losing queues that neither their queue nor, if it is to be spared, their gang keeps."""
-        session, running = self.session, self.running
+        """Candidates of the losing queues that neither their queue nor, if it is to be spared,
+        their gang keeps.
+        """
+        session = self.session
+        running = self.running
         of_queue, of_class, pair = running.pairs
         may_go: Mask = (vetoes.may_lose(of_queue, of_class) & np.isin(of_queue, self._losing))[pair]
         may_go &= (running.node >= 0) & (session.status[running.pods] != PodStatus.RELEASING)

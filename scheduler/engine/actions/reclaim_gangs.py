@@ -1,8 +1,10 @@
-"""Reclaim with `wholeGangs`: only who is short may take, only of what they are short, only from who has too much of it.
+"""Reclaim with `wholeGangs`: only who is short may take, only of what they are short, only from who
+has too much of it.
 
-Why it comes to rest: the taker stays within its due and every loser stays at or above theirs, of each resource that is taken. So what the
-queues have less than their due falls with every eviction, and nothing else in a session raises it. A resource that comes before the
-taken ones (devices, then cpu, then memory) is not taken below a queue's due either; so no second queue becomes short by it.
+Why it comes to rest: the taker stays within its due and every loser stays at or above theirs, of
+each resource that is taken. So what the queues have less than their due falls with every eviction,
+and nothing else in a session raises it. A resource that comes before the taken ones (devices, then
+cpu, then memory) is not taken below a queue's due either; so no second queue becomes short by it.
 """
 
 from __future__ import annotations
@@ -67,7 +69,9 @@ class GangReclamation:
         return True
 
     def _has_a_place_soon(self, gang: Gang, claim: Claim) -> bool:
-        """As long as a gang of the queue will have room anyway, by pods that end, none of it makes anybody go; unless it is guaranteed."""
+        """As long as a gang of the queue will have room anyway, by pods that end, none of it makes
+        anybody go; unless it is guaranteed.
+        """
         place = self.session.future_places.of(gang.queue)
         if place is None or claim.is_guaranteed:
             return False
@@ -105,7 +109,8 @@ class GangReclamation:
 
     def _is_within_limits(self, gang: Gang) -> bool:
         """No level above is beyond its capability, with the gang in and the victims gone."""
-        session, quotas = self.session, self.session.quotas
+        session = self.session
+        quotas = self.session.quotas
         if quotas is None:
             return True
         path = session.queue_tree.path(gang.queue)
@@ -121,20 +126,26 @@ class Claim:
     """What one gang may take from whom."""
 
     def __init__(self, session: Session, gang: Gang) -> None:
-        self.session, self.gang = session, gang
+        self.session = session
+        self.gang = gang
         self.wanted = missing_amounts(session, gang)
         self._claimed: dict[int, Mask] = {}
 
     @cached_property
     def short(self) -> Mask:
-        """The resources of which there is not room enough on nodes, one by one; all that it asks for if each alone would do."""
-        room, runs = self.session.node_table.future(), missing_runs(self.session, self.gang)
+        """The resources of which there is not room enough on nodes, one by one; all that it asks
+        for if each alone would do.
+        """
+        room = self.session.node_table.future()
+        runs = missing_runs(self.session, self.gang)
         found = np.zeros(len(self.wanted), dtype=np.bool_)
         for dim in np.flatnonzero(self.asked).tolist():
             alone = np.full_like(room, 2**62)
             alone[dim] = room[dim]
             found[dim] = lay_out(self.session, alone, runs) is None
-        return found if found.any() else self.asked
+        if found.any():
+            return found
+        return self.asked
 
     @cached_property
     def asked(self) -> Mask:
@@ -143,7 +154,9 @@ class Claim:
 
     @cached_property
     def may_take_anything(self) -> bool:
-        """Its own queue stays within its due of all that is short: without that nobody has to be looked at."""
+        """Its own queue stays within its due of all that is short: without that nobody has to be
+        looked at.
+        """
         return bool(self.asked.any()) and bool(
             claimed(self.session, self.gang, [self.gang.queue])[self.short].all()
         )
@@ -157,7 +170,9 @@ class Claim:
 
     @cached_property
     def losing_queues(self) -> Mask:
-        """Leaves that reclaim may take something from, for this gang; at every level that is crossed the taker must be within its due."""
+        """Leaves that reclaim may take something from, for this gang; at every level that is
+        crossed the taker must be within its due.
+        """
         losing = self.session.losing_leaves.copy()
         losing[self.gang.queue] = False
         for queue in np.flatnonzero(losing).tolist():
@@ -174,8 +189,11 @@ class Claim:
         return self._claimed[common]
 
     def may_lose(self, victims: Sequence[Victim]) -> bool:
-        """With all of them gone each queue that loses is still at its due of what is taken, at every level that is crossed."""
-        session, quotas = self.session, self.session.quotas
+        """With all of them gone each queue that loses is still at its due of what is taken, at
+        every level that is crossed.
+        """
+        session = self.session
+        quotas = self.session.quotas
         if quotas is None:
             return False
         lost: dict[int, Amounts] = {}
@@ -188,7 +206,8 @@ class Claim:
         return all(self._keeps_its_due(row, amounts) for row, amounts in lost.items())
 
     def _keeps_its_due(self, row: int, amounts: Amounts) -> bool:
-        session, quotas = self.session, self.session.quotas
+        session = self.session
+        quotas = self.session.quotas
         assert quotas is not None  # asked by may_lose
         after = session.queue_usage.allocated[row] - amounts
         looked_at = (amounts > 0) & (self._taken if session.queue_tree.is_leaf(row) else self.short)
@@ -205,8 +224,12 @@ class Claim:
 
 
 def _below(path: Sequence[int], common: int) -> list[int]:
-    """The part of a path to root that is below this queue; all of it where there is none above both."""
-    return list(path[: path.index(common)]) if common in path else list(path)
+    """The part of a path to root that is below this queue; all of it where there is none above
+    both.
+    """
+    if common in path:
+        return list(path[: path.index(common)])
+    return list(path)
 
 
 def _ranks(resources: Sequence[str]) -> Rows:

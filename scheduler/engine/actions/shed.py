@@ -1,4 +1,6 @@
-"""Shed: a gang that ran, fell below its minimum and cannot get back to it gives up the rest, which it only wastes."""
+"""Shed: a gang that ran, fell below its minimum and cannot get back to it gives up the rest, which
+it only wastes.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,10 @@ REASON = "StarvingInOverusedQueue"
 
 
 def shed(session: Session) -> None:
-    """Lowest priority first, as long as the queue is overused. What reclaim broke in this session goes at once, others after a grace."""
+    """Lowest priority first, as long as the queue is overused.
+
+    What reclaim broke in this session goes at once, others after a grace.
+    """
     grace = number(session.policy.configurations.get("shed", {}), "graceSessions", 3)
     starving = sorted(
         _starving(session), key=lambda gang: (not gang.broken, gang.priority, gang.key)
@@ -34,8 +39,11 @@ def shed(session: Session) -> None:
 
 
 def _starving(session: Session) -> list[Gang]:
-    """Gangs that did run, are short of their minimum, and still hold something, in queues that schedule."""
-    groups, counts = session.snapshot.groups, session.snapshot.aggregates.group_counts
+    """Gangs that did run, are short of their minimum, and still hold something, in queues that
+    schedule.
+    """
+    groups = session.snapshot.groups
+    counts = session.snapshot.aggregates.group_counts
     ran = (
         np.isin(groups.phase, (Phase.RUNNING, Phase.UNKNOWN))
         & groups.alive
@@ -59,12 +67,15 @@ def _held_pods(session: Session, gang: Gang) -> list[int]:
 
 
 def _is_stuck(session: Session, gang: Gang) -> bool:
-    """Its queue has all that it deserves of what the gang asks for, and what the gang misses is beyond that and fits on no node."""
+    """Its queue has all that it deserves of what the gang asks for, and what the gang misses is
+    beyond that and fits on no node.
+    """
     quotas = session.quotas
     if quotas is None:
         return False
     missing, pod_classes = _missing(session, gang)
-    allocated, deserved = session.queue_usage.allocated[gang.queue], quotas.deserved[gang.queue]
+    allocated = session.queue_usage.allocated[gang.queue]
+    deserved = quotas.deserved[gang.queue]
     asked = (missing > 0) & session.queue_usage.dims
     overused = bool((deserved <= allocated)[asked].all())
     beyond = bool((allocated + missing > deserved)[asked].any())
@@ -77,7 +88,9 @@ def _is_stuck(session: Session, gang: Gang) -> bool:
 
 
 def _missing(session: Session, gang: Gang) -> tuple[Amounts, set[int]]:
-    """The request of the pods that the gang still needs; pods not made again yet are taken to be like those it has."""
+    """The request of the pods that the gang still needs; pods not made again yet are taken to be
+    like those it has.
+    """
     needed = gang.min_member - gang.ready - gang.waiting
     pods = session.unplaced_pods(gang)[:needed]
     pod_classes = [int(session.pod_classes[pod]) for pod in pods]
@@ -88,7 +101,9 @@ def _missing(session: Session, gang: Gang) -> tuple[Amounts, set[int]]:
 
 def _since(session: Session, gang: Gang) -> int:
     since = int(session.snapshot.groups.starving_since[gang.row])
-    return since if since >= 0 else session.snapshot.session
+    if since >= 0:
+        return since
+    return session.snapshot.session
 
 
 def _give_up(session: Session, gang: Gang) -> None:

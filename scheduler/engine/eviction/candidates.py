@@ -1,4 +1,6 @@
-"""Running pods that could be victims, found once per action: queue by queue in the order in which they would go."""
+"""Running pods that could be victims, found once per action: queue by queue in the order in which
+they would go.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +20,20 @@ _RELEASING = int(PodStatus.RELEASING)
 
 
 class RunningPods:
-    """Columns over all candidates, those of a queue side by side: `pods`, and of each its `queue`, `pod_class` and `node`.
+    """Columns over all candidates, those of a queue side by side: `pods`, and of each its `queue`,
+    `pod_class` and `node`.
 
-    The lines of a queue are sorted once and kept until the queue changes: gangs that ask one after the other find them ready.
+    The lines of a queue are sorted once and kept until the queue changes: gangs that ask one after
+    the other find them ready.
     """
 
     def __init__(
         self, session: Session, statuses: Collection[PodStatus], *, borrowed_first: bool = False
     ) -> None:
-        self.session, self._borrows = session, borrowed_first and bool(session.borrowed)
-        pods, groups = session.snapshot.pods, session.snapshot.groups
+        self.session = session
+        self._borrows = borrowed_first and bool(session.borrowed)
+        pods = session.snapshot.pods
+        groups = session.snapshot.groups
         rows = np.flatnonzero(_one_of(statuses)[session.status])
         rows = (
             rows[session.snapshot.classes.preemptable[pods.pod_class[rows]]] if len(rows) else rows
@@ -37,8 +43,10 @@ class RunningPods:
             queue.astype(np.int16) if len(session.queue_tree) < 2**15 else queue, kind="stable"
         )
         order = order[np.searchsorted(queue[order], 0) :]  # without those whose queue is not there
-        self.pods, self.queue = rows[order], queue[order]
-        self.pod_class, self.node = pods.pod_class[self.pods], session.nodes[self.pods]
+        self.pods = rows[order]
+        self.queue = queue[order]
+        self.pod_class = pods.pod_class[self.pods]
+        self.node = session.nodes[self.pods]
         self._starts = np.searchsorted(self.queue, np.arange(len(session.queue_tree) + 1))
         self._classes_of_queue: dict[int, Rows] = {}
         self._ordered: dict[int, Rows] = {}
@@ -51,7 +59,9 @@ class RunningPods:
 
     @cached_property
     def pairs(self) -> tuple[Rows, Rows, Rows]:
-        """Every queue with every class that runs in it, each pair once; and the pair of each candidate."""
+        """Every queue with every class that runs in it, each pair once; and the pair of each
+        candidate.
+        """
         classes = len(self.session.request)
         codes, pair = np.unique(
             self.queue.astype(np.int64) * classes + self.pod_class, return_inverse=True
@@ -67,7 +77,9 @@ class RunningPods:
         return self._classes_of_queue[queue]
 
     def of_queue(self, queue: int) -> Rows:
-        """Its candidates that have not had to go yet, last in task order first: the one order that never changes, sorted once."""
+        """Its candidates that have not had to go yet, last in task order first: the one order that
+        never changes, sorted once.
+        """
         if queue not in self._ordered:
             pods = self.pods[self._starts[queue] : self._starts[queue + 1]]
             entries = sorted(
@@ -85,7 +97,8 @@ class RunningPods:
         return own
 
     def last_first(self, queue: int, *, sparing: bool) -> Rows:
-        """Borrowed pods, then those of the gang that plugins rank last; last in task order first, also across gangs of equal rank.
+        """Borrowed pods, then those of the gang that plugins rank last; last in task order first,
+        also across gangs of equal rank.
 
         With `sparing` only pods of gangs that have more of them than their gang needs.
         """
@@ -100,20 +113,24 @@ class RunningPods:
         return self._kept((queue, "whole"), queue, lambda: self._whole_gangs(queue))
 
     def _kept(self, key: tuple[object, ...], queue: int, find: Callable[[], Rows]) -> Rows:
-        version, found = self.session.queue_usage.version[queue], self._lines.get(key)
+        version = self.session.queue_usage.version[queue]
+        found = self._lines.get(key)
         if found is None or found[0] != version:
             found = self._lines[key] = (version, find())
         return found[1]
 
     def _last_first(self, queue: int, sparing: bool) -> Rows:
-        session, pods = self.session, self.of_queue(queue)
+        session = self.session
+        pods = self.of_queue(queue)
         if sparing:
             group = session.snapshot.pods.group[pods]
             pods = pods[session.ready_counts[group] > session.snapshot.groups.min_member[group]]
         return self._borrowed_first(self._by_gang(pods, session.gang_rank))
 
     def _by_gang(self, pods: Rows, rank: Callable[[Gang], Any]) -> Rows:
-        """The pods of the gang with the highest rank first; where ranks are equal, the order given stays."""
+        """The pods of the gang with the highest rank first; where ranks are equal, the order given
+        stays.
+        """
         rows, gang = np.unique(self.session.snapshot.pods.group[pods], return_inverse=True)
         ranks = [rank(self.session.gang(row)) for row in rows.tolist()]
         numbers = {found: number for number, found in enumerate(sorted(set(ranks), reverse=True))}
@@ -139,7 +156,8 @@ class RunningPods:
         return np.array(chosen, dtype=np.intp)
 
     def _whole_gangs(self, queue: int) -> Rows:
-        session, pods = self.session, self.of_queue(queue)
+        session = self.session
+        pods = self.of_queue(queue)
         gangs = sorted(
             map(session.gang, set(session.snapshot.pods.group[pods].tolist())),
             key=self._goes_last,

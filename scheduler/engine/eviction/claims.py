@@ -1,4 +1,6 @@
-"""What a gang may claim: the resources of which its queue, with the whole gang in it, stays within its due, at every level."""
+"""What a gang may claim: the resources of which its queue, with the whole gang in it, stays within
+its due, at every level.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def missing_amounts(session: Session, gang: Gang) -> Amounts:
 
 
 def claimed(session: Session, gang: Gang, levels: list[int], *, guaranteed: bool = False) -> Mask:
-    """The resources of which each of these queues stays within its due with the whole gang in it, or its guarantee; by column."""
+    """The resources of which each of these queues stays within its due with the whole gang in it,
+    or its guarantee; by column.
+    """
     quotas = session.quotas
     wanted = missing_amounts(session, gang)
     if quotas is None or not levels:

@@ -1,4 +1,6 @@
-"""Who is left in peace: pods that have just started, and longer each time that their gang has been evicted before."""
+"""Who is left in peace: pods that have just started, and longer each time that their gang has been
+evicted before.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,10 @@ MOST_GROWTH: Final = 10
 
 
 class Protection:
-    """`seconds` is the policy's minimum running time. A queue may name its own, which holds for all below it that name none."""
+    """`seconds` is the policy's minimum running time.
+
+    A queue may name its own, which holds for all below it that name none.
+    """
 
     def __init__(self, session: Session, seconds: float) -> None:
         self._session = session

@@ -1,4 +1,6 @@
-"""Who has to go: the first node, in victim order, on which enough pods may go to make room for one more."""
+"""Who has to go: the first node, in victim order, on which enough pods may go to make room for one
+more.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +23,19 @@ Veto = Callable[[Gang, int], bool]
 RELEASING = int(PodStatus.RELEASING)
 NOBODY: Rows = np.zeros(0, dtype=np.intp)
 _FIRST_PIECE = 16
-"""A line is looked at piece by piece, each twice as long as the one before: most often the first victims will do."""
+"""A line is looked at piece by piece, each twice as long as the one before: most often the first
+victims will do.
+"""
 _FIRST_SOURCES = 3
-"""So many queues are looked at one by one before all that are left are asked at once whether they can help."""
+"""So many queues are looked at one by one before all that are left are asked at once whether they
+can help.
+"""
 
 
 class Source(NamedTuple):
-    """Candidates of one queue, put in order only when their turn comes; `may_lose` tells which classes of them the queue may lose now."""
+    """Candidates of one queue, put in order only when their turn comes; `may_lose` tells which
+    classes of them the queue may lose now.
+    """
 
     queue: int
     pod_classes: Rows
@@ -43,10 +51,12 @@ class Outlook(NamedTuple):
 
 
 class VictimPool:
-    """Candidates come in victim order and gather on their nodes; the first node with enough of them is where room is made.
+    """Candidates come in victim order and gather on their nodes; the first node with enough of them
+    is where room is made.
 
-    So the victims are those that come first in the order, among all sets that would do. Sums over a whole piece of the line tell at
-    which candidates a node has enough; only there is it tried, with every veto asked anew after each eviction.
+    So the victims are those that come first in the order, among all sets that would do. Sums over a
+    whole piece of the line tell at which candidates a node has enough; only there is it tried, with
+    every veto asked anew after each eviction.
     """
 
     _looks_for_help = True  # whether a candidate must free something that is short
@@ -60,7 +70,10 @@ class VictimPool:
         *,
         sparing: bool = False,
     ) -> None:
-        self.session, self._veto, self._outlook, self._sparing = session, veto, outlook, sparing
+        self.session = session
+        self._veto = veto
+        self._outlook = outlook
+        self._sparing = sparing
         self._pieces = self._cut(iter(sources))
         self._source: Source | None = None
         self._gathered = NOBODY  # candidates that had their turn, in order
@@ -79,8 +92,11 @@ class VictimPool:
         )  # where room was made last, and how many changes of nodes there were then
 
     def make_room(self, statement: Statement, gang: Gang, pod_class: int, action: str) -> int:
-        """Evicts on one node until a pod of this class fits there and may be counted in; answers the node, -1 if there is none."""
-        self._prospect, self._pulled = None, 0
+        """Evicts on one node until a pod of this class fits there and may be counted in; answers
+        the node, -1 if there is none.
+        """
+        self._prospect = None
+        self._pulled = 0
         if self._last >= 0 and self._try(statement, gang, pod_class, self._last, action):
             return self._settle(self._last)
         if not {*self.session.node_table.touched[self._touched :]} <= {self._last}:
@@ -96,13 +112,16 @@ class VictimPool:
         return -1
 
     def _settle(self, node: int) -> int:
-        self._last, self._touched = node, len(self.session.node_table.touched)
+        self._last = node
+        self._touched = len(self.session.node_table.touched)
         return node
 
     # The line
 
     def _next(self, pod_class: int) -> int:
-        """The next candidate on whose node all gathered up to it would make room; -1 if there is none left."""
+        """The next candidate on whose node all gathered up to it would make room; -1 if there is
+        none left.
+        """
         while not self._promising:
             self._gather(len(self._piece))
             self._piece = next(self._pieces, NOBODY)
@@ -115,27 +134,32 @@ class VictimPool:
 
     def _gather(self, count: int) -> None:
         """The first of the piece had their turn."""
-        self._gathered, self._piece = (
-            np.concatenate([self._gathered, self._piece[:count]]),
-            self._piece[count:],
-        )
+        self._gathered = np.concatenate([self._gathered, self._piece[:count]])
+        self._piece = self._piece[count:]
 
     def _look_anew(self, pod_class: int) -> None:
-        """Finds the promising positions from here on, unless nothing has changed since they were found."""
+        """Finds the promising positions from here on, unless nothing has changed since they were
+        found.
+        """
         if self._found_in != self.session.queue_usage.state:
-            self._promising, self._size = deque(self._enough(pod_class).tolist()), len(self._piece)
+            self._promising = deque(self._enough(pod_class).tolist())
+            self._size = len(self._piece)
             self._found_in = self.session.queue_usage.state
 
     def _cut(self, sources: Iterator[Source]) -> Iterator[Rows]:
-        """The lines of all sources in pieces; in the long run only nodes with a prospect and queues with somebody there are looked at."""
+        """The lines of all sources in pieces; in the long run only nodes with a prospect and queues
+        with somebody there are looked at.
+        """
         length = _FIRST_PIECE
         for source in sources:
             if not self._may_help(source):
                 continue
-            self._source, line = source, self._worth_a_look(source.line())
+            self._source = source
+            line = self._worth_a_look(source.line())
             while len(line) and self._source is source:
                 yield line[:length]
-                line, length = line[length:], length * 2
+                line = line[length:]
+                length = length * 2
 
     def _may_help(self, source: Source) -> bool:
         self._pulled += 1
@@ -148,13 +172,19 @@ class VictimPool:
         )
 
     def _worth_a_look(self, line: Rows) -> Rows:
-        """Those on nodes with a prospect who did not have their turn before, as surplus of their gang."""
+        """Those on nodes with a prospect who did not have their turn before, as surplus of their
+        gang.
+        """
         if self._prospect is not None:
             line = line[self._prospect.nodes[self.session.nodes[line]]]
-        return line[~np.isin(line, self._gathered)] if self._sparing else line
+        if not self._sparing:
+            return line
+        return line[~np.isin(line, self._gathered)]
 
     def _enough(self, pod_class: int) -> Rows:
-        """Positions in the piece at which what is free on the node, who gathered there before and the piece up to it make room."""
+        """Positions in the piece at which what is free on the node, who gathered there before and
+        the piece up to it make room.
+        """
         usable = np.flatnonzero(self._is_suitable(self._piece, pod_class) & self._left(self._piece))
         return usable[self._makes_room(self._piece[usable], self._gathered, pod_class)]
 
@@ -165,8 +195,11 @@ class VictimPool:
         return suitable
 
     def _makes_room(self, pods: Rows, before: Rows, pod_class: int) -> Rows:
-        """Positions of those who, with all on the same node that stand before them, would free enough there: prefix sums by node."""
-        session, dims = self.session, np.flatnonzero(self.session.request[pod_class] > 0)
+        """Positions of those who, with all on the same node that stand before them, would free
+        enough there: prefix sums by node.
+        """
+        session = self.session
+        dims = np.flatnonzero(self.session.request[pod_class] > 0)
         node: Rows = session.nodes[pods].astype(np.intp)
         order = np.argsort(node, kind="stable")
         sums: Amounts = np.cumsum(self._frees(pods[order], dims), axis=1)
@@ -187,10 +220,8 @@ class VictimPool:
         left: Mask = self.session.status[pods] != RELEASING
         if self._source is None:
             return left
-        pod_classes, may_go = (
-            self._source.pod_classes,
-            self._source.may_lose(self._source.pod_classes),
-        )
+        pod_classes = self._source.pod_classes
+        may_go = self._source.may_lose(self._source.pod_classes)
         if not may_go.any():
             self._source = (
                 None  # in a statement sums only fall: the rest of this queue is out of the question
@@ -203,7 +234,9 @@ class VictimPool:
         return freed
 
     def _at_hand(self, pods: Rows, nodes: Rows, dims: Rows) -> Amounts:
-        """What those of these pods that are still there would free on these nodes, resources by nodes."""
+        """What those of these pods that are still there would free on these nodes, resources by
+        nodes.
+        """
         sums = np.zeros((len(dims), len(nodes)), dtype=np.int64)
         if not len(pods):
             return sums
@@ -234,7 +267,9 @@ class VictimPool:
         return True
 
     def _there(self, node: int) -> list[tuple[Gang, int]]:
-        """Those gathered on the node who may go and have not gone already, for this or another member."""
+        """Those gathered on the node who may go and have not gone already, for this or another
+        member.
+        """
         session = self.session
         pods = self._gathered[session.nodes[self._gathered] == node]
         pods = pods[session.status[pods] != RELEASING]
@@ -247,10 +282,8 @@ class VictimPool:
 
     def _may_go(self, victim: Gang, pod: int) -> bool:
         """The veto, asked once as long as nothing changes."""
-        key, state = (
-            (victim.row, int(self.session.pod_classes[pod])),
-            self.session.queue_usage.state,
-        )
+        key = (victim.row, int(self.session.pod_classes[pod]))
+        state = self.session.queue_usage.state
         known = self._verdicts.get(key)
         if known is None or known[0] != state:
             known = self._verdicts[key] = (state, self._veto(victim, key[1]))
@@ -290,8 +323,10 @@ class VictimPool:
         return covers(self.session.node_table.future([node])[:, 0], self.session.request[pod_class])
 
     def _helps(self, gang: Gang, pod_class: int, node: int, victim: Gang, pod: int) -> bool:
-        """While the node is short, whoever is next has to go, but a gang is only broken for what is short. Where the node has room already,
-        it is a level above that has none for the newcomer: then only who counts below it helps."""
+        """While the node is short, whoever is next has to go, but a gang is only broken for what is
+        short. Where the node has room already, it is a level above that has none for the newcomer:
+        then only who counts below it helps.
+        """
         session = self.session
         if not self._looks_for_help:
             return True
@@ -301,10 +336,8 @@ class VictimPool:
         return any(level in above_victim for level in session.full_levels(gang.queue, pod_class))
 
     def _frees_what_is_short(self, pod_class: int, node: int, pod: int) -> bool:
-        request, gives = (
-            self.session.request[pod_class],
-            self.session.request[self.session.pod_classes[pod]],
-        )
+        request = self.session.request[pod_class]
+        gives = self.session.request[self.session.pod_classes[pod]]
         short = (request > 0) & (self.session.node_table.future([node])[:, 0] < request)
         return bool((short & (gives > 0)).any())
 
@@ -314,7 +347,9 @@ def covers(room: Amounts, request: Amounts) -> bool:
 
 
 def fell_apart(victim: Gang, known: set[int]) -> bool:
-    """Whether this gang has just fallen below its minimum, which changes its place among the victims; true once for each gang."""
+    """Whether this gang has just fallen below its minimum, which changes its place among the
+    victims; true once for each gang.
+    """
     if victim.ready >= victim.min_member or victim.row in known:
         return False
     known.add(victim.row)
@@ -322,7 +357,9 @@ def fell_apart(victim: Gang, known: set[int]) -> bool:
 
 
 class PoolMemory:
-    """Attempts that failed fail again until something changes: alike gangs of a queue are not tried twice."""
+    """Attempts that failed fail again until something changes: alike gangs of a queue are not tried
+    twice.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -1,8 +1,10 @@
-"""Whole victims: the gangs, or members beyond a gang's minimum, that must go so that another gang can start at once.
+"""Whole victims: the gangs, or members beyond a gang's minimum, that must go so that another gang
+can start at once.
 
-A gang goes whole or keeps its minimum: breaking one loses more than it frees. Victims are chosen for all pods of the newcomer together,
-on concrete nodes, and nobody goes unless all of it can start. Of the sets that would do, one is taken in which the least work is lost and
-nobody is superfluous.
+A gang goes whole or keeps its minimum: breaking one loses more than it frees. Victims are chosen
+for all pods of the newcomer together, on concrete nodes, and nobody goes unless all of it can
+start. Of the sets that would do, one is taken in which the least work is lost and nobody is
+superfluous.
 """
 
 from __future__ import annotations
@@ -24,16 +26,23 @@ from scheduler.engine.state.nodes import copies, fits
 from scheduler.engine.statement import Statement
 
 SPARE: Final = 0.01
-"""What work of a member beyond its gang's minimum counts, beside that of a gang: such members go first."""
+"""What work of a member beyond its gang's minimum counts, beside that of a gang: such members go
+first.
+"""
 START_COSTS: Final = 60.0
-"""Seconds of work that an eviction loses besides what has been done: a large gang that has just started is not to be had for nothing."""
+"""Seconds of work that an eviction loses besides what has been done: a large gang that has just
+started is not to be had for nothing.
+"""
 FEW: Final = 8
 """Up to so many possible victims every set of them is tried."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Victim:
-    """A gang, or one member beyond its minimum: these pods go together. `cost` is the work that is lost."""
+    """A gang, or one member beyond its minimum: these pods go together.
+
+    `cost` is the work that is lost.
+    """
 
     gang: Gang
     pods: Rows
@@ -51,7 +60,10 @@ class Plan:
 
 
 class Candidates:
-    """All that could ever go in a session, gang by gang. `running` are the statuses that count as running for the action."""
+    """All that could ever go in a session, gang by gang.
+
+    `running` are the statuses that count as running for the action.
+    """
 
     def __init__(
         self, session: Session, statuses: Sequence[int], protection: Callable[[Rows], Mask]
@@ -66,7 +78,9 @@ class Candidates:
         self._protection = protection
 
     def of(self, groups: Iterable[int]) -> Iterator[Victim]:
-        """The victims that these podgroups offer: spare members one by one, then what is left as a whole."""
+        """The victims that these podgroups offer: spare members one by one, then what is left as a
+        whole.
+        """
         for row in groups:
             yield from self._of_group(row)
 
@@ -93,7 +107,9 @@ class Candidates:
         return bool((classes.preemptable[pod_classes] & ~classes.critical[pod_classes]).all())
 
     def _spare(self, gang: Gang, pods: Rows) -> Rows:
-        """As many as it has beyond its minimum, last in task order first; a gang with minimums per role only goes whole."""
+        """As many as it has beyond its minimum, last in task order first; a gang with minimums per
+        role only goes whole.
+        """
         count = 0 if gang.roles else max(0, gang.ready - gang.min_member)
         if not count:
             return pods[:0]
@@ -109,7 +125,9 @@ class Candidates:
         )
 
     def _sizes(self, requests: Amounts) -> Floats:
-        """The largest part of the cluster that each pod holds of any resource that queues are about."""
+        """The largest part of the cluster that each pod holds of any resource that queues are
+        about.
+        """
         total = np.maximum(self.session.total, 1)
         sizes: Floats = np.where(self.session.queue_usage.dims, requests / total, 0.0).max(axis=1)
         return sizes
@@ -127,12 +145,17 @@ Allowed = Callable[[Sequence[Victim]], bool]
 
 
 class Search:
-    """Victims for one gang. `may_go` tells whether a set of victims is allowed; it must allow every part of a set that it allows."""
+    """Victims for one gang.
+
+    `may_go` tells whether a set of victims is allowed; it must allow every part of a set that it
+    allows.
+    """
 
     def __init__(
         self, session: Session, gang: Gang, victims: Sequence[Victim], may_go: Allowed
     ) -> None:
-        self.session, self.gang = session, gang
+        self.session = session
+        self.gang = gang
         self.victims = sorted(
             victims, key=lambda victim: (victim.cost, victim.gang.key, victim.pods.tolist())
         )
@@ -151,7 +174,9 @@ class Search:
             return None
         chosen = self._without_superfluous(chosen)
         nodes = self._layout(chosen)
-        return Plan(tuple(chosen), tuple(nodes)) if nodes is not None else None
+        if nodes is None:
+            return None
+        return Plan(tuple(chosen), tuple(nodes))
 
     def _smallest(self) -> list[Victim] | None:
         """Every set, the cheapest first."""
@@ -168,9 +193,12 @@ class Search:
         return self.may_go(chosen) and self._layout(chosen) is not None
 
     def _greedy(self) -> list[Victim] | None:
-        """Pod after pod of the newcomer: the node on which the least must be lost for it, with what has gone already."""
+        """Pod after pod of the newcomer: the node on which the least must be lost for it, with what
+        has gone already.
+        """
         chosen: list[Victim] = []
-        room, left = self._room.copy(), list(self.victims)
+        room = self._room.copy()
+        left = list(self.victims)
         for pod_class, count in self.runs:
             for _ in range(count):
                 if not self._make_room(room, pod_class, chosen, left):
@@ -225,7 +253,8 @@ class Search:
             found = self._first_enough(there, missing[:, node], chosen, least)
             cost = sum(victim.cost for victim in found)
             if found and cost < least:
-                best, least = found, cost
+                best = found
+                least = cost
         return best
 
     def _first_enough(
@@ -271,7 +300,9 @@ class Search:
 
 
 def lay_out(session: Session, room: Amounts, runs: Runs) -> list[int] | None:
-    """A node for each pod of these runs in this room, tightest nodes first; None if there is none for some."""
+    """A node for each pod of these runs in this room, tightest nodes first; None if there is none
+    for some.
+    """
     nodes: list[int] = []
     room = room.copy()
     for pod_class, count in runs:
@@ -295,7 +326,9 @@ def _room_for(session: Session, gang: Gang) -> Amounts:
     """What will be free without any eviction, less what others have been given in the future."""
     room = session.node_table.future()
     mask = session.future_places.mask_for(gang)
-    return room - session.future_places.block(mask) if mask else room.copy()
+    if mask:
+        return room - session.future_places.block(mask)
+    return room.copy()
 
 
 def _release(session: Session, room: Amounts, victim: Victim) -> None:

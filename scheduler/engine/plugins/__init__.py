@@ -40,7 +40,10 @@ class UnknownPluginError(ValueError):
 
 
 def find_plugin(name: str) -> type[Plugin]:
-    """The class of a plugin: from the table, or by dotted path `package.module.Class`. Raises `UnknownPluginError`."""
+    """The class of a plugin: from the table, or by dotted path `package.module.Class`.
+
+    Raises `UnknownPluginError`.
+    """
     if name in PLUGINS:
         return PLUGINS[name]
     module, _, attribute = name.rpartition(".")

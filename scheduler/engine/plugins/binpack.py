@@ -16,7 +16,9 @@ Plan = tuple[Rows, Amounts, Scores, float]
 
 
 class Binpack(Plugin):
-    """Arguments: `binpack.weight`, `binpack.cpu`, `binpack.memory`, and `binpack.resources: "a, b"` with `binpack.resources.a`."""
+    """Arguments: `binpack.weight`, `binpack.cpu`, `binpack.memory`, and `binpack.resources: "a, b"`
+    with `binpack.resources.a`.
+    """
 
     name = "binpack"
 
@@ -37,22 +39,25 @@ class Binpack(Plugin):
         )
 
     def score(self, pod_class: int, used: Amounts, nodes: Rows) -> Scores | None:
-        """How full the node would be, weighted over the resources that the pod asks for; 0 where one would overflow."""
+        """How full the node would be, weighted over the resources that the pod asks for; 0 where
+        one would overflow.
+        """
         dims, request, weights, scale = self._plan(pod_class)
         if not len(dims):
             return None
-        after, whole = (
-            used[dims] + request,
-            self.session.node_table.allocatable[dims[:, None], nodes],
-        )
+        after = used[dims] + request
+        whole = self.session.node_table.allocatable[dims[:, None], nodes]
         filled = (after / np.maximum(whole, 1) * weights).sum(axis=0) * scale
         scores: Scores = np.where((after > whole).any(axis=0), 0.0, filled)
         return scores
 
     def _plan(self, pod_class: int) -> Plan:
-        """Columns, request and weights of what counts for a class, and what makes the sum a score; made once per class."""
+        """Columns, request and weights of what counts for a class, and what makes the sum a score;
+        made once per class.
+        """
         if pod_class not in self._plans:
-            request, resources = self.session.request[pod_class], self.session.snapshot.resources
+            request = self.session.request[pod_class]
+            resources = self.session.snapshot.resources
             weighed = [
                 (dim, self.weights.get(name, 0))
                 for dim, name in enumerate(resources)

@@ -1,4 +1,6 @@
-"""Capacity: each queue deserves what it is given, may borrow up to its real capability, and takes its own back by reclaim."""
+"""Capacity: each queue deserves what it is given, may borrow up to its real capability, and takes
+its own back by reclaim.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,10 @@ _ELSEWHERE = Refusal(ReasonCode.HIERARCHY_INVALID, "a queue elsewhere in it brea
 
 
 class Capacity(SharePlugin):
-    """Arguments: `hierarchyViolation`, `ancestorReclaimLevel`, `fillByWeight`, `admission`. `enableHierarchy` makes the queues a tree."""
+    """Arguments: `hierarchyViolation`, `ancestorReclaimLevel`, `fillByWeight`, `admission`.
+
+    `enableHierarchy` makes the queues a tree.
+    """
 
     name = "capacity"
 
@@ -41,7 +46,9 @@ class Capacity(SharePlugin):
         self.figures = self._tree() if session.queue_tree.hierarchical else self._flat()
 
     def _flat(self) -> Quotas:
-        session, specs, guarantee = self.session, self.session.specs, self.session.specs.guarantee
+        session = self.session
+        specs = self.session.specs
+        guarantee = self.session.specs.guarantee
         limit = np.minimum(
             specs.capability, beyond_guarantees(session.total, guarantee) + guarantee
         )
@@ -63,7 +70,9 @@ class Capacity(SharePlugin):
         return figures
 
     def _refuse(self, violations: Mapping[int, str]) -> None:
-        """What is wrong with the tree is told everywhere, and stops the subtree, the session or nobody, as the policy says."""
+        """What is wrong with the tree is told everywhere, and stops the subtree, the session or
+        nobody, as the policy says.
+        """
         session = self.session
         for row, problem in sorted(violations.items()):
             text = f"queue {session.queue_tree.names[row]}: {problem}"
@@ -92,7 +101,9 @@ class Capacity(SharePlugin):
                 session.refused_queues.setdefault(member, named if member in own else _ELSEWHERE)
 
     def queue_key(self, queue: int) -> Key:
-        """Higher priority, then the lower share; on equal shares a queue that deserves something first, then the lower burden."""
+        """Higher priority, then the lower share; on equal shares a queue that deserves something
+        first, then the lower burden.
+        """
         return (
             *super().queue_key(queue),
             float(not self.figures.deserves_something(queue)),
@@ -100,13 +111,13 @@ class Capacity(SharePlugin):
         )
 
     def _burden(self, queue: int) -> float:
-        """Where weights count, queues that deserve nothing still take turns by them: the largest part of the cluster held, by weight."""
+        """Where weights count, queues that deserve nothing still take turns by them: the largest
+        part of the cluster held, by weight.
+        """
         if not self.fill_by_weight or self.figures.deserves_something(queue):
             return 0.0
-        used, total = (
-            self.session.queue_usage.allocated[queue].tolist(),
-            self.session.total.tolist(),
-        )
+        used = self.session.queue_usage.allocated[queue].tolist()
+        total = self.session.total.tolist()
         part = max(
             (
                 used[dim] / whole
@@ -124,8 +135,11 @@ class Capacity(SharePlugin):
         )
 
     def preemptive(self, queue: int, pod_class: int) -> bool:
-        """It stays within its own real capability, and within deserved in at least one resource; so may an ancestor, if near enough."""
-        figures, request = self.figures, self.session.request[pod_class]
+        """It stays within its own real capability, and within deserved in at least one resource; so
+        may an ancestor, if near enough.
+        """
+        figures = self.figures
+        request = self.session.request[pod_class]
         if not figures.copies_within(figures.limit_rows, [queue], self.session.asked(pod_class), 1):
             return False
         near = [
@@ -144,7 +158,8 @@ class Capacity(SharePlugin):
 
     def full_levels(self, queue: int, pod_class: int) -> list[int]:
         path = self.session.queue_tree.path(queue)[1:]
-        request, queue_usage = self.session.request[pod_class], self.session.queue_usage
+        request = self.session.request[pod_class]
+        queue_usage = self.session.queue_usage
         over = queue_usage.allocated[path] + request > self.figures.real_capability[path]
         rows: list[int] = path[(over & (request > 0) & queue_usage.dims).any(axis=1)].tolist()
         return rows
@@ -152,7 +167,9 @@ class Capacity(SharePlugin):
     def may_take_from(
         self, queue: int, pod_class: int, victim_queues: Rows, victim_classes: Rows
     ) -> Mask:
-        """The victim frees something that is asked for, its queue keeps its guarantee and has more than it deserves, or no claim."""
+        """The victim frees something that is asked for, its queue keeps its guarantee and has more
+        than it deserves, or no claim.
+        """
         request = self.session.request
         asked = (request[victim_classes] > 0) & self.session.queue_usage.dims
         may_go: Mask = (asked & (request[pod_class] > 0)).any(axis=1) & self.keeps_guarantee(
@@ -169,7 +186,9 @@ class Capacity(SharePlugin):
     def _near_ones_agree(
         self, queue: int, pod_class: int, victim_queue: int, asked: Mask, has_no_claim: bool
     ) -> bool:
-        """With a reclaim level: neither is the victim's queue spared as a neighbour, nor is an ancestor of it in the way."""
+        """With a reclaim level: neither is the victim's queue spared as a neighbour, nor is an
+        ancestor of it in the way.
+        """
         if has_no_claim and self._spares_neighbour(queue, victim_queue, pod_class):
             return False
         return self._ancestors_agree(queue, victim_queue, asked)
@@ -202,9 +221,12 @@ class Capacity(SharePlugin):
         )
 
     def _ancestors_agree(self, reclaimer: int, victim: int, asked: Mask) -> bool:
-        """Each ancestor of the victim up to the reclaim level must be above its deserved too, unless both share it."""
+        """Each ancestor of the victim up to the reclaim level must be above its deserved too,
+        unless both share it.
+        """
         queue_tree = self.session.queue_tree
-        ours, theirs = queue_tree.ancestors(reclaimer), queue_tree.ancestors(victim)
+        ours = queue_tree.ancestors(reclaimer)
+        theirs = queue_tree.ancestors(victim)
         for distance in range(min(self.reclaim_level, len(theirs))):
             row = theirs[distance]
             if row == queue_tree.root or ours[distance : distance + 1] == [row]:
@@ -219,8 +241,11 @@ class Capacity(SharePlugin):
 
     @cached_property
     def _lent(self) -> Amounts:
-        """By queue, what the leaves from it down use beyond their own and reclaim may take; enqueueing does not change it."""
-        session, figures = self.session, self.figures
+        """By queue, what the leaves from it down use beyond their own and reclaim may take;
+        enqueueing does not change it.
+        """
+        session = self.session
+        figures = self.figures
         if not session.has_action("reclaim"):
             return np.zeros_like(figures.deserved)
         beyond = np.maximum(

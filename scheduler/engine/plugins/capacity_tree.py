@@ -13,15 +13,16 @@ from scheduler.engine.state.queue_specs import NO_LIMIT
 
 
 class HierarchyBuilder:
-    """Root is what the cluster has; below it each queue has what its spec says, within what its parent has."""
+    """Root is what the cluster has; below it each queue has what its spec says, within what its
+    parent has.
+    """
 
     def __init__(self, session: Session, *, fill_by_weight: bool) -> None:
-        self.session, self.queue_tree, self.fill_by_weight = (
-            session,
-            session.queue_tree,
-            fill_by_weight,
-        )
-        specs, self.specs = session.specs, [queue.spec for queue in session.queue_tree.queues]
+        self.session = session
+        self.queue_tree = session.queue_tree
+        self.fill_by_weight = fill_by_weight
+        specs = session.specs
+        self.specs = [queue.spec for queue in session.queue_tree.queues]
         self.weights = specs.weights
         self.guarantee = specs.guarantee.copy()
         self.named_capability = specs.capability
@@ -53,7 +54,8 @@ class HierarchyBuilder:
 
     def _root(self) -> None:
         """Root has all that the cluster has, and no more than its capability, if it names one."""
-        root, total = self.queue_tree.root, self.session.total
+        root = self.queue_tree.root
+        total = self.session.total
         self.capability[root] = np.minimum(self.named_capability[root], total)
         self.limit[root] = self.capability[root]
         self.deserved[root] = total
@@ -75,7 +77,9 @@ class HierarchyBuilder:
         self._check(parent, children)
 
     def _fill(self, parent: int, children: list[int], rows: Rows) -> None:
-        """Children that name no deserved divide what the others leave of the parent's, by weight, by what each asks for and may have."""
+        """Children that name no deserved divide what the others leave of the parent's, by weight,
+        by what each asks for and may have.
+        """
         named = [row for row in children if self.specs[row].deserved]
         left = (
             np.maximum(0, self.deserved[parent] - self._sum(self.deserved, named))
@@ -88,7 +92,10 @@ class HierarchyBuilder:
         self.filled.update(rows.tolist())
 
     def _check(self, parent: int, children: list[int]) -> None:
-        """Three rules of the hierarchy design (docs/origins.md). Against root, which is the cluster, a breach only warns."""
+        """Three rules of the hierarchy design (docs/origins.md).
+
+        Against root, which is the cluster, a breach only warns.
+        """
         self._check_capability(parent, np.array(children, dtype=np.intp))
         own = self.session.total if parent == self.queue_tree.root else self.guarantee[parent]
         if self.guarantee[children].any():
@@ -111,7 +118,9 @@ class HierarchyBuilder:
             )
 
     def _check_capability(self, parent: int, children: Rows) -> None:
-        """What each child names itself, against what an ancestor below root names, and against the cluster."""
+        """What each child names itself, against what an ancestor below root names, and against the
+        cluster.
+        """
         self.wished[children] = np.where(
             self.wished[children] == NO_LIMIT, self.wished[parent], self.wished[children]
         )

@@ -1,4 +1,6 @@
-"""Dominant resource fairness between gangs: whoever holds the smaller part of the cluster goes first."""
+"""Dominant resource fairness between gangs: whoever holds the smaller part of the cluster goes
+first.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ class Drf(Plugin):
         return (self.share(gang.allocated),)
 
     def may_preempt(self, taker: Gang, pod_class: int, victim: Gang, victim_class: int) -> bool:
-        """The victim's gang still holds at least as much, without the victim, as the preemptor's would with the new pod."""
+        """The victim's gang still holds at least as much, without the victim, as the preemptor's
+        would with the new pod.
+        """
         request = self.session.request
         return (
             self.share(taker.allocated + request[pod_class])

@@ -43,7 +43,9 @@ class GangPlugin(Plugin):
     def job_pipelined(self, gang: Gang) -> Vote:
         enough = gang.ready + gang.waiting >= gang.min_member
         roles = all(role.ready + role.waiting >= role.minimum for role in _roles(gang))
-        return Vote.PERMIT if enough and roles else Vote.REJECT
+        if enough and roles:
+            return Vote.PERMIT
+        return Vote.REJECT
 
     def job_starving(self, gang: Gang) -> bool:
         return gang.ready + gang.waiting < gang.min_member
@@ -61,4 +63,6 @@ def roles_count(gang: Gang) -> bool:
 
 
 def _roles(gang: Gang) -> list[Role]:
-    return list(gang.roles.values()) if roles_count(gang) else []
+    if not roles_count(gang):
+        return []
+    return list(gang.roles.values())

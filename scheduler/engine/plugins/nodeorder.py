@@ -17,8 +17,9 @@ _DEVICE = "nvidia.com/gpu"  # the one extended resource that Volcano keeps in ba
 
 
 class NodeOrder(Plugin):
-    """Arguments: `leastrequested.weight` 1, `mostrequested.weight` 0, `balancedresource.weight` 1, `nodeaffinity.weight` 2,
-    `tainttoleration.weight` 3."""
+    """Arguments: `leastrequested.weight` 1, `mostrequested.weight` 0, `balancedresource.weight` 1,
+    `nodeaffinity.weight` 2, `tainttoleration.weight` 3.
+    """
 
     name = "nodeorder"
 
@@ -34,10 +35,8 @@ class NodeOrder(Plugin):
         """From how full cpu and memory would be; in whole points, as Volcano counts them."""
         if not (self.least or self.most or self.balanced):
             return None
-        request, whole = (
-            self.session.request[pod_class],
-            np.maximum(self.session.node_table.allocatable[:2, nodes], 1),
-        )
+        request = self.session.request[pod_class]
+        whole = np.maximum(self.session.node_table.allocatable[:2, nodes], 1)
         after = np.minimum(used[:2] + request[:2, None], whole)
         scores = np.zeros(len(nodes))
         if self.least:
@@ -51,17 +50,18 @@ class NodeOrder(Plugin):
     def _balance_gained(
         self, request: Amounts, used: Amounts, whole: Amounts, nodes: Rows
     ) -> Scores:
-        """The pod is judged by what it changes: 50 where the parts of what is used stay as far apart as they were. Devices count for pods
-        that ask for them; `whole` is what the nodes have of cpu and memory."""
-        before, asked = used[:2], request[:2]
+        """The pod is judged by what it changes: 50 where the parts of what is used stay as far
+        apart as they were. Devices count for pods that ask for them; `whole` is what the nodes have
+        of cpu and memory.
+        """
+        before = used[:2]
+        asked = request[:2]
         devices = [dim for dim in self._devices if request[dim] > 0]
         if devices:
             dims = np.array([0, 1, *devices])
-            before, asked, whole = (
-                used[dims],
-                request[dims],
-                np.maximum(self.session.node_table.allocatable[dims[:, None], nodes], 1),
-            )
+            before = used[dims]
+            asked = request[dims]
+            whole = np.maximum(self.session.node_table.allocatable[dims[:, None], nodes], 1)
         gained: Scores = (
             _balance(before + asked[:, None], whole) - _balance(before, whole) + 100.0
         ) // 2
@@ -72,12 +72,15 @@ class NodeOrder(Plugin):
         return [dim for dim, name in enumerate(self.session.snapshot.resources) if name == _DEVICE]
 
     def static_score(self, pod_class: int) -> Scores | None:
-        """Preferred node affinity and taints that only discourage, each scaled so that the best node has 100."""
+        """Preferred node affinity and taints that only discourage, each scaled so that the best
+        node has 100.
+        """
         session = self.session
         constraint = session.snapshot.classes.constraints[
             int(session.snapshot.classes.constraint[pod_class])
         ]
-        nodes, scores = session.snapshot.nodes, np.zeros(len(session.node_table.names))
+        nodes = session.snapshot.nodes
+        scores = np.zeros(len(session.node_table.names))
         if constraint.preferred and self.affinity:
             weights = [
                 sum(
@@ -97,7 +100,9 @@ class NodeOrder(Plugin):
 
 
 def _balance(used: Amounts, whole: Amounts) -> Scores:
-    """100 where all resources are used in equal parts, less the further these are apart (their standard deviation)."""
+    """100 where all resources are used in equal parts, less the further these are apart (their
+    standard deviation).
+    """
     parts = np.minimum(used / whole, 1.0)
     apart = np.abs(parts[0] - parts[1]) / 2 if len(parts) == 2 else parts.std(axis=0)
     balance: Scores = np.floor((1.0 - apart) * 100.0)
@@ -106,4 +111,6 @@ def _balance(used: Amounts, whole: Amounts) -> Scores:
 
 def _scaled(values: Scores) -> Scores:
     highest = values.max(initial=0.0)
-    return values * (100.0 / highest) if highest > 0 else values
+    if not highest > 0:
+        return values
+    return values * (100.0 / highest)

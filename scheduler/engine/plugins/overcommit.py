@@ -1,4 +1,6 @@
-"""Overcommit: not many more gangs are admitted than the cluster could run, but a queue's own share is always open to it."""
+"""Overcommit: not many more gangs are admitted than the cluster could run, but a queue's own share
+is always open to it.
+"""
 
 from __future__ import annotations
 
@@ -51,8 +53,11 @@ class Overcommit(Plugin):
         return self._refusal(needed, short)
 
     def _within_own_share(self, gang: Gang, needed: Amounts) -> bool:
-        """Within its guarantee a queue is always admitted, and with reclaim also within its deserved (docs/origins.md)."""
-        quotas, queue_usage = self.session.quotas, self.session.queue_usage
+        """Within its guarantee a queue is always admitted, and with reclaim also within its
+        deserved (docs/origins.md).
+        """
+        quotas = self.session.quotas
+        queue_usage = self.session.queue_usage
         if quotas is None:
             return False
         own = quotas.guarantee[gang.queue]

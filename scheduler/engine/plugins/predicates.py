@@ -8,7 +8,9 @@ from scheduler.engine.state.constraints import suitable_nodes
 
 
 class Predicates(Plugin):
-    """Node selector, required node affinity, taints and the unschedulable mark; compiled once per distinct constraint."""
+    """Node selector, required node affinity, taints and the unschedulable mark; compiled once per
+    distinct constraint.
+    """
 
     name = "predicates"
 

@@ -1,4 +1,6 @@
-"""Proportion: queues share the cluster by weight, bounded by what they ask for, may have, and are guaranteed."""
+"""Proportion: queues share the cluster by weight, bounded by what they ask for, may have, and are
+guaranteed.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ class Proportion(SharePlugin):
 
     def open(self, session: Session) -> None:
         Plugin.open(self, session)
-        specs, guarantee = session.specs, session.specs.guarantee
+        specs = session.specs
+        guarantee = session.specs.guarantee
         real_capability = np.minimum(
             specs.capability, beyond_guarantees(session.total, guarantee) + guarantee
         )
@@ -61,14 +64,17 @@ class Proportion(SharePlugin):
     def may_take_from(
         self, queue: int, pod_class: int, victim_queues: Rows, victim_classes: Rows
     ) -> Mask:
-        """Victims come from queues that have more than they deserve of something, and keep their guarantee."""
+        """Victims come from queues that have more than they deserve of something, and keep their
+        guarantee.
+        """
         return self.has_too_much(victim_queues) & self.keeps_guarantee(
             victim_queues, victim_classes
         )
 
     def borrowable(self, queue: int, pod_class: int, wanted: int) -> int:
         """Idle room, within real capability, that no unused guarantee of another queue needs."""
-        request, queue_usage = self.session.request[pod_class], self.session.queue_usage
+        request = self.session.request[pod_class]
+        queue_usage = self.session.queue_usage
         wanted = self.figures.copies_within(
             self.figures.limit_rows, [queue], self.session.asked(pod_class), wanted
         )

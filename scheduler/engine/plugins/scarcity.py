@@ -1,4 +1,6 @@
-"""Scarcity: devices are kept for pods that ask for them, and nodes with devices are filled up one after the other."""
+"""Scarcity: devices are kept for pods that ask for them, and nodes with devices are filled up one
+after the other.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ COMMON: Final = frozenset({"cpu", "memory", "pods", "ephemeral-storage", "storag
 
 
 class Scarcity(Plugin):
-    """Argument: `scarcity.weight`, 10 unless given. Its points outweigh those of `nodeorder` and `binpack` by that much."""
+    """Argument: `scarcity.weight`, 10 unless given.
+
+    Its points outweigh those of `nodeorder` and `binpack` by that much.
+    """
 
     name = "scarcity"
 
@@ -43,7 +48,9 @@ class Scarcity(Plugin):
         return wasted
 
     def score(self, pod_class: int, used: Amounts, nodes: Rows) -> Scores | None:
-        """How full the node would be of the devices that the pod asks for: whole nodes stay whole for pods that need them."""
+        """How full the node would be of the devices that the pod asks for: whole nodes stay whole
+        for pods that need them.
+        """
         asked = self._devices[self.session.request[pod_class][self._devices] > 0]
         if not len(asked):
             return None

@@ -1,4 +1,6 @@
-"""What proportion and capacity have in common: queue order, the test on enqueueing, and keeping guarantees from victims."""
+"""What proportion and capacity have in common: queue order, the test on enqueueing, and keeping
+guarantees from victims.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ class SharePlugin(Plugin):
         return (-self.session.queue_tree.queues[queue].spec.priority, self.figures.share(queue))
 
     def job_enqueueable(self, gang: Gang) -> Vote | Refusal:
-        """minResources must fit below realCapability, at every level, beside what is used and what is already admitted."""
+        """minResources must fit below realCapability, at every level, beside what is used and what
+        is already admitted.
+        """
         groups = self.session.snapshot.groups
         if not groups.has_min_resources[gang.row]:
             return Vote.PERMIT
@@ -51,24 +55,28 @@ class SharePlugin(Plugin):
         return Vote.PERMIT
 
     def _takes(self, row: int, queue: int, asked: list[tuple[int, int]]) -> bool:
-        """Plain numbers: asked for every waiting gang at every level above it. Where all are admitted that can ever run, what is used
-        and who else is in does not count: a large gang that waits keeps nobody out."""
+        """Plain numbers: asked for every waiting gang at every level above it.
+
+        Where all are admitted that can ever run, what is used and who else is in does not count: a
+        large gang that waits keeps nobody out.
+        """
         if self.admits_all_that_can_run:
             limit = self.figures.limit_rows[row]
             return all(amount <= limit[dim] for dim, amount in asked)
-        queue_usage, limit = self.session.queue_usage, self.figures.limit_rows[row]
-        allocated, inqueue, yielding = (
-            queue_usage.allocated[row].tolist(),
-            queue_usage.inqueue[row].tolist(),
-            self._yielding(row, queue),
-        )
+        queue_usage = self.session.queue_usage
+        limit = self.figures.limit_rows[row]
+        allocated = queue_usage.allocated[row].tolist()
+        inqueue = queue_usage.inqueue[row].tolist()
+        yielding = self._yielding(row, queue)
         return all(
             amount + allocated[dim] + inqueue[dim] - yielding[dim] <= limit[dim]
             for dim, amount in asked
         )
 
     def _yielding(self, row: int, queue: int) -> list[int]:
-        """What could be had back: what runs beyond its minimum and, above the queue itself, what others have borrowed."""
+        """What could be had back: what runs beyond its minimum and, above the queue itself, what
+        others have borrowed.
+        """
         if (row, queue) not in self._could_be_had:
             elastic = self.session.queue_usage.elastic[row]
             found = elastic if row == queue else np.maximum(elastic, self.lent(row, queue))
@@ -77,10 +85,8 @@ class SharePlugin(Plugin):
 
     def _quota_refusal(self, row: int, queue: int, needed: Amounts) -> Refusal:
         session = self.session
-        used, limit = (
-            session.queue_usage.allocated[row] + session.queue_usage.inqueue[row],
-            self.figures.real_capability[row],
-        )
+        used = session.queue_usage.allocated[row] + session.queue_usage.inqueue[row]
+        limit = self.figures.real_capability[row]
         yielding = np.array(self._yielding(row, queue), dtype=np.int64)
         if self.admits_all_that_can_run:
             used = yielding = np.zeros_like(used)
@@ -108,7 +114,9 @@ class SharePlugin(Plugin):
             row == self.session.queue_tree.root
             and not self.session.queue_tree.queues[row].spec.capability
         )
-        return ReasonCode.EXCEEDS_CLUSTER if is_whole_cluster else ReasonCode.EXCEEDS_CAPABILITY
+        if is_whole_cluster:
+            return ReasonCode.EXCEEDS_CLUSTER
+        return ReasonCode.EXCEEDS_CAPABILITY
 
     def job_enqueued(self, gang: Gang) -> None:
         groups = self.session.snapshot.groups
@@ -116,7 +124,9 @@ class SharePlugin(Plugin):
             self.session.queue_usage.enqueue(gang.queue, groups.min_resources[gang.row])
 
     def lent(self, row: int, queue: int) -> Amounts:
-        """What other leaves below this level use beyond what is theirs, as far as reclaim may take it back."""
+        """What other leaves below this level use beyond what is theirs, as far as reclaim may take
+        it back.
+        """
         return np.zeros(len(self.session.snapshot.resources), dtype=np.int64)
 
     def has_too_much(self, queues: Rows) -> Mask:
@@ -138,13 +148,15 @@ class SharePlugin(Plugin):
         return keeps
 
     def keeps_deserved(self, queues: Rows, pod_classes: Rows, reclaimer_class: int) -> Mask:
-        """Taking a pod of the class leaves the queue at or above its deserved, where it is not below it now and both pods ask for it."""
-        request, queue_usage, figures = self.session.request, self.session.queue_usage, self.figures
-        allocated, deserved, freed = (
-            queue_usage.allocated[queues],
-            figures.deserved[queues],
-            request[pod_classes],
-        )
+        """Taking a pod of the class leaves the queue at or above its deserved, where it is not
+        below it now and both pods ask for it.
+        """
+        request = self.session.request
+        queue_usage = self.session.queue_usage
+        figures = self.figures
+        allocated = queue_usage.allocated[queues]
+        deserved = figures.deserved[queues]
+        freed = request[pod_classes]
         looked_at = (
             (freed > 0)
             & (request[reclaimer_class] > 0)

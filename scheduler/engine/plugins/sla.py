@@ -1,4 +1,6 @@
-"""Service levels: a gang that has waited longer than promised is admitted, and the nearest deadline goes first."""
+"""Service levels: a gang that has waited longer than promised is admitted, and the nearest deadline
+goes first.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +25,17 @@ class Sla(Plugin):
         """When its waiting time is over; never, for a gang without one."""
         own = float(self.session.snapshot.groups.sla_waiting_time[gang.row])
         waiting = self.waiting_time if math.isnan(own) else own
-        return math.inf if waiting is None else gang.created + waiting
+        if waiting is None:
+            return math.inf
+        return gang.created + waiting
 
     def job_key(self, gang: Gang) -> Key:
         return (self.deadline(gang),)
 
     def job_enqueueable(self, gang: Gang) -> Vote:
-        return Vote.PERMIT if self.session.snapshot.taken_at > self.deadline(gang) else Vote.ABSTAIN
+        if self.session.snapshot.taken_at > self.deadline(gang):
+            return Vote.PERMIT
+        return Vote.ABSTAIN
 
     def job_pipelined(self, gang: Gang) -> Vote:
         return self.job_enqueueable(gang)

@@ -30,7 +30,9 @@ def missing_pods(session: Session, gang: Gang) -> list[int]:
 
 
 def needed(session: Session, gang: Gang) -> Amounts:
-    """What the rest of the gang asks for at once: minResources for a gang that is not admitted yet, else the pods themselves."""
+    """What the rest of the gang asks for at once: minResources for a gang that is not admitted yet,
+    else the pods themselves.
+    """
     groups = session.snapshot.groups
     pods = missing_pods(session, gang)
     by_minimum = groups.has_min_resources[gang.row] and (gang.is_waiting_outside or not pods)
@@ -97,7 +99,9 @@ def _level_checks(
 
 
 def level_check(session: Session, row: int, dim: int, name: str, given: Shortfall) -> Check:
-    """With what is in use and promised there, as every other check has it; what was counted beyond that is for gangs admitted before."""
+    """With what is in use and promised there, as every other check has it; what was counted beyond
+    that is for gangs admitted before.
+    """
     holdings = holdings_of(session)
     used = int(holdings.in_use[row, dim])
     leaving = int(holdings.leaving[row, dim])
@@ -119,7 +123,9 @@ def level_check(session: Session, row: int, dim: int, name: str, given: Shortfal
 
 
 def _found_by_enqueue(gang: Gang) -> Told:
-    """The tests that enqueue turned the gang away with, as they stood then: the list must say what the sentence says."""
+    """The tests that enqueue turned the gang away with, as they stood then: the list must say what
+    the sentence says.
+    """
     refusal = gang.refusal
     if refusal is None or refusal.code is ReasonCode.CLUSTER_BUSY:
         return {}
@@ -184,7 +190,9 @@ def fits_some_node(session: Session, pod_class: int) -> bool:
 
 
 def largest_node(session: Session, pod_class: int) -> int:
-    """The suitable node that would come closest to holding a pod of this class if it were empty; -1 without any."""
+    """The suitable node that would come closest to holding a pod of this class if it were empty; -1
+    without any.
+    """
     nodes = np.flatnonzero(session.node_scores(pod_class).suitable)
     if not len(nodes):
         return -1
@@ -196,8 +204,11 @@ def largest_node(session: Session, pod_class: int) -> int:
 
 
 def nodes_short_of(session: Session, pod_class: int) -> dict[int, int]:
-    """By column, on how many suitable nodes one more pod of this class lacks the resource, when all that fit have their place."""
-    request, free = session.request[pod_class], session.node_table.free()
+    """By column, on how many suitable nodes one more pod of this class lacks the resource, when all
+    that fit have their place.
+    """
+    request = session.request[pod_class]
+    free = session.node_table.free()
     free = free - request[:, None] * copies(free, request)
     suitable = session.node_scores(pod_class).suitable
     return {
@@ -207,7 +218,9 @@ def nodes_short_of(session: Session, pod_class: int) -> dict[int, int]:
 
 
 def scarce(session: Session, gang: Gang) -> int:
-    """The column of the resource that keeps the gang waiting: what most nodes are short of for the first class that lacks places."""
+    """The column of the resource that keeps the gang waiting: what most nodes are short of for the
+    first class that lacks places.
+    """
     pod_classes = [int(session.pod_classes[pod]) for pod in missing_pods(session, gang)]
     pod_class = next(
         (

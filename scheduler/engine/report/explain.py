@@ -50,7 +50,9 @@ def _first_finding(session: Session, gang: Gang) -> Finding:
 
 
 def is_impossible(session: Session, gang: Gang) -> bool:
-    """It asks for more than its queue may ever use, than the cluster has, or than any node has: also where something else is said first."""
+    """It asks for more than its queue may ever use, than the cluster has, or than any node has:
+    also where something else is said first.
+    """
     if gang.queue < 0:
         return True
     return any(
@@ -92,28 +94,28 @@ def quantity(resource: str, amount: int) -> str:
 
 def _on_hold(session: Session, gang: Gang) -> Finding | None:
     text = session.snapshot.groups.on_hold[gang.row]
-    return (ReasonCode.ON_HOLD, f"On hold: {text}.", {"reason": text}) if text else None
+    if not text:
+        return None
+    return (ReasonCode.ON_HOLD, f"On hold: {text}.", {"reason": text})
 
 
 def _paused(session: Session, gang: Gang) -> Finding | None:
-    return (
-        (ReasonCode.SCHEDULING_PAUSED, "Scheduling is paused for the whole cluster.", {})
-        if session.snapshot.paused
-        else None
-    )
+    if not session.snapshot.paused:
+        return None
+    return (ReasonCode.SCHEDULING_PAUSED, "Scheduling is paused for the whole cluster.", {})
 
 
 def _queue_not_found(session: Session, gang: Gang) -> Finding | None:
-    return (ReasonCode.QUEUE_NOT_FOUND, "Its queue does not exist.", {}) if gang.queue < 0 else None
+    if not gang.queue < 0:
+        return None
+    return (ReasonCode.QUEUE_NOT_FOUND, "Its queue does not exist.", {})
 
 
 def _queue_not_leaf(session: Session, gang: Gang) -> Finding | None:
     if session.queue_tree.is_leaf(gang.queue):
         return None
-    name, children = (
-        session.queue_tree.names[gang.queue],
-        [session.queue_tree.names[row] for row in session.queue_tree.children[gang.queue]],
-    )
+    name = session.queue_tree.names[gang.queue]
+    children = [session.queue_tree.names[row] for row in session.queue_tree.children[gang.queue]]
     message = f"Queue {name} has queues below it ({', '.join(children)}); only queues without children run jobs."
     return ReasonCode.QUEUE_NOT_LEAF, message, {"queue": name, "children": children}
 
@@ -144,14 +146,12 @@ def _queue_suspended(session: Session, gang: Gang) -> Finding | None:
 
 def _hierarchy_invalid(session: Session, gang: Gang) -> Finding | None:
     refusal = session.refused_queues.get(gang.queue)
+    if not refusal:
+        return None
     return (
-        (
-            ReasonCode.HIERARCHY_INVALID,
-            f"The queue tree is not valid: {refusal.message}.",
-            {"problem": refusal.message},
-        )
-        if refusal
-        else None
+        ReasonCode.HIERARCHY_INVALID,
+        f"The queue tree is not valid: {refusal.message}.",
+        {"problem": refusal.message},
     )
 
 
@@ -159,7 +159,9 @@ def _not_permitted(session: Session, gang: Gang) -> Finding | None:
     text = session.snapshot.groups.not_permitted[gang.row]
     if not text and gang.refusal is not None and gang.refusal.code is ReasonCode.NOT_PERMITTED:
         text = gang.refusal.message
-    return (ReasonCode.NOT_PERMITTED, f"Not permitted: {text}.", {"reason": text}) if text else None
+    if not text:
+        return None
+    return (ReasonCode.NOT_PERMITTED, f"Not permitted: {text}.", {"reason": text})
 
 
 def _not_enough_tasks(session: Session, gang: Gang) -> Finding | None:
@@ -180,7 +182,8 @@ def _exceeds_capability(session: Session, gang: Gang) -> Finding | None:
     quotas = session.quotas
     if quotas is None:
         return None
-    root, need = session.queue_tree.root, needed(session, gang)
+    root = session.queue_tree.root
+    need = needed(session, gang)
     for row in session.queue_tree.path_list(gang.queue):
         limit = quotas.real_capability[row]
         over = _first_over(session, need, limit)
@@ -215,13 +218,16 @@ def _exceeds_cluster(session: Session, gang: Gang) -> Finding | None:
 
 def _first_over(session: Session, need: Amounts, limit: Amounts) -> int | None:
     over = np.flatnonzero((need > limit) & session.queue_usage.dims)
-    return int(over[0]) if len(over) else None
+    if not len(over):
+        return None
+    return int(over[0])
 
 
 def _limit_finding(
     code: ReasonCode, session: Session, row: int, dim: int, need: Amounts, limit: Amounts
 ) -> Finding:
-    name, level = session.snapshot.resources[dim], session.queue_tree.names[row]
+    name = session.snapshot.resources[dim]
+    level = session.queue_tree.names[row]
     message = f"Needs {quantity(name, int(need[dim]))} at once; {level} may never use more than {format_quantity(name, int(limit[dim]))}."
     return code, message, _beyond(name, level, int(need[dim]), int(limit[dim]))
 
@@ -256,7 +262,9 @@ def _figures(check: Check, gang: Gang) -> dict[str, object]:
 
 def _placeable(gang: Gang) -> dict[str, object]:
     """Nothing for a gang that was not tried: nobody knows."""
-    return {"placeable": gang.placeable, "minMember": gang.min_member} if gang.failed else {}
+    if not gang.failed:
+        return {}
+    return {"placeable": gang.placeable, "minMember": gang.min_member}
 
 
 def _no_node_fits(session: Session, gang: Gang) -> Finding | None:
@@ -341,10 +349,8 @@ def _refused_by_enqueue(session: Session, gang: Gang) -> Finding | None:
     short = refusal.shortfalls[0]
     if refusal.code is ReasonCode.CLUSTER_BUSY:
         return _overcommitted(short, gang)
-    row, dim = (
-        session.queue_tree.rows[short.level],
-        session.snapshot.resources.index(short.resource),
-    )
+    row = session.queue_tree.rows[short.level]
+    dim = session.snapshot.resources.index(short.resource)
     if session.queue_tree.root >= 0 and not _is_own_limit(session, row, dim):
         return _busy_finding(_root_check(session, dim, short), gang)
     return _short_finding(
@@ -353,8 +359,11 @@ def _refused_by_enqueue(session: Session, gang: Gang) -> Finding | None:
 
 
 def _root_check(session: Session, dim: int, short: Shortfall) -> Check:
-    """The same for the whole cluster: a queue that may use all of it has no limit that could be named."""
-    root, queue_usage = session.queue_tree.root, session.queue_usage
+    """The same for the whole cluster: a queue that may use all of it has no limit that could be
+    named.
+    """
+    root = session.queue_tree.root
+    queue_usage = session.queue_usage
     used = int(queue_usage.allocated[root, dim] + queue_usage.inqueue[root, dim])
     whole = replace(
         short,
@@ -399,7 +408,9 @@ def _short_finding(
 
 
 def use_words(check: Check) -> str:
-    """ "5 in use, 2 promised, 1 of it leaving": what is held and what is kept are told apart, here as everywhere."""
+    """ "5 in use, 2 promised, 1 of it leaving": what is held and what is kept are told apart, here
+    as everywhere.
+    """
     amount = partial(format_quantity, check.resource)
     words = [f"{amount(check.used)} in use"]
     words += [f"{amount(check.promised)} promised"] if check.promised else []
@@ -412,37 +423,34 @@ def use_words(check: Check) -> str:
 
 def _waiting_for_quota(session: Session, gang: Gang) -> Finding | None:
     """Allocate found the queue, or one above it, at its capability."""
-    return (
-        _quota_finding(session, gang, ReasonCode.WAITING_FOR_QUOTA)
-        if gang.failed == "quota"
-        else None
-    )
+    if gang.failed != "quota":
+        return None
+    return _quota_finding(session, gang, ReasonCode.WAITING_FOR_QUOTA)
 
 
 _QUOTA_WORDS = {"deserved": "deserved share"}
 
 
 def _quota_finding(session: Session, gang: Gang, code: ReasonCode) -> Finding | None:
-    """The first level that is full. A queue that may use the whole cluster is not: that the cluster is full is another reason."""
+    """The first level that is full.
+
+    A queue that may use the whole cluster is not: that the cluster is full is another reason.
+    """
     failed = [
         check
         for check in checks_of(session, gang)
         if not check.passed and check.name in session.limiting_checks
     ]
     check = next((check for check in failed if not _is_cluster(session, check)), None)
-    return (
-        _short_finding(code, check, gang, _QUOTA_WORDS.get(check.name, check.name))
-        if check is not None
-        else None
-    )
+    if check is None:
+        return None
+    return _short_finding(code, check, gang, _QUOTA_WORDS.get(check.name, check.name))
 
 
 def _is_cluster(session: Session, check: Check) -> bool:
     """The queue may use all that there is: not its limit is in the way, but what the cluster has."""
-    row, dim = (
-        session.queue_tree.rows[check.level],
-        session.snapshot.resources.index(check.resource),
-    )
+    row = session.queue_tree.rows[check.level]
+    dim = session.snapshot.resources.index(check.resource)
     return check.name == "capability" and not _is_own_limit(session, row, dim)
 
 
@@ -473,7 +481,9 @@ def _over_deserved(session: Session, gang: Gang) -> Finding | None:
         ),
         None,
     )
-    return _deserved_finding(check, gang) if check is not None else None
+    if check is None:
+        return None
+    return _deserved_finding(check, gang)
 
 
 def _deserved_finding(check: Check, gang: Gang) -> Finding:
@@ -495,14 +505,18 @@ def _gang_incomplete(session: Session, gang: Gang) -> Finding | None:
 
 def _fragmented(session: Session, gang: Gang) -> Finding | None:
     """Enough is free in all, but no node has enough of it."""
-    need, free = needed(session, gang), np.array(holdings_of(session).nodes.free)
+    need = needed(session, gang)
+    free = np.array(holdings_of(session).nodes.free)
     if not _lacks_room(session, gang) or not bool(
         (need <= free)[(need > 0) & session.queue_usage.dims].all()
     ):
         return None
-    dim, pod_class = scarce(session, gang), pod_classes_of(session, gang)[0]
-    node, request = roomiest_node(session, pod_class), int(session.request[pod_class, dim])
-    name, there = session.snapshot.resources[dim], int(session.node_table.free([node])[dim, 0])
+    dim = scarce(session, gang)
+    pod_class = pod_classes_of(session, gang)[0]
+    node = roomiest_node(session, pod_class)
+    request = int(session.request[pod_class, dim])
+    name = session.snapshot.resources[dim]
+    there = int(session.node_table.free([node])[dim, 0])
     amount = partial(format_quantity, name)
     message = (
         f"{quantity(name, int(free[dim]))} are free in all, but in pieces: a pod needs {amount(request)} on one node, "

@@ -18,7 +18,10 @@ from scheduler.engine.state.queue_specs import NO_LIMIT
 
 
 def amounts(session: Session, values: Amounts, *, zeros: bool = False) -> Resources:
-    """As a value with names: what is there, without `pods` unless queues are about it. No limit is left out."""
+    """As a value with names: what is there, without `pods` unless queues are about it.
+
+    No limit is left out.
+    """
     return _named(session, values.tolist(), zeros)
 
 
@@ -35,24 +38,30 @@ def _named(session: Session, values: list[int], zeros: bool) -> Resources:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What was found out about podgroups that wait: the rows of those that can never run, and how much of which resource (by its column)
-    the gangs of a queue wait for."""
+    """What was found out about podgroups that wait: the rows of those that can never run, and how
+    much of which resource (by its column) the gangs of a queue wait for.
+    """
 
     never: set[int] = field(default_factory=set)
     lacking: dict[tuple[int, int], int] = field(default_factory=dict)
 
 
 class Figures(Mapping[str, QueueFigures]):
-    """By queue, as things stand when this is made; put into values only for queues that are looked at."""
+    """By queue, as things stand when this is made; put into values only for queues that are looked
+    at.
+    """
 
     def __init__(self, session: Session, waiting: Waiting | None = None) -> None:
-        self._session, self._rows = session, session.queue_tree.rows
+        self._session = session
+        self._rows = session.queue_tree.rows
         self._used = [matrix.tolist() for matrix in _matrices(session, waiting or Waiting())]
         self._made: dict[str, QueueFigures] = {}
         self._warnings = {row: tuple(found) for row, found in session.queue_warnings.items()}
 
     def changed_rows(self, before: Figures) -> set[int]:
-        """Of the queues whose figures are not what they were then; both of the same queues, resources and policy."""
+        """Of the queues whose figures are not what they were then; both of the same queues,
+        resources and policy.
+        """
         changed = (self._numbers() != before._numbers()).any(axis=(0, 2))
         told = {
             row
@@ -62,8 +71,11 @@ class Figures(Mapping[str, QueueFigures]):
         return {*np.flatnonzero(changed).tolist(), *told}
 
     def _numbers(self) -> Amounts:
-        """Everything that its values are made of: figures by queues by the resources that queues are about."""
-        session, quotas = self._session, self._session.quotas
+        """Everything that its values are made of: figures by queues by the resources that queues
+        are about.
+        """
+        session = self._session
+        quotas = self._session.quotas
         limits = (
             [quotas.deserved, quotas.real_capability, quotas.nominal, quotas.guarantee]
             if quotas
@@ -76,7 +88,8 @@ class Figures(Mapping[str, QueueFigures]):
         return numbers
 
     def is_comparable(self, before: Figures) -> bool:
-        mine, other = self._session, before._session
+        mine = self._session
+        other = before._session
         same = (mine.policy, mine.queue_resources, self._rows) == (
             other.policy,
             other.queue_resources,
@@ -96,7 +109,8 @@ class Figures(Mapping[str, QueueFigures]):
         return self._made[name]
 
     def _make(self, name: str, row: int) -> QueueFigures:
-        session, quotas = self._session, self._session.quotas
+        session = self._session
+        quotas = self._session.quotas
         matrices = zip(_USED, self._used, strict=True)
         used: dict[str, Any] = {
             figure: _named(session, matrix[row], figure in _WITH_ZEROS)
@@ -117,17 +131,20 @@ class Figures(Mapping[str, QueueFigures]):
         )
 
     def _is_overused(self, quotas: Quotas, row: int) -> bool:
-        """Under proportion it has all it deserves and must not grow; under capacity it has more than that of something."""
+        """Under proportion it has all it deserves and must not grow; under capacity it has more
+        than that of something.
+        """
         allocated = self._used[0][row]
-        return (
-            quotas.has_all(row, allocated)
-            if self._session.lends_idle_room
-            else quotas.share_of(row, allocated) > 1
-        )
+        if self._session.lends_idle_room:
+            return quotas.has_all(row, allocated)
+        return quotas.share_of(row, allocated) > 1
 
 
 def differing(now: Mapping[str, QueueFigures], before: Mapping[str, QueueFigures]) -> list[str]:
-    """The queues whose figures are not what they were before. Few change in a session: they are found before any is put into values."""
+    """The queues whose figures are not what they were before.
+
+    Few change in a session: they are found before any is put into values.
+    """
     if isinstance(now, Figures) and isinstance(before, Figures) and now.is_comparable(before):
         rows = now.changed_rows(before)
         return [name for row, name in enumerate(now) if row in rows]

@@ -1,4 +1,6 @@
-"""Many podgroups at once: which of them nobody needs to try, and which are so alike that one answer serves all."""
+"""Many podgroups at once: which of them nobody needs to try, and which are so alike that one answer
+serves all.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +17,20 @@ from scheduler.domain.workloads import PodStatus
 if TYPE_CHECKING:
     from scheduler.engine.session import Session
 
-_NONE, _MIXED = -1, -2
+_NONE = -1
+_MIXED = -2
 """In the place of a class of pods: no pod waits; pods of more than one class wait."""
 
 
 def beyond_all_nodes(session: Session) -> Mask:
-    """Podgroups short of their gang, none of whose waiting pods would fit on any node if it were empty: no action can do a thing for them.
+    """Podgroups short of their gang, none of whose waiting pods would fit on any node if it were
+    empty: no action can do a thing for them.
 
-    Left out are those that are tried for another's sake: in a queue that is strictly first in, first out they stop the line, and what
-    was promised to them must be given back.
+    Left out are those that are tried for another's sake: in a queue that is strictly first in,
+    first out they stop the line, and what was promised to them must be given back.
     """
-    groups, pods = session.snapshot.groups, session.snapshot.pods
+    groups = session.snapshot.groups
+    pods = session.snapshot.pods
     found: Mask = (
         session.may_be_served
         & (session.pending_counts > 0)
@@ -59,7 +64,9 @@ def _fits_somewhere(session: Session, waiting: Rows) -> Mask:
 
 
 def alike(session: Session, rows: Rows) -> list[list[int]]:
-    """These podgroups, which the session had nothing to do with, put together where whatever is said of one can be said of all."""
+    """These podgroups, which the session had nothing to do with, put together where whatever is
+    said of one can be said of all.
+    """
     found: dict[bytes, list[int]] = {}
     for row, traits in zip(rows.tolist(), _as_bytes(_traits(session, rows)), strict=True):
         found.setdefault(traits, []).append(row)
@@ -67,8 +74,11 @@ def alike(session: Session, rows: Rows) -> list[list[int]]:
 
 
 def _traits(session: Session, rows: Rows) -> Amounts:
-    """One line of numbers for each podgroup: those that `explain.signature` asks for, as they stand in the snapshot."""
-    groups, pod_classes = session.snapshot.groups, waiting_classes(session)[rows]
+    """One line of numbers for each podgroup: those that `explain.signature` asks for, as they stand
+    in the snapshot.
+    """
+    groups = session.snapshot.groups
+    pod_classes = waiting_classes(session)[rows]
     own = np.array([bool(groups.role_minimums[row]) for row in rows.tolist()], dtype=np.bool_) | (
         pod_classes == _MIXED
     )
@@ -85,7 +95,8 @@ def waiting_classes(session: Session) -> Rows:
     """By podgroup, the class of its pods without a place."""
     pods = session.snapshot.pods
     waiting = np.flatnonzero(session.status == PodStatus.PENDING)
-    group, pod_class = pods.group[waiting], session.pod_classes[waiting]
+    group = pods.group[waiting]
+    pod_class = session.pod_classes[waiting]
     pod_classes = np.full(len(session.snapshot.groups), _NONE, dtype=np.int64)
     pod_classes[group] = pod_class
     pod_classes[group[pod_classes[group] != pod_class]] = _MIXED

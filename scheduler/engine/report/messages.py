@@ -1,4 +1,6 @@
-"""What a session says about podgroups and pods: our reasons, and Volcano's conditions and events, each only when it is new."""
+"""What a session says about podgroups and pods: our reasons, and Volcano's conditions and events,
+each only when it is new.
+"""
 
 from __future__ import annotations
 
@@ -45,10 +47,13 @@ def report(session: Session, waiting: Mask) -> Report:
 
 
 class Reporter:
-    """Alike podgroups share one reason, so that many that wait for the same cost hardly more than one."""
+    """Alike podgroups share one reason, so that many that wait for the same cost hardly more than
+    one.
+    """
 
     def __init__(self, session: Session) -> None:
-        self.session, self.result = session, Report()
+        self.session = session
+        self.result = Report()
         self._reasons: dict[tuple[object, ...], tuple[Reason, str, int]] = {}
         self._fit_errors: dict[int, str] = {}
         self._has_gang = session.plugin("gang") is not None
@@ -69,8 +74,12 @@ class Reporter:
         return self.result
 
     def _with_news(self, rows: Rows) -> list[int]:
-        """Those of which something new is to be said, by name. Alike ones are asked about once, for the first of them."""
-        key, said = self.session.snapshot.groups.key, self.session.snapshot.groups.said
+        """Those of which something new is to be said, by name.
+
+        Alike ones are asked about once, for the first of them.
+        """
+        key = self.session.snapshot.groups.key
+        said = self.session.snapshot.groups.said
         known = np.array([self.session.is_known(row) for row in rows.tolist()], dtype=np.bool_)
         groups_alike = [
             *([row] for row in rows[known].tolist()),
@@ -187,14 +196,17 @@ class Reporter:
             self.result.events.append(Event("Warning", SHED_REASON, text, "queue", queue))
 
     def _tell_pods(self, gang: Gang, why: Reason) -> None:
-        session, keys = self.session, self.session.snapshot.pods.key
+        session = self.session
+        keys = self.session.snapshot.pods.key
         for number, pod in enumerate(session.pending_pods(gang)):
             reason, text = self._pod_message(gang, why, pod, number)
             self.result.pod_conditions.append(PodCondition(keys[pod], pod, reason, text))
             self.result.events.append(Event("Warning", "FailedScheduling", text, "pod", keys[pod]))
 
     def _pod_message(self, gang: Gang, why: Reason, pod: int, number: int) -> tuple[str, str]:
-        """As after a try that was taken back: it had a place, it waits for one, or it has none, for the reason that its gang has."""
+        """As after a try that was taken back: it had a place, it waits for one, or it has none, for
+        the reason that its gang has.
+        """
         if pod in gang.held or self.session.status[pod] == PodStatus.PIPELINED:
             return (
                 "Unschedulable",
@@ -256,8 +268,11 @@ def _condition_reason(reason: Reason) -> str:
 
 
 def fit_error(session: Session, pod_class: int) -> str:
-    """Why one more pod of this class fits nowhere, when all that do have their place: a count of nodes for each reason."""
-    nodes, suitable = session.snapshot.nodes, session.node_scores(pod_class).suitable
+    """Why one more pod of this class fits nowhere, when all that do have their place: a count of
+    nodes for each reason.
+    """
+    nodes = session.snapshot.nodes
+    suitable = session.node_scores(pod_class).suitable
     counts: Counter[str] = Counter()
     counts["node(s) were not ready"] = int((~nodes.ready).sum())
     counts["node(s) were unschedulable"] = int(
@@ -279,8 +294,6 @@ def fit_error(session: Session, pod_class: int) -> str:
         for text, count in sorted(counts.items(), key=lambda item: item[0])
         if count
     )
-    return (
-        f"0/{len(nodes)} nodes are unavailable: {parts}."
-        if parts
-        else f"{len(nodes)} nodes were looked at"
-    )
+    if parts:
+        return f"0/{len(nodes)} nodes are unavailable: {parts}."
+    return f"{len(nodes)} nodes were looked at"

@@ -1,4 +1,6 @@
-"""What a policy leaves out although jobs need it: said before it is applied, and of every job that waits because of it."""
+"""What a policy leaves out although jobs need it: said before it is applied, and of every job that
+waits because of it.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,10 @@ _NO_PREDICATES: Final = Omission(
 
 
 def omissions(policy: Policy) -> tuple[Omission, ...]:
-    """In order of weight. A plugin that is listed with the function in question switched off is as good as left out."""
+    """In order of weight.
+
+    A plugin that is listed with the function in question switched off is as good as left out.
+    """
     found = []
     if "allocate" not in policy.actions:
         found.append(_ONLY_BACKFILL if _backfill_starts_jobs(policy) else NO_ALLOCATE)
@@ -74,7 +79,9 @@ def has_queue_plugin(policy: Policy) -> bool:
 
 
 def _answers(policy: Policy, flag: Flag, *names: str) -> bool:
-    """Whether one of these plugins does it, or one from outside, which is named by its path and may do whatever it is written for."""
+    """Whether one of these plugins does it, or one from outside, which is named by its path and may
+    do whatever it is written for.
+    """
     return any(
         (plugin.name in names or "." in plugin.name) and policy.enables(plugin, flag)
         for plugin in policy.plugins()

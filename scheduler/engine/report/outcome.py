@@ -23,7 +23,8 @@ class Phases(Mapping[str, Phase]):
     """Phase by podgroup, read from columns: nobody pays for podgroups that are not looked at."""
 
     def __init__(self, session: Session, codes: Codes) -> None:
-        self._groups, self._codes = session.snapshot.groups, codes
+        self._groups = session.snapshot.groups
+        self._codes = codes
 
     def __getitem__(self, key: str) -> Phase:
         return Phase(int(self._codes[self._groups.rows[key]]))
@@ -46,7 +47,9 @@ def final_counts(session: Session) -> Amounts:
 
 
 def final_phases(session: Session, counts: Amounts, unschedulable: Mask) -> Codes:
-    """Volcano's rule: Unknown if something runs and the gang can not; else by how many pods got as far as a node."""
+    """Volcano's rule: Unknown if something runs and the gang can not; else by how many pods got as
+    far as a node.
+    """
     groups = session.snapshot.groups
     completed = counts[:, PodStatus.SUCCEEDED] + counts[:, PodStatus.FAILED]
     scheduled = _scheduled(session, counts)
@@ -77,7 +80,9 @@ def short_of_gang(session: Session, counts: Amounts) -> Mask:
 
 
 def only_leaving(session: Session, counts: Amounts) -> Mask:
-    """Podgroups that are short only because pods that they had are on their way out, and wait for no place: nothing is said of them yet."""
+    """Podgroups that are short only because pods that they had are on their way out, and wait for
+    no place: nothing is said of them yet.
+    """
     waiting = counts[:, PodStatus.PENDING] + counts[:, PodStatus.PIPELINED]
     leaving: Mask = (
         _scheduled(session, counts) >= np.maximum(1, session.snapshot.groups.min_member)
@@ -119,11 +124,9 @@ def phase_changes(session: Session, phases: Codes) -> tuple[PhaseChange, ...]:
 
 
 def binds(session: Session) -> tuple[Bind, ...]:
-    keys, names, nodes = (
-        session.snapshot.pods.key,
-        session.queue_tree.names,
-        session.node_table.names,
-    )
+    keys = session.snapshot.pods.key
+    names = session.queue_tree.names
+    nodes = session.node_table.names
     return tuple(
         Bind(
             keys[pod],
@@ -143,13 +146,11 @@ def evictions(session: Session) -> tuple[Evict, ...]:
 
 
 def _eviction(session: Session, operation: Operation) -> Evict:
-    queue_tree, gang, quotas, (pod,), (node,) = (
-        session.queue_tree,
-        operation.gang,
-        session.quotas,
-        operation.pods,
-        operation.nodes,
-    )
+    queue_tree = session.queue_tree
+    gang = operation.gang
+    quotas = session.quotas
+    (pod,) = operation.pods
+    (node,) = operation.nodes
     taker = operation.beneficiary
     level = queue_tree.common(gang.queue, taker.queue) if taker is not None else -1
     before = (
@@ -178,7 +179,8 @@ def _eviction(session: Session, operation: Operation) -> Evict:
 
 def reservations(session: Session) -> tuple[Reservation, ...]:
     """Places kept for pods that wait."""
-    pods, groups = session.snapshot.pods, session.snapshot.groups
+    pods = session.snapshot.pods
+    groups = session.snapshot.groups
     kept = []
     for pod, node in sorted(session.waits.items(), key=lambda item: pods.key[item[0]]):
         kept.append(

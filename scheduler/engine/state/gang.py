@@ -13,9 +13,13 @@ if TYPE_CHECKING:
 
 
 def ordinal(pod_key: str) -> int:
-    """The number at the end of a name of three or more parts (`gang-role-7`), by which pods of a role are counted; -1 without."""
+    """The number at the end of a name of three or more parts (`gang-role-7`), by which pods of a
+    role are counted; -1 without.
+    """
     head, _, tail = pod_key.rpartition("-")
-    return int(tail) if tail.isdecimal() and head.rfind("-") > head.rfind("/") else -1
+    if not (tail.isdecimal() and head.rfind("-") > head.rfind("/")):
+        return -1
+    return int(tail)
 
 
 class Role:
@@ -24,11 +28,17 @@ class Role:
     __slots__ = ("minimum", "pending", "ready", "waiting")
 
     def __init__(self, minimum: int) -> None:
-        self.minimum, self.ready, self.waiting, self.pending = minimum, 0, 0, 0
+        self.minimum = minimum
+        self.ready = 0
+        self.waiting = 0
+        self.pending = 0
 
 
 class Gang:
-    """`ready` counts allocated and succeeded pods, `waiting` those with room promised. `allocated` includes what waits."""
+    """`ready` counts allocated and succeeded pods, `waiting` those with room promised.
+
+    `allocated` includes what waits.
+    """
 
     __slots__ = (
         "allocated",

@@ -1,7 +1,9 @@
-"""What pods hold on nodes and what is promised to pods that wait: counted as nodes count it, by queue and up the tree.
+"""What pods hold on nodes and what is promised to pods that wait: counted as nodes count it, by
+queue and up the tree.
 
-The sums that limits are compared with (`QueueBook.allocated`) follow Volcano: a promised place counts there, a pod that is leaving does
-not. People ask another question, what is in use, and the answer must be the same for the nodes, the root queue and every queue.
+The sums that limits are compared with (`QueueBook.allocated`) follow Volcano: a promised place
+counts there, a pod that is leaving does not. People ask another question, what is in use, and the
+answer must be the same for the nodes, the root queue and every queue.
 """
 
 from __future__ import annotations
@@ -21,7 +23,10 @@ from scheduler.engine.state.queue_tree import SessionQueueTree
 
 @dataclass(frozen=True, slots=True)
 class NodeSums:
-    """By resource, over all nodes that are ready. `free` is what is idle now and promised to nobody."""
+    """By resource, over all nodes that are ready.
+
+    `free` is what is idle now and promised to nobody.
+    """
 
     total: list[int]
     used: list[int]
@@ -34,8 +39,9 @@ class NodeSums:
 class Holdings:
     """Queues by resources.
 
-    `in_use` is what pods hold on nodes: bound, running or leaving. `leaving` is the part of it that is on its way out, or on a node that
-    does not answer. `promised` is room that is kept for pods that wait.
+    `in_use` is what pods hold on nodes: bound, running or leaving. `leaving` is the part of it that
+    is on its way out, or on a node that does not answer. `promised` is room that is kept for pods
+    that wait.
     """
 
     in_use: Amounts
@@ -100,7 +106,9 @@ def by_queue(session: Session, groups: Ints | Rows, amounts: Amounts) -> Amounts
 
 
 def _up_the_tree(session: Session, sums: Amounts) -> Amounts:
-    """Also where the policy takes the queues as a flat set: the tree is there all the same, and root stands for the cluster."""
+    """Also where the policy takes the queues as a flat set: the tree is there all the same, and
+    root stands for the cluster.
+    """
     tree = SessionQueueTree.of(session.snapshot, hierarchical=True)
     whole = np.zeros((len(tree), sums.shape[1]), dtype=np.int64)
     whole[: len(sums)] = sums
@@ -109,7 +117,9 @@ def _up_the_tree(session: Session, sums: Amounts) -> Amounts:
 
 
 def asked_for(session: Session, never: Collection[int]) -> Amounts:
-    """What pods that wait ask for and are not promised, of all podgroups but these, which can never run."""
+    """What pods that wait ask for and are not promised, of all podgroups but these, which can never
+    run.
+    """
     pods = session.snapshot.pods
     pending = session.snapshot.aggregates.group_pending.copy()
     pending[list(never)] = 0

@@ -1,4 +1,6 @@
-"""The nodes during a session: what is idle, what is being released, what is promised, and which node suits a class of pods best."""
+"""The nodes during a session: what is idle, what is being released, what is promised, and which
+node suits a class of pods best.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +23,16 @@ Scorer = Callable[[int, Amounts, Rows], Scores]
 
 
 class SessionNodeTable:
-    """Amounts are resources by nodes, so that a question about one resource reads one run of memory.
+    """Amounts are resources by nodes, so that a question about one resource reads one run of
+    memory.
 
-    A pod may take room that is idle now and not promised to another: `free` is the smaller of idle and what will be idle once
-    released pods are gone and promises kept (`future`).
+    A pod may take room that is idle now and not promised to another: `free` is the smaller of idle
+    and what will be idle once released pods are gone and promises kept (`future`).
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
-        nodes, sums = snapshot.nodes, snapshot.aggregates
+        nodes = snapshot.nodes
+        sums = snapshot.aggregates
         ready = nodes.ready
         self.names = nodes.names
         self.ready = ready
@@ -63,7 +67,9 @@ class SessionNodeTable:
         return free
 
     def use(self, nodes: Places, request: Amounts, sign: int) -> None:
-        """A pod of this request runs on each of these nodes (sign 1), or no longer does (-1); a node may be named more than once."""
+        """A pod of this request runs on each of these nodes (sign 1), or no longer does (-1); a
+        node may be named more than once.
+        """
         _change(self.used, nodes, request, sign)
         self.touched.extend(nodes)
 
@@ -89,7 +95,9 @@ def _change(amounts: Amounts, nodes: Places, request: Amounts, sign: int) -> Non
 
 
 def copies(room: Amounts, request: Amounts) -> Amounts:
-    """How many pods of this request each column of `room` takes, at least 0; `request` must ask for something."""
+    """How many pods of this request each column of `room` takes, at least 0; `request` must ask for
+    something.
+    """
     dims = np.flatnonzero(request > 0)
     counts = room[dims[0]] // request[dims[0]]
     for dim in dims[1:]:
@@ -106,7 +114,9 @@ def fits(room: Amounts, request: Amounts) -> Mask:
 
 
 class NodeScores:
-    """One class of pods against all nodes: where it fits now, and how good each place is; catches up with what changed."""
+    """One class of pods against all nodes: where it fits now, and how good each place is; catches
+    up with what changed.
+    """
 
     def __init__(
         self,
@@ -117,13 +127,11 @@ class NodeScores:
         scorer: Scorer | None,
         block: Amounts | None = None,
     ) -> None:
-        self.node_table, self.pod_class, self.request, self.suitable, self.scorer = (
-            node_table,
-            pod_class,
-            request,
-            suitable,
-            scorer,
-        )
+        self.node_table = node_table
+        self.pod_class = pod_class
+        self.request = request
+        self.suitable = suitable
+        self.scorer = scorer
         self._block = (
             block  # what the pods must leave free for gangs that have a place in the future
         )
@@ -136,8 +144,11 @@ class NodeScores:
         self._roomiest = (-1, -1)  # how many changes there were, and the answer
 
     def _changed_since(self, what: str) -> Rows:
-        """Suitable nodes that changed after `what` was last brought up to date, by number; all of them at first."""
-        touched, seen = self.node_table.touched, self._seen.get(what)
+        """Suitable nodes that changed after `what` was last brought up to date, by number; all of
+        them at first.
+        """
+        touched = self.node_table.touched
+        seen = self._seen.get(what)
         self._seen[what] = len(touched)
         if seen is None:
             return np.flatnonzero(self.suitable)
@@ -146,11 +157,15 @@ class NodeScores:
 
     def _free(self, nodes: Rows) -> Amounts:
         free = self.node_table.free(nodes)
-        return free if self._block is None else np.minimum(free, self._future(nodes))
+        if self._block is None:
+            return free
+        return np.minimum(free, self._future(nodes))
 
     def _future(self, nodes: Columns = slice(None)) -> Amounts:
         future = self.node_table.future(nodes)
-        return future if self._block is None else future - self._block[:, nodes]
+        if self._block is None:
+            return future
+        return future - self._block[:, nodes]
 
     def _write(self, scores: Scores, nodes: Rows) -> Scores:
         fitting = nodes[fits(self._free(nodes), self.request)]
@@ -165,7 +180,9 @@ class NodeScores:
 
     @cached_property
     def fits_an_empty_node(self) -> bool:
-        """Whether any suitable node could hold the pod if it were empty; if not, nobody's going can help."""
+        """Whether any suitable node could hold the pod if it were empty; if not, nobody's going can
+        help.
+        """
         return bool((self.suitable & fits(self.node_table.allocatable, self.request)).any())
 
     def scores_of(self, nodes: list[int]) -> Scores:
@@ -189,13 +206,17 @@ class NodeScores:
         if not len(scores):
             return -1
         node = int(scores.argmax())
-        return node if scores[node] > -np.inf else -1
+        if scores[node] > -np.inf:
+            return node
+        return -1
 
     def best_node_among(self, nodes: Mask) -> int:
         """The best of these nodes with room now; -1 if there is none."""
         scores = np.where(nodes, self.by_node, -np.inf)
         node = int(scores.argmax()) if len(scores) else -1
-        return node if node >= 0 and scores[node] > -np.inf else -1
+        if node >= 0 and scores[node] > -np.inf:
+            return node
+        return -1
 
     def best_node_later(self) -> int:
         """The best node that will have room once released pods are gone; -1 if there is none."""
@@ -207,10 +228,14 @@ class NodeScores:
         return int(nodes[self._score(nodes).argmax()])
 
     def nodes_for(self, wanted: int) -> list[int]:
-        """A node for each of `wanted` pods, fewer if there is no room: exactly as if they were placed one at a time, best node first."""
+        """A node for each of `wanted` pods, fewer if there is no room: exactly as if they were
+        placed one at a time, best node first.
+        """
         if wanted == 1:
             node = self.best_node()
-            return [node] if node >= 0 else []
+            if not node >= 0:
+                return []
+            return [node]
         nodes = self._leading_nodes.best(
             self.by_node, wanted
         )  # with as many pods to place, no other node can have its turn
@@ -241,8 +266,10 @@ class NodeScores:
         return int(self._copies.sum())
 
     def roomiest_node(self) -> int:
-        """The suitable node that comes closest to holding a pod of the class; -1 without any. Among equals one that could hold it if it
-        were empty, then the first by name."""
+        """The suitable node that comes closest to holding a pod of the class; -1 without any.
+
+        Among equals one that could hold it if it were empty, then the first by name.
+        """
         now = len(self.node_table.touched)
         if self._roomiest[0] != now:
             self._roomiest = (now, self._find_roomiest())
@@ -252,7 +279,8 @@ class NodeScores:
         nodes = np.flatnonzero(self.suitable)
         if not len(nodes):
             return -1
-        free, covered = self.node_table.free(nodes), np.full(len(nodes), np.inf)
+        free = self.node_table.free(nodes)
+        covered = np.full(len(nodes), np.inf)
         for dim in np.flatnonzero(self.request > 0):
             covered = np.minimum(covered, free[dim] / self.request[dim])
         closest = nodes[covered == covered.max()]
@@ -260,7 +288,8 @@ class NodeScores:
 
 
 class LeadingNodes:
-    """The nodes that come first for a class of pods, so that not all of them are looked through each time.
+    """The nodes that come first for a class of pods, so that not all of them are looked through
+    each time.
 
     It holds every node with a score above the bar, and others that once were there.
     """
@@ -292,7 +321,9 @@ class LeadingNodes:
         return _leading(nodes, scores[nodes], count)
 
     def _look_through_all(self, scores: Scores, count: int) -> Rows:
-        """Sets the bar; answers the nodes at it or above, which are at least as many as were asked for, or all that have room."""
+        """Sets the bar; answers the nodes at it or above, which are at least as many as were asked
+        for, or all that have room.
+        """
         kept = max(self.LEAST, self.SPARE * count)
         self._bar = (
             -np.inf
@@ -301,7 +332,9 @@ class LeadingNodes:
         )
         self._held = scores > self._bar
         self._nodes = np.flatnonzero(self._held)
-        return self._nodes if self._bar == -np.inf else np.flatnonzero(scores >= self._bar)
+        if self._bar == -np.inf:
+            return self._nodes
+        return np.flatnonzero(scores >= self._bar)
 
 
 def _leading(nodes: Rows, scores: Scores, count: int) -> Rows:

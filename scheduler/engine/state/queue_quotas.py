@@ -1,4 +1,6 @@
-"""What each queue deserves and how far it may go: the figures that a queue plugin computes when a session opens."""
+"""What each queue deserves and how far it may go: the figures that a queue plugin computes when a
+session opens.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,11 @@ from scheduler.engine.state.queue_usage import QueueUsage
 
 @dataclass(eq=False)
 class Quotas:
-    """Queues by resources. `owns` marks where deserved says something; `unset_share` is the share of a queue that deserves nothing."""
+    """Queues by resources.
+
+    `owns` marks where deserved says something; `unset_share` is the share of a queue that deserves
+    nothing.
+    """
 
     queue_usage: QueueUsage
     deserved: Amounts
@@ -43,7 +49,9 @@ class Quotas:
     def share_of(self, row: int, allocated: list[int]) -> float:
         """The share of the queue if it used this."""
         parts = self._deserving(row)
-        return max(allocated[dim] / amount for dim, amount in parts) if parts else self.unset_share
+        if parts:
+            return max(allocated[dim] / amount for dim, amount in parts)
+        return self.unset_share
 
     def has_all(self, row: int, allocated: list[int]) -> bool:
         """Whether this is at least what the queue deserves, of every resource."""
@@ -90,19 +98,23 @@ class Quotas:
         asked: Sequence[tuple[int, int]],
         wanted: int,
     ) -> int:
-        """How many pods that ask for this (column and amount) fit below the limit in all these queues.
+        """How many pods that ask for this (column and amount) fit below the limit in all these
+        queues.
 
         Plain numbers: a path is short, and asked for every pod that is placed on its own.
         """
         for row in path:
-            allocated, limit = self.queue_usage.allocated[row].tolist(), limits[row]
+            allocated = self.queue_usage.allocated[row].tolist()
+            limit = limits[row]
             for dim, amount in asked:
                 wanted = min(wanted, (limit[dim] - allocated[dim]) // amount)
         return max(0, wanted)
 
 
 def queue_share(allocated: Resources, deserved: Resources) -> float:
-    """The largest part of its deserved that a queue uses; 1 for a queue under capacity that deserves nothing."""
+    """The largest part of its deserved that a queue uses; 1 for a queue under capacity that
+    deserves nothing.
+    """
     return max(
         (allocated.amount(name) / amount for name, amount in deserved.items() if amount > 0),
         default=1.0,
@@ -121,7 +133,9 @@ def beyond_guarantees(available: Amounts, guarantees: Amounts) -> Amounts:
 
 
 def nominal_shares(queue_tree: SessionQueueTree, total: Amounts) -> Amounts:
-    """Volcano's first rule: weight / total weight x total, among siblings; a flat set is divided among all queues."""
+    """Volcano's first rule: weight / total weight x total, among siblings; a flat set is divided
+    among all queues.
+    """
     nominal = np.zeros((len(queue_tree), len(total)), dtype=np.int64)
     if not queue_tree.hierarchical:
         _divide(nominal, list(range(len(queue_tree))), queue_tree, total)

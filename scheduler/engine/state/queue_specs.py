@@ -18,10 +18,13 @@ _BASE: Final = ("cpu", "memory")
 
 
 class QueueSpecs:
-    """Read from the queues alone, so that it serves every session until they change; nobody may write into these tables."""
+    """Read from the queues alone, so that it serves every session until they change; nobody may
+    write into these tables.
+    """
 
     def __init__(self, queue_tree: SessionQueueTree, resources: Sequence[str]) -> None:
-        self._queue_tree, self._resources = queue_tree, resources
+        self._queue_tree = queue_tree
+        self._resources = resources
         self._specs = [queue.spec for queue in queue_tree.queues]
 
     @classmethod
@@ -58,7 +61,9 @@ class QueueSpecs:
 
     @cached_property
     def dims(self) -> Mask:
-        """The resources that queues are about: all but `pods`, which limits nodes; unless a queue names it."""
+        """The resources that queues are about: all but `pods`, which limits nodes; unless a queue
+        names it.
+        """
         dims = np.ones(len(self._resources), dtype=np.bool_)
         amounts = (
             amounts
@@ -119,7 +124,9 @@ def capability_matrix(amounts: Sequence[Resources], resources: Sequence[str]) ->
 
 
 def owned_matrix(amounts: Sequence[Resources], resources: Sequence[str]) -> Mask:
-    """Where deserved says something: cpu and memory if above 0, any other resource if it is named at all."""
+    """Where deserved says something: cpu and memory if above 0, any other resource if it is named
+    at all.
+    """
     matrix = np.zeros((len(amounts), len(resources)), dtype=np.bool_)
     for row, dim, name, value in _named(amounts, resources):
         matrix[row, dim] = name not in _BASE or value > 0

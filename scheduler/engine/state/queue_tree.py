@@ -14,7 +14,10 @@ from scheduler.domain.tables import Rows
 
 
 class SessionQueueTree:
-    """Queues by row, root included even if nobody made one. `path(row)` leads from a queue up to root; flat, it is the queue alone."""
+    """Queues by row, root included even if nobody made one.
+
+    `path(row)` leads from a queue up to root; flat, it is the queue alone.
+    """
 
     def __init__(self, queues: Sequence[Queue], *, hierarchical: bool) -> None:
         self.queues = list(queues)
@@ -46,7 +49,9 @@ class SessionQueueTree:
         return len(self.queues)
 
     def _parents(self) -> list[int]:
-        """Rows of the parents; queues with an unknown parent or in a ring hang below root, and are noted as broken."""
+        """Rows of the parents; queues with an unknown parent or in a ring hang below root, and are
+        noted as broken.
+        """
         tree = QueueTree(queue.spec for queue in self.queues)
         ringed = {name: ring for ring in tree.cycles() for name in ring}
         return [self._parent(queue.name, tree, ringed) for queue in self.queues]
@@ -94,12 +99,16 @@ class SessionQueueTree:
         return found
 
     def common(self, left: int, right: int) -> int:
-        """The deepest queue above both (or one of them, if it is above the other); -1 in a flat set."""
+        """The deepest queue above both (or one of them, if it is above the other); -1 in a flat
+        set.
+        """
         above = set(self._paths[left])
         return next((row for row in self._paths[right] if row in above), -1)
 
     def parting(self, left: int, right: int) -> tuple[int, int]:
-        """Where the ways from root to these two queues part: what is above or at each of them just below the deepest common queue."""
+        """Where the ways from root to these two queues part: what is above or at each of them just
+        below the deepest common queue.
+        """
         ways = zip(reversed(self._paths[left]), reversed(self._paths[right]), strict=False)
         return next((pair for pair in ways if pair[0] != pair[1]), (left, right))
 

@@ -15,9 +15,12 @@ from scheduler.engine.state.queue_tree import SessionQueueTree
 
 
 class QueueUsage:
-    """`allocated`, `request`, `held`, `inqueue` and `elastic`, queues by resources. `dims` marks the resources that queues are about.
+    """`allocated`, `request`, `held`, `inqueue` and `elastic`, queues by resources.
 
-    `request` is what has a place and what may get one; what waits in suspended queues is `held`: nobody could use a share parked there.
+    `dims` marks the resources that queues are about.
+
+    `request` is what has a place and what may get one; what waits in suspended queues is `held`:
+    nobody could use a share parked there.
     """
 
     def __init__(self, snapshot: Snapshot, queue_tree: SessionQueueTree, specs: QueueSpecs) -> None:
@@ -26,7 +29,8 @@ class QueueUsage:
         self.state = 0  # names what all queues use: as long as it is the same, nothing has changed
         self.version = [0] * len(queue_tree)  # the same for each queue alone
         self._names = count(1)
-        groups, sums = snapshot.groups, snapshot.aggregates
+        groups = snapshot.groups
+        sums = snapshot.aggregates
         known = groups.alive & (groups.queue >= 0)
         self.gangs = np.bincount(groups.queue[known], minlength=len(queue_tree))
         allocated = sums.group_allocated
@@ -56,7 +60,9 @@ class QueueUsage:
         return [self.state, *(self.version[row] for row in self.queue_tree.path_list(queue))]
 
     def go_back(self, queue: int, names: list[int]) -> None:
-        """A change was undone and everything is as it was when it had these names: what was found out then holds again."""
+        """A change was undone and everything is as it was when it had these names: what was found
+        out then holds again.
+        """
         self._name(queue, names)
 
     def _name(self, queue: int, names: list[int]) -> None:
@@ -69,8 +75,11 @@ class QueueUsage:
 
 
 def inqueue_amounts(snapshot: Snapshot) -> Amounts:
-    """What admitted podgroups may still take of their minResources: all Inqueue ones, and Running ones that have their gang."""
-    groups, sums = snapshot.groups, snapshot.aggregates
+    """What admitted podgroups may still take of their minResources: all Inqueue ones, and Running
+    ones that have their gang.
+    """
+    groups = snapshot.groups
+    sums = snapshot.aggregates
     placed = sums.group_counts[:, IS_ALLOCATED].sum(axis=1)
     counts = (groups.phase == Phase.INQUEUE) | (
         (groups.phase == Phase.RUNNING) & (placed >= groups.min_member)

@@ -1,8 +1,9 @@
 """The cluster as the engine sees it, kept between sessions and refreshed by the rows that changed.
 
-`ResidentSnapshot.refresh()` reads, in one transaction that sees one state of the database, the change log since the last time and the
-rows it names. Everything else about the cluster is already here. A net (`sums_differ`) compares the sums of each queue with the
-database's own; whoever runs sessions casts it now and then and reloads, loudly, on a difference.
+`ResidentSnapshot.refresh()` reads, in one transaction that sees one state of the database, the
+change log since the last time and the rows it names. Everything else about the cluster is already
+here. A net (`sums_differ`) compares the sums of each queue with the database's own; whoever runs
+sessions casts it now and then and reloads, loudly, on a difference.
 """
 
 from __future__ import annotations
@@ -62,7 +63,9 @@ class _NewResource(Exception):
 
 
 class ResidentSnapshot:
-    """`snapshot` is what the engine is given; `pod_ids` and `group_ids` translate its rows back to primary keys."""
+    """`snapshot` is what the engine is given; `pod_ids` and `group_ids` translate its rows back to
+    primary keys.
+    """
 
     def __init__(self) -> None:
         self.position: Position | None = None
@@ -83,7 +86,10 @@ class ResidentSnapshot:
         self.snapshot = ClockedSnapshot.build()
 
     def refresh(self, *, check_sums: bool = False) -> Refreshed:
-        """Bring the tables up to the database. With `check_sums` the net is cast too; a difference raises `SumsDiffer`."""
+        """Bring the tables up to the database.
+
+        With `check_sums` the net is cast too; a difference raises `SumsDiffer`.
+        """
         if not check_sums and (here := untouched_since(self.position)) is not None:
             self.position = here
             return Refreshed()
@@ -169,7 +175,9 @@ class ResidentSnapshot:
         )
 
     def _pod_columns(self, pods: Sequence[Sequence[Any]]) -> dict[str, Any]:
-        """Columns for `PodTable.of`, one comprehension a column: this runs over every pod of a cold start."""
+        """Columns for `PodTable.of`, one comprehension a column: this runs over every pod of a cold
+        start.
+        """
         if not pods:
             return {"key": [], "group": [], "pod_class": [], "status": [], "node": []}
         _, keys, groups, classes, tasks, phases, nodes, created, borrowed, reserved, until = zip(
@@ -289,7 +297,9 @@ class ResidentSnapshot:
         )
 
     def _add_groups(self, groups: Mapping[int, PodGroup]) -> None:
-        """New podgroups, and finished ones that live again: their pods are read with them, changed or not."""
+        """New podgroups, and finished ones that live again: their pods are read with them, changed
+        or not.
+        """
         if not groups:
             return
         rows = self.snapshot.add_groups(list(groups.values()))
@@ -304,7 +314,9 @@ class ResidentSnapshot:
         return len(ids)
 
     def _load_pods(self, condition: str, ids: Iterable[int]) -> set[int]:
-        """Read these pods and put them in place; answers the ids of those that belong to a live podgroup."""
+        """Read these pods and put them in place; answers the ids of those that belong to a live
+        podgroup.
+        """
         sql = f"SELECT {pod_columns()} FROM scheduler_pod p WHERE {condition} ORDER BY p.id"
         pods = [row for row in fetch(sql, [ids_parameter(ids)]) if row[2] in self.group_rows]
         self._load_missing_classes({row[3] for row in pods} - self.classes.keys())
@@ -336,7 +348,8 @@ class ResidentSnapshot:
 
     def _compact(self) -> None:
         """Throw out free rows once they outnumber the used ones."""
-        pods, groups = len(self.snapshot.pods), len(self.snapshot.groups)
+        pods = len(self.snapshot.pods)
+        groups = len(self.snapshot.groups)
         if pods > 2 * len(self.pod_rows) + _WORTH_COMPACTING:
             self._compact_pods()
         if groups > 2 * len(self.group_rows) + _WORTH_COMPACTING:
@@ -358,16 +371,15 @@ class ResidentSnapshot:
         sums = self.snapshot.aggregates
         self.snapshot.groups = GroupTable(**self.snapshot.groups.take(kept))
         self.snapshot.pods.group = places[self.snapshot.pods.group]
-        sums.group_counts, sums.group_allocated, sums.group_pending = (
-            sums.group_counts[kept],
-            sums.group_allocated[kept],
-            sums.group_pending[kept],
-        )
+        sums.group_counts = sums.group_counts[kept]
+        sums.group_allocated = sums.group_allocated[kept]
+        sums.group_pending = sums.group_pending[kept]
         self.group_ids = [self.group_ids[row] for row in kept]
         self.group_rows = {pk: row for row, pk in enumerate(self.group_ids)}
 
     def _check_sums(self) -> None:
-        stored, resident = self._stored_sums(), self._resident_sums()
+        stored = self._stored_sums()
+        resident = self._resident_sums()
         differences = {
             name: (resident.get(name), stored.get(name))
             for name in stored | resident
@@ -393,7 +405,8 @@ class ResidentSnapshot:
         return sums
 
     def _resident_sums(self) -> dict[str, list[int]]:
-        groups, allocated = self.snapshot.groups, self.snapshot.aggregates.group_allocated
+        groups = self.snapshot.groups
+        allocated = self.snapshot.aggregates.group_allocated
         busy = np.flatnonzero(groups.alive & (allocated.sum(axis=1) > 0))
         sums = np.zeros(
             (len(self.snapshot.queues) + 1, len(self.snapshot.resources)), dtype=np.int64

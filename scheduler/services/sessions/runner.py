@@ -65,7 +65,9 @@ class Stopwatch:
     @property
     def durations(self) -> dict[str, Any]:
         """As they are stored: milliseconds by part, and below `actions` by action."""
-        return {**self.parts, "actions": dict(self.actions)} if self.actions else dict(self.parts)
+        if self.actions:
+            return {**self.parts, "actions": dict(self.actions)}
+        return dict(self.parts)
 
     @property
     def total(self) -> float:
@@ -82,7 +84,9 @@ class SessionResult:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """An outcome that nothing follows from and that no clock had a part in: it stands until something changes."""
+    """An outcome that nothing follows from and that no clock had a part in: it stands until
+    something changes.
+    """
 
     outcome: Outcome
     policy_text: str | None
@@ -104,7 +108,9 @@ def is_due(state: ClusterState, now: datetime) -> bool:
 
 
 def pause_before(state: ClusterState, now: datetime) -> float:
-    """Seconds to wait first, so that a storm of requests makes a few sessions and not hundreds: whoever asks meanwhile is served too."""
+    """Seconds to wait first, so that a storm of requests makes a few sessions and not hundreds:
+    whoever asks meanwhile is served too.
+    """
     if state.last_session_at is None:
         return 0.0
     return min(
@@ -114,7 +120,10 @@ def pause_before(state: ClusterState, now: datetime) -> float:
 
 
 class SessionRunner:
-    """Lives as long as its worker, and keeps the snapshot between sessions. Not for two threads at once."""
+    """Lives as long as its worker, and keeps the snapshot between sessions.
+
+    Not for two threads at once.
+    """
 
     def __init__(self, holder: str | None = None) -> None:
         self.holder = holder or lease.name_of_this_process()
@@ -131,7 +140,8 @@ class SessionRunner:
 
     def run_if_due(self, trigger: str = "tick") -> SessionResult | None:
         """A session, unless it is too early, another is running, or another worker has the lease."""
-        state, now = ClusterState.objects.get(pk=1), timezone.now()
+        state = ClusterState.objects.get(pk=1)
+        now = timezone.now()
         if not is_due(state, now):
             return None
         time.sleep(pause_before(state, now))
@@ -160,18 +170,19 @@ class SessionRunner:
     def forget(self) -> None:
         """The next session reads everything anew."""
         self.resident.position = None
-        self._figures, self._seen, self._standing = {}, {}, None
+        self._figures = {}
+        self._seen = {}
+        self._standing = None
 
     def _run(self, claimed: Claimed, watch: Stopwatch, keeper: lease.Keeper) -> SessionResult:
         refreshed = self._refresh()
         watch.lap("read")
         keeper.check()
-        snapshot, session = self.resident.snapshot, claimed.session
-        snapshot.session, snapshot.paused, snapshot.taken_at = (
-            session.number,
-            claimed.paused,
-            round(session.started_at.timestamp(), 3),
-        )
+        snapshot = self.resident.snapshot
+        session = claimed.session
+        snapshot.session = session.number
+        snapshot.paused = claimed.paused
+        snapshot.taken_at = round(session.started_at.timestamp(), 3)
         standing = self._standing if self._still_stands(claimed, refreshed) else None
         outcome = standing.outcome if standing else self._think(claimed, watch)
         watch.lap("think")
@@ -195,7 +206,9 @@ class SessionRunner:
         return SessionResult(session.number, written, refreshed, watch.parts)
 
     def _still_stands(self, claimed: Claimed, refreshed: Refreshed) -> bool:
-        """Whether this session would come to the last one's outcome: it would read the same and did not ask for the time."""
+        """Whether this session would come to the last one's outcome: it would read the same and did
+        not ask for the time.
+        """
         last = self._standing
         untouched = not refreshed.changed and not refreshed.reloaded
         return (
@@ -215,7 +228,8 @@ class SessionRunner:
         return Written()
 
     def _think(self, claimed: Claimed, watch: Stopwatch) -> Outcome:
-        snapshot, policy = self.resident.snapshot, policy_of(claimed.policy_text)
+        snapshot = self.resident.snapshot
+        policy = policy_of(claimed.policy_text)
         snapshot.clock_was_read = False
         outcome = run_session(snapshot, policy, ended=watch.lap_action)
         if (outcome.binds or outcome.evictions) and ClusterState.objects.filter(
@@ -244,7 +258,8 @@ class SessionRunner:
     def _write(
         self, claimed: Claimed, outcome: Outcome, refreshed: Refreshed, watch: Stopwatch
     ) -> Written:
-        now, session = timezone.now(), claimed.session
+        now = timezone.now()
+        session = claimed.session
         with transaction.atomic():
             lease.assert_held(claimed.held)
             alone_with_pods()
@@ -305,7 +320,8 @@ class SessionRunner:
             outcome.is_quiet and snapshot.paused == claimed.paused and not snapshot.clock_was_read
         )
         self._standing = Standing(outcome, claimed.policy_text, claimed.paused) if stands else None
-        self._figures, self._queues = outcome.queues, snapshot.queues
+        self._figures = outcome.queues
+        self._queues = snapshot.queues
         for said in outcome.said:
             if said.podgroup not in written.broken:
                 self.resident.snapshot.groups.said[said.row] = said.fingerprint
@@ -328,7 +344,9 @@ _runner: SessionRunner | None = None
 
 
 def run_scheduling_session(trigger: str = "tick") -> SessionResult | None:
-    """What the scheduler worker calls on every tick; keeps its runner, and with it the snapshot, in the process."""
+    """What the scheduler worker calls on every tick; keeps its runner, and with it the snapshot, in
+    the process.
+    """
     global _runner
     if (
         _runner is None or _runner.process != os.getpid()
