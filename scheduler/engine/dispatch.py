@@ -1,6 +1,4 @@
-"""How the answers of several plugins become one: orders, votes and vetoes, each combined in one
-way.
-"""
+"""How the answers of several plugins become one: orders, votes, vetoes and scores."""
 
 from __future__ import annotations
 
@@ -10,13 +8,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from scheduler.domain.nodes import Mask
+from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.reasons import ReasonCode
-from scheduler.domain.tables import Rows
+from scheduler.domain.tables import Rows, Scores
 from scheduler.engine.plugin import Key, Plugin, Vote
 from scheduler.engine.policy import Flag, PluginConfig, Policy
 from scheduler.engine.refusals import Refusal
 from scheduler.engine.state.gang import Gang
+from scheduler.engine.state.nodes import Scorer
 
 Tiers = list[list[Any]]
 _REJECTED = Refusal(ReasonCode.NOT_PERMITTED, "a plugin of the policy refuses it")
@@ -49,24 +48,26 @@ POINTS: Final[dict[str, Flag | None]] = {
 
 
 class PluginDispatch:
-    """The plugins of a policy, asked point by point: only those that have something to say on it
-    and whose flag is on.
+    """The plugins of a policy, asked point by point.
 
-    Orders: the keys of all, joined in policy order. Yes or no: all must agree. Votes: see `_vote`.
-    Vetoes on victims: every one holds.
+    Only those are asked that override the point and whose flag is on. Orders: the keys of all,
+    joined in policy order. Yes or no: all must agree. Votes: see `_vote`. Vetoes on victims: every
+    one holds. Nodes: suitable where all agree, and scores are added up.
     """
 
     def __init__(self, policy: Policy, plugins: Iterable[tuple[int, PluginConfig, Plugin]]) -> None:
         self.policy = policy
         self._plugins = list(plugins)
         self._task_keys: dict[int, Key] = {}
-        self._slots = {name: self._slot(name, flag) for name, flag in POINTS.items()}
-        self._flat = {
-            name: [ask for tier in tiers for ask in tier] for name, tiers in self._slots.items()
-        }
+        self._tiers: dict[str, Tiers] = {}
+        self._flat: dict[str, list[Any]] = {}
+        for name, flag in POINTS.items():
+            tiers = self._tiers_with(name, flag)
+            self._tiers[name] = tiers
+            self._flat[name] = [ask for tier in tiers for ask in tier]
 
-    def _slot(self, method: str, flag: Flag | None) -> Tiers:
-        """Tier by tier, the plugins that have something to say on this point and whose flag is on."""
+    def _tiers_with(self, method: str, flag: Flag | None) -> Tiers:
+        """Tier by tier, the methods of plugins that override this point and whose flag is on."""
         tiers: Tiers = [[] for _ in self.policy.tiers]
         for tier, config, plugin in self._plugins:
             overrides = getattr(type(plugin), method) is not getattr(Plugin, method)
@@ -74,16 +75,27 @@ class PluginDispatch:
                 tiers[tier].append(getattr(plugin, method))
         return tiers
 
+    def _first_tier(self, point: str) -> list[Any]:
+        """The first tier that has any plugin for this point."""
+        for tier in self._tiers[point]:
+            if tier:
+                return tier
+        return []
+
     def enables(self, plugin: Plugin, flag: Flag) -> bool:
-        return any(
-            own is plugin and self.policy.enables(config, flag) for _, config, own in self._plugins
-        )
+        for _, config, own in self._plugins:
+            if own is plugin:
+                return self.policy.enables(config, flag)
+        return False
 
     def has_action(self, name: str) -> bool:
         return name in self.policy.actions
 
     def plugin(self, name: str) -> Plugin | None:
-        return next((plugin for _, _, plugin in self._plugins if plugin.name == name), None)
+        for _, _, plugin in self._plugins:
+            if plugin.name == name:
+                return plugin
+        return None
 
     def _is_hierarchical(self) -> bool:
         return any(self.policy.enables(config, Flag.HIERARCHY) for _, config, _ in self._plugins)
@@ -92,32 +104,35 @@ class PluginDispatch:
 
     def layer_key(self, queue: int) -> Key:
         """Plugins in policy order."""
-        return tuple(part for ask in self._flat["queue_key"] for part in ask(queue))
+        return self._joined_key("queue_key", queue)
 
     def gang_rank(self, gang: Gang) -> Key:
-        """Plugins in policy order, without creation time and name; asked anew when the gang has
-        changed.
+        """Plugins in policy order, without creation time and name.
+
+        They are asked anew when the gang has changed.
         """
         if gang.rank is None:
-            gang.rank = tuple(part for ask in self._flat["job_key"] for part in ask(gang))
+            gang.rank = self._joined_key("job_key", gang)
         return gang.rank
 
     def task_key(self, pod_class: int) -> Key:
         found = self._task_keys.get(pod_class)
         if found is None:
-            found = self._task_keys[pod_class] = tuple(
-                part for ask in self._flat["task_key"] for part in ask(pod_class)
-            )
+            found = self._task_keys[pod_class] = self._joined_key("task_key", pod_class)
         return found
+
+    def _joined_key(self, point: str, subject: Any) -> Key:
+        return tuple(part for ask in self._flat[point] for part in ask(subject))
 
     # Votes
 
     def refuse_job(self, gang: Gang) -> Refusal | None:
-        """The first reason why the gang can not be tried at all."""
-        return next(
-            (refusal for ask in self._flat["refuse_job"] if (refusal := ask(gang)) is not None),
-            None,
-        )
+        """The first reason why the gang cannot be tried at all."""
+        for ask in self._flat["refuse_job"]:
+            refusal: Refusal | None = ask(gang)
+            if refusal is not None:
+                return refusal
+        return None
 
     def job_ready(self, gang: Gang) -> bool:
         return all(ask(gang) for ask in self._flat["job_ready"])
@@ -134,36 +149,34 @@ class PluginDispatch:
     @cached_property
     def _gangs_decide_waiting(self) -> bool:
         """Whether no plugin can overrule the vote of the gang plugin on waiting for room."""
-        tier = next((tier for tier in self._slots["job_pipelined"] if tier), [])
-        return any(ask.__self__.name == "gang" for ask in tier)
+        return _has_gang_plugin(self._first_tier("job_pipelined"))
 
     def job_starving(self, gang: Gang) -> bool:
         """All plugins of the first tier that has any; nobody starves where nobody says so."""
-        tier = next((tier for tier in self._slots["job_starving"] if tier), [])
+        tier = self._first_tier("job_starving")
         return bool(tier) and all(ask(gang) for ask in tier)
 
     @cached_property
     def only_gangs_starve(self) -> bool:
         """Whether a gang must be short of its minimum to starve."""
-        tier = next((tier for tier in self._slots["job_starving"] if tier), [])
-        return any(ask.__self__.name == "gang" for ask in tier)
+        return _has_gang_plugin(self._first_tier("job_starving"))
 
     def refuse_enqueue(self, gang: Gang) -> Refusal | None:
         return self._vote("job_enqueueable", gang)
 
     def _vote(self, point: str, gang: Gang) -> Refusal | None:
-        """The first vote against; a tier with a vote for and none against settles it without asking
-        the next. All abstaining: for.
+        """The first vote against.
+
+        A tier with a vote for and none against settles it without asking the next. If all abstain,
+        that is a vote for.
         """
-        for tier in self._slots[point]:
+        for tier in self._tiers[point]:
             votes = [ask(gang) for ask in tier]
-            against = next(
-                (vote for vote in votes if isinstance(vote, Refusal) or vote == Vote.REJECT), None
-            )
-            if against is not None:
-                if isinstance(against, Refusal):
-                    return against
-                return _REJECTED
+            for vote in votes:
+                if isinstance(vote, Refusal):
+                    return vote
+                if vote == Vote.REJECT:
+                    return _REJECTED
             if Vote.PERMIT in votes:
                 return None
         return None
@@ -241,7 +254,7 @@ class PluginDispatch:
     @cached_property
     def gang_decides(self) -> bool:
         """Whether a gang is ready only with its minimum: then that many pods are placed at one go."""
-        return any(ask.__self__.name == "gang" for ask in self._flat["job_ready"])
+        return _has_gang_plugin(self._flat["job_ready"])
 
     @property
     def needs_whole_gangs(self) -> bool:
@@ -253,7 +266,57 @@ class PluginDispatch:
     @cached_property
     def gangs_are_spared(self) -> bool:
         """Whether reclaim may only take what gangs can spare."""
-        return any(ask.__self__.name == "gang" for ask in self._flat["may_reclaim"])
+        return _has_gang_plugin(self._flat["may_reclaim"])
+
+    # Nodes
+
+    def suitable_nodes(self, pod_class: int, ready: Mask) -> Mask:
+        """Nodes that are ready and that every plugin finds suitable."""
+        mask = ready.copy()
+        for ask in self._flat["suitable"]:
+            nodes = ask(pod_class)
+            if nodes is not None:
+                mask &= nodes
+        return mask
+
+    @cached_property
+    def scorer(self) -> Scorer | None:
+        """The sum of all scores, the part that does not change computed once for a class.
+
+        None where no plugin scores.
+        """
+        if not self._flat["static_score"] and not self._flat["score"]:
+            return None
+        static: dict[int, Scores | None] = {}
+
+        def score(pod_class: int, used: Amounts, nodes: Rows) -> Scores:
+            if pod_class not in static:
+                static[pod_class] = _sum_scores(
+                    ask(pod_class) for ask in self._flat["static_score"]
+                )
+            fixed = static[pod_class]
+            moving = _sum_scores(ask(pod_class, used, nodes) for ask in self._flat["score"])
+            found = np.zeros(len(nodes))
+            if fixed is not None:
+                found = found + fixed[nodes]
+            if moving is not None:
+                found = found + moving
+            return found
+
+        return score
+
+
+def _has_gang_plugin(asks: list[Any]) -> bool:
+    return any(ask.__self__.name == "gang" for ask in asks)
+
+
+def _sum_scores(answers: Iterable[Scores | None]) -> Scores | None:
+    """None where no plugin gives a score."""
+    total: Scores | None = None
+    for scores in answers:
+        if scores is not None:
+            total = scores if total is None else total + scores
+    return total
 
 
 def _all(length: int, masks: list[Mask]) -> Mask:

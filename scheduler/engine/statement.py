@@ -202,10 +202,10 @@ def _evict(session: Session, operation: Operation, sign: int) -> None:
         session.node_table.release(operation.nodes, session.request[operation.pod_class], sign)
     _count(session, operation, -sign, ready=-sign)
     if sign > 0:
-        session.evicted[pod] = int(session.status[pod])
+        session.status_before_eviction[pod] = int(session.status[pod])
         session.status[pod] = _RELEASING
     else:
-        session.status[pod] = session.evicted.pop(pod)
+        session.status[pod] = session.status_before_eviction.pop(pod)
 
 
 def _count(session: Session, operation: Operation, sign: int, **moved: int) -> None:

@@ -39,7 +39,8 @@ class Allocation:
     def _has_demand(self, gang: Gang) -> bool:
         """Pods that ask for nothing are left to backfill, unless a gang needs them."""
         line = TaskLine(
-            self.session, self.session.asking_for_something(self.session.pending_pods(gang))
+            self.session,
+            self.session.tasks.asking_for_something(self.session.tasks.pending_pods(gang)),
         )
         self.lines[gang.row] = line
         return bool(line)
@@ -99,7 +100,9 @@ class Allocation:
         left for the usual way.
         """
         session = self.session
-        promises = sorted(gang.held.items(), key=lambda promise: self.session.pod_key(promise[0]))
+        promises = sorted(
+            gang.held.items(), key=lambda promise: self.session.tasks.pod_key(promise[0])
+        )
         statement.unhold(gang)
         for pod, node in promises:
             pod_class = int(session.pod_classes[pod])
@@ -109,7 +112,9 @@ class Allocation:
                 statement.allocate(gang, pod_class, [pod], [node])
             elif fits(session.node_table.future([node]), session.request[pod_class])[0]:
                 statement.pipeline(gang, pod_class, [pod], [node])
-        return TaskLine(session, session.asking_for_something(session.unplaced_pods(gang)))
+        return TaskLine(
+            session, session.tasks.asking_for_something(session.tasks.unplaced_pods(gang))
+        )
 
     def _is_hopeless(self, gang: Gang, line: TaskLine) -> bool:
         """A gang of alike pods for which all nodes together have too little room is not even tried."""
@@ -133,7 +138,9 @@ class Allocation:
             or gang.ready + gang.waiting + gang.pending < gang.min_member
         ):
             return
-        members = [pod for pod in session.pending_pods(gang) if session.asks_for_nothing(pod)]
+        members = [
+            pod for pod in session.tasks.pending_pods(gang) if session.tasks.asks_for_nothing(pod)
+        ]
         if members:
             Placement(
                 session, statement, gang, TaskLine(session, members), session.allocatable

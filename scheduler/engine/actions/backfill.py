@@ -39,7 +39,7 @@ def best_effort_first(session: Session) -> None:
 
 
 def best_effort_pods(session: Session, gang: Gang) -> list[int]:
-    return [pod for pod in session.unplaced_pods(gang) if session.asks_for_nothing(pod)]
+    return [pod for pod in session.tasks.unplaced_pods(gang) if session.tasks.asks_for_nothing(pod)]
 
 
 def beyond_deserved(session: Session) -> None:
@@ -51,7 +51,7 @@ def beyond_deserved(session: Session) -> None:
         for gang in _in_order(session, best_effort=False):
             if session.job_ready(gang) is needs_gang:
                 continue
-            pods = session.asking_for_something(session.unplaced_pods(gang))
+            pods = session.tasks.asking_for_something(session.tasks.unplaced_pods(gang))
             with session.statement() as statement:
                 _place_all(session, statement, gang, pods, session.borrowable, borrowed=True)
                 if session.job_ready(gang):
@@ -89,9 +89,12 @@ def _with_pods_that(session: Session, best_effort: bool) -> Mask:
 
 
 def _has_any(session: Session, gang: Gang, best_effort: bool) -> bool:
-    if gang.row in session.behind and not best_effort:
+    if gang.row in session.positions_in_line and not best_effort:
         return False
-    return any(session.asks_for_nothing(pod) is best_effort for pod in session.unplaced_pods(gang))
+    return any(
+        session.tasks.asks_for_nothing(pod) is best_effort
+        for pod in session.tasks.unplaced_pods(gang)
+    )
 
 
 def _place_all(

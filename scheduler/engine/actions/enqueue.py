@@ -23,7 +23,7 @@ def enqueue(session: Session) -> None:
             else None
         )
         if gang.refusal is None:
-            session.enqueued(gang)
+            session.admit(gang)
         elif session.is_strict(queue):
             session.stop_line(gangs.rest(queue))
             line.leave(queue)

@@ -58,7 +58,7 @@ class Preemption:
 
     def _between_gangs(self, gang: Gang) -> bool:
         session = self.session
-        pods = session.unplaced_pods(gang)
+        pods = session.tasks.unplaced_pods(gang)
         key = (
             gang.queue,
             gang.priority,
@@ -94,7 +94,7 @@ class Preemption:
     def _inside(self, gang: Gang) -> None:
         """Pods of the gang itself, as long as each finds a place."""
         session = self.session
-        for pod in session.unplaced_pods(gang) if gang.ready else ():
+        for pod in session.tasks.unplaced_pods(gang) if gang.ready else ():
             with session.statement() as statement:
                 if not self._make_room(
                     statement,
@@ -163,7 +163,7 @@ class Preemption:
         worth = group != gang.row
         if "priority" in vetoers:
             worth &= session.snapshot.groups.priority[group] < gang.priority
-        if session.best_effort[pod_class]:
+        if session.tasks.best_effort[pod_class]:
             worth &= session.snapshot.classes.best_effort[session.pod_classes[pods]]
         others: Rows = pods[worth]
         return others

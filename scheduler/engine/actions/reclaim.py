@@ -70,7 +70,7 @@ class Reclamation:
         gangs as it can.
         """
         session = self.session
-        pods = session.unplaced_pods(gang)
+        pods = session.tasks.unplaced_pods(gang)
         key = (
             gang.queue,
             gang.min_member - gang.ready - gang.waiting,

@@ -97,7 +97,7 @@ class GangReclamation:
         """Other plugins, such as conformance, may keep a pod."""
         asks = self.session.reclaim_vetoes(without="gang")
         pod_classes = {int(self.session.pod_classes[pod]) for pod in victim.pods.tolist()}
-        own = int(self.session.pod_classes[self.session.unplaced_pods(gang)[0]])
+        own = int(self.session.pod_classes[self.session.tasks.unplaced_pods(gang)[0]])
         return all(
             ask(gang, own, victim.gang, pod_class) for ask in asks for pod_class in pod_classes
         )
@@ -115,7 +115,7 @@ class GangReclamation:
             return True
         path = session.queue_tree.path(gang.queue)
         asked = (
-            session.request[session.pod_classes[session.pods_of(gang.row)]].sum(axis=0) > 0
+            session.request[session.pod_classes[session.tasks.pods_of(gang.row)]].sum(axis=0) > 0
         ) & session.queue_usage.dims
         return bool(
             (session.queue_usage.allocated[path] <= quotas.real_capability[path])[:, asked].all()

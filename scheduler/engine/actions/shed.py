@@ -63,7 +63,9 @@ def _starving(session: Session) -> list[Gang]:
 
 
 def _held_pods(session: Session, gang: Gang) -> list[int]:
-    return [pod for pod in session.pods_of(gang.row).tolist() if IS_ALLOCATED[session.status[pod]]]
+    return [
+        pod for pod in session.tasks.pods_of(gang.row).tolist() if IS_ALLOCATED[session.status[pod]]
+    ]
 
 
 def _is_stuck(session: Session, gang: Gang) -> bool:
@@ -92,7 +94,7 @@ def _missing(session: Session, gang: Gang) -> tuple[Amounts, set[int]]:
     like those it has.
     """
     needed = gang.min_member - gang.ready - gang.waiting
-    pods = session.unplaced_pods(gang)[:needed]
+    pods = session.tasks.unplaced_pods(gang)[:needed]
     pod_classes = [int(session.pod_classes[pod]) for pod in pods]
     pod_classes += [int(session.pod_classes[_held_pods(session, gang)[0]])] * (needed - len(pods))
     total: Amounts = session.request[pod_classes].sum(axis=0)
@@ -108,7 +110,7 @@ def _since(session: Session, gang: Gang) -> int:
 
 def _give_up(session: Session, gang: Gang) -> None:
     with session.statement() as statement:
-        for pod in sorted(_held_pods(session, gang), key=session.pod_key, reverse=True):
+        for pod in sorted(_held_pods(session, gang), key=session.tasks.pod_key, reverse=True):
             statement.evict(gang, pod, "shed", None)
         statement.commit()
     gang.phase = Phase.PENDING

@@ -83,7 +83,7 @@ class RunningPods:
         if queue not in self._ordered:
             pods = self.pods[self._starts[queue] : self._starts[queue + 1]]
             entries = sorted(
-                zip(self.session.pod_keys(pods), pods.tolist(), strict=True), reverse=True
+                zip(self.session.tasks.pod_keys(pods), pods.tolist(), strict=True), reverse=True
             )
             self._ordered[queue] = np.array([pod for _, pod in entries], dtype=np.intp)
         ordered = self._ordered[queue]
@@ -167,7 +167,7 @@ class RunningPods:
         return self._by_gang(pods, lambda gang: places[gang.row])
 
     def _goes_last(self, gang: Gang) -> tuple[object, ...]:
-        return (not self.session.job_starving(gang), self.session.size(gang), gang.key)
+        return (not self.session.job_starving(gang), self.session.dominant_share(gang), gang.key)
 
     def amounts_by_node(self, chosen: Mask, dim: int) -> Floats:
         """About how much of a resource the chosen candidates hold on each node."""

@@ -16,7 +16,7 @@ from scheduler.engine.state.gang import Gang
 
 def missing_pods(session: Session, gang: Gang) -> list[int]:
     """The pods that the gang still needs a place for, in task order; none if it has its minimum."""
-    return session.unplaced_pods(gang)[: max(0, gang.min_member - gang.ready - gang.waiting)]
+    return session.tasks.unplaced_pods(gang)[: max(0, gang.min_member - gang.ready - gang.waiting)]
 
 
 def missing_runs(session: Session, gang: Gang) -> Runs:

@@ -92,7 +92,7 @@ class Candidates:
         if not len(pods) or not self._may_go(pods):
             return
         gang = session.gang(row)
-        holding = session.pods_of(row)
+        holding = session.tasks.pods_of(row)
         whole = holding[IS_ALLOCATED[session.status[holding]]]
         is_protected = self._protection(whole)
         spare = self._spare(gang, pods[~self._protection(pods)])
@@ -113,7 +113,7 @@ class Candidates:
         count = 0 if gang.roles else max(0, gang.ready - gang.min_member)
         if not count:
             return pods[:0]
-        ordered = sorted(pods.tolist(), key=self.session.pod_key, reverse=True)
+        ordered = sorted(pods.tolist(), key=self.session.tasks.pod_key, reverse=True)
         return np.array(ordered[:count], dtype=np.intp)
 
     def _victim(self, gang: Gang, pods: Rows, *, is_spare: bool) -> Victim:
@@ -355,7 +355,7 @@ def _needed(found: list[tuple[Victim, Amounts]], missing: Amounts) -> list[Victi
 def carry_out(session: Session, statement: Statement, gang: Gang, plan: Plan, action: str) -> None:
     """The victims go, and each missing pod of the gang is promised its place."""
     for victim in plan.victims:
-        for pod in sorted(victim.pods.tolist(), key=session.pod_key, reverse=True):
+        for pod in sorted(victim.pods.tolist(), key=session.tasks.pod_key, reverse=True):
             statement.evict(victim.gang, pod, action, gang)
     pods = [pod for pod, _ in zip(_pods_in_order(session, gang), plan.nodes, strict=True)]
     for pod, node in zip(pods, plan.nodes, strict=True):
@@ -363,4 +363,4 @@ def carry_out(session: Session, statement: Statement, gang: Gang, plan: Plan, ac
 
 
 def _pods_in_order(session: Session, gang: Gang) -> list[int]:
-    return session.unplaced_pods(gang)[: max(0, gang.min_member - gang.ready - gang.waiting)]
+    return session.tasks.unplaced_pods(gang)[: max(0, gang.min_member - gang.ready - gang.waiting)]

@@ -26,7 +26,7 @@ Told = dict[tuple[str, str], Shortfall]
 
 def missing_pods(session: Session, gang: Gang) -> list[int]:
     """The pods that its gang still needs a place for, in task order."""
-    return session.unplaced_pods(gang)[: max(1, gang.min_member - gang.ready - gang.waiting)]
+    return session.tasks.unplaced_pods(gang)[: max(1, gang.min_member - gang.ready - gang.waiting)]
 
 
 def needed(session: Session, gang: Gang) -> Amounts:

@@ -25,6 +25,7 @@ from scheduler.engine.report.checks import (
     roomiest_node,
     scarce,
 )
+from scheduler.engine.reservations import leaving_for, sessions_left
 from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Gang
 from scheduler.engine.state.holdings import holdings_of
@@ -77,7 +78,7 @@ def signature(session: Session, gang: Gang) -> tuple[object, ...]:
         gang.placeable,
         gang.refusal,
     )
-    own = (gang.key,) if gang.roles or gang.waiting or session.is_behind(gang) else ()
+    own = (gang.key,) if gang.roles or gang.waiting or session.position_in_line(gang) else ()
     return (
         *texts,
         *state,
@@ -323,7 +324,8 @@ def _reclaim_in_progress(session: Session, gang: Gang) -> Finding | None:
     """Its room is promised, and pods are on their way out of it."""
     if not gang.waiting or gang.ready + gang.waiting < gang.min_member:
         return None
-    victims, left = session.victims_for(gang)
+    victims = leaving_for(session, gang)
+    left = sessions_left(session, gang)
     going = (
         f"{victims} {'pod' if victims == 1 else 'pods'} to go"
         if victims
@@ -563,7 +565,7 @@ def _busy_finding(check: Check, gang: Gang) -> Finding:
 
 
 def _behind_others(session: Session, gang: Gang) -> Finding | None:
-    position = session.is_behind(gang)
+    position = session.position_in_line(gang)
     if not position:
         return None
     name = session.queue_tree.names[gang.queue]
@@ -573,8 +575,8 @@ def _behind_others(session: Session, gang: Gang) -> Finding | None:
 
 def _left_out_by_policy(session: Session, gang: Gang) -> Finding | None:
     """Not that it was not looked at: no action of the policy would ever start it."""
-    if session.has_action("allocate") or not session.asking_for_something(
-        session.pending_pods(gang)
+    if session.has_action("allocate") or not session.tasks.asking_for_something(
+        session.tasks.pending_pods(gang)
     ):
         return None
     if session.has_action("backfill") and session.lends_idle_room:

@@ -198,7 +198,7 @@ class Reporter:
     def _tell_pods(self, gang: Gang, why: Reason) -> None:
         session = self.session
         keys = self.session.snapshot.pods.key
-        for number, pod in enumerate(session.pending_pods(gang)):
+        for number, pod in enumerate(session.tasks.pending_pods(gang)):
             reason, text = self._pod_message(gang, why, pod, number)
             self.result.pod_conditions.append(PodCondition(keys[pod], pod, reason, text))
             self.result.events.append(Event("Warning", "FailedScheduling", text, "pod", keys[pod]))

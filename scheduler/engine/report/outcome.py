@@ -15,6 +15,7 @@ from scheduler.engine.decisions import Bind, Evict, Outcome, PhaseChange, Reserv
 from scheduler.engine.plugins.gang import roles_count
 from scheduler.engine.report.figures import Figures, amounts
 from scheduler.engine.report.messages import Report, report
+from scheduler.engine.reservations import last_session_of
 from scheduler.engine.session import Session
 from scheduler.engine.statement import Operation
 
@@ -182,14 +183,14 @@ def reservations(session: Session) -> tuple[Reservation, ...]:
     pods = session.snapshot.pods
     groups = session.snapshot.groups
     kept = []
-    for pod, node in sorted(session.waits.items(), key=lambda item: pods.key[item[0]]):
+    for pod, node in sorted(session.reserved_nodes.items(), key=lambda item: pods.key[item[0]]):
         kept.append(
             Reservation(
                 pods.key[pod],
                 session.node_table.names[node],
                 groups.key[pods.group[pod]],
                 pod,
-                session.expiry(pod),
+                last_session_of(session, pod),
             )
         )
     return tuple(kept)

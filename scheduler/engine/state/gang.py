@@ -12,16 +12,6 @@ if TYPE_CHECKING:
     from scheduler.engine.session import Session
 
 
-def ordinal(pod_key: str) -> int:
-    """The number at the end of a name of three or more parts (`gang-role-7`), by which pods of a
-    role are counted; -1 without.
-    """
-    head, _, tail = pod_key.rpartition("-")
-    if not (tail.isdecimal() and head.rfind("-") > head.rfind("/")):
-        return -1
-    return int(tail)
-
-
 class Role:
     """How many pods of one role are placed, wait for room, and are pending."""
 

@@ -1,0 +1,84 @@
+"""Places that are kept for pods from one session to the next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scheduler.domain.workloads import PodStatus
+from scheduler.engine.state.gang import Gang
+from scheduler.engine.state.nodes import fits
+from scheduler.engine.statement import Statement
+
+if TYPE_CHECKING:
+    from scheduler.engine.session import Session
+
+RESERVATION_SESSIONS = 30
+"""For how many sessions a place is kept for a pod that waits for it."""
+
+
+def hold_reservations(session: Session) -> None:
+    """Places that earlier sessions promised stay promised until the pod is tried anew, or the
+    promise runs out.
+
+    A promise is given up at once when its node is gone or has become too small.
+    """
+    for pod in _promised_pods(session):
+        node = int(session.snapshot.pods.reserved_node[pod])
+        gang = session.gang(int(session.snapshot.pods.group[pod]))
+        pod_class = int(session.pod_classes[pod])
+        if _can_be_held(session, gang, pod_class, node):
+            Statement(session).pipeline(gang, pod_class, [pod], [node])
+            gang.held[pod] = node
+            session.reserved_nodes[pod] = node
+
+
+def _promised_pods(session: Session) -> list[int]:
+    """Pods whose promise has not run out, the oldest promise first."""
+    pods = session.snapshot.pods
+    waiting = (pods.reserved_node >= 0) & (pods.status == PodStatus.PENDING)
+    promised = np.flatnonzero(waiting).tolist()
+    promised.sort(key=lambda pod: (pods.reserved_until[pod], pods.key[pod]))
+    return [pod for pod in promised if pods.reserved_until[pod] >= session.snapshot.session]
+
+
+def _can_be_held(session: Session, gang: Gang, pod_class: int, node: int) -> bool:
+    if gang.queue < 0 or not session.scheduling_queue[gang.queue]:
+        return False
+    if not session.node_table.ready[node]:
+        return False
+    return bool(fits(session.node_table.future([node]), session.request[pod_class])[0])
+
+
+def last_session_of(session: Session, pod: int) -> int:
+    """The last session that keeps the pod's place. An old promise keeps its end."""
+    pods = session.snapshot.pods
+    now = session.snapshot.session
+    is_same_node = pods.reserved_node[pod] == session.reserved_nodes[pod]
+    if is_same_node and pods.reserved_until[pod] >= now:
+        return int(pods.reserved_until[pod])
+    return now + RESERVATION_SESSIONS
+
+
+def leaving_for(session: Session, gang: Gang) -> int:
+    """How many pods are on their way out to make room for this gang."""
+    evicted = sum(operation.beneficiary is gang for operation in session.evictions)
+    if evicted:
+        return evicted
+    nodes = {session.reserved_nodes[pod] for pod in _reserved_pods(session, gang)}
+    is_leaving = np.isin(session.nodes, list(nodes)) & (session.status == PodStatus.RELEASING)
+    return int(is_leaving.sum())
+
+
+def sessions_left(session: Session, gang: Gang) -> int:
+    """For how many more sessions the places of this gang are kept."""
+    ends = [last_session_of(session, pod) for pod in _reserved_pods(session, gang)]
+    if not ends:
+        return 0
+    return min(ends) - session.snapshot.session
+
+
+def _reserved_pods(session: Session, gang: Gang) -> list[int]:
+    pods = session.tasks.pods_of(gang.row).tolist()
+    return [pod for pod in pods if pod in session.reserved_nodes]

@@ -1,0 +1,138 @@
+"""The pods of each gang in task order, and which of them have no place yet."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from scheduler.domain.tables import Rows
+from scheduler.domain.workloads import PodStatus
+from scheduler.engine.state.gang import Gang
+
+if TYPE_CHECKING:
+    from scheduler.engine.session import Session
+
+TaskKey = tuple[Any, ...]
+
+# Members of an enum are slow to look up, and this one is looked up for every pod.
+_PENDING = int(PodStatus.PENDING)
+
+
+def ordinal(pod_key: str) -> int:
+    """The number at the end of a name of three or more parts (`job-role-7`); -1 without one."""
+    head, _, tail = pod_key.rpartition("-")
+    has_three_parts = head.rfind("-") > head.rfind("/")
+    if tail.isdecimal() and has_three_parts:
+        return int(tail)
+    return -1
+
+
+class Tasks:
+    """What a session asks about the pods of a gang."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._snapshot = session.snapshot
+        self._keys: dict[int, TaskKey] = {}
+
+    def pods_of(self, row: int) -> Rows:
+        """All pods of a podgroup."""
+        order, starts = self._pods_by_group
+        return order[starts[row] : starts[row + 1]]
+
+    @cached_property
+    def _pods_by_group(self) -> tuple[Rows, Rows]:
+        """All pods, those of a podgroup side by side; and where each podgroup begins."""
+        group = self._snapshot.pods.group
+        order = np.argsort(group, kind="stable")
+        starts = np.searchsorted(group[order], np.arange(len(self._snapshot.groups) + 1))
+        return order, starts
+
+    # Pods without a place
+
+    def pending_pods(self, gang: Gang) -> list[int]:
+        """Its pods without a place, in task order. Pods with a held place are included."""
+        members = self._pending_at_open(gang)
+        codes = self._session.status[members].tolist()
+        return [
+            pod
+            for pod, code in zip(members, codes, strict=True)
+            if code == _PENDING or pod in gang.held
+        ]
+
+    def unplaced_pods(self, gang: Gang) -> list[int]:
+        """Its pods without a place or a promise of one, in task order."""
+        members = self._pending_at_open(gang)
+        codes = self._session.status[members].tolist()
+        return [pod for pod, code in zip(members, codes, strict=True) if code == _PENDING]
+
+    def _pending_at_open(self, gang: Gang) -> list[int]:
+        """Its pods without a place when the session opened, in task order."""
+        found = self._pending_by_group.get(gang.row)
+        if found is not None:
+            return found
+        if not self._session.beyond_all_nodes[gang.row]:
+            return []
+        pods = self.pods_of(gang.row)
+        pending = pods[self._snapshot.pods.status[pods] == _PENDING].tolist()
+        self._pending_by_group[gang.row] = sorted(pending, key=self.pod_key)
+        return self._pending_by_group[gang.row]
+
+    @cached_property
+    def _pending_by_group(self) -> dict[int, list[int]]:
+        """The same for all podgroups that somebody may try; the others are added when asked for."""
+        table = self._snapshot.pods
+        rows = np.flatnonzero(table.status == _PENDING)
+        rows = rows[~self._session.beyond_all_nodes[table.group[rows]]]
+        pods: dict[int, list[int]] = {}
+        for row, group in zip(rows.tolist(), table.group[rows].tolist(), strict=True):
+            pods.setdefault(group, []).append(row)
+        self._keys.update(zip(rows.tolist(), self.pod_keys(rows), strict=True))
+        for members in pods.values():
+            if len(members) > 1:
+                members.sort(key=self._keys.__getitem__)
+        return pods
+
+    # Task order
+
+    def pod_key(self, pod: int) -> TaskKey:
+        """Task order: plugins, then the number in the name, creation time, name."""
+        found = self._keys.get(pod)
+        if found is None:
+            table = self._snapshot.pods
+            name = table.key[pod]
+            rank = self._session.task_key(int(table.pod_class[pod]))
+            found = self._keys[pod] = (rank, ordinal(name), float(table.created[pod]), name)
+        return found
+
+    def pod_keys(self, pods: Rows) -> list[TaskKey]:
+        """The task order of many pods at once."""
+        table = self._snapshot.pods
+        names = [table.key[pod] for pod in pods.tolist()]
+        classes = table.pod_class[pods].tolist()
+        ranks = {pod_class: self._session.task_key(pod_class) for pod_class in set(classes)}
+        columns = zip(classes, table.created[pods].tolist(), names, strict=True)
+        return [(ranks[number], ordinal(name), created, name) for number, created, name in columns]
+
+    # Pods that ask for nothing
+
+    @cached_property
+    def best_effort(self) -> list[bool]:
+        """By class: asks for nothing but a place."""
+        flags: list[bool] = self._snapshot.classes.best_effort.tolist()
+        return flags
+
+    @cached_property
+    def _any_best_effort(self) -> bool:
+        return any(self.best_effort)
+
+    def asks_for_nothing(self, pod: int) -> bool:
+        return self._any_best_effort and self.best_effort[int(self._snapshot.pods.pod_class[pod])]
+
+    def asking_for_something(self, pods: list[int]) -> list[int]:
+        """Those of these pods that do, in the same order."""
+        if not self._any_best_effort:
+            return pods
+        return [pod for pod in pods if not self.asks_for_nothing(pod)]
