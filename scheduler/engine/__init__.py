@@ -22,29 +22,44 @@ def run_session(
     *,
     reporting: bool = True,
 ) -> Outcome:
-    """The only entry point.
+    """The only entry point. The same snapshot and policy give the same outcome, bit for bit.
 
-    Same snapshot and policy, same outcome, bit for bit; the snapshot is not changed.
-
-    `actions` runs only these, of a policy that has them and others. `ended` is told of each action
-    that is done: who wants to know how long they take has a clock, the engine has none. Without
-    `reporting` nobody is told why they wait: a simulation asks for decisions alone.
+    The snapshot is not changed. `actions` runs only these of the policy's actions. `ended` is
+    called after each action: the engine has no clock, but its caller may want to know how long
+    actions take. Without `reporting` no reasons are found: a simulation needs decisions alone.
     """
+    # 1. Open: plugins compute what queues deserve, and promised places are held.
     session = open_session(snapshot, policy)
-    at_open = Figures(session)
-    for action in () if snapshot.paused else policy.actions if actions is None else actions:
+    figures_at_open = Figures(session)
+
+    # 2. Act: each action places, promises or evicts pods in statements, kept whole or undone.
+    for action in _actions_to_run(snapshot, policy, actions):
         ACTIONS[action](session)
         if ended is not None:
             ended(action)
+
+    # 3. Close: plugins are told that no action follows.
     session.close()
-    return outcome_of(session, at_open, reporting=reporting)
+
+    # 4. Report: decisions, phases, reasons and figures become one value.
+    return outcome_of(session, figures_at_open, reporting=reporting)
 
 
 def open_session(snapshot: Snapshot, policy: Policy = DEFAULT_POLICY) -> Session:
     """A session before its first action: for probes and tests."""
-    plugins = [
-        (number, config, find_plugin(config.name)(config.arguments))
-        for number, tier in enumerate(policy.tiers)
-        for config in tier
-    ]
+    plugins = []
+    for number, tier in enumerate(policy.tiers):
+        for config in tier:
+            plugin = find_plugin(config.name)(config.arguments)
+            plugins.append((number, config, plugin))
     return Session(snapshot, policy, plugins)
+
+
+def _actions_to_run(
+    snapshot: Snapshot, policy: Policy, actions: Sequence[str] | None
+) -> Sequence[str]:
+    if snapshot.paused:
+        return ()
+    if actions is None:
+        return policy.actions
+    return actions

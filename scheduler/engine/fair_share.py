@@ -80,17 +80,18 @@ class _Trial:
         share: Any = products // self.whole
         self.share: Amounts = np.asarray(share, dtype=np.int64)
         self.lost: Amounts = np.asarray(products - share * self.whole, dtype=np.int64)
-        self.above = (self.share > ceilings) | ((self.share == ceilings) & (self.lost > 0))
-        self.below = self.share < floors
+        self.above: Mask = (self.share > ceilings) | ((self.share == ceilings) & (self.lost > 0))
+        self.below: Mask = self.share < floors
 
     @property
     def is_final(self) -> bool:
         return not (self.above.any() or self.below.any())
 
     def settled(self) -> Mask:
-        """Who has found a final place: if more is cut off at ceilings than is lifted to floors, the
-        true level is higher, so those above the ceiling stay above; otherwise it is lower, and
-        those below the floor stay below.
+        """Who has found a final place.
+
+        If more is cut off at ceilings than is lifted to floors, the true level is higher, so those
+        above the ceiling stay above. Otherwise it is lower, and those below the floor stay below.
         """
         cut = int_sum((self.share - self.ceilings)[self.above])
         lifted = int_sum((self.floors - self.share)[self.below])

@@ -20,7 +20,6 @@ from scheduler.engine.future_places import FuturePlaces
 from scheduler.engine.plugin import Key, Plugin
 from scheduler.engine.policy import PluginConfig, Policy
 from scheduler.engine.refusals import Refusal
-from scheduler.engine.report.grouping import beyond_all_nodes
 from scheduler.engine.reservations import hold_reservations
 from scheduler.engine.state.gang import Gang, Role
 from scheduler.engine.state.nodes import NodeScores, SessionNodeTable
@@ -29,6 +28,7 @@ from scheduler.engine.state.queue_specs import QueueSpecs
 from scheduler.engine.state.queue_tree import SessionQueueTree
 from scheduler.engine.state.queue_usage import QueueUsage
 from scheduler.engine.state.tasks import Tasks
+from scheduler.engine.state.unplaceable import beyond_all_nodes
 from scheduler.engine.statement import Operation, OperationType, Statement
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from scheduler.domain.reasons import CANNOT_PASS, REASONS, ReasonCode, ReasonEntry, reason_entry
-from scheduler.engine.report.explain import _QUESTIONS
+from scheduler.engine.report.explain import QUESTIONS
 
 
 def test_every_code_has_one_row():
@@ -15,7 +15,7 @@ def test_every_code_has_one_row():
 
 
 def test_every_code_has_a_question_that_finds_it():
-    assert set(_QUESTIONS) == set(ReasonCode)
+    assert set(QUESTIONS) == set(ReasonCode)
 
 
 @pytest.mark.parametrize("entry", REASONS, ids=lambda entry: entry.code)

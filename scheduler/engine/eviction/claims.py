@@ -14,21 +14,16 @@ from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Gang
 
 
-def missing_pods(session: Session, gang: Gang) -> list[int]:
-    """The pods that the gang still needs a place for, in task order; none if it has its minimum."""
-    return session.tasks.unplaced_pods(gang)[: max(0, gang.min_member - gang.ready - gang.waiting)]
-
-
 def missing_runs(session: Session, gang: Gang) -> Runs:
-    """The same as runs of alike pods."""
-    pods = missing_pods(session, gang)
+    """The pods that the gang still needs a place for, as runs of alike pods."""
+    pods = session.tasks.missing_pods(gang)
     pod_classes = session.pod_classes[pods].tolist() if pods else []
     return [(pod_class, len(list(run))) for pod_class, run in groupby(pod_classes)]
 
 
 def missing_amounts(session: Session, gang: Gang) -> Amounts:
     """What those pods ask for together."""
-    pods = missing_pods(session, gang)
+    pods = session.tasks.missing_pods(gang)
     amounts: Amounts = session.request[session.pod_classes[pods]].sum(axis=0)
     return amounts
 

@@ -357,10 +357,5 @@ def carry_out(session: Session, statement: Statement, gang: Gang, plan: Plan, ac
     for victim in plan.victims:
         for pod in sorted(victim.pods.tolist(), key=session.tasks.pod_key, reverse=True):
             statement.evict(victim.gang, pod, action, gang)
-    pods = [pod for pod, _ in zip(_pods_in_order(session, gang), plan.nodes, strict=True)]
-    for pod, node in zip(pods, plan.nodes, strict=True):
+    for pod, node in zip(session.tasks.missing_pods(gang), plan.nodes, strict=True):
         statement.pipeline(gang, int(session.pod_classes[pod]), [pod], [node])
-
-
-def _pods_in_order(session: Session, gang: Gang) -> list[int]:
-    return session.tasks.unplaced_pods(gang)[: max(0, gang.min_member - gang.ready - gang.waiting)]

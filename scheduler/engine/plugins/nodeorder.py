@@ -100,17 +100,22 @@ class NodeOrder(Plugin):
 
 
 def _balance(used: Amounts, whole: Amounts) -> Scores:
-    """100 where all resources are used in equal parts, less the further these are apart (their
-    standard deviation).
+    """100 where all resources are used in equal parts, less the further these are apart.
+
+    How far apart is their standard deviation; of two parts that is half their distance.
     """
     parts = np.minimum(used / whole, 1.0)
-    apart = np.abs(parts[0] - parts[1]) / 2 if len(parts) == 2 else parts.std(axis=0)
+    if len(parts) == 2:
+        apart = np.abs(parts[0] - parts[1]) / 2
+    else:
+        apart = parts.std(axis=0)
     balance: Scores = np.floor((1.0 - apart) * 100.0)
     return balance
 
 
 def _scaled(values: Scores) -> Scores:
     highest = values.max(initial=0.0)
-    if not highest > 0:
+    if highest <= 0:
         return values
-    return values * (100.0 / highest)
+    scaled: Scores = values * (100.0 / highest)
+    return scaled

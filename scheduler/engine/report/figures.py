@@ -17,7 +17,7 @@ from scheduler.engine.state.queue_quotas import Quotas
 from scheduler.engine.state.queue_specs import NO_LIMIT
 
 
-def amounts(session: Session, values: Amounts, *, zeros: bool = False) -> Resources:
+def named_amounts(session: Session, values: Amounts, *, zeros: bool = False) -> Resources:
     """As a value with names: what is there, without `pods` unless queues are about it.
 
     No limit is left out.
@@ -26,14 +26,12 @@ def amounts(session: Session, values: Amounts, *, zeros: bool = False) -> Resour
 
 
 def _named(session: Session, values: list[int], zeros: bool) -> Resources:
-    names = session.queue_resources
-    return Resources(
-        {
-            name: value
-            for dim, name in names
-            if ((value := values[dim]) or zeros) and value < NO_LIMIT
-        }
-    )
+    named: dict[str, int] = {}
+    for dim, name in session.queue_resources:
+        value = values[dim]
+        if (value or zeros) and value < NO_LIMIT:
+            named[name] = value
+    return Resources(named)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +119,10 @@ class Figures(Mapping[str, QueueFigures]):
         return QueueFigures(
             name,
             **used,
-            deserved=amounts(session, quotas.deserved[row], zeros=True),
-            real_capability=amounts(session, quotas.real_capability[row], zeros=True),
-            nominal_share=amounts(session, quotas.nominal[row], zeros=True),
-            guarantee=amounts(session, quotas.guarantee[row]),
+            deserved=named_amounts(session, quotas.deserved[row], zeros=True),
+            real_capability=named_amounts(session, quotas.real_capability[row], zeros=True),
+            nominal_share=named_amounts(session, quotas.nominal[row], zeros=True),
+            guarantee=named_amounts(session, quotas.guarantee[row]),
             share=quotas.share_of(row, self._used[0][row]),
             overused=self._is_overused(quotas, row),
             warnings=self._warnings.get(row, ()),

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from scheduler.domain.nodes import Amounts, Mask
-from scheduler.domain.resources import Resources
 from scheduler.domain.tables import IS_READY, IS_SCHEDULED, Codes
 from scheduler.domain.workloads import Phase, PodStatus
-from scheduler.engine.actions.shed import REASON as SHED_REASON
 from scheduler.engine.decisions import Bind, Evict, Outcome, PhaseChange, Reservation
 from scheduler.engine.plugins.gang import roles_count
-from scheduler.engine.report.figures import Figures, amounts
-from scheduler.engine.report.messages import Report, report
+from scheduler.engine.report.figures import Figures, named_amounts
+from scheduler.engine.report.messages import Report, eviction_reason, write_report
 from scheduler.engine.reservations import last_session_of
 from scheduler.engine.session import Session
 from scheduler.engine.statement import Operation
@@ -48,23 +47,22 @@ def final_counts(session: Session) -> Amounts:
 
 
 def final_phases(session: Session, counts: Amounts, unschedulable: Mask) -> Codes:
-    """Volcano's rule: Unknown if something runs and the gang can not; else by how many pods got as
-    far as a node.
+    """Volcano's rule: Unknown if something runs and the gang cannot.
+
+    Else by how many pods got as far as a node.
     """
     groups = session.snapshot.groups
     completed = counts[:, PodStatus.SUCCEEDED] + counts[:, PodStatus.FAILED]
     scheduled = _scheduled(session, counts)
-    enough = scheduled >= np.maximum(1, groups.min_member)
-    inqueue = _current_phases(session) == Phase.INQUEUE
-    phases = np.where(inqueue, Phase.INQUEUE, Phase.PENDING)
-    phases = np.where(
-        enough, np.where(completed == scheduled, Phase.COMPLETED, Phase.RUNNING), phases
-    )
-    phases = np.where(unschedulable & (counts[:, PodStatus.RUNNING] > 0), Phase.UNKNOWN, phases)
-    shed = np.isin(np.arange(len(groups)), list(session.shed_gangs))
-    phases = np.where(shed, Phase.PENDING, phases)
-    known = groups.alive & (groups.queue >= 0)
-    return np.where(known, phases, groups.phase).astype(np.int8)
+    has_enough = scheduled >= np.maximum(1, groups.min_member)
+    phases = np.full(len(groups), Phase.PENDING, dtype=np.int8)
+    phases[_current_phases(session) == Phase.INQUEUE] = Phase.INQUEUE
+    phases[has_enough] = Phase.RUNNING
+    phases[has_enough & (completed == scheduled)] = Phase.COMPLETED
+    phases[unschedulable & (counts[:, PodStatus.RUNNING] > 0)] = Phase.UNKNOWN
+    phases[list(session.shed_gangs)] = Phase.PENDING
+    is_known = groups.alive & (groups.queue >= 0)
+    return np.where(is_known, phases, groups.phase).astype(np.int8)
 
 
 def short_of_gang(session: Session, counts: Amounts) -> Mask:
@@ -73,21 +71,19 @@ def short_of_gang(session: Session, counts: Amounts) -> Mask:
     ready = counts[:, IS_READY].sum(axis=1)
     short: Mask = groups.alive & (ready < np.maximum(1, groups.min_member))
     for gang in session.known_gangs():
-        if gang.roles and not short[gang.row]:
-            short[gang.row] = roles_count(gang) and any(
-                role.ready < role.minimum for role in gang.roles.values()
-            )
+        if not short[gang.row] and roles_count(gang):
+            short[gang.row] = any(role.ready < role.minimum for role in gang.roles.values())
     return short
 
 
 def only_leaving(session: Session, counts: Amounts) -> Mask:
-    """Podgroups that are short only because pods that they had are on their way out, and wait for
-    no place: nothing is said of them yet.
+    """Podgroups that are short only because pods of theirs are leaving, and that wait for no place.
+
+    Nothing is said of them yet.
     """
     waiting = counts[:, PodStatus.PENDING] + counts[:, PodStatus.PIPELINED]
-    leaving: Mask = (
-        _scheduled(session, counts) >= np.maximum(1, session.snapshot.groups.min_member)
-    ) & (waiting == 0)
+    minimum = np.maximum(1, session.snapshot.groups.min_member)
+    leaving: Mask = (_scheduled(session, counts) >= minimum) & (waiting == 0)
     leaving[list(session.shed_gangs)] = False
     return leaving
 
@@ -115,109 +111,120 @@ def _current_phases(session: Session) -> Codes:
 
 def phase_changes(session: Session, phases: Codes) -> tuple[PhaseChange, ...]:
     groups = session.snapshot.groups
-    rows = sorted(
-        np.flatnonzero(groups.alive & (phases != groups.phase)).tolist(), key=groups.key.__getitem__
-    )
-    return tuple(
-        PhaseChange(groups.key[row], row, Phase(int(groups.phase[row])), Phase(int(phases[row])))
-        for row in rows
-    )
+    changed = np.flatnonzero(groups.alive & (phases != groups.phase)).tolist()
+    found = []
+    for row in sorted(changed, key=groups.key.__getitem__):
+        old = Phase(int(groups.phase[row]))
+        new = Phase(int(phases[row]))
+        found.append(PhaseChange(groups.key[row], row, old, new))
+    return tuple(found)
 
 
-def binds(session: Session) -> tuple[Bind, ...]:
+def all_binds(session: Session) -> tuple[Bind, ...]:
+    return tuple(bind for operation in session.binds for bind in _binds_of(session, operation))
+
+
+def _binds_of(session: Session, operation: Operation) -> Iterator[Bind]:
+    gang = operation.gang
+    queue = session.queue_tree.names[gang.queue]
     keys = session.snapshot.pods.key
-    names = session.queue_tree.names
-    nodes = session.node_table.names
-    return tuple(
-        Bind(
-            keys[pod],
-            nodes[node],
-            operation.gang.key,
-            names[operation.gang.queue],
-            pod,
-            operation.borrowed,
-        )
-        for operation in session.binds
-        for pod, node in zip(operation.pods, operation.nodes, strict=True)
-    )
+    names = session.node_table.names
+    for pod, node in zip(operation.pods, operation.nodes, strict=True):
+        yield Bind(keys[pod], names[node], gang.key, queue, pod, operation.borrowed)
 
 
-def evictions(session: Session) -> tuple[Evict, ...]:
+def all_evictions(session: Session) -> tuple[Evict, ...]:
     return tuple(_eviction(session, operation) for operation in session.evictions)
 
 
 def _eviction(session: Session, operation: Operation) -> Evict:
-    queue_tree = session.queue_tree
     gang = operation.gang
-    quotas = session.quotas
     (pod,) = operation.pods
     (node,) = operation.nodes
-    taker = operation.beneficiary
-    level = queue_tree.common(gang.queue, taker.queue) if taker is not None else -1
-    before = (
-        operation.before
-        if operation.before is not None
-        else session.queue_usage.allocated[gang.queue]
-    )
-    return Evict(
+    before = operation.before
+    if before is None:
+        before = session.queue_usage.allocated[gang.queue]
+    after = before - session.request[operation.pod_class]
+    found = Evict(
         pod=session.snapshot.pods.key[pod],
         node=session.node_table.names[node] if node >= 0 else "",
         podgroup=gang.key,
-        queue=queue_tree.names[gang.queue],
+        queue=session.queue_tree.names[gang.queue],
         row=pod,
         action=operation.action,
-        reason=SHED_REASON if operation.action == "shed" else operation.action,
-        beneficiary=taker.key if taker is not None else "",
-        beneficiary_queue=queue_tree.names[taker.queue] if taker is not None else "",
-        level=queue_tree.names[level] if level >= 0 else "",
-        depth=queue_tree.depth(level) if level >= 0 else 0,
-        allocated_before=amounts(session, before, zeros=True),
-        allocated_after=amounts(session, before - session.request[operation.pod_class], zeros=True),
-        deserved=amounts(session, quotas.deserved[gang.queue]) if quotas else Resources(),
-        guarantee=amounts(session, quotas.guarantee[gang.queue]) if quotas else Resources(),
+        reason=eviction_reason(operation.action),
+        allocated_before=named_amounts(session, before, zeros=True),
+        allocated_after=named_amounts(session, after, zeros=True),
+    )
+    found = _with_quotas(session, found, gang.queue)
+    return _with_beneficiary(session, found, operation)
+
+
+def _with_quotas(session: Session, eviction: Evict, queue: int) -> Evict:
+    quotas = session.quotas
+    if quotas is None:
+        return eviction
+    return replace(
+        eviction,
+        deserved=named_amounts(session, quotas.deserved[queue]),
+        guarantee=named_amounts(session, quotas.guarantee[queue]),
     )
 
 
-def reservations(session: Session) -> tuple[Reservation, ...]:
+def _with_beneficiary(session: Session, eviction: Evict, operation: Operation) -> Evict:
+    """Whom it makes room for, and the deepest queue above both."""
+    taker = operation.beneficiary
+    if taker is None:
+        return eviction
+    tree = session.queue_tree
+    eviction = replace(eviction, beneficiary=taker.key, beneficiary_queue=tree.names[taker.queue])
+    level = tree.common(operation.gang.queue, taker.queue)
+    if level < 0:
+        return eviction
+    return replace(eviction, level=tree.names[level], depth=tree.depth(level))
+
+
+def all_reservations(session: Session) -> tuple[Reservation, ...]:
     """Places kept for pods that wait."""
     pods = session.snapshot.pods
     groups = session.snapshot.groups
     kept = []
     for pod, node in sorted(session.reserved_nodes.items(), key=lambda item: pods.key[item[0]]):
-        kept.append(
-            Reservation(
-                pods.key[pod],
-                session.node_table.names[node],
-                groups.key[pods.group[pod]],
-                pod,
-                last_session_of(session, pod),
-            )
+        reservation = Reservation(
+            pod=pods.key[pod],
+            node=session.node_table.names[node],
+            podgroup=groups.key[pods.group[pod]],
+            row=pod,
+            expires=last_session_of(session, pod),
         )
+        kept.append(reservation)
     return tuple(kept)
 
 
 def outcome_of(session: Session, at_open: Figures, *, reporting: bool = True) -> Outcome:
+    """Everything decided and found, with the phases that follow from it."""
     counts = final_counts(session)
     short = short_of_gang(session, counts) & ~only_leaving(session, counts)
-    phases = final_phases(
-        session, counts, short & (session.task_counts > 0) & (session.plugin("gang") is not None)
-    )
-    told = report(session, short & (phases != Phase.COMPLETED)) if reporting else Report()
+    unschedulable = short & (session.task_counts > 0) & (session.plugin("gang") is not None)
+    phases = final_phases(session, counts, unschedulable)
+    report = Report()
+    if reporting:
+        report = write_report(session, short & (phases != Phase.COMPLETED))
     return Outcome(
-        binds=binds(session),
-        evictions=evictions(session),
-        reservations=reservations(session),
+        binds=all_binds(session),
+        evictions=all_evictions(session),
+        reservations=all_reservations(session),
         phases=Phases(session, phases),
         phase_changes=phase_changes(session, phases),
-        reasons=told.reasons,
-        said=tuple(told.said),
-        conditions=tuple(told.conditions),
-        pod_conditions=tuple(told.pod_conditions),
-        events=tuple(told.events),
-        queues=Figures(session, told.waiting),
+        reasons=report.reasons,
+        said=tuple(report.said),
+        conditions=tuple(report.conditions),
+        pod_conditions=tuple(report.pod_conditions),
+        events=tuple(report.events),
+        queues=Figures(session, report.waiting),
         queues_at_open=at_open,
         starving=dict(session.starving),
         warnings=tuple(session.warnings),
-        total=amounts(session, session.total),
+        total=named_amounts(session, session.total),
         preemption_attempts=session.preemption_attempts,
     )

@@ -68,18 +68,22 @@ class Gang:
         self.allocated: Amounts = session.snapshot.aggregates.group_allocated[row].copy()
         self.held: dict[int, int] = {}  # pod -> node: room that an earlier session promised
         self.roles: dict[int, Role] = {}
-        self.broken = False  # reclaim went below its gang in this session
+        self.broken = False  # reclaim took it below its minimum in this session
         self.failed: str = ""  # what the last try to place it ran into
         self.placeable = 0  # how many of its pods the last try that failed found room for
         self.refusal: Refusal | None = None
-        self.rank: tuple[float, ...] | None = (
-            None  # its place among gangs, by plugins; forgotten when the gang changes
-        )
+        # Its place among gangs, by plugins; forgotten when the gang changes.
+        self.rank: tuple[float, ...] | None = None
 
     @property
-    def is_waiting_outside(self) -> bool:
+    def awaits_admission(self) -> bool:
         """Not admitted by enqueue yet."""
         return self.phase is Phase.PENDING
+
+    @property
+    def missing(self) -> int:
+        """How many pods it still needs a place for to have its minimum."""
+        return max(0, self.min_member - self.ready - self.waiting)
 
     def count(self, role: int, ready: int = 0, waiting: int = 0, pending: int = 0) -> None:
         """Moves pods between the counts, for the gang and for the role if it has a minimum."""

@@ -68,6 +68,10 @@ class Tasks:
         codes = self._session.status[members].tolist()
         return [pod for pod, code in zip(members, codes, strict=True) if code == _PENDING]
 
+    def missing_pods(self, gang: Gang, *, at_least: int = 0) -> list[int]:
+        """The pods that the gang still needs a place for, in task order."""
+        return self.unplaced_pods(gang)[: max(at_least, gang.missing)]
+
     def _pending_at_open(self, gang: Gang) -> list[int]:
         """Its pods without a place when the session opened, in task order."""
         found = self._pending_by_group.get(gang.row)
