@@ -13,7 +13,7 @@ from scheduler.services.accounts.actors import Actor, Door
 
 
 class BearerAuthentication(authentication.BaseAuthentication):
-    """`Authorization: Bearer fum_…`; stands first, so that what is wrong with a token is said even beside a session."""
+    """`Authorization: Bearer fum_…`. It comes first: a wrong token is refused beside a session too."""
 
     def authenticate(self, request: Request) -> tuple[Any, Any] | None:
         scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
@@ -36,7 +36,7 @@ class SessionAuthentication(authentication.SessionAuthentication):
     """As Django's, with CSRF checked on every write."""
 
     def enforce_csrf(self, request: Request) -> None:
-        """Django's own request has the form's fields; here they have been read as an object already."""
+        """Django's own request has the form's fields; here they were read as an object already."""
         super().enforce_csrf(request._request)  # type: ignore[arg-type]
 
     def authenticate_header(self, _request: Request) -> str:
@@ -46,16 +46,17 @@ class SessionAuthentication(authentication.SessionAuthentication):
 def actor_of(
     request: Any, door: Door | None = None, access: Access | None = None, reason: str = ""
 ) -> Actor:
-    """Who asks, for services: the account, the token's scopes, the address, the request's id, and what he may where that is known."""
+    """Who asks, for services. `access` is what they may do, where that is known already."""
     token = getattr(request, "auth", None)
-    scopes = frozenset(token.scopes) if token is not None else None
+    scopes = None
+    if token is not None:
+        scopes = frozenset(token.scopes)
     return Actor(
         name=request.user.get_username(),
-        door=door or _door(request),
+        door=door or _door_of(request),
         user=request.user,
         address=request.META.get("REMOTE_ADDR") or "",
-        request_id=getattr(request, "request_id", "")
-        or getattr(getattr(request, "_request", None), "request_id", ""),
+        request_id=_request_id(request),
         scopes=scopes,
         access=access,
         reason=reason,
@@ -63,6 +64,17 @@ def actor_of(
     )
 
 
-def _door(request: Any) -> Door:
+def _request_id(request: Any) -> str:
+    """From the request itself, or from Django's request inside it."""
+    for holder in (request, getattr(request, "_request", None)):
+        found: str = getattr(holder, "request_id", "")
+        if found:
+            return found
+    return ""
+
+
+def _door_of(request: Any) -> Door:
     agent = request.headers.get("User-Agent", "")
-    return Door.CLI if agent.startswith("vcctl/") else Door.API
+    if agent.startswith("vcctl/"):
+        return Door.CLI
+    return Door.API

@@ -1,4 +1,4 @@
-"""The API as pages in the site's look: each answer readable, each write with a form, and every request as a curl line."""
+"""The API as pages in the site's look: answers to read, a form for each write, and curl lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from dashboard.api.formats import to_yaml
 
 FORM_PARAMETER = "_query."
-"""How the fields of a form begin that are parameters of its request."""
+"""How the names of form fields begin that are query parameters of the request."""
 _WITH_BODY = ("POST", "PUT", "PATCH")
 _SUMMARIES = {
     "POST": "Send it",
@@ -24,6 +24,10 @@ _SUMMARIES = {
 }
 _STORED = ("warnings", "changed", "status")
 _OF_EVERY_OBJECT = ("apiVersion", "kind")
+_OBJECT_ACTIONS = ("retrieve", "update", "partial_update")
+
+Link = tuple[str, str]
+"""A text and its address."""
 
 
 class BrowsableRenderer(renderers.BaseRenderer):
@@ -38,172 +42,182 @@ class BrowsableRenderer(renderers.BaseRenderer):
         renderer_context: Mapping[str, Any] | None = None,
     ) -> str:
         context = renderer_context or {}
-        request, response, view = context["request"], context["response"], context["view"]
+        request = context["request"]
+        response = context["response"]
+        view = context["view"]
+        code = response.status_code
         page = {
             "request": request,
-            "status": response.status_code,
+            "status": code,
             "status_text": response.status_text,
-            "headers": sorted(
-                (name, value) for name, value in response.items() if name != "Content-Type"
-            ),
+            "headers": _shown_headers(response),
             "content": json.dumps(data, indent=2, ensure_ascii=False, default=str),
-            "title": _title(view),
-            "crumbs": _crumbs(request),
-            "links": _links(data, request),
-            "verbs": _verbs(view, request),
-            "problem": data if response.status_code >= 400 and isinstance(data, dict) else None,
-            "forms": [
-                _form(method, view, data, response.status_code)
-                for method in _SUMMARIES
-                if _may_have(view, method)
-            ],
-            "curl": _curl(request),
-            "parameters": sorted(getattr(view, "known_parameters", ()))
-            if request.user.is_authenticated
-            else [],
+            "title": _page_title(view),
+            "crumbs": _breadcrumbs(request),
+            "links": _links_in(data, request),
+            "verbs": _verb_links(view, request),
+            "problem": data if code >= 400 and isinstance(data, dict) else None,
+            "forms": [_write_form(method, view, data, code) for method in _form_methods(view)],
+            "curl": _curl_line(request),
+            "parameters": _shown_parameters(view, request),
         }
-        if response.status_code == 204:
+        if code == 204:
             response.status_code = 200
-        return loader.render_to_string("rest_framework/api.html", page, request=_plain(request))
+        page_request = _plain_request(request)
+        return loader.render_to_string("rest_framework/api.html", page, request=page_request)
 
 
-def _plain(request: Request) -> Any:
+def _plain_request(request: Request) -> Any:
     """Django's own request, with the account that the API found."""
     plain = request._request
     plain.user = request.user
     return plain
 
 
-def _title(view: Any) -> str:
+def _shown_headers(response: Any) -> list[tuple[str, str]]:
+    return sorted((name, value) for name, value in response.items() if name != "Content-Type")
+
+
+def _shown_parameters(view: Any, request: Request) -> list[str]:
+    if not request.user.is_authenticated:
+        return []
+    return sorted(getattr(view, "known_parameters", ()))
+
+
+def _page_title(view: Any) -> str:
     name = type(view).__name__
-    place = "/".join(
-        view.kwargs.get(lookup, "")
-        for lookup in getattr(view, "lookups", ())
-        if lookup in view.kwargs
-    )
-    return f"{place} · {name}" if place else name
+    lookups = getattr(view, "lookups", ())
+    place = "/".join(view.kwargs[lookup] for lookup in lookups if lookup in view.kwargs)
+    if not place:
+        return name
+    return f"{place} · {name}"
 
 
-def _crumbs(request: Request) -> list[tuple[str, str]]:
+def _breadcrumbs(request: Request) -> list[Link]:
+    """The parts of the address below /api/."""
     parts = [part for part in request.path.split("/") if part]
-    return [
-        (part, "/" + "/".join(parts[: index + 1]) + "/")
-        for index, part in enumerate(parts)
-        if index > 0
-    ]
+    crumbs = []
+    for end in range(2, len(parts) + 1):
+        crumbs.append((parts[end - 1], f"/{'/'.join(parts[:end])}/"))
+    return crumbs
 
 
-def _links(data: Any, request: Request) -> list[tuple[str, str]]:
+def _links_in(data: Any, request: Request) -> list[Link]:
     """Where to go on: pages, and each object of a list."""
     if not isinstance(data, dict):
         return []
-    pages = [
-        (name.capitalize(), data[name])
-        for name in ("previous", "next")
-        if isinstance(data.get(name), str)
-    ]
-    tables = [
-        (name, url)
-        for title in ("collections", "singletons", "sets")
-        for name, url in (data.get(title) or {}).items()
-    ]
-    objects = [
-        _place(item, request)
-        for item in data.get("results") or []
-        if isinstance(item, dict) and "metadata" in item
-    ]
-    return pages + tables + [found for found in objects if found]
+    links = []
+    for name in ("previous", "next"):
+        if isinstance(data.get(name), str):
+            links.append((name.capitalize(), data[name]))
+    for title in ("collections", "singletons", "sets"):
+        links.extend((data.get(title) or {}).items())
+    for item in data.get("results") or []:
+        link = _object_link(item, request)
+        if link is not None:
+            links.append(link)
+    return links
 
 
-def _place(item: dict[str, Any], request: Request) -> tuple[str, str] | None:
-    metadata = item.get("metadata") or {}
-    if not metadata.get("name"):
+def _object_link(item: Any, request: Request) -> Link | None:
+    if not isinstance(item, dict):
         return None
-    base = "/".join(request.path.split("/")[:4])
-    name = (
-        f"{metadata['namespace']}/{metadata['name']}"
-        if metadata.get("namespace")
-        else metadata["name"]
-    )
-    return name, f"{base}/{name}/"
+    metadata = item.get("metadata") or {}
+    name = metadata.get("name")
+    if not name:
+        return None
+    if metadata.get("namespace"):
+        name = f"{metadata['namespace']}/{name}"
+    collection = "/".join(request.path.split("/")[:4])
+    return name, f"{collection}/{name}/"
 
 
-def _verbs(view: Any, request: Request) -> list[tuple[str, str]]:
-    """The sub-paths of an object, to be read or, with a form, to be told."""
-    if not view.kwargs or getattr(view, "action", "") not in (
-        "retrieve",
-        "update",
-        "partial_update",
-    ):
+def _verb_links(view: Any, request: Request) -> list[Link]:
+    """What follows the address of an object: pages to read, and commands with a form."""
+    if not view.kwargs or getattr(view, "action", "") not in _OBJECT_ACTIONS:
         return []
-    return [(verb, f"{request.path.rstrip('/')}/{verb}/") for verb in getattr(view, "verbs", {})]
+    address = request.path.rstrip("/")
+    return [(verb, f"{address}/{verb}/") for verb in getattr(view, "verbs", {})]
 
 
-def _may_have(view: Any, method: str) -> bool:
-    form = _declared(view, method) if method in view.allowed_methods else None
-    return form is not None and (form.takes is not None or method not in _WITH_BODY)
+def _form_methods(view: Any) -> Iterator[str]:
+    for method in _SUMMARIES:
+        if method not in view.allowed_methods:
+            continue
+        operation = _operation_of(view, method)
+        if operation is None:
+            continue
+        if operation.takes is not None or method not in _WITH_BODY:
+            yield method
 
 
-def _declared(view: Any, method: str) -> Any:
+def _operation_of(view: Any, method: str) -> Any:
     actions = getattr(view, "action_map", None) or {}
-    return getattr(view, "forms", {}).get(actions.get(method.lower(), method.lower()))
+    action = actions.get(method.lower(), method.lower())
+    return getattr(view, "operations", {}).get(action)
 
 
-def _form(method: str, view: Any, data: Any, status: int) -> dict[str, Any]:
-    form = _declared(view, method)
-    parameters = [
-        (f"{FORM_PARAMETER}{found.name}", found.name, found.description)
-        for found in form.parameters
-    ]
+def _write_form(method: str, view: Any, data: Any, status: int) -> dict[str, Any]:
+    operation = _operation_of(view, method)
+    parameters = []
+    for found in operation.parameters:
+        parameters.append((f"{FORM_PARAMETER}{found.name}", found.name, found.description))
     return {
         "method": method,
         "has_body": method in _WITH_BODY,
-        "content": _content(method, view, data, status),
+        "content": _form_content(method, view, data, status),
         "parameters": parameters,
         "dry_run": f"{FORM_PARAMETER}dry_run" if view.writes_are_dry_runnable else "",
-        "summary": form.summary or _SUMMARIES[method],
+        "summary": operation.summary or _SUMMARIES[method],
     }
 
 
-def _content(method: str, view: Any, data: Any, status: int) -> str:
-    """What a form begins with: what was typed where it was refused, the object itself where it is changed, else what can be given."""
+def _form_content(method: str, view: Any, data: Any, status: int) -> str:
+    """What a form starts with.
+
+    After a refusal, what was typed; for a change, the object; else an example or empty fields.
+    """
     typed = getattr(view.request, "raw_text", "")
     if status >= 400 and typed and view.request.method == method:
         return str(typed)
-    form = _declared(view, method)
+    operation = _operation_of(view, method)
     if method in ("PUT", "PATCH") and isinstance(data, dict) and "spec" in data:
-        kept = {key: value for key, value in data.items() if key not in _STORED}
-        return to_yaml(kept if method == "PUT" else {"spec": kept["spec"]})
-    if form.examples:
-        return to_yaml(form.examples[0].value)
-    return "" if form.takes is None else "\n".join(_skeleton(form.takes()))
+        if method == "PATCH":
+            return to_yaml({"spec": data["spec"]})
+        return to_yaml({key: value for key, value in data.items() if key not in _STORED})
+    if operation.examples:
+        return to_yaml(operation.examples[0].value)
+    if operation.takes is None:
+        return ""
+    return "\n".join(_empty_fields(operation.takes()))
 
 
-def _skeleton(shape: Any, indent: str = "") -> Iterator[str]:
-    """The fields that can be given, a line for each; those that may be left out stand behind a #."""
+def _empty_fields(shape: Any, indent: str = "") -> Iterator[str]:
+    """A line for each field that can be given; a # is before those that may be left out."""
     for name, field in shape.fields.items():
         if name in _OF_EVERY_OBJECT:
             continue
-        if isinstance(field, serializers.Serializer) and not isinstance(
-            field, serializers.ListSerializer
-        ):
+        if isinstance(field, serializers.Serializer):
             yield f"{indent}{name}:"
-            yield from _skeleton(field, indent + "  ")
+            yield from _empty_fields(field, indent + "  ")
         else:
-            yield f"{indent}{'' if field.required else '# '}{name}: {_blank(field)}"
+            mark = "" if field.required else "# "
+            yield f"{indent}{mark}{name}: {_empty_value(field)}"
 
 
-def _blank(field: Any) -> str:
+def _empty_value(field: Any) -> str:
     if isinstance(field, serializers.ChoiceField):
         return next(iter(field.choices), "")
     if isinstance(field, serializers.BooleanField):
         return "true"
     if isinstance(field, (serializers.ListField, serializers.ListSerializer)):
         return "[]"
-    return "{}" if isinstance(field, serializers.DictField) else ""
+    if isinstance(field, serializers.DictField):
+        return "{}"
+    return ""
 
 
-def _curl(request: Request) -> str:
+def _curl_line(request: Request) -> str:
     parts = ["curl", "-H", "Authorization: Bearer $FUMAROLE_TOKEN"]
     if request.method != "GET":
         parts += ["-X", request.method or "GET"]
@@ -211,11 +225,16 @@ def _curl(request: Request) -> str:
         if text:
             parts += ["-H", "Content-Type: application/yaml", "--data-binary", text]
     parts.append(_without_format(request.build_absolute_uri()))
-    return " ".join(part if part.startswith("$") else _quoted(part) for part in parts)
+    return " ".join(map(_quoted, parts))
 
 
 def _quoted(part: str) -> str:
-    return f'"{part}"' if "$FUMAROLE_TOKEN" in part else shlex.quote(part)
+    """For a shell, which is to fill in the token."""
+    if part.startswith("$"):
+        return part
+    if "$FUMAROLE_TOKEN" in part:
+        return f'"{part}"'
+    return shlex.quote(part)
 
 
 def _without_format(url: str) -> str:

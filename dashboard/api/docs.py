@@ -1,4 +1,7 @@
-"""/api/schema/ and /api/docs/: the OpenAPI document, and a page to read and try it, served without any other server."""
+"""/api/schema/ and /api/docs/: the OpenAPI document, and a page to read it and try it.
+
+Everything comes from this server alone.
+"""
 
 from __future__ import annotations
 
@@ -17,19 +20,29 @@ from rest_framework.response import Response
 from dashboard.api.errors import problem_response
 
 # Swagger's page sets styles from its script; scripts still come from this server alone.
-_POLICY = (
-    "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; "
-    "font-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+_POLICY = "; ".join(
+    (
+        "default-src 'self'",
+        "script-src 'self'",
+        "style-src 'self' 'unsafe-inline'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "font-src 'self'",
+        "object-src 'none'",
+        "base-uri 'none'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+    )
 )
 
 
 def only_ours(endpoints: list[Any]) -> list[Any]:
-    """The catch-all address is no endpoint."""
-    return [
-        endpoint
-        for endpoint in endpoints
-        if endpoint[0].startswith("/api/v1/") and "NothingHere" not in repr(endpoint[3])
-    ]
+    """The endpoints of the API. The address that catches all others is no endpoint."""
+    ours = []
+    for path, path_regex, method, callback in endpoints:
+        if path.startswith("/api/v1/") and "NothingHere" not in repr(callback):
+            ours.append((path, path_regex, method, callback))
+    return ours
 
 
 class Schema(SpectacularAPIView):
@@ -39,13 +52,12 @@ class Schema(SpectacularAPIView):
     throttle_classes: tuple[Any, ...] = ()
 
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        return Response(
-            _description(), headers={"Content-Disposition": 'inline; filename="fumarole.yaml"'}
-        )
+        headers = {"Content-Disposition": 'inline; filename="fumarole.yaml"'}
+        return Response(_openapi_document(), headers=headers)
 
 
 @cache
-def _description() -> Any:
+def _openapi_document() -> Any:
     return Schema.generator_class().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
 
 
@@ -62,26 +74,26 @@ class Docs(SpectacularSwaggerSplitView):
 
 
 def elsewhere(request: HttpRequest, rest: str) -> HttpResponse:
-    """Whatever is asked of /api/ beside the version that there is."""
+    """Every address below /api/ that is not in /api/v1/."""
     if f"/api/{rest}/" in (reverse("api:start"), reverse("api-schema"), reverse("api-docs")):
         return HttpResponsePermanentRedirect(f"/api/{rest}/")
-    return problem_response(
-        404,
-        f"There is nothing at /api/{rest[:80]}. The API is at /api/v1/, its description at /api/docs/.",
-        "not-found",
+    message = (
+        f"There is nothing at /api/{rest[:80]}. "
+        "The API is at /api/v1/, its description at /api/docs/."
     )
+    return problem_response(404, message, "not-found")
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """What Django refuses before any view has seen it: a name that is not this server's, too many fields, too long a body."""
+    """What Django refuses before any view has seen it.
+
+    The Host header is not this server's, there are too many fields, or the body is too long.
+    """
     code = 413 if isinstance(exception, RequestDataTooBig) else 400
     if request.path.startswith(("/api/", "/admission/")):
-        return problem_response(
-            code,
-            "The request can not be used: its Host header, its length or its form is not one that is taken.",
-        )
-    page = defaults.bad_request(
-        request, exception
-    )  # without what pages say about their reader: who that is was not looked up
+        message = "The request was refused: its Host header, its length or its form is not allowed."
+        return problem_response(code, message)
+    # The page says nothing about its reader: who they are was not looked up.
+    page = defaults.bad_request(request, exception)
     page.status_code = code
     return page

@@ -1,4 +1,7 @@
-"""Refusals of the domain and of the framework as `application/problem+json`: the only place that knows both."""
+"""Refusals of the domain and of the framework as `application/problem+json`.
+
+The only place that knows both.
+"""
 
 from __future__ import annotations
 
@@ -55,29 +58,29 @@ TITLES = {
 class Refusal(exceptions.APIException):
     """A refusal made in this layer, with the violations that go with it."""
 
-    status_code = 400
-    kind = "invalid-request"
-
     def __init__(
         self,
         detail: str,
         *,
         code: int = 400,
-        kind: str = "",
+        problem_type: str = "invalid-request",
         violations: Iterable[Violation] = (),
         **more: Any,
     ) -> None:
         super().__init__(detail)
-        self.status_code, self.kind = code, kind or self.kind
-        self.violations, self.more = tuple(violations), more
+        self.status_code = code
+        self.problem_type = problem_type
+        self.violations = tuple(violations)
+        self.more = more
+
+
+def not_found(message: str) -> Refusal:
+    return Refusal(message, code=404, problem_type="not-found")
 
 
 def bad_parameter(name: str, message: str, fix: str = "") -> Refusal:
-    return Refusal(
-        message,
-        kind="invalid-parameter",
-        violations=[Violation("invalid_parameter", "", name, message, fix)],
-    )
+    violation = Violation("invalid_parameter", "", name, message, fix)
+    return Refusal(message, problem_type="invalid-parameter", violations=[violation])
 
 
 def violation_json(violation: Violation) -> dict[str, str]:
@@ -102,15 +105,15 @@ def notice_json(notice: Notice) -> dict[str, str]:
 def problem(
     code: int,
     detail: str,
-    kind: str = "",
+    problem_type: str = "",
     violations: Iterable[Violation] = (),
     warnings: Iterable[Notice] = (),
     **more: Any,
 ) -> dict[str, Any]:
-    """The body of an error; `more` are members that only this kind has."""
+    """The body of an error; `more` are members that only this type of problem has."""
     title = TITLES.get(code, "Error")
     return {
-        "type": _TYPES + (kind or title.lower().replace(" ", "-")),
+        "type": _TYPES + (problem_type or title.lower().replace(" ", "-")),
         "title": title,
         "status": code,
         "detail": detail,
@@ -120,25 +123,28 @@ def problem(
     }
 
 
-def _rejected(error: Rejected) -> dict[str, Any]:
-    code = 409 if error.by_state else 400
-    kind = "state-forbids" if error.by_state else "rule-violated"
+def as_sentence(text: str) -> str:
+    """With a capital letter at its start and one full stop at its end."""
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
+def _rejected_problem(error: Rejected) -> dict[str, Any]:
     detail = str(error) or "The request was refused."
-    return problem(code, detail, kind, error.violations, error.notices)
+    if error.by_state:
+        return problem(409, detail, "state-forbids", error.violations, error.notices)
+    return problem(400, detail, "rule-violated", error.violations, error.notices)
 
 
-def _not_allowed(error: NotAllowed) -> dict[str, Any]:
+def _not_allowed_problem(error: NotAllowed) -> dict[str, Any]:
     violation = Violation(error.rule_id, error.queue, "spec.state", error.message, error.fix)
     return problem(409, error.message, "state-forbids", [violation], first=error.first)
 
 
-def _not_possible(error: NotPossible) -> dict[str, Any]:
-    return problem(
-        409, f"{error}."[0].upper() + f"{error}."[1:].replace("..", "."), "state-forbids"
-    )
+def _not_possible_problem(error: NotPossible) -> dict[str, Any]:
+    return problem(409, as_sentence(str(error)), "state-forbids")
 
 
-def _forbidden(error: Forbidden) -> dict[str, Any]:
+def _forbidden_problem(error: Forbidden) -> dict[str, Any]:
     violation = Violation("permission_missing", error.queue, "", str(error), error.fix)
     body = problem(
         403,
@@ -148,10 +154,12 @@ def _forbidden(error: Forbidden) -> dict[str, Any]:
         permission=error.permission.value,
         queue=error.queue,
     )
-    return {**body, "scope": error.scope.value} if isinstance(error, ScopeTooNarrow) else body
+    if isinstance(error, ScopeTooNarrow):
+        body["scope"] = error.scope.value
+    return body
 
 
-def _stale_queue(error: StaleVersion) -> dict[str, Any]:
+def _stale_queue_problem(error: StaleVersion) -> dict[str, Any]:
     queue = error.queue
     changed = {
         "by": queue.updated_by,
@@ -162,100 +170,108 @@ def _stale_queue(error: StaleVersion) -> dict[str, Any]:
     return problem(412, str(error), "changed-meanwhile", changed=changed)
 
 
-def _stale(error: Stale) -> dict[str, Any]:
+def _stale_problem(error: Stale) -> dict[str, Any]:
     kind, namespace, name = error.place
     what = last_changes(kind, name, namespace)
-    by = error.by or (what[0]["by"] if what else "")
-    return problem(
-        412,
-        str(error),
-        "changed-meanwhile",
-        changed={"by": by, "resourceVersion": str(error.version), "what": what},
-    )
+    by = error.by
+    if what and not by:
+        by = what[0]["by"]
+    changed = {"by": by, "resourceVersion": str(error.version), "what": what}
+    return problem(412, str(error), "changed-meanwhile", changed=changed)
 
 
-def _refusal(error: Refusal) -> dict[str, Any]:
-    return problem(error.status_code, str(error.detail), error.kind, error.violations, **error.more)
+def _refusal_problem(error: Refusal) -> dict[str, Any]:
+    detail = str(error.detail)
+    return problem(error.status_code, detail, error.problem_type, error.violations, **error.more)
+
+
+def _missing_problem(error: ObjectDoesNotExist) -> dict[str, Any]:
+    """Django's own sentence names a model, which readers do not know."""
+    if "matching query" in str(error):
+        return problem(404, "There is no such object.")
+    return problem(404, str(error))
+
+
+def _database_problem(_error: Exception) -> dict[str, Any]:
+    message = "The database does not answer just now. Try again in a moment."
+    return problem(503, message, "unavailable")
+
+
+def _too_big_problem(_error: RequestDataTooBig) -> dict[str, Any]:
+    message = "The request is larger than this server reads. Send it in parts."
+    return problem(413, message, "too-large")
 
 
 MOST_PARAMETERS = 1_000
-"""Pages take more fields than this, one for each ticked queue; no program needs so many parameters."""
+"""Pages take more fields, one for each ticked queue. No program needs so many parameters."""
 
 
-def _suspicious(error: SuspiciousOperation) -> str:
-    """What Django refuses to read of a request: too many parameters or fields, or what nobody's program sends."""
+def _suspicious_problem(error: SuspiciousOperation) -> dict[str, Any]:
+    """What Django refuses to read: too many parameters or fields, or what no program sends."""
+    message = "The request cannot be read."
     if isinstance(error, TooManyFieldsSent):
-        return f"The request has more than {MOST_PARAMETERS:,} parameters or fields. Send fewer."
-    return "The request cannot be read."
+        message = f"The request has more than {MOST_PARAMETERS:,} parameters or fields. Send fewer."
+    return problem(400, message, "invalid-request")
 
 
-_ANSWERS: dict[type[Exception], Callable[[Any], dict[str, Any]]] = {
-    Rejected: _rejected,
-    NotAllowed: _not_allowed,
-    NotPossible: _not_possible,
-    Forbidden: _forbidden,
+_PROBLEMS: dict[type[Exception], Callable[[Any], dict[str, Any]]] = {
+    Rejected: _rejected_problem,
+    NotAllowed: _not_allowed_problem,
+    NotPossible: _not_possible_problem,
+    Forbidden: _forbidden_problem,
     OutOfSight: lambda error: problem(404, str(error)),
-    StaleVersion: _stale_queue,
-    Stale: _stale,
-    Refusal: _refusal,
+    StaleVersion: _stale_queue_problem,
+    Stale: _stale_problem,
+    Refusal: _refusal_problem,
     CommandFailed: lambda error: problem(503, str(error), "command-failed"),
-    ObjectDoesNotExist: lambda error: problem(
-        404, str(error) if "matching query" not in str(error) else "There is no such object."
-    ),
+    ObjectDoesNotExist: _missing_problem,
     Http404: lambda error: problem(404, str(error) or "There is nothing at this address."),
     PermissionDenied: lambda error: problem(403, str(error) or "You may not do this."),
-    RequestDataTooBig: lambda _error: problem(
-        413, "The request is larger than this server reads. Send it in parts.", "too-large"
-    ),
-    SuspiciousOperation: lambda error: problem(400, _suspicious(error), "invalid-request"),
-    OperationalError: lambda _error: problem(
-        503, "The database does not answer just now. Try again in a moment.", "unavailable"
-    ),
-    InterfaceError: lambda _error: problem(
-        503, "The database does not answer just now. Try again in a moment.", "unavailable"
-    ),
+    RequestDataTooBig: _too_big_problem,
+    SuspiciousOperation: _suspicious_problem,
+    OperationalError: _database_problem,
+    InterfaceError: _database_problem,
 }
 _RETRY_SECONDS = "2"
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
-    """None for what is a bug here: it rises to the middleware, which logs it."""
-    body = _answer(error)
+    """None for a bug here: it rises to the middleware, which logs it."""
+    body = _problem_of(error)
     if body is None:
         return None
     set_rollback()
     if isinstance(error, (OperationalError, InterfaceError)):
         logger.warning("the database did not answer %s: %s", context["request"].path, error)
-    response = Response(body, status=body["status"], headers=_headers(error, body["status"]))
+    code = body["status"]
+    response = Response(body, status=code, headers=_headers_of(error, code))
     response.exception = True
     return response
 
 
-def _answer(error: Exception) -> dict[str, Any] | None:
+def _problem_of(error: Exception) -> dict[str, Any] | None:
     if is_damage(error):
         logger.error("the database's file is damaged: %s", error)
         return problem(503, DAMAGED, "unavailable")
-    for kind, answer in _ANSWERS.items():
-        if isinstance(error, kind):
-            return answer(error)
-    return _framework_problem(error) if isinstance(error, exceptions.APIException) else None
+    for error_class, describe in _PROBLEMS.items():
+        if isinstance(error, error_class):
+            return describe(error)
+    if isinstance(error, exceptions.APIException):
+        return _framework_problem(error)
+    return None
 
 
 def _framework_problem(error: exceptions.APIException) -> dict[str, Any]:
     if isinstance(error, exceptions.ValidationError):
-        return problem(
-            400,
-            "The request is not in order.",
-            "invalid-request",
-            list(_field_errors(error.detail)),
-        )
+        violations = list(_field_errors(error.detail))
+        return problem(400, "The request is not valid.", "invalid-request", violations)
     return problem(error.status_code, str(error.detail))
 
 
 def _field_errors(detail: Any, path: str = "") -> Iterable[Violation]:
     if isinstance(detail, dict):
         for key, inner in detail.items():
-            yield from _field_errors(inner, f"{path}.{key}" if path else str(key))
+            yield from _field_errors(inner, f"{path}.{key}".lstrip("."))
     elif isinstance(detail, list):
         for inner in detail:
             yield from _field_errors(inner, path)
@@ -263,7 +279,7 @@ def _field_errors(detail: Any, path: str = "") -> Iterable[Violation]:
         yield Violation("invalid_value", "", path, str(detail), "")
 
 
-def _headers(error: Exception, code: int) -> dict[str, str]:
+def _headers_of(error: Exception, code: int) -> dict[str, str]:
     headers = {}
     if getattr(error, "auth_header", None):
         headers["WWW-Authenticate"] = error.auth_header  # type: ignore[attr-defined]
@@ -275,13 +291,14 @@ def _headers(error: Exception, code: int) -> dict[str, str]:
     return headers
 
 
-def problem_response(code: int, detail: str, kind: str = "") -> JsonResponse:
+def problem_response(code: int, detail: str, problem_type: str = "") -> JsonResponse:
     """For what goes wrong outside of a view."""
-    return JsonResponse(problem(code, detail, kind), status=code, content_type=PROBLEM_JSON)
+    body = problem(code, detail, problem_type)
+    return JsonResponse(body, status=code, content_type=PROBLEM_JSON)
 
 
 class ApiErrorMiddleware:
-    """A bug in the API is answered as a problem with the request's id, and logged with its traceback."""
+    """A bug in the API is logged with its traceback, and answered with the request's id."""
 
     def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
         self.get_response = get_response
@@ -292,20 +309,14 @@ class ApiErrorMiddleware:
     def process_exception(self, request: HttpRequest, error: Exception) -> JsonResponse | None:
         if not request.path.startswith("/api/v"):
             return None
-        body = _answer(error)
+        body = _problem_of(error)
         if body is not None:
-            return JsonResponse(
-                body,
-                status=body["status"],
-                content_type=PROBLEM_JSON,
-                headers=_headers(error, body["status"]),
-            )
+            code = body["status"]
+            headers = _headers_of(error, code)
+            return JsonResponse(body, status=code, content_type=PROBLEM_JSON, headers=headers)
         request_id = getattr(request, "request_id", "")
         logger.error("the request %s to %s failed", request_id, request.path, exc_info=error)
         if transaction.get_connection().in_atomic_block:
             set_rollback()
-        return problem_response(
-            500,
-            f"Something is wrong here, and it was written to the log under {request_id}.",
-            "internal-error",
-        )
+        message = f"Something is wrong here, and it was written to the log under {request_id}."
+        return problem_response(500, message, "internal-error")

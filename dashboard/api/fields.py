@@ -9,14 +9,15 @@ from rest_framework.request import Request
 from dashboard.api.errors import bad_parameter
 
 Wanted = dict[str, Any]
+_LONGEST = 2000
 
 
-def read_fields(request: Request) -> Wanted | None:
-    """The wanted parts as a tree; None for all of them."""
+def wanted_fields(request: Request) -> Wanted | None:
+    """The parts that were asked for, as a tree; None for all of them."""
     text = request.query_params.get("fields", "")
     if not text.strip():
         return None
-    if len(text) > 2000:
+    if len(text) > _LONGEST:
         raise bad_parameter("fields", "fields is longer than 2,000 characters.")
     tree: Wanted = {}
     for path in text.split(","):
@@ -26,12 +27,19 @@ def read_fields(request: Request) -> Wanted | None:
     return tree
 
 
-def chosen(value: Any, wanted: Wanted | None) -> Any:
-    """The parts that are wanted; a list has them of each item. An empty tree stands for everything below."""
+def select_fields(value: Any, wanted: Wanted | None) -> Any:
+    """The wanted parts of an object, or of each item of a list.
+
+    An empty tree, like None, stands for everything.
+    """
     if not wanted:
         return value
     if isinstance(value, list):
-        return [chosen(item, wanted) for item in value]
+        return [select_fields(item, wanted) for item in value]
     if not isinstance(value, dict):
         return value
-    return {key: chosen(value[key], below) for key, below in wanted.items() if key in value}
+    selected: dict[str, Any] = {}
+    for key, below in wanted.items():
+        if key in value:
+            selected[key] = select_fields(value[key], below)
+    return selected

@@ -1,4 +1,4 @@
-"""JSON and YAML in and out: one shape in both, read without trust, written the short way."""
+"""JSON and YAML in and out: the same shape in both, read strictly."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.utils import encoders
 
 from dashboard.api.errors import Refusal
-from dashboard.api.json_cache import Page
+from dashboard.api.json_cache import JsonPage
 from scheduler.admission.violations import Violation
 from scheduler.documents import DocumentError, HalfCharacter, read_documents, read_json
 
@@ -21,27 +21,20 @@ _UTF8 = ("", "utf-8", "utf8", "us-ascii")
 
 
 def body_text(stream: Any, parser_context: Mapping[str, Any] | None, media_type: str | None) -> str:
-    """The body as text. Refuses what is larger than the server reads and what is not UTF-8."""
+    """The body as text. Raises `Refusal` where it is too large or not UTF-8."""
     charset = _charset(media_type)
     if charset not in _UTF8:
-        raise Refusal(
-            f"The encoding {charset[:40]} is not read; send UTF-8.",
-            code=415,
-            kind="unsupported-encoding",
-        )
+        message = f"The encoding {charset[:40]} is not read; send UTF-8."
+        raise Refusal(message, code=415, problem_type="unsupported-encoding")
     raw: bytes = stream.read(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
     if len(raw) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
-        raise Refusal(
-            "The request is larger than this server reads. Send it in parts.",
-            code=413,
-            kind="too-large",
-        )
+        message = "The request is larger than this server reads. Send it in parts."
+        raise Refusal(message, code=413, problem_type="too-large")
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise Refusal(
-            f"The body is not UTF-8: byte {error.start} can not be read.", kind="not-utf-8"
-        ) from None
+        message = f"The body is not UTF-8: byte {error.start} cannot be read."
+        raise Refusal(message, problem_type="not-utf-8") from None
     if parser_context and parser_context.get("request") is not None:
         parser_context["request"].raw_text = text
     return text
@@ -56,18 +49,33 @@ def _charset(media_type: str | None) -> str:
 
 
 def _unreadable(message: str, error: DocumentError) -> Refusal:
-    """What is wrong with a single value names its field, as everything else does."""
-    field = error.field if isinstance(error, HalfCharacter) else ""
-    violations = (
-        [Violation("invalid_text", "", field, message, "write the whole character")]
-        if field
-        else []
-    )
-    return Refusal(message, kind="unreadable", violations=violations)
+    """Names the field where a single value is wrong."""
+    violations = []
+    if isinstance(error, HalfCharacter) and error.field:
+        fix = "write the whole character"
+        violations.append(Violation("invalid_text", "", error.field, message, fix))
+    return Refusal(message, problem_type="unreadable", violations=violations)
+
+
+def _read_yaml(text: str) -> Any:
+    """One document as it is, several as a list."""
+    found = [document for document in read_documents(text) if document is not None]
+    if len(found) == 1:
+        return found[0]
+    return found or {}
+
+
+def _read_json(text: str) -> Any:
+    if not text.strip():
+        return {}
+    return read_json(text)
 
 
 class StrictJSONParser(parsers.BaseParser):
-    """JSON as the standard has it, nested 40 deep at most, each key once; numbers with a point keep all their digits."""
+    """JSON as in the standard, nested at most 40 deep, each key once.
+
+    Numbers with a decimal point keep all their digits.
+    """
 
     media_type = "application/json"
 
@@ -78,12 +86,10 @@ class StrictJSONParser(parsers.BaseParser):
         parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
         text = body_text(stream, parser_context, media_type)
-        if not text.strip():
-            return {}
         try:
-            return read_json(text)
+            return _read_json(text)
         except DocumentError as error:
-            raise _unreadable(f"The body can not be read: {error}.", error) from None
+            raise _unreadable(f"The body cannot be read: {error}.", error) from None
 
 
 class MergePatchParser(StrictJSONParser):
@@ -91,7 +97,7 @@ class MergePatchParser(StrictJSONParser):
 
 
 class SafeYAMLParser(parsers.BaseParser):
-    """YAML without anchors, aliases and tags. Several documents are a list, to whoever takes one."""
+    """YAML without anchors, aliases and tags. Several documents are read as a list."""
 
     media_type = YAML_TYPE
 
@@ -103,10 +109,9 @@ class SafeYAMLParser(parsers.BaseParser):
     ) -> Any:
         text = body_text(stream, parser_context, media_type)
         try:
-            found = [document for document in read_documents(text) if document is not None]
+            return _read_yaml(text)
         except DocumentError as error:
-            raise _unreadable(f"The body can not be read: {error}.", error) from None
-        return found[0] if len(found) == 1 else found or {}
+            raise _unreadable(f"The body cannot be read: {error}.", error) from None
 
 
 class OldYAMLParser(SafeYAMLParser):
@@ -114,7 +119,10 @@ class OldYAMLParser(SafeYAMLParser):
 
 
 class FormParser(parsers.BaseParser):
-    """The browsable pages' forms: the text of the object in `_content`, JSON or YAML as `_content_type` says."""
+    """Forms of the browsable pages: the object's text is in `_content`.
+
+    `_content_type` says whether it is JSON or YAML.
+    """
 
     media_type = "application/x-www-form-urlencoded"
 
@@ -130,11 +138,10 @@ class FormParser(parsers.BaseParser):
         request.raw_text = text  # type: ignore[attr-defined]
         try:
             if form.get("_content_type", YAML_TYPE) == "application/json":
-                return read_json(text) if text.strip() else {}
-            found = [document for document in read_documents(text) if document is not None]
+                return _read_json(text)
+            return _read_yaml(text)
         except DocumentError as error:
-            raise _unreadable(f"The text can not be read: {error}.", error) from None
-        return found[0] if len(found) == 1 else found or {}
+            raise _unreadable(f"The text cannot be read: {error}.", error) from None
 
 
 class MultiPartFormParser(FormParser):
@@ -152,7 +159,7 @@ class JSONRenderer(renderers.JSONRenderer):
         accepted_media_type: str | None = None,
         renderer_context: Mapping[str, Any] | None = None,
     ) -> bytes:
-        if isinstance(data, Page):
+        if isinstance(data, JsonPage):
             return data.encode()
         rendered: bytes = super().render(data, accepted_media_type, renderer_context)
         return rendered
@@ -163,12 +170,13 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-def _text(dumper: yaml.SafeDumper, value: str) -> Any:
+def _represent_text(dumper: yaml.SafeDumper, value: str) -> Any:
+    """Text of several lines is written as a block."""
     style = "|" if "\n" in value else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
 
-_Dumper.add_representer(str, _text)
+_Dumper.add_representer(str, _represent_text)
 
 
 def to_yaml(value: Any) -> str:
@@ -183,7 +191,7 @@ def to_yaml(value: Any) -> str:
 
 
 class YAMLRenderer(renderers.BaseRenderer):
-    """The same shape as JSON; a list of objects becomes several documents where that was asked for."""
+    """The same shape as JSON. `Documents` are written as several YAML documents."""
 
     media_type = YAML_TYPE
     format = "yaml"
@@ -206,18 +214,18 @@ class Documents(list):  # type: ignore[type-arg]
     """Objects that are written as separate YAML documents."""
 
 
-class _Whole(renderers.BaseRenderer):
-    """Chosen by `Accept` or `format`; the answer is a stream (dashboard/http/exports.py) and never comes by here."""
+class _ExportRenderer(renderers.BaseRenderer):
+    """Only chosen, by `Accept` or `format`; the answer is a stream (dashboard/http/exports.py)."""
 
     charset = "utf-8"
 
 
-class CSVRenderer(_Whole):
+class CSVRenderer(_ExportRenderer):
     media_type = "text/csv"
     format = "csv"
 
 
-class LinesRenderer(_Whole):
+class LinesRenderer(_ExportRenderer):
     """One JSON object a line."""
 
     media_type = "application/x-ndjson"

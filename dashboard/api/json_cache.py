@@ -1,7 +1,8 @@
-"""Answers put together from texts that were made before: an object is written as JSON again only when its row has changed.
+"""Lists put together from JSON that was written before.
 
-Lists are read far more often than what they list changes. A list asks the database which rows it has and for their stamps
-(scheduler/models/stamps.py), takes the texts that fit from the shelf, and reads and writes only the others.
+Lists are read far more often than what they list changes. A list asks the database which rows it
+has and for their stamps (scheduler/models/stamps.py), takes the JSON of unchanged rows from the
+cache, and reads and writes only the others.
 """
 
 from __future__ import annotations
@@ -11,56 +12,67 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, Final
 
 _MOST_TEXTS: Final = 20_000
+_NEVER_WRITTEN: Final = (None, "")
 
 Stamps = Mapping[int, Hashable]
 Objects = Mapping[int, dict[str, Any]]
+ReadObjects = Callable[[list[int]], Objects]
 
 
-class Shelf:
-    """Texts of the objects of one kind by primary key, for this process. Who may see an object is asked before, with every request."""
+class JsonCache:
+    """The JSON of the objects of one table by primary key, for this process.
+
+    Who may see an object is asked before, with every request.
+    """
 
     def __init__(self) -> None:
-        self._kept: dict[int, tuple[Hashable, str]] = {}
+        self._entries: dict[int, tuple[Hashable, str]] = {}
 
-    def texts(self, stamps: Stamps, read: Callable[[list[int]], Objects]) -> list[str]:
+    def texts_of(self, stamps: Stamps, read: ReadObjects) -> list[str]:
         """In the order of the stamps. A row that is gone before it was read is left out."""
-        missing = [
-            key for key, stamp in stamps.items() if self._kept.get(key, (None, ""))[0] != stamp
+        entries = self._entries  # another thread may empty the cache meanwhile
+        outdated = [
+            key for key, stamp in stamps.items() if entries.get(key, _NEVER_WRITTEN)[0] != stamp
         ]
-        fresh = self._written(missing, stamps, read) if missing else {}
-        kept = self._kept
-        return [
-            text
-            for key in stamps
-            if (
-                text := fresh.get(key) or (kept[key][1] if key in kept and key not in fresh else "")
-            )
-        ]
+        fresh: dict[int, str] = {}
+        if outdated:
+            fresh = self._write_texts(outdated, stamps, read)
+        texts = []
+        for key in stamps:
+            text = fresh.get(key)
+            if text is None:
+                text = entries.get(key, _NEVER_WRITTEN)[1]
+            if text:
+                texts.append(text)
+        return texts
 
-    def _written(
-        self, missing: list[int], stamps: Stamps, read: Callable[[list[int]], Objects]
-    ) -> dict[int, str]:
-        objects = read(missing)
-        fresh = {key: as_text(objects[key]) if key in objects else "" for key in missing}
-        if len(self._kept) + len(fresh) > _MOST_TEXTS:
-            self._kept = {}
-        self._kept.update((key, (stamps[key], text)) for key, text in fresh.items() if text)
+    def _write_texts(self, keys: list[int], stamps: Stamps, read: ReadObjects) -> dict[int, str]:
+        """The JSON of each key; "" where the row is gone."""
+        objects = read(keys)
+        if len(self._entries) + len(keys) > _MOST_TEXTS:
+            self._entries = {}
+        fresh: dict[int, str] = {}
+        for key in keys:
+            if key not in objects:
+                fresh[key] = ""
+                continue
+            fresh[key] = as_json(objects[key])
+            self._entries[key] = (stamps[key], fresh[key])
         return fresh
 
 
-def as_text(value: Any) -> str:
+def as_json(value: Any) -> str:
     """As the JSON renderer writes it."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
-class Page(str):
+class JsonPage(str):
     """A page of a list, already JSON."""
 
     __slots__ = ()
 
 
-def page_text(next_page: str | None, previous_page: str | None, texts: Iterable[str]) -> Page:
-    return Page(
-        f'{{"next":{as_text(next_page)},"previous":{as_text(previous_page)},"results":[{",".join(texts)}]}}'
-    )
+def json_page(next_page: str | None, previous_page: str | None, texts: Iterable[str]) -> JsonPage:
+    links = f'"next":{as_json(next_page)},"previous":{as_json(previous_page)}'
+    return JsonPage(f'{{{links},"results":[{",".join(texts)}]}}')

@@ -1,4 +1,4 @@
-"""/api/v1/views/, users/{name}/preferences/ and users/{name}/password/: what somebody keeps and sets for himself."""
+"""/api/v1/views/, users/{name}/preferences/ and users/{name}/password/: what users set themselves."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api import permissions, schema
-from dashboard.api.base import Objects, Rows
+from dashboard.api.body_fields import given_fields, given_text, given_texts, refuse_unknown
+from dashboard.api.collection import Objects, Orderings, Rows, Verbs
 from dashboard.api.errors import Refusal, bad_parameter
-from dashboard.api.history import Records
 from dashboard.api.objects import record_object
-from dashboard.api.schema.openapi import Form
-from dashboard.api.users import Users, given_fields, given_text
+from dashboard.api.records import Records
+from dashboard.api.schema.openapi import Operation, Operations
+from dashboard.api.users import Users
 from scheduler.models import Preference, SavedView
 from scheduler.selectors.accounts.preferences import preference_of
 from scheduler.services.accounts import preferences as account_preferences
@@ -24,75 +25,71 @@ from scheduler.services.accounts import preferences as account_preferences
 PAGES = ("jobs",)
 """The pages whose views can be kept."""
 
+_PREFERENCES = ("timeZone", "theme", "folded", "unfolded", "levels")
+_OF_EVERY_OBJECT = ("apiVersion", "kind", "metadata", "status")
+
 
 class Views(Records):
-    kind = "view"
+    noun = "view"
     search_fields = ("name", "query")
-    orderings: ClassVar[Mapping[str, str]] = {"name": "name", "created": "id"}
+    orderings: ClassVar[Orderings] = {"name": "name", "created": "id"}
     default_ordering = "name"
-    rules: ClassVar[Mapping[str, permissions.Rule]] = {
-        **dict.fromkeys(("list", "retrieve"), permissions.signed_in),
-        **dict.fromkeys(("create", "partial_update", "destroy"), permissions.writes_for_himself),
+    rules: ClassVar[permissions.Rules] = {
+        "list": permissions.signed_in,
+        "retrieve": permissions.signed_in,
+        "create": permissions.may_write_own,
+        "partial_update": permissions.may_write_own,
+        "destroy": permissions.may_write_own,
     }
-    forms: ClassVar[Mapping[str, Form]] = {
-        "list": Form(
+    operations: ClassVar[Operations] = {
+        "list": Operation(
             schema.View,
             many=True,
-            summary="Views of tables: one's own, and those that others share",
+            summary="Views of tables: your own, and those that others share",
         ),
-        "retrieve": Form(schema.View),
-        "create": Form(
+        "retrieve": Operation(schema.View),
+        "create": Operation(
             schema.View,
             schema.GivenView,
             201,
-            summary="Keep a view; one's own of that name is replaced",
+            summary="Keep a view; your own of that name is replaced",
         ),
-        "partial_update": Form(schema.View, schema.GivenViewPatch),
-        "destroy": Form(schema.Gone),
+        "partial_update": Operation(schema.View, schema.GivenViewPatch),
+        "destroy": Operation(schema.Gone),
     }
 
-    def query(self) -> QuerySet[Any]:
-        return SavedView.objects.filter(
-            Q(owner=self.request.user.pk) | Q(shared=True)
-        ).select_related("owner")
+    def visible_rows(self) -> QuerySet[Any]:
+        own_or_shared = Q(owner=self.request.user.pk) | Q(shared=True)
+        return SavedView.objects.filter(own_or_shared).select_related("owner")
 
-    def present(self, rows: Rows) -> Objects:
+    def as_objects(self, rows: Rows) -> Objects:
         return [view_object(row) for row in rows]
 
     def create(self, request: Request) -> Response:
-        with self.rehearsal():
-            view = self._saved(
-                given_text(request.data, "name", required=True),
-                {"page": PAGES[0], "query": "", "shared": False},
-            )
-            shown = view_object(view)
-        return self.answer(
-            shown, 200 if self.dry_run else 201, location=f"/api/v1/views/{view.pk}/"
-        )
+        name = given_text(request.data, "name", required=True)
+        with self.undone_in_dry_run():
+            view = self._save_view(name, {"page": PAGES[0], "query": "", "shared": False})
+            body = view_object(view)
+        return self.created_response(body, location=f"/api/v1/views/{view.pk}/")
 
     def partial_update(self, request: Request, name: str) -> Response:
-        view = self._own()
+        view = self._own_view()
         if given_text(request.data, "name", view.name) != view.name:
-            raise bad_parameter(
-                "spec.name",
-                f"The view {view.name} can not be renamed.",
-                "keep it anew, and delete this one",
-            )
-        with self.rehearsal():
-            shown = view_object(self._saved(view.name, account_preferences.describe_view(view)))
-        return self.answer(shown)
+            message = f"The view {view.name} cannot be renamed."
+            raise bad_parameter("spec.name", message, "make a new one, and delete this one")
+        with self.undone_in_dry_run():
+            saved = self._save_view(view.name, account_preferences.describe_view(view))
+            body = view_object(saved)
+        return self.response_with(body)
 
-    def _saved(self, name: str, otherwise: Mapping[str, Any]) -> SavedView:
+    def _save_view(self, name: str, otherwise: Mapping[str, Any]) -> SavedView:
         """What the body leaves out is as in `otherwise`."""
         body = self.request.data
-        page, shared = (
-            given_text(body, "page", otherwise["page"]),
-            given_fields(body).get("shared", otherwise["shared"]),
-        )
+        page = given_text(body, "page", otherwise["page"])
         if page not in PAGES:
-            raise bad_parameter(
-                "spec.page", f"There are no views of “{page[:20]}”.", f"write {' or '.join(PAGES)}"
-            )
+            message = f"There are no views of “{page[:20]}”."
+            raise bad_parameter("spec.page", message, f"write {' or '.join(PAGES)}")
+        shared = given_fields(body).get("shared", otherwise["shared"])
         if not isinstance(shared, bool):
             raise bad_parameter("spec.shared", "shared must be true or false.")
         query = given_text(body, "query", otherwise["query"], longest=1024)
@@ -101,162 +98,143 @@ class Views(Records):
         )
 
     def destroy(self, request: Request, name: str) -> Response:
-        view = self._own()
+        view = self._own_view()
         account_preferences.delete_view(request.user, view.pk, by=self.actor, dry_run=self.dry_run)
-        return self.answer(
-            {"message": f"The view {view.name} was deleted.", "dryRun": self.dry_run}
-        )
+        message = f"The view {view.name} was deleted."
+        return self.response_with({"message": message, "dryRun": self.dry_run})
 
-    def _own(self) -> SavedView:
-        view: SavedView = self.found()
+    def _own_view(self) -> SavedView:
+        view: SavedView = self.row_or_404()
         if view.owner_id != self.request.user.pk:
-            message = (
-                f"The view {view.name} is {view.owner.get_username()}'s; only its owner changes it."
-            )
-            raise Refusal(message, code=403, kind="not-permitted")
+            owner = view.owner.get_username()
+            message = f"The view {view.name} is {owner}'s; only its owner changes it."
+            raise Refusal(message, code=403, problem_type="not-permitted")
         return view
 
 
 def view_object(view: SavedView) -> dict[str, Any]:
-    address = f"/{view.page}/" + (f"?{view.query}" if view.query else "")
-    return record_object(
-        "View",
-        str(view.pk),
-        view.created_at,
-        account_preferences.describe_view(view),
-        {"owner": view.owner.get_username(), "address": address},
-    )
+    address = f"/{view.page}/"
+    if view.query:
+        address += f"?{view.query}"
+    spec = account_preferences.describe_view(view)
+    status = {"owner": view.owner.get_username(), "address": address}
+    return record_object("View", str(view.pk), view.created_at, spec, status)
 
 
 class Accounts(Users):
-    """Accounts, with what each sets for himself."""
+    """Accounts, with what each user sets themselves."""
 
     basename = "users"
-    verbs: ClassVar[Mapping[str, Mapping[str, str]]] = {
+    verbs: ClassVar[Verbs] = {
         "preferences": {"get": "preferences", "patch": "change_preferences"},
         "password": {"post": "password"},
     }
-    rules: ClassVar[Mapping[str, permissions.Rule]] = {
+    rules: ClassVar[permissions.Rules] = {
         **Users.rules,
         "preferences": permissions.signed_in,
-        "change_preferences": permissions.writes_for_himself,
-        "password": permissions.administers_himself,
+        "change_preferences": permissions.may_write_own,
+        "password": permissions.may_change_own_account,
     }
-    forms: ClassVar[Mapping[str, Form]] = {
-        **Users.forms,
-        "preferences": Form(
-            schema.Preferences, summary="Time zone, theme and folded queues; one's own"
+    operations: ClassVar[Operations] = {
+        **Users.operations,
+        "preferences": Operation(
+            schema.Preferences, summary="Your own time zone, theme and folded queues"
         ),
-        "change_preferences": Form(
-            schema.Preferences, schema.GivenPreferences, summary="Change some of one's own"
+        "change_preferences": Operation(
+            schema.Preferences, schema.GivenPreferences, summary="Change some of your own"
         ),
-        "password": Form(
+        "password": Operation(
             schema.PasswordChanged,
             schema.GivenPassword,
-            summary="Change one's own password, known by the old one",
+            summary="Change your own password, with the old one",
         ),
     }
 
     def preferences(self, request: Request, name: str) -> Response:
-        return self.answer(preferences_object(preference_of(self._himself())))
+        return self.response_with(preferences_object(preference_of(self._own_account())))
 
     def change_preferences(self, request: Request, name: str) -> Response:
-        user, given = self._himself(), given_fields(request.data)
-        unknown = sorted(
-            set(given)
-            - {
-                "timeZone",
-                "theme",
-                "folded",
-                "unfolded",
-                "levels",
-                "apiVersion",
-                "kind",
-                "metadata",
-                "status",
-            }
+        user = self._own_account()
+        refuse_unknown(
+            given_fields(request.data),
+            (*_PREFERENCES, *_OF_EVERY_OBJECT),
+            "{} is not a preference.",
+            f"one of {', '.join(_PREFERENCES)}",
         )
-        if unknown:
-            raise bad_parameter(
-                unknown[0][:80],
-                f"{unknown[0][:80]} is not a preference.",
-                "one of timeZone, theme, folded, unfolded, levels",
-            )
-        texts = {
-            field: given_text(request.data, field)
-            for field in ("timeZone", "theme")
-            if field in given
-        }
-        with self.rehearsal():
-            preference = account_preferences.set_preferences(
-                user, time_zone=texts.get("timeZone"), theme=texts.get("theme"), by=self.actor
-            )
-            folding = {
-                field: self._names(field, given[field])
-                for field in ("folded", "unfolded")
-                if field in given
-            }
-            if folding or "levels" in given:
-                preference = account_preferences.set_folding(
-                    user, **folding, levels=self._levels(given.get("levels"))
-                )
-            body = preferences_object(preference)
-        return self.answer(body)
+        with self.undone_in_dry_run():
+            preference = self._set_display(user)
+            body = preferences_object(self._set_folding(user) or preference)
+        return self.response_with(body)
 
-    def _levels(self, given: Any) -> int | None:
-        if given is None:
+    def _set_display(self, user: Any) -> Preference:
+        return account_preferences.set_preferences(
+            user,
+            time_zone=self._text_or_none("timeZone"),
+            theme=self._text_or_none("theme"),
+            by=self.actor,
+        )
+
+    def _text_or_none(self, field: str) -> str | None:
+        if field not in given_fields(self.request.data):
             return None
-        if (
-            not isinstance(given, int)
-            or isinstance(given, bool)
-            or not 0 <= given <= account_preferences.MOST_LEVELS
-        ):
-            raise bad_parameter(
-                "spec.levels",
-                f"levels must be a whole number from 0, for all, to {account_preferences.MOST_LEVELS}.",
-            )
-        return given
+        return given_text(self.request.data, field)
 
-    def _names(self, field: str, names: Any) -> list[str]:
-        """Those that they may see: of the others they are not told whether they are there."""
-        if (
-            not isinstance(names, list)
-            or len(names) > account_preferences.MOST_FOLDED
-            or not all(isinstance(name, str) for name in names)
-        ):
-            raise bad_parameter(
-                f"spec.{field}",
-                f"{field} must be a list of at most {account_preferences.MOST_FOLDED} names of queues.",
-            )
+    def _set_folding(self, user: Any) -> Preference | None:
+        """None where the body does not speak of it."""
+        given = given_fields(self.request.data)
+        folding = {}
+        for field in ("folded", "unfolded"):
+            if field in given:
+                folding[field] = self._queue_names(field, given[field])
+        if not folding and "levels" not in given:
+            return None
+        levels = _checked_levels(given.get("levels"))
+        return account_preferences.set_folding(user, **folding, levels=levels)
+
+    def _queue_names(self, field: str, given: Any) -> list[str]:
+        """Those that they may see: of others they are not told whether they exist."""
+        most = account_preferences.MOST_FOLDED
+        names = given_texts(given, most)
+        if names is None:
+            message = f"{field} must be a list of at most {most} names of queues."
+            raise bad_parameter(f"spec.{field}", message)
         seen = self.access.visible
-        return [name for name in names if "\x00" not in name and (seen is None or name in seen)]
+        usable = [name for name in names if "\x00" not in name]
+        if seen is None:
+            return usable
+        return [name for name in usable if name in seen]
 
     def password(self, request: Request, name: str) -> Response:
-        user = self._himself()
-        old, new = (
-            given_text(request.data, field, required=True, longest=1024) for field in ("old", "new")
-        )
-        with self.rehearsal():
+        user = self._own_account()
+        old = given_text(request.data, "old", required=True, longest=1024)
+        new = given_text(request.data, "new", required=True, longest=1024)
+        with self.undone_in_dry_run():
             account_preferences.change_password(user, old, new, by=self.actor)
         if not self.dry_run and request.auth is None:
             update_session_auth_hash(request._request, user)
-        return self.answer(
-            {
-                "changed": True,
-                "message": "The password is changed; browsers have to sign in again.",
-                "dryRun": self.dry_run,
-            }
-        )
+        body = {
+            "changed": True,
+            "message": "The password is changed; browsers have to sign in again.",
+            "dryRun": self.dry_run,
+        }
+        return self.response_with(body)
 
-    def _himself(self) -> Any:
-        user = self.found()
+    def _own_account(self) -> Any:
+        user = self.row_or_404()
         if user.pk != self.request.user.pk:
-            raise Refusal(
-                f"Only {user.get_username()} reads and changes that.",
-                code=403,
-                kind="not-permitted",
-            )
+            message = f"Only {user.get_username()} reads and changes that."
+            raise Refusal(message, code=403, problem_type="not-permitted")
         return self.request.user
+
+
+def _checked_levels(given: Any) -> int | None:
+    if given is None:
+        return None
+    most = account_preferences.MOST_LEVELS
+    if not isinstance(given, int) or isinstance(given, bool) or not 0 <= given <= most:
+        message = f"levels must be a whole number from 0, for all, to {most}."
+        raise bad_parameter("spec.levels", message)
+    return given
 
 
 def preferences_object(preference: Preference) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""Rows as objects in the shape of Kubernetes: {apiVersion, kind, metadata, spec, status}. The one place that knows their shapes."""
+"""Rows as objects in the shape of Kubernetes: {apiVersion, kind, metadata, spec, status}.
+
+The one place that knows their shapes.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from dashboard.http.visibility import Sight
+from dashboard.http.visibility import Visibility
 from scheduler.admission.facts import QUEUE_ANNOTATION
 from scheduler.domain.conditions import condition, queue_conditions
 from scheduler.domain.lifecycle import Standing
@@ -30,16 +33,22 @@ from scheduler.selectors.jobs.pod_conditions import pod_conditions
 from scheduler.selectors.queues.objects import JOB_COUNTS, PHASES, QueueCounts
 
 OURS = "fumarole.io/v1"
+_UNSET: tuple[Any, ...] = ({}, "", {"resource": {}})
+_ON_A_NODE = ("Binding", "Bound", "Running")
 _PHASE_KEYS = tuple(phase.lower() for phase in PHASES)
 
 
-def stamp(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat().replace("+00:00", "Z")
+def iso_time(moment: datetime | None) -> str | None:
+    if moment is None:
+        return None
+    return moment.isoformat().replace("+00:00", "Z")
 
 
 @lru_cache(maxsize=16_384)
 def _amounts(text: str | None) -> Resources | None:
-    return Resources(json.loads(text)) if text and text != "null" else None
+    if not text or text == "null":
+        return None
+    return Resources(json.loads(text))
 
 
 @lru_cache(maxsize=16_384)
@@ -49,17 +58,19 @@ def _quantities(text: str | None) -> dict[str, str]:
 
 
 @lru_cache(maxsize=4_096)
-def _value(text: str | None) -> Any:
-    return json.loads(text) if text else None
+def _parsed(text: str | None) -> Any:
+    if not text:
+        return None
+    return json.loads(text)
 
 
 @lru_cache(maxsize=4_096)
 def _reservation(guarantee: str | None, allocated: str | None) -> dict[str, str]:
     """What is kept free for the queue: its guarantee as far as it does not use it."""
-    wanted, used = _amounts(guarantee) or NOTHING, _amounts(allocated) or NOTHING
-    return Resources(
-        {name: max(0, amount - used.amount(name)) for name, amount in wanted.items()}
-    ).to_quantities()
+    wanted = _amounts(guarantee) or NOTHING
+    used = _amounts(allocated) or NOTHING
+    kept = {name: max(0, amount - used.amount(name)) for name, amount in wanted.items()}
+    return Resources(kept).to_quantities()
 
 
 def queue_object(row: Mapping[str, Any], counts: QueueCounts) -> dict[str, Any]:
@@ -69,10 +80,10 @@ def queue_object(row: Mapping[str, Any], counts: QueueCounts) -> dict[str, Any]:
         "metadata": {
             "name": row["name"],
             "uid": str(row["uid"]),
-            "creationTimestamp": stamp(row["created_at"]),
+            "creationTimestamp": iso_time(row["created_at"]),
             "resourceVersion": str(row["resource_version"]),
-            "labels": _value(row["text_labels"]),
-            "annotations": _value(row["text_annotations"]),
+            "labels": _parsed(row["text_labels"]),
+            "annotations": _parsed(row["text_annotations"]),
         },
         "spec": _queue_spec(row),
         "status": _queue_status(row, counts),
@@ -95,7 +106,6 @@ def _queue_spec(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _queue_status(row: Mapping[str, Any], counts: QueueCounts) -> dict[str, Any]:
-    limit = row["now_real_capability"]
     return {
         "state": row["state"],
         "closedBy": row["closed_by"],
@@ -112,19 +122,27 @@ def _queue_status(row: Mapping[str, Any], counts: QueueCounts) -> dict[str, Any]
         "nominalShare": _quantities(row["now_nominal_share"]),
         "request": _quantities(row["now_request"]),
         "held": _quantities(row["now_held"]),
-        "realCapability": None if limit in (None, "null") else _quantities(limit),
+        "realCapability": _real_capability(row["now_real_capability"]),
         "share": row["figures__share"] or 0.0,
         "overused": bool(row["figures__overused"]),
         "reservation": {"resource": _reservation(row["text_guarantee"], row["now_allocated"])},
         "conditions": _conditions(row, counts),
-        "warnings": [
-            _warning(warning)
-            for warning in [
-                *(_value(row["text_warnings"]) or []),
-                *(_value(row["now_warnings"]) or []),
-            ]
-        ],
+        "warnings": _queue_warnings(row),
     }
+
+
+def _real_capability(text: str | None) -> dict[str, str] | None:
+    """None where there is no limit."""
+    if text in (None, "null"):
+        return None
+    return _quantities(text)
+
+
+def _queue_warnings(row: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Those of its last change, then those of the last session."""
+    stored = _parsed(row["text_warnings"]) or []
+    current = _parsed(row["now_warnings"]) or []
+    return [_warning(warning) for warning in [*stored, *current]]
 
 
 def _conditions(row: Mapping[str, Any], counts: QueueCounts) -> list[dict[str, Any]]:
@@ -135,9 +153,9 @@ def _conditions(row: Mapping[str, Any], counts: QueueCounts) -> list[dict[str, A
     return queue_conditions(
         row["name"],
         standing,
-        _value(row["text_conditions"]) or [],
+        _parsed(row["text_conditions"]) or [],
         live,
-        stamp(row["state_since"]) or "",
+        iso_time(row["state_since"]) or "",
     )
 
 
@@ -149,50 +167,55 @@ def _warning(warning: Any) -> dict[str, str]:
 
 def queue_export(row: Mapping[str, Any]) -> dict[str, Any]:
     """Without what the server fills in: applied again, it changes nothing."""
-    spec = {
-        key: value
-        for key, value in _queue_spec(row).items()
-        if value not in ({}, "", {"resource": {}})
-    }
-    annotations = dict(_value(row["text_annotations"]) or {})
+    spec = _queue_spec(row)
+    for key, value in list(spec.items()):
+        if value in _UNSET:
+            del spec[key]
+    annotations = dict(_parsed(row["text_annotations"]) or {})
     if row["closed_by"]:
         annotations["volcano.sh/closed-by-parent"] = "true"
     metadata: dict[str, Any] = {
         "name": row["name"],
-        "labels": _value(row["text_labels"]) or {},
+        "labels": _parsed(row["text_labels"]) or {},
         "annotations": annotations,
     }
     exported = {"apiVersion": SCHEDULING, "kind": "Queue", "metadata": metadata, "spec": spec}
-    return (
-        {**exported, "status": {"state": row["state"]}} if row["state"] == "Unknown" else exported
-    )
+    if row["state"] == "Unknown":
+        exported["status"] = {"state": row["state"]}
+    return exported
 
 
 def queue_tree(
     rows: Iterable[Mapping[str, Any]], counts: QueueCounts, name: str
 ) -> dict[str, Any] | None:
-    """The objects nested: each with its `children`."""
+    """The queue of this name, with its `children` in it, and theirs in them."""
     objects = {row["id"]: {**queue_object(row, counts), "children": []} for row in rows}
+    top = None
     for queue_id, found in objects.items():
         parent = counts.parents.get(queue_id)
-        if parent in objects and found["metadata"]["name"] != name:
+        if found["metadata"]["name"] == name:
+            top = found
+        elif parent in objects:
             objects[parent]["children"].append(found)
-    return next((found for found in objects.values() if found["metadata"]["name"] == name), None)
+    return top
 
 
-def metadata(row: Any, namespaced: bool = False) -> dict[str, Any]:
+def object_metadata(row: Any) -> dict[str, Any]:
     return {
         "name": row.name,
-        **({"namespace": row.namespace} if namespaced else {}),
         "uid": str(row.uid),
-        "creationTimestamp": stamp(row.created_at),
+        "creationTimestamp": iso_time(row.created_at),
         "resourceVersion": str(row.resource_version),
         "labels": row.labels,
         "annotations": row.annotations,
     }
 
 
-def _object(
+def namespaced_metadata(row: Any) -> dict[str, Any]:
+    return {"name": row.name, "namespace": row.namespace, **object_metadata(row)}
+
+
+def _kubernetes_object(
     version: str, kind: str, meta: dict[str, Any], spec: dict[str, Any], status: dict[str, Any]
 ) -> dict[str, Any]:
     return {"apiVersion": version, "kind": kind, "metadata": meta, "spec": spec, "status": status}
@@ -202,28 +225,36 @@ def job_object(job: Job, pods: Mapping[str, int]) -> dict[str, Any]:
     """`pods` counts the job's pods by phase."""
     group = getattr(job, "podgroup", None)
     status = {
-        "state": {"phase": job.phase, "message": job.message, "since": stamp(job.phase_since)},
+        "state": {"phase": job.phase, "message": job.message, "since": iso_time(job.phase_since)},
         "owner": job.owner,
         "minAvailable": job.min_available,
         "pending": pods.get("Pending", 0),
-        "running": sum(pods.get(phase, 0) for phase in ("Binding", "Bound", "Running")),
+        "running": _pods_on_nodes(pods),
         "succeeded": pods.get("Succeeded", 0),
         "failed": pods.get("Failed", 0),
         "terminating": pods.get("Releasing", 0),
         "unknown": pods.get("Unknown", 0),
         "retryCount": job.retry_count,
         "version": job.version,
-        "startedAt": stamp(job.started_at),
-        "finishedAt": stamp(job.finished_at),
-        "podgroup": None
-        if group is None
-        else {"phase": group.phase, "priority": group.priority, "reason": _reason(group)},
+        "startedAt": iso_time(job.started_at),
+        "finishedAt": iso_time(job.finished_at),
+        "podgroup": _podgroup_summary(group),
     }
-    return _object(BATCH, "Job", metadata(job, namespaced=True), job_spec(job), status)
+    return _kubernetes_object(BATCH, "Job", namespaced_metadata(job), job_spec(job), status)
 
 
-def _reason(group: PodGroup) -> dict[str, Any] | None:
-    """Why a waiting gang waits; None where there is nothing to say."""
+def _pods_on_nodes(pods: Mapping[str, int]) -> int:
+    return sum(pods.get(phase, 0) for phase in _ON_A_NODE)
+
+
+def _podgroup_summary(group: PodGroup | None) -> dict[str, Any] | None:
+    if group is None:
+        return None
+    return {"phase": group.phase, "priority": group.priority, "reason": _reason_object(group)}
+
+
+def _reason_object(group: PodGroup) -> dict[str, Any] | None:
+    """Why a waiting gang waits; None where no session said why."""
     if not group.reason_code:
         return None
     return {
@@ -238,21 +269,26 @@ def podgroup_object(group: PodGroup, pods: Mapping[str, int]) -> dict[str, Any]:
     status = {
         "phase": group.phase,
         "owner": group.owner,
-        "job": None if group.job_id is None else {"namespace": group.namespace, "name": group.name},
+        "job": _owning_job(group),
         "priority": group.priority,
         "pending": pods.get("Pending", 0),
-        "running": sum(pods.get(phase, 0) for phase in ("Binding", "Bound", "Running")),
+        "running": _pods_on_nodes(pods),
         "succeeded": pods.get("Succeeded", 0),
         "failed": pods.get("Failed", 0),
         "conditions": group.conditions,
-        "reason": _reason(group),
-        "enqueuedAt": stamp(group.enqueued_at),
-        "startedAt": stamp(group.started_at),
-        "finishedAt": stamp(group.finished_at),
+        "reason": _reason_object(group),
+        "enqueuedAt": iso_time(group.enqueued_at),
+        "startedAt": iso_time(group.started_at),
+        "finishedAt": iso_time(group.finished_at),
     }
-    return _object(
-        SCHEDULING, "PodGroup", metadata(group, namespaced=True), podgroup_spec(group), status
-    )
+    meta = namespaced_metadata(group)
+    return _kubernetes_object(SCHEDULING, "PodGroup", meta, podgroup_spec(group), status)
+
+
+def _owning_job(group: PodGroup) -> dict[str, str] | None:
+    if group.job_id is None:
+        return None
+    return {"namespace": group.namespace, "name": group.name}
 
 
 def pod_object(pod: Pod) -> dict[str, Any]:
@@ -260,7 +296,7 @@ def pod_object(pod: Pod) -> dict[str, Any]:
         "name": pod.name,
         "namespace": pod.namespace,
         "uid": str(pod.uid),
-        "creationTimestamp": stamp(pod.created_at),
+        "creationTimestamp": iso_time(pod.created_at),
         "resourceVersion": str(pod.job_version),
         "labels": {},
         "annotations": {"scheduling.k8s.io/group-name": pod.podgroup.name},
@@ -275,54 +311,59 @@ def pod_object(pod: Pod) -> dict[str, Any]:
         "message": pod.message,
         "exitCode": pod.exit_code,
         "conditions": pod_conditions(pod),
-        "boundAt": stamp(pod.bound_at),
-        "startedAt": stamp(pod.started_at),
-        "finishedAt": stamp(pod.finished_at),
+        "boundAt": iso_time(pod.bound_at),
+        "startedAt": iso_time(pod.started_at),
+        "finishedAt": iso_time(pod.finished_at),
     }
-    return _object("v1", "Pod", meta, pod_spec(pod), status)
+    return _kubernetes_object("v1", "Pod", meta, pod_spec(pod), status)
 
 
 def node_object(node: Node, load: NodeLoad) -> dict[str, Any]:
     allocated = load.used
     if "pods" in node.allocatable:
         allocated = Resources({**allocated, "pods": load.pods})
-    idle = Resources(
-        {
-            name: amount - allocated.amount(name) if node.ready else 0
-            for name, amount in node.allocatable.items()
-        }
-    )
     status = {
         "allocatable": node.allocatable.to_quantities(),
         "allocated": allocated.to_quantities(),
         "promised": load.promised.to_quantities(),
-        "idle": idle.to_quantities(),
+        "idle": _idle_resources(node, allocated).to_quantities(),
         "pods": load.pods,
         "conditions": [_node_condition(node)],
     }
-    return _object("v1", "Node", metadata(node), node_spec(node), status)
+    return _kubernetes_object("v1", "Node", object_metadata(node), node_spec(node), status)
+
+
+def _idle_resources(node: Node, allocated: Resources) -> Resources:
+    """A node that does not answer has nothing idle."""
+    if not node.ready:
+        return Resources(dict.fromkeys(node.allocatable, 0))
+    return Resources(
+        {name: amount - allocated.amount(name) for name, amount in node.allocatable.items()}
+    )
 
 
 def _node_condition(node: Node) -> dict[str, Any]:
-    since = stamp(node.ready_since or node.created_at) or ""
+    since = iso_time(node.ready_since or node.created_at) or ""
     if node.ready:
         return condition("Ready", "KubeletReady", "It answers and takes pods.", since)
     return condition("Ready", "NodeStatusUnknown", "It does not answer.", since, holds=False)
 
 
-def namespace_object(namespace: Namespace, sight: Sight) -> dict[str, Any]:
-    """Namespaces are everybody's; the queue that one names is only told to who may see it."""
+def namespace_object(namespace: Namespace, visibility: Visibility) -> dict[str, Any]:
+    """Everybody sees namespaces; only who may see a namespace's queue is told its name."""
     queue = namespace.annotations.get(QUEUE_ANNOTATION, "")
-    meta = metadata(namespace)
-    if not sight.sees(queue):
-        meta["annotations"] = {
-            key: value for key, value in meta["annotations"].items() if key != QUEUE_ANNOTATION
-        }
-    return _object("v1", "Namespace", meta, {}, {"phase": "Active", "queue": sight.queue(queue)})
+    meta = object_metadata(namespace)
+    if not visibility.sees(queue):
+        meta["annotations"] = dict(meta["annotations"])
+        meta["annotations"].pop(QUEUE_ANNOTATION, None)
+    status = {"phase": "Active", "queue": visibility.visible_queue(queue)}
+    return _kubernetes_object("v1", "Namespace", meta, {}, status)
 
 
 def priority_class_object(row: PriorityClass) -> dict[str, Any]:
-    return _object(PRIORITY, "PriorityClass", metadata(row), priority_class_spec(row), {})
+    return _kubernetes_object(
+        PRIORITY, "PriorityClass", object_metadata(row), priority_class_spec(row), {}
+    )
 
 
 def record_object(
@@ -337,9 +378,9 @@ def record_object(
     meta: dict[str, Any] = {
         "name": name,
         "uid": uid or f"{kind.lower()}-{name}",
-        "creationTimestamp": stamp(created),
+        "creationTimestamp": iso_time(created),
         "resourceVersion": "1",
         "labels": {},
         "annotations": {},
     }
-    return _object(OURS, kind, meta, spec, status)
+    return _kubernetes_object(OURS, kind, meta, spec, status)

@@ -1,10 +1,11 @@
-"""Pages by cursor: the place in a stable order, not a number of rows, so that rows that come and go shift nothing."""
+"""Pages by cursor: a place in a stable order, so that rows that come and go shift nothing."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import json
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,10 +14,20 @@ from django.db.models import Model, Q, QuerySet
 from rest_framework.request import Request
 from rest_framework.utils.urls import replace_query_param
 
-from dashboard.api.errors import bad_parameter
-from dashboard.api.json_cache import Page, page_text
+from dashboard.api.errors import Refusal, bad_parameter
+from dashboard.api.json_cache import JsonPage, json_page
 
-DEFAULT_PAGE, LARGEST_PAGE = 100, 1000
+DEFAULT_PAGE = 100
+LARGEST_PAGE = 1000
+_LARGEST_INTEGER = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """A place in an order: the values of its columns, and whether to read towards the start."""
+
+    at: list[Any]
+    is_backward: bool
 
 
 class CursorPages:
@@ -24,49 +35,55 @@ class CursorPages:
 
     def __init__(self, request: Request, ordering: list[str]) -> None:
         self.request = request
-        self.ordering = [
-            *ordering,
-            *([] if any(name.lstrip("-") in ("pk", "id") for name in ordering) else ["pk"]),
-        ]
+        self.ordering = _with_primary_key(ordering)
         self.size = page_size(request)
-        self.cursor = _decode(request.query_params.get("cursor", ""), len(self.ordering))
+        self.cursor = decode_cursor(request.query_params.get("cursor", ""), len(self.ordering))
 
-    def rows(self, query: QuerySet[Any]) -> list[Any]:
-        """The rows of this page; tells afterwards whether there is more before and behind."""
-        backwards = bool(self.cursor and self.cursor["back"])
-        order = [_turned(name) for name in self.ordering] if backwards else self.ordering
-        if self.cursor:
-            query = query.filter(_beyond(query.model, order, self.cursor["at"]))
+    def read_rows(self, query: QuerySet[Any]) -> list[Any]:
+        """The rows of this page. Afterwards `next` and `previous` are known."""
+        is_backward = self.cursor is not None and self.cursor.is_backward
+        order = self.ordering
+        if is_backward:
+            order = [_reversed_column(name) for name in order]
+        if self.cursor is not None:
+            query = query.filter(_beyond(query.model, order, self.cursor.at))
         found = list(query.order_by(*order)[: self.size + 1])
-        more, found = len(found) > self.size, found[: self.size]
-        if backwards:
-            found.reverse()
-        self.has_next = backwards or more
-        self.has_previous = more if backwards else self.cursor is not None
-        self.first: Any = found[0] if found else None
-        self.last: Any = found[-1] if found else None
-        return found
+        has_more = len(found) > self.size
+        rows = found[: self.size]
+        if is_backward:
+            rows.reverse()
+        self._note_ends(rows, is_backward, has_more)
+        return rows
 
-    def answer(self, results: list[Any]) -> dict[str, Any]:
+    def _note_ends(self, rows: list[Any], is_backward: bool, has_more: bool) -> None:
+        self.next: str | None = None
+        self.previous: str | None = None
+        if not rows:
+            return
+        if is_backward or has_more:
+            self.next = self._link_from(rows[-1], is_backward=False)
+        came_from_before = self.cursor is not None and not is_backward
+        if came_from_before or (is_backward and has_more):
+            self.previous = self._link_from(rows[0], is_backward=True)
+
+    def page_of(self, results: list[Any]) -> dict[str, Any]:
         return {"next": self.next, "previous": self.previous, "results": results}
 
-    def text(self, results: list[str]) -> Page:
+    def json_page_of(self, results: list[str]) -> JsonPage:
         """The same of objects that are JSON already."""
-        return page_text(self.next, self.previous, results)
+        return json_page(self.next, self.previous, results)
 
-    @property
-    def next(self) -> str | None:
-        return self._link(self.last, False) if self.has_next and self.last is not None else None
+    def _link_from(self, row: Any, *, is_backward: bool) -> str:
+        at = [_value_in(row, name.lstrip("-")) for name in self.ordering]
+        cursor = _encode_cursor(Cursor(at, is_backward))
+        return replace_query_param(self.request.build_absolute_uri(), "cursor", cursor)
 
-    @property
-    def previous(self) -> str | None:
-        return (
-            self._link(self.first, True) if self.has_previous and self.first is not None else None
-        )
 
-    def _link(self, row: Any, back: bool) -> str:
-        at = [_value(row, name.lstrip("-")) for name in self.ordering]
-        return replace_query_param(self.request.build_absolute_uri(), "cursor", _encode(at, back))
+def _with_primary_key(ordering: list[str]) -> list[str]:
+    columns = {name.lstrip("-") for name in ordering}
+    if columns & {"pk", "id"}:
+        return list(ordering)
+    return [*ordering, "pk"]
 
 
 def page_size(request: Request) -> int:
@@ -74,27 +91,28 @@ def page_size(request: Request) -> int:
     if not text:
         return DEFAULT_PAGE
     if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) >= 1):
-        raise bad_parameter(
-            "page_size", f"page_size is {text[:20]}; it must be a number from 1 to {LARGEST_PAGE}."
-        )
+        message = f"page_size is {text[:20]}; it must be a number from 1 to {LARGEST_PAGE}."
+        raise bad_parameter("page_size", message)
     if int(text) > LARGEST_PAGE:
-        raise bad_parameter(
-            "page_size",
-            f"page_size is {text}; {LARGEST_PAGE} is the most.",
-            f"write {LARGEST_PAGE}",
-        )
+        message = f"page_size is {text}; {LARGEST_PAGE} is the most."
+        raise bad_parameter("page_size", message, f"write {LARGEST_PAGE}")
     return int(text)
 
 
-def _turned(name: str) -> str:
-    return name[1:] if name.startswith("-") else f"-{name}"
+def _reversed_column(name: str) -> str:
+    if name.startswith("-"):
+        return name[1:]
+    return f"-{name}"
 
 
-def _value(row: Any, name: str) -> Any:
-    value = (
-        row[("id" if name == "pk" else name)] if isinstance(row, dict) else _attribute(row, name)
-    )
-    return value.isoformat() if hasattr(value, "isoformat") else value
+def _value_in(row: Any, name: str) -> Any:
+    if isinstance(row, dict):
+        value = row["id" if name == "pk" else name]
+    else:
+        value = _attribute(row, name)
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    return value
 
 
 def _attribute(row: Any, name: str) -> Any:
@@ -103,48 +121,75 @@ def _attribute(row: Any, name: str) -> Any:
     return row
 
 
-def _encode(at: list[Any], back: bool) -> str:
-    text = json.dumps([back, at], separators=(",", ":"), default=str)
+def _encode_cursor(cursor: Cursor) -> str:
+    text = json.dumps([cursor.is_backward, cursor.at], separators=(",", ":"), default=str)
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def _decode(text: str, length: int) -> dict[str, Any] | None:
+def decode_cursor(text: str, length: int) -> Cursor | None:
+    """None where there is none. Raises `Refusal` for what is no cursor of `length` columns."""
     if not text:
         return None
+    padding = b"=" * (-len(text) % 4)
     try:
-        back, at = json.loads(base64.urlsafe_b64decode(text.encode() + b"=" * (-len(text) % 4)))
-        if (
-            not isinstance(back, bool)
-            or len(at) != length
-            or not all(_is_plain(value) for value in at)
-        ):
+        is_backward, at = json.loads(base64.urlsafe_b64decode(text.encode() + padding))
+        if not isinstance(is_backward, bool) or len(at) != length:
+            raise ValueError
+        if not all(map(_is_comparable, at)):
             raise ValueError
     except (ValueError, TypeError, binascii.Error, UnicodeError, RecursionError):
-        raise bad_parameter(
-            "cursor",
-            "The cursor can not be read: it belongs to another list or order.",
-            "begin without one",
-        ) from None
-    return {"back": back, "at": at}
+        raise _unreadable_cursor() from None
+    return Cursor(at, is_backward)
 
 
-def _is_plain(value: Any) -> bool:
-    """What a column can be compared with: no list, no null, no text that no database takes."""
+def _unreadable_cursor() -> Refusal:
+    message = "The cursor cannot be read: it belongs to another list or order."
+    return bad_parameter("cursor", message, "begin without one")
+
+
+def _is_comparable(value: Any) -> bool:
+    """A column can be compared with it: no list, no null, no text that databases refuse."""
     if isinstance(value, str):
         return not any(letter == "\x00" or "\ud800" <= letter <= "\udfff" for letter in value)
     return isinstance(value, int | float)
 
 
 def _beyond(model: type[Model], order: list[str], at: list[Any]) -> Q:
-    """Rows behind a place: later in the first column, or equal there and later in the next, and so on."""
+    """Rows behind a place: later in the first column, or equal there and later in the next."""
     place = Q()
     equal: dict[str, Any] = {}
-    for name, value in zip(order, at, strict=True):
+    for name, text in zip(order, at, strict=True):
         column = name.lstrip("-")
-        value = _typed(model, column, value)
-        place |= Q(**equal, **{f"{column}__{'lt' if name.startswith('-') else 'gt'}": value})
+        value = _typed_value(model, column, text)
+        comparison = "lt" if name.startswith("-") else "gt"
+        place |= Q(**equal, **{f"{column}__{comparison}": value})
         equal[column] = value
     return place
+
+
+def _typed_value(model: type[Model], column: str, text: Any) -> Any:
+    """The value as its column has it. Raises `Refusal` where the column cannot have it."""
+    try:
+        value = _field_of(model, column).to_python(text)
+        if isinstance(value, int) and abs(value) > _LARGEST_INTEGER:
+            raise ValueError
+        if isinstance(value, datetime):
+            return _in_utc(value)
+        return value
+    except (ValidationError, ValueError, TypeError, OverflowError):
+        raise _unreadable_cursor() from None
+
+
+def _field_of(model: type[Model], column: str) -> Any:
+    field: Any = None
+    for part in column.split("__"):
+        if part == "pk":
+            field = model._meta.pk
+        else:
+            field = model._meta.get_field(part)
+        if field.is_relation:
+            model = field.related_model
+    return field
 
 
 def _in_utc(moment: datetime) -> datetime:
@@ -152,21 +197,3 @@ def _in_utc(moment: datetime) -> datetime:
     if moment.tzinfo is None:
         raise ValueError
     return moment.astimezone(UTC)
-
-
-def _typed(model: type[Model], column: str, value: Any) -> Any:
-    try:
-        field: Any = None
-        for part in column.split("__"):
-            field = model._meta.pk if part == "pk" else model._meta.get_field(part)
-            model = field.related_model if field is not None and field.is_relation else model
-        typed = field.to_python(value)
-        if isinstance(typed, int) and abs(typed) > 2**63 - 1:
-            raise ValueError
-        return _in_utc(typed) if isinstance(typed, datetime) else typed
-    except (ValidationError, ValueError, TypeError, OverflowError):
-        raise bad_parameter(
-            "cursor",
-            "The cursor can not be read: it belongs to another list or order.",
-            "begin without one",
-        ) from None

@@ -1,63 +1,64 @@
-"""Who may even try an action: the gate before the service, which then asks again about the very queue."""
+"""Who may try an action. The service behind it asks again about the queue itself."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from scheduler.domain.access import Access, Forbidden, Permission, ScopeTooNarrow
 from scheduler.domain.queues import ROOT
 
 Rule = Callable[[Access], None]
+Rules = Mapping[str, Rule]
+"""A rule for each action."""
 
 
 def signed_in(access: Access) -> None:
-    """Everybody with an account, as far as a token's scopes go: what he sees in the answer is another matter."""
+    """Everybody with an account, with any token. What they see in the answer is another matter."""
     if Permission.VIEW not in access.limit:
         raise ScopeTooNarrow(Permission.VIEW, ROOT, "read anything")
 
 
-def writes_for_himself(access: Access) -> None:
-    """Everybody, for what is nobody else's; but not with a token that is for reading."""
+def may_write_own(access: Access) -> None:
+    """Everybody, for what is theirs alone; but not with a token that is only for reading."""
     if Permission.SUBMIT not in access.limit:
         raise ScopeTooNarrow(Permission.SUBMIT, ROOT, "write anything")
 
 
-def administers_himself(access: Access) -> None:
-    """The same for one's own account: a token must be for everything."""
+def may_change_own_account(access: Access) -> None:
+    """Everybody, for their own account; but a token must be for everything."""
     if Permission.ADMINISTER not in access.limit:
         raise ScopeTooNarrow(Permission.ADMINISTER, ROOT, "change an account, even your own")
 
 
-def somewhere(permission: Permission) -> Rule:
-    """Whoever holds the permission on any queue; on which one it must be, the service knows."""
+def on_any_queue(permission: Permission) -> Rule:
+    """Whoever has the permission on some queue. The service knows which queue it must be."""
 
     def rule(access: Access) -> None:
         if access.may_anywhere(permission):
             return
         if access.is_held_back_everywhere(permission):
             raise ScopeTooNarrow(permission, ROOT, "do this")
-        raise Forbidden(
-            permission, ROOT, "do this; it need not be root, but you have it on no queue"
-        )
+        doing = "do this; it need not be root, but you have it on no queue"
+        raise Forbidden(permission, ROOT, doing)
 
-    rule.__name__ = f"somewhere_{permission}"
+    rule.__name__ = f"on_any_queue_{permission}"
     return rule
 
 
-def cluster(permission: Permission) -> Rule:
-    """The permission on root, which is the whole cluster."""
+def on_root(permission: Permission) -> Rule:
+    """Whoever has the permission on root, which is the whole cluster."""
 
     def rule(access: Access) -> None:
         access.require_cluster(permission)
 
-    rule.__name__ = f"cluster_{permission}"
+    rule.__name__ = f"on_root_{permission}"
     return rule
 
 
-MEMBER = somewhere(Permission.VIEW)
-SUBMIT = somewhere(Permission.SUBMIT)
-OPERATE = somewhere(Permission.OPERATE)
-ADMIN = somewhere(Permission.ADMINISTER)
-CLUSTER_VIEW = cluster(Permission.VIEW)
-CLUSTER_OPERATE = cluster(Permission.OPERATE)
-CLUSTER_ADMIN = cluster(Permission.ADMINISTER)
+MEMBER = on_any_queue(Permission.VIEW)
+SUBMIT = on_any_queue(Permission.SUBMIT)
+OPERATE = on_any_queue(Permission.OPERATE)
+ADMIN = on_any_queue(Permission.ADMINISTER)
+CLUSTER_VIEW = on_root(Permission.VIEW)
+CLUSTER_OPERATE = on_root(Permission.OPERATE)
+CLUSTER_ADMIN = on_root(Permission.ADMINISTER)

@@ -14,14 +14,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api import permissions, schema
-from dashboard.api.base import EndpointSet, Names, Objects, Rows, visible_by_name
+from dashboard.api.collection import EndpointSet, Names, Objects, Rows
 from dashboard.api.errors import bad_parameter
-from dashboard.api.fields import chosen, read_fields
+from dashboard.api.fields import select_fields, wanted_fields
 from dashboard.api.filters import QueueFilters
 from dashboard.api.formats import CSVRenderer, Documents
-from dashboard.api.json_cache import Shelf
-from dashboard.api.objects import queue_export, queue_object, queue_tree, stamp
-from dashboard.api.schema.openapi import Form, query
+from dashboard.api.json_cache import JsonCache
+from dashboard.api.objects import iso_time, queue_export, queue_object, queue_tree
+from dashboard.api.schema.openapi import Operation, query_parameter
+from dashboard.api.visible_rows import visible_by_name
 from dashboard.http.exports import as_csv, streamed
 from dashboard.present.charts import HISTORY_COLUMNS, LINES
 from scheduler.domain.lifecycle import QueueCommand
@@ -78,23 +79,25 @@ def command_answer(outcome: CommandOutcome, dry_run: bool) -> dict[str, Any]:
     }
 
 
-_COMMAND = Form(
+_COMMAND = Operation(
     schema.CommandAnswer, takes=schema.Reason, errors=(404, 409, 412), optional_body=True
 )
-_READ = Form(schema.Queue)
-_DELETE = Form(
+_READ = Operation(schema.Queue)
+_DELETE = Operation(
     schema.DeletedQueues,
     otherwise=schema.Farewell,
     later=schema.Farewell,
     summary="Delete it now, or close it and delete it when it has drained",
     parameters=(
-        query("cascade", "Delete everything below it too, children first.", OpenApiTypes.BOOL),
-        query(
+        query_parameter(
+            "cascade", "Delete everything below it too, children first.", OpenApiTypes.BOOL
+        ),
+        query_parameter(
             "close_first",
             "Close it, and delete it when what is in it has ended: 202 while that takes.",
             OpenApiTypes.BOOL,
         ),
-        query(
+        query_parameter(
             "shown",
             "The queues that a dry run said would go, joined by commas: 409 where it would be others by now.",
         ),
@@ -102,7 +105,7 @@ _DELETE = Form(
 )
 
 
-_SHELF = Shelf()
+_JSON_CACHE = JsonCache()
 
 
 def _objects(counts: QueueCounts, ids: list[int]) -> dict[int, dict[str, Any]]:
@@ -113,7 +116,7 @@ def _objects(counts: QueueCounts, ids: list[int]) -> dict[int, dict[str, Any]]:
 
 
 class Queues(EndpointSet):
-    kind = "queue"
+    noun = "queue"
     filter_class = QueueFilters
     search_fields = ("name",)
     orderings: ClassVar[Mapping[str, str]] = {
@@ -144,49 +147,51 @@ class Queues(EndpointSet):
             ("update", "partial_update", "open", "close", "suspend", "resume"), permissions.OPERATE
         ),
     }
-    forms: ClassVar[Mapping[str, Form]] = {
-        "list": Form(schema.Queue, many=True, summary="All queues that you may see"),
+    operations: ClassVar[Mapping[str, Operation]] = {
+        "list": Operation(schema.Queue, many=True, summary="All queues that you may see"),
         "retrieve": _READ,
-        "create": Form(
+        "create": Operation(
             schema.saved(schema.Queue), schema.QueueManifest, 201, bulk=True, examples=(_EXAMPLE,)
         ),
-        "update": Form(schema.saved(schema.Queue), schema.QueueManifest),
-        "partial_update": Form(schema.saved(schema.Queue), schema.QueueManifest),
+        "update": Operation(schema.saved(schema.Queue), schema.QueueManifest),
+        "partial_update": Operation(schema.saved(schema.Queue), schema.QueueManifest),
         "destroy": _DELETE,
-        "deletion": Form(
+        "deletion": Operation(
             schema.Deletion,
             summary="Whether it will be deleted when it has drained, with what, and who asked for it",
         ),
-        "keep": Form(schema.Kept, summary="Take that back: the queue stays, closed as it is"),
+        "keep": Operation(schema.Kept, summary="Take that back: the queue stays, closed as it is"),
         "open": _COMMAND,
         "close": _COMMAND,
         "suspend": _COMMAND,
         "resume": _COMMAND,
-        "children": Form(schema.Queue, many=True),
-        "tree": Form(
+        "children": Operation(schema.Queue, many=True),
+        "tree": Operation(
             schema.QueueTree,
             otherwise=schema.FlatTree,
             parameters=(
-                query("flat", "One list instead of a nest: `{results: […]}`.", OpenApiTypes.BOOL),
+                query_parameter(
+                    "flat", "One list instead of a nest: `{results: […]}`.", OpenApiTypes.BOOL
+                ),
             ),
         ),
-        "history": Form(
+        "history": Operation(
             schema.History,
             summary="What it had, oldest first; as CSV with `Accept: text/csv`",
             parameters=(
-                query(
+                query_parameter(
                     "step",
                     "How fine.",
                     {"type": "string", "enum": list(_STEPS), "default": "minute"},
                 ),
-                query(
+                query_parameter(
                     "limit",
                     "How many samples, the newest, at most.",
                     {"type": "integer", "minimum": 1, "maximum": _MOST_SAMPLES},
                 ),
             ),
         ),
-        "export": Form(
+        "export": Operation(
             schema.Export, summary="The queue and everything below it, to be applied elsewhere"
         ),
     }
@@ -208,25 +213,29 @@ class Queues(EndpointSet):
         }
         return super().known_parameters | extra.get(self.action_name, set())
 
-    def query(self) -> QuerySet[Any]:
+    def visible_rows(self) -> QuerySet[Any]:
         return queue_values(self._in_sight())
 
     def _in_sight(self) -> QuerySet[Queue]:
         return visible_by_name(Queue.objects.all(), self.access, "name")
 
     def list(self, request: Request, *_args: Any, **_kwargs: Any) -> Response:
-        found = self.filtered(self._in_sight())
-        return self._shelved(found) if self.wants_plain_json else self.page(queue_values(found))
+        found = self.filter_rows(self._in_sight())
+        return (
+            self._cached_list(found)
+            if self.wants_plain_json
+            else self.paged_response(queue_values(found))
+        )
 
-    def _shelved(self, found: QuerySet[Queue]) -> Response:
-        pages, rows = self.stamped(
+    def _cached_list(self, found: QuerySet[Queue]) -> Response:
+        pages, rows = self.stamped_page(
             found, "figures__session", spec=stamp_of(Queue), now=stamp_of(QueueFigures)
         )
         counts = queue_counts()
         stamps = {row["id"]: (row["spec"], row["now"], counts.of(row["id"])) for row in rows}
-        return Response(pages.text(_SHELF.texts(stamps, partial(_objects, counts))))
+        return Response(pages.json_page_of(_JSON_CACHE.texts_of(stamps, partial(_objects, counts))))
 
-    def present(self, rows: Rows) -> Objects:
+    def as_objects(self, rows: Rows) -> Objects:
         counts = queue_counts()
         return [queue_object(row, counts) for row in rows]
 
@@ -235,24 +244,28 @@ class Queues(EndpointSet):
         return queue_object(row, queue_counts()), row["resource_version"]
 
     def retrieve(self, request: Request, *_args: Any, **_kwargs: Any) -> Response:
-        row = self.found()
-        return self.answer(queue_object(row, queue_counts()), version=row["resource_version"])
+        row = self.row_or_404()
+        return self.response_with(
+            queue_object(row, queue_counts()), version=row["resource_version"]
+        )
 
     def create(self, request: Request) -> Response:
         items = self.items_of_list()
         return (
-            self._create(request.data) if items is None else self.results(self._create_all(items))
+            self._create(request.data)
+            if items is None
+            else self.list_response(self._create_all(items))
         )
 
     def _create(self, manifest: Any) -> Response:
-        with self.rehearsal():
+        with self.undone_in_dry_run():
             made = create_queue(manifest, by=self.actor)
             body, version = self._object(made.queue.name)
         return self._made(made, body, version)
 
     def _create_all(self, manifests: Rows) -> Iterator[Response | Exception]:
         """Each as it is when all of them are done."""
-        with self.rehearsal():
+        with self.undone_in_dry_run():
             results = create_queues(manifests, by=self.actor)
             counts = queue_counts()
             names = [result.queue.name for result in results if isinstance(result, Saved)]
@@ -265,7 +278,7 @@ class Queues(EndpointSet):
                 yield result
 
     def _made(self, made: Saved, body: dict[str, Any], version: int) -> Response:
-        return self.saved(
+        return self.saved_response(
             body,
             made.notices,
             created=True,
@@ -280,8 +293,8 @@ class Queues(EndpointSet):
         return self._update(name, merge=True)
 
     def _update(self, name: str, merge: bool) -> Response:
-        self.found()
-        with self.rehearsal():
+        self.row_or_404()
+        with self.undone_in_dry_run():
             made = update_queue(
                 name,
                 self.request.data,
@@ -290,21 +303,21 @@ class Queues(EndpointSet):
                 expected_version=self.expected_version,
             )
             body, version = self._object(name)
-        return self.saved(body, made.notices, changed=made.changed, version=version)
+        return self.saved_response(body, made.notices, changed=made.changed, version=version)
 
     def destroy(self, request: Request, name: str) -> Response:
-        self.found()
-        if self.truth("close_first"):
+        self.row_or_404()
+        if self.boolean_parameter("close_first"):
             return self._say_farewell(name)
         gone = delete_queue(
             name,
-            cascade=self.truth("cascade"),
+            cascade=self.boolean_parameter("cascade"),
             by=self.actor,
             dry_run=self.dry_run,
             expected_version=self.expected_version,
             shown=self._shown,
         )
-        return self.answer(
+        return self.response_with(
             {
                 "deleted": list(gone.queues),
                 **_aftermath(gone.aftermath),
@@ -322,25 +335,25 @@ class Queues(EndpointSet):
         farewell = close_then_delete(
             name,
             shown=self._shown,
-            cascade=self.truth("cascade"),
+            cascade=self.boolean_parameter("cascade"),
             by=self.actor,
             reason=self.stated_reason,
             dry_run=self.dry_run,
             expected_version=self.expected_version,
         )
-        return self.answer(
+        return self.response_with(
             _farewell_answer(farewell, self.dry_run),
             200 if farewell.is_gone or self.dry_run else 202,
         )
 
     def deletion(self, request: Request, name: str) -> Response:
-        self.found()
-        return self.answer(
+        self.row_or_404()
+        return self.response_with(
             _deletion(name, PlannedDeletion.objects.filter(queue__name=name).first())
         )
 
     def keep(self, request: Request, name: str) -> Response:
-        self.found()
+        self.row_or_404()
         kept = keep_queue(
             name, by=self.actor, dry_run=self.dry_run, expected_version=self.expected_version
         )
@@ -349,7 +362,7 @@ class Queues(EndpointSet):
             if kept
             else f"Nobody was going to delete {name}."
         )
-        return self.answer(
+        return self.response_with(
             {"changed": kept, "message": message, "dryRun": self.dry_run, "queue": name}
         )
 
@@ -366,7 +379,7 @@ class Queues(EndpointSet):
         return self._command(name, QueueCommand.RESUME)
 
     def _command(self, name: str, command: QueueCommand) -> Response:
-        self.found()
+        self.row_or_404()
         outcome = command_queue(
             name,
             command,
@@ -375,31 +388,31 @@ class Queues(EndpointSet):
             dry_run=self.dry_run,
             expected_version=self.expected_version,
         )
-        return self.answer(command_answer(outcome, self.dry_run))
+        return self.response_with(command_answer(outcome, self.dry_run))
 
     def children(self, request: Request, name: str) -> Response:
-        row = self.found()
-        return self.page(self.query().filter(parent_id=row["id"]))
+        row = self.row_or_404()
+        return self.paged_response(self.visible_rows().filter(parent_id=row["id"]))
 
     def tree(self, request: Request, name: str) -> Response:
         rows, counts = self._subtree(name)
-        if self.truth("flat"):
-            wanted = read_fields(self.request)
+        if self.boolean_parameter("flat"):
+            wanted = wanted_fields(self.request)
             return Response(
-                {"results": [chosen(queue_object(row, counts), wanted) for row in rows]}
+                {"results": [select_fields(queue_object(row, counts), wanted) for row in rows]}
             )
         return Response(queue_tree(rows, counts, name))
 
     def _subtree(self, name: str) -> tuple[Rows, QueueCounts]:
         """Parents before their children. The root of what one may see is the queue itself: all below it may be seen too."""
-        self.found()
+        self.row_or_404()
         counts = tree_counts()
         ids = subtree_ids(name, counts)
         rows = {row["id"]: row for row in queue_values(Queue.objects.filter(pk__in=ids))}
         return [rows[queue_id] for queue_id in ids if queue_id in rows], counts
 
     def history(self, request: Request, name: str) -> HttpResponseBase:
-        self.found()
+        self.row_or_404()
         step = request.query_params.get("step", "minute")
         if step not in _STEPS:
             raise bad_parameter(
@@ -414,7 +427,7 @@ class Queues(EndpointSet):
             return streamed(
                 request._request, as_csv(rows, HISTORY_COLUMNS), "text/csv", f"{name}-{step}.csv"
             )
-        return self.answer({"queue": name, "seconds": _STEPS[step], "results": results})
+        return self.response_with({"queue": name, "seconds": _STEPS[step], "results": results})
 
     def _limit(self) -> int:
         text = self.request.query_params.get("limit", "1000")
@@ -470,7 +483,7 @@ def _deletion(name: str, planned: PlannedDeletion | None) -> dict[str, Any]:
         "planned": True,
         "queues": planned.queues,
         **who,
-        "since": stamp(planned.created_at),
+        "since": iso_time(planned.created_at),
     }
 
 
@@ -491,4 +504,4 @@ def _flat(result: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _sample(sample: QueueSample) -> dict[str, Any]:
     amounts = {name: Resources(sample.data.get(name) or {}).to_quantities() for name in LINES}
-    return {"at": stamp(sample.at), "state": sample.data.get("state") or "", **amounts}
+    return {"at": iso_time(sample.at), "state": sample.data.get("state") or "", **amounts}

@@ -1,4 +1,7 @@
-"""How much one caller may ask for: a count a minute, told in headers with every answer, the same for all web processes."""
+"""How many requests one caller may make a minute.
+
+All web processes count together, and headers of every answer tell the count.
+"""
 
 from __future__ import annotations
 
@@ -20,27 +23,25 @@ from dashboard.http.proxies import neighbourhood
 logger = logging.getLogger(__name__)
 
 _WINDOW = 60
-_ANSWER_SECONDS = (
-    0.25  # a Redis that takes longer is treated as away: a count is not worth a slow answer
-)
+_ANSWER_SECONDS = 0.25
+"""A Redis that takes longer counts as away: a count is not worth a slow answer."""
 _LEAVE_ALONE_SECONDS = 5.0
+"""How long a Redis that is away is not asked again."""
 _away_until = 0.0
 
 
 class MinuteThrottle(BaseThrottle):
-    """So many requests in each minute of the clock, for an account or, before sign-in, for an address."""
+    """A limit for each minute of the clock, for an account or, before sign-in, for an address."""
 
     def allow_request(self, request: Request, view: Any) -> bool:
-        limit: int = (
-            settings.API_RATE_PER_MINUTE
-            if request.user.is_authenticated
-            else settings.API_ANONYMOUS_RATE_PER_MINUTE
-        )
+        limit: int = settings.API_ANONYMOUS_RATE_PER_MINUTE
+        if request.user.is_authenticated:
+            limit = settings.API_RATE_PER_MINUTE
         if limit <= 0:
             return True
         now = time.time()
         window = int(now // _WINDOW)
-        count = counted(f"{self._who(request)}:{window}")
+        count = count_request(f"{self._caller(request)}:{window}")
         self._wait = (window + 1) * _WINDOW - now
         request.rate_headers = {  # type: ignore[attr-defined]
             "RateLimit-Limit": str(limit),
@@ -49,53 +50,52 @@ class MinuteThrottle(BaseThrottle):
         }
         return count <= limit
 
-    def _who(self, request: Request) -> str:
-        return (
-            f"user-{request.user.pk}"
-            if request.user.is_authenticated
-            else f"address-{neighbourhood(self.get_ident(request))}"
-        )
+    def _caller(self, request: Request) -> str:
+        if request.user.is_authenticated:
+            return f"user-{request.user.pk}"
+        return f"address-{neighbourhood(self.get_ident(request))}"
 
     def wait(self) -> float | None:
         return self._wait
 
 
-def counted(key: str) -> int:
-    """One more under this key: counted in Redis for all web processes, or by this one alone while Redis is away."""
+def count_request(key: str) -> int:
+    """Count one more request under this key, and return how many there are now.
+
+    In Redis for all web processes, or in this one alone while Redis is away.
+    """
     global _away_until
     if time.monotonic() >= _away_until:
         try:
-            return _counted_by_all(key)
+            return _count_in_redis(key)
         except RedisError as error:
             _away_until = time.monotonic() + _LEAVE_ALONE_SECONDS
-            logger.warning(
-                "requests are counted by each web process for itself while Redis is away: %s", error
-            )
-    return _counted_here(key)
+            logger.warning("Redis is away; each web process counts its own requests: %s", error)
+    return _count_here(key)
 
 
-def _counted_by_all(key: str) -> int:
-    name = f"fumarole:{_installation(settings.SECRET_KEY)}:rate:{key}"
-    with _redis(settings.REDIS_URL).pipeline(transaction=False) as both:
+def _count_in_redis(key: str) -> int:
+    name = f"fumarole:{_installation_key(settings.SECRET_KEY)}:rate:{key}"
+    with _redis_client(settings.REDIS_URL).pipeline(transaction=False) as both:
         both.set(name, 0, ex=2 * _WINDOW, nx=True)
         both.incr(name)
         return int(both.execute()[1])
 
 
 @lru_cache(maxsize=4)
-def _redis(url: str) -> redis.Redis:
+def _redis_client(url: str) -> redis.Redis:
     return redis.Redis.from_url(
         url, socket_timeout=_ANSWER_SECONDS, socket_connect_timeout=_ANSWER_SECONDS
     )
 
 
 @lru_cache(maxsize=4)
-def _installation(secret: str) -> str:
-    """Several installations may share a Redis; each counts for itself."""
+def _installation_key(secret: str) -> str:
+    """Several installations may share a Redis; each counts its own requests."""
     return hashlib.sha256(secret.encode()).hexdigest()[:12]
 
 
-def _counted_here(key: str) -> int:
+def _count_here(key: str) -> int:
     if cache.add(f"rate:{key}", 1, timeout=2 * _WINDOW):
         return 1
     try:

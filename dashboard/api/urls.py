@@ -7,36 +7,58 @@ from typing import Any, Final
 
 from django.urls import URLPattern, re_path
 
-from dashboard.api import apply, bulk, cluster, history, jobs, me, queues, users
-from dashboard.api.base import Endpoint, EndpointSet, NothingHere
+from dashboard.api import (
+    apply,
+    bulk,
+    cluster,
+    forecast,
+    grants,
+    history,
+    jobs,
+    me,
+    namespaces,
+    nodes,
+    podgroups,
+    pods,
+    policy,
+    priority_classes,
+    queues,
+    sample,
+    sessions,
+    start,
+    tokens,
+    users,
+)
+from dashboard.api.collection import EndpointSet
+from dashboard.api.endpoint import Endpoint, NothingHere
 
 app_name = "api"
 
 COLLECTIONS: Final[Mapping[str, type[EndpointSet]]] = {
     "queues": queues.Queues,
     "jobs": jobs.Jobs,
-    "podgroups": jobs.PodGroups,
-    "pods": jobs.Pods,
-    "nodes": cluster.Nodes,
-    "namespaces": cluster.Namespaces,
-    "priorityclasses": cluster.PriorityClasses,
+    "podgroups": podgroups.PodGroups,
+    "pods": pods.Pods,
+    "nodes": nodes.Nodes,
+    "namespaces": namespaces.Namespaces,
+    "priorityclasses": priority_classes.PriorityClasses,
     "commands": history.Commands,
-    "sessions": history.Sessions,
-    "decisions": history.Decisions,
-    "evictions": history.Evictions,
+    "sessions": sessions.Sessions,
+    "decisions": sessions.Decisions,
+    "evictions": sessions.Evictions,
     "events": history.Events,
     "audit": history.Audit,
     "users": me.Accounts,
     "groups": users.Groups,
-    "grants": users.Grants,
-    "tokens": users.Tokens,
+    "grants": grants.Grants,
+    "tokens": tokens.Tokens,
     "views": me.Views,
     "bulkruns": bulk.BulkRuns,
-    "policyversions": cluster.PolicyVersions,
+    "policyversions": policy.PolicyVersions,
 }
 SINGLETONS: Final[Mapping[str, type[Endpoint]]] = {
-    "policy": cluster.Policy,
-    "policy/validate": cluster.PolicyValidate,
+    "policy": policy.Policy,
+    "policy/validate": policy.PolicyValidate,
     "cluster": cluster.Cluster,
     "cluster/pause": cluster.ClusterPause,
     "cluster/resume": cluster.ClusterResume,
@@ -44,50 +66,37 @@ SINGLETONS: Final[Mapping[str, type[Endpoint]]] = {
 SETS: Final[Mapping[str, type[Endpoint]]] = {
     "validate": apply.Validate,
     "apply": apply.Apply,
-    "forecast": apply.Forecast,
-    "sample": apply.Sample,
+    "forecast": forecast.Forecast,
+    "sample": sample.Sample,
 }
 
 _OF_COLLECTION = {"get": "list", "post": "create"}
 _OF_OBJECT = {"get": "retrieve", "put": "update", "patch": "partial_update", "delete": "destroy"}
 
 
-def _present(view: type[EndpointSet], methods: Mapping[str, str]) -> dict[str, Any]:
-    return {method: action for method, action in methods.items() if action in view.rules}
-
-
-def _collection(name: str, view: type[EndpointSet]) -> list[URLPattern]:
+def _collection_patterns(name: str, view: type[EndpointSet]) -> list[URLPattern]:
+    """The collection, one object of it, and what follows an object's address."""
     place = "/".join(f"(?P<{lookup}>[^/]+)" for lookup in view.lookups)
+    collection = view.as_view(_offered(view, _OF_COLLECTION), detail=False, basename=name)
+    single = view.as_view(_offered(view, _OF_OBJECT), detail=True, basename=name)
     patterns = [
-        re_path(
-            rf"^{name}/?$",
-            view.as_view(_present(view, _OF_COLLECTION), detail=False, basename=name),
-            name=f"{name}-list",
-        ),
-        re_path(
-            rf"^{name}/{place}/?$",
-            view.as_view(_present(view, _OF_OBJECT), detail=True, basename=name),
-            name=f"{name}-detail",
-        ),
+        re_path(rf"^{name}/?$", collection, name=f"{name}-list"),
+        re_path(rf"^{name}/{place}/?$", single, name=f"{name}-detail"),
     ]
     for verb, methods in view.verbs.items():
-        pattern = rf"^{name}/{place}/{verb}/?$"
-        patterns.append(
-            re_path(
-                pattern,
-                view.as_view(dict(methods), detail=True, basename=name),
-                name=f"{name}-{verb}",
-            )
-        )
+        verb_view = view.as_view(dict(methods), detail=True, basename=name)
+        patterns.append(re_path(rf"^{name}/{place}/{verb}/?$", verb_view, name=f"{name}-{verb}"))
     return patterns
 
 
-urlpatterns = [
-    re_path(r"^$", apply.Start.as_view(), name="start"),
-    *(pattern for name, view in COLLECTIONS.items() for pattern in _collection(name, view)),
-    *(
-        re_path(rf"^{name}/?$", view.as_view(), name=name.replace("/", "-"))
-        for name, view in {**SINGLETONS, **SETS}.items()
-    ),
-    re_path(r"^.*$", NothingHere.as_view(), name="nothing"),
-]
+def _offered(view: type[EndpointSet], methods: Mapping[str, str]) -> dict[str, Any]:
+    """The methods whose actions the collection has a rule for."""
+    return {method: action for method, action in methods.items() if action in view.rules}
+
+
+urlpatterns = [re_path(r"^$", start.Start.as_view(), name="start")]
+for _name, _view in COLLECTIONS.items():
+    urlpatterns += _collection_patterns(_name, _view)
+for _name, _single in {**SINGLETONS, **SETS}.items():
+    urlpatterns.append(re_path(rf"^{_name}/?$", _single.as_view(), name=_name.replace("/", "-")))
+urlpatterns.append(re_path(r"^.*$", NothingHere.as_view(), name="nothing"))

@@ -13,7 +13,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
 from dashboard.forms.choices import UnknownWord
-from dashboard.http.visibility import Sight
+from dashboard.http.visibility import Visibility
 from scheduler.domain.access import Access, Forbidden, OutOfSight, Permission
 from scheduler.domain.queues import ROOT
 from scheduler.models import AuditEntry, PodGroup
@@ -117,9 +117,9 @@ def see(request: HttpRequest, queue: str) -> None:
     access(request).require(Permission.VIEW, queue)
 
 
-def sight(request: HttpRequest) -> Sight:
+def visibility_of(request: HttpRequest) -> Visibility:
     """What the reader may be told of others' work."""
-    return Sight(access(request).visible)
+    return Visibility(access(request).visible)
 
 
 def no_such_queue(request: HttpRequest, name: str) -> HttpResponse:

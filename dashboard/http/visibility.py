@@ -1,13 +1,14 @@
-"""What a reader may be told of others' work: the one filter of pages, API, websocket and command line.
+"""What a reader may be told of others' work: the one filter of pages, API, websocket and CLI.
 
-A queue that somebody may not see, its jobs, its pods and who owns them are never named to them, in whatever record or
-sentence they occur. How many there are may be told, and what the cluster as a whole has.
+A queue that somebody may not see, its jobs, its pods and their owners are never named to them, in
+whatever record or sentence they occur. How many there are may be told, and what the cluster as a
+whole has.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.urls import reverse
@@ -30,27 +31,31 @@ class OtherJob:
 @dataclass(frozen=True, slots=True)
 class SeenPods:
     names: tuple[str, ...]
-    hidden: int  # how many more there are, in queues out of sight
+    hidden: int
+    """How many more there are, in queues that the reader may not see."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeenEviction:
-    """Both sides of an eviction, each as far as its queue may be seen. `before` and `after` are the victim's queue's."""
+    """Both sides of an eviction, each as far as its queue may be seen.
 
-    pod: str
-    podgroup: str
-    queue: str
-    node: str
-    beneficiary: str
-    beneficiary_queue: str
-    reason: str
-    level: str
-    before: Mapping[str, Any]
-    after: Mapping[str, Any]
+    `before` and `after` are the figures of the victim's queue.
+    """
+
+    pod: str = ""
+    podgroup: str = ""
+    queue: str = ""
+    node: str = ""
+    beneficiary: str = ""
+    beneficiary_queue: str = ""
+    reason: str = ""
+    level: str = ""
+    before: Mapping[str, Any] = field(default_factory=dict)
+    after: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class Visibility:
     """`visible` are the names of the queues that the reader may see; None for all there are."""
 
     visible: Collection[str] | None
@@ -62,11 +67,13 @@ class Sight:
     def sees(self, queue: str) -> bool:
         return self.visible is None or queue in self.visible
 
-    def queue(self, name: str) -> str:
-        """Its name, or nothing."""
-        return name if name and self.sees(name) else ""
+    def visible_queue(self, name: str) -> str:
+        """Its name, or ""."""
+        if not name or not self.sees(name):
+            return ""
+        return name
 
-    def job(self, key: str, queue: str) -> OtherJob | None:
+    def visible_job(self, key: str, queue: str) -> OtherJob | None:
         """None where there is none: not every eviction is for somebody."""
         if not key:
             return None
@@ -75,35 +82,45 @@ class Sight:
             return OtherJob()
         return OtherJob(key, reverse("job", args=[namespace, name]), queue)
 
-    def pods(self, pods: Iterable[tuple[str, str]]) -> SeenPods:
+    def visible_pods(self, pods: Iterable[tuple[str, str]]) -> SeenPods:
         """Of pods with their queues."""
         known = list(pods)
         names = tuple(pod for pod, queue in known if self.sees(queue))
         return SeenPods(names, len(known) - len(names))
 
-    def eviction(self, row: Eviction) -> SeenEviction:
-        victim = self.sees(row.queue_name)
-        taker = not row.beneficiary_queue or self.sees(row.beneficiary_queue)
-        return SeenEviction(
-            pod=row.pod_name if victim else "",
-            podgroup=row.podgroup_name if victim else "",
-            queue=row.queue_name if victim else "",
-            node=row.node_name if victim else "",
-            beneficiary=row.beneficiary if taker else "",
-            beneficiary_queue=row.beneficiary_queue if taker else "",
-            reason=row.reason if victim and taker else "",
-            level=self.queue(row.common_ancestor),
-            before=row.before if victim else {},
-            after=row.after if victim else {},
-        )
+    def visible_eviction(self, row: Eviction) -> SeenEviction:
+        seen: dict[str, Any] = {"level": self.visible_queue(row.common_ancestor)}
+        sees_victim = self.sees(row.queue_name)
+        sees_beneficiary = not row.beneficiary_queue or self.sees(row.beneficiary_queue)
+        if sees_victim:
+            seen["pod"] = row.pod_name
+            seen["podgroup"] = row.podgroup_name
+            seen["queue"] = row.queue_name
+            seen["node"] = row.node_name
+            seen["before"] = row.before
+            seen["after"] = row.after
+        if sees_beneficiary:
+            seen["beneficiary"] = row.beneficiary
+            seen["beneficiary_queue"] = row.beneficiary_queue
+        if sees_victim and sees_beneficiary:
+            seen["reason"] = row.reason
+        return SeenEviction(**seen)
 
-    def shares(self, parts: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
-        """Amounts by queue; those of queues out of sight are one, the last."""
-        known = list(parts)
-        seen = [part for part in known if self.sees(part[0])]
-        hidden = sum(amount for name, amount in known if not self.sees(name))
-        return [*seen, (OTHER_QUEUES, hidden)] if hidden else seen
+    def visible_shares(self, parts: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+        """Amounts by queue; those of queues that may not be seen are one, the last."""
+        shares = []
+        hidden = 0
+        for name, amount in parts:
+            if self.sees(name):
+                shares.append((name, amount))
+            else:
+                hidden += amount
+        if hidden:
+            shares.append((OTHER_QUEUES, hidden))
+        return shares
 
-    def of_the_cluster(self, words: str) -> str:
-        """A text about the cluster as a whole, such as why a session failed: it can name any queue and any job."""
-        return words if self.is_whole or not words else NOT_TOLD
+    def cluster_words(self, words: str) -> str:
+        """A text about the whole cluster, such as why a session failed: it can name any queue."""
+        if self.is_whole or not words:
+            return words
+        return NOT_TOLD

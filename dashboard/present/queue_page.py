@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from dashboard.http.visibility import Sight
+from dashboard.http.visibility import Visibility
 from dashboard.present.amounts import short_name, shown, with_unit
 from dashboard.present.loans import Loan, ledger
 from dashboard.present.queues import page_resources
@@ -77,9 +77,11 @@ def _loan_words(
     resource: str, row: Mapping[str, Any], loans: Iterable[Loan], visible: Names
 ) -> str:
     """ "lending 76 to batch (52), archive (24)"; "borrowing 18 from team-a": what is no sibling's is the parent's."""
-    seen = Sight(visible)
-    lent = seen.shares((loan.borrower, loan.amount) for loan in loans if loan.lender == row["name"])
-    borrowed = seen.shares(
+    seen = Visibility(visible)
+    lent = seen.visible_shares(
+        (loan.borrower, loan.amount) for loan in loans if loan.lender == row["name"]
+    )
+    borrowed = seen.visible_shares(
         (loan.lender or row["parent"], loan.amount)
         for loan in loans
         if loan.borrower == row["name"]
@@ -115,7 +117,7 @@ def idle_words(board: QueueBoard, queue: str, visible: Names = None) -> str:
         for loan in found
     ]
     lent = [(loan.borrower, loan.amount) for loan in loans if loan.lender == queue]
-    borrowers = sorted({name for name, _ in Sight(visible).shares(lent)})
+    borrowers = sorted({name for name, _ in Visibility(visible).visible_shares(lent)})
     where = f", lent to {', '.join(borrowers)} meanwhile" if borrowers else ", ready for it"
     return f"It deserves {', '.join(deserved)}{where}."
 

@@ -17,8 +17,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from dashboard.forms.choices import checked_word
 from dashboard.forms.typed import whole_number
-from dashboard.http.access import access, page, sight
-from dashboard.http.visibility import OtherJob, Sight
+from dashboard.http.access import access, page, visibility_of
+from dashboard.http.visibility import OtherJob, Visibility
 from dashboard.present.gang_grid import gang_grid, gang_sentence
 from dashboard.present.jobs import VERBS, Verb, amounts_text, may_command, obstacle, present_job
 from dashboard.present.reasons import reason_card
@@ -206,7 +206,11 @@ def _listed(names: Any) -> list[str]:
 def _timeline(request: HttpRequest, gang: PodGroup) -> Context:
     timeline = timeline_of(gang)
     steps = [
-        {"span": span, "step": step, "whom": sight(request).job(step.whom, step.queue)}
+        {
+            "span": span,
+            "step": step,
+            "whom": visibility_of(request).visible_job(step.whom, step.queue),
+        }
         for span, step in timeline.entries
     ]
     return {"steps": steps, "now": timeline.now}
@@ -217,21 +221,22 @@ def _events(_: HttpRequest, gang: PodGroup) -> Context:
 
 
 def _evictions(request: HttpRequest, gang: PodGroup) -> Context:
-    mine = sight(request)
+    mine = visibility_of(request)
     suffered, caused = evictions_of(gang)
     return {
         "suffered": [
-            _eviction(row, mine, mine.job(row.beneficiary, row.beneficiary_queue))
+            _eviction(row, mine, mine.visible_job(row.beneficiary, row.beneficiary_queue))
             for row in suffered
         ],
         "caused": [
-            _eviction(row, mine, mine.job(row.podgroup_name, row.queue_name)) for row in caused
+            _eviction(row, mine, mine.visible_job(row.podgroup_name, row.queue_name))
+            for row in caused
         ],
     }
 
 
-def _eviction(row: Eviction, mine: Sight, other: OtherJob | None) -> Context:
-    seen = mine.eviction(row)
+def _eviction(row: Eviction, mine: Visibility, other: OtherJob | None) -> Context:
+    seen = mine.visible_eviction(row)
     return {
         "row": row,
         "seen": seen,

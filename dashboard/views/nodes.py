@@ -12,7 +12,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from dashboard.forms.choices import checked_word
-from dashboard.http.access import access, page, sight
+from dashboard.http.access import access, page, visibility_of
 from dashboard.present.amounts import in_page_order, short_name, shown, with_unit
 from dashboard.present.jobs import amounts_text
 from dashboard.present.terminal import copies
@@ -230,7 +230,7 @@ def node(request: HttpRequest, name: str) -> HttpResponse:
     if not found:
         return no_such_node(request, name)
     row, pods = found[0], pods_on(name)
-    seen = [pod for pod in pods if sight(request).sees(pod.podgroup.queue.place)]
+    seen = [pod for pod in pods if visibility_of(request).sees(pod.podgroup.queue.place)]
     resources = in_page_order(row.allocatable)
     context = {
         "node": row,

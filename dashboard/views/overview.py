@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from dashboard.http.access import access, page, sight
+from dashboard.http.access import access, page, visibility_of
 from dashboard.http.health import CHECKS, outcome
 from dashboard.present.amounts import short_name, shown
 from dashboard.present.queues import page_resources, present_queues
@@ -57,7 +57,12 @@ def overview(request: HttpRequest) -> HttpResponse:
         "sessions": sessions,
         "spark": spark(sessions),
         "evictions": [
-            {**row, "whom": sight(request).job(row["beneficiary"], row["beneficiary_queue"])}
+            {
+                **row,
+                "whom": visibility_of(request).visible_job(
+                    row["beneficiary"], row["beneficiary_queue"]
+                ),
+            }
             for row in questions.recent_evictions(seen)
         ],
         "evictions_24h": questions.evictions_since(since, seen),

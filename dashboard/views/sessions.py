@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dashboard.cli.sessions.words import COUNTS, REST_OF_THINKING
 from dashboard.forms.choices import checked_word
 from dashboard.forms.typed import whole_number
-from dashboard.http.access import access, page, sight
+from dashboard.http.access import access, page, visibility_of
 from dashboard.present.terminal import copies
 from dashboard.views.common import actor, wants_fragment
 from scheduler.domain.access import Forbidden, Permission
@@ -142,7 +142,7 @@ def session(request: HttpRequest, number: int) -> HttpResponse:
     seen = access(request).visible
     context = {
         "session": found,
-        "message": sight(request).of_the_cluster(found.message),
+        "message": visibility_of(request).cluster_words(found.message),
         **_row(found, number in kept_sessions([number])),
         "all_parts": _all_parts(found),
         "counts": {
@@ -157,11 +157,11 @@ def session(request: HttpRequest, number: int) -> HttpResponse:
 
 def _victim(request: HttpRequest, eviction: Eviction) -> Context:
     """For whom and at which level only as far as the reader may see."""
-    mine = sight(request)
+    mine = visibility_of(request)
     return {
         "row": eviction,
-        "seen": mine.eviction(eviction),
-        "whom": mine.job(eviction.beneficiary, eviction.beneficiary_queue),
+        "seen": mine.visible_eviction(eviction),
+        "whom": mine.visible_job(eviction.beneficiary, eviction.beneficiary_queue),
     }
 
 

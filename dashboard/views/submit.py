@@ -18,7 +18,7 @@ from dashboard.forms.job import (
     next_name,
     queue_choices,
 )
-from dashboard.http.access import access, page, sight
+from dashboard.http.access import access, page, visibility_of
 from dashboard.present.amounts import with_unit
 from dashboard.present.jobs import amounts_text
 from dashboard.present.reasons import CHECK_NAMES, use_words, usual_words
@@ -181,7 +181,7 @@ def _render(
         "as_yaml": as_yaml,
         "problem": problem,
         "verdict": verdict,
-        "victims": sight(request).pods(verdict.victims) if verdict else None,
+        "victims": visibility_of(request).visible_pods(verdict.victims) if verdict else None,
         "failing": [_check(check) for check in verdict.checks if not check.passed]
         if verdict
         else [],

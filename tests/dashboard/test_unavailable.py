@@ -10,7 +10,7 @@ from django.db import InterfaceError, OperationalError, connections
 from django.db.backends.sqlite3.base import DatabaseWrapper
 from django.test import Client
 
-from dashboard.api.cluster import Nodes
+from dashboard.api.nodes import Nodes
 from dashboard.http import health
 from dashboard.views import nodes
 from scheduler.models import Queue

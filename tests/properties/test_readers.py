@@ -22,8 +22,8 @@ from django.core.exceptions import SuspiciousOperation
 from django.http import QueryDict
 
 from dashboard.api.errors import Refusal
-from dashboard.api.fields import read_fields
-from dashboard.api.pagination import _decode
+from dashboard.api.fields import wanted_fields
+from dashboard.api.pagination import decode_cursor
 from dashboard.forms.query import Vocabulary, parse
 from dashboard.live.socket import _parse
 from scheduler.admission.facts import Facts
@@ -101,11 +101,11 @@ def _admitted(text: str) -> object:
 
 
 def _cursor(text: str) -> object:
-    return _decode(base64.urlsafe_b64encode(text.encode()).decode(), 2)
+    return decode_cursor(base64.urlsafe_b64encode(text.encode()).decode(), 2)
 
 
 def _fields(text: str) -> object:
-    return read_fields(REQUEST(query_params={"fields": text}))
+    return wanted_fields(REQUEST(query_params={"fields": text}))
 
 
 _JSON = (
@@ -192,7 +192,7 @@ READERS = {
     "a length of time": Reader(seconds_in, ("1", "h", "m", "s", "ms", ".", "-", "w", " ")),
     "a cursor": Reader(_cursor, ("[", "]", "true", ",", "1", '"a"', "{", "}")),
     "a cursor as it came": Reader(
-        lambda text: _decode(text, 2), ("a", "=", "_", "-", "é", "W10", " ")
+        lambda text: decode_cursor(text, 2), ("a", "=", "_", "-", "é", "W10", " ")
     ),
     "a label selector": Reader(
         parse_selector,

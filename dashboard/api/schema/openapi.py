@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +17,7 @@ _ALWAYS = (400, 401, 403, 406, 429, 503)
 
 
 @dataclass(frozen=True)
-class Form:
+class Operation:
     """What one action takes and gives."""
 
     gives: Any
@@ -31,20 +32,24 @@ class Form:
     examples: tuple[OpenApiExample, ...] = field(default=())
     optional_body: bool = False
     otherwise: Any = None  # what it gives instead where a parameter asks for it
-    later: Any = (
-        None  # what it gives, with 202, where the thing is noted and done when its time has come
-    )
+    later: Any = None  # what it gives, with 202, where it is only planned and done later
 
 
-def query(name: str, about: str, kind: Any = OpenApiTypes.STR, **more: Any) -> OpenApiParameter:
+Operations = Mapping[str, Operation]
+"""Each action of an endpoint."""
+
+
+def query_parameter(
+    name: str, about: str, kind: Any = OpenApiTypes.STR, **more: Any
+) -> OpenApiParameter:
     return OpenApiParameter(name, kind, OpenApiParameter.QUERY, description=about, **more)
 
 
-REASON = query("reason", "Why, at most 1,024 characters: it stands in the audit log.")
-DRY_RUN = query(
+REASON = query_parameter("reason", "Why, at most 1,024 characters: it stands in the audit log.")
+DRY_RUN = query_parameter(
     "dry_run", "Check and answer as if it were done, but write nothing.", OpenApiTypes.BOOL
 )
-FIELDS = query(
+FIELDS = query_parameter(
     "fields",
     "Only these parts of each object, such as `metadata.name,status.state`; the others are then left out.",
 )
@@ -61,13 +66,13 @@ KEY = OpenApiParameter(
     description="Any text of up to 128 characters. The same request with the same key is carried out once and answered alike for 24 hours.",
 )
 PAGES = (
-    query("cursor", "The place to go on from, out of `next` or `previous`."),
-    query(
+    query_parameter("cursor", "The place to go on from, out of `next` or `previous`."),
+    query_parameter(
         "page_size",
         "How many at most, 1 to 1000.",
         {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100},
     ),
-    query("search", "Words that must occur, in any case."),
+    query_parameter("search", "Words that must occur, in any case."),
 )
 _PATH_WORDS = {
     "name": "The object's name; may contain dots.",
@@ -77,8 +82,8 @@ _PATH_WORDS = {
 
 class EndpointSchema(AutoSchema):
     @property
-    def form(self) -> Form:
-        found: Form = self._endpoint.forms[self.action]
+    def form(self) -> Operation:
+        found: Operation = self._endpoint.operations[self.action]
         return found
 
     @property
@@ -182,13 +187,13 @@ class EndpointSchema(AutoSchema):
         if filters is None:
             return []
         return [
-            query(name, (type(found).__doc__ or "").strip() or f"By {name}.")
+            query_parameter(name, (type(found).__doc__ or "").strip() or f"By {name}.")
             for name, found in filters.base_filters.items()
         ]
 
     def _ordering(self) -> OpenApiParameter:
         names = [sign + name for name in self._endpoint.orderings for sign in ("", "-")]
-        return query(
+        return query_parameter(
             "ordering", "The order; - in front turns it round.", {"type": "string", "enum": names}
         )
 

@@ -162,7 +162,7 @@ def test_every_route_says_who_may_and_every_rule_has_a_route():
 
     assert routed == listed
     for name, view in {**COLLECTIONS, **SINGLETONS, **SETS}.items():
-        assert set(view.rules) == set(view.forms), name
+        assert set(view.rules) == set(view.operations), name
         verbs = {
             action for methods in getattr(view, "verbs", {}).values() for action in methods.values()
         }

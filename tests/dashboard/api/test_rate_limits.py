@@ -33,11 +33,11 @@ def test_too_many_requests_are_told_when_to_come_back(admin: Caller, settings: A
     assert answer["title"] == "Too many requests"
 
 
-_ANOTHER_PROCESS = "import django; django.setup(); from dashboard.api.throttling import counted; print(counted('user-1:7'))"
+_ANOTHER_PROCESS = "import django; django.setup(); from dashboard.api.throttling import count_request; print(count_request('user-1:7'))"
 
 
 def test_processes_count_together(redis_server: RedisServer, settings: Any, tmp_path: Any):
-    assert throttling.counted("user-1:7") == 1
+    assert throttling.count_request("user-1:7") == 1
 
     environment = {
         "DJANGO_SETTINGS_MODULE": "dashboard.settings",
@@ -54,13 +54,13 @@ def test_processes_count_together(redis_server: RedisServer, settings: Any, tmp_
     )
 
     assert other.stdout.strip() == "2"
-    assert throttling.counted("user-1:7") == 3
+    assert throttling.count_request("user-1:7") == 3
 
 
 def test_counts_are_forgotten_after_their_minute(redis_server: RedisServer):
-    throttling.counted("user-2:7")
+    throttling.count_request("user-2:7")
 
-    connection = throttling._redis(redis_server.url)
+    connection = throttling._redis_client(redis_server.url)
     (name,) = connection.keys("fumarole:*:rate:user-2:7")
     assert 60 < connection.ttl(name) <= 120
 

@@ -87,7 +87,7 @@ def test_schema_and_docs_are_served_by_ourselves():
 
 def test_all_shapes_are_named_for_what_they_are(document: dict[str, Any]):
     for view in {**COLLECTIONS, **SINGLETONS, **SETS}.values():
-        for form in view.forms.values():
+        for form in view.operations.values():
             assert form.gives.__name__ in document["components"]["schemas"] or form.many, form
 
 

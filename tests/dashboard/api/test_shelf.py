@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from dashboard.api.json_cache import Shelf
+from dashboard.api.json_cache import JsonCache
 from scheduler.domain.resources import Resources
 from scheduler.models import Job, Pod, PodGroup, Queue, QueueFigures
 from tests.dashboard.api.conftest import Caller, job, queue
@@ -99,14 +99,14 @@ def test_a_reader_sees_no_text_that_was_made_for_another(
 
 
 def test_only_what_changed_is_read():
-    shelf, asked = Shelf(), []
+    cache, asked = JsonCache(), []
 
     def read(ids: list[int]) -> dict[int, dict[str, Any]]:
         asked.append(ids)
         return {key: {"key": key, "time": len(asked)} for key in ids if key != 9}
 
-    assert shelf.texts({1: "x", 2: "x"}, read) == ['{"key":1,"time":1}', '{"key":2,"time":1}']
-    assert shelf.texts({2: "y", 1: "x", 9: "x"}, read) == [
+    assert cache.texts_of({1: "x", 2: "x"}, read) == ['{"key":1,"time":1}', '{"key":2,"time":1}']
+    assert cache.texts_of({2: "y", 1: "x", 9: "x"}, read) == [
         '{"key":2,"time":2}',
         '{"key":1,"time":1}',
     ]  # 9 is gone meanwhile

@@ -1,0 +1,68 @@
+"""/api/v1/grants/: who has which role on which queue."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.db.models import QuerySet
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from dashboard.api import permissions, schema
+from dashboard.api.body_fields import given_text
+from dashboard.api.collection import Objects, Rows
+from dashboard.api.filters import GrantFilters
+from dashboard.api.objects import record_object
+from dashboard.api.records import Records
+from dashboard.api.schema.openapi import Operation, Operations
+from dashboard.api.visible_rows import visible
+from scheduler.domain.queues import ROOT
+from scheduler.models import Grant
+from scheduler.services.accounts import access as access_service
+
+
+class Grants(Records):
+    noun = "grant"
+    filter_class = GrantFilters
+    rules: ClassVar[permissions.Rules] = {
+        "list": permissions.signed_in,
+        "retrieve": permissions.signed_in,
+        "create": permissions.ADMIN,
+        "destroy": permissions.ADMIN,
+    }
+    operations: ClassVar[Operations] = {
+        "list": Operation(schema.Grant, many=True),
+        "retrieve": Operation(schema.Grant),
+        "create": Operation(schema.Grant, schema.GivenGrant, 201),
+        "destroy": Operation(schema.Gone),
+    }
+
+    def visible_rows(self) -> QuerySet[Any]:
+        return visible(Grant.objects.select_related("user", "group", "queue"), self.access)
+
+    def as_objects(self, rows: Rows) -> Objects:
+        return [grant_object(row) for row in rows]
+
+    def create(self, request: Request) -> Response:
+        body = request.data
+        with self.undone_in_dry_run():
+            grant = access_service.grant_role(
+                user=given_text(body, "user"),
+                group=given_text(body, "group"),
+                role=given_text(body, "role", required=True),
+                queue=given_text(body, "queue", ROOT) or ROOT,
+                by=self.actor,
+            )
+            made = grant_object(grant)
+        return self.created_response(made, location=f"/api/v1/grants/{grant.pk}/")
+
+    def destroy(self, request: Request, name: str) -> Response:
+        grant = self.row_or_404()
+        access_service.revoke_grant(grant, by=self.actor, dry_run=self.dry_run)
+        return self.response_with({"message": "The grant was revoked.", "dryRun": self.dry_run})
+
+
+def grant_object(grant: Grant) -> dict[str, Any]:
+    spec = access_service.describe_grant(grant)
+    status = {"createdBy": grant.created_by}
+    return record_object("Grant", str(grant.pk), grant.created_at, spec, status)

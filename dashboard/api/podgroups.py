@@ -1,0 +1,208 @@
+"""/api/v1/podgroups/: podgroups, why they wait, and what happened to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from django.db.models import QuerySet
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from dashboard.api import permissions, schema
+from dashboard.api.collection import ManifestSet, Objects, Orderings, Rows, Verbs
+from dashboard.api.errors import as_sentence
+from dashboard.api.filters import PodGroupFilters
+from dashboard.api.objects import iso_time, podgroup_object
+from dashboard.api.schema.openapi import Operation, Operations
+from dashboard.api.visible_rows import visible
+from dashboard.http.visibility import Visibility
+from scheduler.domain.access import Access
+from scheduler.domain.shown_phases import shown_phase
+from scheduler.models import PodGroup
+from scheduler.selectors.jobs.gangs import WAITING, pods_by_phase, standing_of
+from scheduler.selectors.jobs.page import gang_named
+from scheduler.selectors.jobs.timeline import Span, Step, timeline_of
+from scheduler.services.jobs import podgroups
+
+
+class PodGroups(ManifestSet):
+    noun = "podgroup"
+    takes_lists_in_steps = True
+    lookups = ("namespace", "name")
+    filter_class = PodGroupFilters
+    search_fields = ("name", "owner", "queue__name")
+    orderings: ClassVar[Orderings] = {
+        "created": "created_at",
+        "name": "name",
+        "namespace": "namespace",
+        "phase": "phase",
+        "queue": "queue__name",
+        "user": "owner",
+        "priority": "priority",
+    }
+    default_ordering = "-created"
+    verbs: ClassVar[Verbs] = {"explain": {"get": "explain"}, "timeline": {"get": "timeline"}}
+    rules: ClassVar[permissions.Rules] = {
+        "list": permissions.signed_in,
+        "retrieve": permissions.signed_in,
+        "explain": permissions.signed_in,
+        "timeline": permissions.signed_in,
+        "create": permissions.SUBMIT,
+        "update": permissions.SUBMIT,
+        "partial_update": permissions.SUBMIT,
+        "destroy": permissions.SUBMIT,
+    }
+    operations: ClassVar[Operations] = {
+        "list": Operation(schema.PodGroup, many=True),
+        "retrieve": Operation(schema.PodGroup),
+        "create": Operation(schema.saved(schema.PodGroup), schema.PodGroupManifest, 201, bulk=True),
+        "update": Operation(schema.saved(schema.PodGroup), schema.PodGroupManifest),
+        "partial_update": Operation(schema.saved(schema.PodGroup), schema.PodGroupManifest),
+        "destroy": Operation(schema.Gone),
+        "explain": Operation(schema.Explanation, summary="Why it waits, in words and figures"),
+        "timeline": Operation(
+            schema.Timeline,
+            summary="What happened to it, step by step, and where the time went in between",
+        ),
+    }
+
+    def visible_rows(self) -> QuerySet[Any]:
+        return visible(PodGroup.objects.select_related("queue"), self.access)
+
+    def as_objects(self, rows: Rows) -> Objects:
+        pods = pods_by_phase([group.pk for group in rows])
+        return [podgroup_object(group, pods.get(group.pk, {})) for group in rows]
+
+    def create_object(self, manifest: Any) -> Response:
+        with self.undone_in_dry_run():
+            made = podgroups.submit_podgroup(manifest, by=self.actor)
+            body = self.as_objects([made.podgroup])[0]
+        return self.saved_response(
+            body,
+            made.notices,
+            created=True,
+            version=made.podgroup.resource_version,
+            location=f"/api/v1/podgroups/{made.podgroup.namespace}/{made.podgroup.name}/",
+        )
+
+    def update_object(self, *, merge: bool, **where: str) -> Response:
+        with self.undone_in_dry_run():
+            made = podgroups.update_podgroup(
+                where["namespace"],
+                where["name"],
+                self.request.data,
+                by=self.actor,
+                merge=merge,
+                expected_version=self.expected_version,
+            )
+            body = self.as_objects([self.row_or_404()])[0]
+        version = made.podgroup.resource_version
+        return self.saved_response(body, made.notices, changed=made.changed, version=version)
+
+    def destroy(self, request: Request, namespace: str, name: str) -> Response:
+        self.row_or_404()
+        message = podgroups.delete_podgroup(
+            namespace,
+            name,
+            by=self.actor,
+            expected_version=self.expected_version,
+            dry_run=self.dry_run,
+        )
+        return self.response_with({"message": message, "dryRun": self.dry_run})
+
+    def explain(self, request: Request, namespace: str, name: str) -> Response:
+        found = standing_of(namespace, name)
+        if found is None or not _is_readable(self.access, found["queue"]):
+            raise self.nothing_found()
+        return self.response_with(explanation(found))
+
+    def timeline(self, request: Request, namespace: str, name: str) -> Response:
+        self.row_or_404()
+        gang = gang_named(namespace, name)
+        if gang is None:
+            raise self.nothing_found()
+        return self.response_with(timeline_answer(gang, Visibility(self.access.visible)))
+
+
+def _is_readable(access: Access, queue: int) -> bool:
+    return access.readable is None or queue in access.readable
+
+
+_NOT_WAITING = {
+    "Running": "It runs.",
+    "Unknown": "Some of its pods run, and there is no room for the rest.",
+    "Restarting": "Its pods are stopping, to begin again.",
+    "Aborting": "Its pods are stopping; it can be resumed then.",
+    "Aborted": "It was suspended and can be resumed.",
+    "Completing": "Its pods are stopping.",
+    "Terminating": "Its pods are stopping.",
+}
+
+
+def explanation(gang: Mapping[str, Any]) -> dict[str, Any]:
+    """Why a gang waits, and its place by priority and age among those that wait in its queue."""
+    phase = shown_phase(gang["phase"], gang["job__phase"])
+    answer = {
+        "podgroup": f"{gang['namespace']}/{gang['name']}",
+        "phase": phase,
+        "waiting": False,
+        "reason": "",
+        "message": _why_not_waiting(phase, gang["job__message"] or ""),
+        "figures": {},
+        "checks": [],
+        "session": gang["reason_session"],
+        "evaluatedAt": iso_time(gang["evaluated_at"]),
+        "position": None,
+        "ahead": None,
+    }
+    if phase in WAITING:
+        answer.update(_why_waiting(gang))
+    return answer
+
+
+def _why_waiting(gang: Mapping[str, Any]) -> dict[str, Any]:
+    unseen = "No session has looked at it yet; the next one will."
+    return {
+        "waiting": True,
+        "reason": gang["reason_code"] or "AwaitingEvaluation",
+        "message": gang["reason_message"] or unseen,
+        "figures": gang["reason_figures"],
+        "checks": gang["reason_checks"],
+        "position": gang["ahead"] + 1,
+        "ahead": gang["ahead"],
+    }
+
+
+def _why_not_waiting(phase: str, message: str) -> str:
+    """What it does now, or how it ended and the message that it ended with."""
+    words = _NOT_WAITING.get(phase, "It has ended.")
+    if not message:
+        return words
+    return f"{words} {as_sentence(message)}"
+
+
+def timeline_answer(gang: PodGroup, visibility: Visibility) -> dict[str, Any]:
+    found = timeline_of(gang)
+    steps = [_step_object(step, span, visibility) for span, step in found.entries]
+    return {"podgroup": str(gang), "steps": steps, "now": _span_object(found.now)}
+
+
+def _step_object(step: Step, span: Span | None, visibility: Visibility) -> dict[str, Any]:
+    """`span` is the time before the step."""
+    beneficiary = visibility.visible_job(step.whom, step.queue)
+    return {
+        "at": iso_time(step.at),
+        "title": step.title,
+        "detail": step.detail,
+        "kind": step.kind,
+        "pods": step.pods,
+        "beneficiary": beneficiary.key if beneficiary else "",
+        "before": _span_object(span),
+    }
+
+
+def _span_object(span: Span | None) -> dict[str, Any] | None:
+    if span is None:
+        return None
+    return {"seconds": round(span.seconds, 3), "waited": span.waited, "waitedFor": span.what}
