@@ -10,4 +10,4 @@ class DashboardConfig(AppConfig):
         from dashboard import celery  # noqa: F401
         from dashboard.live import access_changes
 
-        access_changes.listen()
+        access_changes.listen_for_changes()

@@ -1,7 +1,7 @@
-"""Whose rights changed is told to open pages at once.
+"""Open pages are told at once when somebody's rights change.
 
-Heard from the tables and not said by the services: Django writes some of them itself (signing out, `manage.py changepassword`), and a
-grant also goes with its queue or its group.
+The tables tell it, not the services: Django writes some of them itself (signing out,
+`manage.py changepassword`), and a grant is also deleted with its queue or its group.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from scheduler import notify
 from scheduler.models import Grant
 
 
-def listen() -> None:
+def listen_for_changes() -> None:
     for model in (get_user_model(), Group, Grant):
         post_save.connect(_tell, sender=model)
         post_delete.connect(_tell, sender=model)
@@ -31,6 +31,6 @@ def _tell(**_signal: Any) -> None:
 
 
 def _tell_of_sign_out(instance: Session, **_signal: Any) -> None:
-    """Sessions that have run out are swept away by the thousand, and are no news."""
+    """Expired sessions are deleted by the thousand, and nobody needs to hear of them."""
     if instance.expire_date > timezone.now():
         notify.access_changed()

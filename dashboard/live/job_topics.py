@@ -1,4 +1,7 @@
-"""Live rows of jobs and nodes. Pages take them as news and ask again for what they show; programs read them as they are."""
+"""Live rows of jobs and nodes.
+
+Pages take them as a sign to ask again for what they show; programs read them as they are.
+"""
 
 from __future__ import annotations
 
@@ -12,64 +15,86 @@ from scheduler.selectors.jobs.gangs import PhaseCounts, pods_by_phase
 from scheduler.selectors.jobs.pulses import Pulses
 
 _MOST_JOBS = 1000
+_COLUMNS = (
+    "namespace",
+    "name",
+    "queue__name",
+    "owner",
+    "phase",
+    "job__phase",
+    "reason_code",
+    "reason_message",
+)
 _pulses = Pulses()  # topics are read by one thread of the process
 
 Presented = dict[str, dict[str, Any]]
 
 
 def present_live_jobs() -> Presented:
-    """The newest jobs that have not ended; and for each queue a row that changes with whatever else does: nobody misses an end."""
+    """The newest jobs that have not ended, and a row for each queue.
+
+    The queue's row changes with everything else in it, so that nobody misses the end of a job.
+    """
+    presented: Presented = {}
     groups = PodGroup.objects.filter(phase__in=LIVE_PHASES).order_by("-pk")
-    columns = (
-        "namespace",
-        "name",
-        "queue__name",
-        "owner",
-        "phase",
-        "job__phase",
-        "reason_code",
-        "reason_message",
-    )
-    rows = {
-        f"{row[0]}/{row[1]}": _live_job(row) for row in groups.values_list(*columns)[:_MOST_JOBS]
-    }
-    pulses = {
-        f"*/{queue}": {"key": f"*/{queue}", "queue": queue, "changes": number}
-        for queue, number in _pulses.read().items()
-    }
-    return {**rows, **pulses}
+    for row in groups.values_list(*_COLUMNS)[:_MOST_JOBS]:
+        job = _live_job(*row)
+        presented[job["key"]] = job
+    for queue, number in _pulses.read().items():
+        key = f"*/{queue}"
+        presented[key] = {"key": key, "queue": queue, "changes": number}
+    return presented
 
 
-def _live_job(row: Any) -> dict[str, Any]:
-    namespace, name, queue, owner, phase, job, reason, words = row
+def _live_job(
+    namespace: str,
+    name: str,
+    queue: str,
+    owner: str,
+    phase: str,
+    job_phase: str | None,
+    reason: str,
+    message: str,
+) -> dict[str, Any]:
     return {
         "key": f"{namespace}/{name}",
         "queue": queue,
         "owner": owner,
         "phase": phase,
-        "job": job,
+        "job": job_phase,
         "reason": reason,
-        "message": words,
+        "message": message,
     }
 
 
 def present_jobs(keys: Collection[str]) -> Presented:
-    """Those of these that there are, in two queries however many pages are open."""
-    pairs = {(namespace, name) for namespace, _, name in (key.partition("/") for key in keys)}
-    named = PodGroup.objects.select_related("queue", "job").filter(
-        namespace__in={pair[0] for pair in pairs}, name__in={pair[1] for pair in pairs}
+    """Those of these jobs that exist, in two queries however many pages are open."""
+    groups = _groups_named(set(keys))
+    members = pods_by_phase([group.pk for group in groups.values()])
+    presented: Presented = {}
+    for key, group in groups.items():
+        presented[key] = _single_job(key, group, members.get(group.pk, {}))
+    return presented
+
+
+def _groups_named(keys: set[str]) -> dict[str, PodGroup]:
+    namespaces = {key.partition("/")[0] for key in keys}
+    names = {key.partition("/")[2] for key in keys}
+    candidates = PodGroup.objects.select_related("queue", "job").filter(
+        namespace__in=namespaces, name__in=names
     )
-    groups = [group for group in named if (group.namespace, group.name) in pairs]
-    members = pods_by_phase([group.pk for group in groups])
-    return {
-        f"{group.namespace}/{group.name}": _one_job(group, members.get(group.pk, {}))
-        for group in groups
-    }
+    groups = {}
+    for group in candidates:
+        key = f"{group.namespace}/{group.name}"
+        if key in keys:
+            groups[key] = group
+    return groups
 
 
-def _one_job(group: PodGroup, members: PhaseCounts) -> dict[str, Any]:
-    key = f"{group.namespace}/{group.name}"
-    job = {"phase": group.job.phase, "message": group.job.message} if group.job else None
+def _single_job(key: str, group: PodGroup, members: PhaseCounts) -> dict[str, Any]:
+    job = None
+    if group.job:
+        job = {"phase": group.job.phase, "message": group.job.message}
     reason = {
         "code": group.reason_code,
         "message": group.reason_message,
@@ -86,13 +111,13 @@ def _one_job(group: PodGroup, members: PhaseCounts) -> dict[str, Any]:
 
 
 def present_live_nodes() -> Presented:
-    return {
-        node.name: {
+    presented: Presented = {}
+    for node in node_rows():
+        presented[node.name] = {
             "key": node.name,
             "state": node.state,
             "pods": node.pods,
             "allocatable": node.allocatable.to_quantities(),
             "used": node.used.to_quantities(),
         }
-        for node in node_rows()
-    }
+    return presented

@@ -1,4 +1,4 @@
-"""The channel layer that the site uses: that of channels-redis, with a way to say something from a plain thread."""
+"""The site's channel layer: that of channels-redis, with a way to publish from a plain thread."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ _ANSWER_SECONDS = 2.0
 
 
 class NewsLayer(RedisPubSubChannelLayer):  # type: ignore[misc]
-    """For one Redis. Services say their news from threads and workers without an event loop: to make one for a single message, with a
-    connection of its own, costs more than the news is worth."""
+    """For one Redis.
+
+    Services publish from threads and workers without an event loop. To start one for a single
+    message, with a connection of its own, would cost more than the message is worth.
+    """
 
     def __init__(self, hosts: list[str], prefix: str = "asgi") -> None:
         super().__init__(hosts=hosts, prefix=prefix)

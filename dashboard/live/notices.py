@@ -1,4 +1,7 @@
-"""What everybody should know whatever page is open: scheduling is paused, sessions do not come, the worker fails, the tree is not valid."""
+"""What everybody should know on every page.
+
+Scheduling is paused, no sessions run, the worker fails, or the queue tree is not valid.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,12 @@ from dashboard.live.redis_watch import away_since
 from scheduler.selectors.cluster.summary import ClusterFacts, cluster_facts
 
 Notice = dict[str, str]
-"""`at` is when it began: the page counts how long ago that is, between `text` and `after`. `queue` is the one that the text is about."""
+"""`at` is when it began: the page counts how long ago that is, between `text` and `after`.
+
+`queue` is the queue that the text is about.
+"""
 WHOLE_CLUSTER = "the whole cluster"
-"""What a notice that can name any queue is `about`: it is only for those who see all of them."""
+"""What a notice is `about` that can name any queue: only those who see all queues get it."""
 _LATE_PERIODS = 10
 _NOT_VALID = "The queue tree is not valid"
 
@@ -23,24 +29,31 @@ _NOT_VALID = "The queue tree is not valid"
 def site_notices(facts: ClusterFacts | None = None) -> list[Notice]:
     facts = facts or cluster_facts()
     found = [
-        _paused(facts),
-        _without_redis() or _late(facts),
-        _failing(facts),
-        _invalid(facts),
-        *({"level": "warning", "text": text, "about": WHOLE_CLUSTER} for text in facts.warnings),
+        _paused_notice(facts),
+        _redis_notice() or _late_notice(facts),
+        _failing_notice(facts),
+        _invalid_notice(facts),
     ]
-    return [notice for notice in found if notice]
+    notices = [notice for notice in found if notice]
+    for text in facts.warnings:
+        notices.append({"level": "warning", "text": text, "about": WHOLE_CLUSTER})
+    return notices
 
 
 def notices_for(seen: Collection[str] | None, notices: Iterable[Notice]) -> list[Notice]:
-    """As who sees these queues may read them, None for all: nobody learns of others, nor how many there are."""
+    """As somebody who sees these queues may read them; None for all queues.
+
+    Nobody learns of other queues, nor how many there are.
+    """
     if seen is None:
         return list(notices)
     told = [notice for notice in notices if notice.get("about") != WHOLE_CLUSTER]
-    return [_for_some(seen, notice) if "queue" in notice else notice for notice in told]
+    return [_as_told(seen, notice) for notice in told]
 
 
-def _for_some(seen: Collection[str], notice: Notice) -> Notice:
+def _as_told(seen: Collection[str], notice: Notice) -> Notice:
+    if "queue" not in notice:
+        return notice
     if notice["queue"] in seen:
         return {**notice, "text": f"{_NOT_VALID}: {notice['message']}"}
     return {
@@ -49,7 +62,7 @@ def _for_some(seen: Collection[str], notice: Notice) -> Notice:
     }
 
 
-def _paused(facts: ClusterFacts) -> Notice | None:
+def _paused_notice(facts: ClusterFacts) -> Notice | None:
     if not facts.paused:
         return None
     who = f" by {facts.paused_by}" if facts.paused_by else ""
@@ -58,8 +71,8 @@ def _paused(facts: ClusterFacts) -> Notice | None:
     return {"level": "warning", "text": text, "url": reverse("sessions"), "link": "To the sessions"}
 
 
-def _without_redis() -> Notice | None:
-    """The cause of other silence, and named instead of it."""
+def _redis_notice() -> Notice | None:
+    """It is why no sessions run, so it is named instead of that."""
     since = away_since()
     if since is None:
         return None
@@ -67,14 +80,17 @@ def _without_redis() -> Notice | None:
         "level": "error",
         "text": "Redis does not answer for",
         "at": since.astimezone(UTC).isoformat(),
-        "after": "now. No sessions run until it is back, and changes appear on open pages every few seconds only.",
+        "after": (
+            "now. No sessions run until it is back, "
+            "and changes appear on open pages every few seconds only."
+        ),
         "url": "/readyz",
         "link": "What is wrong",
     }
 
 
-def _late(facts: ClusterFacts) -> Notice | None:
-    """Unlike a lost connection this is the scheduler's silence: the page is up to date, and nothing is being decided."""
+def _late_notice(facts: ClusterFacts) -> Notice | None:
+    """The page is up to date, but the scheduler decides nothing."""
     if facts.paused or facts.last_session_at is None:
         return None
     age = (timezone.now() - facts.last_session_at).total_seconds()
@@ -97,15 +113,16 @@ def _late(facts: ClusterFacts) -> Notice | None:
     }
 
 
-def _failing(facts: ClusterFacts) -> Notice | None:
+def _failing_notice(facts: ClusterFacts) -> Notice | None:
     """Sessions go on, but what they decide, or what is asked for, may not be done."""
     if not facts.failing:
         return None
-    text = f"The worker fails at {', '.join(facts.failing)}, and tries again at each tick. Its log says why."
+    parts = ", ".join(facts.failing)
+    text = f"The worker fails at {parts}, and tries again at each tick. Its log says why."
     return {"level": "error", "text": text, "url": "/readyz", "link": "What is wrong"}
 
 
-def _invalid(facts: ClusterFacts) -> Notice | None:
+def _invalid_notice(facts: ClusterFacts) -> Notice | None:
     if not facts.invalid:
         return None
     name, message = facts.invalid[0]

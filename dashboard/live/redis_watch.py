@@ -1,4 +1,7 @@
-"""Whether Redis answers. A process with open pages asks it every few seconds; pages are told of what was found without asking again."""
+"""Whether Redis answers.
+
+A process with open pages asks it every few seconds. Pages are told the last answer.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,8 @@ logger = logging.getLogger(__name__)
 
 ANSWER_SECONDS: Final = 2.0
 _ASK_AGAIN_SECONDS = 2.0
-_SURE_AFTER = 2  # questions without an answer: on a busy machine one may be late
+_SURE_AFTER = 2
+"""Questions without an answer: on a busy machine one answer may be late."""
 _away_since: datetime | None = None
 _outage = Outage(logger, "Redis answers again.")
 
@@ -46,24 +50,24 @@ def set_away(since: datetime | None) -> None:
 
 
 class RedisWatch:
-    """Asks in turns; each turn says whether anything is different now."""
+    """Asks again and again, and says each time whether the answer changed."""
 
     def __init__(self) -> None:
         self._unanswered = 0
         self._first_unanswered = timezone.now()
 
-    async def differs(self) -> bool:
+    async def has_changed(self) -> bool:
         was_away = away_since() is not None
-        problem = await asyncio.to_thread(_problem)
+        problem = await asyncio.to_thread(_ping_problem)
         if problem is None:
             self._unanswered = 0
             set_away(None)
             _outage.over()
         else:
-            self._note(problem)
+            self._note_problem(problem)
         return was_away != (away_since() is not None)
 
-    def _note(self, problem: str) -> None:
+    def _note_problem(self, problem: str) -> None:
         if not self._unanswered:
             self._first_unanswered = timezone.now()
         self._unanswered += 1
@@ -75,7 +79,7 @@ class RedisWatch:
         await asyncio.sleep(_ASK_AGAIN_SECONDS)
 
 
-def _problem() -> str | None:
+def _ping_problem() -> str | None:
     try:
         ping()
     except (redis.RedisError, OSError) as problem:

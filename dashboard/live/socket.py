@@ -1,6 +1,7 @@
-"""One open page's socket: says who may listen, passes changes on, takes no orders.
+"""One open page's socket: checks who listens and passes changes on. It takes no commands.
 
-A plain ASGI application rather than a Channels consumer: at a thousand sockets the way from the hub to the wire is what counts.
+It is a plain ASGI application, not a Channels consumer: with a thousand sockets, the way from the
+hub to the wire is what counts.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from typing import Any
 from django.conf import settings
 from django.db import DatabaseError
 
-from dashboard.live.hub import Client, Hub
-from dashboard.live.identity import Door
+from dashboard.live.client import Client
+from dashboard.live.hub import SIGNED_OUT, Hub
+from dashboard.live.identity import Identification, Visitor
 from dashboard.live.topics import may_follow
 from scheduler.outages import in_a_line
 
@@ -26,7 +28,7 @@ Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
-SIGNED_OUT, TRY_AGAIN_LATER = 4401, 1013
+TRY_AGAIN_LATER = 1013
 _LONGEST_REQUEST = 16_384
 _MOST_TOPICS = 64
 
@@ -35,27 +37,35 @@ async def live_socket(scope: Message, receive: Receive, send: Send) -> None:
     await receive()  # websocket.connect
     key = scope["cookies"].get(settings.SESSION_COOKIE_NAME, "")
     try:
-        visitor = await Door.of_this_loop().visitor(key) if key else None
+        visitor = await _visitor_of(key)
     except DatabaseError as problem:
-        logger.warning("Nobody can be connected to the news just now: %s", in_a_line(problem))
+        logger.warning("No page can be connected just now: %s", in_a_line(problem))
         await send({"type": "websocket.close", "code": TRY_AGAIN_LATER})
         return
     if visitor is None:
         await send({"type": "websocket.close", "code": SIGNED_OUT})
         return
     await send({"type": "websocket.accept"})
-    client = Client(visitor.user, key, send, visitor.sight)
+    await _serve_client(Client(visitor.user, key, send, visitor.visible), receive)
+
+
+async def _visitor_of(session_key: str) -> Visitor | None:
+    if not session_key:
+        return None
+    return await Identification.of_this_loop().visitor_of(session_key)
+
+
+async def _serve_client(client: Client, receive: Receive) -> None:
     hub = Hub.of_this_loop()
-    hub.join(client)
-    writer = asyncio.create_task(client.write())
+    hub.add_client(client)
+    writer = asyncio.create_task(client.write_messages())
     try:
         await _listen(client, hub, receive)
     finally:
-        hub.leave(client)
+        hub.remove_client(client)
         writer.cancel()
-        with contextlib.suppress(
-            asyncio.CancelledError, Exception
-        ):  # a socket that broke while writing has nobody left to tell
+        # If the socket broke while writing, nobody is left to tell.
+        with contextlib.suppress(asyncio.CancelledError, Exception):
             await writer
 
 
@@ -64,30 +74,29 @@ async def _listen(client: Client, hub: Hub, receive: Receive) -> None:
         message = await receive()
         if message["type"] == "websocket.disconnect":
             return
-        _answer(client, hub, message.get("text") or "")
+        _answer_request(client, hub, message.get("text") or "")
 
 
-def _answer(client: Client, hub: Hub, text: str) -> None:
-    """Do what the page asks; a request that can not be read is answered, not obeyed and not fatal."""
-    request = _parse(text)
+def _answer_request(client: Client, hub: Hub, text: str) -> None:
+    """Do what the page asks. A request that cannot be read is answered and does nothing."""
+    request = read_request(text)
     if request is None:
-        client.refuse(
-            "", 'Not understood. Send JSON such as {"type": "subscribe", "topics": ["queues"]}.'
-        )
+        example = '{"type": "subscribe", "topics": ["queues"]}'
+        client.refuse_topic("", f"Not understood. Send JSON such as {example}.")
         return
     if request["type"] == "resync":
-        hub.resync(client, request["topics"][0])
+        hub.send_snapshot(client, request["topics"][0])
         return
     for topic in request["topics"]:
         if len(client.topics) >= _MOST_TOPICS:
-            client.refuse(topic, f"One socket follows at most {_MOST_TOPICS} topics.")
-        elif may_follow(client.sight, topic):
+            client.refuse_topic(topic, f"One socket follows at most {_MOST_TOPICS} topics.")
+        elif may_follow(client.visible, topic):
             hub.subscribe(client, topic)
         else:
-            client.refuse(topic, "There is no such topic, or you may not follow it.")
+            client.refuse_topic(topic, "There is no such topic, or you may not follow it.")
 
 
-def _parse(text: str) -> Message | None:
+def read_request(text: str) -> Message | None:
     """The request with its list of topics, or None if it is not one."""
     if len(text) > _LONGEST_REQUEST:
         return None
@@ -97,11 +106,11 @@ def _parse(text: str) -> Message | None:
         return None
     if not isinstance(request, dict) or request.get("type") not in ("subscribe", "resync"):
         return None
-    topics = request.get("topics") if request["type"] == "subscribe" else [request.get("topic")]
-    if (
-        not isinstance(topics, list)
-        or not topics
-        or not all(isinstance(topic, str) for topic in topics)
-    ):
+    topics = request.get("topics")
+    if request["type"] == "resync":
+        topics = [request.get("topic")]
+    if not isinstance(topics, list) or not topics:
+        return None
+    if not all(isinstance(topic, str) for topic in topics):
         return None
     return {"type": request["type"], "topics": topics}

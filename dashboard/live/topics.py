@@ -1,4 +1,4 @@
-"""What an open page can follow: each topic's rows, who may see them, and which news touches them."""
+"""What an open page can follow: each topic's rows, who may see them, and which changes touch them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ from scheduler.selectors.cluster.summary import cluster_facts
 from scheduler.selectors.queues.listing import queue_rows
 from scheduler.selectors.queues.page import waiting_by_reason_and_queue
 
-Rows = dict[str, str]  # key of the row -> the row as JSON text
+Rows = dict[str, str]
+"""The key of a row -> the row as JSON."""
+VisibleQueues = frozenset[str] | None
+"""The names of the queues that somebody may see; None for all."""
 
 _NAME = r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?"
 _TOPIC = re.compile(rf"queues|jobs|nodes|cluster|queue:{_NAME}|job:{_NAME}/{_NAME}")
 
-# News of the one touches topics of the others: a job that comes or goes changes its queue's counts.
+# A change of the one touches topics of the others: a new job changes its queue's counts.
 _TOUCHES = {
     "queues": ("queues", "queue"),
     "jobs": ("jobs", "job", "queues", "queue"),
@@ -30,118 +33,127 @@ _TOUCHES = {
 }
 
 
-def split(topic: str) -> tuple[str, str]:
-    """Its kind and the name after the colon, if there is one."""
-    kind, _, name = topic.partition(":")
-    return kind, name
+def subject_of(topic: str) -> str:
+    """What stands before the colon: "queue" of "queue:team-a"."""
+    return topic.partition(":")[0]
 
 
-Sight = frozenset[str] | None  # the names of the queues somebody may see; None for all
+def name_in(topic: str) -> str:
+    """What stands behind the colon, "" where there is none."""
+    return topic.partition(":")[2]
 
 
-def may_follow(sight: Sight, topic: str) -> bool:
-    """Whether who sees these queues may follow the topic. Where a topic has rows of many queues, the rows are filtered instead."""
-    kind, name = split(topic)
+def may_follow(visible: VisibleQueues, topic: str) -> bool:
+    """Whether somebody who sees these queues may follow the topic.
+
+    Of topics with rows of many queues, the rows are filtered instead.
+    """
     if not _TOPIC.fullmatch(topic):
         return False
-    if sight is None or kind not in ("queue", "nodes"):
+    if visible is None:
         return True
-    return (
-        name in sight if kind == "queue" else bool(sight)
-    )  # machines belong to no queue: whoever sees any queue sees them
+    if subject_of(topic) == "queue":
+        return name_in(topic) in visible
+    if subject_of(topic) == "nodes":
+        return bool(visible)  # nodes belong to no queue: whoever sees any queue sees them
+    return True
 
 
-def as_seen(sight: Sight, topic: str, key: str, row: str) -> str | None:
-    """A row of the topic, given as its text, as it is for these eyes; None where it is not."""
-    kind = split(topic)[0]
-    if sight is None or kind == "nodes":
+def as_seen(visible: VisibleQueues, topic: str, key: str, row: str) -> str | None:
+    """A row of the topic as somebody who sees these queues may read it; None where they may not."""
+    subject = subject_of(topic)
+    if visible is None or subject == "nodes":
         return row
-    if kind == "cluster":
-        told = json.loads(row)
-        return encode({**told, "notices": notices_for(sight, told["notices"])})
-    queue = json.loads(row).get("queue") if kind in ("jobs", "job") else key
-    return row if queue in sight else None
+    if subject == "cluster":
+        content = json.loads(row)
+        return encode({**content, "notices": notices_for(visible, content["notices"])})
+    queue = key
+    if subject in ("jobs", "job"):
+        queue = json.loads(row).get("queue")
+    if queue not in visible:
+        return None
+    return row
 
 
 def topics_touched(changed: Mapping[str, Iterable[str]], followed: Iterable[str]) -> set[str]:
-    """Of the topics that are followed, those that the news may have changed."""
-    kinds = {kind for news in changed for kind in _TOUCHES.get(news, ())}
+    """Of the topics that are followed, those that may have changed."""
+    subjects: set[str] = set()
+    for subject in changed:
+        subjects.update(_TOUCHES.get(subject, ()))
     jobs = set(changed.get("jobs", (EVERYTHING,)))
-    return {
-        topic
-        for topic in followed
-        if split(topic)[0] in kinds and (EVERYTHING in jobs or _concerns(topic, jobs))
-    }
+    touched = set()
+    for topic in followed:
+        if subject_of(topic) in subjects and _concerns(topic, jobs):
+            touched.add(topic)
+    return touched
 
 
 def _concerns(topic: str, jobs: set[str]) -> bool:
-    kind, name = split(topic)
-    return kind != "job" or name in jobs
+    if EVERYTHING in jobs or subject_of(topic) != "job":
+        return True
+    return name_in(topic) in jobs
 
 
 def encode(row: Mapping[str, Any]) -> str:
     return json.dumps(row, separators=(",", ":"), ensure_ascii=False)
 
 
-def _encoded(row: PresentedRow) -> str:
+def _encode_once(row: PresentedRow) -> str:
     if row.encoded is None:
         row.encoded = encode(row)
     return row.encoded
 
 
 def read_topics(names: Iterable[str]) -> dict[str, Rows]:
-    """The rows of all these topics, each kind read once. Runs in a thread of its own."""
-    asked = {name for name in names if _TOPIC.fullmatch(name)}
+    """The rows of all these topics; each table is read once. Runs in a thread of its own."""
     by_reader: dict[Callable[[set[str]], dict[str, Rows]], set[str]] = {}
-    for topic in asked:
-        reader = READERS.get(split(topic)[0])
-        if reader:
+    for topic in names:
+        reader = READERS.get(subject_of(topic))
+        if reader and _TOPIC.fullmatch(topic):
             by_reader.setdefault(reader, set()).add(topic)
-    return {
-        topic: rows
-        for reader, topics in by_reader.items()
-        for topic, rows in reader(topics).items()
-    }
+    found: dict[str, Rows] = {}
+    for reader, topics in by_reader.items():
+        found.update(reader(topics))
+    return found
 
 
 def _read_queues(topics: set[str]) -> dict[str, Rows]:
     presented = present_queues(queue_rows())
-    rows = {name: _encoded(row) for name, row in presented.items()}
-    found = {"queues": rows} if "queues" in topics else {}
-    if topics - found.keys():
+    rows = {name: _encode_once(row) for name, row in presented.items()}
+    single = topics - {"queues"}
+    found: dict[str, Rows] = {}
+    if "queues" in topics:
+        found["queues"] = rows
+    if single:
         reasons = waiting_by_reason_and_queue()
-        found |= {
-            topic: _one_queue(presented, split(topic)[1], reasons)
-            for topic in topics - found.keys()
-        }
+        for topic in single:
+            found[topic] = _queue_with_reasons(presented, name_in(topic), reasons)
     return found
 
 
-def _one_queue(
+def _queue_with_reasons(
     presented: Mapping[str, PresentedRow], name: str, reasons: Mapping[str, dict[str, int]]
 ) -> Rows:
-    """The queue's row, and why its gangs wait: its page shows more of it than the tree does."""
-    return (
-        {name: encode({**presented[name], "reasons": reasons.get(name, {})})}
-        if name in presented
-        else {}
-    )
+    """The queue's row, and why its gangs wait: its page shows more than the tree does."""
+    if name not in presented:
+        return {}
+    return {name: encode({**presented[name], "reasons": reasons.get(name, {})})}
 
 
 def _read_cluster(topics: set[str]) -> dict[str, Rows]:
     facts = cluster_facts()
+    last = facts.last_session_at
     row = {
         "key": "cluster",
         "name": facts.name,
         "paused": facts.paused,
         "lastSession": facts.last_session,
-        "lastSessionAt": facts.last_session_at.isoformat() if facts.last_session_at else None,
+        "lastSessionAt": last.isoformat() if last else None,
         "periodSeconds": facts.period_seconds,
         "isRedisAway": away_since() is not None,
         "notices": site_notices(facts),
     }
-    encoded = {"cluster": encode(row)}
-    return dict.fromkeys(topics, encoded)
+    return dict.fromkeys(topics, {"cluster": encode(row)})
 
 
 def _read_jobs(topics: set[str]) -> dict[str, Rows]:
@@ -149,12 +161,15 @@ def _read_jobs(topics: set[str]) -> dict[str, Rows]:
     return dict.fromkeys(topics, rows)
 
 
-def _read_job(topics: set[str]) -> dict[str, Rows]:
-    presented = present_jobs({split(topic)[1] for topic in topics})
-    return {
-        topic: {key: encode(presented[key])} if (key := split(topic)[1]) in presented else {}
-        for topic in topics
-    }
+def _read_single_jobs(topics: set[str]) -> dict[str, Rows]:
+    presented = present_jobs({name_in(topic) for topic in topics})
+    found: dict[str, Rows] = {}
+    for topic in topics:
+        key = name_in(topic)
+        found[topic] = {}
+        if key in presented:
+            found[topic][key] = encode(presented[key])
+    return found
 
 
 def _read_nodes(topics: set[str]) -> dict[str, Rows]:
@@ -167,6 +182,6 @@ READERS: dict[str, Callable[[set[str]], dict[str, Rows]]] = {
     "queue": _read_queues,
     "cluster": _read_cluster,
     "jobs": _read_jobs,
-    "job": _read_job,
+    "job": _read_single_jobs,
     "nodes": _read_nodes,
 }

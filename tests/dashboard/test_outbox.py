@@ -6,7 +6,8 @@ import asyncio
 import json
 from typing import Any
 
-from dashboard.live.hub import MOST_NOTICES, Client, Topic, Update, encode_tail
+from dashboard.live.client import MOST_NOTICES, Client
+from dashboard.live.updates import Topic, Update, encode_tail
 
 
 class Wire:
@@ -35,14 +36,14 @@ def follower(wire: Wire, topic: Topic) -> tuple[Client, asyncio.Task[None]]:
     client = Client(None, None, wire.send)
     client.topics[topic.name] = 0
     topic.clients.add(client)
-    return client, asyncio.create_task(client.write())
+    return client, asyncio.create_task(client.write_messages())
 
 
 def spread(topic: Topic, rows: dict[str, str]) -> None:
-    update = topic.take(rows)
+    update = topic.take_rows(rows)
     if update:
         for client in topic.clients:
-            client.tell(topic, update, encode_tail(update.rows.values(), update.gone))
+            client.queue_update(topic, update, encode_tail(update.rows.values(), update.gone))
 
 
 async def settle() -> None:
@@ -70,7 +71,7 @@ async def test_a_slow_reader_gets_fewer_messages_and_the_same_rows():
     follower(fast_wire, topic)
 
     for client in topic.clients:
-        client.tell(topic, Update(whole=True), None)
+        client.queue_update(topic, Update(whole=True), None)
     for value in range(1, 6):
         await settle()
         spread(topic, {"a": row("a", value), "b": row("b", 0 if value < 3 else 3)})
@@ -88,7 +89,7 @@ async def test_a_row_that_went_and_came_back_while_nobody_read_is_there():
     topic = Topic("queues", rows={"a": row("a", 0), "b": row("b", 0)})
     wire = Wire(open_from_the_start=False)
     client, _ = follower(wire, topic)
-    client.tell(topic, Update(whole=True), None)
+    client.queue_update(topic, Update(whole=True), None)
     await settle()
 
     spread(topic, {"a": row("a", 1)})
@@ -125,7 +126,7 @@ async def test_heartbeats_do_not_pile_up_for_who_does_not_read():
     client, _ = follower(wire, topic)
 
     for _ in range(10):
-        client.notice('{"type":"heartbeat"}')
+        client.queue_notice('{"type":"heartbeat"}')
         await settle()
     wire.gate.set()
     await settle()
@@ -137,11 +138,11 @@ async def test_a_resync_while_news_is_waiting_becomes_one_whole_message():
     topic = Topic("queues", rows={"a": row("a", 0)})
     wire = Wire(open_from_the_start=False)
     client, _ = follower(wire, topic)
-    client.notice('{"type":"heartbeat"}')
+    client.queue_notice('{"type":"heartbeat"}')
     await settle()
 
     spread(topic, {"a": row("a", 1)})
-    client.tell(topic, Update(whole=True), None)
+    client.queue_update(topic, Update(whole=True), None)
     spread(topic, {"a": row("a", 2)})
     wire.gate.set()
     await settle()
@@ -155,7 +156,7 @@ async def test_who_asks_without_end_and_reads_no_answer_is_shown_out():
     client, writing = follower(wire, Topic("queues", rows={}))
 
     for number in range(10_000):
-        client.refuse(f"no-such-{number}", "There is no such topic.")
+        client.refuse_topic(f"no-such-{number}", "There is no such topic.")
     await settle()
     waiting = client.waiting
     wire.gate.set()
@@ -169,7 +170,7 @@ async def test_who_is_to_be_closed_is_told_nothing_more():
     topic = Topic("queues", rows={})
     wire = Wire(open_from_the_start=False)
     client, writing = follower(wire, topic)
-    client.notice('{"type":"heartbeat"}')
+    client.queue_notice('{"type":"heartbeat"}')
     await settle()
 
     spread(topic, {"a": row("a", 1)})

@@ -25,7 +25,7 @@ from dashboard.api.errors import Refusal
 from dashboard.api.fields import wanted_fields
 from dashboard.api.pagination import decode_cursor
 from dashboard.forms.query import Vocabulary, parse
-from dashboard.live.socket import _parse
+from dashboard.live.socket import read_request
 from scheduler.admission.facts import Facts
 from scheduler.admission.rules.workloads import admit_job
 from scheduler.documents import read_document, read_documents, read_json
@@ -200,7 +200,7 @@ READERS = {
     ),
     "fields": Reader(_fields, ("metadata", ".", ",", "name", " ")),
     "a query string": Reader(QueryDict, ("a=1", "&", "%41", "%", "+", "=", ";")),
-    "a word of the socket": Reader(_parse, _JSON),
+    "a word of the socket": Reader(read_request, _JSON),
     "a job": Reader(
         _admitted, (), (_chain_of_tasks, _unknown_fields, _many_policies), size=10 * SHORT
     ),

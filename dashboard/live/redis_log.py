@@ -1,0 +1,36 @@
+"""Short log lines while Redis is away."""
+
+from __future__ import annotations
+
+import logging
+
+from redis.exceptions import RedisError
+
+PAUSE_SECONDS = 15.0
+
+
+class ShortRedisErrors(logging.Filter):
+    """The channel layer logs a traceback each second while Redis is away.
+
+    One sentence now and then says the same.
+    """
+
+    def __init__(self, sweep_seconds: float) -> None:
+        super().__init__()
+        self._sweep_seconds = sweep_seconds
+        self._last_logged = float("-inf")
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        if not isinstance(error, RedisError | OSError):
+            return True
+        record.msg = (
+            f"Redis is away ({error}). "
+            f"Open pages are refreshed every {self._sweep_seconds:g} s until it is back."
+        )
+        record.args = ()
+        record.exc_info = None
+        if record.created - self._last_logged <= PAUSE_SECONDS:
+            return False
+        self._last_logged = record.created
+        return True
