@@ -13,7 +13,7 @@ from scheduler.services.accounts.actors import Actor, Door
 
 
 class BearerAuthentication(authentication.BaseAuthentication):
-    """`Authorization: Bearer fum_…`. It comes first: a wrong token is refused beside a session too."""
+    """`Authorization: Bearer fum_…`. It is asked first: a wrong token is refused in any case."""
 
     def authenticate(self, request: Request) -> tuple[Any, Any] | None:
         scheme, _, secret = request.headers.get("Authorization", "").partition(" ")

@@ -1,4 +1,4 @@
-"""What lists can be narrowed by, and how the words of a query are understood."""
+"""What lists can be filtered by, and how the values of a filter are read."""
 
 # mypy: disable-error-code="misc"
 
@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, timedelta
-from typing import Any, TypeVar
+from typing import Any
 
 import django_filters
 from django.db.models import F, Func, Q, QuerySet, TextField, Value
@@ -33,7 +33,6 @@ from scheduler.services.accounts.actors import Door
 
 _AGE = re.compile(r"(\d{1,9})([smhd])", re.ASCII)
 AWAITING = "AwaitingEvaluation"
-T = TypeVar("T")
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -45,7 +44,9 @@ class Subtree(django_filters.CharFilter):
     """A queue and everything below it, deleted queues included."""
 
     def filter(self, qs: QuerySet[Any], value: str) -> QuerySet[Any]:
-        return qs.filter(**{f"{self.field_name}__in": names_in_records(value)}) if value else qs
+        if not value:
+            return qs
+        return qs.filter(**{f"{self.field_name}__in": names_in_records(value)})
 
 
 class Age(django_filters.CharFilter):
@@ -56,50 +57,44 @@ class Age(django_filters.CharFilter):
             return qs
         match = _AGE.fullmatch(value)
         if match is None:
-            raise bad_parameter(
-                _parameter(self),
-                f"“{value[:20]}” is not an age.",
-                "write a number with s, m, h or d, such as 30m",
-            )
+            fix = "write a number with s, m, h or d, such as 30m"
+            raise bad_parameter(_parameter_name(self), f"“{value[:20]}” is not an age.", fix)
+        seconds = int(match[1]) * _UNITS[match[2]]
         try:
-            moment = timezone.now() - timedelta(seconds=int(match[1]) * _UNITS[match[2]])
+            moment = timezone.now() - timedelta(seconds=seconds)
         except OverflowError:
-            raise bad_parameter(
-                _parameter(self), f"“{value[:20]}” is longer than anything.", "write a shorter one"
-            ) from None
+            message = f"“{value[:20]}” is too long."
+            raise bad_parameter(_parameter_name(self), message, "write a shorter one") from None
         return qs.filter(**{f"{self.field_name}__{self.lookup_expr}": moment})
 
 
 _MOST_PARTS = 20
 
 
-def _few(one: django_filters.Filter, parts: Sequence[T]) -> Sequence[T]:
-    """Each part becomes a condition, and a database refuses conditions without number."""
+def _check_parts(one: django_filters.Filter, parts: Sequence[Any]) -> None:
+    """Each part becomes a condition, and a database refuses too many conditions."""
     if len(parts) > _MOST_PARTS:
-        raise bad_parameter(
-            _parameter(one),
-            f"{_parameter(one)} has {len(parts)} parts; {_MOST_PARTS} are the most.",
-            "leave some out",
-        )
-    return parts
+        name = _parameter_name(one)
+        message = f"{name} has {len(parts)} parts; {_MOST_PARTS} are the most."
+        raise bad_parameter(name, message, "leave some out")
 
 
 class Amounts(django_filters.CharFilter):
     """`cpu:4,nvidia.com/gpu:8`: at least, or at most, these amounts."""
 
     def filter(self, qs: QuerySet[Any], value: str) -> QuerySet[Any]:
-        for part in _few(self, [part for part in (value or "").split(",") if part]):
+        parts = [part for part in (value or "").split(",") if part]
+        _check_parts(self, parts)
+        for part in parts:
             resource, colon, quantity = part.strip().partition(":")
             if not colon or "__" in resource or not resource:
-                raise bad_parameter(
-                    _parameter(self),
-                    f"“{part[:40]}” is not an amount.",
-                    "write resource:amount, such as cpu:4",
-                )
+                message = f"“{part[:40]}” is not an amount."
+                fix = "write resource:amount, such as cpu:4"
+                raise bad_parameter(_parameter_name(self), message, fix)
             try:
                 amount = parse_quantity(resource, quantity)
             except QuantityError as error:
-                raise bad_parameter(_parameter(self), f"{error}.") from None
+                raise bad_parameter(_parameter_name(self), f"{error}.") from None
             qs = qs.filter(**{f"{self.field_name}__{resource}__{self.lookup_expr}": amount})
         return qs
 
@@ -112,19 +107,21 @@ class OneOf(Words):
         super().__init__(lookup_expr="in", **more)
 
     def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
-        words = [one_of(_parameter(self), word, self.known) for word in value or ()]
-        found: QuerySet[Any] = super().filter(qs, words)
+        found: QuerySet[Any] = super().filter(qs, self.stored_words(value))
         return found
+
+    def stored_words(self, value: Any) -> list[str]:
+        name = _parameter_name(self)
+        return [one_of(name, word, self.known) for word in value or ()]
 
 
 def one_of(parameter: str, word: str, known: Iterable[str]) -> str:
-    """The word as it is stored. Raises the refusal that names those there are."""
+    """The word as it is stored. Raises `Refusal`, with all known words, for another one."""
     words = tuple(known)
     found = stored_word(word, words)
     if found is None:
-        raise bad_parameter(
-            parameter, f"There is no {parameter} “{word[:40]}”.", f"one of {', '.join(words)}"
-        )
+        message = f"There is no {parameter} “{word[:40]}”."
+        raise bad_parameter(parameter, message, f"one of {', '.join(words)}")
     return found
 
 
@@ -132,7 +129,7 @@ class Reasons(OneOf):
     """Why it waits: one code or several, joined by commas."""
 
     def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
-        words = [one_of(_parameter(self), word, self.known) for word in value or ()]
+        words = self.stored_words(value)
         if not words:
             return qs
         matching = Q(**{f"{self.field_name}__in": words})
@@ -148,16 +145,18 @@ class Truth(django_filters.CharFilter):
     def filter(self, qs: QuerySet[Any], value: str) -> QuerySet[Any]:
         if not value:
             return qs
-        wanted = one_of(_parameter(self), value, ("true", "false"))
+        wanted = one_of(_parameter_name(self), value, ("true", "false"))
         return qs.filter(**{self.field_name: wanted == "true"})
 
 
 class Consequences(Truth):
-    """`false` leaves out what only followed from a deed to another queue: the deed itself is in the list."""
+    """`false` leaves out entries that only followed from an action on another queue."""
 
     def filter(self, qs: QuerySet[Any], value: str) -> QuerySet[Any]:
-        wanted = one_of(_parameter(self), value or "true", ("true", "false"))
-        return qs if wanted == "true" else qs.filter(follows="")
+        wanted = one_of(_parameter_name(self), value or "true", ("true", "false"))
+        if wanted == "true":
+            return qs
+        return qs.filter(follows="")
 
 
 class Moment(django_filters.CharFilter):
@@ -166,14 +165,10 @@ class Moment(django_filters.CharFilter):
     def filter(self, qs: QuerySet[Any], value: str) -> QuerySet[Any]:
         if not value:
             return qs
-        until = self.lookup_expr == "lt"
-        moment = moment_of(value, UTC, end_of_day=until)
+        moment = moment_of(value, UTC, end_of_day=self.lookup_expr == "lt")
         if moment is None:
-            raise bad_parameter(
-                _parameter(self),
-                f"“{value[:40]}” is not a date.",
-                "write 2026-01-31 or 2026-01-31T12:00:00Z",
-            )
+            fix = "write 2026-01-31 or 2026-01-31T12:00:00Z"
+            raise bad_parameter(_parameter_name(self), f"“{value[:40]}” is not a date.", fix)
         return qs.filter(**{f"{self.field_name}__{self.lookup_expr}": moment})
 
 
@@ -191,28 +186,31 @@ class Labels(django_filters.CharFilter):
         try:
             requirements = parse_selector(value or "")
         except NotASelector as problem:
-            raise bad_parameter(_parameter(self), str(problem), f"write {FORMS}") from None
-        for number, requirement in enumerate(_few(self, requirements)):
-            qs = _labelled(qs, f"label_{number}", str(self.field_name), requirement)
+            raise bad_parameter(_parameter_name(self), str(problem), f"write {FORMS}") from None
+        _check_parts(self, requirements)
+        for number, requirement in enumerate(requirements):
+            qs = _with_label(qs, f"label_{number}", str(self.field_name), requirement)
         return qs
 
 
-def _labelled(
+def _with_label(
     qs: QuerySet[Any], alias: str, column: str, requirement: LabelRequirement
 ) -> QuerySet[Any]:
     qs = qs.alias(**{alias: LabelValue(column, requirement.key)})
-    holds = (
-        Q(**{f"{alias}__isnull": False})
-        if requirement.values is None
-        else Q(**{f"{alias}__in": requirement.values})
-    )
-    if not requirement.negated:
-        return qs.filter(holds)
-    return qs.filter(Q(**{f"{alias}__isnull": True}) | ~holds)
+    is_missing = Q(**{f"{alias}__isnull": True})
+    holds = ~is_missing
+    if requirement.values is not None:
+        holds = Q(**{f"{alias}__in": requirement.values})
+    if requirement.negated:
+        return qs.filter(is_missing | ~holds)
+    return qs.filter(holds)
 
 
 class LabelValue(Func):
-    """The value of one label, null where it is not there. Django's own lookup would take a key of digits for the place in a list."""
+    """The value of one label, null where it is missing.
+
+    Django's own lookup would take a key of digits for a place in a list.
+    """
 
     output_field = TextField()
 
@@ -232,12 +230,12 @@ class LabelValue(Func):
         )
 
 
-def _parameter(one: django_filters.Filter) -> str:
+def _parameter_name(one: django_filters.Filter) -> str:
     """What the filter is called in the address."""
-    return next(
-        (str(name) for name, known in one.parent.filters.items() if known is one),
-        str(one.field_name),
-    )
+    for name, known in one.parent.filters.items():
+        if known is one:
+            return str(name)
+    return str(one.field_name)
 
 
 class Created(FilterSet):
@@ -304,10 +302,13 @@ class NameFilters(FilterSet):
 
 
 class CommandedQueues(Words):
-    """Orders to these queues; a job may have the name of one."""
+    """Commands to these queues; a job may have the name of one."""
 
     def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
-        return super().filter(qs.filter(target_kind="Queue"), value) if value else qs
+        if not value:
+            return qs
+        found: QuerySet[Any] = super().filter(qs.filter(target_kind="Queue"), value)
+        return found
 
 
 class CommandFilters(Created):

@@ -1,4 +1,4 @@
-"""/api/v1/views/, users/{name}/preferences/ and users/{name}/password/: what users set themselves."""
+"""/api/v1/views/, users/{name}/preferences/ and password/: what users set themselves."""
 
 from __future__ import annotations
 

@@ -1,10 +1,13 @@
-"""/admission/…: Kubernetes admission webhooks. An AdmissionReview comes in, the same rules as everywhere answer, nothing is written."""
+"""/admission/…: Kubernetes admission webhooks.
+
+An AdmissionReview comes in, the same rules as everywhere answer it, and nothing is written.
+"""
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,7 +50,7 @@ class MalformedReview(Exception):
 class Review:
     version: str
     uid: str
-    kind: str  # as far as it could be made out, for the answer
+    kind: str  # as far as it could be read, for the answer
     is_known_kind: bool
     subresource: str
     request: Request
@@ -57,71 +60,66 @@ class Review:
 @require_POST
 def validate(request: HttpRequest, kind: str) -> JsonResponse:
     """May this object be created, changed or deleted?"""
-    return _answered(request, kind, _validated)
+    return _answer_review(request, kind, _validation)
 
 
 @csrf_exempt
 @require_POST
 def mutate(request: HttpRequest, kind: str) -> JsonResponse:
     """What is filled in when this object is created, as a JSON patch."""
-    return _answered(request, kind, _mutated)
+    return _answer_review(request, kind, _mutation)
 
 
-def _answered(request: HttpRequest, kind: str, answer: Any) -> JsonResponse:
-    refusal = _not_for_you(request)
+def _answer_review(
+    request: HttpRequest, kind: str, answer: Callable[[Review, str], dict[str, Any]]
+) -> JsonResponse:
+    refusal = _refuse_caller(request)
     if refusal:
         return refusal
     try:
-        review = read_review(_body(request), kind)
-        response = (
-            _refused(_wrong_kind(review, kind))
-            if not review.is_known_kind
-            else answer(review, kind)
-        )
+        review = read_review(_read_body(request), kind)
+        if review.is_known_kind:
+            response = answer(review, kind)
+        else:
+            response = _refused(_wrong_kind(review, kind))
     except MalformedReview as problem:
-        return _problem(400, "Malformed AdmissionReview", str(problem))
+        return _problem_response(400, "Malformed AdmissionReview", str(problem))
     except RequestDataTooBig:
-        return _problem(
-            413,
-            "Too large",
-            f"The review is larger than {settings.DATA_UPLOAD_MAX_MEMORY_SIZE} bytes.",
-        )
+        message = f"The review is larger than {settings.DATA_UPLOAD_MAX_MEMORY_SIZE} bytes."
+        return _problem_response(413, "Too large", message)
     except RecursionError:
-        return _problem(
-            400, "Malformed AdmissionReview", "The review is nested too deeply to be read."
-        )
-    return JsonResponse(
-        {
-            "apiVersion": review.version,
-            "kind": "AdmissionReview",
-            "response": {"uid": review.uid, **response},
-        }
-    )
+        message = "The review is nested too deeply to be read."
+        return _problem_response(400, "Malformed AdmissionReview", message)
+    body = {
+        "apiVersion": review.version,
+        "kind": "AdmissionReview",
+        "response": {"uid": review.uid, **response},
+    }
+    return JsonResponse(body)
 
 
-def _not_for_you(request: HttpRequest) -> JsonResponse | None:
+def _refuse_caller(request: HttpRequest) -> JsonResponse | None:
     """With a token set, whoever has it may ask; without one, only this machine."""
     if settings.ADMISSION_TOKEN:
-        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and constant_time_compare(
-            token.strip(), settings.ADMISSION_TOKEN
-        ):
-            return None
-        response = _problem(
-            401, "Token needed", "Send the admission token as “Authorization: Bearer …”."
-        )
-        response["WWW-Authenticate"] = "Bearer"
-        return response
+        return _refuse_token(request)
     if is_from_this_machine(request):
         return None
-    return _problem(
-        403,
-        "Not from here",
-        "Admission is served to this machine only; set ADMISSION_TOKEN to serve others.",
-    )
+    message = "Admission is served to this machine only; set ADMISSION_TOKEN to serve others."
+    return _problem_response(403, "Not from here", message)
 
 
-def _problem(status: int, title: str, detail: str) -> JsonResponse:
+def _refuse_token(request: HttpRequest) -> JsonResponse | None:
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    is_right = constant_time_compare(token.strip(), settings.ADMISSION_TOKEN)
+    if scheme.lower() == "bearer" and is_right:
+        return None
+    message = "Send the admission token as “Authorization: Bearer …”."
+    response = _problem_response(401, "Token needed", message)
+    response["WWW-Authenticate"] = "Bearer"
+    return response
+
+
+def _problem_response(status: int, title: str, detail: str) -> JsonResponse:
     body = {
         "type": "about:blank",
         "title": title,
@@ -133,7 +131,7 @@ def _problem(status: int, title: str, detail: str) -> JsonResponse:
     return JsonResponse(body, status=status, content_type="application/problem+json")
 
 
-def _body(request: HttpRequest) -> object:
+def _read_body(request: HttpRequest) -> object:
     try:
         text = request.body.decode("utf-8")
         value: object = json.loads(text, parse_constant=_no_number)
@@ -148,7 +146,7 @@ def _no_number(text: str) -> float:
 
 
 def read_review(body: object, kind: str) -> Review:
-    """The parts of the review that matter. Raises `MalformedReview` with a sentence that says what is missing or wrong."""
+    """The parts of the review that matter. `MalformedReview` says what is missing or wrong."""
     whole = _object(body, "The body")
     if whole.get("kind") != "AdmissionReview":
         raise MalformedReview(f"kind is {shown(whole.get('kind'))}; it must be AdmissionReview.")
@@ -210,46 +208,52 @@ def _kind_in_words(request: Mapping[str, Any]) -> str:
     if not isinstance(given, Mapping):
         raise MalformedReview("request.kind is missing or not an object.")
     name = given.get("kind") or given.get("resource")
-    return shown(
-        "/".join(str(part) for part in (given.get("group"), given.get("version"), name) if part)
-    )
+    parts = (given.get("group"), given.get("version"), name)
+    return shown("/".join(str(part) for part in parts if part))
 
 
 def _is_known_kind(request: Mapping[str, Any], kind: str) -> bool:
     """The kind and, where it is given, the resource are those of this address."""
     singular, versions = _KINDS[kind]
-    given, resource = request.get("kind"), request.get("resource")
-    return all(
-        not isinstance(part, Mapping)
-        or (part.get(key) == name and _group_version(part) in versions)
-        for part, key, name in ((given, "kind", singular), (resource, "resource", kind))
-    )
+    for key, name in (("kind", singular), ("resource", kind)):
+        part = request.get(key)
+        if not isinstance(part, Mapping):
+            continue
+        if part.get(key) != name or _group_version(part) not in versions:
+            return False
+    return True
 
 
 def _group_version(part: Mapping[str, Any]) -> str:
-    group, version = part.get("group") or "", part.get("version") or ""
-    return f"{group}/{version}" if group else str(version)
+    group = part.get("group") or ""
+    version = part.get("version") or ""
+    if not group:
+        return str(version)
+    return f"{group}/{version}"
 
 
 def _wrong_kind(review: Review, kind: str) -> Verdict:
     singular, versions = _KINDS[kind]
-    message = f"{review.kind} is not reviewed here; this address reviews {singular} of {' and '.join(versions)}."
+    message = (
+        f"{review.kind} is not reviewed here; "
+        f"this address reviews {singular} of {' and '.join(versions)}."
+    )
     return Verdict((Violation("invalid_kind", "", "kind", message),))
 
 
-def _validated(review: Review, kind: str) -> dict[str, Any]:
-    if (
-        review.subresource == "status"
-    ):  # what is observed is not asked for: there is nothing to refuse
+def _validation(review: Review, kind: str) -> dict[str, Any]:
+    if review.subresource == "status":  # it is observed, not asked for: nothing can be refused
         return {"allowed": True}
     if review.subresource:
         message = f"The sub-resource {shown(review.subresource)} is not reviewed here."
         return _refused(Verdict((Violation("invalid_operation", "", "subResource", message),)))
     verdict = review_now(kind, review.request)
-    return _refused(verdict) if not verdict.allowed else _allowed(verdict)
+    if verdict.allowed:
+        return _allowed(verdict)
+    return _refused(verdict)
 
 
-def _mutated(review: Review, kind: str) -> dict[str, Any]:
+def _mutation(review: Review, kind: str) -> dict[str, Any]:
     if review.subresource:
         return {"allowed": True}
     verdict, defaults = defaults_now(kind, review.request)
@@ -266,16 +270,16 @@ def _mutated(review: Review, kind: str) -> dict[str, Any]:
 
 
 def _allowed(verdict: Verdict) -> dict[str, Any]:
+    answer: dict[str, Any] = {"allowed": True}
     warnings = [notice.message for notice in verdict.notices]
-    return {"allowed": True, **({"warnings": warnings} if warnings else {})}
+    if warnings:
+        answer["warnings"] = warnings
+    return answer
 
 
 def _refused(verdict: Verdict) -> dict[str, Any]:
     by_state = all(violation.rule_id in _BY_STATE for violation in verdict.violations)
-    causes = [
-        {"reason": violation.rule_id, "field": violation.field, "message": _with_fix(violation)}
-        for violation in verdict.violations
-    ]
+    causes = [_cause_json(violation) for violation in verdict.violations]
     status = {
         "status": "Failure",
         "code": 409 if by_state else 400,
@@ -286,9 +290,15 @@ def _refused(verdict: Verdict) -> dict[str, Any]:
     return {**_allowed(verdict), "allowed": False, "status": status}
 
 
+def _cause_json(violation: Violation) -> dict[str, str]:
+    return {
+        "reason": violation.rule_id,
+        "field": violation.field,
+        "message": _with_fix(violation),
+    }
+
+
 def _with_fix(violation: Violation) -> str:
-    return (
-        f"{violation.message} {violation.fix[0].upper()}{violation.fix[1:]}."
-        if violation.fix
-        else violation.message
-    )
+    if not violation.fix:
+        return violation.message
+    return f"{violation.message} {violation.fix[0].upper()}{violation.fix[1:]}."

@@ -1,4 +1,4 @@
-"""What an open page can follow: each topic's rows, who may see them, and which changes touch them."""
+"""What an open page can follow: the rows of each topic, who sees them, what changes touch it."""
 
 from __future__ import annotations
 
@@ -153,7 +153,8 @@ def _read_cluster(topics: set[str]) -> dict[str, Rows]:
         "isRedisAway": away_since() is not None,
         "notices": site_notices(facts),
     }
-    return dict.fromkeys(topics, {"cluster": encode(row)})
+    rows = {"cluster": encode(row)}
+    return dict.fromkeys(topics, rows)
 
 
 def _read_jobs(topics: set[str]) -> dict[str, Rows]:

@@ -1,4 +1,7 @@
-"""The shapes of requests and answers, for the OpenAPI schema: what is checked is checked by the services, with words."""
+"""The shapes of requests and answers, for the OpenAPI document.
+
+Values are checked by the services, which say in words what is wrong.
+"""
 
 from __future__ import annotations
 

@@ -97,8 +97,15 @@ Forecast = shape(
 )
 AnyManifest = shape("AnyManifest", kind=s.CharField())
 MANIFESTS = (
-    QueueManifest, JobManifest, PodGroupManifest, PodManifest, NodeManifest, NamespaceManifest, PriorityClassManifest, CommandManifest,
-)  # fmt: skip
+    QueueManifest,
+    JobManifest,
+    PodGroupManifest,
+    PodManifest,
+    NodeManifest,
+    NamespaceManifest,
+    PriorityClassManifest,
+    CommandManifest,
+)
 """What `AnyManifest` stands for."""
 Start = shape(
     "Start",

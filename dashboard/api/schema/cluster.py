@@ -50,11 +50,18 @@ NodeCommandAnswer = shape(
     node=s.CharField(),
     pods=s.IntegerField(help_text="told to leave, or lost"),
     podgroups=shape(
-        "GangOnNode", namespace=s.CharField(), name=s.CharField(), queue=s.CharField(), user=text(), pods=s.IntegerField(),
-        left=s.IntegerField(help_text="members that stay"), minMember=s.IntegerField(), breaks=s.BooleanField(),
+        "GangOnNode",
+        namespace=s.CharField(),
+        name=s.CharField(),
+        queue=s.CharField(),
+        user=text(),
+        pods=s.IntegerField(),
+        left=s.IntegerField(help_text="members that stay"),
+        minMember=s.IntegerField(),
+        breaks=s.BooleanField(),
     )(many=True),
     users=s.ListField(child=s.CharField()),
-)  # fmt: skip
+)
 Empty = shape("Empty")
 Namespace = object_shape(
     "Namespace", Empty(), shape("NamespaceStatus", phase=s.CharField(), queue=text())()
@@ -151,6 +158,10 @@ GivenCluster = shape(
     )(),
 )
 ClusterCommandAnswer = shape(
-    "ClusterCommandAnswer", changed=s.BooleanField(), message=s.CharField(), dryRun=s.BooleanField(), command=s.CharField(),
+    "ClusterCommandAnswer",
+    changed=s.BooleanField(),
+    message=s.CharField(),
+    dryRun=s.BooleanField(),
+    command=s.CharField(),
     paused=s.BooleanField(),
-)  # fmt: skip
+)

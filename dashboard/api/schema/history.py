@@ -40,13 +40,19 @@ Command = object_shape(
     )(),
 )
 GivenTarget = shape(
-    "GivenTarget", kind=choice(("Queue", "Job"), required=False), name=s.CharField(), namespace=s.CharField(required=False),
+    "GivenTarget",
+    kind=choice(("Queue", "Job"), required=False),
+    name=s.CharField(),
+    namespace=s.CharField(required=False),
     uid=s.CharField(required=False),
-)  # fmt: skip
+)
 GivenCommand = shape(
     "GivenCommand",
     action=s.CharField(
-        help_text="OpenQueue, CloseQueue, SuspendQueue, ResumeQueue; AbortJob, ResumeJob, RestartJob, TerminateJob, CompleteJob"
+        help_text=(
+            "OpenQueue, CloseQueue, SuspendQueue, ResumeQueue; "
+            "AbortJob, ResumeJob, RestartJob, TerminateJob, CompleteJob"
+        )
     ),
     target=GivenTarget(),
     reason=text(required=False, max_length=1024),

@@ -98,9 +98,14 @@ JobStatus = shape(
 Job = object_shape("Job", JobSpec(), JobStatus(), namespaced=True)
 JobManifest = manifest_shape("Job", JobSpec(), namespaced=True)
 JobCommandAnswer = shape(
-    "JobCommandAnswer", changed=s.BooleanField(), message=s.CharField(), dryRun=s.BooleanField(), command=s.CharField(), job=s.CharField(),
+    "JobCommandAnswer",
+    changed=s.BooleanField(),
+    message=s.CharField(),
+    dryRun=s.BooleanField(),
+    command=s.CharField(),
+    job=s.CharField(),
     phase=choice(JOB_PHASES),
-)  # fmt: skip
+)
 PodGroupSpec = shape(
     "PodGroupSpec",
     queue=s.CharField(required=False),
@@ -208,8 +213,11 @@ PodStatus = shape(
 )
 Pod = object_shape("Pod", PodSpec(), PodStatus(), namespaced=True)
 GivenPodSpec = shape(
-    "GivenPodSpec", schedulerName=s.CharField(required=False), containers=Container(many=True, required=False),
-    nodeSelector=s.DictField(child=text(), required=False), priorityClassName=s.CharField(required=False),
-)  # fmt: skip
+    "GivenPodSpec",
+    schedulerName=s.CharField(required=False),
+    containers=Container(many=True, required=False),
+    nodeSelector=s.DictField(child=text(), required=False),
+    priorityClassName=s.CharField(required=False),
+)
 PodManifest = manifest_shape("Pod", GivenPodSpec(required=False), namespaced=True)
 Gone = shape("Gone", message=s.CharField(), dryRun=s.BooleanField())

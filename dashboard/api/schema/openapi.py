@@ -1,4 +1,7 @@
-"""OpenAPI 3.1 from the endpoints' own declarations: what each takes and gives, its parameters, and every error it can answer."""
+"""OpenAPI 3.1 from the endpoints' own declarations.
+
+What each takes and gives, its parameters, and every error it can answer.
+"""
 
 from __future__ import annotations
 
@@ -39,31 +42,32 @@ Operations = Mapping[str, Operation]
 """Each action of an endpoint."""
 
 
-def query_parameter(
-    name: str, about: str, kind: Any = OpenApiTypes.STR, **more: Any
-) -> OpenApiParameter:
-    return OpenApiParameter(name, kind, OpenApiParameter.QUERY, description=about, **more)
+def query_parameter(name: str, about: str, shape: Any = OpenApiTypes.STR) -> OpenApiParameter:
+    return OpenApiParameter(name, shape, OpenApiParameter.QUERY, description=about)
 
 
-REASON = query_parameter("reason", "Why, at most 1,024 characters: it stands in the audit log.")
+REASON = query_parameter("reason", "Why, at most 1,024 characters. It goes into the audit log.")
 DRY_RUN = query_parameter(
     "dry_run", "Check and answer as if it were done, but write nothing.", OpenApiTypes.BOOL
 )
 FIELDS = query_parameter(
     "fields",
-    "Only these parts of each object, such as `metadata.name,status.state`; the others are then left out.",
+    "Only these parts of each object, such as `metadata.name,status.state`.",
 )
 IF_MATCH = OpenApiParameter(
     "If-Match",
     OpenApiTypes.STR,
     OpenApiParameter.HEADER,
-    description="The ETag that was read, or several; 412 when it is none of them any more.",
+    description="The ETag that was read, or several; 412 if the object has none of them any more.",
 )
 KEY = OpenApiParameter(
     "Idempotency-Key",
     OpenApiTypes.STR,
     OpenApiParameter.HEADER,
-    description="Any text of up to 128 characters. The same request with the same key is carried out once and answered alike for 24 hours.",
+    description=(
+        "Any text of up to 128 characters. A request that is repeated with the same key "
+        "within 24 hours is carried out once and gets the same answer."
+    ),
 )
 PAGES = (
     query_parameter("cursor", "The place to go on from, out of `next` or `previous`."),
@@ -82,7 +86,7 @@ _PATH_WORDS = {
 
 class EndpointSchema(AutoSchema):
     @property
-    def form(self) -> Operation:
+    def operation(self) -> Operation:
         found: Operation = self._endpoint.operations[self.action]
         return found
 
@@ -102,46 +106,48 @@ class EndpointSchema(AutoSchema):
         return [getattr(self.view, "basename", None) or type(self.view).__name__.lower()]
 
     def get_summary(self) -> str:
-        return (
-            self.form.summary
-            or f"{self.action.replace('_', ' ').capitalize()} {self.get_tags()[0]}"
-        )
+        words = self.action.replace("_", " ").capitalize()
+        return self.operation.summary or f"{words} {self.get_tags()[0]}"
 
     def get_description(self) -> str:  # type: ignore[override]
         return ""
 
     def get_request_serializer(self) -> Any:
-        takes = self.form.takes
+        takes = self.operation.takes
         if takes is None:
             return None
-        return (
-            schema.patch_of(takes)
-            if self.method == "PATCH" and takes.__name__.endswith("Manifest")
-            else takes
-        )
+        if self.method == "PATCH" and takes.__name__.endswith("Manifest"):
+            return schema.patch_of(takes)
+        return takes
 
     def get_response_serializers(self) -> Any:
-        form = self.form
-        answers: dict[Any, Any] = {(code, PROBLEM_JSON): schema.Problem for code in self._errors()}
-        good = schema.page_of(form.gives) if form.many else form.gives
-        answers[form.code] = good
-        if self.method == "POST" and form.code == 201:
+        operation = self.operation
+        answers: dict[Any, Any] = {}
+        for code in self._error_codes():
+            answers[(code, PROBLEM_JSON)] = schema.Problem
+        good = operation.gives
+        if operation.many:
+            good = schema.page_of(good)
+        answers[operation.code] = good
+        if self.method == "POST" and operation.code == 201:
             answers[200] = good  # a dry run creates nothing
-        if form.later is not None:
-            answers[202] = form.later
+        if operation.later is not None:
+            answers[202] = operation.later
         return answers
 
     def _get_response_bodies(self, direction: Any = "response") -> Any:
         bodies = super()._get_response_bodies(direction)
-        other = schema.bulk_of(self.form.gives) if self.form.bulk else self.form.otherwise
+        other = self.operation.otherwise
+        if self.operation.bulk:
+            other = schema.bulk_of(self.operation.gives)
         if other is not None:
             found = self.resolve_serializer(other, direction).ref
             for media in bodies["200"]["content"].values():
                 media["schema"] = {"oneOf": [media["schema"], found]}
         return bodies
 
-    def _errors(self) -> list[int]:
-        codes = {*_ALWAYS, *self.form.errors}
+    def _error_codes(self) -> list[int]:
+        codes = {*_ALWAYS, *self.operation.errors}
         if self._has_path():
             codes.add(404)
         if self.method != "GET":
@@ -151,54 +157,57 @@ class EndpointSchema(AutoSchema):
         return sorted(codes)
 
     def _takes_version(self) -> bool:
-        return self.method in ("PUT", "PATCH", "DELETE") or 412 in self.form.errors
+        return self.method in ("PUT", "PATCH", "DELETE") or 412 in self.operation.errors
 
     def _has_path(self) -> bool:
         return "{" in self.path
 
     def get_override_parameters(self) -> list[Any]:
-        parameters = [
-            OpenApiParameter(
-                name,
-                OpenApiTypes.STR,
-                OpenApiParameter.PATH,
-                description=_PATH_WORDS.get(name, "Its number."),
-            )
-            for name in getattr(self.view, "lookups", ())
-            if f"{{{name}}}" in self.path
-        ]
-        parameters += self.form.parameters
-        if self.form.many:
-            parameters += [*PAGES, *self._filters(), self._ordering()]
+        parameters = self._path_parameters()
+        parameters += self.operation.parameters
+        if self.operation.many:
+            parameters += [*PAGES, *self._filter_parameters(), self._ordering_parameter()]
         if self.method == "GET":
             parameters.append(FIELDS)
         else:
-            parameters += [
-                KEY,
-                REASON,
-                *([DRY_RUN] if self._endpoint.writes_are_dry_runnable else []),
-            ]
+            parameters += [KEY, REASON]
+            if self._endpoint.writes_are_dry_runnable:
+                parameters.append(DRY_RUN)
         if self._takes_version():
             parameters.append(IF_MATCH)
         return parameters
 
-    def _filters(self) -> list[OpenApiParameter]:
+    def _path_parameters(self) -> list[OpenApiParameter]:
+        parameters = []
+        for name in getattr(self.view, "lookups", ()):
+            if f"{{{name}}}" in self.path:
+                words = _PATH_WORDS.get(name, "Its number.")
+                parameters.append(
+                    OpenApiParameter(
+                        name, OpenApiTypes.STR, OpenApiParameter.PATH, description=words
+                    )
+                )
+        return parameters
+
+    def _filter_parameters(self) -> list[OpenApiParameter]:
         filters = getattr(self.view, "filter_class", None)
         if filters is None:
             return []
-        return [
-            query_parameter(name, (type(found).__doc__ or "").strip() or f"By {name}.")
-            for name, found in filters.base_filters.items()
-        ]
+        parameters = []
+        for name, found in filters.base_filters.items():
+            words = (type(found).__doc__ or "").strip()
+            parameters.append(query_parameter(name, words or f"By {name}."))
+        return parameters
 
-    def _ordering(self) -> OpenApiParameter:
-        names = [sign + name for name in self._endpoint.orderings for sign in ("", "-")]
-        return query_parameter(
-            "ordering", "The order; - in front turns it round.", {"type": "string", "enum": names}
-        )
+    def _ordering_parameter(self) -> OpenApiParameter:
+        names = []
+        for name in self._endpoint.orderings:
+            names += [name, f"-{name}"]
+        words = "The order; - in front reverses it."
+        return query_parameter("ordering", words, {"type": "string", "enum": names})
 
     def get_auth(self) -> list[dict[str, list[str]]]:
-        """The two ways in; both are described in the settings."""
+        """The two ways to sign in; both are described in the settings."""
         return [{"token": []}, {"browser": []}]
 
     def _is_list_view(self, serializer: Any = None) -> bool:
@@ -208,37 +217,34 @@ class EndpointSchema(AutoSchema):
         return []
 
     def get_examples(self) -> list[OpenApiExample]:
-        return list(self.form.examples)
+        return list(self.operation.examples)
 
     def _get_request_body(self, direction: Any = "request") -> Any:
         body = super()._get_request_body(direction)  # type: ignore[no-untyped-call]
         if body is None:
             return None
-        form = self.form
         for media in body["content"].values():
-            if form.takes is schema.AnyManifest:
-                media["schema"] = {
-                    "anyOf": [
-                        self.resolve_serializer(manifest, direction).ref
-                        for manifest in schema.MANIFESTS
-                    ]
-                }
-            if form.bulk or form.several:
-                media["schema"] = {
-                    "oneOf": [
-                        media["schema"],
-                        {"type": "array", "items": media["schema"], "maxItems": 1000},
-                    ]
-                }
-        if form.optional_body:
+            if self.operation.takes is schema.AnyManifest:
+                media["schema"] = self._any_manifest(direction)
+            if self.operation.bulk or self.operation.several:
+                many = {"type": "array", "items": media["schema"], "maxItems": 1000}
+                media["schema"] = {"oneOf": [media["schema"], many]}
+        if self.operation.optional_body:
             body.pop("required", None)
         else:
             body["required"] = True
         return body
 
+    def _any_manifest(self, direction: Any) -> dict[str, Any]:
+        manifests = [self.resolve_serializer(shape, direction).ref for shape in schema.MANIFESTS]
+        return {"anyOf": manifests}
+
     def map_parsers(self) -> list[str]:
-        takes = ["application/json", "application/yaml"]
-        return ["application/json"] if self.method == "PATCH" else takes
+        if self.method == "PATCH":
+            return ["application/json"]
+        return ["application/json", "application/yaml"]
 
     def map_renderers(self, attribute: str) -> list[str]:
-        return ["application/json"] if attribute == "media_type" else ["json"]
+        if attribute == "media_type":
+            return ["application/json"]
+        return ["json"]

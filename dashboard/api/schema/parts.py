@@ -1,4 +1,4 @@
-"""What shapes are made of: text, amounts, moments, metadata; and what stands around every object: pages, problems, notices."""
+"""What shapes are made of: text, amounts, moments, metadata, pages, problems and notices."""
 
 from __future__ import annotations
 
@@ -24,12 +24,10 @@ _QUANTITIES = "Kubernetes quantities by resource name"
 
 def amounts(**more: Any) -> s.DictField:
     """Kubernetes quantities by resource name."""
-    meaning = more.pop("help_text", "")
-    return s.DictField(
-        child=s.CharField(),
-        help_text=f"{meaning}; {_QUANTITIES}" if meaning else _QUANTITIES,
-        **more,
-    )
+    help_text = _QUANTITIES
+    if "help_text" in more:
+        help_text = f"{more.pop('help_text')}; {_QUANTITIES}"
+    return s.DictField(child=s.CharField(), help_text=help_text, **more)
 
 
 def given_amounts() -> s.DictField:
@@ -74,11 +72,12 @@ GivenNamespacedMetadata = type(
 
 
 def object_shape(kind: str, spec: Any, status: Any, namespaced: bool = False, **more: Any) -> Shape:
+    metadata = NamespacedMetadata if namespaced else Metadata
     return shape(
         kind,
         apiVersion=s.CharField(),
         kind=s.CharField(),
-        metadata=(NamespacedMetadata if namespaced else Metadata)(),
+        metadata=metadata(),
         spec=spec,
         status=status,
         **more,
@@ -86,11 +85,12 @@ def object_shape(kind: str, spec: Any, status: Any, namespaced: bool = False, **
 
 
 def manifest_shape(kind: str, spec: Any, namespaced: bool = False, **more: Any) -> Shape:
+    metadata = GivenNamespacedMetadata if namespaced else GivenMetadata
     return shape(
         f"{kind}Manifest",
         apiVersion=s.CharField(required=False),
         kind=s.CharField(required=False),
-        metadata=(GivenNamespacedMetadata if namespaced else GivenMetadata)(),
+        metadata=metadata(),
         spec=spec,
         **more,
     )
