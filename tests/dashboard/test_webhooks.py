@@ -13,7 +13,7 @@ from scheduler.domain.lifecycle import QueueCommand
 from scheduler.models import Command, Event, Namespace, Queue
 from scheduler.services.queues.commands import command_queue
 from tests.dashboard.reviews import UID, answer, causes, patch_of, post, review
-from tests.services.queue_builders import podgroup, queue
+from tests.services.queues.builders import podgroup, queue
 
 pytestmark = pytest.mark.django_db
 

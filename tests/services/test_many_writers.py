@@ -18,7 +18,7 @@ from scheduler.services.jobs.submit import submit_job
 from scheduler.services.queues.commands import command_queue
 from scheduler.services.queues.create_update import create_queue, delete_queue, update_queue
 from scheduler.services.queues.states import refresh_states
-from tests.services.queue_builders import assert_states_are_derived, queue
+from tests.services.queues.builders import assert_states_are_derived, queue
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 

@@ -34,7 +34,7 @@ from scheduler.services.queues.states import refresh_states
 from scheduler.services.sessions.requests import pause_scheduling
 from scheduler.services.sessions.runner import SessionRunner
 from scheduler.services.sessions.write_outcome import write_figures
-from tests.services.queue_builders import assert_states_are_derived, podgroup, queue, states
+from tests.services.queues.builders import assert_states_are_derived, podgroup, queue, states
 from tests.worlds import node
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]

@@ -15,7 +15,7 @@ from scheduler.garbage import undisturbed
 from scheduler.services.sessions import runner
 from scheduler.services.sessions.runner import SessionRunner
 
-BASE = Path(__file__).parents[2]
+BASE = Path(__file__).parents[1]
 
 
 @pytest.mark.django_db

@@ -6,7 +6,7 @@ import pytest
 
 from scheduler.models import Queue
 from scheduler.selectors.queues.objects import queue_counts, tree_counts
-from tests.services.queue_builders import job, podgroup, queue
+from tests.services.queues.builders import job, podgroup, queue
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 

@@ -24,7 +24,7 @@ from scheduler.services.jobs.submit import submit_job
 from scheduler.services.queues.commands import command_queue
 from scheduler.services.queues.create_update import create_queue, delete_queue, update_queue
 from scheduler.services.queues.states import refresh_states
-from tests.services.queue_builders import assert_states_are_derived
+from tests.services.queues.builders import assert_states_are_derived
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 

@@ -15,7 +15,7 @@ from scheduler.services.queues.create_update import (
     update_queue,
 )
 from scheduler.services.queues.warnings import refresh_warnings
-from tests.services.queue_builders import assert_states_are_derived, job, podgroup, queue, states
+from tests.services.queues.builders import assert_states_are_derived, job, podgroup, queue, states
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 

@@ -22,7 +22,7 @@ from scheduler.services.queues.commands import (
     command_queues,
 )
 from scheduler.services.queues.states import settle_states
-from tests.services.queue_builders import (
+from tests.services.queues.builders import (
     assert_states_are_derived,
     complete,
     podgroup,

@@ -11,7 +11,7 @@ from scheduler.domain.resources import Resources
 from scheduler.models import Pod, PodClass, PodGroup, Queue, QueueFigures
 from scheduler.selectors.queues.status import queue_status, queue_statuses
 from scheduler.services.queues.commands import command_queue
-from tests.services.queue_builders import complete, job, podgroup, queue
+from tests.services.queues.builders import complete, job, podgroup, queue
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
