@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.terminals import Terminal, launchers
+from tests.dashboard.cli.terminals import Terminal, launchers
 from tests.docs.reading import BASE, DOCUMENTS, Block, shell_blocks
 from tests.docs.reference_world import ReferenceWorld
 from tests.running import PATIENCE_SECONDS, Running, clean_environment

@@ -10,9 +10,9 @@ import pytest
 import typer
 
 from dashboard.cli.main import COMMANDS, GROUPS, program, ready
-from tests.cli.conftest import typed
+from tests.dashboard.cli.conftest import typed
 
-BASE = Path(__file__).resolve().parent.parent.parent
+BASE = Path(__file__).resolve().parents[3]
 
 
 def loaded_by(*words: str) -> set[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from scheduler.models import Job
 from scheduler.scenarios.files import read_scenarios
 from scheduler.scenarios.running import run_scenario
-from tests.cli.conftest import Type
+from tests.dashboard.cli.conftest import Type
 from tests.worlds import node, run_session
 
 _COLUMNS = [

@@ -12,9 +12,9 @@ import typer
 from dashboard.cli import main
 from dashboard.cli.queues.read import queue_table
 from scheduler.models import PodGroup, Queue
-from tests.cli.conftest import Done, Type
+from tests.dashboard.cli.conftest import Done, Type
 
-FOLDER = Path(__file__).resolve().parent.parent / "conformance" / "lifecycle"
+FOLDER = Path(__file__).resolve().parents[3] / "conformance" / "lifecycle"
 CASES = [
     (f"{file.stem}: {case['name']}", case)
     for file in sorted(FOLDER.glob("cli_*.json"))

@@ -14,7 +14,7 @@ from dashboard.cli.main import COMMANDS, GROUPS, program
 from dashboard.cli.reference import reference
 from dashboard.cli.short import PROGRAMS
 
-BASE = Path(__file__).resolve().parent.parent.parent
+BASE = Path(__file__).resolve().parents[3]
 
 
 def commands() -> Iterator[tuple[str, Any]]:

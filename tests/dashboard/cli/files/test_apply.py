@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from dashboard.cli.files import apply
-from tests.cli.conftest import Type
+from tests.dashboard.cli.conftest import Type
 
 TREE = """
 apiVersion: scheduling.volcano.sh/v1beta1

@@ -13,7 +13,7 @@ from dashboard.cli.advice import option_for, sentence
 from dashboard.cli.jobs.read import PHASES
 from scheduler.models import Job
 from scheduler.models.workload import JOB_PHASES
-from tests.cli.conftest import Type
+from tests.dashboard.cli.conftest import Type
 
 FILE = """
 kind: Job

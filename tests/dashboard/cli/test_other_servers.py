@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tests.cli.conftest import typed
+from tests.dashboard.cli.conftest import typed
 
 ANSWERS = {
     "page": (200, "text/html", b"<html>hello</html>"),

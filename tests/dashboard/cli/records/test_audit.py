@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduler.models import AuditEntry
-from tests.cli.conftest import Type
+from tests.dashboard.cli.conftest import Type
 
 
 def test_it_says_who_closed_a_queue_and_why_by_the_queues_own_name(vcctl: Type):

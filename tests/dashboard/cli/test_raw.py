@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import yaml
 
-from tests.cli.conftest import Type
+from tests.dashboard.cli.conftest import Type
 
 
 def test_whatever_has_no_command_of_its_own_can_be_done(vcctl: Type):

@@ -14,7 +14,7 @@ import threading
 import time
 from pathlib import Path
 
-BASE = Path(__file__).resolve().parent.parent.parent
+BASE = Path(__file__).resolve().parents[3]
 PATIENCE_SECONDS = 150.0  # only how long a broken test may take
 # The pty becomes the terminal of the new session, so that Ctrl-C typed into it is a signal; and one that is heard, even where the tests
 # run in the background of a script, whose children are told to ignore it.

@@ -8,7 +8,7 @@ import pytest
 
 from dashboard.cli.queues import write
 from scheduler.models import AuditEntry, Queue
-from tests.cli.conftest import Type, typed
+from tests.dashboard.cli.conftest import Type, typed
 from tests.worlds import job, node, run_session
 
 

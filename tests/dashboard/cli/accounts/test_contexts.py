@@ -17,7 +17,7 @@ from dashboard.cli.accounts.contexts import (
 )
 from dashboard.cli.problems import Problem
 from dashboard.cli.target import ConnectionOptions, find_target
-from tests.cli.conftest import Type, typed
+from tests.dashboard.cli.conftest import Type, typed
 
 
 def local_installation(tmp_path: Path, address: str = "http://127.0.0.1:8000/") -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.cli.conftest import Type
+from tests.dashboard.cli.conftest import Type
 from tests.worlds import node
 
 

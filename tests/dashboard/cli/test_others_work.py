@@ -9,7 +9,7 @@ import pytest
 from scheduler.models import SchedulingSession
 from scheduler.services.accounts.access import create_token
 from scheduler.services.accounts.actors import SYSTEM
-from tests.cli.conftest import typed
+from tests.dashboard.cli.conftest import typed
 from tests.dashboard.test_others_work import SECRET, cluster  # noqa: F401 - the fixture plants the names
 from tests.dashboard.work import person
 

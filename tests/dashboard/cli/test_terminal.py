@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.terminals import BASE, Terminal, launchers
+from tests.dashboard.cli.terminals import BASE, Terminal, launchers
 from tests.running import Running
 
 pytestmark = pytest.mark.processes

@@ -20,7 +20,7 @@ from scheduler.models import Job, Node, Pod, PodGroup, QueueFigures
 from scheduler.services.jobs.submit import command_job, submit_job
 from scheduler.services.queues.commands import command_queue
 from scheduler.services.sessions.runner import SessionRunner
-from tests.cli.conftest import Done
+from tests.dashboard.cli.conftest import Done
 from tests.worlds import manifest, node, pass_time, queue, run_session
 
 pytestmark = pytest.mark.django_db
