@@ -12,7 +12,9 @@ class SchedulerConfig(AppConfig):
 
 
 def _ensure_builtin_objects(using: str, **_signal: Any) -> None:
-    """`root` and `default` always exist: after the first migration, and after tests emptied the tables."""
+    """`root` and `default` always exist: after the first migration, and after tests emptied the
+    tables.
+    """
     from django.db import connections
 
     from scheduler.models.triggers import ensure_triggers

@@ -18,12 +18,10 @@ class SchedulerConf:
     check_sums_every: int = 60  # sessions between two casts of the net under the resident snapshot
     scenarios_kept: int = 30  # sessions that can be replayed
     scenario_pods: int = 5_000  # above this many pods a session is kept only when asked for
-    keep_hours: Mapping[str, float] = field(
-        default_factory=dict
-    )  # retention by table, where it is not the usual one
-    limits: Mapping[str, int] = field(
-        default_factory=dict
-    )  # on what may wait, where it is not the usual one
+    # retention by table, where it is not the usual one
+    keep_hours: Mapping[str, float] = field(default_factory=dict)
+    # on what may wait, where it is not the usual one
+    limits: Mapping[str, int] = field(default_factory=dict)
     gap_seconds: float = (
         0.2  # between the beginnings of two sessions, however often one is asked for
     )

@@ -1,4 +1,6 @@
-"""YAML and JSON texts from outside, read into plain values without trusting them: no aliases, no tags, no surprises of type."""
+"""YAML and JSON texts from outside, read into plain values without trusting them: no aliases, no
+tags, no surprises of type.
+"""
 
 from __future__ import annotations
 
@@ -30,15 +32,20 @@ class HalfCharacter(DocumentError):
     def __init__(self, field: str, half: str) -> None:
         self.field = field
         super().__init__(
-            f"{f'{_short(field)}: ' if field else ''}{half} is half of a character; write the whole of it"
+            f"{f'{_short(field)}: ' if field else ''}{half} is half of a character; write the whole "
+            "of it"
         )
 
 
 def read_document(text: str, limit: int = SCENARIO_LIMIT) -> object:
-    """Mappings, lists, texts, whole numbers, true, false and null. Numbers with a point stay texts, so that no digit is lost."""
+    """Mappings, lists, texts, whole numbers, true, false and null.
+
+    Numbers with a point stay texts, so that no digit is lost.
+    """
     if len(text) > limit:
         raise DocumentError(
-            f"the text has {len(text)} characters, more than the {limit} that are read; make it smaller"
+            f"the text has {len(text)} characters, more than the {limit} that are read; make it "
+            "smaller"
         )
     return _read_json(text) if text.lstrip()[:1] in ("{", "[") else _read_yaml(text)
 
@@ -69,7 +76,11 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def refuse_half_characters(text: str, value: object) -> None:
-    r"""An escape such as \ud800 alone is half of a character: nothing that can be stored, sent or shown. Raises `HalfCharacter`."""
+    r"""An escape such as \ud800 alone is half of a character: nothing that can be stored, sent or
+    shown.
+
+    Raises `HalfCharacter`.
+    """
     if not _ESCAPED_HALF.search(text):
         return
     found = _half_character(value)
@@ -79,7 +90,11 @@ def refuse_half_characters(text: str, value: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A value and where it stands. The way is put into words only when it is asked for: keys may be long, and what they hold plenty."""
+    """A value and where it stands.
+
+    The way is put into words only when it is asked for: keys may be long, and what they hold
+    plenty.
+    """
 
     value: object
     step: str = ""
@@ -123,7 +138,10 @@ def _field(place: _Place) -> str:
 
 
 def _read_flow_yaml(text: str, problem: str) -> object:
-    """YAML may begin with a bracket too, as {a: b}; a large text that is no JSON is not worth a second reading."""
+    """YAML may begin with a bracket too, as {a: b}.
+
+    A large text that is no JSON is not worth a second reading.
+    """
     if len(text) > POLICY_LIMIT:
         raise DocumentError(problem)
     try:
@@ -183,7 +201,8 @@ def _plain_mapping(loader: _PlainLoader, node: Any) -> dict[str, object]:
             )
         if key.value in keys:
             raise DocumentError(
-                f"{_place(key.start_mark)}: the key “{_short(key.value)}” is given twice in one mapping"
+                f"{_place(key.start_mark)}: the key “{_short(key.value)}” is given twice in one "
+                "mapping"
             )
         keys.add(key.value)
     return {key.value: loader.construct_object(value, deep=True) for key, value in node.value}
@@ -216,7 +235,9 @@ def _read_yaml(text: str) -> object:
 
 
 def _check_events(text: str) -> None:
-    """An alias can make a small text enormous and depth can exhaust the stack: both are found before anything is built."""
+    """An alias can make a small text enormous and depth can exhaust the stack: both are found
+    before anything is built.
+    """
     depth = documents = 0
     for event in yaml.parse(text, Loader=_SafeLoader):
         documents += isinstance(event, yaml.DocumentStartEvent)
@@ -226,7 +247,8 @@ def _check_events(text: str) -> None:
             )
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
             raise DocumentError(
-                f"{_place(event.start_mark)}: anchors and aliases (& and *) are not read; write the value out"
+                f"{_place(event.start_mark)}: anchors and aliases (& and *) are not read; write the "
+                "value out"
             )
         if getattr(event, "tag", None):
             raise DocumentError(
@@ -248,7 +270,8 @@ def read_json(text: str, limit: int = SCENARIO_LIMIT) -> object:
     """One JSON text and nothing else, no deeper than YAML may be."""
     if len(text) > limit:
         raise DocumentError(
-            f"the text has {len(text)} characters, more than the {limit} that are read; make it smaller"
+            f"the text has {len(text)} characters, more than the {limit} that are read; make it "
+            "smaller"
         )
     try:
         value = json.loads(
@@ -290,7 +313,8 @@ def read_documents(text: str, limit: int = SCENARIO_LIMIT) -> list[object]:
         return [read_document(text, limit)]
     if len(text) > limit:
         raise DocumentError(
-            f"the text has {len(text)} characters, more than the {limit} that are read; make it smaller"
+            f"the text has {len(text)} characters, more than the {limit} that are read; make it "
+            "smaller"
         )
     try:
         _check_events(text)

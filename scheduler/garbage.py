@@ -1,4 +1,7 @@
-"""When Python looks for garbage. One look over all that a process has loaded takes 0.1 s, longer than most sessions."""
+"""When Python looks for garbage.
+
+One look over all that a process has loaded takes 0.1 s, longer than most sessions.
+"""
 
 from __future__ import annotations
 

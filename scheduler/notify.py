@@ -1,7 +1,8 @@
 """Announce changes to open dashboards, after the transaction that made them has committed.
 
-News is small: it says which things changed, never what they are now. Whoever hears it reads the database. So losing a piece of news
-costs a little time (readers look again by themselves every few seconds), and a Redis that is away never makes a service fail.
+News is small: it says which things changed, never what they are now. Whoever hears it reads the
+database. So losing a piece of news costs a little time (readers look again by themselves every few
+seconds), and a Redis that is away never makes a service fail.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ def queues_changed(names: Iterable[str] = (EVERYTHING,)) -> None:
 
 
 def jobs_changed(keys: Iterable[str] = (EVERYTHING,), queues: Iterable[str] = ()) -> None:
-    """These jobs or podgroups ("namespace/name") were created, changed or deleted, and with them what these queues have."""
+    """These jobs or podgroups ("namespace/name") were created, changed or deleted, and with them
+    what these queues have.
+    """
     _announce(jobs=_few(keys), queues=_few(queues))
 
 
@@ -53,7 +56,9 @@ def cluster_changed() -> None:
 
 
 def access_changed() -> None:
-    """Somebody may see more or less than before, or is signed out: grants, groups, accounts, sessions, or the tree that grants count in."""
+    """Somebody may see more or less than before, or is signed out: grants, groups, accounts,
+    sessions, or the tree that grants count in.
+    """
     _announce(access=[EVERYTHING])
 
 
@@ -62,7 +67,10 @@ def session_finished(
     jobs: Iterable[str] = (EVERYTHING,),
     nodes: Iterable[str] = (EVERYTHING,),
 ) -> None:
-    """A scheduling session has written its outcome; the names are those it changed, all of them if not told."""
+    """A scheduling session has written its outcome.
+
+    The names are those it changed, all of them if not told.
+    """
     _announce(queues=_few(queues), jobs=_few(jobs), nodes=_few(nodes), cluster=[EVERYTHING])
 
 
@@ -93,7 +101,8 @@ def _publish(news: dict[str, list[str]]) -> None:
         if time.monotonic() - began > _LONG_SECONDS:
             _away_until = time.monotonic() + _LEAVE_ALONE_SECONDS
         _silence.noticed(
-            "Open pages are not told of changes: %s. They find them when they next look, until it is back.",
+            "Open pages are not told of changes: %s. They find them when they next look, until it "
+            "is back.",
             problem,
         )
     else:

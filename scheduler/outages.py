@@ -1,4 +1,6 @@
-"""Something that the program leans on is away: said once when it goes and once when it is back, however often it is asked for meanwhile."""
+"""Something that the program leans on is away: said once when it goes and once when it is back,
+however often it is asked for meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +33,8 @@ def in_a_line(problem: object) -> str:
 
 
 def is_damage(error: BaseException) -> bool:
-    """Whether SQLite says that its file is damaged, or no database at all: no server is to blame, and waiting does not help."""
+    """Whether SQLite says that its file is damaged, or no database at all: no server is to blame,
+    and waiting does not help.
+    """
     code = int(getattr(error.__cause__ or error, "sqlite_errorcode", 0))
     return code & 0xFF in _DAMAGE  # the rest of the number says which part of it

@@ -1,4 +1,6 @@
-"""Kubernetes quantities as far as a terminal needs them: read for bars, joined for tables, taken apart from `cpu=2,memory=4Gi`."""
+"""Kubernetes quantities as far as a terminal needs them: read for bars, joined for tables, taken
+apart from `cpu=2,memory=4Gi`.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,10 @@ def short_name(resource: str) -> str:
 def parse_pairs(
     texts: Iterable[str] | None, option: str, example: str = "cpu=8,memory=16Gi"
 ) -> dict[str, str]:
-    """`["cpu=2,memory=4Gi", "nvidia.com/gpu=1"]` as a mapping. What the amounts may be, the server knows."""
+    """`["cpu=2,memory=4Gi", "nvidia.com/gpu=1"]` as a mapping.
+
+    What the amounts may be, the server knows.
+    """
     found: dict[str, str] = {}
     for part in (part.strip() for text in texts or () for part in text.split(",")):
         name, equals, amount = part.partition("=")

@@ -30,7 +30,10 @@ def confirm(question: str, yes: bool) -> None:
 
 
 def confirm_if_watched(question: Callable[[], str], yes: bool) -> None:
-    """For what can be taken back: ask a person at a terminal, let a script go on. No question, no asking."""
+    """For what can be taken back: ask a person at a terminal, let a script go on.
+
+    No question, no asking.
+    """
     if yes or not (sys.stdin.isatty() and sys.stdout.isatty()):
         return
     asked = question()
@@ -45,6 +48,7 @@ def _answer(question: str) -> bool:
     if not said:
         output.remark("")
         raise usage(
-            "Nobody answered the question above, so nothing was done. Say --yes to go on without it, --dry-run to look first."
+            "Nobody answered the question above, so nothing was done. Say --yes to go on without "
+            "it, --dry-run to look first."
         )
     return said.strip().lower() in ("y", "yes")

@@ -1,4 +1,6 @@
-"""The REST API as the commands use it: answers are plain values, refusals become one sentence with the right exit code."""
+"""The REST API as the commands use it: answers are plain values, refusals become one sentence with
+the right exit code.
+"""
 
 from __future__ import annotations
 
@@ -36,9 +38,8 @@ transport: Any = (
 options = ConnectionOptions()  # of the command that runs; set before it begins
 _api: Api | None = None
 _reason = ""  # why, where the command that runs writes; goes with each of its writes
-own_options: Collection[
-    str
-] = ()  # of the command that runs, such as --weight: a refusal speaks of these
+# of the command that runs, such as --weight: a refusal speaks of these
+own_options: Collection[str] = ()
 
 
 def use(given: ConnectionOptions, reason: str = "", words: Collection[str] = ()) -> None:
@@ -50,7 +51,10 @@ def use(given: ConnectionOptions, reason: str = "", words: Collection[str] = ())
 
 
 def api() -> Api:
-    """The server of this command; found when first asked for, so that what needs none works without one."""
+    """The server of this command.
+
+    Found when first asked for, so that what needs none works without one.
+    """
     global _api
     if _api is None:
         _api = Api(find_target(options))
@@ -104,9 +108,8 @@ class Api:
             yield page["results"]
             if not page.get("next"):
                 return
-            page = self.ask(
-                "GET", f"{where}?{page['next'].partition('?')[2]}"
-            )  # our own address of it: a proxy may have another name
+            # our own address of it: a proxy may have another name
+            page = self.ask("GET", f"{where}?{page['next'].partition('?')[2]}")
 
     def text(self, where: str, accept: str, **parameters: Any) -> str:
         return self.send("GET", where, parameters, headers={"Accept": accept}).text
@@ -175,32 +178,47 @@ class Api:
             return self.client.request(method, where, **more)
         except (httpx.InvalidURL, httpx.UnsupportedProtocol):
             raise Problem(
-                f"The server {self.target.server} is no address. Write it as http://127.0.0.1:8000.",
+                f"The server {self.target.server} is no address. Write it as "
+                "http://127.0.0.1:8000.",
                 ExitCode.USAGE,
             ) from None
         except httpx.ConnectError as error:
             raise Problem(_unreachable(self.target, error), ExitCode.NO_CONNECTION) from None
         except httpx.TimeoutException:
-            message = f"{self.target.server} did not answer within {self.target.timeout:g} s. Try again, or give it longer with --timeout."
+            message = (
+                f"{self.target.server} did not answer within {self.target.timeout:g} s. Try again, "
+                "or give it longer with --timeout."
+            )
             raise Problem(message, ExitCode.NO_CONNECTION) from None
         except httpx.TransportError as error:
-            message = f"The connection to {self.target.server} broke off ({error}). Try again; look first whether the command was carried out."
+            message = (
+                f"The connection to {self.target.server} broke off ({error}). Try again; look "
+                "first whether the command was carried out."
+            )
             raise Problem(message, ExitCode.NO_CONNECTION) from None
 
     def _read(self, response: httpx.Response) -> Any:
-        """JSON alone is no proof: many a server answers any question with some. Ours numbers its answers."""
+        """JSON alone is no proof: many a server answers any question with some.
+
+        Ours numbers its answers.
+        """
         try:
             answer = response.json()
         except ValueError:
             answer = None
         if answer is None or _NUMBERED not in response.headers:
-            message = f"{self.target.server} does not answer like a Fumarole server. Is the address right?"
+            message = (
+                f"{self.target.server} does not answer like a Fumarole server. Is the address "
+                "right?"
+            )
             raise Problem(message, ExitCode.NO_CONNECTION)
         return answer
 
 
 def _httpx() -> Any:
-    """Loaded when first needed, and without its own command line, which would bring a syntax highlighter with it."""
+    """Loaded when first needed, and without its own command line, which would bring a syntax
+    highlighter with it.
+    """
     sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type] # what Python does with None: the import fails, as httpx allows for
     import httpx
 
@@ -228,7 +246,10 @@ def _trust(target: Target) -> Any:
 
 def _unreachable(target: Target, error: Exception) -> str:
     if "CERTIFICATE_VERIFY_FAILED" in str(error):
-        return f"The certificate of {target.server} is not trusted. Give its authority with --ca-cert, or --insecure to go without the check."
+        return (
+            f"The certificate of {target.server} is not trusted. Give its authority with "
+            "--ca-cert, or --insecure to go without the check."
+        )
     if target.origin == "this machine":
         hint = "Is it running? make run starts it."
     else:
@@ -250,7 +271,10 @@ def _problem(response: httpx.Response, target: Target) -> Problem:
         detail = str(body["detail"])
         violations = body.get("violations") or []
     except (ValueError, KeyError, TypeError):
-        message = f"{target.server} answered with {response.status_code} and no explanation. Is it a Fumarole server?"
+        message = (
+            f"{target.server} answered with {response.status_code} and no explanation. Is it a "
+            "Fumarole server?"
+        )
         return Problem(message, code if code is not ExitCode.REFUSED else ExitCode.NO_CONNECTION)
     if response.status_code == 401:
         return Problem(f"{detail} Sign in with vcctl login, or give a token in VCCTL_TOKEN.", code)

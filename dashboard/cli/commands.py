@@ -1,4 +1,6 @@
-"""How a command is made known: its help with examples, and the options for the connection that every one of them has."""
+"""How a command is made known: its help with examples, and the options for the connection that
+every one of them has.
+"""
 
 from __future__ import annotations
 
@@ -69,9 +71,8 @@ Timeout = Annotated[
         rich_help_panel=_PANEL,
     ),
 ]
-Options = Mapping[
-    str, tuple[Any, Any]
-]  # by the name of the parameter: its type as typer reads it, and its default
+# by the name of the parameter: its type as typer reads it, and its default
+Options = Mapping[str, tuple[Any, Any]]
 _CONNECTION: Options = {
     "server": (Server, ""),
     "context": (ContextName, ""),
@@ -81,16 +82,18 @@ _CONNECTION: Options = {
     "timeout": (Timeout, 30.0),
 }
 CONNECTION_OPTIONS = tuple(_CONNECTION)
-_WHY: Options = {
-    "reason": (Reason, "")
-}  # of every command that writes, unless it has one of its own
+# of every command that writes, unless it has one of its own
+_WHY: Options = {"reason": (Reason, "")}
 
 
 _of_program = ConnectionOptions()
 
 
 def use_for_all(options: ConnectionOptions) -> None:
-    """What was said before the command's name: `vcctl --server … queue list`. What is said behind it goes before."""
+    """What was said before the command's name: `vcctl --server … queue list`.
+
+    What is said behind it goes before.
+    """
     global _of_program
     _of_program = options
 
@@ -114,7 +117,9 @@ def command(
     hidden: bool = False,
     options: Options | None = None,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Register a function as a command. Each example is a line, `# what it does` before it where that needs words.
+    """Register a function as a command.
+
+    Each example is a line, `# what it does` before it where that needs words.
 
     `options` are those it shares with others; the function takes them as `**given`.
     """
@@ -177,9 +182,10 @@ def _words_of(parameters: Iterable[inspect.Parameter]) -> frozenset[str]:
     found: set[str] = set()
     for parameter in parameters:
         for declared in getattr(parameter.annotation, "__metadata__", ()):
+            # typer keeps the first there
             names = (
                 getattr(declared, "default", ""),
                 *(getattr(declared, "param_decls", None) or ()),
-            )  # typer keeps the first there
+            )
             found |= {name for name in names if isinstance(name, str) and name.startswith("--")}
     return frozenset(found)

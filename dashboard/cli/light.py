@@ -1,6 +1,9 @@
-"""Typer checks every value by a library that takes longer to load than all the rest together. What needs no check goes past it here.
+"""Typer checks every value by a library that takes longer to load than all the rest together.
 
-This leans on two attributes of Typer that are not documented; where a version has them no longer, everything is checked as Typer does it.
+What needs no check goes past it here.
+
+This leans on two attributes of Typer that are not documented; where a version has them no longer,
+everything is checked as Typer does it.
 """
 
 from __future__ import annotations
@@ -12,7 +15,9 @@ _NO = object()
 
 
 def lighten(command: Any) -> Any:
-    """The same command, with the short way for each of its parameters and those of the commands below it."""
+    """The same command, with the short way for each of its parameters and those of the commands
+    below it.
+    """
     all_of_them = command.get_params
 
     def get_params(context: Any) -> Any:  # with --help, which is made only when it is asked for

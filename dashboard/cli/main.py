@@ -1,4 +1,5 @@
-"""Where `vcctl` begins: the table of commands, and the one place that turns what goes wrong into a sentence and an exit code.
+"""Where `vcctl` begins: the table of commands, and the one place that turns what goes wrong into a
+sentence and an exit code.
 
 Only what the command line names is loaded: a terminal should not wait for code that is not run.
 """
@@ -34,7 +35,8 @@ HELP: Final = (
     "Queues, jobs and nodes of a Fumarole cluster, from a terminal. "
     "Without --server it speaks to the installation that make run started here."
 )
-# The modules whose commands make up a group; the last one has the group itself under the name given.
+# The modules whose commands make up a group; the last one has the group itself under the name
+# given.
 GROUPS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     "queue": (("queues.write", "queues.state", "queues.read"), "app"),
     "job": (("jobs.run", "jobs.commands", "jobs.read"), "app"),
@@ -60,7 +62,10 @@ COMMANDS: Final = {
 
 
 def program(words: Sequence[str] = ()) -> typer.Typer:
-    """All of vcctl; or as much of it as `words` need, where their first one names a group or a command."""
+    """All of vcctl.
+
+    Or as much of it as `words` need, where their first one names a group or a command.
+    """
     app = new_app(HELP)
     app.callback()(_root)
     if words:
@@ -138,9 +143,8 @@ def run(app: typer.Typer, name: str, arguments: list[str] | None = None) -> None
         completion_init()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(
-                errors="replace"
-            )  # an old terminal shows ? for what it has no letter for
+            # an old terminal shows ? for what it has no letter for
+            stream.reconfigure(errors="replace")
     sys.exit(exit_code(lambda: ready(app).main(arguments, prog_name=name, standalone_mode=False)))
 
 

@@ -1,4 +1,6 @@
-"""Names on the command line: as argument or as option, completed from the server where the shell asks."""
+"""Names on the command line: as argument or as option, completed from the server where the shell
+asks.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,10 @@ def _completer(collection: str, namespaced: bool = False) -> Callable[..., list[
 
 
 def _names(collection: str, namespaced: bool, given: dict[str, Any], incomplete: str) -> list[str]:
-    """What is there; nothing where the server can not be asked, since a completion has no place for an error."""
+    """What is there.
+
+    Nothing where the server can not be asked, since a completion has no place for an error.
+    """
     options = {
         name: given[name]
         for name in ("server", "context", "token_file", "ca_cert", "insecure")
@@ -128,7 +133,8 @@ def job_name(argument: str, option: str, namespace: str, doing: str) -> tuple[st
 def _one(kind: str, argument: str, option: str, doing: str, flag: str) -> str:
     if argument and option and argument != option:
         raise usage(
-            f"{kind.capitalize()} {argument} or {option}? Give the name once, as argument or with {flag}."
+            f"{kind.capitalize()} {argument} or {option}? Give the name once, as argument or with "
+            f"{flag}."
         )
     name = argument or option
     if not name:
@@ -139,7 +145,10 @@ def _one(kind: str, argument: str, option: str, doing: str, flag: str) -> str:
 
 
 def topmost_queues() -> list[str]:
-    """Root for who may see it; else the queues that one may see and nothing above them. Raises `Problem` where there are none."""
+    """Root for who may see it; else the queues that one may see and nothing above them.
+
+    Raises `Problem` where there are none.
+    """
     try:
         client.api().get(client.path("queues", _ROOT), fields="metadata.name")
         return [_ROOT]

@@ -1,4 +1,6 @@
-"""Where words go: results to standard output in the form asked for, remarks to standard error, colour only on a terminal."""
+"""Where words go: results to standard output in the form asked for, remarks to standard error,
+colour only on a terminal.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,10 @@ def on_terminal() -> bool:
 
 
 def console(stderr: bool = False, at_least: int = 0) -> Console:
-    """For terminals: rich finds out about its colours and its width. One that is narrower than `at_least` breaks the lines itself."""
+    """For terminals: rich finds out about its colours and its width.
+
+    One that is narrower than `at_least` breaks the lines itself.
+    """
     from rich.console import Console
 
     colours: Any = None if os.environ.get("NO_COLOR") else "auto"
@@ -53,7 +58,8 @@ def console(stderr: bool = False, at_least: int = 0) -> Console:
     return own
 
 
-# What a terminal would obey instead of showing it: others may have written it into a reason or an annotation.
+# What a terminal would obey instead of showing it: others may have written it into a reason or an
+# annotation.
 _OBEYED = {code: "?" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n"}
 
 

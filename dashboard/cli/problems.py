@@ -1,4 +1,6 @@
-"""What a command ends with: the exit codes, and the one exception that carries a sentence to the user."""
+"""What a command ends with: the exit codes, and the one exception that carries a sentence to the
+user.
+"""
 
 from __future__ import annotations
 

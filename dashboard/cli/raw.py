@@ -1,4 +1,6 @@
-"""`vcctl api`: any address of the API, for what has no command of its own: users, groups, grants, tokens, settings, views."""
+"""`vcctl api`: any address of the API, for what has no command of its own: users, groups, grants,
+tokens, settings, views.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,10 @@ def ask(
     yes: Yes = False,
     form: Output = Format.JSON,
 ) -> None:
-    """Ask the API anything, and print what it answers. What deletes something asks first, unless told --yes."""
+    """Ask the API anything, and print what it answers.
+
+    What deletes something asks first, unless told --yes.
+    """
     verb = method.upper()
     if verb not in _METHODS:
         raise usage(

@@ -1,4 +1,6 @@
-"""`vcctl completion bash|zsh|fish`: what a shell needs to complete commands, options, and names of queues."""
+"""`vcctl completion bash|zsh|fish`: what a shell needs to complete commands, options, and names of
+queues.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +31,13 @@ def completion(
         str, typer.Argument(metavar="SHELL", help="bash, zsh or fish.", show_default=False)
     ] = "",
 ) -> None:
-    """The script that makes a shell complete commands, options, and the names of queues, jobs and nodes."""
+    """The script that makes a shell complete commands, options, and the names of queues, jobs and
+    nodes.
+    """
     if shell not in SHELLS:
         raise usage(
-            f"{'The shell ' + shell + ' is not known' if shell else 'Which shell'}? Give one of {', '.join(SHELLS)}."
+            f"{'The shell ' + shell + ' is not known' if shell else 'Which shell'}? Give one of "
+            f"{', '.join(SHELLS)}."
         )
     from typer._completion_shared import get_completion_script
 

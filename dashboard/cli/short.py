@@ -1,4 +1,6 @@
-"""`vsub vjobs vqueues vcancel vsuspend vresume`: Volcano's short programs, where -n is the name and -N the namespace."""
+"""`vsub vjobs vqueues vcancel vsuspend vresume`: Volcano's short programs, where -n is the name and
+-N the namespace.
+"""
 
 from __future__ import annotations
 
@@ -127,7 +129,10 @@ def vcancel(
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> None:
-    """End a job and remove it, as Volcano's vcancel does; vcctl job delete in short. Asks first, unless told --yes."""
+    """End a job and remove it, as Volcano's vcancel does; vcctl job delete in short.
+
+    Asks first, unless told --yes.
+    """
     delete_job(*job_name(job, name, namespace, "cancel"), dry_run, yes)
 
 

@@ -20,7 +20,10 @@ _FOLDED_TO = 24
 
 @dataclass(slots=True)
 class Table:
-    """`widths` are those of Volcano's layout where it has one; else columns are as wide as what is in them."""
+    """`widths` are those of Volcano's layout where it has one.
+
+    Else columns are as wide as what is in them.
+    """
 
     columns: Sequence[str]
     rows: Sequence[Sequence[object]] = ()
@@ -44,7 +47,10 @@ class Table:
             output.line("\n".join(self.lines()))
 
     def least_width(self) -> int:
-        """On a terminal: long texts are folded, names and figures never. Where that is too much, the terminal breaks the lines."""
+        """On a terminal: long texts are folded, names and figures never.
+
+        Where that is too much, the terminal breaks the lines.
+        """
         return sum(
             min(width, _FOLDED_TO) if width > _FOLDED_FROM else width
             for width in self._widths(_TERMINAL_GAP)
@@ -85,7 +91,10 @@ def cell_text(cell: object) -> str:
 
 
 def _padded(row: Sequence[object], widths: Sequence[int], volcano: bool) -> str:
-    """Volcano pads the last cell too. A cell that fills its column keeps one blank behind it, so that rows can always be split."""
+    """Volcano pads the last cell too.
+
+    A cell that fills its column keeps one blank behind it, so that rows can always be split.
+    """
     last = len(widths) - 1
     cells = []
     for index, (cell, width) in enumerate(zip(row, widths, strict=True)):

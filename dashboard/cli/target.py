@@ -1,4 +1,6 @@
-"""Which server a command speaks to, and with which key: options, then the environment, then contexts, then this machine's installation."""
+"""Which server a command speaks to, and with which key: options, then the environment, then
+contexts, then this machine's installation.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,10 @@ from dashboard.cli.problems import ExitCode, Problem, usage
 # what `make run` leaves under var/
 ADDRESS_FILE = "address"
 TOKEN_FILE = "cli-token"  # noqa: S105
-_NO_SERVER = "No server is known. Start one here with make run, name one with --server or VCCTL_SERVER, or sign in with vcctl login."
+_NO_SERVER = (
+    "No server is known. Start one here with make run, name one with --server or VCCTL_SERVER, or "
+    "sign in with vcctl login."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +83,8 @@ def _address(server: str) -> str:
         address = f"http://{server}"
     if not address.startswith(("http://", "https://")):
         raise usage(
-            f"The server {server} is no address. Write it as https://fumarole.example.com or http://127.0.0.1:8000."
+            f"The server {server} is no address. Write it as https://fumarole.example.com or "
+            "http://127.0.0.1:8000."
         )
     return address.rstrip("/")
 
@@ -98,7 +104,8 @@ def _token_in(name: str) -> str:
         return Path(name).read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
         raise usage(
-            f"The token file {name} can not be read: {getattr(error, 'strerror', None) or 'it is no text'}."
+            f"The token file {name} can not be read: "
+            f"{getattr(error, 'strerror', None) or 'it is no text'}."
         ) from None
 
 
@@ -111,7 +118,10 @@ def _local_token(server: str) -> str:
 
 
 def _installations() -> Iterable[Path]:
-    """FUMAROLE_VAR alone where it is set; else the checkout that this program belongs to, and the one we stand in."""
+    """FUMAROLE_VAR alone where it is set.
+
+    Else the checkout that this program belongs to, and the one we stand in.
+    """
     named = os.environ.get("FUMAROLE_VAR", "")
     if named:
         return (Path(named),)

@@ -1,4 +1,6 @@
-"""`--watch`: the same view again and again, in place on a terminal, and still there when the server comes back."""
+"""`--watch`: the same view again and again, in place on a terminal, and still there when the server
+comes back.
+"""
 
 from __future__ import annotations
 
@@ -27,16 +29,20 @@ DEFAULT_INTERVAL = 2.0
 _HEAD_LINES = 2
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _CLEAR = "\x1b[H\x1b[J"
+# a screen of its own, so that what was there before is there afterwards
 _ENTER, _LEAVE = (
     "\x1b[?1049h\x1b[?25l",
     "\x1b[?25h\x1b[?1049l",
-)  # a screen of its own, so that what was there before is there afterwards
+)
 
 
 def watch(
     draw: Callable[[], None], interval: float, until: Callable[[], bool] = lambda: False
 ) -> None:
-    """Draw until Ctrl-C or `until`. A server that goes away is waited for; whatever else is wrong ends it."""
+    """Draw until Ctrl-C or `until`.
+
+    A server that goes away is waited for; whatever else is wrong ends it.
+    """
     if output.on_terminal():
         _in_place(draw, interval, until)
     else:
@@ -97,11 +103,17 @@ def _head(lost_at: datetime | None) -> str:
     now = datetime.now().astimezone()
     if lost_at is None:
         return f"{now:%H:%M:%S}   Ctrl-C ends this\n\n"
-    return f"No connection since {lost_at:%H:%M:%S}; what you see is from before. Trying again, {now:%H:%M:%S}. Ctrl-C ends this\n\n"
+    return (
+        f"No connection since {lost_at:%H:%M:%S}; what you see is from before. Trying again, "
+        f"{now:%H:%M:%S}. Ctrl-C ends this\n\n"
+    )
 
 
 def _fitting(picture: str) -> str:
-    """As much as the screen takes, from the top; what scrolled away could not be brought back here."""
+    """As much as the screen takes, from the top.
+
+    What scrolled away could not be brought back here.
+    """
     lines = picture.splitlines(keepends=True)
     screen = shutil.get_terminal_size()
     room = max(1, screen.lines - _HEAD_LINES - 1)

@@ -1,4 +1,6 @@
-"""What is filled in when left out, as (path, value) pairs: services write them, the mutating webhooks make a JSON patch of them."""
+"""What is filled in when left out, as (path, value) pairs: services write them, the mutating
+webhooks make a JSON patch of them.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,10 @@ def _is_blank(value: object) -> bool:
 
 
 def _has_usable_spec(manifest: object) -> bool:
-    """Only what is left out is filled in; a spec that is something else than an object is for the checks to refuse."""
+    """Only what is left out is filled in.
+
+    A spec that is something else than an object is for the checks to refuse.
+    """
     return isinstance(manifest, Mapping) and (
         manifest.get("spec") is None or isinstance(manifest.get("spec"), Mapping)
     )
@@ -75,7 +80,9 @@ def _hierarchy_defaults(manifest: object) -> Defaults:
 
 
 def resolved_queue(named: object, namespace: object, facts: Facts) -> object:
-    """The queue work goes to: the one it names, but for none or `default` the one its namespace names."""
+    """The queue work goes to: the one it names, but for none or `default` the one its namespace
+    names.
+    """
     if named not in (None, "", DEFAULT):
         return named
     if isinstance(namespace, str):
@@ -151,7 +158,10 @@ def _gang_default(spec: Mapping[str, object]) -> Defaults:
 
 
 def with_defaults(manifest: Mapping[str, object], defaults: Defaults) -> dict[str, Any]:
-    """A copy of the manifest with the pairs written in; only what is on the way to a written value is copied."""
+    """A copy of the manifest with the pairs written in.
+
+    Only what is on the way to a written value is copied.
+    """
     filled: dict[str, Any] = dict(manifest)
     copied: dict[Path, Any] = {(): filled}
     for path, value in defaults:

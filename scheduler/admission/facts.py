@@ -1,4 +1,6 @@
-"""What admission must know beside the proposed object and the tree: states, work in the queues, the cluster, the limits."""
+"""What admission must know beside the proposed object and the tree: states, work in the queues, the
+cluster, the limits.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What waits: jobs (and podgroups from outside) that have not started, and pods that have no place."""
+    """What waits: jobs (and podgroups from outside) that have not started, and pods that have no
+    place.
+    """
 
     jobs: int = 0
     pods: int = 0
@@ -35,8 +39,8 @@ class Facts:
     """The cluster as admission sees it.
 
     `user` is who submits, "" where nobody is named; what waits of theirs is `user_backlog`.
-    `states` are the derived ones; a queue without one is not taken for Open. `total` is None while no node is known.
-    `namespaces` holds the annotations of each namespace.
+    `states` are the derived ones; a queue without one is not taken for Open. `total` is None while
+    no node is known. `namespaces` holds the annotations of each namespace.
     """
 
     states: Mapping[str, QueueState] = field(default_factory=dict)
@@ -57,5 +61,7 @@ class Facts:
     user_backlog: Backlog = Backlog()
 
     def queue_of_namespace(self, namespace: str) -> str:
-        """The queue that a namespace's podgroups go to when they name none, "" where the namespace says nothing."""
+        """The queue that a namespace's podgroups go to when they name none, "" where the namespace
+        says nothing.
+        """
         return self.namespaces.get(namespace, {}).get(QUEUE_ANNOTATION, "")

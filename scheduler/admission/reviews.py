@@ -1,4 +1,7 @@
-"""One question for every door: may this operation on this object happen? Answered from the manifests, the tree and the facts alone."""
+"""One question for every door: may this operation on this object happen?
+
+Answered from the manifests, the tree and the facts alone.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,10 @@ from scheduler.domain.queues import QueueTree
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked, and by whom. `name` is the one in the request, which a DELETE has instead of an object."""
+    """What is asked, and by whom.
+
+    `name` is the one in the request, which a DELETE has instead of an object.
+    """
 
     operation: str
     name: str = ""
@@ -33,7 +39,9 @@ class Request:
     user: str = ""
 
     def completed(self) -> Request:
-        """What stands in the request but not yet in the object: its namespace, and a name that is only begun (generateName)."""
+        """What stands in the request but not yet in the object: its namespace, and a name that is
+        only begun (generateName).
+        """
         if isinstance(self.new, Mapping):
             metadata = self.new.get("metadata")
         else:
@@ -53,10 +61,14 @@ _Review = Callable[[Request, QueueTree, Facts], Verdict]
 
 
 def review(kind: str, request: Request, tree: QueueTree, facts: Facts) -> Verdict:
-    """`kind` is the plural: queues, jobs, podgroups, pods. An operation that is not reviewed is refused."""
+    """`kind` is the plural: queues, jobs, podgroups, pods.
+
+    An operation that is not reviewed is refused.
+    """
     answer = _REVIEWS[kind].get(request.operation)
     if answer and request.operation == "UPDATE" and _is_leaving(request.new):
-        return Verdict()  # it is being deleted and only its finalizers change: whatever is wrong with it goes with it
+        # it is being deleted and only its finalizers change: whatever is wrong with it goes with it
+        return Verdict()
     if answer:
         return answer(request.completed(), tree, facts)
     return _invalid_operation(kind, request, tuple(_REVIEWS[kind]))
@@ -71,7 +83,10 @@ def _is_leaving(manifest: object) -> bool:
 
 
 def _invalid_operation(kind: str, request: Request, known: tuple[str, ...]) -> Verdict:
-    message = f"{shown(request.operation)} is not an operation on {kind} that is reviewed here; it must be {' or '.join(known)}."
+    message = (
+        f"{shown(request.operation)} is not an operation on {kind} that is reviewed here; it must "
+        f"be {' or '.join(known)}."
+    )
     return Verdict((Violation("invalid_operation", "", "operation", message),))
 
 
@@ -83,9 +98,8 @@ def review_defaults(kind: str, request: Request, facts: Facts) -> tuple[Verdict,
 
 
 def _create_queue(request: Request, tree: QueueTree, facts: Facts) -> Verdict:
-    known = tree.without(
-        name_of(request.new)
-    )  # what asks may have stored it already: it is judged as if it were new
+    # what asks may have stored it already: it is judged as if it were new
+    known = tree.without(name_of(request.new))
     return verdict_on(read_queue(request.new), known, facts, None)
 
 

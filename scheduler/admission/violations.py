@@ -16,8 +16,11 @@ class Remedy:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One broken rule. `field` is the path in the manifest, `fix` what to write instead in words, `remedies` the same as values, where
-    they follow and are this queue's own."""
+    """One broken rule.
+
+    `field` is the path in the manifest, `fix` what to write instead in words, `remedies` the same
+    as values, where they follow and are this queue's own.
+    """
 
     rule_id: str
     queue: str
@@ -64,7 +67,10 @@ def in_words(violations: Iterable[Violation]) -> str:
 
 
 class Rejected(Exception):
-    """What was asked for breaks rules. `by_state` says that the object is fine and only the state of things forbids it."""
+    """What was asked for breaks rules.
+
+    `by_state` says that the object is fine and only the state of things forbids it.
+    """
 
     def __init__(
         self,

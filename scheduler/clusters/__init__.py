@@ -7,7 +7,10 @@ from typing import Any
 
 SIMULATED = "simulated"
 CLUSTERS = {SIMULATED: "scheduler.clusters.simulated.SimulatedCluster"}
-"""By name; a setting may also give the dotted path of a class that keeps the protocol of `base.Cluster`."""
+"""By name.
+
+A setting may also give the dotted path of a class that keeps the protocol of `base.Cluster`.
+"""
 
 
 class UnknownCluster(ValueError):
@@ -15,12 +18,16 @@ class UnknownCluster(ValueError):
 
 
 def load_cluster(name: str) -> Any:
-    """The class by its name or dotted path; imported only now, so that what it needs has to be installed only where it is used."""
+    """The class by its name or dotted path.
+
+    Imported only now, so that what it needs has to be installed only where it is used.
+    """
     module, _, attribute = CLUSTERS.get(name, name).rpartition(".")
     try:
         return getattr(import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         known = ", ".join(sorted(CLUSTERS))
         raise UnknownCluster(
-            f"SCHEDULER_CLUSTER is “{name}”, which is neither {known} nor the dotted path of a class."
+            f"SCHEDULER_CLUSTER is “{name}”, which is neither {known} nor the dotted path of a "
+            "class."
         ) from error

@@ -1,4 +1,7 @@
-"""What the scheduler asks of a cluster: tell me what happened, run this pod there, stop that pod. Nothing else."""
+"""What the scheduler asks of a cluster: tell me what happened, run this pod there, stop that pod.
+
+Nothing else.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,10 @@ class PodReport:
 
 @dataclass(frozen=True, slots=True)
 class BindRequest:
-    """Run this pod on that node. `template` is what the cluster needs to run it (image, command, simulated duration)."""
+    """Run this pod on that node.
+
+    `template` is what the cluster needs to run it (image, command, simulated duration).
+    """
 
     pod_id: int
     uid: str
@@ -46,7 +52,10 @@ class EvictRequest:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What became of one request. Asking twice is harmless: the second answer is as good as the first."""
+    """What became of one request.
+
+    Asking twice is harmless: the second answer is as good as the first.
+    """
 
     pod_id: int
     error: str = ""
@@ -57,13 +66,23 @@ class Answer:
 
 
 class Cluster(Protocol):
-    """Three methods. Asking twice must be as good as asking once: whoever asks may die before it has written the answer down."""
+    """Three methods.
+
+    Asking twice must be as good as asking once: whoever asks may die before it has written the
+    answer down.
+    """
 
     def observe(self) -> Sequence[PodReport]:
-        """What happened since the last call, oldest first. A report may come again after a crash; it must then be the same."""
+        """What happened since the last call, oldest first.
+
+        A report may come again after a crash; it must then be the same.
+        """
 
     def bind(self, requests: Sequence[BindRequest]) -> Sequence[Answer]:
         """One answer a request, in the same order. A pod that is there already is accepted."""
 
     def evict(self, requests: Sequence[EvictRequest]) -> Sequence[Answer]:
-        """The same. `observe` tells when a pod is really gone; of one that was never there it tells so too."""
+        """The same.
+
+        `observe` tells when a pod is really gone; of one that was never there it tells so too.
+        """

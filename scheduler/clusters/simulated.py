@@ -1,7 +1,9 @@
-"""A cluster made of arithmetic: pods start after a delay, run for their time, fail by chance, and go after a grace when told to.
+"""A cluster made of arithmetic: pods start after a delay, run for their time, fail by chance, and
+go after a grace when told to.
 
-Everything here is a value and a step: `SimulatedCluster` works on the pods it was given and keeps what it changed, so that whoever
-loaded the state can save it. Chance is drawn from the seed and the pod's uid, so the same history gives the same cluster.
+Everything here is a value and a step: `SimulatedCluster` works on the pods it was given and keeps
+what it changed, so that whoever loaded the state can save it. Chance is drawn from the seed and the
+pod's uid, so the same history gives the same cluster.
 """
 
 from __future__ import annotations
@@ -50,7 +52,9 @@ class SimulatedPod:
 def start(
     request: BindRequest, *, clock: float, seed: int, settings: SimulationSettings
 ) -> SimulatedPod:
-    """A machine takes a pod: when it will start, how long it will run and how it will end are settled here."""
+    """A machine takes a pod: when it will start, how long it will run and how it will end are
+    settled here.
+    """
     chance = random.Random(f"{seed}:{request.uid}")  # noqa: S311 - a simulation
     delay = chance.uniform(*settings.start_delay)
     usual = chance.uniform(*settings.run_seconds)
@@ -63,7 +67,9 @@ def start(
 
 
 def step(pod: SimulatedPod, clock: float) -> tuple[SimulatedPod | None, list[PodReport]]:
-    """One pod brought up to the clock: the pod afterwards (None when it is gone) and what is to be told, in order."""
+    """One pod brought up to the clock: the pod afterwards (None when it is gone) and what is to be
+    told, in order.
+    """
     reports: list[PodReport] = []
     while pod.next_at <= clock:
         if pod.leaving:
@@ -85,7 +91,8 @@ def _end_of(pod: SimulatedPod) -> PodReport:
 
 @dataclass(slots=True)
 class SimulatedCluster:
-    """The cluster protocol over the pods that matter now: those that are due, and those a request names.
+    """The cluster protocol over the pods that matter now: those that are due, and those a request
+    names.
 
     `changed` and `gone` tell the caller what to save. Nodes that are not ready refuse pods.
     """
@@ -152,7 +159,10 @@ class SimulatedCluster:
             )
 
     def lose_node(self, node: str) -> None:
-        """The machine is gone; what was on it is missed after a while. No real cluster can be told this: it tells it."""
+        """The machine is gone; what was on it is missed after a while.
+
+        No real cluster can be told this: it tells it.
+        """
         for pod in [pod for pod in self.pods.values() if pod.node == node]:
             self._leave(pod.pod_id, self.settings.node_timeout, f"node {node} was lost")
 

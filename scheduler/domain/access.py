@@ -1,4 +1,7 @@
-"""Who may do what on which queue: roles are granted on a queue and count for everything below it. One answer for every door."""
+"""Who may do what on which queue: roles are granted on a queue and count for everything below it.
+
+One answer for every door.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +61,8 @@ SCOPE_OF: Mapping[Permission, Scope] = {
 }
 """The least scope that holds a permission."""
 
-# What of a queue only an admin of its parent may change: whoever owns a queue must not help himself to the siblings' share.
+# What of a queue only an admin of its parent may change: whoever owns a queue must not help himself
+# to the siblings' share.
 PARENTS_FIELDS = (
     "weight",
     "deserved",
@@ -84,7 +88,10 @@ class Forbidden(Exception):
             what = f" to {doing}"
         else:
             what = ""
-        needed = f"You need the permission “{permission}” on the queue {queue}{what}. Ask an admin of {queue} or of a queue above it."
+        needed = (
+            f"You need the permission “{permission}” on the queue {queue}{what}. Ask an admin of "
+            f"{queue} or of a queue above it."
+        )
         super().__init__(message or needed)
 
 
@@ -116,7 +123,9 @@ class SignInNeeded(Forbidden):
 
 
 class SuperusersOnly(Forbidden):
-    """An account that may do everything is changed by its like alone: whoever could set its password would be it."""
+    """An account that may do everything is changed by its like alone: whoever could set its
+    password would be it.
+    """
 
     def __init__(self, doing: str) -> None:
         super().__init__(
@@ -128,7 +137,10 @@ class SuperusersOnly(Forbidden):
 
 
 class OutOfSight(Exception):
-    """The caller may not even know that the queue exists; to be answered exactly as if it did not."""
+    """The caller may not even know that the queue exists.
+
+    To be answered exactly as if it did not.
+    """
 
     def __init__(self, queue: str) -> None:
         self.queue = queue
@@ -136,12 +148,17 @@ class OutOfSight(Exception):
 
 
 def place_of_deleted(name: str, number: int) -> str:
-    """What a deleted queue is known by in `Access`: no queue can have such a name, so none that exists is taken for it."""
+    """What a deleted queue is known by in `Access`: no queue can have such a name, so none that
+    exists is taken for it.
+    """
     return f"{name} (deleted #{number})"
 
 
 def scope_permissions(scopes: Collection[str] | None) -> frozenset[Permission]:
-    """What a token with these scopes may be used for at most; None is a person, whom nothing limits but the roles."""
+    """What a token with these scopes may be used for at most.
+
+    None is a person, whom nothing limits but the roles.
+    """
     if scopes is None:
         return ALL_PERMISSIONS
     known = [SCOPE_PERMISSIONS[Scope(scope)] for scope in scopes if scope in SCOPE_PERMISSIONS]
@@ -150,11 +167,15 @@ def scope_permissions(scopes: Collection[str] | None) -> frozenset[Permission]:
 
 @dataclass(frozen=True)
 class Access:
-    """Everything one caller may do. `granted` holds the permissions granted on a queue itself, `parents` the tree by names.
+    """Everything one caller may do.
 
-    A deleted queue has its place in the tree too (`place_of_deleted`). `numbers` are the keys of the queues' rows, by place.
+    `granted` holds the permissions granted on a queue itself, `parents` the tree by names.
 
-    A superuser, and the system itself, has `everything`: then neither grants nor the tree are looked at, only the token's scopes.
+    A deleted queue has its place in the tree too (`place_of_deleted`). `numbers` are the keys of
+    the queues' rows, by place.
+
+    A superuser, and the system itself, has `everything`: then neither grants nor the tree are
+    looked at, only the token's scopes.
     """
 
     granted: Mapping[str, frozenset[Permission]] = field(default_factory=dict)
@@ -193,7 +214,9 @@ class Access:
         return permission not in self.limit and held
 
     def refusal(self, permission: Permission, queue: str, doing: str = "") -> Forbidden:
-        """What to raise where the permission is missing: it says whether a role is, or the token's scope."""
+        """What to raise where the permission is missing: it says whether a role is, or the token's
+        scope.
+        """
         if self.is_held_back_by_scope(permission, queue):
             return ScopeTooNarrow(permission, queue, doing)
         return Forbidden(permission, queue, doing)
@@ -221,14 +244,19 @@ class Access:
 
     @cached_property
     def readable(self) -> frozenset[int] | None:
-        """The rows of the queues whose jobs, gangs and pods may be seen, deleted ones among them; None for all."""
+        """The rows of the queues whose jobs, gangs and pods may be seen, deleted ones among them;
+        None for all.
+        """
         seen = self.visible
         if seen is None:
             return None
         return frozenset(number for place, number in self.numbers.items() if place in seen)
 
     def where(self, permission: Permission) -> frozenset[str]:
-        """The names of the queues on which it is held; not for callers with `everything`, who have no list."""
+        """The names of the queues on which it is held.
+
+        Not for callers with `everything`, who have no list.
+        """
         return frozenset(name for name in self.parents if self.may(permission, name))
 
     def require(self, permission: Permission, queue: str, doing: str = "") -> None:
@@ -249,7 +277,10 @@ EVERYTHING = Access(everything=True)
 
 
 def require_queue_change(access: Access, old: QueueSpec, new: QueueSpec) -> None:
-    """Quotas and place by an admin of the parent, of both parents where it moves; the rest by one of the queue; its state by operators."""
+    """Quotas and place by an admin of the parent, of both parents where it moves.
+
+    The rest by one of the queue; its state by operators.
+    """
     if old.name != ROOT:
         above = old.parent or ROOT
     else:

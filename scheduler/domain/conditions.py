@@ -1,4 +1,6 @@
-"""The conditions of a queue as Kubernetes writes them: type, status, reason, message and lastTransitionTime, each always there."""
+"""The conditions of a queue as Kubernetes writes them: type, status, reason, message and
+lastTransitionTime, each always there.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,10 @@ def condition(
 def queue_conditions(
     name: str, standing: Standing, stored: Iterable[Stored], live: int, since: str
 ) -> list[dict[str, Any]]:
-    """Only those that are true. `live` counts what is not Completed in the queue and below it; `since` is when its state began."""
+    """Only those that are true.
+
+    `live` counts what is not Completed in the queue and below it; `since` is when its state began.
+    """
     found = [
         _draining(one, live) if one.get("type") == "Draining" else _as_stored(one) for one in stored
     ]
@@ -47,7 +52,10 @@ def _as_stored(stored: Stored) -> dict[str, Any]:
 
 
 def _draining(stored: Stored, live: int) -> dict[str, Any]:
-    """What is stored is how much there was when the drain began; the rest is counted when it is read."""
+    """What is stored is how much there was when the drain began.
+
+    The rest is counted when it is read.
+    """
     most = max(live, int(stored.get("total", live)))
     message = f"Draining: {live} of {counted(most, 'podgroup')} left."
     return {

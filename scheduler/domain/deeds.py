@@ -1,4 +1,6 @@
-"""What is written down in the audit log, by the names it has there: the list to choose from, and what is an admin's deed."""
+"""What is written down in the audit log, by the names it has there: the list to choose from, and
+what is an admin's deed.
+"""
 
 from __future__ import annotations
 

@@ -17,7 +17,10 @@ class Comparison(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """`field` is one that the list knows. With IS one of `values` must match, else `number` is compared: base units, seconds or plain."""
+    """`field` is one that the list knows.
+
+    With IS one of `values` must match, else `number` is compared: base units, seconds or plain.
+    """
 
     field: str
     comparison: Comparison = Comparison.IS

@@ -1,4 +1,7 @@
-"""The life of a batch job: what its pods, its policies and its owner's commands make of it. Pure: facts in, the next step out."""
+"""The life of a batch job: what its pods, its policies and its owner's commands make of it.
+
+Pure: facts in, the next step out.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,9 @@ Happening = tuple[JobEvent, str, int | None]
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What befell a job: happenings, and tasks that may have ended by them, in one way or the other."""
+    """What befell a job: happenings, and tasks that may have ended by them, in one way or the
+    other.
+    """
 
     happenings: Sequence[Happening] = ()
     tasks: frozenset[str] = frozenset()
@@ -93,7 +98,10 @@ class LifePolicy:
 def action_for(
     event: JobEvent, exit_code: int | None, task: Sequence[LifePolicy], job: Sequence[LifePolicy]
 ) -> JobAction:
-    """The task's own policies come before the job's; the first that answers decides. Without any the job just goes on."""
+    """The task's own policies come before the job's; the first that answers decides.
+
+    Without any the job just goes on.
+    """
     return next(
         (policy.action for policy in (*task, *job) if policy.answers(event, exit_code)),
         JobAction.SYNC,
@@ -102,7 +110,10 @@ def action_for(
 
 @dataclass(frozen=True, slots=True)
 class TaskCount:
-    """One task and its pods by how far they have come. `created` is False while it waits for the tasks it depends on."""
+    """One task and its pods by how far they have come.
+
+    `created` is False while it waits for the tasks it depends on.
+    """
 
     name: str
     replicas: int
@@ -172,7 +183,9 @@ class JobFacts:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What is to be done with a job: its next phase, whether its pods go, and whether new ones are made."""
+    """What is to be done with a job: its next phase, whether its pods go, and whether new ones are
+    made.
+    """
 
     phase: JobPhase
     message: str = ""
@@ -229,7 +242,10 @@ def _resume(facts: JobFacts) -> Step | None:
 
 
 def react(facts: JobFacts, action: JobAction, task: str = "") -> Step | None:
-    """What a policy's action makes of a live job; None when nothing changes. `task` is the one in which it happened."""
+    """What a policy's action makes of a live job; None when nothing changes.
+
+    `task` is the one in which it happened.
+    """
     if facts.phase in FINISHED or facts.phase in _AFTER_STOPPING:
         return None
     if action in (JobAction.RESTART, JobAction.RESTART_TASK, JobAction.RESTART_POD):
@@ -275,18 +291,20 @@ def follow_policies(
     tasks: Mapping[str, Sequence[LifePolicy]],
     job: Sequence[LifePolicy],
 ) -> list[Step]:
-    """The steps that a job's policies ask for after this: parts of it that start anew, or one step for the whole job."""
+    """The steps that a job's policies ask for after this: parts of it that start anew, or one step
+    for the whole job.
+    """
     steps: dict[str, Step] = {}
     for event, task, exit_code in (*news.happenings, *_ends_of_tasks(facts, news.tasks)):
+        # it starts anew: it has not ended
         if task in steps and event in (
             JobEvent.TASK_COMPLETED,
             JobEvent.TASK_FAILED,
-        ):  # it starts anew: it has not ended
+        ):
             continue
         action = _answer(facts, (event, task, exit_code), tasks.get(task, ()), job)
-        if (
-            task in steps and action in _OF_A_PART
-        ):  # several pods of a task that fail together are one retry
+        # several pods of a task that fail together are one retry
+        if task in steps and action in _OF_A_PART:
             steps[task] = replace(
                 steps[task], only_failed=steps[task].only_failed and action is JobAction.RESTART_POD
             )
@@ -303,12 +321,14 @@ def follow_policies(
 def _answer(
     facts: JobFacts, happening: Happening, own: Sequence[LifePolicy], job: Sequence[LifePolicy]
 ) -> JobAction:
-    """What the policies want; a task that was started anew as often as it may be has failed instead, and goes on as it is."""
+    """What the policies want.
+
+    A task that was started anew as often as it may be has failed instead, and goes on as it is.
+    """
     event, task, exit_code = happening
     action = action_for(event, exit_code, own, job)
-    if (
-        action is JobAction.RESTART_POD and event is JobEvent.TASK_COMPLETED
-    ):  # none of its pods failed
+    # none of its pods failed
+    if action is JobAction.RESTART_POD and event is JobEvent.TASK_COMPLETED:
         return JobAction.SYNC
     part = facts.task(task)
     if action not in _OF_A_PART or part is None or not part.is_used_up:
@@ -320,7 +340,9 @@ def _answer(
 
 
 def _ends_of_tasks(facts: JobFacts, names: Collection[str]) -> list[Happening]:
-    """What follows from the counts alone: those of these tasks all of whose pods have succeeded, or have failed."""
+    """What follows from the counts alone: those of these tasks all of whose pods have succeeded, or
+    have failed.
+    """
     made = [
         task for task in facts.tasks if task.created and task.replicas > 0 and task.name in names
     ]
@@ -364,7 +386,10 @@ def _settle_running(facts: JobFacts) -> Step | None:
     if not facts.total("alive") and any(not task.created for task in facts.tasks):
         return _settle_waiting(facts)
     if _has_lost_its_gang(facts):
-        message = f"{counted(facts.total('failed'), 'pod')} failed: with those that are left the gang can not be whole again"
+        message = (
+            f"{counted(facts.total('failed'), 'pod')} failed: with those that are left the gang "
+            "can not be whole again"
+        )
         return Step(JobPhase.FAILED, message, stop_pods=True)
     if facts.total("finished") < facts.total("replicas") or not facts.total("replicas"):
         return None
@@ -374,7 +399,9 @@ def _settle_running(facts: JobFacts) -> Step | None:
 
 
 def _has_lost_its_gang(facts: JobFacts) -> bool:
-    """Whether pods wait that no session will ever place: none runs any more, and what is left is less than must be there together."""
+    """Whether pods wait that no session will ever place: none runs any more, and what is left is
+    less than must be there together.
+    """
     if (
         not facts.total("failed")
         or facts.total("alive") > facts.total("pending")
@@ -418,7 +445,10 @@ def _shortfall(facts: JobFacts, succeeded: int) -> str:
     short = _short_tasks(facts)
     if short:
         task = short[0]
-        return f"task {task.name}: {counted(task.succeeded, 'pod')} succeeded, {task.min_available} needed"
+        return (
+            f"task {task.name}: {counted(task.succeeded, 'pod')} succeeded, {task.min_available} "
+            "needed"
+        )
     return (
         f"{counted(succeeded, 'pod')} succeeded, {facts.min_success or facts.min_available} needed"
     )
@@ -452,7 +482,9 @@ def dependency_of(task: Mapping[str, object]) -> Dependency:
 
 
 def waits_for_itself(dependencies: Mapping[str, Iterable[str]]) -> list[str]:
-    """Tasks that could never begin, because each of them waits, by whatever way, for another of them."""
+    """Tasks that could never begin, because each of them waits, by whatever way, for another of
+    them.
+    """
     waiting = {
         name: len(set(needed) & dependencies.keys()) for name, needed in dependencies.items()
     }
@@ -522,7 +554,11 @@ def read_policies(stored: Sequence[object], place: str) -> PolicyReading:
 
 
 def _contradictions(stored: Sequence[object], place: str) -> list[str]:
-    """What two policies both answer: only the first would ever be followed, so the second is a mistake. As Volcano's webhook has it."""
+    """What two policies both answer: only the first would ever be followed, so the second is a
+    mistake.
+
+    As Volcano's webhook has it.
+    """
     problems: list[str] = []
     answered: dict[JobEvent | int, int] = {}
     for index, given in enumerate(stored):
@@ -538,12 +574,14 @@ def _contradictions(stored: Sequence[object], place: str) -> list[str]:
                 else:
                     field = "exitCode"
                 problems.append(
-                    f"{place}[{index}].{field}: {asked} is answered by {place}[{first}] already; one policy answers it"
+                    f"{place}[{index}].{field}: {asked} is answered by {place}[{first}] already; "
+                    "one policy answers it"
                 )
     events = [asked for asked in answered if isinstance(asked, JobEvent)]
     if JobEvent.ANY in answered and len(events) > 1:
         problems.append(
-            f"{place}[{answered[JobEvent.ANY]}].event: * is every event, so no other policy may name one"
+            f"{place}[{answered[JobEvent.ANY]}].event: * is every event, so no other policy may "
+            "name one"
         )
     return problems
 
@@ -572,11 +610,13 @@ def _policy_problems(
     problems = []
     if action is None:
         problems.append(
-            f"{where}.action: {entry.get('action')!r} is not an action; one of {', '.join(sorted(set(ACTION_NAMES)))}"
+            f"{where}.action: {entry.get('action')!r} is not an action; one of "
+            f"{', '.join(sorted(set(ACTION_NAMES)))}"
         )
     if unknown:
         problems.append(
-            f"{where}.event: {unknown[0]!r} is not an event; one of {', '.join(sorted(EVENT_NAMES))}"
+            f"{where}.event: {unknown[0]!r} is not an event; one of "
+            f"{', '.join(sorted(EVENT_NAMES))}"
         )
     if bool(names) == (code is not None):
         problems.append(f"{where}: give either an event or an exitCode")

@@ -1,6 +1,8 @@
-"""The life of a queue: its state follows from the wishes in the tree, and a command is a change of one wish.
+"""The life of a queue: its state follows from the wishes in the tree, and a command is a change of
+one wish.
 
-`derive` is the whole model of states; `judge` says what a command would mean for one queue; `plan` (in `plans.py`) what it would cause.
+`derive` is the whole model of states; `judge` says what a command would mean for one queue; `plan`
+(in `plans.py`) what it would cause.
 """
 
 from __future__ import annotations
@@ -43,7 +45,10 @@ def command_named(text: object) -> QueueCommand | None:
 
 
 class NotAllowed(Exception):
-    """The state of the queue or of an ancestor forbids the command. `first` names the queue to open or resume before."""
+    """The state of the queue or of an ancestor forbids the command.
+
+    `first` names the queue to open or resume before.
+    """
 
     def __init__(
         self, message: str, *, rule_id: str, queue: str, first: str = "", fix: str = ""
@@ -58,9 +63,13 @@ class NotAllowed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What a queue is. `closed_by` and `suspended_by` name the ancestor a state is inherited from, "" where it is the queue's own wish.
+    """What a queue is.
 
-    `held_by` names the topmost queue, itself included, whose wish Suspended keeps its pods from being scheduled.
+    `closed_by` and `suspended_by` name the ancestor a state is inherited from, "" where it is the
+    queue's own wish.
+
+    `held_by` names the topmost queue, itself included, whose wish Suspended keeps its pods from
+    being scheduled.
     """
 
     state: QueueState
@@ -82,7 +91,9 @@ _OPEN = Standing(QueueState.OPEN)
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """The topmost queue on the way down, itself included, that wishes Closed, and the one that wishes Suspended."""
+    """The topmost queue on the way down, itself included, that wishes Closed, and the one that
+    wishes Suspended.
+    """
 
     closed: str = ""
     suspended: str = ""
@@ -94,7 +105,9 @@ _NOTHING_WANTED = _Wanted()
 def derive(
     tree: QueueTree, live: Mapping[str, int], unknown: Collection[str] = frozenset()
 ) -> dict[str, Standing]:
-    """What every queue is, from the wishes, the number of own podgroups that are not Completed, and who is stored as Unknown."""
+    """What every queue is, from the wishes, the number of own podgroups that are not Completed, and
+    who is stored as Unknown.
+    """
     order = _parents_first(tree)
     wanted: dict[str, _Wanted] = {}
     for name in order:
@@ -115,7 +128,10 @@ def standing_of(
 
 
 def _parents_first(tree: QueueTree) -> list[str]:
-    """Every queue after its parent. A ring of parents, which only broken data has, is entered at its first name."""
+    """Every queue after its parent.
+
+    A ring of parents, which only broken data has, is entered at its first name.
+    """
     tops = [queue.name for queue in tree if tree.parent_of(queue.name) not in tree]
     starts = [*tops, *(ring[0] for ring in tree.cycles())]
     order: dict[str, None] = {}
@@ -147,9 +163,8 @@ def _state(
         if children_closed and not live.get(name, 0):
             return QueueState.CLOSED
         return QueueState.CLOSING
-    if (
-        name in unknown
-    ):  # closing beats it, so that an ancestor can finish closing; it shows again when that goes away
+    # closing beats it, so that an ancestor can finish closing; it shows again when that goes away
+    if name in unknown:
         return QueueState.UNKNOWN
     if wanted.suspended:
         return QueueState.SUSPENDED
@@ -182,7 +197,10 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """One queue as a command finds it. The ancestors are the topmost ones with that wish; `first_above` the topmost with either."""
+    """One queue as a command finds it.
+
+    The ancestors are the topmost ones with that wish; `first_above` the topmost with either.
+    """
 
     name: str
     wish: QueueState
@@ -203,7 +221,10 @@ def judge(
     live: Mapping[str, int],
     unknown: Collection[str] = frozenset(),
 ) -> Judgement:
-    """Whether the command changes the queue's wish, and if not why not. Cheap: looks at the queue and the way up only."""
+    """Whether the command changes the queue's wish, and if not why not.
+
+    Cheap: looks at the queue and the way up only.
+    """
     if name not in tree:
         return Judgement(
             refusal=NotAllowed(f"There is no queue {name}.", rule_id="queue_not_found", queue=name)
@@ -245,7 +266,10 @@ def _first(names: list[str]) -> str:
 def _judge_root(command: QueueCommand) -> Judgement:
     if command in (QueueCommand.OPEN, QueueCommand.RESUME):
         return Judgement(nothing_because="root is always Open, so there is nothing to do.")
-    message = f"root can not be {_PARTICIPLE[command]}: it holds all other queues. {command.verb.capitalize()} the queues below it instead."
+    message = (
+        f"root can not be {_PARTICIPLE[command]}: it holds all other queues. "
+        f"{command.verb.capitalize()} the queues below it instead."
+    )
     return Judgement(refusal=NotAllowed(message, rule_id="protected_queue", queue=ROOT))
 
 
@@ -314,7 +338,10 @@ def _parent_first(
     case: _Case, command: QueueCommand, ancestor: str, ancestor_is_closed: bool
 ) -> Judgement:
     condition, remedy = ("closed", "open") if ancestor_is_closed else ("suspended", "resume")
-    message = f"{case.name} can not be {_PARTICIPLE[command]} while {ancestor} above it is {condition}: {remedy} {ancestor} first."
+    message = (
+        f"{case.name} can not be {_PARTICIPLE[command]} while {ancestor} above it is {condition}: "
+        f"{remedy} {ancestor} first."
+    )
     fix = f"{remedy} {ancestor} first"
     return Judgement(
         refusal=NotAllowed(
@@ -367,7 +394,10 @@ def command_for(wish: QueueState, before: QueueState) -> QueueCommand:
 
 
 def state_named(text: str) -> QueueState | None:
-    """The state that a stored text stands for; an empty one is Open, one that does not exist None."""
+    """The state that a stored text stands for.
+
+    An empty one is Open, one that does not exist None.
+    """
     if text == "":
         return QueueState.OPEN
     return next((state for state in QueueState if state.value == text), None)
@@ -384,7 +414,9 @@ _WISH_OF_STATUS = {
 
 
 def wish_of_status(state: str, annotations: Mapping[str, str]) -> QueueState | None:
-    """The wish behind a `status.state` that came without a `spec.state`; None for a state that does not exist.
+    """The wish behind a `status.state` that came without a `spec.state`.
+
+    None for a state that does not exist.
 
     The mark that a queue was closed by its parent means that it did not wish so itself.
     """

@@ -1,4 +1,7 @@
-"""Made-up work: named mixes of gang jobs, drawn from a seed. The same seed and number give the same job, whenever it is drawn."""
+"""Made-up work: named mixes of gang jobs, drawn from a seed.
+
+The same seed and number give the same job, whenever it is drawn.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,10 @@ GPU: Final = "nvidia.com/gpu"
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """One kind of job. Ranges are inclusive; `elastic` is the share of replicas above the minimum."""
+    """One kind of job.
+
+    Ranges are inclusive; `elastic` is the share of replicas above the minimum.
+    """
 
     name: str
     replicas: tuple[int, int]
@@ -43,7 +49,10 @@ SHAPES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Mix:
-    """Shapes with how often they come; `favourite` gives one queue this share of all jobs; `burst` jobs come at a time."""
+    """Shapes with how often they come.
+
+    `favourite` gives one queue this share of all jobs; `burst` jobs come at a time.
+    """
 
     name: str
     about: str

@@ -1,4 +1,6 @@
-"""What a queue command would cause, worked out before anything is written: the blast radius, in figures and in words."""
+"""What a queue command would cause, worked out before anything is written: the blast radius, in
+figures and in words.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +102,10 @@ def plan(
     loads: Mapping[str, Load],
     unknown: Collection[str] = frozenset(),
 ) -> Plan:
-    """What the command would do. Raises `NotAllowed`, which names the ancestor to open or resume first."""
+    """What the command would do.
+
+    Raises `NotAllowed`, which names the ancestor to open or resume first.
+    """
     live = {queue: load.live for queue, load in loads.items()}
     if name in tree:
         tree = tree.realm(name)
@@ -192,7 +197,10 @@ def describe(
 def _same_state(name: str, before: Standing, after: Standing) -> str:
     if before.closed_by != after.closed_by or before.suspended_by != after.suspended_by:
         source = after.closed_by or after.suspended_by
-        return f"{name} stays {after.state}, now {f'because of {source}' if source else 'by its own wish'}."
+        return (
+            f"{name} stays {after.state}, now "
+            f"{f'because of {source}' if source else 'by its own wish'}."
+        )
     if after.held_by:
         return (
             f"{name} stays {after.state}; its pods are held because {after.held_by} is suspended."
@@ -252,7 +260,10 @@ def _message(scene: _Scene, changes: tuple[Change, ...]) -> Iterator[str]:
     if scene.keeps_state:
         yield _wish_only(scene.tree, name, standing)
     else:
-        yield f"{name} is now {standing.state}{_because(standing)}: {_meaning(scene.tree, name, standing, scene.loads)}."
+        yield (
+            f"{name} is now {standing.state}{_because(standing)}: "
+            f"{_meaning(scene.tree, name, standing, scene.loads)}."
+        )
     yield from _followers(name, changes)
     yield from _steadfast(scene)
 
@@ -264,7 +275,10 @@ def _wish_only(tree: QueueTree, name: str, standing: Standing) -> str:
         else:
             held = "; its waiting pods may start"
         return f"{name} is no longer suspended by its own wish and stays {standing.state}{held}."
-    return f"{name} stays {standing.state}, now by its own wish: it remains so when the queues above it are opened or resumed."
+    return (
+        f"{name} stays {standing.state}, now by its own wish: it remains so when the queues above "
+        "it are opened or resumed."
+    )
 
 
 def _followers(name: str, changes: tuple[Change, ...]) -> Iterator[str]:
@@ -277,7 +291,9 @@ def _followers(name: str, changes: tuple[Change, ...]) -> Iterator[str]:
 
 
 def _steadfast(scene: _Scene) -> Iterator[str]:
-    """The queues below that keep their state although the one above changed, because they wish so themselves."""
+    """The queues below that keep their state although the one above changed, because they wish so
+    themselves.
+    """
     wilful = [
         queue.name
         for queue in scene.tree.descendants(scene.name)
@@ -292,7 +308,10 @@ def _steadfast(scene: _Scene) -> Iterator[str]:
 
 def _warnings(scene: _Scene, command: QueueCommand) -> Iterator[Caution]:
     if command is QueueCommand.SUSPEND and scene.before[scene.name].state is QueueState.CLOSING:
-        message = f"{scene.name} was draining: suspending it cancels the close, it takes jobs again, and a resume makes it Open."
+        message = (
+            f"{scene.name} was draining: suspending it cancels the close, it takes jobs again, and "
+            "a resume makes it Open."
+        )
         yield Caution("drain_cancelled", message)
     if command is QueueCommand.CLOSE:
         yield from _default_closes(scene)
@@ -321,10 +340,14 @@ def _starting(scene: _Scene) -> Iterator[Caution]:
     ]
     if freed:
         waiting = sum((scene.loads[queue] for queue in freed), NO_LOAD)
-        amount = f"{counted(waiting.waiting, 'waiting podgroup')} ({counted(waiting.pods_waiting, 'pod')}) in {listed(freed)}"
+        amount = (
+            f"{counted(waiting.waiting, 'waiting podgroup')} "
+            f"({counted(waiting.pods_waiting, 'pod')}) in {listed(freed)}"
+        )
         yield Caution(
             "pending_jobs_start",
-            f"Closing ends the suspension: {amount} may start, because a Closing queue is scheduled.",
+            f"Closing ends the suspension: {amount} may start, because a Closing queue is "
+            "scheduled.",
         )
 
 
@@ -343,8 +366,12 @@ def _held(scene: _Scene) -> Iterator[Caution]:
             "podgroup that waits",
             "podgroups that wait",
         )
-        what = f"{listed(holders, 'is suspended by its own wish and holds', 'are suspended by their own wish and hold')} {amount}"
+        what = (
+            f"{listed(holders, 'is suspended by its own wish and holds', 'are suspended by their own wish and hold')} "
+            f"{amount}"
+        )
         yield Caution(
             "held_below",
-            f"{what}: {scene.name} can not finish closing until {listed(holders, 'is', 'are')} resumed.",
+            f"{what}: {scene.name} can not finish closing until {listed(holders, 'is', 'are')} "
+            "resumed.",
         )

@@ -1,7 +1,8 @@
 """Why each pod of a waiting gang has no place, kept once for all that have the same to say.
 
-A gang may have thousands of pods that wait for the same reason. Its podgroup keeps one entry for each reason and sentence, with the pods
-it is about as ranges of their ids; which of them a pod has is found when somebody looks at it.
+A gang may have thousands of pods that wait for the same reason. Its podgroup keeps one entry for
+each reason and sentence, with the pods it is about as ranges of their ids; which of them a pod has
+is found when somebody looks at it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ def general(message: str, key: str) -> str:
 
 
 def packed(told: Iterable[tuple[int, str, str, str]], at: str) -> list[dict[str, Any]]:
-    """From (pod id, its key, reason, message) of every pod of one gang; `at` is the moment it was told."""
+    """From (pod id, its key, reason, message) of every pod of one gang.
+
+    `at` is the moment it was told.
+    """
     ids: dict[tuple[str, str], list[int]] = {}
     for pod_id, key, reason, message in told:
         ids.setdefault((reason, general(message, key)), []).append(pod_id)

@@ -47,7 +47,10 @@ class QueueSpec:
 
 
 class QueueTree:
-    """All queues by name, with their places in the tree. Takes any input: broken trees are found, not assumed away."""
+    """All queues by name, with their places in the tree.
+
+    Takes any input: broken trees are found, not assumed away.
+    """
 
     def __init__(self, queues: Iterable[QueueSpec]) -> None:
         self._by_name: dict[str, QueueSpec] = {queue.name: queue for queue in queues}
@@ -84,7 +87,9 @@ class QueueTree:
         return self._children.get(name, [])
 
     def children_together(self, name: str) -> Together:
-        """What the direct children have: added up once, and carried on when one of them is added, changed or taken away."""
+        """What the direct children have: added up once, and carried on when one of them is added,
+        changed or taken away.
+        """
         if name not in self._together:
             self._together[name] = Together.of(self.children(name))
         return self._together[name]
@@ -99,7 +104,10 @@ class QueueTree:
         return self._by_name[name].parent or ROOT
 
     def ancestors(self, name: str) -> list[str]:
-        """From the parent up to root. Stops at a queue that does not exist, and where it meets a queue again (a cycle)."""
+        """From the parent up to root.
+
+        Stops at a queue that does not exist, and where it meets a queue again (a cycle).
+        """
         path: list[str] = []
         current = self.parent_of(name)
         while current and current in self._by_name and current not in path and current != name:
@@ -153,9 +161,11 @@ class QueueTree:
         )
 
     def realm(self, name: str) -> QueueTree:
-        """All queues whose state can have to do with this one's: its branch, and that of the topmost queue above that is to be closed.
+        """All queues whose state can have to do with this one's: its branch, and that of the
+        topmost queue above that is to be closed.
 
-        Only a queue that is wanted closed looks at what its children are, so nothing outside can notice what happens inside.
+        Only a queue that is wanted closed looks at what its children are, so nothing outside can
+        notice what happens inside.
         """
         closed = [
             ancestor
@@ -165,7 +175,10 @@ class QueueTree:
         return self.branch(closed[-1] if closed else name)
 
     def with_queue(self, queue: QueueSpec) -> QueueTree:
-        """The same tree with this queue added or replaced. What does not change is shared: many queues are added one by one."""
+        """The same tree with this queue added or replaced.
+
+        What does not change is shared: many queues are added one by one.
+        """
         return self._exchanged(self._by_name.get(queue.name), queue)
 
     def without(self, name: str) -> QueueTree:
@@ -173,9 +186,8 @@ class QueueTree:
 
     def _exchanged(self, old: QueueSpec | None, new: QueueSpec | None) -> QueueTree:
         for parent in {ROOT, *(queue.parent or ROOT for queue in (old, new) if queue)}:
-            self.children_together(
-                parent
-            )  # from here it is carried on; every tree that follows would have to add it up anew
+            # from here it is carried on; every tree that follows would have to add it up anew
+            self.children_together(parent)
         changed = QueueTree(())
         changed._by_name = dict(self._by_name)
         changed.__dict__["_children"] = dict(self._children)

@@ -1,7 +1,8 @@
 """Amounts of cpu, memory and any other resource, exact: whole numbers of a base unit, never floats.
 
-The base unit of `cpu` and of extended resources is a thousandth ("500m" is 500, one GPU is 1000), so that a fair share may be a
-fraction of a device. Memory and storage are bytes, `pods` and `count/…` are pieces.
+The base unit of `cpu` and of extended resources is a thousandth ("500m" is 500, one GPU is 1000),
+so that a fair share may be a fraction of a device. Memory and storage are bytes, `pods` and
+`count/…` are pieces.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ _LONGEST_QUANTITY = 64
 
 
 class QuantityError(ValueError):
-    """A quantity that can not be read; the message names the resource and the text, and says what to write."""
+    """A quantity that can not be read.
+
+    The message names the resource and the text, and says what to write.
+    """
 
     def __init__(self, resource: str, text: object, problem: str) -> None:
         self.resource = resource
@@ -62,7 +66,11 @@ def is_bytes(resource: str) -> bool:
 
 
 def parse_quantity(resource: str, text: object) -> int:
-    """The amount in base units. Raises `QuantityError` for whatever Kubernetes would not take, and for fractions of a whole thing."""
+    """The amount in base units.
+
+    Raises `QuantityError` for whatever Kubernetes would not take, and for fractions of a whole
+    thing.
+    """
     if isinstance(text, int) and not isinstance(text, bool):
         text = str(text)
     if isinstance(text, float):
@@ -142,8 +150,9 @@ def _format_bytes(amount: int) -> str:
 class Resources(Mapping[str, int]):
     """An immutable set of amounts by resource name, in base units.
 
-    A resource that is present with 0 is not the same as one that is absent: absent means unset (no limit, nothing asked), which each
-    caller reads in its own way and says so. Arithmetic treats absent as 0 and keeps every name that either side has.
+    A resource that is present with 0 is not the same as one that is absent: absent means unset (no
+    limit, nothing asked), which each caller reads in its own way and says so. Arithmetic treats
+    absent as 0 and keeps every name that either side has.
     """
 
     __slots__ = ("_amounts", "_hash")
@@ -228,7 +237,9 @@ def total(parts: Iterable[Resources]) -> Resources:
 
 
 class Sum:
-    """Amounts added up, from which parts can be taken away again: a resource is in it as long as some part names it, were it with 0."""
+    """Amounts added up, from which parts can be taken away again: a resource is in it as long as
+    some part names it, were it with 0.
+    """
 
     __slots__ = ("_sums",)
 

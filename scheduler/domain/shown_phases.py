@@ -11,7 +11,10 @@ _JOB_SPEAKS: Final = frozenset(
 
 
 def shown_phase(gang: str, job: str | None) -> str:
-    """The gang's phase while it waits or runs; the job's own, which says more, when it is stopping or has ended."""
+    """The gang's phase while it waits or runs.
+
+    The job's own, which says more, when it is stopping or has ended.
+    """
     if job is not None and job in _JOB_SPEAKS:
         return job
     return gang

@@ -1,4 +1,6 @@
-"""The Standard Workload Format of the Parallel Workloads Archive: one job a line, eighteen numbers, -1 where nothing is known."""
+"""The Standard Workload Format of the Parallel Workloads Archive: one job a line, eighteen numbers,
+-1 where nothing is known.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Two people changed the same thing: what one of them changed is put over what it is by now, and nothing else of theirs is."""
+"""Two people changed the same thing: what one of them changed is put over what it is by now, and
+nothing else of theirs is.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,10 @@ _UNSET: Final = None
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """One field as it was opened, as I want it, and as others have stored it since; None where it is unset."""
+    """One field as it was opened, as I want it, and as others have stored it since.
+
+    None where it is unset.
+    """
 
     path: Path
     base: Any
@@ -28,7 +33,10 @@ class FieldChange:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """`value` is theirs with my changes. `kept` are fields that only others changed, `both` those that both did, differently."""
+    """`value` is theirs with my changes.
+
+    `kept` are fields that only others changed, `both` those that both did, differently.
+    """
 
     value: dict[str, Any]
     kept: tuple[FieldChange, ...] = ()
@@ -67,7 +75,9 @@ def flat(value: Mapping[str, Any], above: Path = ()) -> dict[Path, Any]:
 
 
 def _nested(leaves: Mapping[Path, Any], pattern: Mapping[str, Any]) -> dict[str, Any]:
-    """The mappings of `pattern` stay, were they empty by now: an empty quota is no quota, and says so."""
+    """The mappings of `pattern` stay, were they empty by now: an empty quota is no quota, and says
+    so.
+    """
     result = _emptied(pattern)
     for path, leaf in leaves.items():
         if leaf is _UNSET:
@@ -84,7 +94,10 @@ def _emptied(pattern: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def merge_lines(base: str, mine: str, theirs: str) -> str | None:
-    """A text with both changes; None where they touch the same lines, or lines next to each other."""
+    """A text with both changes.
+
+    None where they touch the same lines, or lines next to each other.
+    """
     was = base.splitlines(keepends=True)
     edits = [
         *_edits(was, mine.splitlines(keepends=True)),

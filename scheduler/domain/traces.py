@@ -1,4 +1,6 @@
-"""The shape of a recorded load, out of a CSV file: when jobs came, how large they were and how long they ran."""
+"""The shape of a recorded load, out of a CSV file: when jobs came, how large they were and how long
+they ran.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,10 @@ COLUMNS: Final = {
     "queue": ("queue", "group", "partition", "cluster"),
     "devices": ("num_gpus",),
 }
-"""What a column may be called. Submit and duration must be there, and cpu or the GPUs of a whole job."""
+"""What a column may be called.
+
+Submit and duration must be there, and cpu or the GPUs of a whole job.
+"""
 _RESOURCES: Final = {"cpu": "cpu", "memory": "memory", "gpu": GPU}
 NEEDED: Final = ("submit", "cpu", "duration")
 GPUS_OF_A_NODE: Final = 8
@@ -35,7 +40,10 @@ MOST_TASKS = 10_000
 
 
 class TraceError(ValueError):
-    """The file can not be used; the message names each line and column, as far as there are not too many."""
+    """The file can not be used.
+
+    The message names each line and column, as far as there are not too many.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +188,10 @@ def _amount(column: str, text: str) -> str:
 
 
 def target_of(job: TraceJob, number: int, targets: Sequence[Target]) -> Target:
-    """The queue that the job names, with or without `vc-` in front; otherwise one of the targets, always the same for the same name."""
+    """The queue that the job names, with or without `vc-` in front.
+
+    Otherwise one of the targets, always the same for the same name.
+    """
     found = next(
         (
             target

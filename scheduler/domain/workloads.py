@@ -54,7 +54,10 @@ class Phase(IntEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Toleration:
-    """`operator` is Exists or Equal; an empty key with Exists tolerates everything, an empty effect every effect."""
+    """`operator` is Exists or Equal.
+
+    An empty key with Exists tolerates everything, an empty effect every effect.
+    """
 
     key: str = ""
     operator: str = "Equal"
@@ -73,7 +76,10 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True, order=True)
 class NodeTerm:
-    """A term matches when all its expressions do; `fields` look at the node itself (metadata.name). An empty term matches nothing."""
+    """A term matches when all its expressions do; `fields` look at the node itself (metadata.name).
+
+    An empty term matches nothing.
+    """
 
     expressions: tuple[Requirement, ...] = ()
     fields: tuple[Requirement, ...] = ()
@@ -87,7 +93,10 @@ class PreferredTerm:
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """Where a pod may run and would rather run. `required` is a list of alternatives; empty means anywhere."""
+    """Where a pod may run and would rather run.
+
+    `required` is a list of alternatives; empty means anywhere.
+    """
 
     node_selector: tuple[tuple[str, str], ...] = ()
     required: tuple[NodeTerm, ...] = ()
@@ -100,7 +109,10 @@ ANYWHERE = Constraint()
 
 @dataclass(frozen=True, slots=True)
 class PodClass:
-    """What all pods have in common that the engine may treat alike. `request` includes one of `pods`."""
+    """What all pods have in common that the engine may treat alike.
+
+    `request` includes one of `pods`.
+    """
 
     request: Resources
     priority: int = 0
@@ -113,9 +125,12 @@ class PodClass:
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """One pod, for scenario files and tests; large clusters come as columns, see `snapshot.PodTable`.
+    """One pod, for scenario files and tests.
 
-    `node` is empty when it has none. `reserved_node` and `reserved_until` are the place that an earlier session kept for it.
+    Large clusters come as columns, see `snapshot.PodTable`.
+
+    `node` is empty when it has none. `reserved_node` and `reserved_until` are the place that an
+    earlier session kept for it.
     """
 
     name: str
@@ -156,11 +171,14 @@ class Pod:
 
 @dataclass(frozen=True, slots=True)
 class PodGroup:
-    """One podgroup, for scenario files and tests. `priority` is already resolved from its priority class.
+    """One podgroup, for scenario files and tests.
 
-    `min_resources` None means not set. `starving_since` is the number of the session that first saw it starving, -1 for none.
-    `sla_waiting_time` in seconds overrides the policy's. `on_hold` and `not_permitted` carry the words of whoever holds it back.
-    `evictions` is how often sessions have evicted pods of it, `expected_seconds` how long its pods are said to run, if anybody says so.
+    `priority` is already resolved from its priority class.
+
+    `min_resources` None means not set. `starving_since` is the number of the session that first saw
+    it starving, -1 for none. `sla_waiting_time` in seconds overrides the policy's. `on_hold` and
+    `not_permitted` carry the words of whoever holds it back. `evictions` is how often sessions have
+    evicted pods of it, `expected_seconds` how long its pods are said to run, if anybody says so.
     """
 
     name: str

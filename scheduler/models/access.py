@@ -1,4 +1,6 @@
-"""Who may do what: grants of roles on queues, tokens for programs, and the answers kept for repeated requests."""
+"""Who may do what: grants of roles on queues, tokens for programs, and the answers kept for
+repeated requests.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,10 @@ from scheduler.models.queue import Queue
 
 
 class Grant(models.Model):
-    """A role for a user or for a group, on a queue and everything below it; on root it counts for the whole cluster."""
+    """A role for a user or for a group, on a queue and everything below it.
+
+    On root it counts for the whole cluster.
+    """
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -79,14 +84,15 @@ class ApiToken(models.Model):
 
 
 class KeptAnswer(models.Model):
-    """What was answered to a request with an Idempotency-Key: the same request again gets the same answer and does nothing."""
+    """What was answered to a request with an Idempotency-Key: the same request again gets the same
+    answer and does nothing.
+    """
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     key = models.CharField(max_length=128)
     digest = models.CharField(max_length=64)  # of method, address and body
-    status = models.PositiveSmallIntegerField(
-        null=True, blank=True
-    )  # None for a list, whose items have answers of their own
+    # None for a list, whose items have answers of their own
+    status = models.PositiveSmallIntegerField(null=True, blank=True)
     headers = models.JSONField(default=dict)
     body = models.JSONField(null=True, default=None)
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)

@@ -1,8 +1,10 @@
-"""Many rows in one statement: a list of rows travels as a parameter and is a table inside the statement.
+"""Many rows in one statement: a list of rows travels as a parameter and is a table inside the
+statement.
 
-`bulk_update` of 10,000 rows takes seconds; this takes hundredths of one, in one query however many rows there are. Rows that are few, or
-have many columns, come as JSON (`values_table`); thousands with a few columns come as one array a column (`columns_table`), which
-PostgreSQL reads in half the time.
+`bulk_update` of 10,000 rows takes seconds; this takes hundredths of one, in one query however many
+rows there are. Rows that are few, or have many columns, come as JSON (`values_table`); thousands
+with a few columns come as one array a column (`columns_table`), which PostgreSQL reads in half the
+time.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ def values_table(alias: str, columns: Columns) -> str:
 def columns_table(
     alias: str, columns: Columns, values: Sequence[Sequence[Any]]
 ) -> tuple[str, list[Any]]:
-    """A FROM item with these columns, and the parameters that fill it: `values` has one list a column."""
+    """A FROM item with these columns, and the parameters that fill it: `values` has one list a
+    column.
+    """
     if connection.vendor == "postgresql":
         names = ", ".join(f'"{name}"' for name in columns)
         arrays = ", ".join(f"%s::{kind}[]" for kind in columns.values())
@@ -51,7 +55,10 @@ def columns_table(
 
 
 def array_literal(values: Iterable[Any]) -> str:
-    """PostgreSQL's text form of an array of numbers, truth values or texts. The driver's own way takes ten times as long."""
+    """PostgreSQL's text form of an array of numbers, truth values or texts.
+
+    The driver's own way takes ten times as long.
+    """
     some = list(values)
     text = json.dumps(some, ensure_ascii=False, separators=(",", ":"))
     if "\\" in text:  # JSON's escapes are not PostgreSQL's

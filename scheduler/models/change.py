@@ -1,11 +1,12 @@
 """Which rows changed: filled by triggers, whoever writes, and read by the resident snapshot.
 
-A row of the log says "this row of that table was inserted, updated or deleted". On PostgreSQL it carries the number of its transaction:
-a reader takes every entry at or past the oldest transaction that was still running when it last looked, so that nothing that commits
-late is missed. On SQLite writers come one after the other, and the log's own counter is enough.
+A row of the log says "this row of that table was inserted, updated or deleted". On PostgreSQL it
+carries the number of its transaction: a reader takes every entry at or past the oldest transaction
+that was still running when it last looked, so that nothing that commits late is missed. On SQLite
+writers come one after the other, and the log's own counter is enough.
 
-Numbers of transactions mean something only in the PostgreSQL cluster, and in the table, that they were written in. So the log has a
-name: what was restored elsewhere begins a new one.
+Numbers of transactions mean something only in the PostgreSQL cluster, and in the table, that they
+were written in. So the log has a name: what was restored elsewhere begins a new one.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ class Change(models.Model):
 
 
 class ChangeHorizon(models.Model):
-    """One row: entries below this position were pruned; a reader that stopped before it must read everything anew.
+    """One row: entries below this position were pruned.
+
+    A reader that stopped before it must read everything anew.
 
     `log` names the log that the position and the entries belong to.
     """

@@ -11,7 +11,10 @@ from scheduler.domain.resources import NOTHING, Resources
 
 
 class ResourcesField(models.JSONField):
-    """Amounts by resource name, in base units, as whole numbers; read and written as `Resources`."""
+    """Amounts by resource name, in base units, as whole numbers.
+
+    Read and written as `Resources`.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("default", Resources)
@@ -42,7 +45,9 @@ class ResourcesField(models.JSONField):
 
 
 class Named(models.Model):
-    """What every object of the cluster has: identity, labels, age, and a version that grows with each change of its spec."""
+    """What every object of the cluster has: identity, labels, age, and a version that grows with
+    each change of its spec.
+    """
 
     uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     labels = models.JSONField(default=dict, blank=True)

@@ -6,9 +6,11 @@ from django.db import models
 
 
 class QueueSample(models.Model):
-    """One packed row a queue and bucket: amounts by resource in base units, podgroup counts and state.
+    """One packed row a queue and bucket: amounts by resource in base units, podgroup counts and
+    state.
 
-    A raw sample is written when something changed and holds until the next one; minutes and hours are averages over their bucket.
+    A raw sample is written when something changed and holds until the next one; minutes and hours
+    are averages over their bucket.
     """
 
     RAW = 0
@@ -33,7 +35,9 @@ class QueueSample(models.Model):
 
 
 class SavedScenario(models.Model):
-    """A session's snapshot and policy, compressed, as a scenario file: replaying it gives the same outcome."""
+    """A session's snapshot and policy, compressed, as a scenario file: replaying it gives the same
+    outcome.
+    """
 
     session_number = models.PositiveBigIntegerField(primary_key=True)
     created_at = models.DateTimeField()

@@ -14,7 +14,8 @@ _FOR_GLOB = str.maketrans({"?": "[?]", "[": "[[]"})
 class Glob(Lookup):
     """`name__glob="train-*-v2*"`: `*` stands for anything, case counts.
 
-    Not by a regular expression: SQLite would leave that to Python, which tries every way to divide a text among the stars.
+    Not by a regular expression: SQLite would leave that to Python, which tries every way to divide
+    a text among the stars.
     """
 
     lookup_name = "glob"

@@ -13,9 +13,8 @@ class Node(Named):
     taints = models.JSONField(default=list, blank=True)
     unschedulable = models.BooleanField(default=False)
     ready = models.BooleanField(default=True)
-    ready_since = models.DateTimeField(
-        null=True, blank=True, editable=False
-    )  # when `ready` last changed; unset: since it was made
+    # when `ready` last changed; unset: since it was made
+    ready_since = models.DateTimeField(null=True, blank=True, editable=False)
     kind = models.CharField(max_length=63, blank=True, default="")
 
     class Meta:

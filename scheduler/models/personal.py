@@ -1,4 +1,6 @@
-"""What belongs to one person: how pages look, the views of tables that were kept, and actions on many jobs at once."""
+"""What belongs to one person: how pages look, the views of tables that were kept, and actions on
+many jobs at once.
+"""
 
 from __future__ import annotations
 
@@ -19,31 +21,30 @@ class Preference(models.Model):
     )
     time_zone = models.CharField(max_length=63, blank=True, default="")
     theme = models.CharField(max_length=8, blank=True, default="")
-    folded = models.JSONField(
-        default=list, blank=True
-    )  # the queues whose children the tree does not show
-    unfolded = models.JSONField(
-        default=list, blank=True
-    )  # those whose children it shows although they lie deep
-    tree_levels = models.PositiveSmallIntegerField(
-        null=True, default=None, blank=True
-    )  # how many it shows: 0 all, None what fits
+    # the queues whose children the tree does not show
+    folded = models.JSONField(default=list, blank=True)
+    # those whose children it shows although they lie deep
+    unfolded = models.JSONField(default=list, blank=True)
+    # how many it shows: 0 all, None what fits
+    tree_levels = models.PositiveSmallIntegerField(null=True, default=None, blank=True)
 
     def __str__(self) -> str:
         return f"preferences of {self.user_id}"
 
 
 class SavedView(models.Model):
-    """A table with its filter and columns, under a name. A shared one is offered to everybody, who each see only what they may."""
+    """A table with its filter and columns, under a name.
+
+    A shared one is offered to everybody, who each see only what they may.
+    """
 
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="saved_views"
     )
     page = models.CharField(max_length=16)
     name = models.CharField(max_length=80)
-    query = models.CharField(
-        max_length=1024, blank=True, default=""
-    )  # the query string of the page
+    # the query string of the page
+    query = models.CharField(max_length=1024, blank=True, default="")
     shared = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -60,7 +61,10 @@ class SavedView(models.Model):
 
 
 class BulkRun(models.Model):
-    """One action on many jobs, carried out in the background. The page of it can be left and found again."""
+    """One action on many jobs, carried out in the background.
+
+    The page of it can be left and found again.
+    """
 
     WAITING = "Waiting"
     RUNNING = "Running"
@@ -74,9 +78,8 @@ class BulkRun(models.Model):
     action = models.CharField(max_length=32)
     reason = models.CharField(max_length=1024, blank=True, default="")
     door = models.CharField(max_length=16, default="UI")
-    scopes = models.JSONField(
-        null=True, blank=True
-    )  # of the token that it was begun with, which it can do no more than
+    # of the token that it was begun with, which it can do no more than
+    scopes = models.JSONField(null=True, blank=True)
     address = models.CharField(max_length=64, blank=True, default="")
     request_id = models.CharField(max_length=64, blank=True, default="")
     query = models.CharField(max_length=1024, blank=True, default="")
@@ -100,9 +103,8 @@ class BulkItem(models.Model):
     run = models.ForeignKey(BulkRun, on_delete=models.CASCADE, related_name="items")
     namespace = models.CharField(max_length=63)
     name = models.CharField(max_length=253)
-    result = models.CharField(
-        max_length=8, blank=True, default=""
-    )  # as of a Command: Done, NoOp, Refused
+    # as of a Command: Done, NoOp, Refused
+    result = models.CharField(max_length=8, blank=True, default="")
     message = models.CharField(max_length=1024, blank=True, default="")
 
     class Meta:

@@ -1,9 +1,11 @@
-"""Statements that are written once: Django takes longer to put a small one into words than the database takes to answer it.
+"""Statements that are written once: Django takes longer to put a small one into words than the
+database takes to answer it.
 
     _BY_NAME = Prepared(lambda: Queue.objects.filter(name=slot("name")).values_list("id", "state"))
     _BY_NAME.rows(name="team-a")
 
-The rows are what the queryset itself would give, converted in the same way; only values of slots differ from call to call.
+The rows are what the queryset itself would give, converted in the same way; only values of slots
+differ from call to call.
 
     _NEW_JOB = PreparedInsert(Job)
     _NEW_JOB.insert([Job(name="train", …)])
@@ -40,7 +42,10 @@ class _Written:
 
 
 class Prepared:
-    """`make` gives a `values_list` queryset with slots; it is asked once for each kind of database."""
+    """`make` gives a `values_list` queryset with slots.
+
+    It is asked once for each kind of database.
+    """
 
     def __init__(self, make: Callable[[], QuerySet[Any, Any]]) -> None:
         self._make = make
@@ -74,7 +79,10 @@ class Prepared:
 
 
 class PreparedInsert:
-    """New rows of a model, their keys filled in. Nobody is told by a signal, and no row may hold an expression."""
+    """New rows of a model, their keys filled in.
+
+    Nobody is told by a signal, and no row may hold an expression.
+    """
 
     MOST_ROWS = 16
     """As many are written down for; more are left to `bulk_create`."""

@@ -9,7 +9,9 @@ from django.db.models import Q
 
 
 class Command(models.Model):
-    """An order to a queue or a job, kept as history: who, through which door, why, and what came of it."""
+    """An order to a queue or a job, kept as history: who, through which door, why, and what came of
+    it.
+    """
 
     DONE = "Done"
     NO_OP = "NoOp"
@@ -64,9 +66,8 @@ class Event(models.Model):
     name = models.CharField(max_length=253)
     queue_name = models.CharField(max_length=253, blank=True, default="", db_index=True)
     reason = models.CharField(max_length=64)
-    code = models.CharField(
-        max_length=32, blank=True, default=""
-    )  # the reason code of a gang that waits
+    # the reason code of a gang that waits
+    code = models.CharField(max_length=32, blank=True, default="")
     message = models.TextField(blank=True, default="")
     message_digest = models.CharField(max_length=32, default="")
     count = models.PositiveIntegerField(default=1)

@@ -1,4 +1,6 @@
-"""Scheduling sessions, what they decided, the policy they follow and the lease that keeps them one at a time."""
+"""Scheduling sessions, what they decided, the policy they follow and the lease that keeps them one
+at a time.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,10 @@ class SchedulingSession(models.Model):
 
 
 class Decision(models.Model):
-    """A work item: one placement or eviction that the dispatcher carries out on the cluster. Claimed by conditional update."""
+    """A work item: one placement or eviction that the dispatcher carries out on the cluster.
+
+    Claimed by conditional update.
+    """
 
     BIND = "Bind"
     EVICT = "Evict"
@@ -66,7 +71,8 @@ class Decision(models.Model):
         db_constraint=False,
     )
     kind = models.CharField(max_length=8, choices=[(BIND, BIND), (EVICT, EVICT)])
-    # No constraint and no index: thousands are written at once. The number of a pod that is gone stays, and is never given again.
+    # No constraint and no index: thousands are written at once. The number of a pod that is gone
+    # stays, and is never given again.
     pod = models.ForeignKey(
         "scheduler.Pod",
         null=True,
@@ -96,7 +102,9 @@ class Decision(models.Model):
 
 
 class Eviction(models.Model):
-    """The record of one victim: whom it made room for, at which level of the tree, and the figures before and after."""
+    """The record of one victim: whom it made room for, at which level of the tree, and the figures
+    before and after.
+    """
 
     session = models.ForeignKey(
         SchedulingSession, null=True, on_delete=models.SET_NULL, related_name="evictions"
@@ -140,7 +148,9 @@ class PolicyVersion(models.Model):
 
 
 class ClusterState(models.Model):
-    """One row: the period of sessions, the pause, the cluster's totals as the last session saw them."""
+    """One row: the period of sessions, the pause, the cluster's totals as the last session saw
+    them.
+    """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
     name = models.CharField(max_length=63, default="simulated")
@@ -154,19 +164,16 @@ class ClusterState(models.Model):
     )
     last_session = models.PositiveBigIntegerField(default=0)
     last_session_at = models.DateTimeField(null=True, blank=True)
-    session_wanted_at = models.DateTimeField(
-        null=True, blank=True
-    )  # somebody asked for the next session to come forward
-    keep_sessions = models.PositiveSmallIntegerField(
-        default=0
-    )  # how many of the next ones are to be kept for replay
+    # somebody asked for the next session to come forward
+    session_wanted_at = models.DateTimeField(null=True, blank=True)
+    # how many of the next ones are to be kept for replay
+    keep_sessions = models.PositiveSmallIntegerField(default=0)
     total = ResourcesField()
     allocated = ResourcesField()
     promised = ResourcesField()
     warnings = models.JSONField(default=list, blank=True)
-    failing = models.JSONField(
-        default=dict, blank=True
-    )  # by part of what is looked after at each tick: the problem, and since when
+    # by part of what is looked after at each tick: the problem, and since when
+    failing = models.JSONField(default=dict, blank=True)
 
     class Meta:
         constraints = [models.CheckConstraint(condition=Q(id=1), name="one_cluster_state")]
@@ -176,7 +183,10 @@ class ClusterState(models.Model):
 
 
 class Lease(models.Model):
-    """Who may run sessions, until when. The token grows with each holder; a write with an old one is refused."""
+    """Who may run sessions, until when.
+
+    The token grows with each holder; a write with an old one is refused.
+    """
 
     name = models.CharField(max_length=63, primary_key=True)
     holder = models.CharField(max_length=128, blank=True, default="")

@@ -1,4 +1,6 @@
-"""A short text for a row that is another one whenever the row was changed: what was made from a row is good as long as its stamp is."""
+"""A short text for a row that is another one whenever the row was changed: what was made from a row
+is good as long as its stamp is.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,9 @@ from django.db.models.expressions import RawSQL
 def stamp_of(model: type[Model]) -> RawSQL:
     """Of the row of this table in a query that reads it under its own name.
 
-    PostgreSQL gives every version of a row the number of the transaction that wrote it, and a place of its own. SQLite has nothing like it:
-    there the stamp is the whole row, as one text, which is still far less work than reading it column by column.
+    PostgreSQL gives every version of a row the number of the transaction that wrote it, and a place
+    of its own. SQLite has nothing like it: there the stamp is the whole row, as one text, which is
+    still far less work than reading it column by column.
     """
     table = model._meta.db_table
     if connection.vendor == "postgresql":

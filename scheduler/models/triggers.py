@@ -1,6 +1,7 @@
 """Triggers that note which rows changed (see models/change.py), in the words of either database.
 
-They are put in place after every migration, not by one: SQLite rebuilds a table to alter it, and loses its triggers on the way.
+They are put in place after every migration, not by one: SQLite rebuilds a table to alter it, and
+loses its triggers on the way.
 """
 
 from __future__ import annotations
@@ -9,18 +10,27 @@ from typing import Final
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-# Only what a session looks at: a new reason text or an age on a page is no reason to read the row again.
+# Only what a session looks at: a new reason text or an age on a page is no reason to read the row
+# again.
 WATCHED: Final = {
     "queue": (
-        "name parent_id weight capability deserved guarantee reclaimable priority dequeue_strategy wish state closed_by "
+        "name parent_id weight capability deserved guarantee reclaimable priority dequeue_strategy "
+        "wish state closed_by "
         "suspended_by held_by deleted_at"
     ),
     "podgroup": (
-        "namespace name queue_id min_member min_task_member min_resources priority phase sla_waiting_seconds starving_since created_at"
+        "namespace name queue_id min_member min_task_member min_resources priority phase "
+        "sla_waiting_seconds starving_since created_at"
     ),
-    "podclass": "requests node_selector affinity tolerations priority preemption_policy preemptable critical",
+    "podclass": (
+        "requests node_selector affinity tolerations priority preemption_policy preemptable "
+        "critical"
+    ),
     # What changes most often comes first: the comparison ends at the first difference.
-    "pod": "phase node_id borrowed reserved_node_id reserved_until podgroup_id pod_class_id task namespace name created_at",
+    "pod": (
+        "phase node_id borrowed reserved_node_id reserved_until podgroup_id pod_class_id task "
+        "namespace name created_at"
+    ),
     "node": "name labels allocatable taints unschedulable ready",
 }
 
@@ -48,22 +58,28 @@ CREATE OR REPLACE TRIGGER scheduler_{kind}_deleted AFTER DELETE ON scheduler_{ki
   REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION scheduler_note_{kind}();
 """
 
-# Half of each page of the pods is left free: a pod that changes stays on its page, so that no index has to be written.
+# Half of each page of the pods is left free: a pod that changes stays on its page, so that no index
+# has to be written.
 ROOM_FOR_CHANGES = (
     "ALTER TABLE scheduler_pod SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05)"
 )
 
 SQLITE_NOTES = (
     "CREATE TRIGGER IF NOT EXISTS scheduler_{kind}_inserted AFTER INSERT ON scheduler_{kind} BEGIN "
-    "INSERT INTO scheduler_change (\"transaction\", kind, row_id) VALUES (0, '{kind}', NEW.id); END",
-    "CREATE TRIGGER IF NOT EXISTS scheduler_{kind}_updated AFTER UPDATE OF {columns} ON scheduler_{kind} WHEN {differs} BEGIN "
-    "INSERT INTO scheduler_change (\"transaction\", kind, row_id) VALUES (0, '{kind}', NEW.id); END",
+    "INSERT INTO scheduler_change (\"transaction\", kind, row_id) VALUES (0, '{kind}', NEW.id); "
+    "END",
+    "CREATE TRIGGER IF NOT EXISTS scheduler_{kind}_updated AFTER UPDATE OF {columns} ON "
+    "scheduler_{kind} WHEN {differs} BEGIN "
+    "INSERT INTO scheduler_change (\"transaction\", kind, row_id) VALUES (0, '{kind}', NEW.id); "
+    "END",
     "CREATE TRIGGER IF NOT EXISTS scheduler_{kind}_deleted AFTER DELETE ON scheduler_{kind} BEGIN "
-    "INSERT INTO scheduler_change (\"transaction\", kind, row_id) VALUES (0, '{kind}', OLD.id); END",
+    "INSERT INTO scheduler_change (\"transaction\", kind, row_id) VALUES (0, '{kind}', OLD.id); "
+    "END",
 )
 
 
-# The audit log only ever grows: whoever tries to change or delete a row of it, the database refuses.
+# The audit log only ever grows: whoever tries to change or delete a row of it, the database
+# refuses.
 AUDIT_TRIGGERS: Final = (
     "scheduler_audit_no_update",
     "scheduler_audit_no_delete",

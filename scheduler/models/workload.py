@@ -82,20 +82,17 @@ class Job(Named):
     ttl_seconds_after_finished = models.PositiveIntegerField(null=True, blank=True)
     tasks = models.JSONField(default=list)
     policies = models.JSONField(default=list, blank=True)
-    extra = models.JSONField(
-        default=dict, blank=True
-    )  # what a real cluster needs and scheduling does not: plugins, volumes
+    # what a real cluster needs and scheduling does not: plugins, volumes
+    extra = models.JSONField(default=dict, blank=True)
 
     phase = models.CharField(max_length=16, choices=_pairs(JOB_PHASES), default="Pending")
     phase_since = models.DateTimeField(null=True, blank=True)
     message = models.CharField(max_length=1024, blank=True, default="")
     retry_count = models.PositiveIntegerField(default=0)
-    task_retries = models.JSONField(
-        default=dict, blank=True
-    )  # by task: how often it alone was started anew since its pods were made
-    version = models.PositiveIntegerField(
-        default=0
-    )  # grows with each restart; pods of an older version are leftovers
+    # by task: how often it alone was started anew since its pods were made
+    task_retries = models.JSONField(default=dict, blank=True)
+    # grows with each restart; pods of an older version are leftovers
+    version = models.PositiveIntegerField(default=0)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
 
@@ -117,7 +114,10 @@ class Job(Named):
 
 
 class PodGroup(Named):
-    """A gang: starts with at least `min_member` of its pods, or not at all. One with no job came from outside."""
+    """A gang: starts with at least `min_member` of its pods, or not at all.
+
+    One with no job came from outside.
+    """
 
     namespace = models.CharField(max_length=63)
     name = models.CharField(max_length=253)
@@ -133,23 +133,20 @@ class PodGroup(Named):
     priority = models.IntegerField(default=0)  # resolved from the class when it was submitted
     sla_waiting_seconds = models.PositiveIntegerField(null=True, blank=True)
     network_topology = models.JSONField(default=dict, blank=True)
-    size = models.PositiveIntegerField(
-        default=0
-    )  # at least as many pods as it has or will have: see selectors/queues/backlogs.py
+    # at least as many pods as it has or will have: see selectors/queues/backlogs.py
+    size = models.PositiveIntegerField(default=0)
 
     phase = models.CharField(max_length=16, choices=_pairs(PODGROUP_PHASES), default="Pending")
     conditions = models.JSONField(default=list, blank=True)
-    pod_conditions = models.JSONField(
-        default=list, blank=True
-    )  # of the pods that wait, packed: see domain/pod_conditions.py
+    # of the pods that wait, packed: see domain/pod_conditions.py
+    pod_conditions = models.JSONField(default=list, blank=True)
     reason_code = models.CharField(max_length=32, blank=True, default="", db_index=True)
     reason_message = models.TextField(blank=True, default="")
     reason_figures = models.JSONField(default=dict, blank=True)
     reason_checks = models.JSONField(default=list, blank=True)
     reason_session = models.PositiveBigIntegerField(null=True, blank=True)
-    starving_since = models.PositiveBigIntegerField(
-        null=True, blank=True
-    )  # the session in which it was first seen starving
+    # the session in which it was first seen starving
+    starving_since = models.PositiveBigIntegerField(null=True, blank=True)
     enqueued_at = models.DateTimeField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
@@ -176,7 +173,9 @@ class PodGroup(Named):
 
 
 class PodClass(models.Model):
-    """What pods ask of a node, kept once for all that ask the same: the session thinks in classes, not in pods."""
+    """What pods ask of a node, kept once for all that ask the same: the session thinks in classes,
+    not in pods.
+    """
 
     digest = models.CharField(max_length=64, unique=True)
     requests = ResourcesField()
@@ -193,7 +192,10 @@ class PodClass(models.Model):
 
 
 class Pod(models.Model):
-    """One member of a gang. Only what the cluster reports makes it Running; a session makes it Binding or Releasing."""
+    """One member of a gang.
+
+    Only what the cluster reports makes it Running; a session makes it Binding or Releasing.
+    """
 
     uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     namespace = models.CharField(max_length=63)
@@ -203,7 +205,8 @@ class Pod(models.Model):
     task = models.CharField(max_length=63, blank=True, default="")
     index = models.PositiveIntegerField(default=0)
     job_version = models.PositiveIntegerField(default=0)
-    # No constraint and no index of their own: a session writes both for thousands of pods, and has checked the nodes in the same statement.
+    # No constraint and no index of their own: a session writes both for thousands of pods, and has
+    # checked the nodes in the same statement.
     node = models.ForeignKey(
         "scheduler.Node",
         null=True,
@@ -224,18 +227,15 @@ class Pod(models.Model):
         db_constraint=False,
         db_index=False,
     )
-    reserved_until = models.PositiveBigIntegerField(
-        null=True, blank=True
-    )  # the last session that keeps the place
-    run_seconds = models.FloatField(
-        null=True, blank=True
-    )  # how long a simulated cluster runs it; unset: its own usual time
+    # the last session that keeps the place
+    reserved_until = models.PositiveBigIntegerField(null=True, blank=True)
+    # how long a simulated cluster runs it; unset: its own usual time
+    run_seconds = models.FloatField(null=True, blank=True)
     planned_exit_code = models.IntegerField(default=0)  # how it ends there
     exit_code = models.IntegerField(null=True, blank=True)
     message = models.CharField(max_length=512, blank=True, default="")
-    unwanted = models.BooleanField(
-        default=False
-    )  # somebody took it away: once it has left it does not come back
+    # somebody took it away: once it has left it does not come back
+    unwanted = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
     bound_at = models.DateTimeField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)
@@ -253,15 +253,18 @@ class Pod(models.Model):
                 name="a_pending_pod_has_no_node",
             ),
         ]
-        # None that holds a phase or a node: a pod that moves is then rewritten in its place, and no index is touched (PostgreSQL's HOT
-        # updates; see models/triggers.py for the room it needs). Placing 10,000 pods is several times faster for it.
+        # None that holds a phase or a node: a pod that moves is then rewritten in its place, and no
+        # index is touched (PostgreSQL's HOT updates; see models/triggers.py for the room it needs).
+        # Placing 10,000 pods is several times faster for it.
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
 
 
 class UnmadePods(models.Model):
-    """Pods of one task that are still to be made: a large job's come a few at a time, so that nobody waits for all of them."""
+    """Pods of one task that are still to be made: a large job's come a few at a time, so that
+    nobody waits for all of them.
+    """
 
     podgroup = models.ForeignKey(PodGroup, on_delete=models.CASCADE, related_name="unmade_pods")
     task = models.CharField(max_length=63, blank=True, default="")

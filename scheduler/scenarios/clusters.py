@@ -36,7 +36,10 @@ _MOST: Final = 2**60
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """`said` is the fingerprint of what the last session said about a podgroup, by key. `targets` are where made-up jobs go."""
+    """`said` is the fingerprint of what the last session said about a podgroup, by key.
+
+    `targets` are where made-up jobs go.
+    """
 
     nodes: tuple[Node, ...] = ()
     queues: tuple[Queue, ...] = ()
@@ -83,7 +86,10 @@ def _joined(
 
 
 def read_cluster(fields: Fields, classes: Mapping[str, PriorityClass] | None = None) -> Cluster:
-    """From the keys nodes, queues, priorityClasses, podgroups and pods; the caller finishes the mapping."""
+    """From the keys nodes, queues, priorityClasses, podgroups and pods.
+
+    The caller finishes the mapping.
+    """
     found = {
         **(classes or {}),
         **{item.name: item for item in map(read_priority_class, fields.items("priorityClasses"))},
@@ -136,7 +142,10 @@ def _read_group(
 
 
 def _read_queues(fields: Fields) -> tuple[Queue, ...]:
-    """Where `heldBy` is written, state and holder are taken as they stand; elsewhere they follow from the tree."""
+    """Where `heldBy` is written, state and holder are taken as they stand.
+
+    Elsewhere they follow from the tree.
+    """
     held: dict[str, str] = {}
     created: dict[str, float] = {}
 

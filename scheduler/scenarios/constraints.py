@@ -26,7 +26,10 @@ def read_constraint(fields: Fields) -> Constraint:
 
 
 def _read_affinity(fields: Fields) -> tuple[tuple[NodeTerm, ...], tuple[PreferredTerm, ...]]:
-    """Affinity between pods is not part of scheduling here; it may stand in a file and has no effect."""
+    """Affinity between pods is not part of scheduling here.
+
+    It may stand in a file and has no effect.
+    """
     affinity = fields.mapping("affinity")
     if affinity is None:
         return (), ()

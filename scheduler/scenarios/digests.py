@@ -1,4 +1,6 @@
-"""A fingerprint of everything that a session decided: equal for two outcomes that are the same bit for bit."""
+"""A fingerprint of everything that a session decided: equal for two outcomes that are the same bit
+for bit.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from scheduler.domain.snapshot import Snapshot
 from scheduler.engine.decisions import Outcome
 
 _ROWS = frozenset({"row"})
-"""Where something stands in the tables is no part of the outcome: a table that was read anew may have another order."""
+"""Where something stands in the tables is no part of the outcome: a table that was read anew may
+have another order.
+"""
 
 
 def outcome_digest(outcome: Outcome, snapshot: Snapshot) -> str:
@@ -23,7 +27,10 @@ def outcome_digest(outcome: Outcome, snapshot: Snapshot) -> str:
 
 
 def plain_outcome(outcome: Outcome, snapshot: Snapshot) -> dict[str, Any]:
-    """Every part of the outcome as plain data. Decisions keep their order; what is said about objects is in the order of their names."""
+    """Every part of the outcome as plain data.
+
+    Decisions keep their order; what is said about objects is in the order of their names.
+    """
     plain = {item.name: _plain(getattr(outcome, item.name)) for item in fields(outcome)}
     plain["starving"] = {snapshot.groups.key[row]: since for row, since in outcome.starving.items()}
     for name in ("reservations", "phase_changes", "said", "conditions", "pod_conditions", "events"):

@@ -1,4 +1,6 @@
-"""Taking a mapping from outside apart, key by key, so that every complaint names its place and no key goes unread."""
+"""Taking a mapping from outside apart, key by key, so that every complaint names its place and no
+key goes unread.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ _SHOWN = 60
 
 
 class FieldError(ValueError):
-    """Something in a document is not as it must be; `place` is its path, such as `queues[2].weight`."""
+    """Something in a document is not as it must be.
+
+    `place` is its path, such as `queues[2].weight`.
+    """
 
     def __init__(self, place: str, problem: str) -> None:
         self.place = place
@@ -41,7 +46,10 @@ _KINDS: dict[type, str] = {dict: "a mapping", list: "a list", type(None): "nothi
 
 
 class Fields:
-    """One mapping of a document. Each key is taken once; `finish` refuses those nobody asked for."""
+    """One mapping of a document.
+
+    Each key is taken once; `finish` refuses those nobody asked for.
+    """
 
     def __init__(self, value: object, place: str) -> None:
         if not isinstance(value, dict):

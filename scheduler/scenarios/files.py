@@ -23,8 +23,14 @@ _REMARKS: Final = (
 """Keys that are there for people and for tests; they do not change what happens."""
 
 _NOT_RUNNABLE: Final = {
-    "probe": "asks the scheduler's insides a question instead of running a session, which only a test can do",
-    "testPlugins": "needs a plugin that exists only in a test; name a plugin by its dotted path in conf.tiers instead",
+    "probe": (
+        "asks the scheduler's insides a question instead of running a session, which only a test "
+        "can do"
+    ),
+    "testPlugins": (
+        "needs a plugin that exists only in a test; name a plugin by its dotted path in conf.tiers "
+        "instead"
+    ),
 }
 
 
@@ -34,7 +40,9 @@ class ScenarioError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One session of several: what is added before it and the actions it runs (None: those of the policy)."""
+    """One session of several: what is added before it and the actions it runs (None: those of the
+    policy).
+    """
 
     more: Cluster
     actions: tuple[str, ...] | None = None
@@ -131,7 +139,10 @@ def _without_effect(fields: Fields, cluster: Cluster) -> Iterator[str]:
     groups = {group.key for group in cluster.podgroups}
     for pod in cluster.pods:
         if pod.podgroup not in groups:
-            yield f"pod {pod.key} belongs to the podgroup {pod.podgroup}, which is not there; it is left out"
+            yield (
+                f"pod {pod.key} belongs to the podgroup {pod.podgroup}, which is not there; it is "
+                "left out"
+            )
     for pod_fields in fields.items("pods"):
         affinity = pod_fields.take("affinity")
         if isinstance(affinity, dict) and (

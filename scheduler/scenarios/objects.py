@@ -1,4 +1,6 @@
-"""Nodes, queues, podgroups and pods as scenario files write them, read into the values of the domain."""
+"""Nodes, queues, podgroups and pods as scenario files write them, read into the values of the
+domain.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Policy files in Volcano's form, read into the engine's `Policy` and written back.
 
-Whatever is wrong is found in one pass and named with its place; a policy with any problem is refused as a whole.
+Whatever is wrong is found in one pass and named with its place; a policy with any problem is
+refused as a whole.
 """
 
 from __future__ import annotations
@@ -80,7 +81,10 @@ def read_policy(text: str) -> PolicyReading:
 
 
 def policy_from(fields: Fields, *, may_be_idle: bool = False) -> PolicyReading:
-    """From a mapping that was already read. `may_be_idle`: no action at all is allowed, for scenarios that only look at shares."""
+    """From a mapping that was already read.
+
+    `may_be_idle`: no action at all is allowed, for scenarios that only look at shares.
+    """
     notices = _Notices()
     unlisted = notices.attempt(fields.flag, "unlistedFlags", True, otherwise=True)
     policy = Policy(
@@ -301,7 +305,9 @@ def _read_configurations(fields: Fields, notices: _Notices) -> dict[str, dict[st
 
 
 def _refuse_two_answers(policy: Policy, fields: Fields, notices: _Notices) -> None:
-    """`proportion` and `capacity` may stand together only as long as they do not answer the same question, save queue order."""
+    """`proportion` and `capacity` may stand together only as long as they do not answer the same
+    question, save queue order.
+    """
     both = {
         plugin.name: plugin
         for plugin in policy.plugins()

@@ -1,4 +1,6 @@
-"""What may stand in a policy file: our plugins with their arguments, and what Volcano knows and we do not use."""
+"""What may stand in a policy file: our plugins with their arguments, and what Volcano knows and we
+do not use.
+"""
 
 from __future__ import annotations
 

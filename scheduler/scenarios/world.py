@@ -1,4 +1,6 @@
-"""The world between two sessions of a simulation: bound pods run, pods that must go are gone, and memories are carried over."""
+"""The world between two sessions of a simulation: bound pods run, pods that must go are gone, and
+memories are carried over.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,10 @@ from scheduler.engine.decisions import Outcome
 
 
 def advance(snapshot: Snapshot, outcome: Outcome, seconds: float = 1.0) -> Snapshot:
-    """The next snapshot if the cluster does at once what the session decided. The given one is left as it was."""
+    """The next snapshot if the cluster does at once what the session decided.
+
+    The given one is left as it was.
+    """
     following = _copy(snapshot)
     following.session += 1
     following.taken_at += seconds
@@ -24,7 +29,10 @@ def advance(snapshot: Snapshot, outcome: Outcome, seconds: float = 1.0) -> Snaps
 
 
 def _copy(snapshot: Snapshot) -> Snapshot:
-    """Pods and podgroups are copied; nodes, queues and classes are shared, as nothing here changes them."""
+    """Pods and podgroups are copied.
+
+    Nodes, queues and classes are shared, as nothing here changes them.
+    """
     pods = PodTable(**snapshot.pods.take(np.arange(len(snapshot.pods))))
     groups = GroupTable(**snapshot.groups.take(np.arange(len(snapshot.groups))))
     return replace(snapshot, pods=pods, groups=groups)

@@ -19,7 +19,11 @@ DEFAULT_PRIORITY_CLASS: Final = "normal"
 
 @dataclass(frozen=True, slots=True)
 class LoadJob:
-    """One job: `tasks` alike pods, of which `minimum` must start together, each running for `seconds`. `at` is when it arrives."""
+    """One job: `tasks` alike pods, of which `minimum` must start together, each running for
+    `seconds`.
+
+    `at` is when it arrives.
+    """
 
     key: str  # namespace/name
     queue: str
@@ -36,7 +40,10 @@ class LoadJob:
 
 
 def load_targets(cluster: Cluster) -> list[Target]:
-    """Where jobs of a mix go: the file's own targets, or every leaf. A queue with GPUs of its own takes GPU jobs, others the rest."""
+    """Where jobs of a mix go: the file's own targets, or every leaf.
+
+    A queue with GPUs of its own takes GPU jobs, others the rest.
+    """
     return list(cluster.targets) or [_target(name, cluster) for name in _leaves(cluster)]
 
 
@@ -59,7 +66,10 @@ def _target(name: str, cluster: Cluster) -> Target:
 def drawn_load(
     mix: str, cluster: Cluster, *, seconds: float, seed: int, rate: float | None = None
 ) -> list[LoadJob]:
-    """The jobs of the mix's stream that arrive in this time; the same as the live stream draws from the same seed."""
+    """The jobs of the mix's stream that arrive in this time.
+
+    The same as the live stream draws from the same seed.
+    """
     drawn = MIXES[mix]
     targets = load_targets(cluster)
     jobs = []
@@ -112,7 +122,9 @@ def job_from(manifest: Mapping[str, Any], at: float, priority: Callable[[str], i
 def recorded_load(
     trace: Iterable[TraceJob], cluster: Cluster, *, seconds: float | None = None
 ) -> list[LoadJob]:
-    """The jobs of a trace that arrive in this time, each in the queue that it names, or always the same other one."""
+    """The jobs of a trace that arrive in this time, each in the queue that it names, or always the
+    same other one.
+    """
     targets = [Target(name) for name in _leaves(cluster)]
     priority = priority_of(cluster)("")
     return [

@@ -1,4 +1,6 @@
-"""What a run is judged by: GPU time held, useful and lost, waits, evictions, and who had less than their due for how long."""
+"""What a run is judged by: GPU time held, useful and lost, waits, evictions, and who had less than
+their due for how long.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ POINTS: Final = 600
 
 @dataclass
 class Line:
-    """One point of the plots: the share of all GPUs (or, without any, of the CPUs) held, and those waited for, at a moment."""
+    """One point of the plots: the share of all GPUs (or, without any, of the CPUs) held, and those
+    waited for, at a moment.
+    """
 
     at: float
     held: float
@@ -62,15 +66,13 @@ class Measures:
         self.evictions_of: Counter[str] = Counter()
         self.waits: list[tuple[str, int, float]] = []  # queue, GPUs of the gang, seconds
         self.lines: list[Line] = []
-        self.parts: defaultdict[str, float] = defaultdict(
-            float
-        )  # CPU seconds by part of the session
+        # CPU seconds by part of the session
+        self.parts: defaultdict[str, float] = defaultdict(float)
         self._due = _Due(snapshot)
         self._short: Times = np.zeros(len(snapshot.queues))
         self._asked: Times = np.zeros(len(snapshot.queues))
-        self._unmet: Times = np.zeros(
-            len(snapshot.queues)
-        )  # how long the guarantee has been unmet until now
+        # how long the guarantee has been unmet until now
+        self._unmet: Times = np.zeros(len(snapshot.queues))
         self._longest: Times = np.zeros(len(snapshot.queues))
         self._seen_at = world.now
         if GPU in snapshot.resources:
@@ -241,7 +243,10 @@ def summary(seconds: Sequence[float]) -> dict[str, float]:
 
 
 class _Due:
-    """What each queue asks for, has and is due, by its spec; the same yardstick for every policy."""
+    """What each queue asks for, has and is due, by its spec.
+
+    The same yardstick for every policy.
+    """
 
     def __init__(self, snapshot: Snapshot) -> None:
         specs = [queue.spec for queue in snapshot.queues]
@@ -282,7 +287,9 @@ class _Due:
             self.is_unmet = self._unmet(snapshot, alive, allocated)
 
     def _unmet(self, snapshot: Snapshot, alive: Amounts, allocated: Amounts) -> Any:
-        """A gang waits that would be within the guarantee of all that it asks for and the queue has a guarantee of."""
+        """A gang waits that would be within the guarantee of all that it asks for and the queue has
+        a guarantee of.
+        """
         groups = snapshot.groups
         waiting = alive[
             snapshot.aggregates.group_counts[alive, PodStatus.PENDING] >= groups.min_member[alive]

@@ -126,7 +126,8 @@ def _plot(
     )
     longest = max((line.at for result in results for line in result.lines), default=0.0) or 1.0
     curves = "".join(
-        f'<polyline fill="none" stroke="{colour}" stroke-width="1.6" points="{_points(result.lines, value, highest, longest)}"/>'
+        f'<polyline fill="none" stroke="{colour}" stroke-width="1.6" '
+        f'points="{_points(result.lines, value, highest, longest)}"/>'
         for result, colour in _coloured(results)
     )
     return _figure(title, f"{_axis(highest, unit)}{_time_axis(longest)}{curves}")
@@ -151,10 +152,12 @@ def _axis(highest: float, unit: str) -> str:
     for part in (0.0, 0.5, 1.0):
         height = _up(part)
         marks.append(
-            f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - 8}" y1="{height:.1f}" y2="{height:.1f}"/>'
+            f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - 8}" y1="{height:.1f}" '
+            f'y2="{height:.1f}"/>'
         )
         marks.append(
-            f'<text x="{_LEFT - 6}" y="{height + 4:.1f}" text-anchor="end">{_short(highest * part)}</text>'
+            f'<text x="{_LEFT - 6}" y="{height + 4:.1f}" '
+            f'text-anchor="end">{_short(highest * part)}</text>'
         )
     return "".join(marks) + f"<title>{escape(unit)}</title>"
 
@@ -192,14 +195,18 @@ def _bars(title: str, unit: str, results: Sequence[Result], values: Any) -> str:
     names = list(dict.fromkeys(name for entry, _ in found for name in entry))
     highest = max((amount for entry, _ in found for amount in entry.values()), default=0.0) or 1.0
     rows = "".join(_bar_row(name, found, highest, unit) for name in names)
-    return f"<figure><figcaption>{escape(title)}</figcaption><table class='bars'>{rows}</table></figure>"
+    return (
+        f"<figure><figcaption>{escape(title)}</figcaption><table "
+        f"class='bars'>{rows}</table></figure>"
+    )
 
 
 def _bar_row(
     name: str, found: Sequence[tuple[Mapping[str, float], str]], highest: float, unit: str
 ) -> str:
     bars = "".join(
-        f'<div class="bar"><i style="width:{100 * entry.get(name, 0.0) / highest:.1f}%;background:{colour}"></i>'
+        '<div class="bar"><i '
+        f'style="width:{100 * entry.get(name, 0.0) / highest:.1f}%;background:{colour}"></i>'
         f"<b>{_short(entry[name]) + ' ' + unit if name in entry else '-'}</b></div>"
         for entry, colour in found
     )
@@ -209,7 +216,8 @@ def _bar_row(
 def _figure(title: str, drawing: str) -> str:
     return (
         f"<figure><figcaption>{escape(title)}</figcaption>"
-        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(title)}">{drawing}</svg></figure>'
+        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
+        f'aria-label="{escape(title)}">{drawing}</svg></figure>'
     )
 
 

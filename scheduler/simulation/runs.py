@@ -1,4 +1,6 @@
-"""Running a cluster forward under a policy: sessions at a fixed period, but only when something has happened."""
+"""Running a cluster forward under a policy: sessions at a fixed period, but only when something has
+happened.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,10 @@ def run_load(
     period: float = PERIOD,
     progress: Progress | None = None,
 ) -> Measures:
-    """The cluster under this load for so many simulated seconds. The same input gives the same run."""
+    """The cluster under this load for so many simulated seconds.
+
+    The same input gives the same run.
+    """
     return LoadRun(cluster, policy, jobs, seconds, period, progress).run()
 
 
@@ -115,7 +120,10 @@ class LoadRun:
         self._last_part = now
 
     def _next_session(self, moment: float, outcome: Outcome) -> float:
-        """At the next tick if this one changed anything or the next may decide otherwise by itself; else when something has happened."""
+        """At the next tick if this one changed anything or the next may decide otherwise by itself.
+
+        Else when something has happened.
+        """
         if (
             outcome.binds
             or outcome.evictions
@@ -135,7 +143,10 @@ class LoadRun:
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """`after` is the number of sessions until nobody is evicted or bound any more; None if that did not come to pass."""
+    """`after` is the number of sessions until nobody is evicted or bound any more.
+
+    None if that did not come to pass.
+    """
 
     after: int | None
     evictions: tuple[int, ...]
@@ -145,8 +156,11 @@ class Rest:
 
 
 def run_to_rest(cluster: Cluster, policy: Policy, sessions: int) -> Rest:
-    """Evicted pods come back as waiting ones; nothing else changes. Nobody ends, and nobody counts on it; and the sessions are an hour
-    apart, so that no time of protection hides what would happen once it is over."""
+    """Evicted pods come back as waiting ones; nothing else changes.
+
+    Nobody ends, and nobody counts on it; and the sessions are an hour apart, so that no time of
+    protection hides what would happen once it is over.
+    """
     world = World(cluster, (), endless=True)
     world.snapshot.groups.expected_seconds[:] = math.nan
     evictions: list[int] = []

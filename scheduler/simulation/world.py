@@ -1,4 +1,6 @@
-"""The cluster between sessions, in simulated time: rows of one snapshot that jobs and pods come into and leave again."""
+"""The cluster between sessions, in simulated time: rows of one snapshot that jobs and pods come
+into and leave again.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ class Gang:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What happened to one pod: it `ended` or was `evicted` after running for `seconds`, or came `back` to wait."""
+    """What happened to one pod: it `ended` or was `evicted` after running for `seconds`, or came
+    `back` to wait.
+    """
 
     what: str
     pod: int
@@ -46,7 +50,10 @@ class Change:
 
 
 class World:
-    """`now` is the simulated time. Events are (when, number, kind, row, incarnation); those of an earlier incarnation are void."""
+    """`now` is the simulated time.
+
+    Events are (when, number, kind, row, incarnation); those of an earlier incarnation are void.
+    """
 
     def __init__(self, cluster: Cluster, jobs: Iterable[LoadJob], *, endless: bool = False) -> None:
         self.snapshot = _with_resources(cluster, jobs).snapshot()
@@ -269,7 +276,9 @@ _NO_PLACE: Final[dict[str, Any]] = {
 
 
 def _with_resources(cluster: Cluster, jobs: Iterable[LoadJob]) -> Cluster:
-    """A resource that jobs ask for and nobody has is a column of the snapshot too: of it there is nothing."""
+    """A resource that jobs ask for and nobody has is a column of the snapshot too: of it there is
+    nothing.
+    """
     asked = {name for job in jobs for name in job.request}
     if not cluster.nodes or not asked:
         return cluster

@@ -54,7 +54,8 @@ def read_contexts() -> Contexts:
         return Contexts()
     except (OSError, ValueError) as error:
         raise Problem(
-            f"The contexts file {path} can not be read ({error}). Fix or remove it, or name another one in VCCTL_CONFIG."
+            f"The contexts file {path} can not be read ({error}). Fix or remove it, or name another "
+            "one in VCCTL_CONFIG."
         ) from None
     try:
         return Contexts(
@@ -63,7 +64,8 @@ def read_contexts() -> Contexts:
         )
     except (TypeError, AttributeError):
         raise Problem(
-            f"The contexts file {path} is not one of vcctl's. Remove it and sign in again with vcctl login."
+            f"The contexts file {path} is not one of vcctl's. Remove it and sign in again with "
+            "vcctl login."
         ) from None
 
 
@@ -84,5 +86,6 @@ def write_contexts(contexts: Contexts) -> None:
         os.replace(new, path)
     except OSError as error:
         raise Problem(
-            f"The contexts file {path} can not be written ({error.strerror}). Name another one in VCCTL_CONFIG."
+            f"The contexts file {path} can not be written ({error.strerror}). Name another one in "
+            "VCCTL_CONFIG."
         ) from None

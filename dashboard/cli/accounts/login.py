@@ -66,7 +66,10 @@ def login(
         ),
     ] = "",
 ) -> None:
-    """Sign in to a server and make it the current one. With a password, a token is made for this machine; the password is not kept."""
+    """Sign in to a server and make it the current one.
+
+    With a password, a token is made for this machine; the password is not kept.
+    """
     given = client.options
     target = find_target(replace(given, server=address or given.server))
     token = _given_token(target, with_token, given.token_file) or _token_for_password(
@@ -79,7 +82,8 @@ def login(
     contexts.current = called
     write_contexts(contexts)
     output.line(
-        f"Signed in to {target.server} as {user}; the context {called} is current, kept in {contexts_file()}"
+        f"Signed in to {target.server} as {user}; the context {called} is current, kept in "
+        f"{contexts_file()}"
     )
 
 
@@ -102,7 +106,8 @@ def _given_token(target: Target, with_token: bool, token_file: str) -> str:
 def _token_for_password(target: Target, username: str) -> str:
     if not sys.stdin.isatty():
         raise usage(
-            "A password is asked for at a terminal only. In a script, use --with-token or --token-file."
+            "A password is asked for at a terminal only. In a script, use --with-token or "
+            "--token-file."
         )
     user = username or input("User name: ").strip()
     return token_with_password(target, user, getpass.getpass(f"Password of {user}: "))

@@ -163,7 +163,10 @@ def uncordon(name: NodeArgument = "", reason: Reason = "", dry_run: DryRun = Fal
 def drain(
     name: NodeArgument = "", reason: Reason = "", dry_run: DryRun = False, yes: Yes = False
 ) -> None:
-    """Cordon a node and stop what runs there; it is started again elsewhere. Asks first, unless told --yes."""
+    """Cordon a node and stop what runs there; it is started again elsewhere.
+
+    Asks first, unless told --yes.
+    """
     _order_with_care(_named(name, "drain"), "drain", reason, dry_run, yes)
 
 

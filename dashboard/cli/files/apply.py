@@ -69,7 +69,10 @@ def apply(
     yes: Yes = False,
     form: Output = Format.TABLE,
 ) -> None:
-    """Create or update every object of the files, all or nothing. What --prune would delete is asked about first, unless told --yes."""
+    """Create or update every object of the files, all or nothing.
+
+    What --prune would delete is asked about first, unless told --yes.
+    """
     documents = located_documents(read_sources(files or []))
     if prune and not dry_run and not yes:
         seen = _confirmed_deletions(_send(documents, True, prune), files or [])
@@ -99,7 +102,8 @@ def _confirmed_deletions(answer: Row, files: Sequence[str]) -> list[str]:
     ]
     if gone and "-" in files:
         raise usage(
-            f"This would delete {', '.join(gone)}, and standard input is taken by the file; say --yes, or --dry-run to look first."
+            f"This would delete {', '.join(gone)}, and standard input is taken by the file; say "
+            "--yes, or --dry-run to look first."
         )
     if gone:
         confirm(f"Delete {', '.join(gone)}, which the files do not name?", False)
@@ -207,7 +211,10 @@ def _value(value: Any) -> str:
 
 
 def export(name: QueueArgument = "", option: QueueOption = "", form: Output = Format.YAML) -> None:
-    """A queue and everything below it as manifests that can be applied elsewhere; all queues that you may see where none is named."""
+    """A queue and everything below it as manifests that can be applied elsewhere.
+
+    All queues that you may see where none is named.
+    """
     if name or option:
         tops = [queue_name(name, option, "export")]
     else:

@@ -95,7 +95,8 @@ def _parsed(source: Source) -> list[Any]:
         else:
             where = ""
         raise usage(
-            f"{source.name}{where} is not YAML: {getattr(error, 'problem', None) or 'it can not be read'}."
+            f"{source.name}{where} is not YAML: "
+            f"{getattr(error, 'problem', None) or 'it can not be read'}."
         ) from None
 
 

@@ -28,7 +28,8 @@ def command_job(place: str, name: str, verb: str, reason: str, dry_run: bool, ye
         and api().post(where, body, dry_run=True)["changed"]
     ):
         confirm(
-            f"{verb.capitalize()} {place}/{name}, which is {_phase(path('jobs', place, name))}? It {_LOSES_WORK[verb]}.",
+            f"{verb.capitalize()} {place}/{name}, which is {_phase(path('jobs', place, name))}? It "
+            f"{_LOSES_WORK[verb]}.",
             yes,
         )
     answer = api().post(where, body, dry_run=dry_run)
@@ -63,7 +64,8 @@ def _end(where: str, name: str) -> None:
     while (phase := _phase(where)) not in ENDED:
         if time.monotonic() > give_up:
             raise Problem(
-                f"{name} was cancelled and is {phase}; its pods take their time. Delete it again when it has ended."
+                f"{name} was cancelled and is {phase}; its pods take their time. Delete it again "
+                "when it has ended."
             )
         time.sleep(_LOOK_AGAIN_SECONDS)
 

@@ -36,6 +36,7 @@ _LABEL = 18
 _COLUMNS = (
     "Name", "Creation", "Phase", "JobType", "Replicas", "Min", "Pending", "Running", "Succeeded", "Failed", "Unknown", "RetryCount",
 )  # fmt: skip
+# Volcano's; names are as wide as they are, and 3
 _WIDTHS = (
     15,
     12,
@@ -48,7 +49,7 @@ _WIDTHS = (
     10,
     12,
     10,
-)  # Volcano's; names are as wide as they are, and 3
+)
 _TYPE_LABEL = "volcano.sh/job-type"
 Scheduler = Annotated[
     str, typer.Option("--scheduler", "-S", metavar="NAME", help="Only jobs of this scheduler.")
@@ -194,7 +195,8 @@ def _facts(job: Row) -> Iterable[tuple[str, object]]:
     yield "User", status["owner"] or "-"
     yield (
         "Created",
-        f"{output.clock(metadata['creationTimestamp'])} ({output.age(metadata['creationTimestamp'])} ago)",
+        f"{output.clock(metadata['creationTimestamp'])} "
+        f"({output.age(metadata['creationTimestamp'])} ago)",
     )
     if state.get("since"):
         since = f" since {output.clock(state['since'])}"
@@ -270,7 +272,8 @@ def explain_job(
     if job["status"].get("podgroup") is None:
         state = job["status"]["state"]
         output.line(
-            f"{place}/{wanted} does not wait: it is {state['phase']}. {state.get('message') or ''}".rstrip()
+            f"{place}/{wanted} does not wait: it is {state['phase']}. "
+            f"{state.get('message') or ''}".rstrip()
         )
         return
     told = api().get(path("podgroups", place, wanted, "explain"))
@@ -328,7 +331,10 @@ def watch_job(
     ] = "",
     interval: Interval = DEFAULT_INTERVAL,
 ) -> None:
-    """Follow one job until it has ended, or is in the phase named; a server that goes away meanwhile is waited for."""
+    """Follow one job until it has ended, or is in the phase named.
+
+    A server that goes away meanwhile is waited for.
+    """
     place, wanted = job_name(name, option, namespace, "watch")
     phase = ""
     last = (*ENDED, *_phases(until))
@@ -348,7 +354,8 @@ def watch_job(
         else:
             reason = None
         output.line(
-            f"{place}/{wanted}: {phase}{': ' + counts if counts else ''}{'. ' + reason['message'] if reason else ''}"
+            f"{place}/{wanted}: "
+            f"{phase}{': ' + counts if counts else ''}{'. ' + reason['message'] if reason else ''}"
         )
 
     watch(draw, interval, until=lambda: phase in last)
@@ -448,5 +455,6 @@ def _check_job_in_queue(namespace: str, job: str, queue: str) -> None:
         one["metadata"]["name"] for one in api().all("jobs/", queue=queue, namespace=namespace)
     }:
         raise usage(
-            f"The job {job} is not in the queue {queue}; it is in {lies_in}. Leave --queue out, or name that one."
+            f"The job {job} is not in the queue {queue}; it is in {lies_in}. Leave --queue out, or "
+            "name that one."
         )

@@ -95,7 +95,8 @@ _OF_PODS = {
 @command(
     app,
     "run",
-    "vcctl job run --name train --queue team-a --replicas 4 --min 4 --requests cpu=2,nvidia.com/gpu=1",
+    "vcctl job run --name train --queue team-a --replicas 4 --min 4 --requests "
+    "cpu=2,nvidia.com/gpu=1",
     "vcctl job run -f job.yaml",
     "# the same file to another queue",
     "vcctl job run -f job.yaml --queue team-b",
@@ -116,7 +117,10 @@ def run_job(
     dry_run: DryRun = False,
     form: Output = Format.TABLE,
 ) -> None:
-    """Submit a job: one task of equal pods from flags, or any job from a file. What is said here of its place counts before the file."""
+    """Submit a job: one task of equal pods from flags, or any job from a file.
+
+    What is said here of its place counts before the file.
+    """
     said = {"queue": queue, "schedulerName": scheduler, "priorityClassName": priority_class}
     if file:
         _refuse_flags_of_pods(
@@ -207,7 +211,8 @@ def submit(manifests: list[Any], dry_run: bool, form: Format) -> None:
             kind = ""
         if kind not in ("", "Job"):
             raise usage(
-                f"The file has a {kind}; vcctl job run takes jobs. Use vcctl apply -f for files of other objects."
+                f"The file has a {kind}; vcctl job run takes jobs. Use vcctl apply -f for files of "
+                "other objects."
             )
     for manifest in manifests:
         saved = api().post("jobs/", manifest, dry_run=dry_run)

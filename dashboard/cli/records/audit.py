@@ -65,7 +65,9 @@ def audit(
     limit: Limit = 50,
     form: Output = Format.TABLE,
 ) -> None:
-    """Who did what and why, newest first: what admins did, unless --deeds or --action asks for other deeds."""
+    """Who did what and why, newest first: what admins did, unless --deeds or --action asks for
+    other deeds.
+    """
     whose = deeds or (_ALL if action else "admin")
     asked = {
         "queue": queue,

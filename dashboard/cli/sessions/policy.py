@@ -66,7 +66,10 @@ def set_policy(
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> None:
-    """Replace the policy; the next session follows it. Says what that session would do differently, and asks first, unless told --yes."""
+    """Replace the policy; the next session follows it.
+
+    Says what that session would do differently, and asks first, unless told --yes.
+    """
     body: dict[str, Any] = {"spec": {"policy": _text(argument, option)}}
     if reason:
         body["reason"] = reason
@@ -106,7 +109,8 @@ def _tell_effect(effect: dict[str, Any] | None) -> None:
 def _require_yes(yes: bool) -> None:
     if not yes:
         raise usage(
-            "A policy from standard input cannot be asked about; say --yes, or --dry-run to look first."
+            "A policy from standard input cannot be asked about; say --yes, or --dry-run to look "
+            "first."
         )
 
 

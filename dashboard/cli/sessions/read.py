@@ -98,7 +98,8 @@ def view_session(
     status = session["status"]
     name = session["metadata"]["name"]
     output.line(
-        f"Session {name}: {status['state']}, started {output.clock(status['startedAt'])}, took {_took(status)}, {status['trigger']}"
+        f"Session {name}: {status['state']}, started {output.clock(status['startedAt'])}, took "
+        f"{_took(status)}, {status['trigger']}"
     )
     output.line(f"Counts: {_counted(status['counts'])}")
     if status["message"]:
@@ -109,7 +110,11 @@ def view_session(
 
 
 def _parts(durations: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """In their order; below the thinking what each action took of it, and what is left: the reasons of whoever waits, and the figures."""
+    """In their order.
+
+    Below the thinking what each action took of it, and what is left: the reasons of whoever waits,
+    and the figures.
+    """
     actions = durations.get("actions", {})
     for part, lasted in durations.items():
         if part != "actions":
@@ -131,7 +136,9 @@ def save_session(
         str, typer.Argument(metavar="NUMBER", help="Its number.", show_default=False)
     ],
 ) -> None:
-    """One session as a scenario file, which runs again anywhere with the same outcome: what to send with a question about it."""
+    """One session as a scenario file, which runs again anywhere with the same outcome: what to send
+    with a question about it.
+    """
     output.line(api().text(path("sessions", number, "scenario"), "application/json").rstrip("\n"))
 
 

@@ -1,4 +1,7 @@
-"""What a session did and took, in the words of the command line and of the page. Here, because vcctl is installed alone too."""
+"""What a session did and took, in the words of the command line and of the page.
+
+Here, because vcctl is installed alone too.
+"""
 
 from __future__ import annotations
 

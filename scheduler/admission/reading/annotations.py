@@ -1,4 +1,6 @@
-"""The older hierarchy that lives in two annotations: a path such as root/science/dev and a weight for each of its parts."""
+"""The older hierarchy that lives in two annotations: a path such as root/science/dev and a weight
+for each of its parts.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,10 @@ def _check_lengths(name: str, path: str, weights: str) -> Iterator[Violation]:
     parts = len(path.split("/"))
     numbers = len(weights.split("/"))
     if parts != numbers:
-        message = f"{HIERARCHY} {path} has {counted(parts, 'part')}, {HIERARCHY_WEIGHTS} {weights} has {numbers}; they must have as many."
+        message = (
+            f"{HIERARCHY} {path} has {counted(parts, 'part')}, {HIERARCHY_WEIGHTS} {weights} has "
+            f"{numbers}; they must have as many."
+        )
         yield Violation(
             "hierarchy_weights_length_mismatch",
             name,
@@ -82,11 +87,17 @@ def _number(text: str) -> float | None:
 
 
 def _check_other_paths(name: str, path: str, tree: QueueTree) -> Iterator[Violation]:
-    """A path that other queues continue is not a leaf; whole parts count, so root/node does not lead to root/node1."""
+    """A path that other queues continue is not a leaf.
+
+    Whole parts count, so root/node does not lead to root/node1.
+    """
     for other in tree:
         continued = other.annotations.get(HIERARCHY, "")
         if path and other.name != name and continued.startswith(path + "/"):
-            message = f"{HIERARCHY} {path} leads to {continued} of queue {other.name}; a queue can not lie on the path of another."
+            message = (
+                f"{HIERARCHY} {path} leads to {continued} of queue {other.name}; a queue can not "
+                "lie on the path of another."
+            )
             yield Violation(
                 "hierarchy_path_conflict",
                 name,
@@ -97,7 +108,8 @@ def _check_other_paths(name: str, path: str, tree: QueueTree) -> Iterator[Violat
 
 
 def check_tree_of_annotations(proposed: QueueSpec, old: QueueSpec | None) -> Iterator[Violation]:
-    """Where the tree is made of parents alone, a path in an annotation would make a flat queue without a word.
+    """Where the tree is made of parents alone, a path in an annotation would make a flat queue
+    without a word.
 
     One that was there before stays, and one that goes with a parent is only a note.
     """
@@ -113,7 +125,10 @@ def check_tree_of_annotations(proposed: QueueSpec, old: QueueSpec | None) -> Ite
         return
     if len(parts) != len(numbers) or (len(parts) <= 2 and numbers[-1] == str(proposed.weight)):
         return
-    message = f"The place of {proposed.name} in {HIERARCHY} ({path}) is not read; it would be a queue below root with weight {proposed.weight}."
+    message = (
+        f"The place of {proposed.name} in {HIERARCHY} ({path}) is not read; it would be a queue "
+        f"below root with weight {proposed.weight}."
+    )
     yield Violation(
         "hierarchy_annotations_not_read",
         proposed.name,

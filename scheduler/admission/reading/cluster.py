@@ -93,7 +93,10 @@ def _opened(
 
 
 def read_node(manifest: object) -> Reading[NodeManifest]:
-    """A Node. What it has is `status.allocatable`, or `status.capacity` where only that is given."""
+    """A Node.
+
+    What it has is `status.allocatable`, or `status.capacity` where only that is given.
+    """
     reader, whole = _opened(manifest, "Node", NODE_VERSIONS, ("spec", "status"))
     if whole is None:
         return Reading(None, tuple(reader.violations))
@@ -197,7 +200,10 @@ _PRIORITY_CLASS = ("value", "globalDefault", "preemptionPolicy", "description")
 
 
 def with_spec(manifest: object) -> object:
-    """A PriorityClass as ours, with its fields below `spec`; Kubernetes has them at the top. What stands in both places counts below."""
+    """A PriorityClass as ours, with its fields below `spec`; Kubernetes has them at the top.
+
+    What stands in both places counts below.
+    """
     if not isinstance(manifest, Mapping) or not isinstance(manifest.get("spec") or {}, Mapping):
         return manifest
     lifted = {key: manifest[key] for key in _PRIORITY_CLASS if key in manifest}
@@ -250,7 +256,10 @@ def read_priority_class(manifest: object) -> Reading[PriorityClassManifest]:
 
 
 def _point_out_unread(reader: Reader, command: Mapping[str, object]) -> None:
-    """A command has neither spec nor status; our records of commands have both, so that they may come along."""
+    """A command has neither spec nor status.
+
+    Our records of commands have both, so that they may come along.
+    """
     for part in ("spec", "status"):
         for key in reader.mapping(command.get(part), part):
             where = f"{part}.{shown(key)}"

@@ -1,6 +1,8 @@
-"""The fields that objects have in Kubernetes, in Volcano and here: what is in none of these lists is pointed out, never passed over.
+"""The fields that objects have in Kubernetes, in Volcano and here: what is in none of these lists
+is pointed out, never passed over.
 
-Status fields are known so that an object that was read can be sent back as it came; nobody sets them.
+Status fields are known so that an object that was read can be sent back as it came; nobody sets
+them.
 """
 
 from __future__ import annotations

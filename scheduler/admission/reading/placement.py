@@ -1,4 +1,7 @@
-"""Where a pod may run: node affinity and tolerations, read to the last expression. Sessions take what is stored as it is."""
+"""Where a pod may run: node affinity and tolerations, read to the last expression.
+
+Sessions take what is stored as it is.
+"""
 
 from __future__ import annotations
 

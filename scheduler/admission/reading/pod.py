@@ -17,9 +17,12 @@ _LONGEST_RUN = 10 * 365 * 24 * 3600
 
 @dataclass(frozen=True, slots=True)
 class PodTemplate:
-    """`requests` is what all containers ask for together, without the one of `pods`. `raw` is the template as it came.
+    """`requests` is what all containers ask for together, without the one of `pods`.
 
-    `run_seconds` and `exit_code` tell a simulated cluster how long it runs and how it ends; None is up to the cluster.
+    `raw` is the template as it came.
+
+    `run_seconds` and `exit_code` tell a simulated cluster how long it runs and how it ends; None is
+    up to the cluster.
     """
 
     requests: Resources = NOTHING
@@ -102,7 +105,9 @@ def _each(
 
 
 def _requests(reader: Reader, spec: Mapping[str, object], path: str) -> Resources:
-    """As Kubernetes counts: all containers together, or the largest init container where that is more, plus the overhead."""
+    """As Kubernetes counts: all containers together, or the largest init container where that is
+    more, plus the overhead.
+    """
     together = total(_of_containers(reader, spec, path, "containers"))
     peaks = _of_containers(reader, spec, path, "initContainers")
     names = {*together, *(name for peak in peaks for name in peak)}

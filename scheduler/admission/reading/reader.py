@@ -1,4 +1,6 @@
-"""Reading objects that anybody may have written: whatever is in them, the answer is values and violations, never an exception."""
+"""Reading objects that anybody may have written: whatever is in them, the answer is values and
+violations, never an exception.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +85,10 @@ def _can_be_kept(value: object) -> bool:
 
 @dataclass(slots=True)
 class Reader:
-    """Collects what is wrong and what is odd while an object is read. `queue` is named in each violation."""
+    """Collects what is wrong and what is odd while an object is read.
+
+    `queue` is named in each violation.
+    """
 
     queue: str = ""
     violations: list[Violation] = field(default_factory=list)
@@ -119,7 +124,9 @@ class Reader:
         return False
 
     def whole(self, value: object) -> None:
-        """Of an object of which parts are kept as they came: that everything in it can be kept, however deep it lies."""
+        """Of an object of which parts are kept as they came: that everything in it can be kept,
+        however deep it lies.
+        """
         if not _can_be_kept(value):
             self._point_out_unstorable(value)
 
@@ -234,7 +241,10 @@ class Reader:
                 self.refuse("name_required", path, f"{path} must be given.")
             return ""
         if not is_subdomain(text):
-            rule = "must be lower-case letters, digits, - and ., begin and end with a letter or digit, and have at most 253 characters"
+            rule = (
+                "must be lower-case letters, digits, - and ., begin and end with a letter or "
+                "digit, and have at most 253 characters"
+            )
             self.refuse(
                 "invalid_name", path, f"{path} is {shown(text)}; a name {rule}.", _tidied(text)
             )
@@ -268,7 +278,11 @@ class Reader:
         return labels
 
     def resources(self, value: object, path: str) -> Resources:
-        """Quantities by resource name; each that can not be read is a violation of its own and left out. Negative ones are read."""
+        """Quantities by resource name; each that can not be read is a violation of its own and left
+        out.
+
+        Negative ones are read.
+        """
         given = self.mapping(value, path)
         if len(given) > _MOST_ENTRIES:
             self.refuse(
@@ -307,7 +321,10 @@ class Reader:
         fate: str = "ignored",
         elsewhere: Mapping[str, Collection[str]] = MappingProxyType({}),
     ) -> None:
-        """`fate` says what becomes of such a field; `elsewhere` are the fields of other parts, where it may belong."""
+        """`fate` says what becomes of such a field.
+
+        `elsewhere` are the fields of other parts, where it may belong.
+        """
         unknown = [key for key in given if key not in known]
         for key in unknown[:_MOST_NAMED]:
             if len(key) <= _LONGEST_MEANT:

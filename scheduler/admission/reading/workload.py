@@ -1,4 +1,7 @@
-"""Kubernetes-shaped Job, PodGroup and Pod objects, read into values; what scheduling does not look at is kept as it came."""
+"""Kubernetes-shaped Job, PodGroup and Pod objects, read into values.
+
+What scheduling does not look at is kept as it came.
+"""
 
 from __future__ import annotations
 
@@ -116,7 +119,10 @@ class PodGroupManifest:
 
 @dataclass(frozen=True, slots=True)
 class PodManifest:
-    """`podgroup` is the gang it belongs to, "" for a bare pod; `queue` what it or its annotations ask for, "" for nothing."""
+    """`podgroup` is the gang it belongs to, "" for a bare pod.
+
+    `queue` what it or its annotations ask for, "" for nothing.
+    """
 
     metadata: Metadata
     queue: str
@@ -256,7 +262,10 @@ def _read_task(reader: Reader, value: object, path: str) -> TaskManifest:
 def _task_name(reader: Reader, value: object, path: str) -> str:
     name = reader.text(value, path, longest=1000)
     if name and not is_label(name):
-        rule = "must be lower-case letters, digits and -, begin and end with a letter or digit, and have at most 63 characters"
+        rule = (
+            "must be lower-case letters, digits and -, begin and end with a letter or digit, and "
+            "have at most 63 characters"
+        )
         reader.refuse("invalid_name", path, f"{path} is {shown(name)}; a task's name {rule}.")
     return name
 
@@ -274,7 +283,10 @@ def read_topology(reader: Reader, value: object, path: str) -> Mapping[str, obje
         reader.number(given["highestTierAllowed"], f"{path}.highestTierAllowed", 0)
     tier_name = reader.text(given.get("highestTierName"), f"{path}.highestTierName")
     if given.get("highestTierAllowed") is not None and tier_name:
-        message = f"{path} has both highestTierAllowed and highestTierName; only one of them can be given."
+        message = (
+            f"{path} has both highestTierAllowed and highestTierName; only one of them can be "
+            "given."
+        )
         reader.refuse("topology_tier_conflict", path, message, "leave one of them out")
     return given
 

@@ -38,7 +38,10 @@ def check_room(
     more: int,
     field: str = "spec.queue",
 ) -> Iterator[Violation]:
-    """For a job that has or gets so many pods, `more` of them new. What is too large by itself never fits, whatever waits."""
+    """For a job that has or gets so many pods, `more` of them new.
+
+    What is too large by itself never fits, whatever waits.
+    """
     most = facts.limits.pods_per_job
     if not most or pods <= most:
         yield from check_backlogs(queue, facts, jobs=jobs, pods=more, field=field)

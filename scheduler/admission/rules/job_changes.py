@@ -1,4 +1,6 @@
-"""What of a job may change after it was created: the size of the gang, replicas, and the priority class; nothing else."""
+"""What of a job may change after it was created: the size of the gang, replicas, and the priority
+class; nothing else.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ Fields = Mapping[str, object]
 def check_job_change(
     job: JobManifest, new: Mapping[str, object], old: Mapping[str, object], facts: Facts
 ) -> Iterator[Violation]:
-    """Compares what is in force, so that leaving a default out or writing an amount otherwise is no change."""
+    """Compares what is in force, so that leaving a default out or writing an amount otherwise is no
+    change.
+    """
     before = _in_force(old)
     after = _in_force(new)
     for field in sorted(
@@ -45,7 +49,9 @@ def check_job_change(
 
 
 def stays_in_queue(new: Mapping[str, object], old: Mapping[str, object], facts: Facts) -> bool:
-    """The queue is named as it was before, or in the way that its namespace turned into it when the work was admitted."""
+    """The queue is named as it was before, or in the way that its namespace turned into it when the
+    work was admitted.
+    """
     metadata = old.get("metadata")
     if isinstance(metadata, Mapping):
         namespace = metadata.get("namespace")
@@ -64,12 +70,18 @@ def _queue_of(manifest: Mapping[str, object]) -> object:
 def _compared(
     before: Fields, after: Fields, known: Collection[str], unused: Collection[str]
 ) -> set[str]:
-    """What nobody knows is not kept, and can not be said to have changed; nor can what nobody uses, where it was not kept."""
+    """What nobody knows is not kept, and can not be said to have changed.
+
+    Nor can what nobody uses, where it was not kept.
+    """
     return ({*before, *after} & {*known}) - ({*unused} - {*before})
 
 
 def _in_force(manifest: Mapping[str, object]) -> dict[str, object]:
-    """The spec with its defaults, without what is empty; the queue as it was written, not as a namespace turns it."""
+    """The spec with its defaults, without what is empty.
+
+    The queue as it was written, not as a namespace turns it.
+    """
     spec = with_defaults(manifest, job_defaults(manifest, Facts())).get("spec")
     if isinstance(spec, Mapping):
         return _filled(spec)
@@ -111,7 +123,10 @@ def _check_tasks(job: JobManifest, before: object, after: object) -> Iterator[Vi
     old_tasks = _tasks(before)
     new_tasks = _tasks(after)
     if len(old_tasks) != len(new_tasks):
-        message = f"{job.metadata.name} has {counted(len(old_tasks), 'task')} and would have {len(new_tasks)}: tasks can not be added or removed."
+        message = (
+            f"{job.metadata.name} has {counted(len(old_tasks), 'task')} and would have "
+            f"{len(new_tasks)}: tasks can not be added or removed."
+        )
         yield Violation(
             "tasks_added_or_removed",
             job.queue,
@@ -141,7 +156,10 @@ def _immutable(job: JobManifest, path: str, before: object, after: object) -> Vi
         figures = f" from {shown(before)} to {shown(after)}"
     else:
         figures = ""
-    message = f"{shown(path)} of {job.metadata.name} can not be changed{figures}; only {_CHANGEABLE} may, once a job exists."
+    message = (
+        f"{shown(path)} of {job.metadata.name} can not be changed{figures}; only {_CHANGEABLE} "
+        "may, once a job exists."
+    )
     if isinstance(before, str):
         fix = f"write {shown(before)}"
     else:

@@ -1,4 +1,6 @@
-"""What holds inside a job whatever its queue: the gang can be complete, its tasks can all begin, and its policies can be followed."""
+"""What holds inside a job whatever its queue: the gang can be complete, its tasks can all begin,
+and its policies can be followed.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,10 @@ def check_size(job: JobManifest) -> Iterator[Violation]:
     """No more is waited for than there will ever be."""
     if job.tasks and job.min_available > job.replicas:
         replicas = counted(job.replicas, "replica")
-        message = f"minAvailable {job.min_available} of {job.metadata.name} is more than the {replicas} of its tasks together."
+        message = (
+            f"minAvailable {job.min_available} of {job.metadata.name} is more than the {replicas} "
+            "of its tasks together."
+        )
         fix = f"lower minAvailable to {job.replicas}, or add replicas"
         yield Violation(
             "min_available_exceeds_replicas", job.queue, "spec.minAvailable", message, fix
@@ -37,14 +42,20 @@ def check_size(job: JobManifest) -> Iterator[Violation]:
 
 def _check_task_size(job: JobManifest, task: TaskManifest, path: str) -> Iterator[Violation]:
     if task.min_available > task.replicas:
-        message = f"minAvailable {task.min_available} of task {task.name} is more than its {counted(task.replicas, 'replica')}."
+        message = (
+            f"minAvailable {task.min_available} of task {task.name} is more than its "
+            f"{counted(task.replicas, 'replica')}."
+        )
         fix = f"lower it to {task.replicas}, or add replicas"
         yield Violation(
             "min_available_exceeds_replicas", job.queue, f"{path}.minAvailable", message, fix
         )
     longest = len(f"{job.metadata.name}-{task.name}-{task.replicas}")
     if longest > _LONGEST_POD_NAME:
-        message = f"The pods of task {task.name[:63]} would have names of {longest} characters; {_LONGEST_POD_NAME} are allowed."
+        message = (
+            f"The pods of task {task.name[:63]} would have names of {longest} characters; "
+            f"{_LONGEST_POD_NAME} are allowed."
+        )
         yield Violation(
             "too_long",
             job.queue,
@@ -71,7 +82,10 @@ def _check_dependencies(job: JobManifest) -> Iterator[Violation]:
         field = f"spec.tasks[{index}].dependsOn"
         iteration = task.depends_on.get("iteration")
         if iteration not in (None, "", *ITERATIONS):
-            message = f"{field}.iteration is {shown(iteration)}; it must be one of {', '.join(ITERATIONS)}."
+            message = (
+                f"{field}.iteration is {shown(iteration)}; it must be one of "
+                f"{', '.join(ITERATIONS)}."
+            )
             yield Violation(
                 "invalid_dependency",
                 job.queue,
@@ -87,7 +101,10 @@ def _check_dependencies(job: JobManifest) -> Iterator[Violation]:
                 )
     waiting = waits_for_itself(needed)
     if len(waiting) > 1:
-        message = f"{counted(len(waiting), 'task')} wait for each other and none could ever begin: {', '.join(waiting[:5])}."
+        message = (
+            f"{counted(len(waiting), 'task')} wait for each other and none could ever begin: "
+            f"{', '.join(waiting[:5])}."
+        )
         yield Violation(
             "invalid_dependency",
             job.queue,

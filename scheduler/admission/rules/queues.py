@@ -1,4 +1,7 @@
-"""May this queue be created or changed? Every rule is a function of (proposed, tree, facts) that yields what is wrong."""
+"""May this queue be created or changed?
+
+Every rule is a function of (proposed, tree, facts) that yields what is wrong.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,9 @@ def admit_queue(
     old: QueueSpec | None = None,
     imported: bool = False,
 ) -> Verdict:
-    """All that is wrong and all that is worth knowing about a queue manifest, shape and rules together."""
+    """All that is wrong and all that is worth knowing about a queue manifest, shape and rules
+    together.
+    """
     reading = read_queue(manifest, old, imported=imported)
     return verdict_on(reading, tree, facts, old)
 
@@ -120,7 +125,10 @@ def _check_amounts(proposed: QueueSpec) -> Iterator[Violation]:
 
 
 def _check_order(proposed: QueueSpec, lower: str, upper: str, rule_id: str) -> Iterator[Violation]:
-    """`lower` is at most `upper` for every resource that both name; what `upper` does not name is not limited by it."""
+    """`lower` is at most `upper` for every resource that both name.
+
+    What `upper` does not name is not limited by it.
+    """
     small: Resources = getattr(proposed, lower)
     large: Resources = getattr(proposed, upper)
     for resource in small:
@@ -171,14 +179,19 @@ def _check_root(proposed: QueueSpec, facts: Facts, old: QueueSpec | None) -> Ite
     changed = [path for path, amounts in _AMOUNTS if amounts(proposed) != amounts(old)]
     if changed and facts.protects_root:
         what = ", ".join(path.split(".")[1] for path in changed)
-        message = f"The {what} of root can not be changed: capability, deserved and guarantee of root follow from the cluster."
+        message = (
+            f"The {what} of root can not be changed: capability, deserved and guarantee of root "
+            "follow from the cluster."
+        )
         yield Violation(
             "root_protected", ROOT, changed[0], message, "change the queues below root instead"
         )
 
 
 def _check_place(proposed: QueueSpec, tree: QueueTree, facts: Facts) -> Iterator[Violation]:
-    """The new parent: there, not itself or one of its own, not too deep, and not busy with work of its own."""
+    """The new parent: there, not itself or one of its own, not too deep, and not busy with work of
+    its own.
+    """
     parent = proposed.parent or ROOT
     if parent == proposed.name:
         message = f"{proposed.name} can not be its own parent."
@@ -195,7 +208,10 @@ def _check_place(proposed: QueueSpec, tree: QueueTree, facts: Facts) -> Iterator
     else:
         below = set()
     if parent in below:
-        message = f"{proposed.name} can not be put below {parent}, which lies below {proposed.name} itself: the tree would be a ring."
+        message = (
+            f"{proposed.name} can not be put below {parent}, which lies below {proposed.name} "
+            "itself: the tree would be a ring."
+        )
         yield Violation(
             "parent_cycle", proposed.name, "spec.parent", message, f"move {parent} away first"
         )
@@ -209,9 +225,8 @@ def _check_way_up(proposed: QueueSpec, tree: QueueTree) -> Iterator[Violation]:
     placed = tree.with_queue(proposed)
     path = [proposed.name, *placed.ancestors(proposed.name)]
     missing = placed.parent_of(path[-1])
-    if (
-        missing and missing not in placed and missing != ROOT
-    ):  # root is always there, even before its row is
+    # root is always there, even before its row is
+    if missing and missing not in placed and missing != ROOT:
         if len(path) == 1:
             whose = "its parent"
         else:
@@ -250,7 +265,10 @@ def _check_depth(proposed: QueueSpec, tree: QueueTree, facts: Facts) -> Iterator
             with_below = f" and reach {own + height} with what is below it"
         else:
             with_below = ""
-        message = f"{proposed.name} would be {own} levels below root{with_below}; {facts.max_depth} are allowed."
+        message = (
+            f"{proposed.name} would be {own} levels below root{with_below}; {facts.max_depth} are "
+            "allowed."
+        )
         yield Violation(
             "max_depth_exceeded",
             proposed.name,
@@ -281,7 +299,10 @@ def _check_busy_parent(proposed: QueueSpec, tree: QueueTree, facts: Facts) -> It
     else:
         parts = []
     parts += [counted(pods, "allocated pod")] if pods else []
-    message = f"{proposed.name} can not be put below {parent}, which has {' and '.join(parts)}: only a queue without work can get children."
+    message = (
+        f"{proposed.name} can not be put below {parent}, which has {' and '.join(parts)}: only a "
+        "queue without work can get children."
+    )
     yield Violation(
         "parent_has_allocated_pods",
         proposed.name,
@@ -299,7 +320,10 @@ def _check_cluster_total(proposed: QueueSpec, facts: Facts) -> Iterator[Violatio
         if amount > total:
             asked = format_quantity(resource, amount)
             there = format_quantity(resource, total)
-            message = f"guarantee {resource} {asked} of {proposed.name} is more than the whole cluster has ({there})."
+            message = (
+                f"guarantee {resource} {asked} of {proposed.name} is more than the whole cluster "
+                f"has ({there})."
+            )
             path = f"spec.guarantee.resource.{resource}"
             yield Violation(
                 "guarantee_exceeds_cluster",
@@ -360,7 +384,10 @@ def _default_notices(
     """Jobs that name no queue go to default: whoever takes it from them is told."""
     becomes_parent = placed.children(DEFAULT) and DEFAULT in tree and not tree.children(DEFAULT)
     if becomes_parent:
-        message = "Jobs that name no queue go to default. They are refused once default has a queue below it, because only leaves take jobs."
+        message = (
+            "Jobs that name no queue go to default. They are refused once default has a queue "
+            "below it, because only leaves take jobs."
+        )
         yield Notice("default_becomes_parent", proposed.name, message, "spec.parent")
     wished = [
         queue.state
@@ -374,15 +401,23 @@ def _default_notices(
 def _inherited_notices(proposed: QueueSpec, placed: QueueTree, facts: Facts) -> Iterator[Notice]:
     standing = standing_of(placed, proposed.name, facts.live_podgroups, facts.unknown)
     if standing.closed_by:
-        message = f"{proposed.name} is {standing.state} at once, because {standing.closed_by} above it is closed."
+        message = (
+            f"{proposed.name} is {standing.state} at once, because {standing.closed_by} above it "
+            "is closed."
+        )
         yield Notice("parent_closed", proposed.name, message, "spec.parent")
     if standing.suspended_by:
-        message = f"{proposed.name} is Suspended at once, because {standing.suspended_by} above it is suspended."
+        message = (
+            f"{proposed.name} is Suspended at once, because {standing.suspended_by} above it is "
+            "suspended."
+        )
         yield Notice("parent_suspended", proposed.name, message, "spec.parent")
 
 
 def check_delete(name: str, tree: QueueTree, facts: Facts, *, cascade: bool = False) -> Verdict:
-    """Everything that stands against deleting the queue, and with `cascade` against deleting any queue below it."""
+    """Everything that stands against deleting the queue, and with `cascade` against deleting any
+    queue below it.
+    """
     if name not in tree and name not in PROTECTED:
         return Verdict(
             (

@@ -1,4 +1,6 @@
-"""Capability, deserved and guarantee in the tree: what children may have of their parent, and what the cluster really has."""
+"""Capability, deserved and guarantee in the tree: what children may have of their parent, and what
+the cluster really has.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,12 @@ _SIBLINGS_SHOWN = 6
 def check_quotas(
     proposed: QueueSpec, tree: QueueTree, *, moves: bool = True
 ) -> Iterator[Violation]:
-    """The queue against those above it, beside it and below it. Root is exempt: what it has is what the cluster has.
+    """The queue against those above it, beside it and below it.
 
-    A queue that would lie below itself has nobody above it to be compared with; that it may not is another rule.
+    Root is exempt: what it has is what the cluster has.
+
+    A queue that would lie below itself has nobody above it to be compared with; that it may not is
+    another rule.
     """
     placed = tree.with_queue(proposed)
     if not placed.lies_below_itself(proposed.name):
@@ -47,7 +52,10 @@ def _check_above(proposed: QueueSpec, placed: QueueTree, moves: bool) -> Iterato
 
 
 def _check_what_moves_along(proposed: QueueSpec, placed: QueueTree) -> Iterator[Violation]:
-    """A queue that sets no limit lets those below it have theirs; where it goes, they must fit as well."""
+    """A queue that sets no limit lets those below it have theirs.
+
+    Where it goes, they must fit as well.
+    """
     above = [placed[name] for name in placed.ancestors(proposed.name) if name != ROOT]
     unset = {
         resource
@@ -61,18 +69,25 @@ def _check_what_moves_along(proposed: QueueSpec, placed: QueueTree) -> Iterator[
         if highest > limiting.capability[resource]:
             asked = format_quantity(resource, highest)
             limit = format_quantity(resource, limiting.capability[resource])
-            message = f"capability {resource} {asked} of {holder}, which comes with {proposed.name}, is more than the {limit} of {limiting.name}."
-            fix = f"lower capability {resource} of {holder} to {limit}, or raise that of {limiting.name} to {asked}"
+            message = (
+                f"capability {resource} {asked} of {holder}, which comes with {proposed.name}, is "
+                f"more than the {limit} of {limiting.name}."
+            )
+            fix = (
+                f"lower capability {resource} of {holder} to {limit}, or raise that of "
+                f"{limiting.name} to {asked}"
+            )
             yield Violation(
                 "capability_exceeds_ancestor", proposed.name, "spec.parent", message, fix
             )
 
 
 def check_children(proposed: QueueSpec, tree: QueueTree) -> Iterator[Violation]:
-    """What the children have together, and what any queue below may reach, against the queue itself."""
-    if (
-        tree.parent_of(proposed.name) == proposed.name
-    ):  # nobody is compared with himself; that he may not be is another rule
+    """What the children have together, and what any queue below may reach, against the queue
+    itself.
+    """
+    # nobody is compared with himself; that he may not be is another rule
+    if tree.parent_of(proposed.name) == proposed.name:
         tree = tree.with_queue(replace(proposed, parent=ROOT))
     if tree.children(proposed.name):
         yield from _check_capability_below(proposed, tree)
@@ -87,8 +102,14 @@ def check_capability_above(proposed: QueueSpec, tree: QueueTree) -> Iterator[Vio
         if limiting and amount > limiting.capability[resource]:
             asked = format_quantity(resource, amount)
             limit = format_quantity(resource, limiting.capability[resource])
-            message = f"capability {resource} {asked} of {proposed.name} is more than the {limit} of {limiting.name} above it."
-            fix = f"lower capability {resource} of {proposed.name} to {limit}, or raise that of {limiting.name} to {asked}"
+            message = (
+                f"capability {resource} {asked} of {proposed.name} is more than the {limit} of "
+                f"{limiting.name} above it."
+            )
+            fix = (
+                f"lower capability {resource} of {proposed.name} to {limit}, or raise that of "
+                f"{limiting.name} to {asked}"
+            )
             yield _of_capability(
                 "capability_exceeds_ancestor", proposed.name, resource, message, fix, limit
             )
@@ -107,15 +128,24 @@ def _check_capability_below(proposed: QueueSpec, tree: QueueTree) -> Iterator[Vi
         if highest > amount:
             asked = format_quantity(resource, highest)
             limit = format_quantity(resource, amount)
-            message = f"capability {resource} {limit} of {proposed.name} is less than the {asked} of {holder} below it."
-            fix = f"raise capability {resource} of {proposed.name} to {asked}, or lower that of {holder} to {limit}"
+            message = (
+                f"capability {resource} {limit} of {proposed.name} is less than the {asked} of "
+                f"{holder} below it."
+            )
+            fix = (
+                f"raise capability {resource} of {proposed.name} to {asked}, or lower that of "
+                f"{holder} to {limit}"
+            )
             yield _of_capability(
                 "capability_below_descendant", proposed.name, resource, message, fix, asked
             )
 
 
 def _highest_below(name: str, resource: str, tree: QueueTree) -> tuple[int, str]:
-    """The highest capability below and who has it; a queue that sets the resource speaks for all below it."""
+    """The highest capability below and who has it.
+
+    A queue that sets the resource speaks for all below it.
+    """
     highest = -1
     holder = ""
     waiting = list(tree.children(name))
@@ -134,7 +164,10 @@ def _highest_below(name: str, resource: str, tree: QueueTree) -> tuple[int, str]
 
 
 def _check_sums(parent: QueueSpec, tree: QueueTree, subject: QueueSpec) -> Iterator[Violation]:
-    """What the children have together is at most what the parent has; what the parent does not name counts as none."""
+    """What the children have together is at most what the parent has.
+
+    What the parent does not name counts as none.
+    """
     for what, path, rule_id, amounts in _SHARED:
         together = _together(tree, parent.name, what)
         has = amounts(parent)
@@ -165,7 +198,10 @@ def _together(tree: QueueTree, parent: str, what: str) -> Resources:
 def _overshoot(what: str, resource: str, whose: str, amount: int, limit: int) -> str:
     """ "The children's deserved cpu is 5 together, p has 4, 1 too many"."""
     figures = [format_quantity(resource, number) for number in (amount, limit, amount - limit)]
-    return f"The children's {what} {resource} is {figures[0]} together, {whose} {figures[1]}, {figures[2]} too many"
+    return (
+        f"The children's {what} {resource} is {figures[0]} together, {whose} {figures[1]}, "
+        f"{figures[2]} too many"
+    )
 
 
 def _largest_shares(resource: str, shares: Mapping[str, Resources]) -> str:
@@ -195,7 +231,9 @@ def _sum_remedy(
     over: int,
     amount: int,
 ) -> int | None:
-    """What the queue in question would have to have: the parent as much as its children, a child what the others leave it."""
+    """What the queue in question would have to have: the parent as much as its children, a child
+    what the others leave it.
+    """
     if subject.name == parent.name:
         return amount
     if subject.name in shares:
@@ -223,7 +261,10 @@ def _sum_fix(
         own = 0
     if own < over:
         return raised
-    return f"lower {what} {resource} of {subject.name} to {format_quantity(resource, own - over)}, or {raised}"
+    return (
+        f"lower {what} {resource} of {subject.name} to {format_quantity(resource, own - over)}, or "
+        f"{raised}"
+    )
 
 
 def quota_notices(proposed: QueueSpec, placed: QueueTree, facts: Facts) -> Iterator[Notice]:
@@ -232,7 +273,9 @@ def quota_notices(proposed: QueueSpec, placed: QueueTree, facts: Facts) -> Itera
 
 
 def tree_notices(tree: QueueTree, facts: Facts) -> dict[str, list[Notice]]:
-    """For each queue what the cluster can not give it now: kept with the queue and refreshed when the cluster changes."""
+    """For each queue what the cluster can not give it now: kept with the queue and refreshed when
+    the cluster changes.
+    """
     first_level = _FirstLevel(tree)
     notices = {
         queue.name: list(_notices(queue, facts.total, first_level))
@@ -243,7 +286,10 @@ def tree_notices(tree: QueueTree, facts: Facts) -> dict[str, list[Notice]]:
 
 
 class _FirstLevel:
-    """What the children of root ask for, each and together; they share the cluster itself. Added up once for all of them."""
+    """What the children of root ask for, each and together; they share the cluster itself.
+
+    Added up once for all of them.
+    """
 
     def __init__(self, tree: QueueTree) -> None:
         self._tree = tree
@@ -253,7 +299,10 @@ class _FirstLevel:
         return self._tree.parent_of(name) == ROOT
 
     def overshoot(self, what: str, resource: str, limit: int) -> str:
-        """The same words for all of them. Without their names: the admins of one of them need not see the others."""
+        """The same words for all of them.
+
+        Without their names: the admins of one of them need not see the others.
+        """
         return _overshoot(what, resource, "the cluster has", self.together[what][resource], limit)
 
 
@@ -262,7 +311,10 @@ def _notices(
 ) -> Iterator[Notice]:
     if cluster is None:
         if not queue.guarantee.is_empty:
-            message = f"The guarantee of {queue.name} could not be compared with the cluster: no node is known yet."
+            message = (
+                f"The guarantee of {queue.name} could not be compared with the cluster: no node is "
+                "known yet."
+            )
             yield Notice("cluster_unknown", queue.name, message, "spec.guarantee.resource")
         return
     yield from _alone(queue, cluster)
@@ -276,14 +328,19 @@ def _alone(queue: QueueSpec, cluster: Resources) -> Iterator[Notice]:
             if amount > cluster.amount(resource):
                 asked = format_quantity(resource, amount)
                 there = format_quantity(resource, cluster.amount(resource))
-                message = f"{what} {resource} {asked} of {queue.name} is more than the cluster has now ({there})."
+                message = (
+                    f"{what} {resource} {asked} of {queue.name} is more than the cluster has now "
+                    f"({there})."
+                )
                 yield Notice(f"{what}_exceeds_cluster", queue.name, message, f"{path}.{resource}")
 
 
 def _with_the_others(
     queue: QueueSpec, cluster: Resources, first_level: _FirstLevel
 ) -> Iterator[Notice]:
-    """One that takes part in asking too much is told so, also when its own part alone would be there."""
+    """One that takes part in asking too much is told so, also when its own part alone would be
+    there.
+    """
     for what, path, _, amounts in _SHARED:
         together = first_level.together[what]
         for resource, amount in amounts(queue).items():

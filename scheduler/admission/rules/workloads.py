@@ -1,4 +1,7 @@
-"""May this job, podgroup or pod go into that queue? One check of the queue for every kind of work and every door."""
+"""May this job, podgroup or pod go into that queue?
+
+One check of the queue for every kind of work and every door.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,8 @@ def check_queue_takes_work(
 ) -> Iterator[Violation]:
     """The queue is there, is a leaf and not root, and is Open or Suspended.
 
-    `again` is for work that was admitted before and comes back (a job that restarts): it may also return to a Closing queue.
+    `again` is for work that was admitted before and comes back (a job that restarts): it may also
+    return to a Closing queue.
     """
     if queue not in tree:
         yield Violation(
@@ -56,7 +60,10 @@ def check_queue_takes_work(
         return
     children = tree.children(queue)
     if children:
-        message = f"{queue} has {counted(len(children), 'child', 'children')} and takes no work of its own; only a leaf queue does."
+        message = (
+            f"{queue} has {counted(len(children), 'child', 'children')} and takes no work of its "
+            "own; only a leaf queue does."
+        )
         yield Violation(
             "queue_not_leaf",
             queue,
@@ -100,7 +107,10 @@ def job_verdict(reading: Reading[JobManifest], tree: QueueTree, facts: Facts) ->
 
 
 def admit_job_change(manifest: object, old_manifest: object, facts: Facts) -> Verdict:
-    """A job that is to be changed; `old_manifest` is it as stored. A flaw that it had before does not keep it from being changed."""
+    """A job that is to be changed; `old_manifest` is it as stored.
+
+    A flaw that it had before does not keep it from being changed.
+    """
     reading = read_job(manifest, facts)
     old = read_job(old_manifest, facts)
     known = set(old.violations)
@@ -129,7 +139,10 @@ def admit_job_change(manifest: object, old_manifest: object, facts: Facts) -> Ve
 def _check_growth(
     job: JobManifest, before: JobManifest | None, facts: Facts
 ) -> Iterator[Violation]:
-    """A job that gets more pods is asked like a new one; one that was too large before may become smaller."""
+    """A job that gets more pods is asked like a new one.
+
+    One that was too large before may become smaller.
+    """
     more = job.replicas - (before.replicas if before else 0)
     if more > 0:
         yield from check_room(
@@ -168,9 +181,8 @@ def podgroup_verdict(
 def _check_named_queue(
     queue: str, tree: QueueTree, facts: Facts, *, field: str = "spec.queue", again: bool = False
 ) -> Iterator[Violation]:
-    if (
-        queue == DEFAULT and DEFAULT not in tree
-    ):  # work that names no queue is never refused for want of the default one
+    # work that names no queue is never refused for want of the default one
+    if queue == DEFAULT and DEFAULT not in tree:
         return
     yield from check_queue_takes_work(queue, tree, facts, field=field, again=again)
 
@@ -193,7 +205,10 @@ def admit_podgroup_change(manifest: object, old_manifest: object, facts: Facts) 
     )
     if stays_in_queue(manifest, old_manifest, facts):
         return shape
-    message = f"spec.queue of {reading.value.metadata.name} can not be changed from {old.value.queue} to {reading.value.queue}."
+    message = (
+        f"spec.queue of {reading.value.metadata.name} can not be changed from {old.value.queue} to "
+        f"{reading.value.queue}."
+    )
     fix = f"write {old.value.queue}, or create the podgroup anew"
     return shape + Verdict(
         (Violation("immutable_field_changed", reading.value.queue, "spec.queue", message, fix),)
@@ -201,7 +216,10 @@ def admit_podgroup_change(manifest: object, old_manifest: object, facts: Facts) 
 
 
 def admit_pod(manifest: object, tree: QueueTree, facts: Facts) -> Verdict:
-    """A pod that is to be created. One of another scheduler is none of our business; one of a gang was admitted with its podgroup."""
+    """A pod that is to be created.
+
+    One of another scheduler is none of our business; one of a gang was admitted with its podgroup.
+    """
     if _scheduler_of(manifest) not in facts.scheduler_names:
         return Verdict()
     reading = read_pod(manifest)

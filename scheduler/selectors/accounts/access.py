@@ -71,7 +71,10 @@ def token_with_user(digest: str) -> ApiToken | None:
 
 
 def sights_of(users: Iterable[Any]) -> dict[Any, frozenset[str] | None]:
-    """By key: the names of the queues that each of them may see, None for all. As `access_of`, in three queries for all together."""
+    """By key: the names of the queues that each of them may see, None for all.
+
+    As `access_of`, in three queries for all together.
+    """
     asked = {user.pk: user for user in users if user.is_active}
     held = _roles_of([pk for pk, user in asked.items() if not user.is_superuser])
     if held:
@@ -146,10 +149,12 @@ def queue_parents() -> dict[str, str]:
 
 
 def places_of_queues() -> Places:
-    """All queues, the deleted ones where they were at last: whoever has a role above them may read their records.
+    """All queues, the deleted ones where they were at last: whoever has a role above them may read
+    their records.
 
-    The ways up go from row to row: a new queue with the name of a deleted one leads nobody to what was below that one.
-    A bare name is the queue that exists, and where none does, the one deleted last.
+    The ways up go from row to row: a new queue with the name of a deleted one leads nobody to what
+    was below that one. A bare name is the queue that exists, and where none does, the one deleted
+    last.
     """
     rows = _TREE_WITH_DELETED.rows()
     places = {
@@ -183,7 +188,9 @@ def grants_of(user: Any) -> list[Grant]:
 
 
 def whom_to_ask(queue: str, most: int = 6) -> list[str]:
-    """Who can grant a role on this queue: its own admins first, then those above it, at last the cluster's."""
+    """Who can grant a role on this queue: its own admins first, then those above it, at last the
+    cluster's.
+    """
     grants = [
         (grant, inherited)
         for grant, inherited in effective_grants(queue)

@@ -58,7 +58,9 @@ def bulk_counts(run: BulkRun) -> dict[str, int]:
 
 
 def recent_runs(user: Any) -> list[BulkRun]:
-    """Those under way, and the last if it ended a short while ago: whoever left the page of one finds it again."""
+    """Those under way, and the last if it ended a short while ago: whoever left the page of one
+    finds it again.
+    """
     mine = BulkRun.objects.filter(owner=user)
     ended = mine.filter(state=BulkRun.DONE, finished_at__gt=timezone.now() - _RECENT)[:1]
     return [*mine.exclude(state=BulkRun.DONE)[:5], *ended]

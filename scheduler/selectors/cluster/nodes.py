@@ -1,4 +1,8 @@
-"""Nodes as pages show them: what each has, what is in use, where a pod of some size would still fit. A fixed number of queries."""
+"""Nodes as pages show them: what each has, what is in use, where a pod of some size would still
+fit.
+
+A fixed number of queries.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,11 @@ OCCUPYING = (*PLACED, "Releasing", "Unknown")
 
 @dataclass(frozen=True, slots=True)
 class NodeRow:
-    """One machine. `used` is what its pods hold, those that are leaving included; `promised` is kept for pods that wait."""
+    """One machine.
+
+    `used` is what its pods hold, those that are leaving included; `promised` is kept for pods that
+    wait.
+    """
 
     name: str
     kind: str
@@ -47,15 +55,16 @@ class NodeRow:
         """Nothing on a node that does not answer: no pod could be started there."""
         if not self.ready:
             return 0
-        kept = self.promised.amount(resource) - self.leaving.amount(
-            resource
-        )  # what is promised where others leave is in use still
+        # what is promised where others leave is in use still
+        kept = self.promised.amount(resource) - self.leaving.amount(resource)
         return max(0, self.allocatable.amount(resource) - self.used.amount(resource) - max(0, kept))
 
 
 @dataclass(frozen=True, slots=True)
 class NodeLoad:
-    """What pods hold on a node, how many there are, what of it is on its way out, and what is kept for pods that wait."""
+    """What pods hold on a node, how many there are, what of it is on its way out, and what is kept
+    for pods that wait.
+    """
 
     used: Resources = NOTHING
     pods: int = 0
@@ -90,7 +99,10 @@ def _row(node: Node, load: NodeLoad) -> NodeRow:
 
 
 def node_loads(ids: Sequence[int], *, are_all: bool = False) -> dict[int, NodeLoad]:
-    """Of each of these nodes; when they are all there are, the pods need not be looked for by node. Three queries at most."""
+    """Of each of these nodes; when they are all there are, the pods need not be looked for by node.
+
+    Three queries at most.
+    """
     on_nodes = pods_on_nodes()
     waiting = _with_promise()
     if not are_all:
@@ -117,7 +129,11 @@ def node_loads(ids: Sequence[int], *, are_all: bool = False) -> dict[int, NodeLo
 
 
 def pods_on_nodes() -> QuerySet[Pod]:
-    """Those that hold something there. Found by their gangs: those that live are few beside all that have ended, and there the index is."""
+    """Those that hold something there.
+
+    Found by their gangs: those that live are few beside all that have ended, and there the index
+    is.
+    """
     return Pod.objects.filter(
         podgroup__phase__in=LIVE_PHASES, phase__in=OCCUPYING, node__isnull=False
     )
@@ -130,7 +146,9 @@ def _with_promise() -> QuerySet[Pod]:
 
 
 _Counts = list[tuple[int, int, str, int]]
-"""Node, class of pods, phase and how many: counted by class, so that the number of pods does not matter."""
+"""Node, class of pods, phase and how many: counted by class, so that the number of pods does not
+matter.
+"""
 
 
 def _counted(pods: QuerySet[Pod], node: str) -> _Counts:
@@ -152,7 +170,9 @@ def _sums(counts: _Counts, requests: Mapping[int, Resources]) -> dict[int, Resou
 
 @dataclass(frozen=True, slots=True)
 class Fragmentation:
-    """How one resource lies about: all that is free, the most on one node, and how many nodes could take a pod of each size."""
+    """How one resource lies about: all that is free, the most on one node, and how many nodes could
+    take a pod of each size.
+    """
 
     resource: str
     whole: int
@@ -162,7 +182,9 @@ class Fragmentation:
 
     @property
     def is_fragmented(self) -> bool:
-        """There is enough in all for one of the largest pods that a node could take, and no node has it."""
+        """There is enough in all for one of the largest pods that a node could take, and no node
+        has it.
+        """
         return bool(self.room_for) and self.free >= self.room_for[-1][0] > self.largest
 
 
@@ -222,7 +244,10 @@ class GangOnNode:
 
 
 def gangs_on(name: str) -> tuple[GangOnNode, ...]:
-    """Gangs with pods that a drain of this node sends away, or that are lost with it. Three queries."""
+    """Gangs with pods that a drain of this node sends away, or that are lost with it.
+
+    Three queries.
+    """
     here = Pod.objects.filter(node__name=name, phase__in=PLACED).order_by()
     counts = dict(here.values_list("podgroup").annotate(number=Count("pk")))
     staying = Pod.objects.filter(

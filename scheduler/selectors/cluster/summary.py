@@ -10,7 +10,10 @@ from scheduler.models import ClusterState, Queue, SchedulingSession
 
 @dataclass(frozen=True, slots=True)
 class SessionClock:
-    """When the last session was that did its work, and how often one should be. `last_at` is None before the first."""
+    """When the last session was that did its work, and how often one should be.
+
+    `last_at` is None before the first.
+    """
 
     last_at: datetime | None
     period_seconds: float
@@ -44,7 +47,10 @@ def session_clock() -> SessionClock | None:
 
 @dataclass(frozen=True, slots=True)
 class ClusterFacts:
-    """What a page says about the cluster as a whole. `invalid` names the queues whose place in the tree breaks a rule, and which."""
+    """What a page says about the cluster as a whole.
+
+    `invalid` names the queues whose place in the tree breaks a rule, and which.
+    """
 
     name: str = "unnamed"
     paused: bool = False

@@ -32,9 +32,8 @@ def defaults_now(kind: str, request: Request) -> tuple[Verdict, Defaults]:
 def _scene(kind: str, request: Request) -> tuple[QueueTree, Facts]:
     if kind == "queues":
         tree, facts = admission_scene()
-        return tree, replace(
-            facts, reads_hierarchy_annotations=True
-        )  # whoever asks here schedules elsewhere
+        # whoever asks here schedules elsewhere
+        return tree, replace(facts, reads_hierarchy_annotations=True)
     whole = request.completed().new
     metadata = _part(whole, "metadata")
     spec = _part(whole, "spec")

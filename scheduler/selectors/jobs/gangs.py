@@ -19,13 +19,23 @@ PhaseCounts = dict[str, int]
 
 
 def pods_by_phase(podgroups: Collection[int]) -> dict[int, PhaseCounts]:
-    """How many pods of each of these podgroups are in which phase; podgroups without pods are left out. Those not made yet are Pending."""
+    """How many pods of each of these podgroups are in which phase; podgroups without pods are left
+    out.
+
+    Those not made yet are Pending.
+    """
     if not podgroups:
         return {}
     counts: dict[int, PhaseCounts] = {}
     chosen = one_of_ids("podgroup_id")
-    made = f"SELECT podgroup_id, phase, count(*) FROM scheduler_pod WHERE {chosen} GROUP BY podgroup_id, phase"
-    unmade = f"SELECT podgroup_id, 'Pending', end_index - next_index FROM scheduler_unmadepods WHERE {chosen}"
+    made = (
+        f"SELECT podgroup_id, phase, count(*) FROM scheduler_pod WHERE {chosen} GROUP BY "
+        "podgroup_id, phase"
+    )
+    unmade = (
+        "SELECT podgroup_id, 'Pending', end_index - next_index FROM scheduler_unmadepods WHERE "
+        f"{chosen}"
+    )
     for podgroup, phase, number in fetch(
         f"{made} UNION ALL {unmade}", [ids_parameter(podgroups)] * 2
     ):
@@ -41,7 +51,9 @@ _STANDING = (
 
 
 def _standing() -> QuerySet[Any, Any]:
-    """A gang with its reason, how many are ahead of it in its queue by priority and age, and when the last session looked at it."""
+    """A gang with its reason, how many are ahead of it in its queue by priority and age, and when
+    the last session looked at it.
+    """
     earlier = Q(created_at__lt=OuterRef("created_at")) | Q(
         created_at=OuterRef("created_at"), pk__lt=OuterRef("pk")
     )

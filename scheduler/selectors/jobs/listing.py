@@ -1,5 +1,8 @@
-"""Jobs as pages show them: gangs with their job, if they have one. Every list is a page of a fixed number of rows, found by key, in a
-fixed number of queries, whatever the table holds."""
+"""Jobs as pages show them: gangs with their job, if they have one.
+
+Every list is a page of a fixed number of rows, found by key, in a fixed number of queries, whatever
+the table holds.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ COUNTED_AT_MOST = 1000
 
 @dataclass(frozen=True, slots=True)
 class JobRow:
-    """One line of the table. `members` counts pods by phase; `request` is what all its pods ask for together."""
+    """One line of the table.
+
+    `members` counts pods by phase; `request` is what all its pods ask for together.
+    """
 
     pk: int
     namespace: str
@@ -71,9 +77,11 @@ class JobPage:
 def jobs_matching(
     conditions: Iterable[Condition], readable: Collection[int] | None
 ) -> QuerySet[PodGroup]:
-    """`readable` are the rows of the queues that the reader may see (`Access.readable`), None for all.
+    """`readable` are the rows of the queues that the reader may see (`Access.readable`), None for
+    all.
 
-    By number and not by a join: so the index on queue and phase is used. And not by name, which may have been another queue's.
+    By number and not by a join: so the index on queue and phase is used. And not by name, which may
+    have been another queue's.
     """
     found = PodGroup.objects.all()
     if readable is not None:
@@ -96,7 +104,10 @@ _FEW = 1000
 
 
 def _few(rows: QuerySet[Any]) -> list[int] | None:
-    """Their numbers, None if they are many. What is few must be found by its index: a database that guesses wrong walks the whole list."""
+    """Their numbers, None if they are many.
+
+    What is few must be found by its index: a database that guesses wrong walks the whole list.
+    """
     numbers = list(rows.order_by().values_list("pk", flat=True)[: _FEW + 1])
     if len(numbers) <= _FEW:
         return numbers
@@ -151,7 +162,10 @@ def _by_queue(condition: Condition) -> Q:
 
 
 def _queues_named(patterns: Sequence[str]) -> set[str]:
-    """A plain name is itself, `name/*` everything from it down, and `*` inside a name anything. A path counts by its last part."""
+    """A plain name is itself, `name/*` everything from it down, and `*` inside a name anything.
+
+    A path counts by its last part.
+    """
     if not any("*" in pattern for pattern in patterns):
         return {pattern.rpartition("/")[2] for pattern in patterns}
     from scheduler.selectors.queues.facts import queue_tree
@@ -214,7 +228,10 @@ def _number_lookup(column: str) -> Callable[[Condition], Q]:
 
 
 def _by_resource(condition: Condition) -> Q:
-    """What the gang needs to start. Asking for less than something includes those that ask for none of it."""
+    """What the gang needs to start.
+
+    Asking for less than something includes those that ask for none of it.
+    """
     resource = condition.field.partition(":")[2]
     lookup = _LOOKUPS[condition.comparison]
     matching = Q(**{f"min_resources__{resource}__{lookup}": condition.number})
@@ -282,9 +299,8 @@ def job_page(
         page = found
     else:
         page = found.filter(**{"pk__lt" if down else "pk__gt": mark})
-    rows = page.select_related("job").prefetch_related(
-        "queue"
-    )  # no join of queues: a database may begin with them and sort all jobs
+    # no join of queues: a database may begin with them and sort all jobs
+    rows = page.select_related("job").prefetch_related("queue")
     groups = list(rows.order_by("-pk" if down else "pk")[: PAGE + 1])
     more = len(groups) > PAGE
     groups = groups[:PAGE]
@@ -304,7 +320,10 @@ def count_up_to(found: QuerySet[PodGroup], most: int = COUNTED_AT_MOST) -> int:
 
 
 def job_rows(groups: Sequence[PodGroup]) -> tuple[JobRow, ...]:
-    """With their pods: one query for all of them. The queue and job must have been selected with them."""
+    """With their pods: one query for all of them.
+
+    The queue and job must have been selected with them.
+    """
     members, requests = _members([group.pk for group in groups])
     return tuple(
         _row(group, members.get(group.pk, {}), requests.get(group.pk, NOTHING)) for group in groups

@@ -33,7 +33,10 @@ def gang_named(namespace: str, name: str) -> PodGroup | None:
 
 
 def pods_of(gang: PodGroup, phase: str = "", start: int = 0) -> list[Pod]:
-    """A page of them, and one more if there are more, by task and number; of one phase if it is given."""
+    """A page of them, and one more if there are more, by task and number.
+
+    Of one phase if it is given.
+    """
     pods = gang.pods.select_related("node", "pod_class", "reserved_node").order_by(
         "task", "index", "pk"
     )
@@ -74,7 +77,10 @@ def tasks_of(gang: PodGroup) -> dict[str, tuple[dict[str, int], Resources]]:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a waiting gang stands in its queue, and how long others waited. The waits are None while there were too few starts."""
+    """Where a waiting gang stands in its queue, and how long others waited.
+
+    The waits are None while there were too few starts.
+    """
 
     position: int
     waiting: int
@@ -105,7 +111,10 @@ def standing_of(gang: PodGroup) -> Standing:
 
 
 def standing_at_the_end(queue: str, request: Resources | None = None) -> Standing | None:
-    """Where a job that is submitted to the queue now, and asks for this, would stand; None where there is no such queue."""
+    """Where a job that is submitted to the queue now, and asks for this, would stand.
+
+    None where there is no such queue.
+    """
     key = Queue.objects.filter(name=queue).values_list("pk", flat=True).first()
     if key is None:
         return None
@@ -116,7 +125,9 @@ def standing_at_the_end(queue: str, request: Resources | None = None) -> Standin
 def usual_wait(
     queue: int, request: Resources | None
 ) -> tuple[tuple[float, float, float] | None, int]:
-    """How long those of about this size or larger had waited that started last in the queue, in quarters, and how many they were."""
+    """How long those of about this size or larger had waited that started last in the queue, in
+    quarters, and how many they were.
+    """
     newest = PodGroup.objects.aggregate(newest=Max("pk"))["newest"] or 0
     started = PodGroup.objects.filter(
         queue=queue, started_at__isnull=False, pk__gt=newest - _LOOKED_AT
@@ -135,14 +146,19 @@ def usual_wait(
 
 
 def _is_comparable(size: Resources | None, request: Resources | None) -> bool:
-    """At least half as large in all that is asked for: how fast small ones start says nothing about a large one."""
+    """At least half as large in all that is asked for: how fast small ones start says nothing about
+    a large one.
+    """
     if size is None or not request:
         return not request
     return all(2 * size.amount(name) >= amount for name, amount in request.items())
 
 
 def events_of(gang: PodGroup) -> QuerySet[Event]:
-    """Of the job, of its gang and of its pods, newest first. What befell an earlier one of the same name is not its own."""
+    """Of the job, of its gang and of its pods, newest first.
+
+    What befell an earlier one of the same name is not its own.
+    """
     own = Q(kind__in=("Job", "PodGroup"), name=gang.name)
     pods = Q(kind="Pod", name__in=gang.pods.order_by().values("name"))
     return Event.objects.filter(own | pods, namespace=gang.namespace, last_at__gte=gang.created_at)
@@ -158,7 +174,9 @@ def evictions_of(gang: PodGroup) -> tuple[list[Eviction], list[Eviction]]:
 
 
 def waiting_since(gang: PodGroup) -> datetime:
-    """When it was submitted, or when it began to wait again: resumed, restarted, or without the pods it needs."""
+    """When it was submitted, or when it began to wait again: resumed, restarted, or without the
+    pods it needs.
+    """
     if gang.job:
         since = gang.job.phase_since
     else:
@@ -169,7 +187,9 @@ def waiting_since(gang: PodGroup) -> datetime:
 
 
 def evaluation_of(gang: PodGroup) -> dict[str, Any]:
-    """In which session the reason was found, and which was the last to look: while nothing changed it is still true."""
+    """In which session the reason was found, and which was the last to look: while nothing changed
+    it is still true.
+    """
     state = ClusterState.objects.only("last_session", "last_session_at").get(pk=1)
     return {
         "found_in": gang.reason_session,

@@ -8,7 +8,10 @@ from scheduler.models import Pod
 
 
 def pod_conditions(pod: Pod) -> list[dict[str, str]]:
-    """PodScheduled: True for a pod that has or had a place; False with the last session's reason; nothing before a session has looked."""
+    """PodScheduled: True for a pod that has or had a place.
+
+    False with the last session's reason; nothing before a session has looked.
+    """
     if pod.phase != "Pending":
         since = (pod.bound_at or pod.created_at).isoformat()
         if pod.node:

@@ -1,6 +1,8 @@
-"""Whose jobs changed lately: for each queue a number that is another one whenever one of its gangs or pods is.
+"""Whose jobs changed lately: for each queue a number that is another one whenever one of its gangs
+or pods is.
 
-Read from the change log, so it costs what has changed and not what there is. Who may see one queue learns of that queue alone.
+Read from the change log, so it costs what has changed and not what there is. Who may see one queue
+learns of that queue alone.
 """
 
 from __future__ import annotations

@@ -21,7 +21,11 @@ _MOST_RECORDS = 200
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Something that happened. `pods` counts the places it gained by it, or lost. `queue` is where `whom` is, for whom pods had to go."""
+    """Something that happened.
+
+    `pods` counts the places it gained by it, or lost. `queue` is where `whom` is, for whom pods had
+    to go.
+    """
 
     at: datetime
     title: str
@@ -34,7 +38,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The time between two steps, or since the last. `what` is the code of the reason why it waited, "" where nobody gave one."""
+    """The time between two steps, or since the last.
+
+    `what` is the code of the reason why it waited, "" where nobody gave one.
+    """
 
     seconds: float
     waited: bool = False
@@ -43,7 +50,10 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Each step with the time before it, None before the first; `now` is the time since the last, None when all is over."""
+    """Each step with the time before it, None before the first.
+
+    `now` is the time since the last, None when all is over.
+    """
 
     entries: tuple[tuple[Span | None, Step], ...]
     now: Span | None
@@ -98,7 +108,10 @@ _ASKED = {
 
 
 def _again(gang: PodGroup) -> list[Step]:
-    """Places that it got after its start, those of one session together. What was found by its pods is found by an index."""
+    """Places that it got after its start, those of one session together.
+
+    What was found by its pods is found by an index.
+    """
     if gang.started_at is None:
         return []
     placed = Decision.objects.filter(
@@ -189,7 +202,10 @@ def _told(gang: PodGroup, kind: str, reason: str) -> QuerySet[Event]:
 
 
 def _span(gang: PodGroup, steps: Sequence[Step], number: int, said: Sequence[Event]) -> Span:
-    """Before the start it waited; and after evictions until new places, if it lost more than it can do without."""
+    """Before the start it waited.
+
+    And after evictions until new places, if it lost more than it can do without.
+    """
     begin = steps[number - 1].at
     end = steps[number].at
     seconds = seconds_between(begin, end)
@@ -219,7 +235,9 @@ def _said(gang: PodGroup) -> Iterable[Event]:
 
 
 def _waited_for(begin: datetime, end: datetime, said: Sequence[Event]) -> str:
-    """The reason that was given most often between the two, by the code that the job's own page names it with."""
+    """The reason that was given most often between the two, by the code that the job's own page
+    names it with.
+    """
     counts: dict[str, int] = {}
     for event in said:
         if event.code and event.first_at <= end and event.last_at >= begin:

@@ -1,4 +1,6 @@
-"""Feeds: events, the audit log and sessions, a page at a time, found by key so that the length of the tables does not matter."""
+"""Feeds: events, the audit log and sessions, a page at a time, found by key so that the length of
+the tables does not matter.
+"""
 
 from __future__ import annotations
 
@@ -21,21 +23,27 @@ PLACING_ACTIONS = (*ACTIONS, "stop")
 """What a decision can come from: an action of a session, or somebody who stops a job."""
 EVICTING_ACTIONS = ("preempt", "reclaim", "shed")
 EVERYTHING = "all"  # as a kind: pods too
+# said anew in each session of all that waits: a feed of changes leaves them out
 WAITING_REASONS = (
     "Unschedulable",
     "FailedScheduling",
-)  # said anew in each session of all that waits: a feed of changes leaves them out
+)
 _OF_NO_QUEUE = ("Node", "Cluster")
+# so many that walking back in time finds a page sooner than sorting all that the index on kind
+# gives
 _CHATTY = (
     "Job",
     "PodGroup",
     "Pod",
-)  # so many that walking back in time finds a page sooner than sorting all that the index on kind gives
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """One page of a feed, newest first. `older` is what to ask the next page with, "" at the end."""
+    """One page of a feed, newest first.
+
+    `older` is what to ask the next page with, "" at the end.
+    """
 
     rows: list[Any]
     older: str
@@ -62,9 +70,8 @@ def events_for(
             records_of(visible, "last_at") | Q(kind__in=_OF_NO_QUEUE, queue_name="")
         )
     if only_changes(filters):
-        found = found.exclude(kind="Pod").exclude(
-            reason__in=WAITING_REASONS
-        )  # they would be all there is to see
+        # they would be all there is to see
+        found = found.exclude(kind="Pod").exclude(reason__in=WAITING_REASONS)
     kind = filters.get("kind", "").removeprefix(EVERYTHING)
     plain = {
         "kind_walked" if kind in _CHATTY else "kind": kind,
@@ -82,7 +89,9 @@ def events_for(
 
 
 def only_changes(filters: Mapping[str, str]) -> bool:
-    """Whether pods, and what each session says of what waits, are left out: they were not asked for."""
+    """Whether pods, and what each session says of what waits, are left out: they were not asked
+    for.
+    """
     return not any(filters.get(name) for name in ("kind", "q", "reason", "type"))
 
 
@@ -147,7 +156,9 @@ def audit_for(
 def deeds_alone(
     found: QuerySet[AuditEntry], queues: Collection[str] | None, filters: Mapping[str, str]
 ) -> QuerySet[AuditEntry]:
-    """Without what only followed from a deed that is in the list too: closing a team is one line, not one for each queue below it."""
+    """Without what only followed from a deed that is in the list too: closing a team is one line,
+    not one for each queue below it.
+    """
     if any(filters.get(name) for name in ("name", "q", "request")):
         return found
     if not filters.get("queue"):

@@ -1,4 +1,6 @@
-"""What a queue had over the last hour, day, week or month, ready to be drawn: at most a few hundred points whatever the span."""
+"""What a queue had over the last hour, day, week or month, ready to be drawn: at most a few hundred
+points whatever the span.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ MOST_MARKERS = 200
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """`step` is the distance of two points in seconds; `coarsest` the longest buckets that are read for it."""
+    """`step` is the distance of two points in seconds.
+
+    `coarsest` the longest buckets that are read for it.
+    """
 
     seconds: int
     step: int
@@ -55,7 +60,9 @@ class Marker:
 
 @dataclass(frozen=True, slots=True)
 class QueueHistory:
-    """Times are seconds since 1970, amounts base units. `series[resource][figure]` has one entry a time, None where nothing is known.
+    """Times are seconds since 1970, amounts base units.
+
+    `series[resource][figure]` has one entry a time, None where nothing is known.
 
     `since` is when collecting began, None while there is nothing at all.
     """
@@ -78,7 +85,11 @@ class UnknownSpan(ValueError):
 
 
 def queue_history(name: str, span: str = "1h", now: datetime | None = None) -> QueueHistory:
-    """Allocated, deserved, guarantee, capability and pending of a queue, its states, and who did what to it. Raises `UnknownSpan`."""
+    """Allocated, deserved, guarantee, capability and pending of a queue, its states, and who did
+    what to it.
+
+    Raises `UnknownSpan`.
+    """
     if span not in SPANS:
         raise UnknownSpan(span)
     chosen = SPANS[span]
@@ -122,7 +133,9 @@ def _by_resource(
 
 
 def _points(name: str, coarsest: int, start: float, end: float) -> list[Point]:
-    """Coarse buckets as far as they go, finer ones after them, raw samples last: each level goes on where the one before it ends."""
+    """Coarse buckets as far as they go, finer ones after them, raw samples last: each level goes on
+    where the one before it ends.
+    """
     points = list(_standing(name, coarsest, start))
     covered = start
     for seconds in _levels(coarsest):
@@ -155,7 +168,9 @@ def _standing(name: str, coarsest: int, start: float) -> Iterable[Point]:
 
 
 def as_points(at: datetime, seconds: int, data: Any) -> Iterable[Point]:
-    """A bucket has its average, and then what was true at its end, until the next one says otherwise."""
+    """A bucket has its average, and then what was true at its end, until the next one says
+    otherwise.
+    """
     yield at.timestamp(), data
     if seconds and "last" in data:
         yield at.timestamp() + seconds, data["last"]

@@ -1,4 +1,6 @@
-"""The log of changed rows (models/change.py), read from where one stopped: which rows of which kind, and in one state of the database."""
+"""The log of changed rows (models/change.py), read from where one stopped: which rows of which
+kind, and in one state of the database.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ def one_state_of_the_database() -> Iterator[None]:
 
 @contextmanager
 def _reading_only() -> Iterator[None]:
-    """SQLite's transactions take the lock of writers at once (settings.py), which is right for all but this one."""
+    """SQLite's transactions take the lock of writers at once (settings.py), which is right for all
+    but this one.
+    """
     if connection.vendor != "sqlite":
         yield
         return
@@ -53,7 +57,9 @@ class LogState(NamedTuple):
     is_named: bool  # its entries are known to belong to it (services/records/change_log.py)
 
     def lost(self, position: Position | None) -> bool:
-        """What came after `position` was pruned, an older state of the database was put back, or it is another log."""
+        """What came after `position` was pruned, an older state of the database was put back, or it
+        is another log.
+        """
         return (
             position is None
             or position.log != self.log
@@ -62,7 +68,9 @@ class LogState(NamedTuple):
 
 
 class _Words(NamedTuple):
-    """How a database says which log it has and where that stands, what a reader has not seen, and many numbers as one value."""
+    """How a database says which log it has and where that stands, what a reader has not seen, and
+    many numbers as one value.
+    """
 
     log: str
     here: str
@@ -73,7 +81,8 @@ class _Words(NamedTuple):
 _WORDS = {
     "postgresql": _Words(
         # The table has another number after it was restored, even in the same cluster.
-        "(SELECT system_identifier || '/' || 'scheduler_change'::regclass::oid FROM pg_control_system())",
+        "(SELECT system_identifier || '/' || 'scheduler_change'::regclass::oid FROM "
+        "pg_control_system())",
         "pg_snapshot_xmin(pg_current_snapshot())::text::bigint",
         '"transaction" >= %s',
         "array_agg(row_id)",
@@ -89,14 +98,17 @@ _HORIZON = "SELECT coalesce(max({column}), {default}) FROM scheduler_changehoriz
 
 
 def untouched_since(position: Position | None) -> Position | None:
-    """Where the log stands now, if nothing was written to it since `position`; None if something was, or if that cannot be told.
+    """Where the log stands now, if nothing was written to it since `position`.
+
+    None if something was, or if that cannot be told.
 
     One statement sees one state of the database, so this needs no transaction around it.
     """
     if position is None:
         return None
     *columns, touched = fetch(
-        f"SELECT {_state_columns()}, EXISTS (SELECT 1 FROM scheduler_change WHERE {_words().unseen})",
+        f"SELECT {_state_columns()}, EXISTS (SELECT 1 FROM scheduler_change WHERE "
+        f"{_words().unseen})",
         [position.number],
     )[0]
     state = _state(columns)
@@ -106,10 +118,12 @@ def untouched_since(position: Position | None) -> Position | None:
 
 
 def changes_since(position: Position | None) -> tuple[Position | None, dict[str, set[int]] | None]:
-    """Where the log stands, and the ids that changed by kind; None for those when everything must be read.
+    """Where the log stands, and the ids that changed by kind.
 
-    There is no position in a log whose entries may be of another one: everything is read until it has begun anew.
-    To be called with the reading of those rows inside `one_state_of_the_database`.
+    None for those when everything must be read.
+
+    There is no position in a log whose entries may be of another one: everything is read until it
+    has begun anew. To be called with the reading of those rows inside `one_state_of_the_database`.
     """
     state = log_state()
     here = Position(state.log, state.here) if state.is_named else None

@@ -62,7 +62,8 @@ def ids_parameter(ids: Iterable[int]) -> Any:
 
 
 QUEUE_COLUMNS = (
-    "q.id, q.name, p.name, q.weight, q.capability, q.deserved, q.guarantee, q.reclaimable, q.priority, q.dequeue_strategy, q.wish, "
+    "q.id, q.name, p.name, q.weight, q.capability, q.deserved, q.guarantee, q.reclaimable, "
+    "q.priority, q.dequeue_strategy, q.wish, "
     "q.state, q.held_by"
 )
 
@@ -116,7 +117,10 @@ def node_of(row: Sequence[Any]) -> Node:
     )
 
 
-CLASS_COLUMNS = "id, requests, node_selector, affinity, tolerations, priority, preemption_policy, preemptable, critical"
+CLASS_COLUMNS = (
+    "id, requests, node_selector, affinity, tolerations, priority, preemption_policy, preemptable, "
+    "critical"
+)
 
 
 def class_of(row: Sequence[Any]) -> PodClass:
@@ -182,7 +186,8 @@ def _toleration(toleration: Mapping[str, Any]) -> Toleration:
 
 def group_columns() -> str:
     return (
-        f"id, namespace, name, queue_id, min_member, min_task_member, min_resources, phase, priority, {epoch('created_at')}, "
+        "id, namespace, name, queue_id, min_member, min_task_member, min_resources, phase, "
+        f"priority, {epoch('created_at')}, "
         "starving_since, sla_waiting_seconds, reason_code <> ''"
     )
 
@@ -220,7 +225,9 @@ def group_of(row: Sequence[Any], queue_names: Mapping[int, str]) -> PodGroup:
 
 
 SAID_BEFORE = -1
-"""What a podgroup was told by a worker that is no more: no session says just this, so it is told anew or that it is over."""
+"""What a podgroup was told by a worker that is no more: no session says just this, so it is told
+anew or that it is over.
+"""
 
 
 def said_of(row: Sequence[Any]) -> int:
@@ -229,6 +236,7 @@ def said_of(row: Sequence[Any]) -> int:
 
 def pod_columns() -> str:
     return (
-        f"p.id, p.namespace || '/' || p.name, p.podgroup_id, p.pod_class_id, p.task, p.phase, p.node_id, {epoch('p.created_at')}, "
+        "p.id, p.namespace || '/' || p.name, p.podgroup_id, p.pod_class_id, p.task, p.phase, "
+        f"p.node_id, {epoch('p.created_at')}, "
         "p.borrowed, p.reserved_node_id, p.reserved_until"
     )

@@ -1,7 +1,8 @@
-"""The cluster as it is now, to try something out on: a copy of a snapshot that this process keeps and refreshes by what changed.
+"""The cluster as it is now, to try something out on: a copy of a snapshot that this process keeps
+and refreshes by what changed.
 
-Reading everything takes a second and more where a hundred thousand pods run; bringing the kept tables up to date and copying them
-takes what changed and a few milliseconds.
+Reading everything takes a second and more where a hundred thousand pods run; bringing the kept
+tables up to date and copying them takes what changed and a few milliseconds.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ class Trials:
     def __init__(self) -> None:
         self._resident = ResidentSnapshot()
         self._root: UUID | None = (
-            None  # tells whether it is still the same database: it may have been emptied or put back
+            # tells whether it is still the same database: it may have been emptied or put back
+            None
         )
         self._lock = Lock()
         self._given = 0

@@ -1,4 +1,7 @@
-"""May this caller do that? Asked by every service before it writes; and the grants and tokens themselves."""
+"""May this caller do that?
+
+Asked by every service before it writes; and the grants and tokens themselves.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,9 @@ def may(user: Any, permission: Permission | str, queue: str) -> bool:
 
 
 def require(by: Actor, permission: Permission, queue: str, doing: str = "") -> None:
-    """Raises `OutOfSight` where the queue may not even be seen, `Forbidden` where the permission is missing."""
+    """Raises `OutOfSight` where the queue may not even be seen, `Forbidden` where the permission is
+    missing.
+    """
     access_for(by).require(permission, queue, doing)
 
 
@@ -76,7 +81,10 @@ def require_cluster(
 
 
 def require_to_create_queue(by: Actor, parent: str) -> None:
-    """By an admin of the parent. A parent that the caller may not see is answered like one that is not there."""
+    """By an admin of the parent.
+
+    A parent that the caller may not see is answered like one that is not there.
+    """
     access = access_for(by)
     if parent != ROOT and not access.may(Permission.VIEW, parent):
         message = f"The parent {parent} does not exist."
@@ -122,7 +130,10 @@ def require_to_submit(by: Actor, queue: str) -> None:
 
 
 def require_job_command(by: Actor, queue: str, owner: str) -> None:
-    """One's own jobs, while one may submit to their queue; anybody's as an operator of the queue."""
+    """One's own jobs, while one may submit to their queue.
+
+    Anybody's as an operator of the queue.
+    """
     access = access_for(by)
     if owner and owner == by.name and access.may(Permission.SUBMIT, queue):
         return
@@ -141,7 +152,10 @@ def grant_role(
     by: Actor,
     dry_run: bool = False,
 ) -> Grant:
-    """Give a user or a group a role on a queue and below. The same grant again is the one that is there."""
+    """Give a user or a group a role on a queue and below.
+
+    The same grant again is the one that is there.
+    """
     place = _grant_place(queue, by)
     who = _grantee(user, group)
     if role not in tuple(Role):
@@ -319,7 +333,8 @@ def require_within_token(
     end = by.token_ends_at
     if end is not None and (expires_at is None or expires_at > end):
         raise SignInNeeded(
-            f"The token in use ends at {end:%Y-%m-%d %H:%M} UTC, so it cannot {doing} that lives longer."
+            f"The token in use ends at {end:%Y-%m-%d %H:%M} UTC, so it cannot {doing} that lives "
+            "longer."
         )
 
 
@@ -355,7 +370,9 @@ def digest_of(secret: str) -> str:
 
 @transaction.atomic
 def revoke_token(token: ApiToken, *, by: Actor, dry_run: bool = False) -> None:
-    """A token may always be used to revoke itself, and else those that may do no more than it and live no longer."""
+    """A token may always be used to revoke itself, and else those that may do no more than it and
+    live no longer.
+    """
     _require_own(by, token.user)
     if by.token is None or by.token.pk != token.pk:
         require_to_write(by, "revoke a token")
@@ -386,7 +403,8 @@ def token_user(secret: str) -> tuple[Any, ApiToken]:
         raise BadToken(f"The token {token.name} was revoked. Make a new one.")
     if token.expires_at is not None and token.expires_at <= now:
         raise BadToken(
-            f"The token {token.name} expired at {token.expires_at:%Y-%m-%d %H:%M} UTC. Make a new one."
+            f"The token {token.name} expired at {token.expires_at:%Y-%m-%d %H:%M} UTC. Make a new "
+            "one."
         )
     if not token.user.is_active:
         raise BadToken("The account of this token is switched off.")

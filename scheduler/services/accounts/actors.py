@@ -21,10 +21,13 @@ class Door(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """`user` is the account's row, None for the system itself. `scopes` are those of the token that was used, None for a person.
+    """`user` is the account's row, None for the system itself.
 
-    `access` is what this caller may do, where the one who built the actor has just read it; None where nobody has. `reason` is why, in the
-    caller's own words: it stands in the audit log with whatever is done. `token` is the row of the token that was used.
+    `scopes` are those of the token that was used, None for a person.
+
+    `access` is what this caller may do, where the one who built the actor has just read it; None
+    where nobody has. `reason` is why, in the caller's own words: it stands in the audit log with
+    whatever is done. `token` is the row of the token that was used.
     """
 
     name: str = "system"

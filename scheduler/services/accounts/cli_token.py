@@ -1,4 +1,6 @@
-"""The key of this machine's command line: made at the start of an own installation, kept in a file that only its owner can read."""
+"""The key of this machine's command line: made at the start of an own installation, kept in a file
+that only its owner can read.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,10 @@ _NAME: Final = "vcctl on this machine"
 
 
 def ensure_cli_token() -> None:
-    """Whoever may read `var/` may read the database in it, so this gives nothing away. The key in the file stays while it is good."""
+    """Whoever may read `var/` may read the database in it, so this gives nothing away.
+
+    The key in the file stays while it is good.
+    """
     path = Path(settings.VAR_DIR) / CLI_TOKEN_FILE
     user = _administrator()
     if user is None or _is_good(path):

@@ -78,7 +78,8 @@ def set_folding(
     unfolded: Iterable[str] | None = None,
     levels: int | None = None,
 ) -> Preference:
-    """How far the tree is open for this reader: down to a level (0 is all of them), and which queues they folded and unfolded by hand.
+    """How far the tree is open for this reader: down to a level (0 is all of them), and which
+    queues they folded and unfolded by hand.
 
     What is None stays as it is; names of queues that are not there are left out. What is kept.
     """
@@ -155,7 +156,10 @@ def delete_view(user: Any, view_id: int, *, by: Actor, dry_run: bool = False) ->
 
 
 def change_password(user: Any, old: str, new: str, *, by: Actor) -> None:
-    """One's own, known by the old one. Raises `Rejected` with every rule that the new one breaks."""
+    """One's own, known by the old one.
+
+    Raises `Rejected` with every rule that the new one breaks.
+    """
     if not user.check_password(old):
         raise Rejected(
             [_wrong("old", "The old password is not right.", "try again; capitals count")]

@@ -1,4 +1,7 @@
-"""Accounts and groups: made, changed and switched off by cluster admins; a password by its owner too."""
+"""Accounts and groups: made, changed and switched off by cluster admins.
+
+A password by its owner too.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,10 @@ _PLAIN = {"email": "email", "firstName": "first_name", "lastName": "last_name"}
 def save_user(
     given: object, *, by: Actor = SYSTEM, username: str = "", dry_run: bool = False
 ) -> Any:
-    """Make an account, or change the one named; what is left out stays. Raises the model's `DoesNotExist` and `Rejected`."""
+    """Make an account, or change the one named; what is left out stays.
+
+    Raises the model's `DoesNotExist` and `Rejected`.
+    """
     access.require_cluster(by, doing="manage users")
     reader = Reader()
     fields = _read(reader, given)
@@ -78,7 +84,9 @@ def _require_to_empower(by: Actor, user: Any, was_superuser: bool) -> None:
 
 
 def _require_to_set_password(by: Actor, user: Any, fields: Mapping[str, Any]) -> None:
-    """A password is a way in that stays: a token with an end gives none, and no token gives one to its own account."""
+    """A password is a way in that stays: a token with an end gives none, and no token gives one to
+    its own account.
+    """
     if by.token is None or not fields.get("password"):
         return
     if by.user is not None and by.user.pk == user.pk:
@@ -207,13 +215,17 @@ def describe_user(user: Any) -> dict[str, Any]:
 
 
 def _alone_with_admins() -> None:
-    """Two that take the office from each other at the same moment would leave nobody: the second waits, and sees what the first did."""
+    """Two that take the office from each other at the same moment would leave nobody: the second
+    waits, and sees what the first did.
+    """
     admins = get_user_model().objects.filter(is_superuser=True).order_by("pk")
     list(admins.select_for_update().values_list("pk", flat=True))
 
 
 def _keep_an_admin(user: Any, field: str) -> None:
-    """Somebody must be left who may do everything: the last who may sign in as a cluster admin stays one."""
+    """Somebody must be left who may do everything: the last who may sign in as a cluster admin
+    stays one.
+    """
     admins = get_user_model().objects.filter(is_superuser=True, is_active=True)
     if admins.filter(pk=user.pk).exists() and not admins.exclude(pk=user.pk).exists():
         message = f"{user.get_username()} is the last cluster admin."

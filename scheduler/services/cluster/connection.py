@@ -1,4 +1,6 @@
-"""The cluster in use, ready to be asked: a simulated one with its state loaded, and saved again afterwards."""
+"""The cluster in use, ready to be asked: a simulated one with its state loaded, and saved again
+afterwards.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,18 @@ from scheduler.models.bulk import as_parameter, execute, values_table
 from scheduler.services.locks import alone_with_pods
 
 LONGEST_LEAP = 30.0
-"""Real seconds that the simulated clock makes up for at the most: a cluster that was switched off does not finish its jobs meanwhile."""
+"""Real seconds that the simulated clock makes up for at the most: a cluster that was switched off
+does not finish its jobs meanwhile.
+"""
 
 
 @contextmanager
 def cluster_transaction() -> Iterator[None]:
-    """What is asked of a simulated cluster and what is written about it are one transaction: both happen or neither.
+    """What is asked of a simulated cluster and what is written about it are one transaction: both
+    happen or neither.
 
-    A real cluster is not part of any transaction; there every step commits for itself, and is repeated after a crash.
+    A real cluster is not part of any transaction; there every step commits for itself, and is
+    repeated after a crash.
     """
     if conf().cluster != SIMULATED:
         yield
@@ -39,7 +45,9 @@ def cluster_transaction() -> Iterator[None]:
 
 @contextmanager
 def cluster_in_use(pod_ids: Iterable[int] = (), nodes: Iterable[str] = ()) -> Iterator[Cluster]:
-    """`pod_ids` and `nodes` name what will be asked about, beside the pods that are due: only these are loaded."""
+    """`pod_ids` and `nodes` name what will be asked about, beside the pods that are due: only these
+    are loaded.
+    """
     if conf().cluster != SIMULATED:
         yield load_cluster(conf().cluster)()
         return
@@ -79,7 +87,9 @@ def _advanced(state: SimulatedCluster, now: datetime) -> float:
 
 
 def _load(clock: float, pod_ids: set[int], nodes: set[str]) -> list[SimulatedPodValue]:
-    """Only the pods that have something to do now, and those that are asked for: the others go on by themselves."""
+    """Only the pods that have something to do now, and those that are asked for: the others go on
+    by themselves.
+    """
     rows = {row.pod_id: row for row in SimulatedPod.objects.filter(next_at__lte=clock)}
     if pod_ids:
         rows |= SimulatedPod.objects.in_bulk(list(pod_ids))
@@ -121,7 +131,8 @@ def _save(cluster: Simulation) -> None:
     names = ", ".join(_COLUMNS)
     updates = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS if name != "pod_id")
     execute(
-        f"INSERT INTO scheduler_simulatedpod ({names}) SELECT {names} FROM {values_table('d', _COLUMNS)} WHERE true "
+        f"INSERT INTO scheduler_simulatedpod ({names}) SELECT {names} FROM "
+        f"{values_table('d', _COLUMNS)} WHERE true "
         f"ON CONFLICT (pod_id) DO UPDATE SET {updates}",
         [as_parameter(rows)],
     )

@@ -1,7 +1,10 @@
-"""Carry recorded decisions out on the cluster. Each is claimed by conditional update, so that two dispatchers never do the same one.
+"""Carry recorded decisions out on the cluster.
 
-A dispatcher that dies leaves claimed decisions behind; they are taken up again after a while. The cluster takes a repeated request for what
-it is, and a decision that is no longer true (the pod went on meanwhile) is left out.
+Each is claimed by conditional update, so that two dispatchers never do the same one.
+
+A dispatcher that dies leaves claimed decisions behind; they are taken up again after a while. The
+cluster takes a repeated request for what it is, and a decision that is no longer true (the pod went
+on meanwhile) is left out.
 """
 
 from __future__ import annotations
@@ -23,7 +26,10 @@ CLAIM_SECONDS = 30
 
 
 def dispatch() -> int:
-    """Everything that is open, oldest first, a batch at a time. How many decisions were carried out."""
+    """Everything that is open, oldest first, a batch at a time.
+
+    How many decisions were carried out.
+    """
     done = 0
     while batch := dispatch_batch():
         done += batch
@@ -116,7 +122,10 @@ def _write_answers(
     not_placed: Mapping[int, str],
     not_stopped: Mapping[int, str],
 ) -> None:
-    """A place that the cluster would not give: the pod waits again. A pod that it would not stop: it is asked again after a while."""
+    """A place that the cluster would not give: the pod waits again.
+
+    A pod that it would not stop: it is asked again after a while.
+    """
     Pod.objects.filter(
         pk__in=[answer.pod_id for answer in places if answer.accepted], phase="Binding"
     ).update(phase="Bound")
@@ -135,6 +144,7 @@ def _write_errors(errors: Mapping[int, str]) -> None:
     if rows:
         table = values_table("d", {"id": "bigint", "error": "text"})
         execute(
-            f"UPDATE scheduler_decision SET error = d.error FROM {table} WHERE scheduler_decision.id = d.id",
+            f"UPDATE scheduler_decision SET error = d.error FROM {table} WHERE "
+            "scheduler_decision.id = d.id",
             [as_parameter(rows)],
         )

@@ -1,4 +1,7 @@
-"""Everything that can be done to a node: added, changed, cordoned, drained, taken away. For operators of the whole cluster."""
+"""Everything that can be done to a node: added, changed, cordoned, drained, taken away.
+
+For operators of the whole cluster.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What the cluster reports, brought into the database: only this makes a pod Running, Succeeded or Failed."""
+"""What the cluster reports, brought into the database: only this makes a pod Running, Succeeded or
+Failed.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,11 @@ _MOVES = {
 
 
 def observe() -> int:
-    """Ask the cluster what happened and write it down, in one transaction with the cluster's own state. How many reports came."""
+    """Ask the cluster what happened and write it down, in one transaction with the cluster's own
+    state.
+
+    How many reports came.
+    """
     with cluster_transaction(), cluster_in_use() as cluster:
         reports = cluster.observe()
         apply_reports(reports)
@@ -89,8 +95,10 @@ def _move(
     table = values_table("d", {"id": "bigint", "exit_code": "integer", "message": "text"})
     marks = ", ".join(f"'{source}'" for source in sources)
     sql = (
-        f"UPDATE scheduler_pod SET phase = '{phase}', {stamp} = %s, exit_code = d.exit_code, message = d.message FROM {table} "
-        f"WHERE scheduler_pod.id = d.id AND scheduler_pod.phase IN ({marks}) RETURNING scheduler_pod.id"
+        f"UPDATE scheduler_pod SET phase = '{phase}', {stamp} = %s, exit_code = d.exit_code, "
+        f"message = d.message FROM {table} "
+        f"WHERE scheduler_pod.id = d.id AND scheduler_pod.phase IN ({marks}) RETURNING "
+        "scheduler_pod.id"
     )
     return {pk for (pk,) in fetch(sql, [now, as_parameter(rows)])}
 
@@ -110,8 +118,9 @@ _ENDING = (
 
 @dataclass(frozen=True, slots=True)
 class Parting:
-    """Pods that left their nodes: those that came back as new ones, of these the ones that their own job had not sent away, and the jobs
-    and gangs from outside that lost pods for good."""
+    """Pods that left their nodes: those that came back as new ones, of these the ones that their
+    own job had not sent away, and the jobs and gangs from outside that lost pods for good.
+    """
 
     back: set[int] = field(default_factory=set)
     evicted: set[int] = field(default_factory=set)
@@ -120,8 +129,9 @@ class Parting:
 
 
 def _part_with(gone: set[int], moved: set[int], now: datetime) -> Parting:
-    """Stopped pods: those of a job that is ending or that nobody wants are removed, also where they ended by themselves first; the others
-    come back as new ones, as a controller would make them."""
+    """Stopped pods: those of a job that is ending or that nobody wants are removed, also where they
+    ended by themselves first; the others come back as new ones, as a controller would make them.
+    """
     pods = Pod.objects.filter(pk__in=gone).exclude(phase__in=("Pending", *_ENDED))
     removed = [*_removed(pods.filter(Q(podgroup__job__phase__in=_ENDING) | Q(unwanted=True)))]
     removed += _removed(Pod.objects.filter(pk__in=moved, phase__in=_ENDED, unwanted=True))
@@ -144,7 +154,10 @@ def _removed(pods: QuerySet[Pod]) -> list[tuple[int, int | None]]:
 
 
 def _remove_empty_podgroups(ids: set[int]) -> bool:
-    """Gangs from outside that were deleted while pods of theirs were still on nodes. Whether there were any."""
+    """Gangs from outside that were deleted while pods of theirs were still on nodes.
+
+    Whether there were any.
+    """
     if not ids:
         return False
     removed, _ = PodGroup.objects.filter(

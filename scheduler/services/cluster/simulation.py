@@ -1,4 +1,6 @@
-"""What can be done to the simulated machines and their clock, and to no real ones: lose a node, bring it back, let time run faster."""
+"""What can be done to the simulated machines and their clock, and to no real ones: lose a node,
+bring it back, let time run faster.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,10 @@ def lose_node(
     Pod.objects.filter(node=node, phase__in=("Bound", "Running")).update(
         phase="Unknown", message=f"{name} was lost"
     )
-    message = f"{name} does not answer any more; it had {counted(sum(gang.pods for gang in gangs), 'pod')}."
+    message = (
+        f"{name} does not answer any more; it had "
+        f"{counted(sum(gang.pods for gang in gangs), 'pod')}."
+    )
     _tell(name, "NodeLost", message, by, reason)
     transaction.set_rollback(dry_run)
     return NodeCommandResult(node, True, message, gangs)

@@ -1,4 +1,6 @@
-"""What is looked after at each tick beside sessions: each part for itself, so that one that fails keeps no other from its turn."""
+"""What is looked after at each tick beside sessions: each part for itself, so that one that fails
+keeps no other from its turn.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,10 @@ PARTS: Parts = {
 
 
 def watch(also: Parts | None = None) -> None:
-    """What happened on the cluster, and whatever somebody who died left undone. What fails is told once, and tried at each tick."""
+    """What happened on the cluster, and whatever somebody who died left undone.
+
+    What fails is told once, and tried at each tick.
+    """
     before: dict[str, Any] = ClusterState.objects.values_list("failing", flat=True).first() or {}
     failed = {
         name: problem
@@ -46,7 +51,8 @@ def _problem_of(part: Callable[[], object]) -> Exception | None:
         part()
     except Exception as problem:
         if not connection.in_atomic_block:
-            connection.close_if_unusable_or_obsolete()  # the next part gets another, where the database had gone away
+            # the next part gets another, where the database had gone away
+            connection.close_if_unusable_or_obsolete()
         return problem
     return None
 

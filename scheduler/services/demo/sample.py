@@ -1,4 +1,6 @@
-"""The sample cluster of a first start: forty machines, four teams, a dozen queues, and work for them; or its queues alone."""
+"""The sample cluster of a first start: forty machines, four teams, a dozen queues, and work for
+them; or its queues alone.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +90,8 @@ def load_sample_cluster() -> None:
 
 
 def load_sample_tree(*, by: Actor, dry_run: bool = False) -> list[str]:
-    """The sample's queues alone, cut to the size of the cluster that is there, by the rules of every door; all of them or none.
+    """The sample's queues alone, cut to the size of the cluster that is there, by the rules of
+    every door; all of them or none.
 
     Raises `Rejected` where there are queues already, and `Forbidden`.
     """
@@ -131,7 +134,10 @@ def _manifest(queue: dict[str, object], has: Resources) -> dict[str, object]:
 
 
 def _cut(amounts: object, has: Resources) -> Resources:
-    """In proportion to the sample's own cluster, in whole cores, devices and Gi; nothing of what this cluster does not have."""
+    """In proportion to the sample's own cluster, in whole cores, devices and Gi.
+
+    Nothing of what this cluster does not have.
+    """
     given, whole = Resources.parse(amounts), sample_total()  # type: ignore[arg-type]
     return Resources(
         {

@@ -1,4 +1,6 @@
-"""What an installation has from the beginning: the built-in queues, an administrator, a sample cluster."""
+"""What an installation has from the beginning: the built-in queues, an administrator, a sample
+cluster.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,10 @@ PASSWORD_FILE = "admin-password"  # noqa: S105 - the file's name
 
 @dataclass(frozen=True, slots=True)
 class FirstStart:
-    """What the first start made, for the supervisor to tell. Empty texts and False where it was there already."""
+    """What the first start made, for the supervisor to tell.
+
+    Empty texts and False where it was there already.
+    """
 
     admin_password: str = ""
     password_file: Path | None = None
@@ -40,7 +45,9 @@ def ensure_builtin_objects(using: str = "default") -> None:
 
 @transaction.atomic
 def first_start() -> FirstStart:
-    """Create the administrator and, unless DEMO=0, the sample cluster; does nothing on an installation that has users.
+    """Create the administrator and, unless DEMO=0, the sample cluster.
+
+    Does nothing on an installation that has users.
 
     All or nothing: one that is interrupted begins anew at the next start.
     """

@@ -29,7 +29,9 @@ MOST_AT_ONCE = 100
 LONGEST_BACKLOG = 120.0
 """Simulated seconds that a stream makes up for, when it was held up."""
 HOPELESS_KEPT = 5
-"""Jobs of a stream that can never start and are left waiting, for everybody to see what is said of them."""
+"""Jobs of a stream that can never start and are left waiting, for everybody to see what is said of
+them.
+"""
 
 
 class UnknownMix(ValueError):
@@ -39,7 +41,10 @@ class UnknownMix(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """What to submit from now on. `count` jobs, or for `duration` simulated seconds, or until it is stopped."""
+    """What to submit from now on.
+
+    `count` jobs, or for `duration` simulated seconds, or until it is stopped.
+    """
 
     mix: str
     rate: float | None = None  # jobs a simulated second; the mix's own if left out
@@ -51,7 +56,10 @@ class Stream:
 
 
 def start_stream(stream: Stream) -> None:
-    """Let jobs come from now on; the stream goes on with the simulated clock, through restarts. Raises `UnknownMix`."""
+    """Let jobs come from now on; the stream goes on with the simulated clock, through restarts.
+
+    Raises `UnknownMix`.
+    """
     if stream.mix not in MIXES:
         raise UnknownMix(stream.mix)
     with simulation():
@@ -124,7 +132,9 @@ def _is_over(stream: dict[str, Any], moment: float) -> bool:
 
 
 def _submit_where_few_wait(stream: dict[str, Any], due: Sequence[int]) -> int:
-    """A demo must not drown: jobs for a queue are passed over while its share of `most_waiting` waits there; the others' go on."""
+    """A demo must not drown: jobs for a queue are passed over while its share of `most_waiting`
+    waits there; the others' go on.
+    """
     targets = _targets(stream)
     share = max(1, stream["most_waiting"] // max(1, len(targets)))
     waiting = _waiting()
@@ -149,7 +159,9 @@ def _waiting() -> Counter[str]:
 
 
 def _give_up_hopeless(seed: int) -> None:
-    """Made-up users withdraw their jobs that can never start, all but the newest few: one day nothing else would wait, and no more come."""
+    """Made-up users withdraw their jobs that can never start, all but the newest few: one day
+    nothing else would wait, and no more come.
+    """
     made_up = Job.objects.filter(
         phase="Pending", name__regex=rf"-{seed % 1000}-[0-9]+$", labels__has_key="shape"
     )
@@ -170,7 +182,10 @@ def _give_up_hopeless(seed: int) -> None:
 def submit_trace(
     jobs: Sequence[TraceJob], *, faster: float = 1.0, name: str = "trace"
 ) -> Iterator[tuple[int, int]]:
-    """Submit recorded jobs as they came, `faster` times as fast; after each that is due, how many were submitted and refused so far."""
+    """Submit recorded jobs as they came, `faster` times as fast.
+
+    After each that is due, how many were submitted and refused so far.
+    """
     targets = leaf_targets()
     begun = time.monotonic()
     submitted = refused = 0
@@ -186,7 +201,10 @@ def submit_trace(
 def submit_numbers(
     mix: str, numbers: Sequence[int], *, seed: int, targets: Sequence[Target]
 ) -> int:
-    """Submit these jobs of the stream. One that is refused (its queue is closed just now) is left out and said so."""
+    """Submit these jobs of the stream.
+
+    One that is refused (its queue is closed just now) is left out and said so.
+    """
     drawn = [draw_job(MIXES[mix], targets, seed, number) for number in numbers]
     return sum(_submit(job.user, job.manifest) for job in drawn)
 

@@ -1,4 +1,7 @@
-"""A file of objects made true: created or updated, all or nothing; and the same as a question, with every violation as the answer."""
+"""A file of objects made true: created or updated, all or nothing.
+
+And the same as a question, with every violation as the answer.
+"""
 
 from __future__ import annotations
 
@@ -86,10 +89,13 @@ def apply_documents(
     prune: str = "",
     shown: Iterable[str] | None = None,
 ) -> list[Applied]:
-    """Create or update every object, or none. `prune` is a label: objects of the file's kinds that wear it and are not named go.
+    """Create or update every object, or none.
 
-    `shown` are those that the caller was shown beforehand, such as "queue/team-a": where others would go now, nothing is done.
-    Raises `Rejected` with all violations of all objects, each with the place of its document in front of the field.
+    `prune` is a label: objects of the file's kinds that wear it and are not named go.
+
+    `shown` are those that the caller was shown beforehand, such as "queue/team-a": where others
+    would go now, nothing is done. Raises `Rejected` with all violations of all objects, each with
+    the place of its document in front of the field.
     """
     items = _items(documents)
     with transaction.atomic():
@@ -105,7 +111,9 @@ def apply_documents(
 
 
 def check_documents(documents: Iterable[object], *, by: Actor = SYSTEM) -> list[Item]:
-    """The same without writing: each object with what stands against it, the others of the set taken as there."""
+    """The same without writing: each object with what stands against it, the others of the set
+    taken as there.
+    """
     items = _items(documents)
     with transaction.atomic():
         with warnings_wait():
@@ -115,13 +123,17 @@ def check_documents(documents: Iterable[object], *, by: Actor = SYSTEM) -> list[
 
 
 def _moves_pods(items: list[Item], prune: str = "") -> bool:
-    """Whether the tree and the pods may both be needed: they are taken in this order, whatever the order of the documents."""
+    """Whether the tree and the pods may both be needed: they are taken in this order, whatever the
+    order of the documents.
+    """
     kinds = {item.kind for item in items}
     return bool(prune) or (kinds != {"Queue"} and bool(kinds & {"Queue", "Node", "Command"}))
 
 
 class _Run:
-    """One file on its way in: who brings it, and the work at the tree, as long as only queues are looked at."""
+    """One file on its way in: who brings it, and the work at the tree, as long as only queues are
+    looked at.
+    """
 
     def __init__(self, by: Actor, *, with_pods: bool) -> None:
         self.by = by
@@ -138,7 +150,9 @@ class _Run:
         return self._work
 
     def put_down(self) -> None:
-        """What was done to queues is written: others are about to read it, or to change what was read."""
+        """What was done to queues is written: others are about to read it, or to change what was
+        read.
+        """
         if self._work is not None:
             self._work.settle()
             self._work = None
@@ -192,7 +206,9 @@ def _items(documents: Iterable[object]) -> list[Item]:
 
 
 def _mark_contradictions(items: list[Item]) -> None:
-    """Of two different wishes for one object none could be kept: the file would change it back and forth whenever it is applied."""
+    """Of two different wishes for one object none could be kept: the file would change it back and
+    forth whenever it is applied.
+    """
     first: dict[tuple[str, str, str], Item] = {}
     for item in items:
         if item.kind == "Command" or not item.name:
@@ -219,7 +235,9 @@ def _kind_of(manifest: object) -> str:
 
 
 def _settle(items: list[Item], run: _Run) -> None:
-    """Again and again while something succeeds: a child may stand before its parent, a quota may need another to change first."""
+    """Again and again while something succeeds: a child may stand before its parent, a quota may
+    need another to change first.
+    """
     waiting = items
     while waiting:
         for item in waiting:
@@ -286,16 +304,18 @@ def _apply_one(item: Item, run: _Run) -> Applied:
             [Violation("invalid_kind", "", "kind", message, f"write one of {', '.join(_ORDER)}")]
         )
     if item.contradicts is not None:
-        message = f"{item.kind} {item.name} stands in this file twice, and document {item.contradicts} says something else of it."
+        message = (
+            f"{item.kind} {item.name} stands in this file twice, and document {item.contradicts} "
+            "says something else of it."
+        )
         raise Rejected(
             [Violation("named_twice", "", "metadata.name", message, "leave one of them out")]
         )
     if item.kind in _IN_THE_TREE and not (
         item.kind == "Command" and orders.is_for_job(item.manifest)
     ):
-        return _IN_THE_TREE[item.kind](
-            item, run
-        )  # decided in memory: what is refused leaves nothing behind
+        # decided in memory: what is refused leaves nothing behind
+        return _IN_THE_TREE[item.kind](item, run)
     run.put_down()
     with transaction.atomic():
         return _HANDLERS[item.kind](item, run.by)
@@ -332,7 +352,11 @@ def _named(manifest: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _found(rows: QuerySet[Any], by: Actor) -> Any:
-    """The stored object, or None. One out of sight is not there: whoever may make one of its name finds that taken, and nobody else."""
+    """The stored object, or None.
+
+    One out of sight is not there: whoever may make one of its name finds that taken, and nobody
+    else.
+    """
     row = rows.first()
     if row is not None and _is_in_sight(row, access.access_for(by)):
         return row
@@ -344,9 +368,12 @@ def _over(
     given: Mapping[str, Any],
     defaults: Sequence[tuple[Path, object]] = (),
 ) -> dict[str, Any]:
-    """What the file names replaces what is stored, field by field of the spec; what it leaves out stays.
+    """What the file names replaces what is stored, field by field of the spec.
 
-    What creation would fill in by `defaults` counts as left out, and a file says nothing by what some server stamped on its object.
+    What it leaves out stays.
+
+    What creation would fill in by `defaults` counts as left out, and a file says nothing by what
+    some server stamped on its object.
     """
     merged: dict[str, Any] = {**given, "spec": given.get("spec")}
     if isinstance(given.get("spec"), Mapping) or given.get("spec") is None:
@@ -415,17 +442,19 @@ def _created(
 def _queue(item: Item, run: _Run) -> Applied:
     name = name_of(item.manifest)
     work = run.work
+    # as `_found`
     if name not in work.tree or not access.access_for(work.seen_by(run.by)).may(
         Permission.VIEW, name
-    ):  # as `_found`
+    ):
         made = create_update.create_in(work, item.manifest, run.by, imported=True)
         return _created(item, name, queue_manifest(work.tree[name]), made.notices, made.message)
     before = queue_manifest(work.tree[name])
     spec: Any = before["spec"]
+    # a state left out is not asked for
     stored = {
         **before,
         "spec": {key: value for key, value in spec.items() if key != "state"},
-    }  # a state left out is not asked for
+    }
     saved = create_update.update_in(
         work, name, _over(stored, item.manifest, queue_defaults(item.manifest)), run.by
     )
@@ -570,11 +599,17 @@ _HANDLERS: Final[dict[str, Callable[[Item, Actor], Applied]]] = {
 
 
 def _prune(items: list[Item], label: str, run: _Run, shown: Iterable[str] | None) -> list[Applied]:
-    """Objects of the file's kinds that wear the label and that the file does not name; queues leaf-first."""
+    """Objects of the file's kinds that wear the label and that the file does not name.
+
+    Queues leaf-first.
+    """
     run.put_down()
     doomed = _unnamed(items, label, run.by)
     if shown is not None and set(shown) != {_told(kind, row) for kind, row in doomed}:
-        message = f"What wears {label} has changed since it was shown: {counted(len(doomed), 'object')} would be deleted now."
+        message = (
+            f"What wears {label} has changed since it was shown: {counted(len(doomed), 'object')} "
+            "would be deleted now."
+        )
         raise Rejected(
             [Violation("tree_changed", "", "prune", message, "look again, and decide anew")],
             by_state=True,
@@ -628,7 +663,10 @@ def _unnamed(items: list[Item], label: str, by: Actor) -> list[tuple[str, Any]]:
 
 
 def _is_in_sight(row: Any, seen: Access) -> bool:
-    """What the caller may not see is not there for him. What belongs to no queue is for those who may delete it, who see everything."""
+    """What the caller may not see is not there for him.
+
+    What belongs to no queue is for those who may delete it, who see everything.
+    """
     if isinstance(row, Pod):
         gang = row.podgroup
     else:

@@ -64,7 +64,10 @@ def _namespace_in_use(namespace: Namespace) -> str:
     jobs = Job.objects.filter(namespace=namespace.name).count()
     groups = PodGroup.objects.filter(namespace=namespace.name).count()
     if jobs or groups:
-        return f"The namespace {namespace.name} holds {counted(jobs, 'job')} and {counted(groups, 'podgroup')}."
+        return (
+            f"The namespace {namespace.name} holds {counted(jobs, 'job')} and "
+            f"{counted(groups, 'podgroup')}."
+        )
     return ""
 
 

@@ -1,4 +1,6 @@
-"""Manifests on their way in: merged with what is stored, and refused with everything that is wrong with them."""
+"""Manifests on their way in: merged with what is stored, and refused with everything that is wrong
+with them.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,11 @@ def merge_patch(target: object, patch: object) -> object:
 
 
 def readable(reading: Reading[T], name: str = "", namespace: str = "") -> T:
-    """The value read. Raises `Rejected` with every flaw of shape, and where the name is not that of the object to change."""
+    """The value read.
+
+    Raises `Rejected` with every flaw of shape, and where the name is not that of the object to
+    change.
+    """
     violations = list(reading.violations)
     metadata = getattr(reading.value, "metadata", None)
     if name and metadata is not None and metadata.name != name:

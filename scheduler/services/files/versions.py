@@ -1,4 +1,6 @@
-"""Somebody else was faster: what is told to whoever changes something that is no longer as it was read."""
+"""Somebody else was faster: what is told to whoever changes something that is no longer as it was
+read.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,10 @@ Expected = int | frozenset[int] | None
 
 
 class Stale(Exception):
-    """The object was changed since the caller read it. `current` is it as it is now, `place` its kind, namespace and name in the record."""
+    """The object was changed since the caller read it.
+
+    `current` is it as it is now, `place` its kind, namespace and name in the record.
+    """
 
     def __init__(
         self,
@@ -36,7 +41,8 @@ class Stale(Exception):
             getattr(current, "name", ""),
         )
         super().__init__(
-            f"{what} was changed{who} and is now at version {version}: read it again and repeat the change."
+            f"{what} was changed{who} and is now at version {version}: read it again and repeat the "
+            "change."
         )
 
 
@@ -50,13 +56,17 @@ class StaleVersion(Exception):
         else:
             who = ""
         super().__init__(
-            f"{queue.name} was changed{who} at {queue.updated_at:%H:%M:%S} UTC and is now at version {queue.resource_version}: "
+            f"{queue.name} was changed{who} at {queue.updated_at:%H:%M:%S} UTC and is now at "
+            f"version {queue.resource_version}: "
             "read it again and repeat the change."
         )
 
 
 class EditConflict(StaleVersion):
-    """Both changed the same field, differently; `merged` says which, and what it would be with the caller's changes over theirs."""
+    """Both changed the same field, differently.
+
+    `merged` says which, and what it would be with the caller's changes over theirs.
+    """
 
     def __init__(self, queue: Queue, merged: Merged) -> None:
         super().__init__(queue)

@@ -1,4 +1,6 @@
-"""One command for many jobs: written down first, then carried out in the background job by job, each with its own result."""
+"""One command for many jobs: written down first, then carried out in the background job by job,
+each with its own result.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +26,8 @@ logger = logging.getLogger(__name__)
 
 MOST_JOBS = 5000
 SLICE = 50
-_ABANDONED = timedelta(
-    seconds=30
-)  # a run whose worker has not been heard of for so long is taken over
+# a run whose worker has not been heard of for so long is taken over
+_ABANDONED = timedelta(seconds=30)
 
 
 @transaction.atomic
@@ -38,7 +39,10 @@ def start_bulk_run(
     reason: str = "",
     query: str = "",
 ) -> BulkRun:
-    """Write the run down and ask for a worker. `keys` are (namespace, name). Raises `Rejected` for none, and for more than `MOST_JOBS`."""
+    """Write the run down and ask for a worker.
+
+    `keys` are (namespace, name). Raises `Rejected` for none, and for more than `MOST_JOBS`.
+    """
     chosen = list(dict.fromkeys(keys))
     if not chosen:
         message = "There is no job that this could be done to."
@@ -68,7 +72,10 @@ def start_bulk_run(
 
 @transaction.atomic
 def retry_bulk_run(run: BulkRun, *, by: Actor, reason: str = "") -> BulkRun:
-    """A new run for those of an old one that were refused; for the same reason where none is given."""
+    """A new run for those of an old one that were refused.
+
+    For the same reason where none is given.
+    """
     keys = list(run.items.filter(result=Command.REFUSED).values_list("namespace", "name"))
     return start_bulk_run(
         JobAction(run.action), keys, by=by, reason=reason or run.reason, query=run.query
@@ -84,7 +91,10 @@ def _ask_for_a_worker() -> None:
 
 
 def carry_out_bulk_runs() -> None:
-    """A slice of each run that waits or that a worker left behind; where there is more, another worker is asked for: others wait too."""
+    """A slice of each run that waits or that a worker left behind.
+
+    Where there is more, another worker is asked for: others wait too.
+    """
     while (run := _claim()) is not None:
         if not _carry_out_a_slice(run):
             _ask_for_a_worker()
@@ -121,9 +131,8 @@ def _carry_out_a_slice(run: BulkRun) -> bool:
     )
     mine = BulkRun.objects.filter(pk=run.pk)
     for item in run.items.filter(result="").order_by("pk")[:SLICE]:
-        mine.update(
-            claimed_at=timezone.now()
-        )  # a sign of life: commands may each have to wait for a session
+        # a sign of life: commands may each have to wait for a session
+        mine.update(claimed_at=timezone.now())
         item.result, item.message = _command(item, run, by)
         item.save(update_fields=["result", "message"])
     if run.items.filter(result="").exists():

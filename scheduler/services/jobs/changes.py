@@ -1,4 +1,6 @@
-"""What may change of a job once it exists: the size of the gang, replicas and the priority class; and its end."""
+"""What may change of a job once it exists: the size of the gang, replicas and the priority class;
+and its end.
+"""
 
 from __future__ import annotations
 
@@ -148,12 +150,10 @@ def _scale(job: Job, task: dict[str, Any], before: int) -> None:
         unmade.update(end_index=task["replicas"])
         take_away(pods.filter(index__gte=task["replicas"]))
     elif task["replicas"] > before:
-        pods.filter(index__lt=task["replicas"]).update(
-            unwanted=False
-        )  # those that are still leaving come back when they have left
-        has_begun = (
-            pods.exists()
-        )  # one that has not begins when those it depends on are under way, or at once
+        # those that are still leaving come back when they have left
+        pods.filter(index__lt=task["replicas"]).update(unwanted=False)
+        # one that has not begins when those it depends on are under way, or at once
+        has_begun = pods.exists()
         if not unmade.update(end_index=task["replicas"]) and has_begun:
             note_unmade(
                 [
@@ -176,7 +176,10 @@ def delete_job(
     expected_version: Expected = None,
     dry_run: bool = False,
 ) -> None:
-    """Forget a job that has ended and whose pods have left their nodes. One that lives is cancelled first."""
+    """Forget a job that has ended and whose pods have left their nodes.
+
+    One that lives is cancelled first.
+    """
     with transaction.atomic():
         share_tree()
         alone_with_pods()

@@ -1,4 +1,6 @@
-"""What becomes of jobs: the steps that follow from their pods, their policies and commands, taken for any number of jobs at once."""
+"""What becomes of jobs: the steps that follow from their pods, their policies and commands, taken
+for any number of jobs at once.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +105,10 @@ _COUNTED_AS = {
 
 
 def facts_of(jobs: Sequence[Job]) -> dict[int, JobFacts]:
-    """A pod that nobody wants any more still has its name and its place until it has left; one that is still to be made waits."""
+    """A pod that nobody wants any more still has its name and its place until it has left.
+
+    One that is still to be made waits.
+    """
     counted: dict[int, dict[str, dict[str, int]]] = {}
     pods = Pod.objects.filter(podgroup__job__in=[job.pk for job in jobs]).order_by()
     rows = pods.values_list("podgroup__job", "task", "phase", "unwanted").annotate(
@@ -141,7 +146,9 @@ def _facts(job: Job, counted: Mapping[str, Mapping[str, int]]) -> JobFacts:
 
 
 _NO_LIMIT_OF_ITS_OWN = (-1, DEFAULT_MAX_RETRY)
-"""The default is written into every task that says nothing, by Volcano's webhook too: then the job's limit is meant."""
+"""The default is written into every task that says nothing, by Volcano's webhook too: then the
+job's limit is meant.
+"""
 
 
 def _task_count(
@@ -204,7 +211,9 @@ NAMES_TAKEN = Step(
 
 
 def _make_pods(wanted: Sequence[tuple[Job, Sequence[Mapping[str, Any]]]]) -> list[Job]:
-    """The jobs whose pods can not be made: names were free when they were submitted, and one such job must not stop all others."""
+    """The jobs whose pods can not be made: names were free when they were submitted, and one such
+    job must not stop all others.
+    """
     try:
         with transaction.atomic():
             create_pods(wanted)
@@ -221,7 +230,10 @@ def _ready(job: Job, facts: JobFacts) -> list[Mapping[str, Any]]:
 
 
 def _complete_podgroups(jobs: Sequence[Job], now: datetime) -> bool:
-    """A job that ended has no live podgroup, once the last of its pods has left its node. Whether any was completed."""
+    """A job that ended has no live podgroup, once the last of its pods has left its node.
+
+    Whether any was completed.
+    """
     groups = PodGroup.objects.filter(job__in=[job.pk for job in jobs]).exclude(phase="Completed")
     ended = groups.exclude(
         pods__phase__in=("Pending", "Binding", "Bound", "Running", "Releasing", "Unknown")
@@ -243,7 +255,10 @@ def _complete_podgroups(jobs: Sequence[Job], now: datetime) -> bool:
 
 
 def take_steps(steps: Sequence[tuple[Job, Step]], now: datetime) -> None:
-    """Write steps of many jobs: pods first, then podgroups, then the jobs. The number of statements does not grow with them."""
+    """Write steps of many jobs: pods first, then podgroups, then the jobs.
+
+    The number of statements does not grow with them.
+    """
     if not steps:
         return
     _stop_pods([(job, step) for job, step in steps if step.stop_pods], now)
@@ -299,9 +314,8 @@ def _start_parts_anew(steps: Sequence[tuple[Job, Step]], now: datetime) -> None:
     placed = [pk for pk, phase in chosen if phase not in ("Succeeded", "Failed")]
     if placed:
         send_home(Pod.objects.filter(pk__in=placed), TASK_STARTS_ANEW, now)
-        Pod.objects.filter(pk__in=placed).update(
-            message=TASK_STARTS_ANEW
-        )  # those that were leaving anyway come back for this too
+        # those that were leaving anyway come back for this too
+        Pod.objects.filter(pk__in=placed).update(message=TASK_STARTS_ANEW)
 
 
 def _change(job: Job, step: Step, now: datetime) -> None:
@@ -357,7 +371,8 @@ def _save(jobs: Sequence[Job]) -> None:
         for job in {job.pk: job for job in jobs}.values()
     ]
     execute(
-        f"UPDATE scheduler_job SET {changed} FROM {values_table('d', _COLUMNS)} WHERE scheduler_job.id = d.id",
+        f"UPDATE scheduler_job SET {changed} FROM {values_table('d', _COLUMNS)} WHERE "
+        "scheduler_job.id = d.id",
         [as_parameter(rows)],
     )
 

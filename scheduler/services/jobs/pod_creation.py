@@ -1,4 +1,6 @@
-"""The podgroup and the pods of jobs, made for any number of jobs at once: a few pods at once, many in steps."""
+"""The podgroup and the pods of jobs, made for any number of jobs at once: a few pods at once, many
+in steps.
+"""
 
 from __future__ import annotations
 
@@ -72,8 +74,11 @@ def update_podgroup_of(job: Job) -> None:
 
 
 def _follows_the_job(job: Job, priorities: Priorities) -> dict[str, Any]:
-    """What of a podgroup is its job's, and changes with it. The gang is made of the tasks that begin at once: it could never be whole if it
-    had to wait for those that wait for it."""
+    """What of a podgroup is its job's, and changes with it.
+
+    The gang is made of the tasks that begin at once: it could never be whole if it had to wait for
+    those that wait for it.
+    """
     gang = first_tasks(job)
     least = min(job.min_available, sum(task["replicas"] for task in gang))
     return {
@@ -100,7 +105,10 @@ def _minimum(gang: Sequence[Task], least: int) -> Resources:
 def create_pods(
     tasks: Iterable[tuple[Job, Sequence[Task]]], priorities: Priorities | None = None
 ) -> int:
-    """All pods of these tasks of these jobs; how many they are. Those of a job that has many are made in steps (`pod_steps`)."""
+    """All pods of these tasks of these jobs; how many they are.
+
+    Those of a job that has many are made in steps (`pod_steps`).
+    """
     now: list[tuple[Job, Task]] = []
     later: list[tuple[Job, Task]] = []
     total = 0
@@ -127,7 +135,10 @@ def _create_at_once(wanted: Sequence[tuple[Job, Task]], priorities: Priorities |
 def pods_of(
     wanted: Sequence[tuple[Job, Task]], indexes: Sequence[Iterable[int]], priorities: Priorities
 ) -> list[Pod]:
-    """For each of these tasks its pods with these numbers, not yet saved; classes that were not there are made."""
+    """For each of these tasks its pods with these numbers, not yet saved.
+
+    Classes that were not there are made.
+    """
     templates = [template_of(task["template"]) for _, task in wanted]
     classes = classes_for(
         [
@@ -152,7 +163,10 @@ def _class_of(job: Job, template: Any, priorities: Priorities) -> Any:
 
 
 def create_some(job: Job, unmade: UnmadePods) -> None:
-    """The next of these pods, as many as may be made at once. Those that are just leaving are there already, and passed over."""
+    """The next of these pods, as many as may be made at once.
+
+    Those that are just leaving are there already, and passed over.
+    """
     chosen = range(unmade.next_index, min(unmade.end_index, unmade.next_index + AT_ONCE))
     there = Pod.objects.filter(
         podgroup=unmade.podgroup_id,
@@ -178,7 +192,9 @@ def note_unmade(rows: Sequence[UnmadePods]) -> None:
 
 
 def ask_for_a_worker() -> None:
-    """A broker that is away is no reason to fail: the next tick of the cluster's watch finds what is to be made."""
+    """A broker that is away is no reason to fail: the next tick of the cluster's watch finds what
+    is to be made.
+    """
     try:  # by its name: tasks stand above services
         current_app.send_task("scheduler.tasks.create_pods", expires=5, retry=False)
     except OperationalError as problem:

@@ -73,7 +73,10 @@ def create_next_pods(row: int) -> bool:
 
 
 def _create_or_fail(job: Job, unmade: UnmadePods) -> None:
-    """Its names were free when it was submitted. Where one was taken meanwhile, the job could never be whole."""
+    """Its names were free when it was submitted.
+
+    Where one was taken meanwhile, the job could never be whole.
+    """
     try:
         with transaction.atomic():
             create_some(job, unmade)

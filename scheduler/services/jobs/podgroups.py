@@ -1,4 +1,6 @@
-"""Gangs and pods that come from outside, from a customised controller: submitted, changed and taken away."""
+"""Gangs and pods that come from outside, from a customised controller: submitted, changed and taken
+away.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,10 @@ def check_podgroup(
 def submit_podgroup(
     manifest: object, *, by: Actor = SYSTEM, dry_run: bool = False
 ) -> SavedPodGroup:
-    """A gang without a job of ours. Raises `Rejected` with every violation, and writes nothing then."""
+    """A gang without a job of ours.
+
+    Raises `Rejected` with every violation, and writes nothing then.
+    """
     with transaction.atomic():
         share_tree()
         reading, violations, notices = check_podgroup(manifest, submitter(by))
@@ -226,7 +231,10 @@ def delete_podgroup(
     expected_version: Expected = None,
     dry_run: bool = False,
 ) -> str:
-    """Take a gang away with its pods. Pods on nodes leave first; until then the gang stays. What happened, in words."""
+    """Take a gang away with its pods.
+
+    Pods on nodes leave first; until then the gang stays. What happened, in words.
+    """
     with transaction.atomic():
         share_tree()
         alone_with_pods()
@@ -253,11 +261,16 @@ def delete_podgroup(
         transaction.set_rollback(dry_run)
     if not leaving:
         return f"{namespace}/{name} was deleted."
-    return f"{counted(leaving, 'pod')} of {namespace}/{name} {'was' if leaving == 1 else 'were'} told to leave."
+    return (
+        f"{counted(leaving, 'pod')} of {namespace}/{name} {'was' if leaving == 1 else 'were'} told "
+        "to leave."
+    )
 
 
 def _remove_when_empty(group: PodGroup) -> None:
-    """Now, or when the last of its pods has left: until then the gang keeps their places on the nodes accounted for."""
+    """Now, or when the last of its pods has left: until then the gang keeps their places on the
+    nodes accounted for.
+    """
     if group.pods.exists():
         PodGroup.objects.filter(pk=group.pk).update(
             annotations={**group.annotations, DELETED_MARK: "true"}
@@ -329,7 +342,9 @@ def _group_for(
 
 
 def _named_group(namespace: str, name: str, by: Actor) -> PodGroup:
-    """Nobody can end or delete it until the pod is there: a session that completed it meanwhile would never look at the pod."""
+    """Nobody can end or delete it until the pod is there: a session that completed it meanwhile
+    would never look at the pod.
+    """
     alone_with_pods()
     group = (
         PodGroup.objects.select_related("queue", "job")
@@ -345,7 +360,11 @@ def _named_group(namespace: str, name: str, by: Actor) -> PodGroup:
     access.require_job_command(by, group.queue.place, group.owner)
     _refuse_owned(group, "given its pods")
     if group.phase == "Completed" or DELETED_MARK in group.annotations:
-        message = f"The podgroup {group} is {'being deleted' if DELETED_MARK in group.annotations else 'Completed'} and takes no more pods."
+        message = (
+            f"The podgroup {group} is "
+            f"{'being deleted' if DELETED_MARK in group.annotations else 'Completed'} and takes no "
+            "more pods."
+        )
         raise Rejected(
             [
                 Violation(
@@ -426,7 +445,10 @@ def delete_pod(namespace: str, name: str, *, by: Actor = SYSTEM, dry_run: bool =
 
 def _restart(pod: Pod) -> str:
     if pod.phase not in ("Binding", "Bound", "Running"):
-        message = f"The pod {pod} belongs to the job {pod.podgroup.job} and is {pod.phase}: there is nothing to stop."
+        message = (
+            f"The pod {pod} belongs to the job {pod.podgroup.job} and is {pod.phase}: there is "
+            "nothing to stop."
+        )
         raise Rejected(
             [
                 Violation(

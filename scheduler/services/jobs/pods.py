@@ -105,7 +105,10 @@ def class_values(
 
 
 def classes_for(wanted: Sequence[PodClass]) -> list[PodClass]:
-    """The stored classes, in the same order; those that were not there are made. Nobody can prune them while this transaction lasts."""
+    """The stored classes, in the same order; those that were not there are made.
+
+    Nobody can prune them while this transaction lasts.
+    """
     by_digest = {pod_class.digest: pod_class for pod_class in wanted}
     known = _class_ids(by_digest)
     missing = [pod_class for digest, pod_class in sorted(by_digest.items()) if digest not in known]
@@ -173,7 +176,10 @@ _GIVEN = {
 
 
 def insert_pods(pods: Sequence[Pod]) -> None:
-    """New pods as `new_pods` makes them, in one statement. Raises `IntegrityError` where a name is taken."""
+    """New pods as `new_pods` makes them, in one statement.
+
+    Raises `IntegrityError` where a name is taken.
+    """
     if len(pods) <= PreparedInsert.MOST_ROWS:
         _FEW_PODS.insert(pods)
         return
@@ -191,12 +197,18 @@ def insert_pods(pods: Sequence[Pod]) -> None:
 def are_taken(namespace: str, names: Iterable[str]) -> bool:
     """Whether any pod of this namespace has one of these names."""
     table = values_table("d", {"name": "text"})
-    sql = f"SELECT 1 FROM {table} JOIN scheduler_pod p ON p.namespace = %s AND p.name = d.name LIMIT 1"
+    sql = (
+        f"SELECT 1 FROM {table} JOIN scheduler_pod p ON p.namespace = %s AND p.name = d.name LIMIT "
+        "1"
+    )
     return bool(fetch(sql, [as_parameter({"name": name} for name in names), namespace]))
 
 
 def template_of(stored: Mapping[str, Any]) -> PodTemplate:
-    """A stored template, read again; what came out is shared between readers and must not be changed."""
+    """A stored template, read again.
+
+    What came out is shared between readers and must not be changed.
+    """
     text = json.dumps(stored)
     if len(text) <= _LONGEST_KEPT_TEMPLATE:
         return _kept_template(text)
@@ -207,13 +219,15 @@ def _template(text: str) -> PodTemplate:
     return read_template(Reader(), json.loads(text), "template")
 
 
-_kept_template = lru_cache(maxsize=1024)(
-    _template
-)  # programs submit the same template again and again
+# programs submit the same template again and again
+_kept_template = lru_cache(maxsize=1024)(_template)
 
 
 def send_home(pods: QuerySet[Pod], reason: str, now: datetime) -> int:
-    """Stop these pods: those on a node are told to go, those that wait are made away with at once. How many are still leaving."""
+    """Stop these pods: those on a node are told to go, those that wait are made away with at once.
+
+    How many are still leaving.
+    """
     pods.filter(phase="Pending").delete()
     placed = list(pods.filter(phase__in=PLACED).select_related("podgroup__queue", "node"))
     Pod.objects.filter(pk__in=[pod.pk for pod in placed]).update(
@@ -244,8 +258,10 @@ def fresh_start(pods: QuerySet[Pod], now: datetime) -> int:
     if not rows:
         return 0
     return execute(
-        "UPDATE scheduler_pod SET uid = d.uid, phase = 'Pending', node_id = NULL, borrowed = false, created_at = %s, bound_at = NULL, "
-        "started_at = NULL, finished_at = NULL, exit_code = NULL, reserved_node_id = NULL, reserved_until = NULL, message = '' "
+        "UPDATE scheduler_pod SET uid = d.uid, phase = 'Pending', node_id = NULL, borrowed = false, "
+        "created_at = %s, bound_at = NULL, "
+        "started_at = NULL, finished_at = NULL, exit_code = NULL, reserved_node_id = NULL, "
+        "reserved_until = NULL, message = '' "
         f"FROM {values_table('d', {'id': 'bigint', 'uid': 'uuid'})} WHERE scheduler_pod.id = d.id",
         [now, as_parameter(rows)],
     )
@@ -257,7 +273,9 @@ def _stored_uid(uid: uuid.UUID) -> str:
 
 
 def minimum_resources(tasks: Iterable[tuple[Resources, int, int]], min_available: int) -> Resources:
-    """What the gang needs to start: (request, minimum, replicas) a task, first every task's minimum, then in order up to the gang's."""
+    """What the gang needs to start: (request, minimum, replicas) a task, first every task's
+    minimum, then in order up to the gang's.
+    """
     tasks = list(tasks)
     chosen = [0] * len(tasks)
     left = min_available

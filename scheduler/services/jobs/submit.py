@@ -61,7 +61,10 @@ class Submitted:
 def submit_job(
     manifest: Mapping[str, Any], *, by: Actor = SYSTEM, dry_run: bool = False
 ) -> Submitted:
-    """Admit a job and make its podgroup and pods. Raises `Rejected` with every violation, and writes nothing then."""
+    """Admit a job and make its podgroup and pods.
+
+    Raises `Rejected` with every violation, and writes nothing then.
+    """
     if dry_run:
         return _rehearse(manifest, by)
     with transaction.atomic():
@@ -88,7 +91,9 @@ def submit_job(
 
 
 def _rehearse(manifest: Mapping[str, Any], by: Actor) -> Submitted:
-    """The same answer without a transaction: whoever only asks writes nothing, and nobody has to wait for them."""
+    """The same answer without a transaction: whoever only asks writes nothing, and nobody has to
+    wait for them.
+    """
     scene = _scene(manifest, submitter(by))
     reading, notices = _admitted(manifest, scene, by)
     job = _new_job(reading, scene.queues[reading.queue], by)
@@ -163,7 +168,10 @@ _NEW_JOB = PreparedInsert(Job)
 
 
 def _create(manifest: JobManifest, scene: Scene, by: Actor) -> tuple[Job, int]:
-    """The job, and how many pods it has. That its name is taken is found out by the database, which is asked anyway."""
+    """The job, and how many pods it has.
+
+    That its name is taken is found out by the database, which is asked anyway.
+    """
     job = _new_job(manifest, scene.queues[manifest.queue], by)
     if job.namespace not in scene.facts.namespaces:
         Namespace.objects.get_or_create(name=job.namespace)
@@ -184,7 +192,10 @@ def _create_gang(job: Job) -> int:
 
 
 def _names_taken(namespace: str, job: JobManifest) -> Violation:
-    message = f"A podgroup or a pod in {namespace} has a name already that the podgroup or the pods of {job.metadata.name} would get."
+    message = (
+        f"A podgroup or a pod in {namespace} has a name already that the podgroup or the pods of "
+        f"{job.metadata.name} would get."
+    )
     return Violation("already_exists", job.queue, "metadata.name", message, "choose another name")
 
 
@@ -236,7 +247,10 @@ def command_job(
     namespace: str, name: str, action: JobAction | str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool = False,
     expected_version: Expected = None,
 ) -> JobCommandResult:  # fmt: skip
-    """Suspend (AbortJob), resume, restart or cancel (TerminateJob) a job. Raises `Job.DoesNotExist`, `NotPossible`, `Stale`, `Rejected`."""
+    """Suspend (AbortJob), resume, restart or cancel (TerminateJob) a job.
+
+    Raises `Job.DoesNotExist`, `NotPossible`, `Stale`, `Rejected`.
+    """
     wanted = ACTION_NAMES.get(action)
     if isinstance(action, JobAction):
         wanted = action
@@ -303,7 +317,10 @@ def _first_step(job: Job, action: JobAction) -> Step | None:
 
 
 def _may_go_on(job: Job, tree: QueueTree, facts: Facts) -> Verdict:
-    """A job that never left its queue may go on in it while it drains; one that had ended is admitted anew."""
+    """A job that never left its queue may go on in it while it drains.
+
+    One that had ended is admitted anew.
+    """
     has_ended = job.phase in FINISHED
     rules = list(check_queue_takes_work(job.queue.place, tree, facts, again=not has_ended))
     if has_ended:

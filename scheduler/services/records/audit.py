@@ -1,4 +1,6 @@
-"""Write down what was done: one row for each write through any door, in the transaction that makes it."""
+"""Write down what was done: one row for each write through any door, in the transaction that makes
+it.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +37,12 @@ def entry(
     message: str = "",
     follows: str = "",
 ) -> AuditEntry:
-    """A row for `write`. `before` and `after` are what the object looked like, as JSON; None where it was not there.
+    """A row for `write`.
 
-    Without a `reason` of its own it is done for the reason that the caller gave. `follows` names the queue whose deed this came from.
+    `before` and `after` are what the object looked like, as JSON; None where it was not there.
+
+    Without a `reason` of its own it is done for the reason that the caller gave. `follows` names
+    the queue whose deed this came from.
     """
     return AuditEntry(
         actor=by.name[:150],

@@ -1,4 +1,6 @@
-"""The beginning of the log of changed rows (models/change.py): a new database, or one that was restored elsewhere."""
+"""The beginning of the log of changed rows (models/change.py): a new database, or one that was
+restored elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,10 @@ logger = logging.getLogger(__name__)
 
 
 def ensure_own_change_log() -> None:
-    """Where the entries belong to another log, begin a new one. Whoever has read so far then reads everything once."""
+    """Where the entries belong to another log, begin a new one.
+
+    Whoever has read so far then reads everything once.
+    """
     if log_state().is_named:
         return
     with transaction.atomic():
@@ -24,5 +29,6 @@ def ensure_own_change_log() -> None:
         )
     if removed:
         logger.warning(
-            "The log of changed rows came from another database; it begins anew, and everything is read once."
+            "The log of changed rows came from another database; it begins anew, and everything is "
+            "read once."
         )

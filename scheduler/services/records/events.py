@@ -1,7 +1,9 @@
-"""Events as Volcano records them: one row for the same thing said of the same object, with a count, first and last time.
+"""Events as Volcano records them: one row for the same thing said of the same object, with a count,
+first and last time.
 
-The same thing with other figures is the same thing: “36 of 40 nodes” and “37 of 40 nodes” are one row, with the newest message. Or a job
-that waits on a busy cluster would leave a row with every session.
+The same thing with other figures is the same thing: “36 of 40 nodes” and “37 of 40 nodes” are one
+row, with the newest message. Or a job that waits on a busy cluster would leave a row with every
+session.
 """
 
 from __future__ import annotations
@@ -53,7 +55,8 @@ def record_events(notes: Iterable[EventNote], now: datetime) -> None:
         f"INSERT INTO scheduler_event ({names}, first_at, last_at) "
         f"SELECT {names}, %s, %s FROM {values_table('d', _COLUMNS)} WHERE true "
         "ON CONFLICT (kind, namespace, name, reason, message_digest) DO UPDATE "
-        'SET "count" = scheduler_event."count" + excluded."count", last_at = excluded.last_at, type = excluded.type, '
+        'SET "count" = scheduler_event."count" + excluded."count", last_at = excluded.last_at, type '
+        "= excluded.type, "
         "message = excluded.message, code = excluded.code",
         [now, now, as_parameter(rows)],
     )

@@ -1,6 +1,9 @@
-"""Answers kept for repeated requests. The claim, the deed and its answer are one transaction: all of it is there, or nothing.
+"""Answers kept for repeated requests.
 
-So a request that failed, or whose process died, leaves no claim behind, and one that was answered was carried out once.
+The claim, the deed and its answer are one transaction: all of it is there, or nothing.
+
+So a request that failed, or whose process died, leaves no claim behind, and one that was answered
+was carried out once.
 """
 
 from __future__ import annotations
@@ -31,7 +34,10 @@ class Busy(Exception):
 
 
 def claim(user: Any, key: str, digest: str) -> KeptAnswer | None:
-    """None when this request is the first and to be carried out, in this transaction. Raises `OtherRequest`, `Busy`."""
+    """None when this request is the first and to be carried out, in this transaction.
+
+    Raises `OtherRequest`, `Busy`.
+    """
     assert connection.in_atomic_block
     kept = _kept(user, key)
     if kept is None and _is_claimed_now(user, key, digest):
@@ -43,7 +49,10 @@ def claim(user: Any, key: str, digest: str) -> KeptAnswer | None:
 
 
 def note(user: Any, key: str, digest: str) -> None:
-    """Say what this key is used for, where the parts of a request are claimed one by one. Raises `OtherRequest`."""
+    """Say what this key is used for, where the parts of a request are claimed one by one.
+
+    Raises `OtherRequest`.
+    """
     with transaction.atomic():
         kept = claim(user, key, digest)
         if kept is not None and kept.status is not None:
@@ -59,7 +68,10 @@ def _kept(user: Any, key: str) -> KeptAnswer | None:
 
 
 def _is_claimed_now(user: Any, key: str, digest: str) -> bool:
-    """PostgreSQL lets a second one wait here until the first has ended, in one way or the other; SQLite before it begins."""
+    """PostgreSQL lets a second one wait here until the first has ended, in one way or the other.
+
+    SQLite before it begins.
+    """
     try:
         with transaction.atomic(), _patience():
             KeptAnswer.objects.create(user=user, key=key, digest=digest)

@@ -1,4 +1,6 @@
-"""Nothing grows for ever: history is rolled up, and every table is pruned past its retention, in small steps."""
+"""Nothing grows for ever: history is rolled up, and every table is pruned past its retention, in
+small steps.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,10 @@ KEPT: Final[dict[str, tuple[Any, str, timedelta]]] = {
     "bulk_runs": (BulkRun, "created_at", timedelta(days=30)),
     "deleted_queues": (Queue, "deleted_at", timedelta(days=365)),
 }
-"""Table, the moment that counts, and for how long; settings.SCHEDULER["keep_hours"] may say otherwise for each."""
+"""Table, the moment that counts, and for how long.
+
+Settings.SCHEDULER["keep_hours"] may say otherwise for each.
+"""
 
 # A little longer than can be asked for: what holds at the beginning of a span was said before it.
 SAMPLES: Final = (
@@ -75,7 +80,10 @@ CHANGES_KEPT = 50_000
 ENDED = ("Completed", "Failed", "Terminated")
 """Jobs that are over. An Aborted one is only suspended: it waits to be resumed, however long."""
 POD_EVENTS_KEPT = timedelta(hours=2)
-"""Each waiting pod has one of its own, and pods come and go by the thousand; their podgroup's are kept as long as any."""
+"""Each waiting pod has one of its own, and pods come and go by the thousand.
+
+Their podgroup's are kept as long as any.
+"""
 JOBS_KEPT = timedelta(days=30)
 """Without a time to live of their own."""
 
@@ -110,9 +118,8 @@ def _past_their_time(now: datetime) -> Iterable[Any]:
     for seconds, kept in SAMPLES:
         yield QueueSample.objects.filter(seconds=seconds, at__lt=now - kept)
     ended = Job.objects.filter(~Exists(_on_nodes()), phase__in=ENDED)
-    whole_seconds = Cast(
-        "ttl_seconds_after_finished", IntegerField()
-    )  # SQLite multiplies no other kind of number with a length of time
+    # SQLite multiplies no other kind of number with a length of time
+    whole_seconds = Cast("ttl_seconds_after_finished", IntegerField())
     to_live = ExpressionWrapper(whole_seconds * Value(timedelta(seconds=1)), DurationField())
     yield ended.filter(finished_at__lt=ExpressionWrapper(Value(now) - to_live, DateTimeField()))
     yield ended.filter(ttl_seconds_after_finished=None, finished_at__lt=now - JOBS_KEPT)
@@ -149,7 +156,8 @@ def _prune(rows: Any, until: float) -> None:
     while time.monotonic() < until:
         with transaction.atomic():
             if has_pods:
-                alone_with_pods()  # nobody brings one back to life between being chosen and being deleted
+                # nobody brings one back to life between being chosen and being deleted
+                alone_with_pods()
             ids = _oldest(rows, step)
             if ids:
                 rows.model._base_manager.filter(pk__in=ids).delete()
@@ -162,9 +170,11 @@ def _oldest(rows: Any, step: int) -> list[Any]:
 
 
 def _prune_decisions(before: datetime, until: float) -> None:
-    """By their numbers, which grow with time: an index of the moments would have to be written with every decision.
+    """By their numbers, which grow with time: an index of the moments would have to be written with
+    every decision.
 
-    What is still to be carried out stays, however long everything stood still: a pod would wait for it for ever.
+    What is still to be carried out stays, however long everything stood still: a pod would wait for
+    it for ever.
     """
     while time.monotonic() < until:
         first = list(
@@ -180,7 +190,10 @@ def _prune_decisions(before: datetime, until: float) -> None:
 
 @transaction.atomic
 def _prune_classes() -> None:
-    """Classes that no pod has. Whoever is just using one holds it (`services.pods`), and it is passed over."""
+    """Classes that no pod has.
+
+    Whoever is just using one holds it (`services.pods`), and it is passed over.
+    """
     unused = "NOT EXISTS (SELECT 1 FROM scheduler_pod p WHERE p.pod_class_id = c.id)"
     if connection.vendor == "postgresql":
         lock = "FOR UPDATE SKIP LOCKED"
@@ -204,7 +217,10 @@ def _prune_classes() -> None:
 
 @transaction.atomic
 def _prune_changes() -> None:
-    """Old entries of the change log; the horizon tells a reader that stopped before it to read everything anew."""
+    """Old entries of the change log.
+
+    The horizon tells a reader that stopped before it to read everything anew.
+    """
     newest = Change.objects.aggregate(newest=Max("id"))["newest"] or 0
     oldest_kept = newest - CHANGES_KEPT
     if oldest_kept <= 0:
@@ -219,7 +235,9 @@ def _prune_changes() -> None:
 
 
 def _oldest_transaction_kept(oldest_kept: int) -> int:
-    """Never past the oldest transaction that still runs: that is where readers stand, and one held open must not make them start anew."""
+    """Never past the oldest transaction that still runs: that is where readers stand, and one held
+    open must not make them start anew.
+    """
     kept = (
         Change.objects.filter(id__gt=oldest_kept).aggregate(first=Min("transaction"))["first"] or 0
     )

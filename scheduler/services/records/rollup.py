@@ -1,7 +1,8 @@
-"""History in coarser steps: one packed row a queue and bucket, and none where nothing has changed since the row before it.
+"""History in coarser steps: one packed row a queue and bucket, and none where nothing has changed
+since the row before it.
 
-A row holds until the next one, like a raw sample does. So that a reader never has to look far back, every queue has a row at each whole
-hour of minutes and at each whole day of hours.
+A row holds until the next one, like a raw sample does. So that a reader never has to look far back,
+every queue has a row at each whole hour of minutes and at each whole day of hours.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ from scheduler.selectors.sessions.snapshot_rows import loaded
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Buckets of `seconds` are made of those of `source`, at most `catch_up` at a time; each queue has one at every multiple of `key`."""
+    """Buckets of `seconds` are made of those of `source`, at most `catch_up` at a time.
+
+    Each queue has one at every multiple of `key`.
+    """
 
     seconds: int
     source: int
@@ -92,10 +96,15 @@ def _bucket(
 
 
 def _standing_at(moment: datetime, level: Level) -> dict[str, Data]:
-    """The last word on each queue before this moment, at any length up to the level's own; what was said long ago is forgotten."""
+    """The last word on each queue before this moment, at any length up to the level's own.
+
+    What was said long ago is forgotten.
+    """
     sql = (
-        "SELECT s.queue_name, s.data FROM scheduler_queuesample s JOIN (SELECT queue_name, max(at) AS at FROM scheduler_queuesample "
-        "WHERE seconds <= %s AND at < %s AND at >= %s GROUP BY queue_name) newest ON newest.queue_name = s.queue_name "
+        "SELECT s.queue_name, s.data FROM scheduler_queuesample s JOIN (SELECT queue_name, max(at) "
+        "AS at FROM scheduler_queuesample "
+        "WHERE seconds <= %s AND at < %s AND at >= %s GROUP BY queue_name) newest ON "
+        "newest.queue_name = s.queue_name "
         "AND newest.at = s.at WHERE s.seconds <= %s ORDER BY s.seconds DESC"
     )
     oldest = moment - timedelta(seconds=2 * level.key)

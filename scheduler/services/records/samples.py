@@ -25,7 +25,8 @@ def sample(resident: ResidentSnapshot, figures: Mapping[str, QueueFigures], now:
         return
     execute(
         "INSERT INTO scheduler_queuesample (queue_name, seconds, at, data) "
-        f"SELECT d.name, {QueueSample.RAW}, %s, {json_column('d.data')} FROM {values_table('d', {'name': 'text', 'data': 'text'})} "
+        f"SELECT d.name, {QueueSample.RAW}, %s, {json_column('d.data')} FROM "
+        f"{values_table('d', {'name': 'text', 'data': 'text'})} "
         "WHERE true ON CONFLICT (queue_name, seconds, at) DO NOTHING",
         [now, as_parameter(rows)],
     )

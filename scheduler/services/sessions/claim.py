@@ -1,4 +1,7 @@
-"""The beginning and the end of a session in the database: the lease, and a row of its own. At most one row is Running."""
+"""The beginning and the end of a session in the database: the lease, and a row of its own.
+
+At most one row is Running.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,9 @@ class Claims:
     def __init__(self, holder: str) -> None:
         self.holder = holder
         self._held: lease.Held | None = None
-        self._is_in_order = False  # its last session was closed, so that nobody's can have been left behind while it held the lease
+        # its last session was closed, so that nobody's can have been left behind while it held the
+        # lease
+        self._is_in_order = False
 
     def begin(self, trigger: str) -> Claimed | None:
         """None while another worker holds the lease."""
@@ -85,12 +90,17 @@ class Claims:
 
 
 def _count_on(now: datetime) -> tuple[Any, ...]:
-    """The number of this session, and the settings that it goes by: one statement, so that nobody comes in between."""
+    """The number of this session, and the settings that it goes by: one statement, so that nobody
+    comes in between.
+    """
     sql = (
         "UPDATE scheduler_clusterstate SET last_session = last_session + 1, last_session_at = %s, "
-        # A wish from before the clock was put back is served by this session, not by every one until that time comes again.
-        "session_wanted_at = CASE WHEN session_wanted_at > %s THEN NULL ELSE session_wanted_at END WHERE id = 1 RETURNING last_session, "
-        "paused, policy_id, (SELECT v.text FROM scheduler_policyversion v WHERE v.id = scheduler_clusterstate.policy_id), keep_sessions"
+        # A wish from before the clock was put back is served by this session, not by every one
+        # until that time comes again.
+        "session_wanted_at = CASE WHEN session_wanted_at > %s THEN NULL ELSE session_wanted_at END "
+        "WHERE id = 1 RETURNING last_session, "
+        "paused, policy_id, (SELECT v.text FROM scheduler_policyversion v WHERE v.id = "
+        "scheduler_clusterstate.policy_id), keep_sessions"
     )
     return fetch(sql, [now, now])[0]
 

@@ -1,7 +1,8 @@
 """One scheduler at a time: a lease in the database, with a token that grows with each holder.
 
-Whoever writes a session first locks the lease row and shows its token. A worker that slept past its lease may go on if nobody took it
-meanwhile; where somebody did, the token is a newer one, and its writes are refused.
+Whoever writes a session first locks the lease row and shows its token. A worker that slept past its
+lease may go on if nobody took it meanwhile; where somebody did, the token is a newer one, and its
+writes are refused.
 """
 
 from __future__ import annotations
@@ -75,12 +76,17 @@ def valid(held: Held, name: str = SCHEDULER) -> QuerySet[Lease]:
 
 
 def name_of_this_process() -> str:
-    """A holder's name: host, process, and something of its own, for a container that starts again has the numbers of the one that died."""
+    """A holder's name: host, process, and something of its own, for a container that starts again
+    has the numbers of the one that died.
+    """
     return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
 
 
 def is_known_dead(holder: str) -> bool:
-    """A process of this machine that is no more need not be waited for. A mistake would do no harm: the token keeps its writes out."""
+    """A process of this machine that is no more need not be waited for.
+
+    A mistake would do no harm: the token keeps its writes out.
+    """
     host, _, rest = holder.partition(":")
     process = rest.partition(":")[0]
     if host != socket.gethostname() or not process.isdecimal():
@@ -95,7 +101,10 @@ def is_known_dead(holder: str) -> bool:
 
 
 def renew(held: Held, seconds: float, name: str = SCHEDULER) -> None:
-    """For work that takes long: hold it for so much longer. Raises `LeaseLost` when it was taken."""
+    """For work that takes long: hold it for so much longer.
+
+    Raises `LeaseLost` when it was taken.
+    """
     if not valid(held, name).update(expires_at=Now() + timedelta(seconds=seconds)):
         raise LeaseLost(f"the lease of {held.holder} with token {held.token} was taken")
 
@@ -144,7 +153,9 @@ class Keeper:
             connection.close()
 
     def _renew(self) -> None:
-        """Never waits for long: the work itself may hold the row, or all of SQLite, and then nobody else can take it either."""
+        """Never waits for long: the work itself may hold the row, or all of SQLite, and then nobody
+        else can take it either.
+        """
         try:
             with connection.cursor() as cursor:
                 cursor.execute(_RENEW_WITHIN[connection.vendor])
@@ -163,6 +174,9 @@ def release(held: Held, name: str = SCHEDULER) -> None:
 
 
 def assert_held(held: Held, name: str = SCHEDULER) -> None:
-    """To be called first in the transaction that writes: nobody can take the lease until it ends. Raises `LeaseLost`."""
+    """To be called first in the transaction that writes: nobody can take the lease until it ends.
+
+    Raises `LeaseLost`.
+    """
     if valid(held, name).select_for_update().values_list("token", flat=True).first() is None:
         raise LeaseLost(f"the lease of {held.holder} with token {held.token} was taken")

@@ -1,4 +1,7 @@
-"""The policy in force: the stored text, read once for as long as it stays the same; checked and replaced as a whole."""
+"""The policy in force: the stored text, read once for as long as it stays the same.
+
+Checked and replaced as a whole.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,10 @@ def policy_text(state: ClusterState) -> str:
 
 
 def policy_version(number: int) -> PolicyVersion | None:
-    """A policy that is or was in force; `DEFAULT_VERSION` is the built-in one, which no row holds."""
+    """A policy that is or was in force.
+
+    `DEFAULT_VERSION` is the built-in one, which no row holds.
+    """
     if number == DEFAULT_VERSION:
         return PolicyVersion(pk=DEFAULT_VERSION, text=default_policy_text())
     return PolicyVersion.objects.filter(pk=number).first()
@@ -113,7 +119,8 @@ def replace_policy(
 ) -> SavedPolicy:
     """Apply another policy, from the next session on; every earlier one is kept.
 
-    Raises `Rejected`, also for a policy under which no job would start unless that is `confirmed`, and `Stale`.
+    Raises `Rejected`, also for a policy under which no job would start unless that is `confirmed`,
+    and `Stale`.
     """
     access.require_cluster(by, doing="replace the policy")
     reading = check_policy(text)
@@ -169,7 +176,10 @@ def _refuse_if_nothing_starts(policy: Policy) -> None:
 
 
 def policy_to_go_back_to(state: ClusterState) -> PolicyVersion | None:
-    """The newest other policy before the one in force under which jobs would start; at last the built-in one, unless that is in force."""
+    """The newest other policy before the one in force under which jobs would start.
+
+    At last the built-in one, unless that is in force.
+    """
     if state.policy is None:
         return None
     earlier = (

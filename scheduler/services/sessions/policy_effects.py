@@ -1,4 +1,7 @@
-"""What another policy would change in the next session, tried on a copy of the cluster; and whether the one in force starts nothing."""
+"""What another policy would change in the next session, tried on a copy of the cluster.
+
+And whether the one in force starts nothing.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +85,10 @@ def _session(snapshot: Snapshot, policy: Policy) -> SessionEffect:
 
 @dataclass(frozen=True, slots=True)
 class Standstill:
-    """Nothing was placed since then, and under `back_to` so many gangs would get a place now. `lacks` is what the policy leaves out."""
+    """Nothing was placed since then, and under `back_to` so many gangs would get a place now.
+
+    `lacks` is what the policy leaves out.
+    """
 
     since: datetime
     back_to: PolicyVersion
@@ -105,7 +111,9 @@ _tried = _Tried()
 
 
 def standstill() -> Standstill | None:
-    """None while sessions place pods, have nothing to place, or would place nothing under an earlier policy either."""
+    """None while sessions place pods, have nothing to place, or would place nothing under an
+    earlier policy either.
+    """
     state = ClusterState.objects.select_related("policy").get(pk=1)
     if state.policy is None:
         return None
@@ -122,7 +130,10 @@ def standstill() -> Standstill | None:
 
 
 def _idle_since(state: ClusterState, policy: PolicyVersion) -> datetime | None:
-    """Since when jobs wait under this policy and nothing was placed, if that is long. Sessions that do not run are told elsewhere."""
+    """Since when jobs wait under this policy and nothing was placed, if that is long.
+
+    Sessions that do not run are told elsewhere.
+    """
     now = timezone.now()
     if state.paused or state.last_session_at is None:
         return None
@@ -152,7 +163,10 @@ def _idle_since(state: ClusterState, policy: PolicyVersion) -> datetime | None:
 
 
 def _better_policy(state: ClusterState, since: datetime) -> tuple[PolicyVersion, int] | None:
-    """The nearest earlier policy under which something would be placed now, and how many gangs; asked anew every few seconds."""
+    """The nearest earlier policy under which something would be placed now, and how many gangs.
+
+    Asked anew every few seconds.
+    """
     key = (state.policy_id, since)
     if _tried.key != key or time.monotonic() - _tried.at > _TRIED_EVERY:
         _tried.found = _first_that_places(_earlier(state), policy_text(state))

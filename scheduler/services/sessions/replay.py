@@ -1,7 +1,8 @@
 """Sessions kept so that they can be run again, elsewhere and later, with the same outcome.
 
-The last sessions that decided something are kept by themselves while the cluster is small. On a large one keeping costs more than the
-session, so it is done when somebody asks for it (`keep_next_sessions`). Either way it happens after the decisions are committed.
+The last sessions that decided something are kept by themselves while the cluster is small. On a
+large one keeping costs more than the session, so it is done when somebody asks for it
+(`keep_next_sessions`). Either way it happens after the decisions are committed.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ class NotKept(Exception):
         else:
             newest = "None is."
         super().__init__(
-            f"Session {number} is not kept. {newest} Sessions that decided something are kept for a while; ask for the next ones with "
+            f"Session {number} is not kept. {newest} Sessions that decided something are kept for a "
+            "while; ask for the next ones with "
             "“.venv/bin/python manage.py replay --keep-next 3”."
         )
 

@@ -31,10 +31,12 @@ _broker_away = Outage(logger, "sessions can be asked for again")
 
 
 def want_session() -> None:
-    """Bring the next session forward: to be called by whatever gives it something to do. Many calls make one session."""
-    transaction.on_commit(
-        _want, robust=True
-    )  # afterwards: many submissions at once must not wait for each other at the one row
+    """Bring the next session forward: to be called by whatever gives it something to do.
+
+    Many calls make one session.
+    """
+    # afterwards: many submissions at once must not wait for each other at the one row
+    transaction.on_commit(_want, robust=True)
 
 
 def _want() -> None:
@@ -116,11 +118,15 @@ def resume_scheduling(*, by: Actor = SYSTEM, reason: str = "") -> bool:
 
 @transaction.atomic
 def set_period(seconds: float, *, by: Actor = SYSTEM) -> None:
-    """How far apart sessions are; takes effect at the next tick. Raises `ValueError` outside the bounds."""
+    """How far apart sessions are; takes effect at the next tick.
+
+    Raises `ValueError` outside the bounds.
+    """
     access.require_cluster(by, doing="change the period of sessions")
     if not SHORTEST_PERIOD <= seconds <= LONGEST_PERIOD:
         raise ValueError(
-            f"a period of {seconds:g} s is not possible; give {SHORTEST_PERIOD:g} to {LONGEST_PERIOD:g} seconds"
+            f"a period of {seconds:g} s is not possible; give {SHORTEST_PERIOD:g} to "
+            f"{LONGEST_PERIOD:g} seconds"
         )
     before = ClusterState.objects.values_list("period_seconds", flat=True).get(pk=1)
     ClusterState.objects.filter(pk=1).update(period_seconds=seconds)

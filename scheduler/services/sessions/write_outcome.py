@@ -1,8 +1,10 @@
-"""A session's outcome into the database: one transaction, a fixed number of statements, however many decisions there are.
+"""A session's outcome into the database: one transaction, a fixed number of statements, however
+many decisions there are.
 
-Every statement checks each row as it is now: a pod that is no longer Pending, a queue that was closed or suspended, a node that was lost
-since the snapshot are left alone, and all are once scheduling is paused. A gang that loses one member in this way loses all of this
-session's placements; the next session tries again.
+Every statement checks each row as it is now: a pod that is no longer Pending, a queue that was
+closed or suspended, a node that was lost since the snapshot are left alone, and all are once
+scheduling is paused. A gang that loses one member in this way loses all of this session's
+placements; the next session tries again.
 """
 
 from __future__ import annotations
@@ -54,12 +56,10 @@ class Written:
     bound: list[Bind] = field(default_factory=list)
     evicted: list[Evict] = field(default_factory=list)
     lost: int = 0  # placements that something else had overtaken
-    broken: set[str] = field(
-        default_factory=set
-    )  # podgroups that lost theirs: nothing else is said about them either
-    unknown: list[int] = field(
-        default_factory=list
-    )  # podgroups of which some pods run while the others can not
+    # podgroups that lost theirs: nothing else is said about them either
+    broken: set[str] = field(default_factory=set)
+    # podgroups of which some pods run while the others can not
+    unknown: list[int] = field(default_factory=list)
     podgroups: set[str] = field(default_factory=set)
     queues: set[str] = field(default_factory=set)
     completed: bool = False  # some podgroup was completed: a closing queue may be closed now
@@ -68,7 +68,10 @@ class Written:
 def write_outcome(
     resident: ResidentSnapshot, outcome: Outcome, *, session_id: int, number: int, now: datetime
 ) -> Written:
-    """Write everything but the session's own row. To be called inside the transaction that holds the lease."""
+    """Write everything but the session's own row.
+
+    To be called inside the transaction that holds the lease.
+    """
     written = Written()
     _write_binds(resident, outcome, now, written)
     _write_evictions(resident, outcome, written)
@@ -100,7 +103,9 @@ def _write_binds(
 def _still_possible(
     resident: ResidentSnapshot, outcome: Outcome, by_id: Mapping[int, Bind]
 ) -> list[tuple[int, int, bool]]:
-    """Pod, node and whether the room is borrowed, of each placement whose gang may still start and whose node still takes pods."""
+    """Pod, node and whether the room is borrowed, of each placement whose gang may still start and
+    whose node still takes pods.
+    """
     groups = _startable(resident, outcome)
     nodes = _usable(resident, outcome)
     places = ((pk, resident.node_ids[bind.node], bind) for pk, bind in by_id.items())
@@ -118,9 +123,11 @@ def _bind(places: Sequence[tuple[int, int, bool]], now: datetime) -> set[int]:
     columns = {"id": "bigint", "node_id": "bigint", "borrowed": "boolean"}
     table, parameters = columns_table("d", columns, list(zip(*places, strict=True)))
     sql = (
-        "UPDATE scheduler_pod SET phase = 'Binding', node_id = d.node_id, borrowed = d.borrowed, bound_at = %s, "
+        "UPDATE scheduler_pod SET phase = 'Binding', node_id = d.node_id, borrowed = d.borrowed, "
+        "bound_at = %s, "
         f"reserved_node_id = NULL, reserved_until = NULL FROM {table} "
-        "WHERE scheduler_pod.id = d.id AND scheduler_pod.phase = 'Pending' RETURNING scheduler_pod.id"
+        "WHERE scheduler_pod.id = d.id AND scheduler_pod.phase = 'Pending' RETURNING "
+        "scheduler_pod.id"
     )
     return {pk for (pk,) in fetch(sql, [now, *parameters])}
 
@@ -135,7 +142,8 @@ def _startable(resident: ResidentSnapshot, outcome: Outcome) -> set[str]:
     by_id = {resident.group_ids[row]: groups.key[row] for row in rows}
     sql = (
         "SELECT g.id FROM scheduler_podgroup g JOIN scheduler_queue q ON q.id = g.queue_id "
-        f"WHERE {one_of_ids('g.id')} AND g.phase <> 'Completed' AND q.held_by = '' AND q.state IN {_SCHEDULED_STATES} AND {_NOT_PAUSED}"
+        f"WHERE {one_of_ids('g.id')} AND g.phase <> 'Completed' AND q.held_by = '' AND q.state IN "
+        f"{_SCHEDULED_STATES} AND {_NOT_PAUSED}"
     )
     return {by_id[pk] for (pk,) in fetch(sql, [ids_parameter(by_id)])}
 
@@ -143,7 +151,10 @@ def _startable(resident: ResidentSnapshot, outcome: Outcome) -> set[str]:
 def _usable(resident: ResidentSnapshot, outcome: Outcome) -> set[int]:
     """Nodes that still take pods."""
     wanted = {resident.node_ids[bind.node] for bind in outcome.binds}
-    sql = f"SELECT n.id FROM scheduler_node n WHERE {one_of_ids('n.id')} AND n.ready AND NOT n.unschedulable"
+    sql = (
+        f"SELECT n.id FROM scheduler_node n WHERE {one_of_ids('n.id')} AND n.ready AND NOT "
+        "n.unschedulable"
+    )
     return {pk for (pk,) in fetch(sql, [ids_parameter(wanted)])}
 
 
@@ -151,7 +162,8 @@ def _undo_binds(ids: Collection[int]) -> None:
     if not ids:
         return
     execute(
-        "UPDATE scheduler_pod SET phase = 'Pending', node_id = NULL, borrowed = false, bound_at = NULL "
+        "UPDATE scheduler_pod SET phase = 'Pending', node_id = NULL, borrowed = false, bound_at = "
+        "NULL "
         f"FROM {values_table('d', {'id': 'bigint'})} WHERE scheduler_pod.id = d.id",
         [as_parameter({"id": pk} for pk in ids)],
     )
@@ -161,11 +173,14 @@ def _write_evictions(resident: ResidentSnapshot, outcome: Outcome, written: Writ
     if not outcome.evictions:
         return
     by_id = {resident.pod_ids[evict.row]: evict for evict in outcome.evictions}
-    # A queue that was suspended meanwhile keeps its pods; one that was held already was taken from knowingly.
+    # A queue that was suspended meanwhile keeps its pods; one that was held already was taken from
+    # knowingly.
     held = {queue.name for queue in resident.snapshot.queues if queue.is_held}
     sql = (
-        f"UPDATE scheduler_pod SET phase = 'Releasing' FROM {values_table('d', {'id': 'bigint', 'was_held': 'boolean'})} "
-        f"WHERE {_NOT_PAUSED} AND scheduler_pod.id = d.id AND scheduler_pod.phase IN ('Binding', 'Bound', 'Running') "
+        "UPDATE scheduler_pod SET phase = 'Releasing' FROM "
+        f"{values_table('d', {'id': 'bigint', 'was_held': 'boolean'})} "
+        f"WHERE {_NOT_PAUSED} AND scheduler_pod.id = d.id AND scheduler_pod.phase IN ('Binding', "
+        "'Bound', 'Running') "
         "AND (d.was_held OR EXISTS "
         "(SELECT 1 FROM scheduler_podgroup g JOIN scheduler_queue q ON q.id = g.queue_id "
         "WHERE g.id = scheduler_pod.podgroup_id AND q.held_by = '')) RETURNING scheduler_pod.id"
@@ -195,7 +210,8 @@ def _write_reservations(resident: ResidentSnapshot, outcome: Outcome, written: W
     rows = [_reservation_row(resident, row, wanted.get(row)) for row in sorted(changed)]
     execute(
         "UPDATE scheduler_pod SET reserved_node_id = d.node_id, reserved_until = d.until "
-        f"FROM {values_table('d', {'id': 'bigint', 'node_id': 'bigint', 'until': 'bigint'})} WHERE scheduler_pod.id = d.id "
+        f"FROM {values_table('d', {'id': 'bigint', 'node_id': 'bigint', 'until': 'bigint'})} WHERE "
+        "scheduler_pod.id = d.id "
         "AND (d.node_id IS NULL OR EXISTS (SELECT 1 FROM scheduler_node n WHERE n.id = d.node_id))",
         [as_parameter(rows)],
     )
@@ -265,19 +281,26 @@ def _group_statement() -> str:
         return f"{column} = coalesce({json_column(f'd.{column}')}, scheduler_podgroup.{column})"
 
     def first_time(column: str, phase: str) -> str:
-        return f"{column} = CASE WHEN d.phase = '{phase}' THEN coalesce(scheduler_podgroup.{column}, %s) ELSE scheduler_podgroup.{column} END"
+        return (
+            f"{column} = CASE WHEN d.phase = '{phase}' THEN coalesce(scheduler_podgroup.{column}, "
+            f"%s) ELSE scheduler_podgroup.{column} END"
+        )
 
     return (
-        f"UPDATE scheduler_podgroup SET {kept('phase')}, {kept_json('conditions')}, {kept_json('pod_conditions')}, "
+        f"UPDATE scheduler_podgroup SET {kept('phase')}, {kept_json('conditions')}, "
+        f"{kept_json('pod_conditions')}, "
         f"{kept('reason_code')}, {kept('reason_message')}, "
         f"{kept_json('reason_figures')}, {kept_json('reason_checks')}, "
-        "reason_session = CASE WHEN d.reason_code IS NULL THEN scheduler_podgroup.reason_session ELSE %s END, "
+        "reason_session = CASE WHEN d.reason_code IS NULL THEN scheduler_podgroup.reason_session "
+        "ELSE %s END, "
         "starving_since = CASE WHEN d.starving_since IS NULL THEN scheduler_podgroup.starving_since "
         "WHEN d.starving_since < 0 THEN NULL ELSE d.starving_since END, "
-        f"{first_time('enqueued_at', 'Inqueue')}, {first_time('started_at', 'Running')}, {first_time('finished_at', 'Completed')} "
+        f"{first_time('enqueued_at', 'Inqueue')}, {first_time('started_at', 'Running')}, "
+        f"{first_time('finished_at', 'Completed')} "
         f"FROM {values_table('d', _GROUP_COLUMNS)} "
         "WHERE scheduler_podgroup.id = d.id AND scheduler_podgroup.phase = d.old_phase "
-        f"AND (d.phase IS NULL OR d.phase <> '{Phase.COMPLETED.label}' OR NOT {_HAS_A_LIVE_JOB}) RETURNING scheduler_podgroup.id"
+        f"AND (d.phase IS NULL OR d.phase <> '{Phase.COMPLETED.label}' OR NOT {_HAS_A_LIVE_JOB}) "
+        "RETURNING scheduler_podgroup.id"
     )
 
 
@@ -325,7 +348,9 @@ def _pod_conditions(
 
 
 def _new_phase(resident: ResidentSnapshot, change: PhaseChange) -> Phase:
-    """A gang whose first members are done while others wait, run, or leave to come back is not completed: nobody would look at it again."""
+    """A gang whose first members are done while others wait, run, or leave to come back is not
+    completed: nobody would look at it again.
+    """
     of_group = resident.snapshot.aggregates.group_counts[change.row]
     ended = of_group[PodStatus.SUCCEEDED] + of_group[PodStatus.FAILED]
     more_to_run = of_group[PodStatus.PENDING :].sum() > ended
@@ -398,7 +423,8 @@ def _write_decisions(
     names = ", ".join(_DECISION_COLUMNS)
     table, parameters = columns_table("d", _DECISION_COLUMNS, list(zip(*rows, strict=True)))
     execute(
-        f"INSERT INTO scheduler_decision (session_id, created_at, attempts, error, {names}) SELECT %s, %s, 0, '', {names} FROM {table}",
+        f"INSERT INTO scheduler_decision (session_id, created_at, attempts, error, {names}) SELECT "
+        f"%s, %s, 0, '', {names} FROM {table}",
         [session_id, now, *parameters],
     )
 
@@ -494,7 +520,9 @@ def _events(resident: ResidentSnapshot, outcome: Outcome, written: Written) -> l
 
 
 def _queues_told_of(resident: ResidentSnapshot, outcome: Outcome) -> dict[str, str]:
-    """Where the podgroups and pods are of which something is said: who may see the queue may see the event."""
+    """Where the podgroups and pods are of which something is said: who may see the queue may see
+    the event.
+    """
     group_of = resident.snapshot.pods.group
     rows = {said.podgroup: said.row for said in outcome.said}
     rows |= {condition.podgroup: condition.row for condition in outcome.conditions}
@@ -506,7 +534,9 @@ def _queues_told_of(resident: ResidentSnapshot, outcome: Outcome) -> dict[str, s
 
 
 def _told_once_a_gang(resident: ResidentSnapshot, outcome: Outcome) -> Iterator[Event]:
-    """What is said of every waiting pod of a gang in the same words is kept for the first of them: thousands may wait."""
+    """What is said of every waiting pod of a gang in the same words is kept for the first of them:
+    thousands may wait.
+    """
     gangs = {
         condition.pod: int(resident.snapshot.pods.group[condition.row])
         for condition in outcome.pod_conditions
@@ -570,7 +600,8 @@ def write_figures(
     )
     execute(
         f"INSERT INTO scheduler_queuefigures ({', '.join(columns)}, session) "
-        f"SELECT {values}, %s FROM {values_table('d', columns)} JOIN scheduler_queue q ON q.id = d.queue_id WHERE q.deleted_at IS NULL "
+        f"SELECT {values}, %s FROM {values_table('d', columns)} JOIN scheduler_queue q ON q.id = "
+        "d.queue_id WHERE q.deleted_at IS NULL "
         f"{_keep_queues()} ON CONFLICT (queue_id) DO UPDATE SET {updates}",
         [number, as_parameter(rows)],
     )
