@@ -14,7 +14,10 @@ _broker_away = Outage(logger, "What follows from a task is begun at once again."
 
 
 def _begin(task: Task[..., None]) -> None:
-    """Soon, by another worker. A broker that is away is no reason to fail: the next tick finds what is to be done."""
+    """Soon, by another worker.
+
+    A broker that is away is no reason to fail: the next tick finds what is to be done.
+    """
     try:
         task.apply_async(expires=5, retry=False)
     except OperationalError as problem:
@@ -44,7 +47,9 @@ def carry_out() -> None:
 
 @shared_task(name="scheduler.tasks.watch_cluster")
 def watch_cluster() -> None:
-    """What happened on the cluster, and whatever somebody who died left undone: decisions, deletions, commands for many jobs."""
+    """What happened on the cluster, and whatever somebody who died left undone: decisions,
+    deletions, commands for many jobs.
+    """
     from scheduler.services.cluster.tick import watch
 
     watch(

@@ -1,4 +1,6 @@
-"""What would become of a job if it were submitted now: a real session on a snapshot with the job put in, of which nothing is kept."""
+"""What would become of a job if it were submitted now: a real session on a snapshot with the job
+put in, of which nothing is kept.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ class Prospect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """`nodes` counts the pods that each node would get; `victims` are the pods that would have to go for it, with their queues.
+    """`nodes` counts the pods that each node would get.
+
+    `victims` are the pods that would have to go for it, with their queues.
 
     They can be of queues that the caller does not see: whoever shows them asks first.
     """
@@ -66,7 +70,10 @@ class Forecast:
 
 
 def forecast_job(manifest: object, *, by: Actor) -> Forecast:
-    """Starts now, waits because, can never run because; or refused, with every rule that is broken. Writes nothing."""
+    """Starts now, waits because, can never run because; or refused, with every rule that is broken.
+
+    Writes nothing.
+    """
     job, violations, notices = check_job(manifest, submitter(by))
     if job is not None:
         require_to_submit(by, job.queue)
@@ -96,7 +103,10 @@ def _tried(job: JobManifest) -> Forecast:
     pods = sum(task.replicas for task in job.tasks)
     request = _request(job)
     if pods > MOST_PODS:
-        words = f"A gang of {pods} pods is too large to be tried out here; {MOST_PODS} is the most. It can be submitted all the same."
+        words = (
+            f"A gang of {pods} pods is too large to be tried out here; {MOST_PODS} is the most. It "
+            "can be submitted all the same."
+        )
         return Forecast(Prospect.WAITS, words, pods=pods, request=request)
     snapshot = cluster_now()
     strange = sorted(name for name in request if name not in snapshot.resources)
@@ -120,7 +130,10 @@ def _request(job: JobManifest) -> Resources:
 
 
 def _put_in(job: JobManifest, snapshot: Snapshot) -> str:
-    """The gang and its pods, as submitting would make them. Tasks that wait for others are left out, as they would be."""
+    """The gang and its pods, as submitting would make them.
+
+    Tasks that wait for others are left out, as they would be.
+    """
     priorities = Priorities.load()
     namespace = job.metadata.namespace or DEFAULT
     name = job.metadata.name or "new-job"
@@ -188,13 +201,19 @@ def _verdict(key: str, job: JobManifest, outcome: Outcome) -> Forecast:
             victims=victims,
         )
     if victims:
-        words = f"It would start as soon as {len(victims)} {_pods(len(victims))} of others have made room for it."
+        words = (
+            f"It would start as soon as {len(victims)} {_pods(len(victims))} of others have made "
+            "room for it."
+        )
         return Forecast(Prospect.MAKES_ROOM, words, victims=victims)
     return _waiting(outcome.reasons.get(key))
 
 
 def _start_words(placed: int, nodes: int) -> str:
-    return f"{placed} {_pods(placed)} would start at once, on {nodes} {'node' if nodes == 1 else 'nodes'}."
+    return (
+        f"{placed} {_pods(placed)} would start at once, on {nodes} "
+        f"{'node' if nodes == 1 else 'nodes'}."
+    )
 
 
 def _pods(number: int) -> str:
