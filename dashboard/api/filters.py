@@ -18,7 +18,7 @@ from dashboard.api.errors import bad_parameter
 from dashboard.forms.choices import stored_word
 from dashboard.forms.typed import moment_of
 from scheduler.domain.access import Role
-from scheduler.domain.deeds import KINDS, Deeds, known_actions
+from scheduler.domain.audit_actions import KINDS, AuditArea, known_actions
 from scheduler.domain.jobs import JobAction
 from scheduler.domain.label_selectors import FORMS, LabelRequirement, NotASelector, parse_selector
 from scheduler.domain.lifecycle import QueueCommand
@@ -360,7 +360,7 @@ class AuditFilters(FilterSet):
     user = Words(field_name="actor", lookup_expr="in")
     door = OneOf((door.value for door in Door), field_name="door")
     consequences = Consequences(field_name="follows")
-    deeds = OneOf((deeds.value for deeds in Deeds), field_name="deeds")
+    deeds = OneOf((deeds.value for deeds in AuditArea), field_name="deeds")
     action = OneOf(known_actions(), field_name="action")
     kind = OneOf(KINDS, field_name="kind")
     name = Words(field_name="name", lookup_expr="in")

@@ -14,7 +14,7 @@ from typing import Any
 from dashboard.http.visibility import Visibility
 from scheduler.admission.facts import QUEUE_ANNOTATION
 from scheduler.domain.conditions import condition, queue_conditions
-from scheduler.domain.lifecycle import Standing
+from scheduler.domain.lifecycle import DerivedState
 from scheduler.domain.queues import QueueState
 from scheduler.domain.resources import NOTHING, Resources
 from scheduler.models import Job, Namespace, Node, Pod, PodGroup, PriorityClass
@@ -146,7 +146,7 @@ def _queue_warnings(row: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def _conditions(row: Mapping[str, Any], counts: QueueCounts) -> list[dict[str, Any]]:
-    standing = Standing(
+    standing = DerivedState(
         QueueState(row["state"]), row["closed_by"], row["suspended_by"], row["held_by"]
     )
     live = sum(counts.gangs_below(row["id"])[:-1])  # all but the Completed ones

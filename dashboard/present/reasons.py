@@ -14,9 +14,9 @@ from scheduler.domain.reasons import reason_entry
 from scheduler.models import PodGroup
 from scheduler.selectors.jobs.page import (
     FEWEST_STARTS,
-    Standing,
+    PlaceInLine,
     evaluation_of,
-    standing_of,
+    place_in_line,
     waiting_since,
 )
 
@@ -43,7 +43,7 @@ def reason_card(gang: PodGroup, may_see: MaySee) -> Context:
             _check(check)
             for check in sorted(gang.reason_checks, key=lambda check: bool(check["passed"]))
         ],
-        **_place(gang, standing_of(gang), may_see),
+        **_place(gang, place_in_line(gang), may_see),
     }
 
 
@@ -75,7 +75,7 @@ def help_words(code: str, figures: Mapping[str, Any]) -> str:
 # Where it stands
 
 
-def _place(gang: PodGroup, standing: Standing, may_see: MaySee) -> Context:
+def _place(gang: PodGroup, standing: PlaceInLine, may_see: MaySee) -> Context:
     parent = gang.queue.parent
     is_shown = parent is not None and parent.parent_id is not None and may_see(parent.name)
     name = (
@@ -101,7 +101,7 @@ def ordinal(number: int) -> str:
     return f"{number}{ending}"
 
 
-def usual_words(standing: Standing) -> str:
+def usual_words(standing: PlaceInLine) -> str:
     """ "usual wait 8 to 25 min (median 14 min of the last 50 starts)"."""
     if standing.usual is None:
         return f"no estimate: fewer than {FEWEST_STARTS} jobs of this size have started here"

@@ -19,7 +19,7 @@ from dashboard.http.access import access, page
 from dashboard.http.exports import all_rows, as_csv, as_json_list, streamed
 from dashboard.present.differences import differences, line_differences
 from scheduler.domain.access import Forbidden, Permission
-from scheduler.domain.deeds import ACTIONS, KINDS, Deeds, known_actions
+from scheduler.domain.audit_actions import ACTIONS, KINDS, AuditArea, known_actions
 from scheduler.domain.queues import ROOT
 from scheduler.models import AuditEntry
 from scheduler.selectors.accounts.preferences import preference_of
@@ -152,7 +152,7 @@ def audit(request: HttpRequest) -> HttpResponseBase:
     span, problems = _span(request, filters)
     problems += problems_with(filters, _AUDIT_WORDS)
     deeds = filters.get("deeds") or (
-        "all" if filters.keys() & {"action", "kind", "name", "request"} else Deeds.ADMIN.value
+        "all" if filters.keys() & {"action", "kind", "name", "request"} else AuditArea.ADMIN.value
     )
     asked = _stored(filters, _AUDIT_WORDS) | {"deeds": "" if deeds == "all" else deeds}
     found = audit_for(queues, asked, span)

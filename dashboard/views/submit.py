@@ -29,7 +29,7 @@ from scheduler.documents import POLICY_LIMIT, DocumentError, read_documents
 from scheduler.domain.access import Forbidden, Permission
 from scheduler.models import Job, PriorityClass
 from scheduler.selectors.files.manifests import stored_job
-from scheduler.selectors.jobs.page import gang_named, standing_at_the_end
+from scheduler.selectors.jobs.page import gang_named, place_at_the_end
 from scheduler.selectors.queues.listing import queue_rows
 from scheduler.services.jobs.forecast import Forecast, Prospect, forecast_job
 from scheduler.services.jobs.submit import submit_job
@@ -234,7 +234,7 @@ def _line_words(verdict: Forecast, manifest: Mapping[str, Any]) -> str:
     if verdict.prospect not in (Prospect.WAITS, Prospect.MAKES_ROOM):
         return ""
     queue = str(manifest["spec"].get("queue") or "default")
-    standing = standing_at_the_end(queue, verdict.request)
+    standing = place_at_the_end(queue, verdict.request)
     if standing is None:
         return ""
     return f"{standing.waiting or 'Nobody'} {'wait' if standing.waiting > 1 else 'waits'} in {queue} now; {usual_words(standing)}."

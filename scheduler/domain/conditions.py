@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from scheduler.domain.lifecycle import Standing
+from scheduler.domain.lifecycle import DerivedState
 from scheduler.domain.plans import counted
 from scheduler.domain.queues import QueueState
 
@@ -31,7 +31,7 @@ def condition(
 
 
 def queue_conditions(
-    name: str, standing: Standing, stored: Iterable[Stored], live: int, since: str
+    name: str, standing: DerivedState, stored: Iterable[Stored], live: int, since: str
 ) -> list[dict[str, Any]]:
     """Only those that are true.
 
@@ -65,7 +65,7 @@ def _draining(stored: Stored, live: int) -> dict[str, Any]:
     }
 
 
-def _suspended(name: str, standing: Standing) -> str:
+def _suspended(name: str, standing: DerivedState) -> str:
     if standing.held_by == name:
         whose = "by its own wish"
     else:

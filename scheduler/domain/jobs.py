@@ -51,17 +51,17 @@ class JobEvent(StrEnum):
     JOB_UNKNOWN = "Unknown"
 
 
-Happening = tuple[JobEvent, str, int | None]
+PolicyEvent = tuple[JobEvent, str, int | None]
 """What happened, in which task, with which exit code."""
 
 
 @dataclass(frozen=True, slots=True)
-class News:
-    """What befell a job: happenings, and tasks that may have ended by them, in one way or the
+class PolicyEvents:
+    """What befell a job: events, and tasks that may have ended by them, in one way or the
     other.
     """
 
-    happenings: Sequence[Happening] = ()
+    events: Sequence[PolicyEvent] = ()
     tasks: frozenset[str] = frozenset()
 
 
@@ -182,7 +182,7 @@ class JobFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class JobStep:
     """What is to be done with a job: its next phase, whether its pods go, and whether new ones are
     made.
     """
@@ -210,7 +210,7 @@ class NotPossible(Exception):
     """The job's phase does not permit this command; the message says why, for its owner."""
 
 
-def command(facts: JobFacts, action: JobAction) -> Step | None:
+def command(facts: JobFacts, action: JobAction) -> JobStep | None:
     """The first step of a command; None when the job is already there. Raises `NotPossible`."""
     going, gone = _STOPPING.get(action, (None, None))
     if facts.phase is going or (facts.phase is gone and action is not JobAction.RESTART):
@@ -222,7 +222,7 @@ def command(facts: JobFacts, action: JobAction) -> Step | None:
     if facts.phase is JobPhase.ABORTED and action is JobAction.RESTART:
         raise NotPossible("it is suspended; resume it instead")
     assert going is not None
-    return Step(going, _COMMANDED[action], stop_pods=True, forgives=action is JobAction.RESTART)
+    return JobStep(going, _COMMANDED[action], stop_pods=True, forgives=action is JobAction.RESTART)
 
 
 _COMMANDED = {
@@ -233,15 +233,15 @@ _COMMANDED = {
 }
 
 
-def _resume(facts: JobFacts) -> Step | None:
+def _resume(facts: JobFacts) -> JobStep | None:
     if facts.phase in (JobPhase.ABORTED, JobPhase.ABORTING):
-        return Step(JobPhase.RESTARTING, "resumed on request", stop_pods=True)
+        return JobStep(JobPhase.RESTARTING, "resumed on request", stop_pods=True)
     if facts.phase in FINISHED:
         raise NotPossible(f"it is {facts.phase}; restart it to run it again")
     return None
 
 
-def react(facts: JobFacts, action: JobAction, task: str = "") -> Step | None:
+def react(facts: JobFacts, action: JobAction, task: str = "") -> JobStep | None:
     """What a policy's action makes of a live job; None when nothing changes.
 
     `task` is the one in which it happened.
@@ -253,19 +253,19 @@ def react(facts: JobFacts, action: JobAction, task: str = "") -> Step | None:
     if action not in _STOPPING:
         return None
     going, _ = _STOPPING[action]
-    return Step(going, f"{action} by policy", stop_pods=True)
+    return JobStep(going, f"{action} by policy", stop_pods=True)
 
 
-def _retry(facts: JobFacts, action: JobAction, task: str) -> Step:
+def _retry(facts: JobFacts, action: JobAction, task: str) -> JobStep:
     if facts.retry_count >= facts.max_retry:
-        return Step(
+        return JobStep(
             JobPhase.FAILED,
             f"failed after {facts.retry_count} of {counted(facts.max_retry, 'retry', 'retries')}",
             stop_pods=True,
         )
     part = facts.task(task)
     if action is JobAction.RESTART or part is None:  # what befell the whole job is no one task's
-        return Step(
+        return JobStep(
             JobPhase.RESTARTING,
             f"retry {facts.retry_count + 1} of {facts.max_retry}",
             stop_pods=True,
@@ -277,7 +277,7 @@ def _retry(facts: JobFacts, action: JobAction, task: str) -> Step:
         else (part.retries, part.max_retry)
     )
     told = f"task {task}: retry {number + 1} of {most}"
-    return Step(
+    return JobStep(
         facts.phase, told, retries=1, again=task, only_failed=action is JobAction.RESTART_POD
     )
 
@@ -287,15 +287,15 @@ _OF_A_PART = (JobAction.RESTART_TASK, JobAction.RESTART_POD)
 
 def follow_policies(
     facts: JobFacts,
-    news: News,
+    news: PolicyEvents,
     tasks: Mapping[str, Sequence[LifePolicy]],
     job: Sequence[LifePolicy],
-) -> list[Step]:
+) -> list[JobStep]:
     """The steps that a job's policies ask for after this: parts of it that start anew, or one step
     for the whole job.
     """
-    steps: dict[str, Step] = {}
-    for event, task, exit_code in (*news.happenings, *_ends_of_tasks(facts, news.tasks)):
+    steps: dict[str, JobStep] = {}
+    for event, task, exit_code in (*news.events, *_ends_of_tasks(facts, news.tasks)):
         # it starts anew: it has not ended
         if task in steps and event in (
             JobEvent.TASK_COMPLETED,
@@ -319,13 +319,13 @@ def follow_policies(
 
 
 def _answer(
-    facts: JobFacts, happening: Happening, own: Sequence[LifePolicy], job: Sequence[LifePolicy]
+    facts: JobFacts, policy_event: PolicyEvent, own: Sequence[LifePolicy], job: Sequence[LifePolicy]
 ) -> JobAction:
     """What the policies want.
 
     A task that was started anew as often as it may be has failed instead, and goes on as it is.
     """
-    event, task, exit_code = happening
+    event, task, exit_code = policy_event
     action = action_for(event, exit_code, own, job)
     # none of its pods failed
     if action is JobAction.RESTART_POD and event is JobEvent.TASK_COMPLETED:
@@ -339,14 +339,14 @@ def _answer(
     return action
 
 
-def _ends_of_tasks(facts: JobFacts, names: Collection[str]) -> list[Happening]:
+def _ends_of_tasks(facts: JobFacts, names: Collection[str]) -> list[PolicyEvent]:
     """What follows from the counts alone: those of these tasks all of whose pods have succeeded, or
     have failed.
     """
     made = [
         task for task in facts.tasks if task.created and task.replicas > 0 and task.name in names
     ]
-    completed: list[Happening] = [
+    completed: list[PolicyEvent] = [
         (JobEvent.TASK_COMPLETED, task.name, None)
         for task in made
         if task.succeeded >= task.replicas
@@ -357,28 +357,28 @@ def _ends_of_tasks(facts: JobFacts, names: Collection[str]) -> list[Happening]:
     ]
 
 
-def settle(facts: JobFacts) -> Step | None:
+def settle(facts: JobFacts) -> JobStep | None:
     """Where the job stands by its pods alone; None when it stays where it is."""
     if facts.phase in _AFTER_STOPPING:
         return _settle_stopping(facts)
     if facts.phase is JobPhase.PENDING and facts.total("started") >= max(1, facts.min_available):
-        return _settle_running(facts) or Step(JobPhase.RUNNING)
+        return _settle_running(facts) or JobStep(JobPhase.RUNNING)
     if facts.phase in (JobPhase.RUNNING, JobPhase.PENDING):
         return _settle_running(facts)
     return None
 
 
-def _settle_stopping(facts: JobFacts) -> Step | None:
+def _settle_stopping(facts: JobFacts) -> JobStep | None:
     if facts.total("alive"):
         return None
     gone = _AFTER_STOPPING[facts.phase]
-    return Step(gone, new_pods=gone is JobPhase.PENDING)
+    return JobStep(gone, new_pods=gone is JobPhase.PENDING)
 
 
-def _settle_running(facts: JobFacts) -> Step | None:
+def _settle_running(facts: JobFacts) -> JobStep | None:
     succeeded = facts.total("succeeded")
     if facts.min_success is not None and succeeded >= facts.min_success:
-        return Step(
+        return JobStep(
             JobPhase.COMPLETING if facts.total("alive") else JobPhase.COMPLETED,
             f"{counted(succeeded, 'pod')} succeeded",
             stop_pods=True,
@@ -390,12 +390,12 @@ def _settle_running(facts: JobFacts) -> Step | None:
             f"{counted(facts.total('failed'), 'pod')} failed: with those that are left the gang "
             "can not be whole again"
         )
-        return Step(JobPhase.FAILED, message, stop_pods=True)
+        return JobStep(JobPhase.FAILED, message, stop_pods=True)
     if facts.total("finished") < facts.total("replicas") or not facts.total("replicas"):
         return None
     if _is_success(facts, succeeded):
-        return Step(JobPhase.COMPLETED)
-    return Step(JobPhase.FAILED, _shortfall(facts, succeeded))
+        return JobStep(JobPhase.COMPLETED)
+    return JobStep(JobPhase.FAILED, _shortfall(facts, succeeded))
 
 
 def _has_lost_its_gang(facts: JobFacts) -> bool:
@@ -417,13 +417,13 @@ def _has_lost_its_gang(facts: JobFacts) -> bool:
     return roles_count and any(task.pending + task.succeeded < task.min_available for task in gang)
 
 
-def _settle_waiting(facts: JobFacts) -> Step | None:
+def _settle_waiting(facts: JobFacts) -> JobStep | None:
     """Everything that began is over: either more can begin now, or it never can."""
     if ready_tasks(facts):
         return None
     waiting = next(task.name for task in facts.tasks if not task.created)
     needed = ", ".join(facts.dependencies[waiting].names)
-    return Step(
+    return JobStep(
         JobPhase.FAILED, f"task {waiting} can not begin: too few pods of {needed} succeeded"
     )
 

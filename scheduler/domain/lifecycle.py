@@ -62,7 +62,7 @@ class NotAllowed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class DerivedState:
     """What a queue is.
 
     `closed_by` and `suspended_by` name the ancestor a state is inherited from, "" where it is the
@@ -86,7 +86,7 @@ class Standing:
         return self.state is not QueueState.UNKNOWN and not self.held_by
 
 
-_OPEN = Standing(QueueState.OPEN)
+_OPEN = DerivedState(QueueState.OPEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ _NOTHING_WANTED = _Wanted()
 
 def derive(
     tree: QueueTree, live: Mapping[str, int], unknown: Collection[str] = frozenset()
-) -> dict[str, Standing]:
+) -> dict[str, DerivedState]:
     """What every queue is, from the wishes, the number of own podgroups that are not Completed, and
     who is stored as Unknown.
     """
@@ -112,7 +112,7 @@ def derive(
     wanted: dict[str, _Wanted] = {}
     for name in order:
         wanted[name] = _wanted_below(tree, name, wanted.get(tree.parent_of(name), _NOTHING_WANTED))
-    standings: dict[str, Standing] = {}
+    standings: dict[str, DerivedState] = {}
     for name in reversed(order):
         above = wanted.get(tree.parent_of(name), _NOTHING_WANTED)
         state = _state(tree, name, wanted[name], live, unknown, standings)
@@ -120,9 +120,9 @@ def derive(
     return {name: standings[name] for name in order}
 
 
-def standing_of(
+def place_in_line(
     tree: QueueTree, name: str, live: Mapping[str, int], unknown: Collection[str] = frozenset()
-) -> Standing:
+) -> DerivedState:
     """What one queue is: as `derive` has it, looking only at the way up and at what is below."""
     return derive(tree.branch(name), live, unknown)[name]
 
@@ -156,7 +156,7 @@ def _state(
     wanted: _Wanted,
     live: Mapping[str, int],
     unknown: Collection[str],
-    below: Mapping[str, Standing],
+    below: Mapping[str, DerivedState],
 ) -> QueueState:
     if wanted.closed:
         children_closed = all(_is_closed(below.get(child.name)) for child in tree.children(name))
@@ -171,14 +171,14 @@ def _state(
     return QueueState.OPEN
 
 
-def _is_closed(standing: Standing | None) -> bool:
+def _is_closed(standing: DerivedState | None) -> bool:
     return standing is None or standing.state is QueueState.CLOSED
 
 
-def _standing(wish: QueueState, state: QueueState, above: _Wanted, wanted: _Wanted) -> Standing:
+def _standing(wish: QueueState, state: QueueState, above: _Wanted, wanted: _Wanted) -> DerivedState:
     inherits_closed = bool(wanted.closed) and wish is not QueueState.CLOSED
     inherits_suspended = state is QueueState.SUSPENDED and wish is not QueueState.SUSPENDED
-    return Standing(
+    return DerivedState(
         state=state,
         closed_by=above.closed if inherits_closed else "",
         suspended_by=above.suspended if inherits_suspended else "",
@@ -204,7 +204,7 @@ class _Case:
 
     name: str
     wish: QueueState
-    standing: Standing
+    standing: DerivedState
     is_unknown: bool
     closed_above: str
     suspended_above: str
@@ -214,7 +214,7 @@ class _Case:
 
 def judge(
     tree: QueueTree,
-    standings: Mapping[str, Standing],
+    standings: Mapping[str, DerivedState],
     name: str,
     command: QueueCommand,
     *,
@@ -236,7 +236,7 @@ def judge(
 
 def _case(
     tree: QueueTree,
-    standings: Mapping[str, Standing],
+    standings: Mapping[str, DerivedState],
     name: str,
     live: Mapping[str, int],
     unknown: Collection[str],
@@ -360,7 +360,7 @@ _JUDGES: dict[QueueCommand, Callable[[_Case], Judgement]] = {
 
 def obstacles(
     tree: QueueTree,
-    standings: Mapping[str, Standing],
+    standings: Mapping[str, DerivedState],
     name: str,
     *,
     live: Mapping[str, int],
@@ -372,7 +372,7 @@ def obstacles(
 
 def _obstacles(
     tree: QueueTree,
-    standings: Mapping[str, Standing],
+    standings: Mapping[str, DerivedState],
     name: str,
     live: Mapping[str, int],
     unknown: Collection[str],

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from scheduler.domain.lifecycle import QueueCommand, Standing, derive, judge
+from scheduler.domain.lifecycle import DerivedState, QueueCommand, derive, judge
 from scheduler.domain.queues import DEFAULT, QueueState, QueueTree
 
 _NAMES_SHOWN = 5
@@ -51,8 +51,8 @@ class Change:
     """One queue before and after, with a sentence that says what happened to it and why."""
 
     name: str
-    before: Standing
-    after: Standing
+    before: DerivedState
+    after: DerivedState
     sentence: str
 
     @property
@@ -124,8 +124,8 @@ class _Scene:
 
     tree: QueueTree
     name: str
-    before: Mapping[str, Standing]
-    after: Mapping[str, Standing]
+    before: Mapping[str, DerivedState]
+    after: Mapping[str, DerivedState]
     loads: Mapping[str, Load]
 
     @property
@@ -143,7 +143,7 @@ def _effect(
     name: str,
     command: QueueCommand,
     wish: QueueState,
-    before: Mapping[str, Standing],
+    before: Mapping[str, DerivedState],
     loads: Mapping[str, Load],
     unknown: Collection[str],
 ) -> Plan:
@@ -166,8 +166,8 @@ def _effect(
 
 
 def changes_between(
-    before: Mapping[str, Standing],
-    after: Mapping[str, Standing],
+    before: Mapping[str, DerivedState],
+    after: Mapping[str, DerivedState],
     tree: QueueTree,
     loads: Mapping[str, Load],
 ) -> tuple[Change, ...]:
@@ -180,7 +180,7 @@ def changes_between(
 
 
 def describe(
-    tree: QueueTree, name: str, before: Standing, after: Standing, loads: Mapping[str, Load]
+    tree: QueueTree, name: str, before: DerivedState, after: DerivedState, loads: Mapping[str, Load]
 ) -> str:
     """One sentence on what the queue became and why."""
     if before.state is after.state:
@@ -194,7 +194,7 @@ def describe(
     return f"{name} is now {after.state}{_because(after)}: {_meaning(tree, name, after, loads)}."
 
 
-def _same_state(name: str, before: Standing, after: Standing) -> str:
+def _same_state(name: str, before: DerivedState, after: DerivedState) -> str:
     if before.closed_by != after.closed_by or before.suspended_by != after.suspended_by:
         source = after.closed_by or after.suspended_by
         return (
@@ -208,14 +208,14 @@ def _same_state(name: str, before: Standing, after: Standing) -> str:
     return f"{name} stays {after.state}; its pods are scheduled again."
 
 
-def _because(standing: Standing) -> str:
+def _because(standing: DerivedState) -> str:
     source = standing.closed_by or standing.suspended_by
     if source:
         return f" because {source} is"
     return ""
 
 
-def _meaning(tree: QueueTree, name: str, standing: Standing, loads: Mapping[str, Load]) -> str:
+def _meaning(tree: QueueTree, name: str, standing: DerivedState, loads: Mapping[str, Load]) -> str:
     if standing.state is QueueState.CLOSING:
         return f"it takes no new jobs and is Closed when {_what_is_left(tree, name, loads)}"
     return _MEANINGS[standing.state]
@@ -268,7 +268,7 @@ def _message(scene: _Scene, changes: tuple[Change, ...]) -> Iterator[str]:
     yield from _steadfast(scene)
 
 
-def _wish_only(tree: QueueTree, name: str, standing: Standing) -> str:
+def _wish_only(tree: QueueTree, name: str, standing: DerivedState) -> str:
     if tree[name].state is QueueState.OPEN:
         if standing.held_by:
             held = f"; its pods stay held because {standing.held_by} is suspended"

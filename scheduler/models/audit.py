@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from scheduler.domain.deeds import Deeds
+from scheduler.domain.audit_actions import AuditArea
 from scheduler.models.fields import one_of
 
 
@@ -24,7 +24,7 @@ class AuditEntry(models.Model):
     action = models.CharField(max_length=32)
     kind = models.CharField(max_length=24)
     # a column: submits are many, deeds few
-    deeds = models.CharField(max_length=8, choices=one_of(Deeds), default=Deeds.ADMIN.value)
+    deeds = models.CharField(max_length=8, choices=one_of(AuditArea), default=AuditArea.ADMIN.value)
     namespace = models.CharField(max_length=63, blank=True, default="")
     name = models.CharField(max_length=253)
     queue_name = models.CharField(max_length=253, blank=True, default="", db_index=True)

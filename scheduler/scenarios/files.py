@@ -39,7 +39,7 @@ class ScenarioError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ScenarioStep:
     """One session of several: what is added before it and the actions it runs (None: those of the
     policy).
     """
@@ -53,7 +53,7 @@ class Scenario:
     name: str
     policy: Policy
     cluster: Cluster
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ScenarioStep, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -158,7 +158,7 @@ def _read_conf(fields: Fields) -> PolicyReading:
     return policy_from(conf, may_be_idle=True)
 
 
-def _read_step(fields: Fields, cluster: Cluster) -> Step:
+def _read_step(fields: Fields, cluster: Cluster) -> ScenarioStep:
     if "actions" in fields:
         actions = [name for name, _ in fields.values("actions")]
     else:
@@ -177,4 +177,4 @@ def _read_step(fields: Fields, cluster: Cluster) -> Step:
         added.finish()
     fields.ignore("session", "expect", "stateAfter", "notes")
     fields.finish()
-    return Step(more, None if actions is None else tuple(str(name) for name in actions))
+    return ScenarioStep(more, None if actions is None else tuple(str(name) for name in actions))

@@ -11,8 +11,8 @@ from scheduler.domain.jobs import (
     JobFacts,
     JobPhase,
     LifePolicy,
-    News,
     NotPossible,
+    PolicyEvents,
     TaskCount,
     action_for,
     command,
@@ -148,7 +148,9 @@ def test_every_action_follows_every_event(event: JobEvent, named: str, action: J
     if (event, action) == (JobEvent.TASK_COMPLETED, JobAction.RESTART_POD):  # no pod of it failed
         is_answered = False
 
-    steps = follow_policies(job(running=3), News([(event, task, code)]), {}, [policy[named]])
+    steps = follow_policies(
+        job(running=3), PolicyEvents([(event, task, code)]), {}, [policy[named]]
+    )
 
     found = tuple(
         (step.phase.value, step.stop_pods, step.retries, step.again, step.only_failed)
@@ -181,7 +183,7 @@ def test_a_job_that_ends_or_has_ended_follows_no_policy(action: JobAction, phase
 
     assert (
         follow_policies(
-            job(phase, leaving=1), News([(JobEvent.POD_FAILED, "worker", 1)]), {}, policies
+            job(phase, leaving=1), PolicyEvents([(JobEvent.POD_FAILED, "worker", 1)]), {}, policies
         )
         == []
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from scheduler.domain.lifecycle import (
+    DerivedState,
     QueueCommand,
-    Standing,
     command_for,
     command_named,
     derive,
@@ -62,8 +62,8 @@ def test_a_closed_wish_with_work_left_is_closing():
 def test_closing_goes_down_the_tree_and_names_the_topmost_queue():
     standings = derive(tree("p/c/g", p=CLOSED, c=CLOSED), {})
 
-    assert standings["c"] == Standing(CLOSED)
-    assert standings["g"] == Standing(CLOSED, closed_by="p")
+    assert standings["c"] == DerivedState(CLOSED)
+    assert standings["g"] == DerivedState(CLOSED, closed_by="p")
 
 
 def test_a_parent_is_closed_only_after_its_children():
@@ -76,21 +76,21 @@ def test_a_parent_is_closed_only_after_its_children():
 def test_closed_beats_suspended():
     standings = derive(tree("p/c", "o/s", p=SUSPENDED, c=CLOSED, o=CLOSED, s=SUSPENDED), {})
 
-    assert standings["c"] == Standing(CLOSED, held_by="p")
-    assert standings["s"] == Standing(CLOSED, closed_by="o", held_by="s")
+    assert standings["c"] == DerivedState(CLOSED, held_by="p")
+    assert standings["s"] == DerivedState(CLOSED, closed_by="o", held_by="s")
 
 
 def test_a_suspension_is_inherited_from_the_topmost_queue():
     standings = derive(tree("p/c/g", p=SUSPENDED, c=SUSPENDED), {})
 
-    assert standings["c"] == Standing(SUSPENDED, held_by="p")
-    assert standings["g"] == Standing(SUSPENDED, suspended_by="p", held_by="p")
+    assert standings["c"] == DerivedState(SUSPENDED, held_by="p")
+    assert standings["g"] == DerivedState(SUSPENDED, suspended_by="p", held_by="p")
 
 
 def test_scheduling_is_held_below_a_suspended_wish_whatever_the_state():
     standings = derive(tree("p/c/g", p=CLOSED, c=SUSPENDED), {"g": 1})
 
-    assert standings["g"] == Standing(CLOSING, closed_by="p", held_by="c")
+    assert standings["g"] == DerivedState(CLOSING, closed_by="p", held_by="c")
     assert not standings["g"].is_scheduled
     assert standings["p"].is_scheduled
 

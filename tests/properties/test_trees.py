@@ -8,7 +8,14 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.domain.lifecycle import WISHES, NotAllowed, QueueCommand, derive, judge, standing_of
+from scheduler.domain.lifecycle import (
+    WISHES,
+    NotAllowed,
+    QueueCommand,
+    derive,
+    judge,
+    place_in_line,
+)
 from scheduler.domain.plans import Load, changes_between, plan
 from scheduler.domain.queues import ROOT, QueueSpec, QueueTree
 from scheduler.domain.resources import Resources, total
@@ -85,7 +92,9 @@ def test_one_queue_stands_as_in_the_whole_tree(
 ):
     standings = derive(tree, live, unknown)
 
-    assert {queue.name: standing_of(tree, queue.name, live, unknown) for queue in tree} == standings
+    assert {
+        queue.name: place_in_line(tree, queue.name, live, unknown) for queue in tree
+    } == standings
 
 
 @given(_sound_trees(), st.sampled_from(_NAMES), st.sampled_from(QueueCommand), _live, _unknown)

@@ -15,7 +15,7 @@ from dashboard.api.schema.parts import (
     shape,
     text,
 )
-from scheduler.domain.deeds import Deeds
+from scheduler.domain.audit_actions import AuditArea
 
 Target = shape(
     "Target",
@@ -176,7 +176,7 @@ AuditRecord = object_shape(
         door=s.CharField(),
         address=text(),
         requestId=text(),
-        deeds=choice(Deeds),
+        deeds=choice(AuditArea),
         action=s.CharField(),
         kind=s.CharField(),
         namespace=text(),

@@ -22,7 +22,7 @@ Action = Annotated[
         "--action", metavar="ACTION", help="Only this, such as CloseQueue; several with commas."
     ),
 ]
-Deeds = Annotated[
+AuditArea = Annotated[
     str,
     typer.Option(
         "--deeds",
@@ -59,7 +59,7 @@ def audit(
     queue: QueueFilter = "",
     user: User = "",
     action: Action = "",
-    deeds: Deeds = "",
+    deeds: AuditArea = "",
     start: From = "",
     end: Until = "",
     limit: Limit = 50,

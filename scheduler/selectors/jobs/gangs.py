@@ -72,7 +72,7 @@ def _standing() -> QuerySet[Any, Any]:
 _BY_NAME = Prepared(_standing)
 
 
-def standing_of(namespace: str, name: str) -> dict[str, Any] | None:
+def place_in_line(namespace: str, name: str) -> dict[str, Any] | None:
     """What there is to say about why a gang waits; None where there is no such gang."""
     row = _BY_NAME.row(namespace=namespace, name=name)
     if row is None:

@@ -76,7 +76,7 @@ def tasks_of(gang: PodGroup) -> dict[str, tuple[dict[str, int], Resources]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PlaceInLine:
     """Where a waiting gang stands in its queue, and how long others waited.
 
     The waits are None while there were too few starts.
@@ -89,7 +89,7 @@ class Standing:
     starts: int
 
 
-def standing_of(gang: PodGroup) -> Standing:
+def place_in_line(gang: PodGroup) -> PlaceInLine:
     """By priority, then by age, as the queue orders them unless a policy has other rules."""
     waiting = PodGroup.objects.filter(queue=gang.queue_id, phase__in=WAITING)
     before = Q(priority__gt=gang.priority) | Q(
@@ -102,7 +102,7 @@ def standing_of(gang: PodGroup) -> Standing:
             "namespace", "name"
         )[:5]
     ]
-    return Standing(
+    return PlaceInLine(
         ahead.count() + 1,
         waiting.count(),
         tuple(names),
@@ -110,7 +110,7 @@ def standing_of(gang: PodGroup) -> Standing:
     )
 
 
-def standing_at_the_end(queue: str, request: Resources | None = None) -> Standing | None:
+def place_at_the_end(queue: str, request: Resources | None = None) -> PlaceInLine | None:
     """Where a job that is submitted to the queue now, and asks for this, would stand.
 
     None where there is no such queue.
@@ -119,7 +119,7 @@ def standing_at_the_end(queue: str, request: Resources | None = None) -> Standin
     if key is None:
         return None
     waiting = PodGroup.objects.filter(queue=key, phase__in=WAITING).count()
-    return Standing(waiting + 1, waiting, (), *usual_wait(key, request))
+    return PlaceInLine(waiting + 1, waiting, (), *usual_wait(key, request))
 
 
 def usual_wait(

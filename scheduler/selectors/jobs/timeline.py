@@ -20,7 +20,7 @@ _MOST_RECORDS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TimelineEntry:
     """Something that happened.
 
     `pods` counts the places it gained by it, or lost. `queue` is where `whom` is, for whom pods had
@@ -55,7 +55,7 @@ class Timeline:
     `now` is the time since the last, None when all is over.
     """
 
-    entries: tuple[tuple[Span | None, Step], ...]
+    entries: tuple[tuple[Span | None, TimelineEntry], ...]
     now: Span | None
 
 
@@ -70,10 +70,10 @@ def timeline_of(gang: PodGroup) -> Timeline:
     return Timeline(tuple(zip([None, *spans], steps, strict=True)), _now(gang, steps[-1]))
 
 
-def _life(gang: PodGroup) -> list[Step]:
+def _life(gang: PodGroup) -> list[TimelineEntry]:
     job = gang.job
     return [
-        Step(gang.created_at, "Submitted", f"by {gang.owner}" if gang.owner else ""),
+        TimelineEntry(gang.created_at, "Submitted", f"by {gang.owner}" if gang.owner else ""),
         *_if_at(gang.enqueued_at, "Admitted to the queue"),
         *_if_at(
             gang.started_at, "Started", f"with at least {gang.min_member} {_pods(gang.min_member)}"
@@ -86,9 +86,9 @@ def _life(gang: PodGroup) -> list[Step]:
     ]
 
 
-def _if_at(at: datetime | None, title: str, detail: str = "") -> list[Step]:
+def _if_at(at: datetime | None, title: str, detail: str = "") -> list[TimelineEntry]:
     if at:
-        return [Step(at, title, detail)]
+        return [TimelineEntry(at, title, detail)]
     return []
 
 
@@ -107,7 +107,7 @@ _ASKED = {
 }
 
 
-def _again(gang: PodGroup) -> list[Step]:
+def _again(gang: PodGroup) -> list[TimelineEntry]:
     """Places that it got after its start, those of one session together.
 
     What was found by its pods is found by an index.
@@ -123,7 +123,7 @@ def _again(gang: PodGroup) -> list[Step]:
         .annotate(at=Min("created_at"), number=Count("pk"), nodes=Count("node_name", distinct=True))
     )
     return [
-        Step(
+        TimelineEntry(
             at,
             f"{number} {_pods(number)} placed",
             f"on {nodes} {'node' if nodes == 1 else 'nodes'}",
@@ -133,7 +133,7 @@ def _again(gang: PodGroup) -> list[Step]:
     ]
 
 
-def _commands(gang: PodGroup) -> list[Step]:
+def _commands(gang: PodGroup) -> list[TimelineEntry]:
     given = Command.objects.filter(
         target_kind="Job",
         target_namespace=gang.namespace,
@@ -141,7 +141,7 @@ def _commands(gang: PodGroup) -> list[Step]:
         created_at__gte=gang.created_at,
     )[:_MOST_RECORDS]
     return [
-        Step(
+        TimelineEntry(
             command.executed_at or command.created_at,
             f"{_ASKED.get(command.action, command.action)}, asked for by {command.actor}",
             _why(command),
@@ -157,7 +157,7 @@ def _why(command: Command) -> str:
     return command.message
 
 
-def _losses(gang: PodGroup) -> list[Step]:
+def _losses(gang: PodGroup) -> list[TimelineEntry]:
     """Evictions of one session for one beneficiary are one step."""
     steps: dict[tuple[int, str, str, str], list[datetime]] = {}
     for eviction in evictions_of(gang)[0]:
@@ -169,7 +169,7 @@ def _losses(gang: PodGroup) -> list[Step]:
         )
         steps.setdefault(key, []).append(eviction.created_at)
     return [
-        Step(
+        TimelineEntry(
             min(times),
             f"{len(times)} {_pods(len(times))} evicted",
             why_evicted(action),
@@ -182,9 +182,9 @@ def _losses(gang: PodGroup) -> list[Step]:
     ]
 
 
-def _restarts(gang: PodGroup) -> list[Step]:
+def _restarts(gang: PodGroup) -> list[TimelineEntry]:
     said = _told(gang, "Job", "Restarting")[:50]
-    return [Step(event.last_at, event.reason, event.message, "warning") for event in said]
+    return [TimelineEntry(event.last_at, event.reason, event.message, "warning") for event in said]
 
 
 def _told(gang: PodGroup, kind: str, reason: str) -> QuerySet[Event]:
@@ -201,7 +201,9 @@ def _told(gang: PodGroup, kind: str, reason: str) -> QuerySet[Event]:
 # The time between
 
 
-def _span(gang: PodGroup, steps: Sequence[Step], number: int, said: Sequence[Event]) -> Span:
+def _span(
+    gang: PodGroup, steps: Sequence[TimelineEntry], number: int, said: Sequence[Event]
+) -> Span:
     """Before the start it waited.
 
     And after evictions until new places, if it lost more than it can do without.
@@ -214,7 +216,7 @@ def _span(gang: PodGroup, steps: Sequence[Step], number: int, said: Sequence[Eve
     return Span(seconds)
 
 
-def _had_too_few(gang: PodGroup, steps: Sequence[Step], number: int) -> bool:
+def _had_too_few(gang: PodGroup, steps: Sequence[TimelineEntry], number: int) -> bool:
     """Only where a later step brings new places: what ended was not waiting."""
     if not any(step.pods > 0 for step in steps[number:]):
         return False
@@ -245,7 +247,7 @@ def _waited_for(begin: datetime, end: datetime, said: Sequence[Event]) -> str:
     return max(counts, key=lambda code: counts[code], default="")
 
 
-def _now(gang: PodGroup, last: Step) -> Span | None:
+def _now(gang: PodGroup, last: TimelineEntry) -> Span | None:
     if gang.finished_at or (gang.job and gang.job.finished_at):
         return None
     is_waiting = gang.phase in WAITING

@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
 
-from scheduler.domain.lifecycle import Standing
+from scheduler.domain.lifecycle import DerivedState
 from scheduler.domain.queues import DequeueStrategy, QueueSpec, QueueState, QueueTree
 from scheduler.domain.resources import NOTHING, Resources
 from scheduler.models import Queue
@@ -41,7 +41,7 @@ class StoredQueue:
     pk: int
     parent_pk: int | None
     spec: QueueSpec
-    standing: Standing
+    standing: DerivedState
     is_unknown: bool
     state_since: Any
     conditions: list[dict[str, Any]]
@@ -121,8 +121,8 @@ _STRATEGIES = {strategy.value: strategy for strategy in DequeueStrategy}
 
 
 @lru_cache(maxsize=4_096)
-def _standing(state: str, closed_by: str, suspended_by: str, held_by: str) -> Standing:
-    return Standing(_STATES[state], closed_by, suspended_by, held_by)
+def _standing(state: str, closed_by: str, suspended_by: str, held_by: str) -> DerivedState:
+    return DerivedState(_STATES[state], closed_by, suspended_by, held_by)
 
 
 @lru_cache(maxsize=16_384)

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from scheduler import notify
 from scheduler.clusters.base import PodReport, Reported
-from scheduler.domain.jobs import Happening, JobEvent, News
+from scheduler.domain.jobs import JobEvent, PolicyEvent, PolicyEvents
 from scheduler.models import Pod, PodGroup
 from scheduler.models.bulk import as_parameter, fetch, values_table
 from scheduler.services.cluster.connection import cluster_in_use, cluster_transaction
@@ -190,14 +190,14 @@ def _tell_jobs(reports: Iterable[PodReport], parting: Parting, moved: set[int]) 
         notify.jobs_changed(_podgroup_keys(pod_ids))
 
 
-def _news(told: Sequence[tuple[str, PodReport]]) -> News:
+def _news(told: Sequence[tuple[str, PodReport]]) -> PolicyEvents:
     """Of one job: its tasks, each with what was reported of a pod of it."""
-    events: list[Happening] = [
+    events: list[PolicyEvent] = [
         (_EVENTS[report.phase], task, report.exit_code if report.phase is Reported.FAILED else None)
         for task, report in told
         if report.phase in _EVENTS
     ]
-    return News(events, frozenset(task for task, _ in told))
+    return PolicyEvents(events, frozenset(task for task, _ in told))
 
 
 def _podgroup_keys(pod_ids: set[int]) -> list[str]:

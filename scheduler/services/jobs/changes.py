@@ -14,7 +14,7 @@ from scheduler.admission.reading.workload import JobManifest, read_job
 from scheduler.admission.rules.backlogs import is_forbidden_by_state
 from scheduler.admission.rules.workloads import admit_job_change
 from scheduler.admission.violations import Notice, Rejected, Violation
-from scheduler.domain.jobs import FINISHED, JobPhase, News
+from scheduler.domain.jobs import FINISHED, JobPhase, PolicyEvents
 from scheduler.domain.plans import counted
 from scheduler.models import Job, Pod, UnmadePods
 from scheduler.selectors.cluster.nodes import OCCUPYING
@@ -72,7 +72,7 @@ def update_job(
                 before=_short(before),
                 after=_short(stored_job(job)),
             )
-            sync_jobs([job.pk], {job.pk: News(tasks=_shrunk(old_tasks, job.tasks))})
+            sync_jobs([job.pk], {job.pk: PolicyEvents(tasks=_shrunk(old_tasks, job.tasks))})
             job.refresh_from_db()
         transaction.set_rollback(dry_run)
     return ChangedJob(job, notices, changed)

@@ -20,8 +20,8 @@ from scheduler.domain.jobs import (
     JobEvent,
     JobFacts,
     JobPhase,
-    News,
-    Step,
+    JobStep,
+    PolicyEvents,
     TaskCount,
     dependency_of,
     follow_policies,
@@ -42,7 +42,7 @@ MOST_ROUNDS = 4
 """Stopping may be over at once, and so may what follows it; no chain of steps is longer."""
 
 
-def sync_jobs(ids: Iterable[int], news: Mapping[int, News] | None = None) -> None:
+def sync_jobs(ids: Iterable[int], news: Mapping[int, PolicyEvents] | None = None) -> None:
     """Bring these jobs in line with their pods. `news` are those of each job, for its policies."""
     with transaction.atomic():
         alone_with_pods()
@@ -74,7 +74,7 @@ def tell_jobs_of_unknown(podgroups: Iterable[int]) -> None:
     """Gangs that lost members while others run on: what their jobs' policies make of it."""
     jobs = list(Job.objects.filter(podgroup__in=list(podgroups)).values_list("pk", flat=True))
     if jobs:
-        sync_jobs(jobs, {pk: News([(JobEvent.JOB_UNKNOWN, "", None)]) for pk in jobs})
+        sync_jobs(jobs, {pk: PolicyEvents([(JobEvent.JOB_UNKNOWN, "", None)]) for pk in jobs})
 
 
 def announce(jobs: Iterable[Job]) -> None:
@@ -82,7 +82,7 @@ def announce(jobs: Iterable[Job]) -> None:
     notify.jobs_changed(str(job) for job in jobs)
 
 
-def _by_policy(job: Job, facts: JobFacts, news: News) -> list[Step]:
+def _by_policy(job: Job, facts: JobFacts, news: PolicyEvents) -> list[JobStep]:
     own = read_policies(job.policies, "").policies
     by_task = {
         task["name"]: read_policies(task.get("policies") or [], "").policies for task in job.tasks
@@ -205,7 +205,7 @@ def _start_ready_tasks(jobs: Sequence[tuple[Job, JobFacts]], now: datetime) -> N
     take_steps([(job, NAMES_TAKEN) for job in stuck], now)
 
 
-NAMES_TAKEN = Step(
+NAMES_TAKEN = JobStep(
     JobPhase.FAILED, "pods of another have the names that its pods would get", stop_pods=True
 )
 
@@ -254,7 +254,7 @@ def _complete_podgroups(jobs: Sequence[Job], now: datetime) -> bool:
     return bool(ids)
 
 
-def take_steps(steps: Sequence[tuple[Job, Step]], now: datetime) -> None:
+def take_steps(steps: Sequence[tuple[Job, JobStep]], now: datetime) -> None:
     """Write steps of many jobs: pods first, then podgroups, then the jobs.
 
     The number of statements does not grow with them.
@@ -290,7 +290,7 @@ def take_steps(steps: Sequence[tuple[Job, Step]], now: datetime) -> None:
     record_events([_note(job, NAMES_TAKEN if job in stuck else step) for job, step in steps], now)
 
 
-def _stop_pods(steps: Sequence[tuple[Job, Step]], now: datetime) -> None:
+def _stop_pods(steps: Sequence[tuple[Job, JobStep]], now: datetime) -> None:
     if steps:
         UnmadePods.objects.filter(podgroup__job__in=[job.pk for job, _ in steps]).delete()
     for message in sorted({step.message for _, step in steps}):
@@ -298,7 +298,7 @@ def _stop_pods(steps: Sequence[tuple[Job, Step]], now: datetime) -> None:
         send_home(Pod.objects.filter(podgroup__job__in=jobs), message, now)
 
 
-def _start_parts_anew(steps: Sequence[tuple[Job, Step]], now: datetime) -> None:
+def _start_parts_anew(steps: Sequence[tuple[Job, JobStep]], now: datetime) -> None:
     """Pods that ended come back at once, those on a node once they have left it."""
     if not steps:
         return
@@ -318,7 +318,7 @@ def _start_parts_anew(steps: Sequence[tuple[Job, Step]], now: datetime) -> None:
         Pod.objects.filter(pk__in=placed).update(message=TASK_STARTS_ANEW)
 
 
-def _change(job: Job, step: Step, now: datetime) -> None:
+def _change(job: Job, step: JobStep, now: datetime) -> None:
     if job.phase != step.phase.value:
         job.phase = step.phase.value
         job.phase_since = now
@@ -334,7 +334,7 @@ def _change(job: Job, step: Step, now: datetime) -> None:
         job.finished_at = None
 
 
-def _count_retries(job: Job, step: Step) -> None:
+def _count_retries(job: Job, step: JobStep) -> None:
     """Those of a task are of its pods: when all are made anew it begins again."""
     if step.forgives:
         job.retry_count = 0
@@ -383,7 +383,7 @@ def _stored(column: str) -> str:
     return f"d.{column}"
 
 
-def _note(job: Job, step: Step) -> EventNote:
+def _note(job: Job, step: JobStep) -> EventNote:
     message = step.message or f"job is {step.phase}"
     return EventNote(
         "Job",

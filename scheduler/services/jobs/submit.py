@@ -21,8 +21,8 @@ from scheduler.domain.jobs import (
     COMMANDS,
     FINISHED,
     JobAction,
+    JobStep,
     NotPossible,
-    Step,
     command,
 )
 from scheduler.domain.queues import DEFAULT, QueueTree
@@ -306,7 +306,7 @@ def command_job(
     return JobCommandResult(None if dry_run else row, job, step is not None, row.message)
 
 
-def _first_step(job: Job, action: JobAction) -> Step | None:
+def _first_step(job: Job, action: JobAction) -> JobStep | None:
     step = command(facts_of([job])[job.pk], action)
     if step and action in (JobAction.RESUME, JobAction.RESTART):
         scene = submission_scene({job.queue.place}, job.namespace, job.owner)

@@ -17,7 +17,7 @@ from django.db.models import Count
 from django.utils import timezone
 
 from scheduler import notify
-from scheduler.domain.lifecycle import Standing, derive
+from scheduler.domain.lifecycle import DerivedState, derive
 from scheduler.domain.plans import Change, Load, changes_between
 from scheduler.domain.queues import ROOT, QueueState, QueueTree
 from scheduler.models import PlannedDeletion, PodGroup
@@ -44,7 +44,7 @@ class StoredTree:
 
     queues: Mapping[str, StoredQueue]
     tree: QueueTree
-    standings: Mapping[str, Standing]
+    standings: Mapping[str, DerivedState]
     unknown: frozenset[str]
 
 

@@ -20,7 +20,7 @@ from django.utils import timezone
 from scheduler import notify
 from scheduler.admission.facts import Facts
 from scheduler.admission.reading.queue import QueueReading
-from scheduler.domain.lifecycle import Standing
+from scheduler.domain.lifecycle import DerivedState
 from scheduler.domain.plans import Change, Load, Plan
 from scheduler.domain.queues import QueueSpec, QueueState, QueueTree
 from scheduler.domain.resources import Resources
@@ -353,7 +353,7 @@ def _life_of(queues: Mapping[str, StoredQueue]) -> Facts:
 
 def _stored(row: Queue, spec: QueueSpec) -> StoredQueue:
     """A new row, before anything has been derived for it."""
-    standing = Standing(QueueState(row.state))
+    standing = DerivedState(QueueState(row.state))
     return StoredQueue(
         row.pk,
         row.parent_id,

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from scheduler.domain.deeds import deeds_of
+from scheduler.domain.audit_actions import audit_area
 from scheduler.domain.queues import QueueState
 from scheduler.models import AuditEntry
 from scheduler.models.prepared import PreparedInsert
@@ -51,7 +51,7 @@ def entry(
         request_id=by.request_id[:64],
         action=action,
         kind=kind,
-        deeds=deeds_of(action, kind).value,
+        deeds=audit_area(action, kind).value,
         namespace=namespace,
         name=name[:253],
         queue_name=queue,

@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from scheduler.domain.deeds import ACTIONS, Deeds, deeds_of, known_actions
+from scheduler.domain.audit_actions import ACTIONS, AuditArea, audit_area, known_actions
 from scheduler.models import AuditEntry
 from tests.dashboard.api.conftest import Caller, job, node, queue
 
@@ -250,6 +250,6 @@ def test_every_action_that_is_written_down_is_in_the_list():
 
 
 def test_what_is_done_to_jobs_is_work_and_to_queues_is_an_admins_deed():
-    assert deeds_of("SubmitJob", "Job") is Deeds.WORK
-    assert deeds_of("SaveView", "View") is Deeds.OWN
-    assert {deeds_of(action, "Queue") for action in ACTIONS["Queues"]} == {Deeds.ADMIN}
+    assert audit_area("SubmitJob", "Job") is AuditArea.WORK
+    assert audit_area("SaveView", "View") is AuditArea.OWN
+    assert {audit_area(action, "Queue") for action in ACTIONS["Queues"]} == {AuditArea.ADMIN}

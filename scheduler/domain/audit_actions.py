@@ -1,6 +1,4 @@
-"""What is written down in the audit log, by the names it has there: the list to choose from, and
-what is an admin's deed.
-"""
+"""The actions of the audit log by name, and whose business each is."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 
-class Deeds(StrEnum):
+class AuditArea(StrEnum):
     """Whose business it is: the cluster's, somebody's jobs, or one's own settings."""
 
     ADMIN = "admin"
@@ -48,12 +46,12 @@ KINDS: Final = (
 WORK_KINDS: Final = ("Job", "PodGroup", "Pod")
 
 
-def deeds_of(action: str, kind: str) -> Deeds:
+def audit_area(action: str, kind: str) -> AuditArea:
     if kind in WORK_KINDS:
-        return Deeds.WORK
+        return AuditArea.WORK
     if action in ACTIONS["Own settings"]:
-        return Deeds.OWN
-    return Deeds.ADMIN
+        return AuditArea.OWN
+    return AuditArea.ADMIN
 
 
 def known_actions() -> tuple[str, ...]:
