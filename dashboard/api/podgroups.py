@@ -20,9 +20,9 @@ from dashboard.http.visibility import Visibility
 from scheduler.domain.access import Access
 from scheduler.domain.shown_phases import shown_phase
 from scheduler.models import PodGroup
-from scheduler.selectors.jobs.gangs import WAITING, pods_by_phase, standing_of
+from scheduler.selectors.jobs.gangs import WAITING, place_in_line, pods_by_phase
 from scheduler.selectors.jobs.page import gang_named
-from scheduler.selectors.jobs.timeline import Span, Step, timeline_of
+from scheduler.selectors.jobs.timeline import Span, TimelineEntry, timeline_of
 from scheduler.services.jobs import podgroups
 
 
@@ -112,7 +112,7 @@ class PodGroups(ManifestSet):
         return self.response_with({"message": message, "dryRun": self.dry_run})
 
     def explain(self, request: Request, namespace: str, name: str) -> Response:
-        found = standing_of(namespace, name)
+        found = place_in_line(namespace, name)
         if found is None or not _is_readable(self.access, found["queue"]):
             raise self.nothing_found()
         return self.response_with(explanation(found))
@@ -188,7 +188,7 @@ def timeline_answer(gang: PodGroup, visibility: Visibility) -> dict[str, Any]:
     return {"podgroup": str(gang), "steps": steps, "now": _span_object(found.now)}
 
 
-def _step_object(step: Step, span: Span | None, visibility: Visibility) -> dict[str, Any]:
+def _step_object(step: TimelineEntry, span: Span | None, visibility: Visibility) -> dict[str, Any]:
     """`span` is the time before the step."""
     beneficiary = visibility.visible_job(step.whom, step.queue)
     return {

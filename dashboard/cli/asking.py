@@ -1,4 +1,4 @@
-"""Before something that can not be undone: what it will do, and whether it shall."""
+"""Before something that cannot be undone: what it will do, and whether it shall."""
 
 from __future__ import annotations
 

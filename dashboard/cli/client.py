@@ -239,7 +239,7 @@ def _trust(target: Target) -> Any:
         return ssl.create_default_context(cafile=target.ca_cert or None)
     except (OSError, ssl.SSLError):
         raise Problem(
-            f"The certificates in {target.ca_cert} can not be read. Give a file in PEM form.",
+            f"The certificates in {target.ca_cert} cannot be read. Give a file in PEM form.",
             ExitCode.USAGE,
         ) from None
 

@@ -174,7 +174,7 @@ def exit_code(act: Callable[[], object]) -> int:
         return ExitCode.DONE
     except OSError as error:
         _write_no_more()
-        return _said(f"The answer can not be written: {error.strerror or error}.", ExitCode.REFUSED)
+        return _said(f"The answer cannot be written: {error.strerror or error}.", ExitCode.REFUSED)
 
 
 def _write_no_more() -> None:

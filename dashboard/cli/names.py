@@ -32,7 +32,7 @@ def _completer(collection: str, namespaced: bool = False) -> Callable[..., list[
 def _names(collection: str, namespaced: bool, given: dict[str, Any], incomplete: str) -> list[str]:
     """What is there.
 
-    Nothing where the server can not be asked, since a completion has no place for an error.
+    Nothing where the server cannot be asked, since a completion has no place for an error.
     """
     options = {
         name: given[name]

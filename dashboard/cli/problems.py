@@ -25,13 +25,13 @@ MEANINGS = {
     ExitCode.USAGE: "the command was not understood: an option is missing, unknown or has a wrong value",
     ExitCode.NOT_FOUND: "there is nothing of that name, or you may not see it",
     ExitCode.NOT_ALLOWED: "you are not signed in, or may not do this",
-    ExitCode.NO_CONNECTION: "no server is known, it can not be reached, or it is not available just now",
+    ExitCode.NO_CONNECTION: "no server is known, it cannot be reached, or it is not available just now",
     ExitCode.INTERRUPTED: "you pressed Ctrl-C",
 }
 
 
 class Problem(Exception):
-    """Why a command can not go on: one sentence on what is wrong with what, and what to do."""
+    """Why a command cannot go on: one sentence on what is wrong with what, and what to do."""
 
     def __init__(self, message: str, code: ExitCode = ExitCode.REFUSED) -> None:
         super().__init__(message)

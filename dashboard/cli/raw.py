@@ -82,7 +82,7 @@ def ask(
         )
     where = address.removeprefix("/").removeprefix("api/v1/")
     if verb == "DELETE" and not dry_run:
-        confirm(f"Delete {where}? This can not be undone.", yes)
+        confirm(f"Delete {where}? This cannot be undone.", yes)
     parameters = {**_parameters(query or []), **({"dry_run": "true"} if dry_run else {})}
     answer = api().ask(verb, where, parameters, _body(data, file))
     output.show_value(answer, Format.YAML if form is Format.YAML else Format.JSON)

@@ -47,7 +47,7 @@ the installation of this machine, whose address and key `make run` leaves in `va
 same columns have colours, and trees have bars. `-o wide` adds columns, `-o json|yaml` gives the API's objects, `-o name` one name a line.
 Answers go to standard output, warnings and errors to standard error. `NO_COLOR` switches colours off.
 
-What can not be undone is asked about first. `--yes` answers beforehand, `--dry-run` only says what would happen. Where nobody can answer,
+What cannot be undone is asked about first. `--yes` answers beforehand, `--dry-run` only says what would happen. Where nobody can answer,
 nothing is done and the exit code is 2. Closing and suspending is asked about
 only at a terminal, and only when others are touched by it.
 

@@ -104,7 +104,7 @@ def _token_in(name: str) -> str:
         return Path(name).read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
         raise usage(
-            f"The token file {name} can not be read: "
+            f"The token file {name} cannot be read: "
             f"{getattr(error, 'strerror', None) or 'it is no text'}."
         ) from None
 

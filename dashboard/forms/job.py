@@ -70,7 +70,7 @@ def form_from_post(post: Mapping[str, str]) -> JobForm:
 
 
 def form_from_manifest(manifest: Mapping[str, Any]) -> JobForm | None:
-    """None when the form can not show all of it: more than one task, more than one container, or something that is no job."""
+    """None when the form cannot show all of it: more than one task, more than one container, or something that is no job."""
     spec = _mapping(manifest.get("spec"))
     task = _only(spec.get("tasks"))
     template = _mapping(_mapping(_mapping(task).get("template")).get("spec"))

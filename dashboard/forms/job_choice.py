@@ -21,7 +21,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One job, with why it can not be done to it; "" where it can. `is_forbidden` says that it is for want of a permission."""
+    """One job, with why it cannot be done to it; "" where it can. `is_forbidden` says that it is for want of a permission."""
 
     row: JobRow
     obstacle: str = ""

@@ -1,7 +1,7 @@
 """The query box of the jobs table: `state:pending queue:team-a/* user:me gpu>=8 age>1h reason:WaitingForQuota`, read into conditions.
 
 Words are separated by spaces and must all hold. `field:a,b` means one of them, a leading `-` turns a word round, `*` stands for anything
-in names, quotes keep spaces together, and a word of its own is looked for in names. What can not be read is told, and the rest still holds.
+in names, quotes keep spaces together, and a word of its own is looked for in names. What cannot be read is told, and the rest still holds.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class _NotUnderstood(Exception):
 
 
 def parse(text: str, vocabulary: Vocabulary) -> Query:
-    """Never fails: a word that can not be read becomes a term with a problem."""
+    """Never fails: a word that cannot be read becomes a term with a problem."""
     words = _WORD.findall(text)
     read = [_term(word, vocabulary) for word in words[:_MOST_WORDS]]
     return Query(
@@ -175,7 +175,7 @@ def _text_condition(
 ) -> Condition:
     if comparison not in (Comparison.IS, Comparison.EQUAL):
         raise _NotUnderstood(
-            f"“{name}” can not be compared with {comparison}: write {_example(name)}."
+            f"“{name}” cannot be compared with {comparison}: write {_example(name)}."
         )
     values = tuple(dict.fromkeys(_unquoted(part) for part in _parts(value) if _unquoted(part)))
     if len(values) > _MOST_VALUES:

@@ -197,7 +197,7 @@ def _label(field: str) -> str:
 
 
 def form_from_post(data: QueryDict, stored: QueueForm) -> QueueForm:
-    """As typed; what has no input, or one that can not be used, is as it is stored. A stored queue keeps its name."""
+    """As typed; what has no input, or one that cannot be used, is as it is stored. A stored queue keeps its name."""
     return QueueForm(
         name=stored.name or data.get("name", "").strip(),
         parent=data.get("parent", stored.parent),
@@ -267,7 +267,7 @@ def form_from_manifest(manifest: Mapping[str, Any]) -> QueueForm:
 def form_of_reading(
     manifest: object, old: QueueSpec | None
 ) -> tuple[QueueForm | None, tuple[Violation, ...]]:
-    """The form that says the same as the manifest, or why there is none: it can not be read, or says what the form has no place for."""
+    """The form that says the same as the manifest, or why there is none: it cannot be read, or says what the form has no place for."""
     reading = read_queue(manifest, old)
     if reading.violations or reading.value is None:
         return None, reading.violations
@@ -287,7 +287,7 @@ def _no_place(field: str) -> Violation:
 
 
 def manifest_from_yaml(text: str) -> tuple[object, str]:
-    """The one object in the text, and what is wrong with the text if it can not be read."""
+    """The one object in the text, and what is wrong with the text if it cannot be read."""
     if len(text) > MOST_YAML:
         return None, "This is too long for one queue."
     try:
@@ -298,7 +298,7 @@ def manifest_from_yaml(text: str) -> tuple[object, str]:
             None,
             f"This is not YAML in {place}: {why}."
             if is_no_yaml
-            else f"This can not be read: {problem}.",
+            else f"This cannot be read: {problem}.",
         )
     if len(documents) != 1:
         return None, f"There are {len(documents)} documents here; this page takes one queue."

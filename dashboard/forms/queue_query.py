@@ -60,7 +60,7 @@ class Search:
 
 
 def read_search(text: str, names: Collection[str]) -> Search:
-    """Never fails: what can not be read is a problem in words. `names` are the queues that the reader may see."""
+    """Never fails: what cannot be read is a problem in words. `names` are the queues that the reader may see."""
     if len(text) > LONGEST:
         return Search(problems=(f"A search has at most {LONGEST} characters.",))
     terms = [_term(word) for word in text.lower().split()]

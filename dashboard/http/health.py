@@ -1,4 +1,4 @@
-"""/healthz: the process answers. /readyz: it can do its work, or which part can not; what fails beside sessions is only told."""
+"""/healthz: the process answers. /readyz: it can do its work, or which part cannot; what fails beside sessions is only told."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TOLD = "The page of sessions and the log of the scheduler worker say why."
 
 
 class NotReadyError(Exception):
-    """Why a part can not do its work; the message is the sentence that the answer carries."""
+    """Why a part cannot do its work; the message is the sentence that the answer carries."""
 
 
 @never_cache

@@ -1,5 +1,5 @@
 """What every request gets: an id in its answer and the logs, a packed answer, a strict content security policy, no place in caches; a page
-for what can not be had just now."""
+for what cannot be had just now."""
 
 from __future__ import annotations
 

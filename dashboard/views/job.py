@@ -332,7 +332,7 @@ def _carry_out(request: HttpRequest, gang: PodGroup, verb: Verb) -> HttpResponse
         )
         (messages.success if result.changed else messages.info)(request, result.message)
     except NotPossible as refusal:
-        messages.error(request, f"{gang} can not be {verb.past}: {refusal}.")
+        messages.error(request, f"{gang} cannot be {verb.past}: {refusal}.")
     except Rejected as refusal:
-        messages.error(request, f"{gang} can not be {verb.past}: {in_words(refusal.violations)}")
+        messages.error(request, f"{gang} cannot be {verb.past}: {in_words(refusal.violations)}")
     return redirect("job", gang.namespace, gang.name)

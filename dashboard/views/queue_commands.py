@@ -43,7 +43,7 @@ PROGRESS = {"open": "Open", "close": "Close", "suspend": "Suspend", "resume": "R
 @require_safe
 @page
 def actions(request: HttpRequest, name: str) -> HttpResponse:
-    """All that can be done to a queue now; what can not says why."""
+    """All that can be done to a queue now; what cannot says why."""
     see(request, name)
     queue = Queue.objects.filter(name=name).first()
     if queue is None:

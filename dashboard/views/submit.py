@@ -208,7 +208,7 @@ _TITLES = {
     Prospect.MAKES_ROOM: "Starts when others have made room",
     Prospect.WAITS: "Waits",
     Prospect.NEVER: "Can never run",
-    Prospect.REFUSED: "Can not be submitted",
+    Prospect.REFUSED: "Cannot be submitted",
 }
 
 

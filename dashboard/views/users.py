@@ -34,7 +34,7 @@ Context = dict[str, Any]
 PAGE = 100
 ROLES = {
     Role.VIEWER: "sees the queue, its jobs and figures",
-    Role.SUBMITTER: "and submits jobs, and stops his own",
+    Role.SUBMITTER: "and submits jobs, and stops their own",
     Role.ADMIN: "and opens, closes, suspends, edits what is below, and grants roles",
 }
 

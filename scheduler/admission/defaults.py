@@ -20,7 +20,7 @@ Defaults = list[tuple[Path, object]]
 _SCHEDULER = "volcano"
 
 
-def _part(value: object, key: str) -> Mapping[str, object]:
+def _mapping_at(value: object, key: str) -> Mapping[str, object]:
     if isinstance(value, Mapping):
         part = value.get(key)
     else:
@@ -34,9 +34,9 @@ def queue_defaults(manifest: object) -> Defaults:
     """For a queue that is being created."""
     if not _has_usable_spec(manifest):
         return []
-    spec = _part(manifest, "spec")
-    status = _part(manifest, "status")
-    is_root = _part(manifest, "metadata").get("name") == ROOT
+    spec = _mapping_at(manifest, "spec")
+    status = _mapping_at(manifest, "status")
+    is_root = _mapping_at(manifest, "metadata").get("name") == ROOT
     weight = spec.get("weight")
     is_left_out: dict[str, tuple[bool, object]] = {
         "weight": (weight is None or (type(weight) is int and weight == 0), 1),
@@ -66,7 +66,7 @@ def _has_usable_spec(manifest: object) -> bool:
 
 def _hierarchy_defaults(manifest: object) -> Defaults:
     """The older hierarchy of annotations begins at root, whether or not it was written."""
-    annotations = _part(_part(manifest, "metadata"), "annotations")
+    annotations = _mapping_at(_mapping_at(manifest, "metadata"), "annotations")
     path = annotations.get(HIERARCHY)
     weights = annotations.get(HIERARCHY_WEIGHTS)
     if not isinstance(path, str) or not isinstance(weights, str) or not path or not weights:
@@ -99,8 +99,8 @@ def podgroup_defaults(manifest: object, facts: Facts) -> Defaults:
 
 
 def _queue_default(manifest: object, facts: Facts) -> Defaults:
-    named = _part(manifest, "spec").get("queue")
-    queue = resolved_queue(named, _part(manifest, "metadata").get("namespace"), facts)
+    named = _mapping_at(manifest, "spec").get("queue")
+    queue = resolved_queue(named, _mapping_at(manifest, "metadata").get("namespace"), facts)
     if queue == named:
         return []
     return [(("spec", "queue"), queue)]
@@ -110,7 +110,7 @@ def job_defaults(manifest: object, facts: Facts) -> Defaults:
     """For a job that is being created: its queue, its gang size, and what each task leaves out."""
     if not _has_usable_spec(manifest):
         return []
-    spec = _part(manifest, "spec")
+    spec = _mapping_at(manifest, "spec")
     defaults = _queue_default(manifest, facts)
     if _is_blank(spec.get("schedulerName")):
         defaults.append((("spec", "schedulerName"), _SCHEDULER))
@@ -165,14 +165,14 @@ def with_defaults(manifest: Mapping[str, object], defaults: Defaults) -> dict[st
     filled: dict[str, Any] = dict(manifest)
     copied: dict[Path, Any] = {(): filled}
     for path, value in defaults:
-        _owned(copied, path[:-1])[path[-1]] = value
+        _own_copy_at(copied, path[:-1])[path[-1]] = value
     return filled
 
 
-def _owned(copied: dict[Path, Any], path: Path) -> Any:
+def _own_copy_at(copied: dict[Path, Any], path: Path) -> Any:
     """The container at this path, copied once so that the caller's manifest stays as it was."""
     if path not in copied:
-        holder = _owned(copied, path[:-1])
+        holder = _own_copy_at(copied, path[:-1])
         if isinstance(path[-1], int):
             here = holder[path[-1]]
         else:
@@ -190,7 +190,7 @@ def json_patch(manifest: Mapping[str, object], defaults: Defaults) -> list[dict[
         holder = present[path[:-1]]
         exists = isinstance(path[-1], str) and path[-1] in holder
         operations.append(
-            {"op": "replace" if exists else "add", "path": _pointer(path), "value": value}
+            {"op": "replace" if exists else "add", "path": _json_pointer(path), "value": value}
         )
     return operations
 
@@ -206,10 +206,10 @@ def _add_parents(operations: list[dict[str, object]], present: dict[Path, Any], 
         else:
             value = holder.get(here[-1])
         if value is None:
-            operations.append({"op": "add", "path": _pointer(here), "value": {}})
+            operations.append({"op": "add", "path": _json_pointer(here), "value": {}})
             value = {}
         present[here] = value
 
 
-def _pointer(path: Path) -> str:
+def _json_pointer(path: Path) -> str:
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)

@@ -61,7 +61,7 @@ SCOPE_OF: Mapping[Permission, Scope] = {
 }
 """The least scope that holds a permission."""
 
-# What of a queue only an admin of its parent may change: whoever owns a queue must not help himself
+# What of a queue only an admin of its parent may change: the owner of a queue must not help themselves
 # to the siblings' share.
 PARENTS_FIELDS = (
     "weight",
@@ -187,9 +187,9 @@ class Access:
     def may(self, permission: Permission, queue: str) -> bool:
         if permission not in self.limit:
             return False
-        return self.everything or permission in self._effective(queue)
+        return self.everything or permission in self._permissions_on(queue)
 
-    def _effective(self, queue: str) -> frozenset[Permission]:
+    def _permissions_on(self, queue: str) -> frozenset[Permission]:
         found: frozenset[Permission] = frozenset()
         for name in self._way_up(queue):
             found |= self.granted.get(name, frozenset())
@@ -205,7 +205,7 @@ class Access:
     def is_held_back_by_scope(self, permission: Permission, queue: str) -> bool:
         """Whether only the token in use stands in the way: the roles of its owner would do."""
         return permission not in self.limit and (
-            self.everything or permission in self._effective(queue)
+            self.everything or permission in self._permissions_on(queue)
         )
 
     def is_held_back_everywhere(self, permission: Permission) -> bool:
@@ -302,5 +302,5 @@ def _require_parent(access: Access, parent: str, queue: str, fields: list[str]) 
         raise access.refusal(
             Permission.ADMINISTER,
             parent,
-            f"change the {', '.join(fields)} of {queue}, which lies below it",
+            f"change the {', '.join(fields)} of {queue}, which is below it",
         )

@@ -38,10 +38,13 @@ def queue_conditions(
     `live` counts what is not Completed in the queue and below it; `since` is when its state began.
     """
     found = [
-        _draining(one, live) if one.get("type") == "Draining" else _as_stored(one) for one in stored
+        _draining_condition(one, live) if one.get("type") == "Draining" else _as_stored(one)
+        for one in stored
     ]
     if standing.held_by:
-        found.append(condition("Suspended", "QueueSuspended", _suspended(name, standing), since))
+        found.append(
+            condition("Suspended", "QueueSuspended", _suspension_message(name, standing), since)
+        )
     return sorted(found, key=lambda one: str(one["type"]))
 
 
@@ -51,7 +54,7 @@ def _as_stored(stored: Stored) -> dict[str, Any]:
     )
 
 
-def _draining(stored: Stored, live: int) -> dict[str, Any]:
+def _draining_condition(stored: Stored, live: int) -> dict[str, Any]:
     """What is stored is how much there was when the drain began.
 
     The rest is counted when it is read.
@@ -65,7 +68,7 @@ def _draining(stored: Stored, live: int) -> dict[str, Any]:
     }
 
 
-def _suspended(name: str, standing: DerivedState) -> str:
+def _suspension_message(name: str, standing: DerivedState) -> str:
     if standing.held_by == name:
         whose = "by its own wish"
     else:

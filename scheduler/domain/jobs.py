@@ -57,7 +57,7 @@ PolicyEvent = tuple[JobEvent, str, int | None]
 
 @dataclass(frozen=True, slots=True)
 class PolicyEvents:
-    """What befell a job: events, and tasks that may have ended by them, in one way or the
+    """What happened to a job: events, and tasks that may have ended by them, in one way or the
     other.
     """
 
@@ -216,7 +216,7 @@ def command(facts: JobFacts, action: JobAction) -> JobStep | None:
     if facts.phase is going or (facts.phase is gone and action is not JobAction.RESTART):
         return None
     if action is JobAction.RESUME:
-        return _resume(facts)
+        return _resume_step(facts)
     if facts.phase in FINISHED and action is not JobAction.RESTART:
         raise NotPossible(f"it is {facts.phase} and has no pods left to stop")
     if facts.phase is JobPhase.ABORTED and action is JobAction.RESTART:
@@ -233,7 +233,7 @@ _COMMANDED = {
 }
 
 
-def _resume(facts: JobFacts) -> JobStep | None:
+def _resume_step(facts: JobFacts) -> JobStep | None:
     if facts.phase in (JobPhase.ABORTED, JobPhase.ABORTING):
         return JobStep(JobPhase.RESTARTING, "resumed on request", stop_pods=True)
     if facts.phase in FINISHED:
@@ -249,14 +249,14 @@ def react(facts: JobFacts, action: JobAction, task: str = "") -> JobStep | None:
     if facts.phase in FINISHED or facts.phase in _AFTER_STOPPING:
         return None
     if action in (JobAction.RESTART, JobAction.RESTART_TASK, JobAction.RESTART_POD):
-        return _retry(facts, action, task)
+        return _retry_step(facts, action, task)
     if action not in _STOPPING:
         return None
     going, _ = _STOPPING[action]
     return JobStep(going, f"{action} by policy", stop_pods=True)
 
 
-def _retry(facts: JobFacts, action: JobAction, task: str) -> JobStep:
+def _retry_step(facts: JobFacts, action: JobAction, task: str) -> JobStep:
     if facts.retry_count >= facts.max_retry:
         return JobStep(
             JobPhase.FAILED,
@@ -264,7 +264,9 @@ def _retry(facts: JobFacts, action: JobAction, task: str) -> JobStep:
             stop_pods=True,
         )
     part = facts.task(task)
-    if action is JobAction.RESTART or part is None:  # what befell the whole job is no one task's
+    if (
+        action is JobAction.RESTART or part is None
+    ):  # what happened to the whole job belongs to no one task
         return JobStep(
             JobPhase.RESTARTING,
             f"retry {facts.retry_count + 1} of {facts.max_retry}",
@@ -302,7 +304,7 @@ def follow_policies(
             JobEvent.TASK_FAILED,
         ):
             continue
-        action = _answer(facts, (event, task, exit_code), tasks.get(task, ()), job)
+        action = _action_by_policy(facts, (event, task, exit_code), tasks.get(task, ()), job)
         # several pods of a task that fail together are one retry
         if task in steps and action in _OF_A_PART:
             steps[task] = replace(
@@ -318,7 +320,7 @@ def follow_policies(
     return list(steps.values())
 
 
-def _answer(
+def _action_by_policy(
     facts: JobFacts, policy_event: PolicyEvent, own: Sequence[LifePolicy], job: Sequence[LifePolicy]
 ) -> JobAction:
     """What the policies want.
@@ -388,14 +390,14 @@ def _settle_running(facts: JobFacts) -> JobStep | None:
     if _has_lost_its_gang(facts):
         message = (
             f"{counted(facts.total('failed'), 'pod')} failed: with those that are left the gang "
-            "can not be whole again"
+            "cannot be whole again"
         )
         return JobStep(JobPhase.FAILED, message, stop_pods=True)
     if facts.total("finished") < facts.total("replicas") or not facts.total("replicas"):
         return None
     if _is_success(facts, succeeded):
         return JobStep(JobPhase.COMPLETED)
-    return JobStep(JobPhase.FAILED, _shortfall(facts, succeeded))
+    return JobStep(JobPhase.FAILED, _shortfall_message(facts, succeeded))
 
 
 def _has_lost_its_gang(facts: JobFacts) -> bool:
@@ -424,7 +426,7 @@ def _settle_waiting(facts: JobFacts) -> JobStep | None:
     waiting = next(task.name for task in facts.tasks if not task.created)
     needed = ", ".join(facts.dependencies[waiting].names)
     return JobStep(
-        JobPhase.FAILED, f"task {waiting} can not begin: too few pods of {needed} succeeded"
+        JobPhase.FAILED, f"task {waiting} cannot begin: too few pods of {needed} succeeded"
     )
 
 
@@ -441,7 +443,7 @@ def _short_tasks(facts: JobFacts) -> list[TaskCount]:
     return [task for task in facts.tasks if task.succeeded < task.min_available]
 
 
-def _shortfall(facts: JobFacts, succeeded: int) -> str:
+def _shortfall_message(facts: JobFacts, succeeded: int) -> str:
     short = _short_tasks(facts)
     if short:
         task = short[0]
@@ -549,11 +551,11 @@ def read_policies(stored: Sequence[object], place: str) -> PolicyReading:
         if action is not None and not unknown:
             events = tuple(EVENT_NAMES[str(name)] for name in names)
             policies.append(LifePolicy(action, events, code if isinstance(code, int) else None))
-    problems += _contradictions(stored, place)
+    problems += _contradicting_policies(stored, place)
     return PolicyReading(tuple(policies), tuple(problems))
 
 
-def _contradictions(stored: Sequence[object], place: str) -> list[str]:
+def _contradicting_policies(stored: Sequence[object], place: str) -> list[str]:
     """What two policies both answer: only the first would ever be followed, so the second is a
     mistake.
 

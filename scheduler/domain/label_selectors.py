@@ -47,24 +47,24 @@ def parse_selector(text: str) -> tuple[LabelRequirement, ...]:
             end = None
         if match is None or end is None:
             raise NotASelector(f"“{rest[place : place + 40]}” is not a label selector.")
-        found.append(_requirement(match))
+        found.append(_read_requirement(match))
         place = end.end()
     return tuple(found)
 
 
-def _requirement(match: re.Match[str]) -> LabelRequirement:
+def _read_requirement(match: re.Match[str]) -> LabelRequirement:
     if match["absent"]:
         return LabelRequirement(match["gone"], negated=True)
     if match["word"]:
         return LabelRequirement(
-            match["key"], _values(match["values"]), negated=match["word"] == "notin"
+            match["key"], _read_values(match["values"]), negated=match["word"] == "notin"
         )
     if match["sign"]:
         return LabelRequirement(match["key"], (match["value"],), negated=match["sign"] == "!=")
     return LabelRequirement(match["key"])
 
 
-def _values(text: str) -> tuple[str, ...]:
+def _read_values(text: str) -> tuple[str, ...]:
     values = tuple(part.strip() for part in text.split(","))
     wrong = next((value for value in values if not _SAID.fullmatch(value)), None)
     if wrong is not None:

@@ -115,8 +115,8 @@ def derive(
     standings: dict[str, DerivedState] = {}
     for name in reversed(order):
         above = wanted.get(tree.parent_of(name), _NOTHING_WANTED)
-        state = _state(tree, name, wanted[name], live, unknown, standings)
-        standings[name] = _standing(tree[name].state, state, above, wanted[name])
+        state = _derive_state(tree, name, wanted[name], live, unknown, standings)
+        standings[name] = _derived_state(tree[name].state, state, above, wanted[name])
     return {name: standings[name] for name in order}
 
 
@@ -150,7 +150,7 @@ def _wanted_below(tree: QueueTree, name: str, above: _Wanted) -> _Wanted:
     return above
 
 
-def _state(
+def _derive_state(
     tree: QueueTree,
     name: str,
     wanted: _Wanted,
@@ -175,7 +175,9 @@ def _is_closed(standing: DerivedState | None) -> bool:
     return standing is None or standing.state is QueueState.CLOSED
 
 
-def _standing(wish: QueueState, state: QueueState, above: _Wanted, wanted: _Wanted) -> DerivedState:
+def _derived_state(
+    wish: QueueState, state: QueueState, above: _Wanted, wanted: _Wanted
+) -> DerivedState:
     inherits_closed = bool(wanted.closed) and wish is not QueueState.CLOSED
     inherits_suspended = state is QueueState.SUSPENDED and wish is not QueueState.SUSPENDED
     return DerivedState(
@@ -231,10 +233,10 @@ def judge(
         )
     if name == ROOT:
         return _judge_root(command)
-    return _JUDGES[command](_case(tree, standings, name, live, unknown))
+    return _JUDGES[command](_case_of(tree, standings, name, live, unknown))
 
 
-def _case(
+def _case_of(
     tree: QueueTree,
     standings: Mapping[str, DerivedState],
     name: str,
@@ -250,14 +252,14 @@ def _case(
         wish=tree[name].state,
         standing=standings.get(name, _OPEN),
         is_unknown=name in unknown,
-        closed_above=_first(closed),
-        suspended_above=_first(suspended),
-        first_above=_first(either),
+        closed_above=_first_name(closed),
+        suspended_above=_first_name(suspended),
+        first_above=_first_name(either),
         live=live.get(name, 0),
     )
 
 
-def _first(names: list[str]) -> str:
+def _first_name(names: list[str]) -> str:
     if names:
         return names[0]
     return ""
@@ -267,7 +269,7 @@ def _judge_root(command: QueueCommand) -> Judgement:
     if command in (QueueCommand.OPEN, QueueCommand.RESUME):
         return Judgement(nothing_because="root is always Open, so there is nothing to do.")
     message = (
-        f"root can not be {_PARTICIPLE[command]}: it holds all other queues. "
+        f"root cannot be {_PARTICIPLE[command]}: it holds all other queues. "
         f"{command.verb.capitalize()} the queues below it instead."
     )
     return Judgement(refusal=NotAllowed(message, rule_id="protected_queue", queue=ROOT))
@@ -296,10 +298,12 @@ def _judge_close(case: _Case) -> Judgement:
         return Judgement(wish=QueueState.CLOSED)
     if case.standing.state is QueueState.CLOSED:
         return Judgement(nothing_because=f"{case.name} is already Closed.")
-    return Judgement(nothing_because=f"{case.name} is already Closing; {_left(case.live)}.")
+    return Judgement(
+        nothing_because=f"{case.name} is already Closing; {_podgroups_left(case.live)}."
+    )
 
 
-def _left(live: int) -> str:
+def _podgroups_left(live: int) -> str:
     if not live:
         return "its children are not Closed yet"
     if live == 1:
@@ -339,7 +343,7 @@ def _parent_first(
 ) -> Judgement:
     condition, remedy = ("closed", "open") if ancestor_is_closed else ("suspended", "resume")
     message = (
-        f"{case.name} can not be {_PARTICIPLE[command]} while {ancestor} above it is {condition}: "
+        f"{case.name} cannot be {_PARTICIPLE[command]} while {ancestor} above it is {condition}: "
         f"{remedy} {ancestor} first."
     )
     fix = f"{remedy} {ancestor} first"
@@ -367,10 +371,10 @@ def obstacles(
     unknown: Collection[str] = frozenset(),
 ) -> dict[QueueCommand, str]:
     """For each command why it would do nothing, "" where it would: what a disabled button says."""
-    return dict(_obstacles(tree, standings, name, live, unknown))
+    return dict(_obstacles_to_commands(tree, standings, name, live, unknown))
 
 
-def _obstacles(
+def _obstacles_to_commands(
     tree: QueueTree,
     standings: Mapping[str, DerivedState],
     name: str,

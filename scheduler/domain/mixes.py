@@ -97,7 +97,7 @@ class DrawnJob:
 def draw_job(mix: Mix, targets: Sequence[Target], seed: int, number: int) -> DrawnJob:
     """Job `number` of the stream: its shape, its queue and its owner are settled by the seed alone."""
     chance = random.Random(f"{seed}:{mix.name}:{number}")  # noqa: S311 - made-up work
-    shape = SHAPES[_weighted(chance, mix.shapes)]
+    shape = SHAPES[_weighted_choice(chance, mix.shapes)]
     target = _choose_target(chance, mix, shape, targets)
     user = chance.choice(target.users)
     name = f"{shape.name}-{seed % 1000}-{number}"
@@ -111,7 +111,7 @@ def pause_before(mix: Mix, rate: float, seed: int, number: int) -> float:
     return random.Random(f"{seed}:pause:{number}").expovariate(rate / mix.burst)  # noqa: S311
 
 
-def _weighted(chance: random.Random, weights: Mapping[str, float]) -> str:
+def _weighted_choice(chance: random.Random, weights: Mapping[str, float]) -> str:
     return chance.choices(list(weights), list(weights.values()))[0]
 
 
@@ -147,12 +147,14 @@ def manifest_of(chance: random.Random, shape: Shape, name: str, target: Target) 
             "ttlSecondsAfterFinished": 3600,
             "priorityClassName": chance.choice(shape.priority),
             "policies": [{"event": "PodFailed", "action": "RestartJob"}],
-            "tasks": [_task(replicas, least, requests, seconds)],
+            "tasks": [_task_manifest(replicas, least, requests, seconds)],
         },
     }
 
 
-def _task(replicas: int, least: int, requests: Mapping[str, str], seconds: float) -> dict[str, Any]:
+def _task_manifest(
+    replicas: int, least: int, requests: Mapping[str, str], seconds: float
+) -> dict[str, Any]:
     return {
         "name": "worker",
         "replicas": replicas,

@@ -115,7 +115,7 @@ def plan(
         raise judgement.refusal
     if judgement.wish is None:
         return Plan(command, name, None, judgement.nothing_because)
-    return _effect(tree, name, command, judgement.wish, before, loads, unknown)
+    return _planned_effect(tree, name, command, judgement.wish, before, loads, unknown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class _Scene:
         return [queue for queue in subtree if self.loads.get(queue, NO_LOAD).waits]
 
 
-def _effect(
+def _planned_effect(
     tree: QueueTree,
     name: str,
     command: QueueCommand,
@@ -158,10 +158,10 @@ def _effect(
         command=command,
         queue=name,
         wish=wish,
-        message=" ".join(_message(scene, changes)),
+        message=" ".join(_message_parts(scene, changes)),
         changes=changes,
         load=sum((loads.get(queue, NO_LOAD) for queue in felt), NO_LOAD),
-        warnings=tuple(_warnings(scene, command)),
+        warnings=tuple(_cautions(scene, command)),
     )
 
 
@@ -191,7 +191,7 @@ def describe(
         else:
             below = ""
         return f"{name} is now Closed: nothing is left in it{below}."
-    return f"{name} is now {after.state}{_because(after)}: {_meaning(tree, name, after, loads)}."
+    return f"{name} is now {after.state}{_held_because(after)}: {_meaning_of_state(tree, name, after, loads)}."
 
 
 def _same_state(name: str, before: DerivedState, after: DerivedState) -> str:
@@ -208,14 +208,16 @@ def _same_state(name: str, before: DerivedState, after: DerivedState) -> str:
     return f"{name} stays {after.state}; its pods are scheduled again."
 
 
-def _because(standing: DerivedState) -> str:
+def _held_because(standing: DerivedState) -> str:
     source = standing.closed_by or standing.suspended_by
     if source:
         return f" because {source} is"
     return ""
 
 
-def _meaning(tree: QueueTree, name: str, standing: DerivedState, loads: Mapping[str, Load]) -> str:
+def _meaning_of_state(
+    tree: QueueTree, name: str, standing: DerivedState, loads: Mapping[str, Load]
+) -> str:
     if standing.state is QueueState.CLOSING:
         return f"it takes no new jobs and is Closed when {_what_is_left(tree, name, loads)}"
     return _MEANINGS[standing.state]
@@ -254,18 +256,18 @@ def listed(names: Iterable[str], one: str = "", many: str = "") -> str:
     return f"{shown} {one if len(all_names) == 1 else many}".rstrip()
 
 
-def _message(scene: _Scene, changes: tuple[Change, ...]) -> Iterator[str]:
+def _message_parts(scene: _Scene, changes: tuple[Change, ...]) -> Iterator[str]:
     name = scene.name
     standing = scene.after[scene.name]
     if scene.keeps_state:
         yield _wish_only(scene.tree, name, standing)
     else:
         yield (
-            f"{name} is now {standing.state}{_because(standing)}: "
-            f"{_meaning(scene.tree, name, standing, scene.loads)}."
+            f"{name} is now {standing.state}{_held_because(standing)}: "
+            f"{_meaning_of_state(scene.tree, name, standing, scene.loads)}."
         )
-    yield from _followers(name, changes)
-    yield from _steadfast(scene)
+    yield from _followers_sentence(name, changes)
+    yield from _unchanged_sentence(scene)
 
 
 def _wish_only(tree: QueueTree, name: str, standing: DerivedState) -> str:
@@ -281,7 +283,7 @@ def _wish_only(tree: QueueTree, name: str, standing: DerivedState) -> str:
     )
 
 
-def _followers(name: str, changes: tuple[Change, ...]) -> Iterator[str]:
+def _followers_sentence(name: str, changes: tuple[Change, ...]) -> Iterator[str]:
     by_state: dict[QueueState, list[str]] = {}
     for change in changes:
         if change.changes_state and change.name != name:
@@ -290,7 +292,7 @@ def _followers(name: str, changes: tuple[Change, ...]) -> Iterator[str]:
         yield f"{listed(names, 'becomes', 'become')} {state} with it."
 
 
-def _steadfast(scene: _Scene) -> Iterator[str]:
+def _unchanged_sentence(scene: _Scene) -> Iterator[str]:
     """The queues below that keep their state although the one above changed, because they wish so
     themselves.
     """
@@ -306,7 +308,7 @@ def _steadfast(scene: _Scene) -> Iterator[str]:
         )
 
 
-def _warnings(scene: _Scene, command: QueueCommand) -> Iterator[Caution]:
+def _cautions(scene: _Scene, command: QueueCommand) -> Iterator[Caution]:
     if command is QueueCommand.SUSPEND and scene.before[scene.name].state is QueueState.CLOSING:
         message = (
             f"{scene.name} was draining: suspending it cancels the close, it takes jobs again, and "
@@ -315,8 +317,8 @@ def _warnings(scene: _Scene, command: QueueCommand) -> Iterator[Caution]:
         yield Caution("drain_cancelled", message)
     if command is QueueCommand.CLOSE:
         yield from _default_closes(scene)
-        yield from _starting(scene)
-        yield from _held(scene)
+        yield from _starting_jobs(scene)
+        yield from _held_jobs(scene)
 
 
 def _default_closes(scene: _Scene) -> Iterator[Caution]:
@@ -332,7 +334,7 @@ def _default_closes(scene: _Scene) -> Iterator[Caution]:
         yield Caution("default_closes", DEFAULT_CLOSES)
 
 
-def _starting(scene: _Scene) -> Iterator[Caution]:
+def _starting_jobs(scene: _Scene) -> Iterator[Caution]:
     freed = [
         queue
         for queue in scene.waiting_in_subtree()
@@ -351,13 +353,13 @@ def _starting(scene: _Scene) -> Iterator[Caution]:
         )
 
 
-def _held(scene: _Scene) -> Iterator[Caution]:
+def _held_jobs(scene: _Scene) -> Iterator[Caution]:
     held = [queue for queue in scene.waiting_in_subtree() if scene.after[queue].held_by]
     above = scene.after[scene.name].held_by
     if held and above:
         what = f"{above} is suspended, so what waits in {listed(held)} is held"
         yield Caution(
-            "held_above", f"{what} and {scene.name} can not finish closing: resume {above}."
+            "held_above", f"{what} and {scene.name} cannot finish closing: resume {above}."
         )
     elif held:
         holders = dict.fromkeys(scene.after[queue].held_by for queue in held)
@@ -372,6 +374,6 @@ def _held(scene: _Scene) -> Iterator[Caution]:
         )
         yield Caution(
             "held_below",
-            f"{what}: {scene.name} can not finish closing until {listed(holders, 'is', 'are')} "
+            f"{what}: {scene.name} cannot finish closing until {listed(holders, 'is', 'are')} "
             "resumed.",
         )

@@ -28,12 +28,12 @@ def packed(told: Iterable[tuple[int, str, str, str]], at: str) -> list[dict[str,
     for pod_id, key, reason, message in told:
         ids.setdefault((reason, general(message, key)), []).append(pod_id)
     return [
-        {"reason": reason, "message": message, "pods": _ranges(sorted(found)), "at": at}
+        {"reason": reason, "message": message, "pods": _to_ranges(sorted(found)), "at": at}
         for (reason, message), found in sorted(ids.items())
     ]
 
 
-def _ranges(ids: Sequence[int]) -> list[list[int]]:
+def _to_ranges(ids: Sequence[int]) -> list[list[int]]:
     ranges: list[list[int]] = []
     for pod_id in ids:
         if ranges and ranges[-1][1] == pod_id - 1:

@@ -70,7 +70,7 @@ class QueueTree:
         return self._by_name[name]
 
     @cached_property
-    def _children(self) -> dict[str, list[QueueSpec]]:
+    def _children_by_parent(self) -> dict[str, list[QueueSpec]]:
         children: dict[str, list[QueueSpec]] = {}
         for queue in self:
             if queue.name != ROOT:
@@ -84,7 +84,7 @@ class QueueTree:
 
     def children(self, name: str) -> list[QueueSpec]:
         """Direct children, by name."""
-        return self._children.get(name, [])
+        return self._children_by_parent.get(name, [])
 
     def children_together(self, name: str) -> Together:
         """What the direct children have: added up once, and carried on when one of them is added,
@@ -179,44 +179,44 @@ class QueueTree:
 
         What does not change is shared: many queues are added one by one.
         """
-        return self._exchanged(self._by_name.get(queue.name), queue)
+        return self._with_exchanged(self._by_name.get(queue.name), queue)
 
     def without(self, name: str) -> QueueTree:
-        return self._exchanged(self._by_name.get(name), None)
+        return self._with_exchanged(self._by_name.get(name), None)
 
-    def _exchanged(self, old: QueueSpec | None, new: QueueSpec | None) -> QueueTree:
+    def _with_exchanged(self, old: QueueSpec | None, new: QueueSpec | None) -> QueueTree:
         for parent in {ROOT, *(queue.parent or ROOT for queue in (old, new) if queue)}:
             # from here it is carried on; every tree that follows would have to add it up anew
             self.children_together(parent)
         changed = QueueTree(())
         changed._by_name = dict(self._by_name)
-        changed.__dict__["_children"] = dict(self._children)
+        changed.__dict__["_children"] = dict(self._children_by_parent)
         changed.__dict__["_together"] = dict(self._together)
         if old is not None:
             del changed._by_name[old.name]
-            changed._leave(old)
+            changed._leave_sums(old)
         if new is not None:
             changed._by_name[new.name] = new
-            changed._join(new)
+            changed._join_sums(new)
         return changed
 
-    def _leave(self, queue: QueueSpec) -> None:
+    def _leave_sums(self, queue: QueueSpec) -> None:
         if queue.name == ROOT:
             return
         parent = queue.parent or ROOT
-        self._children[parent] = [
-            child for child in self._children[parent] if child.name != queue.name
+        self._children_by_parent[parent] = [
+            child for child in self._children_by_parent[parent] if child.name != queue.name
         ]
         if parent in self._together:
             self._together[parent] = self._together[parent].minus(queue)
 
-    def _join(self, queue: QueueSpec) -> None:
+    def _join_sums(self, queue: QueueSpec) -> None:
         if queue.name == ROOT:
             return
         parent = queue.parent or ROOT
-        siblings = list(self._children.get(parent, ()))
+        siblings = list(self._children_by_parent.get(parent, ()))
         siblings.insert(bisect_left(siblings, queue.name, key=lambda sibling: sibling.name), queue)
-        self._children[parent] = siblings
+        self._children_by_parent[parent] = siblings
         if parent in self._together:
             self._together[parent] = self._together[parent].plus(queue)
 

@@ -24,7 +24,7 @@ _LONGEST_QUANTITY = 64
 
 
 class QuantityError(ValueError):
-    """A quantity that can not be read.
+    """A quantity that cannot be read.
 
     The message names the resource and the text, and says what to write.
     """
@@ -33,10 +33,10 @@ class QuantityError(ValueError):
         self.resource = resource
         self.text = text
         self.problem = problem
-        super().__init__(f"{resource}: {_shown(text)} {problem}")
+        super().__init__(f"{resource}: {_shown_text(text)} {problem}")
 
 
-def _shown(text: object) -> str:
+def _shown_text(text: object) -> str:
     if not isinstance(text, str):
         shown = repr(text)
     else:
@@ -106,7 +106,7 @@ def _parse_number(resource: str, text: str) -> Fraction:
     else:
         match = None
     if match is None:
-        raise QuantityError(resource, text, _hint(text))
+        raise QuantityError(resource, text, _hint_for(text))
     suffix = match["suffix"]
     if suffix in _BINARY:
         return Fraction(match["number"]) * _BINARY[suffix]
@@ -117,7 +117,7 @@ def _parse_number(resource: str, text: str) -> Fraction:
     return Fraction(match["number"]) * Fraction(10) ** exponent
 
 
-def _hint(text: str) -> str:
+def _hint_for(text: str) -> str:
     cores = re.fullmatch(r"(\d+)c", text)
     if cores:
         return f"is not a quantity; write {cores[1]} or {cores[1]}000m"
@@ -250,20 +250,20 @@ class Sum:
     def of(cls, parts: Iterable[Resources]) -> Sum:
         sums: dict[str, tuple[int, int]] = {}
         for part in parts:
-            _count(sums, part, 1)
+            _add_times(sums, part, 1)
         return cls(sums)
 
     def plus(self, part: Resources, times: int = 1) -> Sum:
         """With one part more, or with `times=-1` with one of its parts less."""
         sums = dict(self._sums)
-        _count(sums, part, times)
+        _add_times(sums, part, times)
         return Sum(sums)
 
     def resources(self) -> Resources:
         return Resources({name: amount for name, (amount, _) in self._sums.items()})
 
 
-def _count(sums: dict[str, tuple[int, int]], part: Resources, times: int) -> None:
+def _add_times(sums: dict[str, tuple[int, int]], part: Resources, times: int) -> None:
     for name, amount in part._amounts.items():
         before, parts = sums.get(name, (0, 0))
         sums[name] = (before + times * amount, parts + times)

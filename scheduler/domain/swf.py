@@ -29,7 +29,7 @@ def read_swf(lines: Iterable[str], source: str) -> list[TraceJob]:
         if not line.strip() or line.lstrip().startswith(";"):
             continue
         try:
-            job = _job(line.split())
+            job = _read_job(line.split())
         except ValueError as error:
             problems.append(f"{source}, line {number}: {error}")
             if len(problems) == MOST_PROBLEMS:
@@ -42,7 +42,7 @@ def read_swf(lines: Iterable[str], source: str) -> list[TraceJob]:
     return from_the_first(jobs)
 
 
-def _job(fields: list[str]) -> TraceJob | None:
+def _read_job(fields: list[str]) -> TraceJob | None:
     if len(fields) < _FIELDS:
         raise ValueError(f"has {len(fields)} fields; a job of this format has {_FIELDS}")
     numbers = [float(field) for field in fields[:_FIELDS]]

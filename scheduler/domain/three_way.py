@@ -59,7 +59,7 @@ def merge(base: Mapping[str, Any], mine: Mapping[str, Any], theirs: Mapping[str,
         result[change.path] = change.mine
     both = tuple(change for change in of_mine if change.theirs not in (change.base, change.mine))
     kept = tuple(change for change in of_theirs if change.mine == change.base)
-    return Merged(_nested(result, theirs), kept, both)
+    return Merged(_nest_leaves(result, theirs), kept, both)
 
 
 def flat(value: Mapping[str, Any], above: Path = ()) -> dict[Path, Any]:
@@ -74,11 +74,11 @@ def flat(value: Mapping[str, Any], above: Path = ()) -> dict[Path, Any]:
     return leaves
 
 
-def _nested(leaves: Mapping[Path, Any], pattern: Mapping[str, Any]) -> dict[str, Any]:
+def _nest_leaves(leaves: Mapping[Path, Any], pattern: Mapping[str, Any]) -> dict[str, Any]:
     """The mappings of `pattern` stay, were they empty by now: an empty quota is no quota, and says
     so.
     """
-    result = _emptied(pattern)
+    result = _without_leaves(pattern)
     for path, leaf in leaves.items():
         if leaf is _UNSET:
             continue
@@ -89,8 +89,10 @@ def _nested(leaves: Mapping[Path, Any], pattern: Mapping[str, Any]) -> dict[str,
     return result
 
 
-def _emptied(pattern: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: _emptied(inner) for key, inner in pattern.items() if isinstance(inner, Mapping)}
+def _without_leaves(pattern: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: _without_leaves(inner) for key, inner in pattern.items() if isinstance(inner, Mapping)
+    }
 
 
 def merge_lines(base: str, mine: str, theirs: str) -> str | None:
@@ -100,8 +102,8 @@ def merge_lines(base: str, mine: str, theirs: str) -> str | None:
     """
     was = base.splitlines(keepends=True)
     edits = [
-        *_edits(was, mine.splitlines(keepends=True)),
-        *_edits(was, theirs.splitlines(keepends=True)),
+        *_line_edits(was, mine.splitlines(keepends=True)),
+        *_line_edits(was, theirs.splitlines(keepends=True)),
     ]
     edits = sorted(set(edits))
     for one, other in pairwise(edits):
@@ -112,7 +114,7 @@ def merge_lines(base: str, mine: str, theirs: str) -> str | None:
     return "".join(was)
 
 
-def _edits(was: Sequence[str], now: Sequence[str]) -> list[tuple[int, int, tuple[str, ...]]]:
+def _line_edits(was: Sequence[str], now: Sequence[str]) -> list[tuple[int, int, tuple[str, ...]]]:
     matcher = SequenceMatcher(None, was, now, autojunk=False)
     return [
         (begin, end, tuple(now[start:stop]))

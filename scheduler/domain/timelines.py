@@ -32,18 +32,18 @@ def averages(
     steps = np.clip(np.array(edges, dtype=np.float64), times[0] if len(times) else 0.0, None)
     return {
         figure: {
-            resource: _series(points, times, steps, figure, resource)
-            for resource in _resources(points, figure)
+            resource: _averages_per_step(points, times, steps, figure, resource)
+            for resource in _resource_names(points, figure)
         }
         for figure in FIGURES
     }
 
 
-def _resources(points: Sequence[Point], figure: str) -> list[str]:
+def _resource_names(points: Sequence[Point], figure: str) -> list[str]:
     return sorted({resource for _, data in points for resource in data.get(figure) or ()})
 
 
-def _series(
+def _averages_per_step(
     points: Sequence[Point], times: Times, edges: Times, figure: str, resource: str
 ) -> list[int | None]:
     found = [(data.get(figure) or {}).get(resource) for _, data in points]
@@ -52,15 +52,15 @@ def _series(
         [figure not in LIMITS or value is not None for value in found], dtype=np.float64
     )
     least = values[counts > 0].min()
-    weight = np.diff(_integral(times, counts, edges))
-    amount = np.diff(_integral(times, (values - least) * counts, edges))
+    weight = np.diff(_integral_at(times, counts, edges))
+    amount = np.diff(_integral_at(times, (values - least) * counts, edges))
     return [
         None if known <= 0 else int(least + round(part / known))
         for known, part in zip(weight, amount, strict=True)
     ]
 
 
-def _integral(times: Times, values: Times, edges: Times) -> Times:
+def _integral_at(times: Times, values: Times, edges: Times) -> Times:
     """The area under the steps from the first point up to each edge."""
     ends = np.append(times, max(edges[-1], times[-1]) + 1.0)
     areas = np.concatenate([[0.0], np.cumsum(values * np.diff(ends))])

@@ -40,7 +40,7 @@ MOST_TASKS = 10_000
 
 
 class TraceError(ValueError):
-    """The file can not be used.
+    """The file cannot be used.
 
     The message names each line and column, as far as there are not too many.
     """
@@ -63,13 +63,13 @@ class TraceJob:
 def read_trace(lines: Iterable[str], source: str) -> list[TraceJob]:
     """Jobs in the order of their coming. Raises `TraceError`."""
     reader = csv.DictReader(lines)
-    names = _names(reader.fieldnames or (), source)
+    names = _column_names(reader.fieldnames or (), source)
     jobs: list[TraceJob] = []
     problems: list[str] = []
     for row in reader:
         try:
             jobs.append(
-                _job({column: (row.get(name) or "").strip() for column, name in names.items()})
+                _read_job({column: (row.get(name) or "").strip() for column, name in names.items()})
             )
         except ValueError as error:
             problems.append(f"{source}, line {reader.line_num}: {error}")
@@ -86,7 +86,7 @@ def from_the_first(jobs: Sequence[TraceJob]) -> list[TraceJob]:
     return sorted((replace(job, at=job.at - first) for job in jobs), key=lambda job: job.at)
 
 
-def _names(header: Sequence[str], source: str) -> dict[str, str]:
+def _column_names(header: Sequence[str], source: str) -> dict[str, str]:
     """The name of each column as the file spells it."""
     given = {name.strip().lower(): name for name in header if name}
     found = {
@@ -106,16 +106,16 @@ def _names(header: Sequence[str], source: str) -> dict[str, str]:
     return found
 
 
-def _job(row: Mapping[str, str]) -> TraceJob:
+def _read_job(row: Mapping[str, str]) -> TraceJob:
     if "devices" in row:
         return _job_of_gpus(row)
     return TraceJob(
-        at=_moment(row["submit"]),
-        tasks=_tasks(row.get("tasks", "")),
-        cpu=_amount("cpu", row["cpu"]),
-        duration=_number("duration", row["duration"]),
-        memory=_amount("memory", row.get("memory", "")),
-        gpu=_amount("gpu", row.get("gpu", "")),
+        at=_read_moment(row["submit"]),
+        tasks=_read_tasks(row.get("tasks", "")),
+        cpu=_read_amount("cpu", row["cpu"]),
+        duration=_read_number("duration", row["duration"]),
+        memory=_read_amount("memory", row.get("memory", "")),
+        gpu=_read_amount("gpu", row.get("gpu", "")),
         user=row.get("user", ""),
         queue=row.get("queue", ""),
     )
@@ -123,22 +123,22 @@ def _job(row: Mapping[str, str]) -> TraceJob:
 
 def _job_of_gpus(row: Mapping[str, str]) -> TraceJob:
     """As Microsoft's Philly trace has it: a number of GPUs for the whole job."""
-    gpus = _tasks(row["devices"])
+    gpus = _read_tasks(row["devices"])
     tasks = -(-gpus // GPUS_OF_A_NODE)
     per_task = -(-gpus // tasks)
     return TraceJob(
-        at=_moment(row["submit"]),
+        at=_read_moment(row["submit"]),
         tasks=tasks,
-        cpu=_amount("cpu", row.get("cpu", "")) or str(per_task * CPUS_OF_A_GPU),
-        duration=_number("duration", row["duration"]),
-        memory=_amount("memory", row.get("memory", "")),
+        cpu=_read_amount("cpu", row.get("cpu", "")) or str(per_task * CPUS_OF_A_GPU),
+        duration=_read_number("duration", row["duration"]),
+        memory=_read_amount("memory", row.get("memory", "")),
         gpu=str(per_task),
         user=row.get("user", ""),
         queue=row.get("queue", ""),
     )
 
 
-def _moment(text: str) -> float:
+def _read_moment(text: str) -> float:
     try:
         return float(text)
     except ValueError:
@@ -152,7 +152,7 @@ def _moment(text: str) -> float:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-def _number(column: str, text: str) -> float:
+def _read_number(column: str, text: str) -> float:
     try:
         number = float(text)
     except ValueError:
@@ -162,7 +162,7 @@ def _number(column: str, text: str) -> float:
     return number
 
 
-def _tasks(text: str) -> int:
+def _read_tasks(text: str) -> int:
     try:
         tasks = float(text or 1)
     except ValueError:
@@ -172,7 +172,7 @@ def _tasks(text: str) -> int:
     return int(tasks)
 
 
-def _amount(column: str, text: str) -> str:
+def _read_amount(column: str, text: str) -> str:
     """A Kubernetes quantity, "" for none."""
     if not text or text in ("0", "0.0"):
         return ""

@@ -11,7 +11,7 @@ _WORDS = {"true": True, "false": False, "yes": True, "no": False, "on": True, "o
 
 
 class ArgumentError(ValueError):
-    """An argument that can not be read; the message names it and says what to write."""
+    """An argument that cannot be read; the message names it and says what to write."""
 
 
 def number(arguments: Mapping[str, object], name: str, default: int) -> int:

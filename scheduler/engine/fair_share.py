@@ -41,7 +41,7 @@ def fill_each(totals: Amounts, weights: Amounts, floors: Amounts, ceilings: Amou
 
 
 def int_sum(amounts: Amounts) -> int:
-    """The sum as a whole number of any size: it can not overflow."""
+    """The sum as a whole number of any size: it cannot overflow."""
     high, low = np.divmod(amounts, 1 << 32)
     return int(high.sum()) * (1 << 32) + int(low.sum())
 

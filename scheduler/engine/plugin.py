@@ -66,7 +66,7 @@ class Plugin:
     # Gangs: valid is always asked; flags jobReady, jobPipelined, jobStarving
 
     def refuse_job(self, gang: Gang) -> Refusal | None:
-        """Why this gang can not be tried at all."""
+        """Why this gang cannot be tried at all."""
         return None
 
     def job_ready(self, gang: Gang) -> bool:

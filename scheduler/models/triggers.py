@@ -88,7 +88,7 @@ AUDIT_TRIGGERS: Final = (
 
 POSTGRES_AUDIT = (
     "CREATE OR REPLACE FUNCTION scheduler_audit_refuse() RETURNS trigger LANGUAGE plpgsql AS $$ "
-    "BEGIN RAISE EXCEPTION 'the audit log can not be changed'; END $$",
+    "BEGIN RAISE EXCEPTION 'the audit log cannot be changed'; END $$",
     "CREATE OR REPLACE TRIGGER scheduler_audit_no_update BEFORE UPDATE ON scheduler_auditentry "
     "FOR EACH ROW EXECUTE FUNCTION scheduler_audit_refuse()",
     "CREATE OR REPLACE TRIGGER scheduler_audit_no_delete BEFORE DELETE ON scheduler_auditentry "
@@ -98,12 +98,12 @@ POSTGRES_AUDIT = (
 )
 SQLITE_AUDIT = (
     "CREATE TRIGGER IF NOT EXISTS scheduler_audit_no_update BEFORE UPDATE ON scheduler_auditentry "
-    "BEGIN SELECT RAISE(ABORT, 'the audit log can not be changed'); END",
+    "BEGIN SELECT RAISE(ABORT, 'the audit log cannot be changed'); END",
     "CREATE TRIGGER IF NOT EXISTS scheduler_audit_no_delete BEFORE DELETE ON scheduler_auditentry "
-    "BEGIN SELECT RAISE(ABORT, 'the audit log can not be changed'); END",
+    "BEGIN SELECT RAISE(ABORT, 'the audit log cannot be changed'); END",
     "CREATE TRIGGER IF NOT EXISTS scheduler_audit_no_replace BEFORE INSERT ON scheduler_auditentry "
     "WHEN EXISTS (SELECT 1 FROM scheduler_auditentry WHERE id = NEW.id) "
-    "BEGIN SELECT RAISE(ABORT, 'the audit log can not be changed'); END",
+    "BEGIN SELECT RAISE(ABORT, 'the audit log cannot be changed'); END",
 )
 
 _NAMES: Final = frozenset(

@@ -35,7 +35,7 @@ _NOT_RUNNABLE: Final = {
 
 
 class ScenarioError(ValueError):
-    """A scenario that can not be run; the message says which, where, and why."""
+    """A scenario that cannot be run; the message says which, where, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def read_file(path: str, read_stdin: Callable[[], str]) -> list[Scenario]:
             reason = error.strerror
         else:
             reason = "it is not a text in UTF-8"
-        raise ScenarioError(f"{path} can not be read: {reason}") from None
+        raise ScenarioError(f"{path} cannot be read: {reason}") from None
     return read_scenarios(text, "standard input" if path == "-" else path)
 
 

@@ -6,11 +6,11 @@ from scheduler.scenarios.fields import shown
 
 
 def outside_plugin_problem(path: str) -> str:
-    """Why the plugin at this path can not be used; empty when it can."""
+    """Why the plugin at this path cannot be used; empty when it can."""
     from scheduler.engine.plugins import find_plugin
 
     try:
         find_plugin(path)
     except Exception as error:  # whatever a module from outside does when it is imported, the policy is refused and nothing else
-        return f"{shown(path)} can not be loaded as a plugin: {error}"
+        return f"{shown(path)} cannot be loaded as a plugin: {error}"
     return ""

@@ -36,7 +36,7 @@ class Notice:
 
 
 class PolicyError(ValueError):
-    """A policy that can not be used; `problems` names every place."""
+    """A policy that cannot be used; `problems` names every place."""
 
     def __init__(self, problems: tuple[Notice, ...]) -> None:
         self.problems = problems

@@ -73,7 +73,7 @@ def test_an_action_on_many_goes_on_by_itself_and_the_refused_are_tried_again(
         expect(page.get_by_role("heading", level=1)).to_have_text(f"Suspend: 0 of {JOBS} done")
         command(
             site, "many-7", "TerminateJob"
-        )  # so that it can not be suspended when its turn comes
+        )  # so that it cannot be suspended when its turn comes
         page.goto(f"{site.address}/nodes/")
 
     page.goto(f"{site.address}/jobs/")

@@ -22,7 +22,7 @@ Opens = Callable[..., Page]
 PHONE = {"width": 360, "height": 780}
 FOREIGN = ("/api/docs/",)  # swagger draws that page, with targets of its own
 
-# axe leaves this rule out unless it is asked for; what it can not decide by itself counts too.
+# axe leaves this rule out unless it is asked for; what it cannot decide by itself counts too.
 CHECK = f"""() => {{ {AXE};
   const rules = {{ "target-size": {{ enabled: true }} }};
   return axe.run(document, {{ rules, resultTypes: ["violations"] }}).then((found) => found.violations.flatMap((problem) =>

@@ -47,7 +47,7 @@ def add_gang(queue: str, name: str, phase: str = "Running", **fields: Any) -> Po
 
 
 def add_user(name: str, role: str = "viewer", queue: str = "root", hashed: str = "!") -> Any:
-    """An account with one role, an empty one is none at all; "!" is no password, so that it can not sign in by itself."""
+    """An account with one role, an empty one is none at all; "!" is no password, so that it cannot sign in by itself."""
     user = get_user_model().objects.create(username=name, password=hashed)
     if role:
         Grant.objects.create(user=user, role=role, queue=Queue.objects.get(name=queue))

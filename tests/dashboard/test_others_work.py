@@ -258,7 +258,7 @@ def questions(reader: Client) -> Iterator[tuple[str, str]]:
 
 
 def searches(reader: Client) -> Iterator[tuple[str, str]]:
-    """Others' names can not be looked for either: an answer with rows would say that there are some. The word itself is echoed."""
+    """Others' names cannot be looked for either: an answer with rows would say that there are some. The word itself is echoed."""
     for name in COLLECTIONS:
         answer = reader.get(f"/api/v1/{name}/?search={SECRET}")
         yield f"{name}/?search", json.dumps(answer.json().get("results", []))

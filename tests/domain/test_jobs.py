@@ -68,7 +68,7 @@ def test_a_gang_of_which_too_few_are_left_is_not_waited_for():
     step = settle(facts)
     assert step
     assert (step.phase, step.stop_pods) == (JobPhase.FAILED, True)
-    assert step.message == "1 pod failed: with those that are left the gang can not be whole again"
+    assert step.message == "1 pod failed: with those that are left the gang cannot be whole again"
     assert (
         settle(replace(facts, min_available=1)) is None
     )  # then the tasks' own minimums do not count
@@ -229,7 +229,7 @@ def test_a_task_waits_until_the_one_it_depends_on_runs():
     assert failed
     assert (failed.phase, failed.message) == (
         JobPhase.FAILED,
-        "task worker can not begin: too few pods of master succeeded",
+        "task worker cannot begin: too few pods of master succeeded",
     )
 
 

@@ -200,7 +200,7 @@ def test_the_topmost_of_several_comes_first():
     refusal = verdict(tree("p/c/g", p=SUSPENDED, c=CLOSED), "g", QueueCommand.OPEN).refusal
 
     assert refusal
-    assert refusal.message == "g can not be opened while p above it is suspended: resume p first."
+    assert refusal.message == "g cannot be opened while p above it is suspended: resume p first."
 
 
 @pytest.mark.parametrize("above", [CLOSED, SUSPENDED])

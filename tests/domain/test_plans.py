@@ -102,7 +102,7 @@ def test_closing_above_a_suspended_queue_warns_that_it_holds_what_waits():
 
     assert warned(effect) == ["held_below"]
     assert effect.warnings[0].message == (
-        "c is suspended by its own wish and holds 3 podgroups that wait: p can not finish closing until c is resumed."
+        "c is suspended by its own wish and holds 3 podgroups that wait: p cannot finish closing until c is resumed."
     )
 
 

@@ -231,7 +231,7 @@ def test_what_can_not_be_used_is_refused_with_file_and_place(text, expected):
 
 
 def test_a_file_that_is_not_there_is_told_so(tmp_path):
-    with pytest.raises(ScenarioError, match="can not be read: No such file or directory"):
+    with pytest.raises(ScenarioError, match="cannot be read: No such file or directory"):
         read_file(str(tmp_path / "none.yaml"), lambda: "")
 
 

@@ -170,7 +170,7 @@ def test_an_overcommit_factor_below_one_is_read_as_volcanos_default():
         ),
         pytest.param(
             policy("  - name: nowhere.to.be.Found"),
-            "tiers[0].plugins[0].name: “nowhere.to.be.Found” can not be loaded",
+            "tiers[0].plugins[0].name: “nowhere.to.be.Found” cannot be loaded",
             id="outside plugin",
         ),
         pytest.param(

@@ -54,7 +54,7 @@ def read_contexts() -> Contexts:
         return Contexts()
     except (OSError, ValueError) as error:
         raise Problem(
-            f"The contexts file {path} can not be read ({error}). Fix or remove it, or name another "
+            f"The contexts file {path} cannot be read ({error}). Fix or remove it, or name another "
             "one in VCCTL_CONFIG."
         ) from None
     try:
@@ -86,6 +86,6 @@ def write_contexts(contexts: Contexts) -> None:
         os.replace(new, path)
     except OSError as error:
         raise Problem(
-            f"The contexts file {path} can not be written ({error.strerror}). Name another one in "
+            f"The contexts file {path} cannot be written ({error.strerror}). Name another one in "
             "VCCTL_CONFIG."
         ) from None

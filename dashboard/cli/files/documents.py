@@ -26,7 +26,7 @@ def read_text(path: Path | None) -> str:
             return sys.stdin.read()
         return path.read_text()
     except OSError as error:
-        raise usage(f"{path or 'Standard input'} can not be read: {error.strerror}.") from None
+        raise usage(f"{path or 'Standard input'} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
         raise usage(f"{path or 'Standard input'} is no text in UTF-8.") from None
 
@@ -96,7 +96,7 @@ def _parsed(source: Source) -> list[Any]:
             where = ""
         raise usage(
             f"{source.name}{where} is not YAML: "
-            f"{getattr(error, 'problem', None) or 'it can not be read'}."
+            f"{getattr(error, 'problem', None) or 'it cannot be read'}."
         ) from None
 
 

@@ -44,7 +44,7 @@ def delete_job(place: str, name: str, dry_run: bool, yes: bool) -> None:
         output.line(f"job/{place}/{name}, which is {phase}, would be deleted (dry run)")
         return
     confirm(
-        f"Delete the job {place}/{name}, which is {phase}, with its pods? This can not be undone.",
+        f"Delete the job {place}/{name}, which is {phase}, with its pods? This cannot be undone.",
         yes,
     )
     if phase not in ENDED:

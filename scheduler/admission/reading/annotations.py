@@ -63,7 +63,7 @@ def _check_lengths(name: str, path: str, weights: str) -> Iterator[Violation]:
 
 def _check_weights(name: str, weights: str) -> Iterator[Violation]:
     for part in weights.split("/"):
-        weight = _number(part)
+        weight = _read_number(part)
         if weight is None:
             message = f"{part or 'an empty part'} in {HIERARCHY_WEIGHTS} {weights} is not a number."
             yield Violation(
@@ -76,7 +76,7 @@ def _check_weights(name: str, weights: str) -> Iterator[Violation]:
             )
 
 
-def _number(text: str) -> float | None:
+def _read_number(text: str) -> float | None:
     try:
         number = float(text)
     except ValueError:
@@ -95,7 +95,7 @@ def _check_other_paths(name: str, path: str, tree: QueueTree) -> Iterator[Violat
         continued = other.annotations.get(HIERARCHY, "")
         if path and other.name != name and continued.startswith(path + "/"):
             message = (
-                f"{HIERARCHY} {path} leads to {continued} of queue {other.name}; a queue can not "
+                f"{HIERARCHY} {path} leads to {continued} of queue {other.name}; a queue cannot "
                 "lie on the path of another."
             )
             yield Violation(

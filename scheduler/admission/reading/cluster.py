@@ -65,7 +65,7 @@ class CommandManifest:
     extra: Mapping[str, str] = field(default_factory=dict)
 
 
-def _opened(
+def _open_manifest(
     manifest: object, kind: str, versions: tuple[str, ...], known: tuple[str, ...]
 ) -> tuple[Reader, Mapping[str, object] | None]:
     reader = Reader()
@@ -97,7 +97,7 @@ def read_node(manifest: object) -> Reading[NodeManifest]:
 
     What it has is `status.allocatable`, or `status.capacity` where only that is given.
     """
-    reader, whole = _opened(manifest, "Node", NODE_VERSIONS, ("spec", "status"))
+    reader, whole = _open_manifest(manifest, "Node", NODE_VERSIONS, ("spec", "status"))
     if whole is None:
         return Reading(None, tuple(reader.violations))
     metadata = read_metadata(reader, whole)
@@ -107,10 +107,10 @@ def read_node(manifest: object) -> Reading[NodeManifest]:
     reader.unknown_fields(status, known_fields.NODE_STATUS, "status")
     node = NodeManifest(
         metadata=metadata,
-        allocatable=_allocatable(reader, status),
+        allocatable=_read_allocatable(reader, status),
         taints=tuple(
-            _taint(reader, taint, f"spec.taints[{index}]")
-            for index, taint in enumerate(_list(reader, spec, "taints"))
+            _read_taint(reader, taint, f"spec.taints[{index}]")
+            for index, taint in enumerate(_read_list(reader, spec, "taints"))
         ),
         unschedulable=reader.truth(spec.get("unschedulable"), "spec.unschedulable", False),
         ready=_is_ready(reader, status.get("conditions")),
@@ -118,11 +118,11 @@ def read_node(manifest: object) -> Reading[NodeManifest]:
     return Reading(node if metadata.name else None, tuple(reader.violations), tuple(reader.notices))
 
 
-def _list(reader: Reader, given: Mapping[str, object], key: str) -> list[object]:
+def _read_list(reader: Reader, given: Mapping[str, object], key: str) -> list[object]:
     return reader.items(given.get(key), f"spec.{key}")
 
 
-def _allocatable(reader: Reader, status: Mapping[str, object]) -> Resources:
+def _read_allocatable(reader: Reader, status: Mapping[str, object]) -> Resources:
     if status.get("allocatable") is not None:
         field_name = "allocatable"
     else:
@@ -137,7 +137,7 @@ def _allocatable(reader: Reader, status: Mapping[str, object]) -> Resources:
     return amounts.clamped_at_zero()
 
 
-def _taint(reader: Reader, value: object, path: str) -> dict[str, str]:
+def _read_taint(reader: Reader, value: object, path: str) -> dict[str, str]:
     taint = reader.mapping(value, path)
     reader.unknown_fields(taint, _TAINT, path)
     key = reader.text(taint.get("key"), f"{path}.key")
@@ -154,7 +154,7 @@ def _taint(reader: Reader, value: object, path: str) -> dict[str, str]:
 def _is_ready(reader: Reader, conditions: object) -> bool:
     """Ready unless its condition Ready says otherwise."""
     given = [
-        _condition(reader, item, f"status.conditions[{index}]")
+        _read_condition(reader, item, f"status.conditions[{index}]")
         for index, item in enumerate(reader.items(conditions, "status.conditions"))
     ]
     return next(
@@ -167,14 +167,14 @@ def _is_ready(reader: Reader, conditions: object) -> bool:
     )
 
 
-def _condition(reader: Reader, value: object, path: str) -> Mapping[str, object]:
+def _read_condition(reader: Reader, value: object, path: str) -> Mapping[str, object]:
     condition = reader.mapping(value, path)
     reader.unknown_fields(condition, known_fields.CONDITION, path)
     return condition
 
 
 def read_namespace(manifest: object) -> Reading[NamespaceManifest]:
-    reader, whole = _opened(manifest, "Namespace", NODE_VERSIONS, ("spec", "status"))
+    reader, whole = _open_manifest(manifest, "Namespace", NODE_VERSIONS, ("spec", "status"))
     if whole is None:
         return Reading(None, tuple(reader.violations))
     reader.unknown_fields(
@@ -214,7 +214,7 @@ def with_spec(manifest: object) -> object:
 
 
 def read_priority_class(manifest: object) -> Reading[PriorityClassManifest]:
-    reader, whole = _opened(
+    reader, whole = _open_manifest(
         with_spec(manifest), "PriorityClass", PRIORITY_CLASS_VERSIONS, ("spec", "status")
     )
     if whole is None:
@@ -273,7 +273,7 @@ def _point_out_unread(reader: Reader, command: Mapping[str, object]) -> None:
 def read_command(manifest: object) -> Reading[CommandManifest]:
     """A bus Command: an action and its target, at the top of the object."""
     known = ("action", "target", "reason", "message", "spec", "status")
-    reader, whole = _opened(manifest, "Command", COMMAND_VERSIONS, known)
+    reader, whole = _open_manifest(manifest, "Command", COMMAND_VERSIONS, known)
     if whole is None:
         return Reading(None, tuple(reader.violations))
     target = reader.mapping(whole.get("target"), "target")

@@ -23,7 +23,7 @@ _TOLERATION_CHOICES: Final = {
 
 
 def read_affinity(reader: Reader, value: object, path: str) -> dict[str, object]:
-    """As it came; nothing of it where a part that scheduling looks at can not be read."""
+    """As it came; nothing of it where a part that scheduling looks at cannot be read."""
     given = dict(reader.mapping(value, path))
     reader.unknown_fields(given, known_fields.AFFINITY, path, KEPT)
     before = len(reader.violations)

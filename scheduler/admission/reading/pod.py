@@ -55,30 +55,32 @@ def read_template(reader: Reader, value: object, path: str) -> PodTemplate:
     annotations = reader.texts(metadata.get("annotations"), f"{here}metadata.annotations")
     marks = {**labels, **annotations}
     return PodTemplate(
-        requests=_requests(reader, spec, at),
+        requests=_read_requests(reader, spec, at),
         node_selector=reader.texts(spec.get("nodeSelector"), f"{at}.nodeSelector"),
         affinity=read_affinity(reader, spec.get("affinity"), f"{at}.affinity"),
         tolerations=tuple(
             read_toleration(reader, item, f"{at}.tolerations[{index}]")
-            for index, item in _each(reader, spec, at, "tolerations")
+            for index, item in _entries_of(reader, spec, at, "tolerations")
         ),
         priority_class=reader.name(
             spec.get("priorityClassName"), f"{at}.priorityClassName", required=False
         ),
         labels=labels,
         annotations=annotations,
-        run_seconds=_mark(reader, marks, RUN_SECONDS, _LONGEST_RUN, here),
-        exit_code=int(_mark(reader, marks, EXIT_CODE, 255, here) or 0),
+        run_seconds=_read_mark(reader, marks, RUN_SECONDS, _LONGEST_RUN, here),
+        exit_code=int(_read_mark(reader, marks, EXIT_CODE, 255, here) or 0),
         raw=template,
     )
 
 
-def _mark(reader: Reader, marks: Mapping[str, str], key: str, most: int, here: str) -> float | None:
+def _read_mark(
+    reader: Reader, marks: Mapping[str, str], key: str, most: int, here: str
+) -> float | None:
     """A number that stands in an annotation or, there being none, in a label."""
     text = marks.get(key)
     if not text:
         return None
-    number = _number(text)
+    number = _read_number(text)
     if number is None or not 0 <= number <= most:
         message = f"{key} is {shown(text)}; it must be a number from 0 to {most}."
         reader.refuse(
@@ -91,20 +93,20 @@ def _mark(reader: Reader, marks: Mapping[str, str], key: str, most: int, here: s
     return number
 
 
-def _number(text: str) -> float | None:
+def _read_number(text: str) -> float | None:
     try:
         return float(text)
     except ValueError:
         return None
 
 
-def _each(
+def _entries_of(
     reader: Reader, spec: Mapping[str, object], path: str, key: str
 ) -> list[tuple[int, object]]:
     return list(enumerate(reader.items(spec.get(key), f"{path}.{key}")))
 
 
-def _requests(reader: Reader, spec: Mapping[str, object], path: str) -> Resources:
+def _read_requests(reader: Reader, spec: Mapping[str, object], path: str) -> Resources:
     """As Kubernetes counts: all containers together, or the largest init container where that is
     more, plus the overhead.
     """
@@ -128,7 +130,7 @@ def _of_containers(
 ) -> list[Resources]:
     return [
         _of_container(reader, item, f"{path}.{key}[{index}]")
-        for index, item in _each(reader, spec, path, key)
+        for index, item in _entries_of(reader, spec, path, key)
     ]
 
 

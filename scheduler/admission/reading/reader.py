@@ -66,7 +66,7 @@ def is_storable(text: str) -> bool:
 
 
 def _can_be_kept(value: object) -> bool:
-    """All of it. Looked at without its places, which are of interest only where it can not."""
+    """All of it. Looked at without its places, which are of interest only where it cannot."""
     waiting = [value]
     while waiting:
         part = waiting.pop()
@@ -144,7 +144,7 @@ class Reader:
                 waiting += [(f"{here}[{index}]", item) for index, item in enumerate(part)]
             elif not _can_be_kept(part):
                 self.refuse(
-                    "invalid_value", here, f"{here} has what can not be stored ({shown(part)})."
+                    "invalid_value", here, f"{here} has what cannot be stored ({shown(part)})."
                 )
 
     def items(self, value: object, path: str) -> list[object]:
@@ -167,7 +167,7 @@ class Reader:
             self.refuse(
                 "invalid_value",
                 path,
-                f"{path} has characters that can not be stored ({shown(value)}).",
+                f"{path} has characters that cannot be stored ({shown(value)}).",
             )
             return default
         if len(value) > longest:
@@ -246,7 +246,7 @@ class Reader:
                 "digit, and have at most 253 characters"
             )
             self.refuse(
-                "invalid_name", path, f"{path} is {shown(text)}; a name {rule}.", _tidied(text)
+                "invalid_name", path, f"{path} is {shown(text)}; a name {rule}.", _tidy_text(text)
             )
         return text
 
@@ -278,7 +278,7 @@ class Reader:
         return labels
 
     def resources(self, value: object, path: str) -> Resources:
-        """Quantities by resource name; each that can not be read is a violation of its own and left
+        """Quantities by resource name; each that cannot be read is a violation of its own and left
         out.
 
         Negative ones are read.
@@ -291,9 +291,9 @@ class Reader:
                 f"{path} names {len(given)} resources, {_MOST_ENTRIES} are allowed.",
             )
             return Resources()
-        return Resources(self._amounts(given, path))
+        return Resources(self._read_amounts(given, path))
 
-    def _amounts(self, given: Mapping[str, object], path: str) -> Iterator[tuple[str, int]]:
+    def _read_amounts(self, given: Mapping[str, object], path: str) -> Iterator[tuple[str, int]]:
         for resource, quantity in given.items():
             if not is_qualified(resource):
                 self.refuse(
@@ -385,7 +385,7 @@ _KINDS: dict[type, str] = {
 }
 
 
-def _tidied(text: str) -> str:
+def _tidy_text(text: str) -> str:
     """A name that would do, made from one that does not."""
     candidate = re.sub(r"[^a-z0-9.-]+", "-", text.lower())
     candidate = ".".join(part.strip("-") for part in candidate.split(".") if part.strip("-"))

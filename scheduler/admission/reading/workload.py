@@ -133,7 +133,7 @@ class PodManifest:
 
 def read_job(manifest: object, facts: Facts, *, is_new: bool = True) -> Reading[JobManifest]:
     """A Job manifest; a new one with the defaults of creation filled in."""
-    reader, whole = _opened(manifest, "Job", JOB_VERSIONS, known_fields.JOB_STATUS)
+    reader, whole = _open_manifest(manifest, "Job", JOB_VERSIONS, known_fields.JOB_STATUS)
     if whole is None:
         return Reading(None, tuple(reader.violations))
     metadata = read_metadata(reader, whole)
@@ -147,7 +147,7 @@ def read_job(manifest: object, facts: Facts, *, is_new: bool = True) -> Reading[
     return Reading(job if metadata.name else None, tuple(reader.violations), tuple(reader.notices))
 
 
-def _opened(
+def _open_manifest(
     manifest: object, kind: str, versions: tuple[str, ...], status: tuple[str, ...]
 ) -> tuple[Reader, Mapping[str, object] | None]:
     reader = Reader()
@@ -187,7 +187,7 @@ def _read_job_spec(reader: Reader, spec: Mapping[str, object], metadata: Metadat
         ),
         scheduler_name=reader.text(spec.get("schedulerName"), "spec.schedulerName", longest=63),
         network_topology=read_topology(reader, spec.get("networkTopology"), "spec.networkTopology"),
-        policies=_policies(reader, spec.get("policies"), "spec.policies"),
+        policies=_read_policies(reader, spec.get("policies"), "spec.policies"),
         extra={key: spec[key] for key in _KEPT_FOR_THE_CLUSTER if spec.get(key) is not None},
     )
 
@@ -200,7 +200,7 @@ def _optional_number(
     return reader.number(spec[key], f"spec.{key}", least, least=least)
 
 
-def _policies(reader: Reader, value: object, path: str) -> list[object]:
+def _read_policies(reader: Reader, value: object, path: str) -> list[object]:
     return [
         _known_mapping(reader, item, known_fields.POLICY, f"{path}[{index}]")
         for index, item in enumerate(reader.items(value, path))
@@ -252,7 +252,7 @@ def _read_task(reader: Reader, value: object, path: str) -> TaskManifest:
             task.get("maxRetry"), f"{path}.maxRetry", DEFAULT_MAX_RETRY, least=-1
         ),
         template=read_template(reader, task.get("template"), f"{path}.template"),
-        policies=_policies(reader, task.get("policies"), f"{path}.policies"),
+        policies=_read_policies(reader, task.get("policies"), f"{path}.policies"),
         depends_on=_known_mapping(
             reader, task.get("dependsOn"), known_fields.DEPENDS_ON, f"{path}.dependsOn"
         ),
@@ -294,7 +294,9 @@ def read_topology(reader: Reader, value: object, path: str) -> Mapping[str, obje
 def read_podgroup(
     manifest: object, facts: Facts, *, is_new: bool = True
 ) -> Reading[PodGroupManifest]:
-    reader, whole = _opened(manifest, "PodGroup", SCHEDULING_VERSIONS, known_fields.PODGROUP_STATUS)
+    reader, whole = _open_manifest(
+        manifest, "PodGroup", SCHEDULING_VERSIONS, known_fields.PODGROUP_STATUS
+    )
     if whole is None:
         return Reading(None, tuple(reader.violations))
     metadata = read_metadata(reader, whole)
@@ -356,7 +358,7 @@ def _read_sub_groups(reader: Reader, value: object) -> list[Mapping[str, object]
 
 
 def read_pod(manifest: object) -> Reading[PodManifest]:
-    reader, whole = _opened(manifest, "Pod", POD_VERSIONS, known_fields.POD_STATUS)
+    reader, whole = _open_manifest(manifest, "Pod", POD_VERSIONS, known_fields.POD_STATUS)
     if whole is None:
         return Reading(None, tuple(reader.violations))
     metadata = _pod_metadata(reader, whole)

@@ -64,13 +64,13 @@ def check_backlogs(
     """Whether so much more may wait."""
     limits = facts.limits
     in_queue = facts.queue_backlogs.get(queue, Backlog())
-    yield from _check(
+    yield from _check_limit(
         _Line(queue, field, "in_queue", "job", after=f" in {queue}"),
         in_queue.jobs,
         jobs,
         limits.jobs_per_queue,
     )
-    yield from _check(
+    yield from _check_limit(
         _Line(queue, field, "in_queue", "pod", after=f" in {queue}"),
         in_queue.pods,
         pods,
@@ -78,13 +78,13 @@ def check_backlogs(
     )
     if facts.user:
         waiting = facts.user_backlog
-        yield from _check(
+        yield from _check_limit(
             _Line(queue, field, "of_user", "job", of=f" of {facts.user}"),
             waiting.jobs,
             jobs,
             limits.jobs_per_user,
         )
-        yield from _check(
+        yield from _check_limit(
             _Line(queue, field, "of_user", "pod", of=f" of {facts.user}"),
             waiting.pods,
             pods,
@@ -108,7 +108,7 @@ class _Line:
         return f"MAX_WAITING_{self.unit}S_PER_{self.whose.partition('_')[2]}".upper()
 
 
-def _check(line: _Line, waiting: int, more: int, limit: int) -> Iterator[Violation]:
+def _check_limit(line: _Line, waiting: int, more: int, limit: int) -> Iterator[Violation]:
     if not limit or not more or waiting + more <= limit:
         return
     counted, verb = (line.unit, "waits") if waiting == 1 else (f"{line.unit}s", "wait")

@@ -39,12 +39,14 @@ def check_job_change(
     before = _in_force(old)
     after = _in_force(new)
     for field in sorted(
-        _compared(before, after, JOB_FIELDS, UNUSED_JOB_FIELDS) - _MAY_CHANGE - {"tasks", "queue"}
+        _fields_to_compare(before, after, JOB_FIELDS, UNUSED_JOB_FIELDS)
+        - _MAY_CHANGE
+        - {"tasks", "queue"}
     ):
         if before.get(field) != after.get(field):
-            yield _immutable(job, f"spec.{field}", before.get(field), after.get(field))
+            yield _immutable_violation(job, f"spec.{field}", before.get(field), after.get(field))
     if not stays_in_queue(new, old, facts):
-        yield _immutable(job, "spec.queue", before.get("queue"), after.get("queue"))
+        yield _immutable_violation(job, "spec.queue", before.get("queue"), after.get("queue"))
     yield from _check_tasks(job, before.get("tasks"), after.get("tasks"))
 
 
@@ -67,10 +69,10 @@ def _queue_of(manifest: Mapping[str, object]) -> object:
     return (spec.get("queue") if isinstance(spec, Mapping) else None) or DEFAULT
 
 
-def _compared(
+def _fields_to_compare(
     before: Fields, after: Fields, known: Collection[str], unused: Collection[str]
 ) -> set[str]:
-    """What nobody knows is not kept, and can not be said to have changed.
+    """What nobody knows is not kept, and cannot be said to have changed.
 
     Nor can what nobody uses, where it was not kept.
     """
@@ -84,35 +86,35 @@ def _in_force(manifest: Mapping[str, object]) -> dict[str, object]:
     """
     spec = with_defaults(manifest, job_defaults(manifest, Facts())).get("spec")
     if isinstance(spec, Mapping):
-        return _filled(spec)
+        return _with_defaults(spec)
     return {}
 
 
-def _filled(given: Mapping[object, object]) -> dict[str, object]:
-    meant = {key: _meant(value) for key, value in given.items() if isinstance(key, str)}
+def _with_defaults(given: Mapping[object, object]) -> dict[str, object]:
+    meant = {key: _normal_form(value) for key, value in given.items() if isinstance(key, str)}
     return {key: value for key, value in meant.items() if value not in _EMPTY}
 
 
-def _meant(value: object) -> object:
+def _normal_form(value: object) -> object:
     """As Kubernetes compares: null is left out, and an amount is the same however it is written."""
     if isinstance(value, list):
-        return [_meant(item) for item in value]
+        return [_normal_form(item) for item in value]
     if not isinstance(value, Mapping):
         return value
     return {
-        key: _amounts(item) if key in _AMOUNTS else _meant(item)
+        key: _normal_amounts(item) if key in _AMOUNTS else _normal_form(item)
         for key, item in value.items()
         if item is not None
     }
 
 
-def _amounts(value: object) -> object:
+def _normal_amounts(value: object) -> object:
     if isinstance(value, Mapping):
-        return {name: _amount(name, amount) for name, amount in value.items()}
+        return {name: _normal_amount(name, amount) for name, amount in value.items()}
     return value
 
 
-def _amount(resource: object, value: object) -> object:
+def _normal_amount(resource: object, value: object) -> object:
     try:
         return parse_quantity(str(resource), value)
     except QuantityError:
@@ -120,12 +122,12 @@ def _amount(resource: object, value: object) -> object:
 
 
 def _check_tasks(job: JobManifest, before: object, after: object) -> Iterator[Violation]:
-    old_tasks = _tasks(before)
-    new_tasks = _tasks(after)
+    old_tasks = _task_list(before)
+    new_tasks = _task_list(after)
     if len(old_tasks) != len(new_tasks):
         message = (
             f"{job.metadata.name} has {counted(len(old_tasks), 'task')} and would have "
-            f"{len(new_tasks)}: tasks can not be added or removed."
+            f"{len(new_tasks)}: tasks cannot be added or removed."
         )
         yield Violation(
             "tasks_added_or_removed",
@@ -137,27 +139,28 @@ def _check_tasks(job: JobManifest, before: object, after: object) -> Iterator[Vi
         return
     for index, (old_task, new_task) in enumerate(zip(old_tasks, new_tasks, strict=True)):
         for field in sorted(
-            _compared(old_task, new_task, TASK_FIELDS, UNUSED_TASK_FIELDS) - _TASK_MAY_CHANGE
+            _fields_to_compare(old_task, new_task, TASK_FIELDS, UNUSED_TASK_FIELDS)
+            - _TASK_MAY_CHANGE
         ):
             if old_task.get(field) != new_task.get(field):
-                yield _immutable(
+                yield _immutable_violation(
                     job, f"spec.tasks[{index}].{field}", old_task.get(field), new_task.get(field)
                 )
 
 
-def _tasks(value: object) -> list[Mapping[str, object]]:
+def _task_list(value: object) -> list[Mapping[str, object]]:
     if isinstance(value, list):
-        return [_filled(task) for task in value if isinstance(task, Mapping)]
+        return [_with_defaults(task) for task in value if isinstance(task, Mapping)]
     return []
 
 
-def _immutable(job: JobManifest, path: str, before: object, after: object) -> Violation:
+def _immutable_violation(job: JobManifest, path: str, before: object, after: object) -> Violation:
     if _is_plain(before) and _is_plain(after):
         figures = f" from {shown(before)} to {shown(after)}"
     else:
         figures = ""
     message = (
-        f"{shown(path)} of {job.metadata.name} can not be changed{figures}; only {_CHANGEABLE} "
+        f"{shown(path)} of {job.metadata.name} cannot be changed{figures}; only {_CHANGEABLE} "
         "may, once a job exists."
     )
     if isinstance(before, str):

@@ -95,7 +95,7 @@ def _check_dependencies(job: JobManifest) -> Iterator[Violation]:
             )
         for name in needed[task.name]:
             if name not in needed or name == task.name:
-                message = f"Task {task.name} can not depend on {name[:63]}."
+                message = f"Task {task.name} cannot depend on {name[:63]}."
                 yield Violation(
                     "invalid_dependency", job.queue, field, message, "name another task"
                 )

@@ -62,12 +62,12 @@ def check_queue(
     sets_state: bool = False,
 ) -> Verdict:
     """Check a queue that is to be created (`old` is None) or changed."""
-    violations = list(_violations(proposed, tree, facts, old, sets_state))
-    notices = list(_notices(proposed, tree, facts, old))
+    violations = list(_all_violations(proposed, tree, facts, old, sets_state))
+    notices = list(_all_notices(proposed, tree, facts, old))
     return Verdict(without_repeats(violations), tuple(dict.fromkeys(notices)))
 
 
-def _violations(
+def _all_violations(
     proposed: QueueSpec, tree: QueueTree, facts: Facts, old: QueueSpec | None, sets_state: bool
 ) -> Iterator[Violation]:
     yield from _check_name(proposed, tree, old)
@@ -161,7 +161,7 @@ def _check_root(proposed: QueueSpec, facts: Facts, old: QueueSpec | None) -> Ite
             "root_protected",
             ROOT,
             "spec.parent",
-            "root can not be put below another queue.",
+            "root cannot be put below another queue.",
             "leave spec.parent of root empty",
         )
     if proposed.state is not QueueState.OPEN:
@@ -173,14 +173,14 @@ def _check_root(proposed: QueueSpec, facts: Facts, old: QueueSpec | None) -> Ite
             "protected_queue",
             ROOT,
             "spec.state",
-            f"root can not be {done}: it holds all other queues.",
+            f"root cannot be {done}: it holds all other queues.",
             "leave it Open",
         )
     changed = [path for path, amounts in _AMOUNTS if amounts(proposed) != amounts(old)]
     if changed and facts.protects_root:
         what = ", ".join(path.split(".")[1] for path in changed)
         message = (
-            f"The {what} of root can not be changed: capability, deserved and guarantee of root "
+            f"The {what} of root cannot be changed: capability, deserved and guarantee of root "
             "follow from the cluster."
         )
         yield Violation(
@@ -194,7 +194,7 @@ def _check_place(proposed: QueueSpec, tree: QueueTree, facts: Facts) -> Iterator
     """
     parent = proposed.parent or ROOT
     if parent == proposed.name:
-        message = f"{proposed.name} can not be its own parent."
+        message = f"{proposed.name} cannot be its own parent."
         yield Violation(
             "self_parent",
             proposed.name,
@@ -209,7 +209,7 @@ def _check_place(proposed: QueueSpec, tree: QueueTree, facts: Facts) -> Iterator
         below = set()
     if parent in below:
         message = (
-            f"{proposed.name} can not be put below {parent}, which lies below {proposed.name} "
+            f"{proposed.name} cannot be put below {parent}, which is below {proposed.name} "
             "itself: the tree would be a ring."
         )
         yield Violation(
@@ -231,7 +231,7 @@ def _check_way_up(proposed: QueueSpec, tree: QueueTree) -> Iterator[Violation]:
             whose = "its parent"
         else:
             whose = f"the parent of {path[-1]}"
-        message = f"{proposed.name} can not be put there: {missing}, {whose}, does not exist."
+        message = f"{proposed.name} cannot be put there: {missing}, {whose}, does not exist."
         yield Violation(
             "parent_not_found",
             proposed.name,
@@ -241,7 +241,7 @@ def _check_way_up(proposed: QueueSpec, tree: QueueTree) -> Iterator[Violation]:
         )
     elif missing and missing in path:
         message = (
-            f"{proposed.name} can not be put there: {missing} and the queues above it form a ring."
+            f"{proposed.name} cannot be put there: {missing} and the queues above it form a ring."
         )
         yield Violation(
             "parent_cycle",
@@ -300,7 +300,7 @@ def _check_busy_parent(proposed: QueueSpec, tree: QueueTree, facts: Facts) -> It
         parts = []
     parts += [counted(pods, "allocated pod")] if pods else []
     message = (
-        f"{proposed.name} can not be put below {parent}, which has {' and '.join(parts)}: only a "
+        f"{proposed.name} cannot be put below {parent}, which has {' and '.join(parts)}: only a "
         "queue without work can get children."
     )
     yield Violation(
@@ -355,7 +355,7 @@ def _check_state_change(
         )
 
 
-def _notices(
+def _all_notices(
     proposed: QueueSpec, tree: QueueTree, facts: Facts, old: QueueSpec | None
 ) -> Iterator[Notice]:
     if proposed.name == ROOT:
@@ -431,7 +431,11 @@ def check_delete(name: str, tree: QueueTree, facts: Facts, *, cascade: bool = Fa
     else:
         doomed = [name]
     return Verdict(
-        tuple(blocker for queue in doomed for blocker in _blockers(queue, tree, facts, cascade))
+        tuple(
+            blocker
+            for queue in doomed
+            for blocker in _deletion_blockers(queue, tree, facts, cascade)
+        )
     )
 
 
@@ -440,7 +444,9 @@ def deletion_order(name: str, tree: QueueTree) -> list[str]:
     return [*(queue.name for queue in reversed(tree.descendants(name))), name]
 
 
-def _blockers(name: str, tree: QueueTree, facts: Facts, cascade: bool) -> Iterator[Violation]:
+def _deletion_blockers(
+    name: str, tree: QueueTree, facts: Facts, cascade: bool
+) -> Iterator[Violation]:
     if name in PROTECTED:  # nothing else is said: whatever one does about it, it stays
         yield Violation("protected_queue", name, "metadata.name", _NEEDED[name])
         return

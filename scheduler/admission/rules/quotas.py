@@ -86,7 +86,7 @@ def check_children(proposed: QueueSpec, tree: QueueTree) -> Iterator[Violation]:
     """What the children have together, and what any queue below may reach, against the queue
     itself.
     """
-    # nobody is compared with himself; that he may not be is another rule
+    # a queue is not compared with itself; another rule forbids that
     if tree.parent_of(proposed.name) == proposed.name:
         tree = tree.with_queue(replace(proposed, parent=ROOT))
     if tree.children(proposed.name):
@@ -169,12 +169,12 @@ def _check_sums(parent: QueueSpec, tree: QueueTree, subject: QueueSpec) -> Itera
     What the parent does not name counts as none.
     """
     for what, path, rule_id, amounts in _SHARED:
-        together = _together(tree, parent.name, what)
+        together = _children_together(tree, parent.name, what)
         has = amounts(parent)
         for resource, amount in together.items():
             if amount > has.amount(resource):
                 shares = {child.name: amounts(child) for child in tree.children(parent.name)}
-                too_many = _overshoot(
+                too_many = _overshoot_message(
                     what, resource, f"{parent.name} has", amount, has.amount(resource)
                 )
                 message = f"{too_many}: {_largest_shares(resource, shares)}."
@@ -190,12 +190,12 @@ def _check_sums(parent: QueueSpec, tree: QueueTree, subject: QueueSpec) -> Itera
                 yield Violation(rule_id, subject.name, f"{path}.{resource}", message, fix, remedies)
 
 
-def _together(tree: QueueTree, parent: str, what: str) -> Resources:
+def _children_together(tree: QueueTree, parent: str, what: str) -> Resources:
     children: Sum = getattr(tree.children_together(parent), what)
     return children.resources()
 
 
-def _overshoot(what: str, resource: str, whose: str, amount: int, limit: int) -> str:
+def _overshoot_message(what: str, resource: str, whose: str, amount: int, limit: int) -> str:
     """ "The children's deserved cpu is 5 together, p has 4, 1 too many"."""
     figures = [format_quantity(resource, number) for number in (amount, limit, amount - limit)]
     return (
@@ -269,16 +269,16 @@ def _sum_fix(
 
 def quota_notices(proposed: QueueSpec, placed: QueueTree, facts: Facts) -> Iterator[Notice]:
     """What is allowed although the cluster, as it is now, could not give it."""
-    yield from _notices(proposed, facts.total, _FirstLevel(placed))
+    yield from _quota_notices(proposed, facts.total, _FirstLevel(placed))
 
 
 def tree_notices(tree: QueueTree, facts: Facts) -> dict[str, list[Notice]]:
-    """For each queue what the cluster can not give it now: kept with the queue and refreshed when
+    """For each queue what the cluster cannot give it now: kept with the queue and refreshed when
     the cluster changes.
     """
     first_level = _FirstLevel(tree)
     notices = {
-        queue.name: list(_notices(queue, facts.total, first_level))
+        queue.name: list(_quota_notices(queue, facts.total, first_level))
         for queue in tree
         if queue.name != ROOT
     }
@@ -293,7 +293,7 @@ class _FirstLevel:
 
     def __init__(self, tree: QueueTree) -> None:
         self._tree = tree
-        self.together = {what: _together(tree, ROOT, what) for what, _, _, _ in _SHARED}
+        self.together = {what: _children_together(tree, ROOT, what) for what, _, _, _ in _SHARED}
 
     def __contains__(self, name: str) -> bool:
         return self._tree.parent_of(name) == ROOT
@@ -303,10 +303,12 @@ class _FirstLevel:
 
         Without their names: the admins of one of them need not see the others.
         """
-        return _overshoot(what, resource, "the cluster has", self.together[what][resource], limit)
+        return _overshoot_message(
+            what, resource, "the cluster has", self.together[what][resource], limit
+        )
 
 
-def _notices(
+def _quota_notices(
     queue: QueueSpec, cluster: Resources | None, first_level: _FirstLevel
 ) -> Iterator[Notice]:
     if cluster is None:
@@ -317,12 +319,12 @@ def _notices(
             )
             yield Notice("cluster_unknown", queue.name, message, "spec.guarantee.resource")
         return
-    yield from _alone(queue, cluster)
+    yield from _notices_of_queue_alone(queue, cluster)
     if queue.name in first_level:
         yield from _with_the_others(queue, cluster, first_level)
 
 
-def _alone(queue: QueueSpec, cluster: Resources) -> Iterator[Notice]:
+def _notices_of_queue_alone(queue: QueueSpec, cluster: Resources) -> Iterator[Notice]:
     for what, path, _, amounts in _SHARED:
         for resource, amount in amounts(queue).items():
             if amount > cluster.amount(resource):
@@ -355,13 +357,13 @@ def hierarchy_problems(tree: QueueTree, max_depth: int) -> dict[str, list[Violat
     found: dict[str, list[Violation]] = {}
     rings = {name for ring in tree.cycles() for name in ring}
     for queue in tree:
-        problems = list(_problems(queue, tree, max_depth, queue.name in rings))
+        problems = list(_problems_of_queue(queue, tree, max_depth, queue.name in rings))
         if problems:
             found[queue.name] = problems
     return found
 
 
-def _problems(
+def _problems_of_queue(
     queue: QueueSpec, tree: QueueTree, max_depth: int, in_ring: bool
 ) -> Iterator[Violation]:
     if queue.name == ROOT:
@@ -371,7 +373,7 @@ def _problems(
             "parent_cycle",
             queue.name,
             "spec.parent",
-            f"{queue.name} lies below itself: {queue.parent} leads back to it.",
+            f"{queue.name} is below itself: {queue.parent} leads back to it.",
         )
         return
     if queue.parent and queue.parent not in tree:

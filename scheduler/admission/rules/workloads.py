@@ -206,7 +206,7 @@ def admit_podgroup_change(manifest: object, old_manifest: object, facts: Facts) 
     if stays_in_queue(manifest, old_manifest, facts):
         return shape
     message = (
-        f"spec.queue of {reading.value.metadata.name} can not be changed from {old.value.queue} to "
+        f"spec.queue of {reading.value.metadata.name} cannot be changed from {old.value.queue} to "
         f"{reading.value.queue}."
     )
     fix = f"write {old.value.queue}, or create the podgroup anew"
@@ -272,7 +272,7 @@ def _check_budgets(pod: PodManifest) -> Iterator[Violation]:
                 "write 1, or 50%",
             )
     if len(given) > 1:
-        message = f"{given[0]} and {given[1]} can not be given together."
+        message = f"{given[0]} and {given[1]} cannot be given together."
         yield Violation(
             "invalid_disruption_budget",
             pod.queue,

@@ -100,7 +100,7 @@ def behind_others(session: Session, gang: Gang) -> Finding | None:
     if not position:
         return None
     name = session.queue_tree.names[gang.queue]
-    message = f"Number {position} in the line of {name}, behind a job that can not start yet."
+    message = f"Number {position} in the line of {name}, behind a job that cannot start yet."
     return Finding(ReasonCode.BEHIND_OTHERS, message, {"position": position, "queue": name})
 
 

@@ -92,7 +92,7 @@ def sights_of(users: Iterable[Any]) -> dict[Any, frozenset[str] | None]:
 
 
 def _roles_of(users: Sequence[Any]) -> dict[Any, frozenset[tuple[str, str]]]:
-    """By user: the queues and roles that he has, himself or through a group."""
+    """By user: the queues and roles that they have, directly or through a group."""
     grants = Grant.objects.order_by()
     own = grants.filter(user__in=users).values_list("user", "queue__name", "role")
     through_groups = grants.filter(group__user__in=users).values_list(
@@ -180,7 +180,7 @@ def effective_grants(queue: str) -> list[tuple[Grant, bool]]:
 
 
 def grants_of(user: Any) -> list[Grant]:
-    """What was granted to somebody, himself or through a group, by queue."""
+    """What was granted to a user, directly or through a group, by queue."""
     found = Grant.objects.filter(Q(user=user.pk) | Q(group__user=user.pk)).select_related(
         "queue", "group", "user"
     )

@@ -1,4 +1,4 @@
-"""What somebody set for himself, and the actions on many jobs that he began."""
+"""What people set for themselves, and the actions on many jobs that they began."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def _part(value: object, key: str) -> Mapping[str, object]:
 
 
 def _text(value: object) -> str:
-    """A name as it may be asked of a database: what no database keeps can not be there."""
+    """A name as it may be asked of a database: what no database keeps cannot be there."""
     if isinstance(value, str) and value.isprintable():
         return value
     return ""

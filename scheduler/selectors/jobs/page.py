@@ -157,7 +157,7 @@ def _is_comparable(size: Resources | None, request: Resources | None) -> bool:
 def events_of(gang: PodGroup) -> QuerySet[Event]:
     """Of the job, of its gang and of its pods, newest first.
 
-    What befell an earlier one of the same name is not its own.
+    What happened to an earlier one of the same name is not its own.
     """
     own = Q(kind__in=("Job", "PodGroup"), name=gang.name)
     pods = Q(kind="Pod", name__in=gang.pods.order_by().values("name"))

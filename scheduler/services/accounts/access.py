@@ -107,7 +107,7 @@ def require_to_delete_queue(by: Actor, queue: str, parent: str) -> None:
     access.require(Permission.VIEW, queue)
     if not access.may(Permission.ADMINISTER, parent or ROOT):
         raise access.refusal(
-            Permission.ADMINISTER, parent or ROOT, f"delete {queue}, which lies below it"
+            Permission.ADMINISTER, parent or ROOT, f"delete {queue}, which is below it"
         )
 
 
@@ -157,10 +157,10 @@ def grant_role(
     The same grant again is the one that is there.
     """
     place = _grant_place(queue, by)
-    who = _grantee(user, group)
+    who = _grantee_columns(user, group)
     if role not in tuple(Role):
         raise Rejected(
-            [_wrong("role", f"“{role}” is not a role.", f"write one of {', '.join(Role)}")]
+            [_violation_at("role", f"“{role}” is not a role.", f"write one of {', '.join(Role)}")]
         )
     with transaction.atomic():
         grant, created = Grant.objects.get_or_create(
@@ -186,11 +186,11 @@ def _grant_place(queue: str, by: Actor) -> Queue:
         ) from None
 
 
-def _grantee(user: str, group: str) -> dict[str, Any]:
+def _grantee_columns(user: str, group: str) -> dict[str, Any]:
     if bool(user) == bool(group):
         raise Rejected(
             [
-                _wrong(
+                _violation_at(
                     "user",
                     "A grant is for a user or for a group, and for one of them only.",
                     "give either user or group",
@@ -205,14 +205,14 @@ def _grantee(user: str, group: str) -> dict[str, Any]:
         else:
             kind = "group"
         raise Rejected(
-            [_wrong(kind, f"There is no {kind} {name[:80]}.", f"create the {kind} first")]
+            [_violation_at(kind, f"There is no {kind} {name[:80]}.", f"create the {kind} first")]
         )
     if user:
         return {"user": found, "group": None}
     return {"user": None, "group": found}
 
 
-def _wrong(field: str, message: str, fix: str) -> Violation:
+def _violation_at(field: str, message: str, fix: str) -> Violation:
     return Violation("invalid_value", "", f"spec.{field}", message, fix)
 
 
@@ -342,7 +342,7 @@ def _check_token(name: str, scopes: Collection[str], expires_at: datetime | None
     problems = []
     if not name or len(name) > 100 or not name.isprintable():
         problems.append(
-            _wrong(
+            _violation_at(
                 "name",
                 "A token needs a name of at most 100 printable characters.",
                 "name the program that uses it",
@@ -351,11 +351,11 @@ def _check_token(name: str, scopes: Collection[str], expires_at: datetime | None
     unknown = [scope for scope in scopes if scope not in tuple(Scope)]
     if unknown or not scopes:
         problems.append(
-            _wrong("scopes", f"The scopes must be some of {', '.join(Scope)}.", "write read")
+            _violation_at("scopes", f"The scopes must be some of {', '.join(Scope)}.", "write read")
         )
     if expires_at is not None and expires_at <= timezone.now():
         problems.append(
-            _wrong(
+            _violation_at(
                 "expiresAt", "The token would have expired already.", "give a moment in the future"
             )
         )
@@ -390,7 +390,7 @@ def revoke_token(token: ApiToken, *, by: Actor, dry_run: bool = False) -> None:
 
 
 class BadToken(Exception):
-    """The token can not be used; the message says why, as far as its holder may know."""
+    """The token cannot be used; the message says why, as far as its holder may know."""
 
 
 def token_user(secret: str) -> tuple[Any, ApiToken]:

@@ -26,19 +26,19 @@ def ensure_cli_token() -> None:
     The key in the file stays while it is good.
     """
     path = Path(settings.VAR_DIR) / CLI_TOKEN_FILE
-    user = _administrator()
+    user = _first_administrator()
     if user is None or _is_good(path):
         return
-    for old in ApiToken.objects.filter(user=user, name=_name(), revoked_at=None):
+    for old in ApiToken.objects.filter(user=user, name=_token_name(), revoked_at=None):
         revoke_token(old, by=SYSTEM)
-    write_private(path, create_token(user, _name(), [Scope.ADMIN], by=SYSTEM).secret)
+    write_private(path, create_token(user, _token_name(), [Scope.ADMIN], by=SYSTEM).secret)
 
 
-def _name() -> str:
+def _token_name() -> str:
     return f"{_NAME} ({platform.node()[:60]})"
 
 
-def _administrator() -> Any:
+def _first_administrator() -> Any:
     return get_user_model().objects.filter(is_superuser=True, is_active=True).order_by("pk").first()
 
 

@@ -1,4 +1,4 @@
-"""What somebody sets for himself: the look of pages, views of tables, the password."""
+"""What people set for themselves: the look of pages, views of tables, the password."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def set_preferences(
     if time_zone and time_zone not in zoneinfo.available_timezones():
         raise Rejected(
             [
-                _wrong(
+                _violation_at(
                     "timeZone",
                     f"There is no time zone “{time_zone[:60]}”.",
                     "choose one like Europe/Berlin, or UTC",
@@ -44,7 +44,7 @@ def set_preferences(
     if theme and theme not in THEMES:
         raise Rejected(
             [
-                _wrong(
+                _violation_at(
                     "theme",
                     f"There is no theme “{theme[:20]}”.",
                     f"choose one of {', '.join(THEMES)}",
@@ -97,7 +97,7 @@ def _queues_named(names: Iterable[str]) -> list[str]:
     return sorted(Queue.objects.filter(name__in=wanted).values_list("name", flat=True))
 
 
-def _wrong(field: str, message: str, fix: str) -> Violation:
+def _violation_at(field: str, message: str, fix: str) -> Violation:
     return Violation("invalid_value", "", field, message, fix)
 
 
@@ -110,7 +110,7 @@ def save_view(
     if not name or len(name) > 80 or not name.isprintable():
         raise Rejected(
             [
-                _wrong(
+                _violation_at(
                     "name",
                     "A view needs a name of at most 80 characters.",
                     "name it after what it shows",
@@ -119,13 +119,17 @@ def save_view(
         )
     if len(query) > 1024 or "\x00" in query:
         raise Rejected(
-            [_wrong("query", "This filter is too long to be kept, or no text.", "shorten it")]
+            [
+                _violation_at(
+                    "query", "This filter is too long to be kept, or no text.", "shorten it"
+                )
+            ]
         )
     views = SavedView.objects.filter(owner=user, page=page)
     old = views.filter(name=name).first()
     if old is None and views.count() >= MOST_VIEWS:
         raise Rejected(
-            [_wrong("name", f"You have {MOST_VIEWS} views already.", "delete one first")]
+            [_violation_at("name", f"You have {MOST_VIEWS} views already.", "delete one first")]
         )
     view = SavedView.objects.update_or_create(
         owner=user, page=page, name=name, defaults={"query": query, "shared": shared}
@@ -162,13 +166,13 @@ def change_password(user: Any, old: str, new: str, *, by: Actor) -> None:
     """
     if not user.check_password(old):
         raise Rejected(
-            [_wrong("old", "The old password is not right.", "try again; capitals count")]
+            [_violation_at("old", "The old password is not right.", "try again; capitals count")]
         )
     try:
         password_validation.validate_password(new, user)
     except ValidationError as problem:
         raise Rejected(
-            [_wrong("new", " ".join(problem.messages), "choose a longer, less common one")]
+            [_violation_at("new", " ".join(problem.messages), "choose a longer, less common one")]
         ) from None
     with transaction.atomic():
         user.set_password(new)

@@ -42,7 +42,7 @@ def save_user(
     """
     access.require_cluster(by, doing="manage users")
     reader = Reader()
-    fields = _read(reader, given)
+    fields = _read_fields(reader, given)
     with transaction.atomic():
         _alone_with_admins()
         user = _found_or_new(reader, fields, username)
@@ -52,14 +52,14 @@ def save_user(
         else:
             before = None
         was_superuser = user.is_superuser
-        _fill(reader, user, fields)
-        _refuse(reader)
+        _fill_user(reader, user, fields)
+        _refuse_if_wrong(reader)
         _require_to_empower(by, user, was_superuser)
         _require_to_set_password(by, user, fields)
         user.save()
         if "groups" in fields:
-            user.groups.set(_groups(reader, fields["groups"]))
-            _refuse(reader)
+            user.groups.set(_named_groups(reader, fields["groups"]))
+            _refuse_if_wrong(reader)
         audit.record(
             by,
             "UpdateUser" if before else "CreateUser",
@@ -97,7 +97,7 @@ def _require_to_set_password(by: Actor, user: Any, fields: Mapping[str, Any]) ->
         raise SignInNeeded("The token in use has an end; a password that it sets would outlive it.")
 
 
-def _read(reader: Reader, given: object) -> dict[str, Any]:
+def _read_fields(reader: Reader, given: object) -> dict[str, Any]:
     whole = reader.mapping(given, "the object")
     if not isinstance(given, Mapping):
         reader.wrong_type("", given, "an object")
@@ -105,7 +105,7 @@ def _read(reader: Reader, given: object) -> dict[str, Any]:
     metadata = reader.mapping(whole.get("metadata"), "metadata")
     if metadata.get("name") is not None:
         fields.setdefault("username", metadata["name"])
-    _refuse(reader)
+    _refuse_if_wrong(reader)
     for key in fields:
         if key not in (*_USER_FIELDS, "apiVersion", "kind", "metadata", "spec", "status"):
             reader.refuse(
@@ -114,7 +114,7 @@ def _read(reader: Reader, given: object) -> dict[str, Any]:
                 f"{key} is not a field of a user.",
                 f"one of {', '.join(_USER_FIELDS)}",
             )
-    _refuse(reader)
+    _refuse_if_wrong(reader)
     return {key: value for key, value in fields.items() if key in _USER_FIELDS}
 
 
@@ -126,7 +126,7 @@ def _found_or_new(reader: Reader, fields: Mapping[str, Any], username: str) -> A
             reader.refuse(
                 "immutable_field_changed",
                 "username",
-                f"The user {username} can not be renamed.",
+                f"The user {username} cannot be renamed.",
                 f"write {username}",
             )
         return model.objects.select_for_update().get(username=username)
@@ -156,7 +156,7 @@ def _found_or_new(reader: Reader, fields: Mapping[str, Any], username: str) -> A
     return model(username=name, is_active=True)
 
 
-def _fill(reader: Reader, user: Any, fields: Mapping[str, Any]) -> None:
+def _fill_user(reader: Reader, user: Any, fields: Mapping[str, Any]) -> None:
     for key, column in _PLAIN.items():
         if key in fields:
             setattr(
@@ -185,7 +185,7 @@ def _set_password(reader: Reader, user: Any, fields: Mapping[str, Any]) -> None:
         user.set_unusable_password()
 
 
-def _groups(reader: Reader, names: object) -> Iterable[Group]:
+def _named_groups(reader: Reader, names: object) -> Iterable[Group]:
     wanted = [
         reader.text(name, f"groups[{index}]")
         for index, name in enumerate(reader.items(names, "groups"))
@@ -199,7 +199,7 @@ def _groups(reader: Reader, names: object) -> Iterable[Group]:
     return found.values()
 
 
-def _refuse(reader: Reader) -> None:
+def _refuse_if_wrong(reader: Reader) -> None:
     if reader.violations:
         raise Rejected(reader.violations)
 
@@ -268,7 +268,7 @@ def save_group(
             "A group's name has no / in it and is more than dots: it is part of an address.",
             "choose another",
         )
-    _refuse(reader)
+    _refuse_if_wrong(reader)
     if name and wanted != name:
         raise Rejected(
             [
@@ -276,7 +276,7 @@ def save_group(
                     "immutable_field_changed",
                     "",
                     "name",
-                    f"The group {name} can not be renamed.",
+                    f"The group {name} cannot be renamed.",
                     f"write {name}",
                 )
             ]
@@ -303,8 +303,8 @@ def save_group(
     else:
         before = None
     if fields.get("members") is not None:
-        group.user_set.set(_members(reader, fields["members"]))
-        _refuse(reader)
+        group.user_set.set(_named_members(reader, fields["members"]))
+        _refuse_if_wrong(reader)
     audit.record(
         by,
         "UpdateGroup" if name else "CreateGroup",
@@ -317,7 +317,7 @@ def save_group(
     return group
 
 
-def _members(reader: Reader, names: object) -> Iterable[Any]:
+def _named_members(reader: Reader, names: object) -> Iterable[Any]:
     wanted = [
         reader.text(name, f"members[{index}]")
         for index, name in enumerate(reader.items(names, "members"))

@@ -59,11 +59,11 @@ def cluster_in_use(pod_ids: Iterable[int] = (), nodes: Iterable[str] = ()) -> It
 def simulation(pod_ids: Iterable[int] = (), nodes: Iterable[str] = ()) -> Iterator[Simulation]:
     with transaction.atomic():
         state = SimulatedCluster.objects.select_for_update().get(pk=1)
-        clock = _advanced(state, timezone.now())
+        clock = _seconds_to_advance(state, timezone.now())
         wanted = set(pod_ids)
         names = set(nodes)
         cluster = Simulation.holding(
-            _load(clock, wanted, names),
+            _load_pods(clock, wanted, names),
             clock=clock,
             seed=state.seed,
             settings=SimulationSettings.read(state.settings),
@@ -72,11 +72,11 @@ def simulation(pod_ids: Iterable[int] = (), nodes: Iterable[str] = ()) -> Iterat
             Node.objects.filter(ready=True, name__in=names).values_list("name", flat=True)
         )
         yield cluster
-        _save(cluster)
+        _save_pods(cluster)
         state.save(update_fields=["clock", "advanced_at"])
 
 
-def _advanced(state: SimulatedCluster, now: datetime) -> float:
+def _seconds_to_advance(state: SimulatedCluster, now: datetime) -> float:
     if state.advanced_at:
         passed = (now - state.advanced_at).total_seconds()
     else:
@@ -86,7 +86,7 @@ def _advanced(state: SimulatedCluster, now: datetime) -> float:
     return state.clock
 
 
-def _load(clock: float, pod_ids: set[int], nodes: set[str]) -> list[SimulatedPodValue]:
+def _load_pods(clock: float, pod_ids: set[int], nodes: set[str]) -> list[SimulatedPodValue]:
     """Only the pods that have something to do now, and those that are asked for: the others go on
     by themselves.
     """
@@ -122,10 +122,10 @@ _COLUMNS = {
 }
 
 
-def _save(cluster: Simulation) -> None:
+def _save_pods(cluster: Simulation) -> None:
     if cluster.gone:
         SimulatedPod.objects.filter(pk__in=cluster.gone).delete()
-    rows = [_row(cluster.pods[pod_id]) for pod_id in sorted(cluster.changed)]
+    rows = [_row_of(cluster.pods[pod_id]) for pod_id in sorted(cluster.changed)]
     if not rows:
         return
     names = ", ".join(_COLUMNS)
@@ -138,7 +138,7 @@ def _save(cluster: Simulation) -> None:
     )
 
 
-def _row(pod: SimulatedPodValue) -> dict[str, object]:
+def _row_of(pod: SimulatedPodValue) -> dict[str, object]:
     return {
         "pod_id": pod.pod_id,
         "node_name": pod.node,

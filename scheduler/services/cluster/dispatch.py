@@ -38,14 +38,14 @@ def dispatch() -> int:
 
 def dispatch_batch() -> int:
     with cluster_transaction():
-        decisions = _claim()
+        decisions = _claim_decisions()
         if decisions:
             _carry_out(decisions)
     return len(decisions)
 
 
 @transaction.atomic
-def _claim() -> list[Decision]:
+def _claim_decisions() -> list[Decision]:
     now = timezone.now()
     patience = timedelta(seconds=CLAIM_SECONDS)
     # A claim of the future was made before the clock was put back: nobody knows how old it is.
@@ -79,10 +79,12 @@ def _carry_out(decisions: Sequence[Decision]) -> None:
                 for decision in evicts
             ]
         )
-    _write_answers(decisions, places, _refused(binds, places), _refused(evicts, stops))
+    _write_answers(
+        decisions, places, _refused_by_cluster(binds, places), _refused_by_cluster(evicts, stops)
+    )
 
 
-def _refused(asked: Sequence[Decision], answers: Sequence[Answer]) -> dict[int, str]:
+def _refused_by_cluster(asked: Sequence[Decision], answers: Sequence[Answer]) -> dict[int, str]:
     """What the cluster said against a decision, by its number."""
     return {
         decision.pk: answer.error

@@ -77,9 +77,9 @@ def create_node(manifest: object, *, by: Actor = SYSTEM, dry_run: bool = False) 
                 ],
                 by_state=True,
             )
-        node = Node.objects.create(name=value.metadata.name, **_columns(value))
+        node = Node.objects.create(name=value.metadata.name, **_node_columns(value))
         audit.record(by, "CreateNode", "Node", node.name, after=stored_node(node))
-        _settle(node, by, "NodeAdded", "added")
+        _save_and_tell(node, by, "NodeAdded", "added")
         transaction.set_rollback(dry_run)
     return SavedNode(node, reading.notices, created=True)
 
@@ -105,7 +105,7 @@ def update_node(
             merge_patch(before, manifest) if merge else manifest
         )
         value = readable(reading, name)
-        columns = _columns(value)
+        columns = _node_columns(value)
         changed = any(getattr(node, column) != new for column, new in columns.items())
         if changed:
             if node.ready is not value.ready:
@@ -115,12 +115,12 @@ def update_node(
             )
             node.refresh_from_db()
             audit.record(by, "UpdateNode", "Node", name, before=before, after=stored_node(node))
-            _settle(node, by, "NodeChanged", "changed")
+            _save_and_tell(node, by, "NodeChanged", "changed")
         transaction.set_rollback(dry_run)
     return SavedNode(node, reading.notices, changed=changed)
 
 
-def _columns(value: NodeManifest) -> dict[str, Any]:
+def _node_columns(value: NodeManifest) -> dict[str, Any]:
     return {
         "labels": value.metadata.labels,
         "annotations": value.metadata.annotations,
@@ -131,7 +131,7 @@ def _columns(value: NodeManifest) -> dict[str, Any]:
     }
 
 
-def _settle(node: Node, by: Actor, reason: str, verb: str) -> None:
+def _save_and_tell(node: Node, by: Actor, reason: str, verb: str) -> None:
     """What follows: warnings of queues whose promises no longer fit, news, and a session."""
     record_events(
         [EventNote("Node", node.name, reason, f"{by.name} {verb} {node.name}.")], timezone.now()
@@ -151,7 +151,7 @@ def delete_node(
     alone_with_pods()
     node = Node.objects.select_for_update().get(name=name)
     check_version(f"The node {name}", node, expected_version)
-    pods = _on(node).count()
+    pods = _pods_on(node).count()
     if pods:
         message = f"{name} still has {counted(pods, 'pod')} on it."
         raise Rejected(
@@ -168,11 +168,11 @@ def delete_node(
         )
     audit.record(by, "DeleteNode", "Node", name, before=stored_node(node))
     node.delete()
-    _settle(node, by, "NodeRemoved", "took away")
+    _save_and_tell(node, by, "NodeRemoved", "took away")
     transaction.set_rollback(dry_run)
 
 
-def _on(node: Node) -> Any:
+def _pods_on(node: Node) -> Any:
     return Pod.objects.filter(node=node, phase__in=OCCUPYING)
 
 
@@ -199,7 +199,7 @@ def _set_schedulable(
     changed = node.unschedulable is not unschedulable
     if changed:
         _write_unschedulable(node, unschedulable)
-        _note(
+        _write_audit(
             node,
             verb,
             by,
@@ -222,7 +222,7 @@ def _write_unschedulable(node: Node, unschedulable: bool) -> None:
     node.refresh_from_db()
 
 
-def _note(node: Node, verb: str, by: Actor, reason: str, before: Any, after: Any) -> None:
+def _write_audit(node: Node, verb: str, by: Actor, reason: str, before: Any, after: Any) -> None:
     word = verb.capitalize()
     told = f"{by.name}: {verb} {node.name}" + (f" ({reason})" if reason else "")
     record_events([EventNote("Node", node.name, f"{word}Node", told)], timezone.now())
@@ -246,7 +246,9 @@ def drain_node(
     if changed:
         _write_unschedulable(node, True)
         send_home(Pod.objects.filter(node=node), f"{name} is being drained", timezone.now())
-        _note(node, "drain", by, reason, before, {"unschedulable": True, "podsToldToLeave": on_it})
+        _write_audit(
+            node, "drain", by, reason, before, {"unschedulable": True, "podsToldToLeave": on_it}
+        )
         notify.jobs_changed()
     transaction.set_rollback(dry_run)
     if changed:

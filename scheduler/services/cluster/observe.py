@@ -63,7 +63,7 @@ def apply_reports(reports: Sequence[PodReport]) -> None:
     now = timezone.now()
     moved: set[int] = set()
     for kind, (sources, phase, stamp) in _MOVES.items():
-        moved |= _move(
+        moved |= _move_pods(
             [report for report in reports if report.phase is kind], sources, phase, stamp, now
         )
     parting = _part_with(
@@ -83,7 +83,7 @@ def apply_reports(reports: Sequence[PodReport]) -> None:
     notify.nodes_changed()
 
 
-def _move(
+def _move_pods(
     reports: list[PodReport], sources: tuple[str, ...], phase: str, stamp: str, now: datetime
 ) -> set[int]:
     if not reports:
@@ -133,8 +133,8 @@ def _part_with(gone: set[int], moved: set[int], now: datetime) -> Parting:
     ended by themselves first; the others come back as new ones, as a controller would make them.
     """
     pods = Pod.objects.filter(pk__in=gone).exclude(phase__in=("Pending", *_ENDED))
-    removed = [*_removed(pods.filter(Q(podgroup__job__phase__in=_ENDING) | Q(unwanted=True)))]
-    removed += _removed(Pod.objects.filter(pk__in=moved, phase__in=_ENDED, unwanted=True))
+    removed = [*_pods_removed(pods.filter(Q(podgroup__job__phase__in=_ENDING) | Q(unwanted=True)))]
+    removed += _pods_removed(Pod.objects.filter(pk__in=moved, phase__in=_ENDED, unwanted=True))
     back = dict(pods.values_list("pk", "message"))
     fresh_start(Pod.objects.filter(pk__in=back), now)
     return Parting(
@@ -145,7 +145,7 @@ def _part_with(gone: set[int], moved: set[int], now: datetime) -> Parting:
     )
 
 
-def _removed(pods: QuerySet[Pod]) -> list[tuple[int, int | None]]:
+def _pods_removed(pods: QuerySet[Pod]) -> list[tuple[int, int | None]]:
     """The podgroup and the job of each pod that was removed."""
     owners: list[tuple[int, int | None]] = [*pods.values_list("podgroup_id", "podgroup__job_id")]
     if owners:
@@ -184,13 +184,13 @@ def _tell_jobs(reports: Iterable[PodReport], parting: Parting, moved: set[int]) 
             told.setdefault(job_id, []).append((task, report))
     jobs = {*told, *parting.jobs, *(job_id for job_id, _ in owners.values() if job_id is not None)}
     if jobs:
-        sync_jobs(jobs, {job_id: _news(of_job) for job_id, of_job in told.items()})
+        sync_jobs(jobs, {job_id: _policy_events(of_job) for job_id, of_job in told.items()})
     if pod_ids:
         want_session()
         notify.jobs_changed(_podgroup_keys(pod_ids))
 
 
-def _news(told: Sequence[tuple[str, PodReport]]) -> PolicyEvents:
+def _policy_events(told: Sequence[tuple[str, PodReport]]) -> PolicyEvents:
     """Of one job: its tasks, each with what was reported of a pod of it."""
     events: list[PolicyEvent] = [
         (_EVENTS[report.phase], task, report.exit_code if report.phase is Reported.FAILED else None)

@@ -51,7 +51,7 @@ def lose_node(
         f"{name} does not answer any more; it had "
         f"{counted(sum(gang.pods for gang in gangs), 'pod')}."
     )
-    _tell(name, "NodeLost", message, by, reason)
+    _tell_and_record(name, "NodeLost", message, by, reason)
     transaction.set_rollback(dry_run)
     return NodeCommandResult(node, True, message, gangs)
 
@@ -70,7 +70,7 @@ def bring_back_node(
         )
     _set_ready(name, True)
     message = f"{name} answers again."
-    _tell(name, "NodeReady", message, by, reason)
+    _tell_and_record(name, "NodeReady", message, by, reason)
     transaction.set_rollback(dry_run)
     return NodeCommandResult(node, True, message)
 
@@ -78,7 +78,7 @@ def bring_back_node(
 def _simulated_node(name: str) -> Node:
     node = Node.objects.select_for_update().get(name=name)
     if not nodes_are_simulated():
-        message = f"{name} is a real machine: it can not be lost or brought back by order."
+        message = f"{name} is a real machine: it cannot be lost or brought back by order."
         raise Rejected(
             [Violation("not_simulated", "", "metadata.name", message, "drain it instead")],
             by_state=True,
@@ -98,7 +98,7 @@ def _set_ready(name: str, ready: bool) -> None:
     refresh_warnings()
 
 
-def _tell(name: str, what: str, message: str, by: Actor, reason: str) -> None:
+def _tell_and_record(name: str, what: str, message: str, by: Actor, reason: str) -> None:
     record_events(
         [EventNote("Node", name, what, message, warning=what == "NodeLost")], timezone.now()
     )

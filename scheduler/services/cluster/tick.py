@@ -40,10 +40,10 @@ def watch(also: Parts | None = None) -> None:
         for name, part in {**PARTS, **(also or {})}.items()
         if (problem := _problem_of(part))
     }
-    _log(before, failed)
+    _log_changes(before, failed)
     kinds = {name: type(problem).__name__ for name, problem in failed.items()}
     if kinds != {name: entry["problem"] for name, entry in before.items()}:
-        _write(before, kinds)
+        _write_outages(before, kinds)
 
 
 def _problem_of(part: Callable[[], object]) -> Exception | None:
@@ -57,7 +57,7 @@ def _problem_of(part: Callable[[], object]) -> Exception | None:
     return None
 
 
-def _log(before: Mapping[str, Any], failed: Mapping[str, Exception]) -> None:
+def _log_changes(before: Mapping[str, Any], failed: Mapping[str, Exception]) -> None:
     for name, problem in failed.items():
         if before.get(name, {}).get("problem") != type(problem).__name__:
             logger.error("%s failed; it is tried again at each tick", name, exc_info=problem)
@@ -65,7 +65,7 @@ def _log(before: Mapping[str, Any], failed: Mapping[str, Exception]) -> None:
         logger.warning("%s works again", name)
 
 
-def _write(before: Mapping[str, Any], kinds: Mapping[str, str]) -> None:
+def _write_outages(before: Mapping[str, Any], kinds: Mapping[str, str]) -> None:
     now = timezone.now()
     failing = {
         name: {"problem": kind, "since": before.get(name, {}).get("since", now.isoformat())}

@@ -35,24 +35,24 @@ NODES: Final = (
 PRIORITY_CLASSES: Final = (("low", 10, False), ("normal", 100, True), ("high", 1000, False))
 
 
-def _queue(name: str, parent: str, weight: int = 1, **amounts: object) -> dict[str, object]:
+def _queue_values(name: str, parent: str, weight: int = 1, **amounts: object) -> dict[str, object]:
     return {"name": name, "parent": parent, "weight": weight, **amounts}
 
 
 QUEUES: Final = (
-    _queue("research", "root", 4, deserved={"cpu": "640", "memory": "4Ti", GPU: "56"}, guarantee={GPU: "16", "cpu": "96"}),
-    _queue("vision", "research", 2, deserved={"cpu": "240", "memory": "1536Gi", GPU: "20"}, guarantee={GPU: "8"}, capability={GPU: "40"}),
-    _queue("language", "research", 3, deserved={"cpu": "320", "memory": "2Ti", GPU: "32"}, guarantee={GPU: "8"}),
-    _queue("sandbox", "research", 1, deserved={"cpu": "64", "memory": "256Gi", GPU: "4"}, capability={"cpu": "256", GPU: "12"}),
-    _queue("production", "root", 3, deserved={"cpu": "512", "memory": "2560Gi", GPU: "16"}, guarantee={"cpu": "128", "memory": "512Gi"},
+    _queue_values("research", "root", 4, deserved={"cpu": "640", "memory": "4Ti", GPU: "56"}, guarantee={GPU: "16", "cpu": "96"}),
+    _queue_values("vision", "research", 2, deserved={"cpu": "240", "memory": "1536Gi", GPU: "20"}, guarantee={GPU: "8"}, capability={GPU: "40"}),
+    _queue_values("language", "research", 3, deserved={"cpu": "320", "memory": "2Ti", GPU: "32"}, guarantee={GPU: "8"}),
+    _queue_values("sandbox", "research", 1, deserved={"cpu": "64", "memory": "256Gi", GPU: "4"}, capability={"cpu": "256", GPU: "12"}),
+    _queue_values("production", "root", 3, deserved={"cpu": "512", "memory": "2560Gi", GPU: "16"}, guarantee={"cpu": "128", "memory": "512Gi"},
            priority=10),
-    _queue("serving", "production", 2, deserved={"cpu": "256", "memory": "1536Gi", GPU: "16"}, guarantee={"cpu": "128"},
+    _queue_values("serving", "production", 2, deserved={"cpu": "256", "memory": "1536Gi", GPU: "16"}, guarantee={"cpu": "128"},
            capability={GPU: "20"}, priority=10, reclaimable=False),
-    _queue("etl", "production", 1, deserved={"cpu": "256", "memory": "1Ti"}, capability={"cpu": "640"}),
-    _queue("analytics", "root", 2, deserved={"cpu": "320", "memory": "1536Gi"}, capability={"cpu": "800", "memory": "4Ti"}),
-    _queue("reports", "analytics", 2, deserved={"cpu": "192", "memory": "1Ti"}),
-    _queue("adhoc", "analytics", 1, deserved={"cpu": "128", "memory": "512Gi"}, dequeue_strategy="fifo"),
-    _queue("batch", "root", 1, deserved={"cpu": "128", "memory": "512Gi"}),
+    _queue_values("etl", "production", 1, deserved={"cpu": "256", "memory": "1Ti"}, capability={"cpu": "640"}),
+    _queue_values("analytics", "root", 2, deserved={"cpu": "320", "memory": "1536Gi"}, capability={"cpu": "800", "memory": "4Ti"}),
+    _queue_values("reports", "analytics", 2, deserved={"cpu": "192", "memory": "1Ti"}),
+    _queue_values("adhoc", "analytics", 1, deserved={"cpu": "128", "memory": "512Gi"}, dequeue_strategy="fifo"),
+    _queue_values("batch", "root", 1, deserved={"cpu": "128", "memory": "512Gi"}),
 )  # fmt: skip
 
 TARGETS: Final = (
@@ -109,19 +109,19 @@ def load_sample_tree(*, by: Actor, dry_run: bool = False) -> list[str]:
             )
         has = cluster_total()
         for queue in QUEUES:
-            create_queue(_manifest(queue, has), by=by)
+            create_queue(_queue_manifest(queue, has), by=by)
         transaction.set_rollback(dry_run)
     return [str(queue["name"]) for queue in QUEUES]
 
 
-def _manifest(queue: dict[str, object], has: Resources) -> dict[str, object]:
+def _queue_manifest(queue: dict[str, object], has: Resources) -> dict[str, object]:
     plain = {
         key: value
         for key, value in queue.items()
         if key in ("parent", "weight", "priority", "reclaimable")
     }
     quotas = {
-        name: _cut(queue.get(name), has).to_quantities()
+        name: _fit_to_cluster(queue.get(name), has).to_quantities()
         for name in ("deserved", "guarantee", "capability")
     }
     spec = {
@@ -133,7 +133,7 @@ def _manifest(queue: dict[str, object], has: Resources) -> dict[str, object]:
     return {"metadata": {"name": queue["name"]}, "spec": spec}
 
 
-def _cut(amounts: object, has: Resources) -> Resources:
+def _fit_to_cluster(amounts: object, has: Resources) -> Resources:
     """In proportion to the sample's own cluster, in whole cores, devices and Gi.
 
     Nothing of what this cluster does not have.
@@ -141,14 +141,14 @@ def _cut(amounts: object, has: Resources) -> Resources:
     given, whole = Resources.parse(amounts), sample_total()  # type: ignore[arg-type]
     return Resources(
         {
-            name: _floor(name, amount * has.amount(name) // whole[name])
+            name: _round_down(name, amount * has.amount(name) // whole[name])
             for name, amount in given.items()
             if has.amount(name)
         }
     )
 
 
-def _floor(resource: str, amount: int) -> int:
+def _round_down(resource: str, amount: int) -> int:
     if is_bytes(resource):
         unit = 2**30
     else:

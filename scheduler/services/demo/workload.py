@@ -71,7 +71,7 @@ def start_stream(stream: Stream) -> None:
         "number": 0,
         "next_at": clock,
         "most_waiting": stream.most_waiting,
-        "targets": [_stored(target) for target in stream.targets],
+        "targets": [_stored_target(target) for target in stream.targets],
         "last_number": stream.count,
         "last_at": None if stream.duration is None else clock + stream.duration,
     }
@@ -95,7 +95,7 @@ def continue_stream() -> int:
     with transaction.atomic():
         state = SimulatedCluster.objects.select_for_update().get(pk=1)
         stream = state.workload
-        due = _due(stream, state.clock)
+        due = _due_numbers(stream, state.clock)
         if stream:
             SimulatedCluster.objects.filter(pk=1).update(
                 workload={} if _is_over(stream, state.clock) else stream
@@ -105,7 +105,7 @@ def continue_stream() -> int:
     return 0
 
 
-def _due(stream: dict[str, Any], clock: float) -> list[int]:
+def _due_numbers(stream: dict[str, Any], clock: float) -> list[int]:
     """Numbers of the jobs whose time has come."""
     if not stream or stream.get("mix") not in MIXES:
         return []
@@ -135,20 +135,20 @@ def _submit_where_few_wait(stream: dict[str, Any], due: Sequence[int]) -> int:
     """A demo must not drown: jobs for a queue are passed over while its share of `most_waiting`
     waits there; the others' go on.
     """
-    targets = _targets(stream)
+    targets = _stream_targets(stream)
     share = max(1, stream["most_waiting"] // max(1, len(targets)))
-    waiting = _waiting()
+    waiting = _waiting_by_queue()
     submitted = 0
     for number in due:
         job = draw_job(MIXES[stream["mix"]], targets, stream["seed"], number)
         queue = job.manifest["spec"]["queue"]
         if waiting[queue] < share:
             waiting[queue] += 1
-            submitted += _submit(job.user, job.manifest)
+            submitted += _submit_job(job.user, job.manifest)
     return submitted
 
 
-def _waiting() -> Counter[str]:
+def _waiting_by_queue() -> Counter[str]:
     """By queue."""
     gangs = (
         PodGroup.objects.filter(phase__in=("Pending", "Inqueue"))
@@ -192,7 +192,7 @@ def submit_trace(
     for number, job in enumerate(jobs):
         time.sleep(max(0.0, begun + job.at / faster - time.monotonic()))
         user, manifest = manifest_of(job, number, targets, name)
-        done = _submit(user, manifest)
+        done = _submit_job(user, manifest)
         submitted = submitted + done
         refused = refused + (not done)
         yield submitted, refused
@@ -206,10 +206,10 @@ def submit_numbers(
     One that is refused (its queue is closed just now) is left out and said so.
     """
     drawn = [draw_job(MIXES[mix], targets, seed, number) for number in numbers]
-    return sum(_submit(job.user, job.manifest) for job in drawn)
+    return sum(_submit_job(job.user, job.manifest) for job in drawn)
 
 
-def _submit(user: str, manifest: dict[str, Any]) -> bool:
+def _submit_job(user: str, manifest: dict[str, Any]) -> bool:
     try:
         submit_job(manifest, by=Actor(user, Door.SYSTEM))
     except Rejected as refusal:
@@ -218,7 +218,7 @@ def _submit(user: str, manifest: dict[str, Any]) -> bool:
     return True
 
 
-def _targets(stream: dict[str, Any]) -> list[Target]:
+def _stream_targets(stream: dict[str, Any]) -> list[Target]:
     stored = [Target(**{**target, "users": tuple(target["users"])}) for target in stream["targets"]]
     return stored or leaf_targets()
 
@@ -235,7 +235,7 @@ def leaf_targets() -> list[Target]:
     return [Target(name) for name in names]
 
 
-def _stored(target: Target) -> dict[str, Any]:
+def _stored_target(target: Target) -> dict[str, Any]:
     return {
         "queue": target.queue,
         "namespace": target.namespace,

@@ -97,14 +97,14 @@ def apply_documents(
     would go now, nothing is done. Raises `Rejected` with all violations of all objects, each with
     the place of its document in front of the field.
     """
-    items = _items(documents)
+    items = _read_items(documents)
     with transaction.atomic():
         run = _Run(by, with_pods=_moves_pods(items, prune))
         with warnings_wait() as asked:
-            _settle(items, run)
+            _apply_rounds(items, run)
             _raise_if_any(items)
             done = [item.done for item in items if item.done is not None]
-            done += _prune(items, prune, run, shown) if prune else []
+            done += _prune_unnamed(items, prune, run, shown) if prune else []
         run.finish(warns=bool(asked))
         transaction.set_rollback(dry_run)
     return done
@@ -114,10 +114,10 @@ def check_documents(documents: Iterable[object], *, by: Actor = SYSTEM) -> list[
     """The same without writing: each object with what stands against it, the others of the set
     taken as there.
     """
-    items = _items(documents)
+    items = _read_items(documents)
     with transaction.atomic():
         with warnings_wait():
-            _settle(items, _Run(by, with_pods=_moves_pods(items)))
+            _apply_rounds(items, _Run(by, with_pods=_moves_pods(items)))
         transaction.set_rollback(True)
     return items
 
@@ -163,7 +163,7 @@ class _Run:
         self.put_down()
 
 
-def _items(documents: Iterable[object]) -> list[Item]:
+def _read_items(documents: Iterable[object]) -> list[Item]:
     flat: list[object] = []
     for document in documents:
         if isinstance(document, Mapping) and document.get("kind") == "List":
@@ -213,14 +213,14 @@ def _mark_contradictions(items: list[Item]) -> None:
     for item in items:
         if item.kind == "Command" or not item.name:
             continue
-        known = first.setdefault((item.kind, *_place(item)), item)
+        known = first.setdefault((item.kind, *_place_of(item)), item)
         if known.manifest != item.manifest:
             item.contradicts = known.index
 
 
-def _place(item: Item) -> tuple[str, str]:
+def _place_of(item: Item) -> tuple[str, str]:
     """Namespace and name; the namespace says nothing where the kind has none."""
-    namespace, name = _named(item.manifest)
+    namespace, name = _name_and_namespace(item.manifest)
     return (namespace if item.kind in _NAMESPACED else "", name)
 
 
@@ -234,21 +234,21 @@ def _kind_of(manifest: object) -> str:
     return ""
 
 
-def _settle(items: list[Item], run: _Run) -> None:
+def _apply_rounds(items: list[Item], run: _Run) -> None:
     """Again and again while something succeeds: a child may stand before its parent, a quota may
     need another to change first.
     """
     waiting = items
     while waiting:
         for item in waiting:
-            _attempt(item, run)
+            _try_item(item, run)
         failed = [item for item in waiting if item.done is None]
         if len(failed) == len(waiting):
             return
         waiting = failed
 
 
-def _attempt(item: Item, run: _Run) -> None:
+def _try_item(item: Item, run: _Run) -> None:
     item.violations = ()
     item.by_state = False
     item.forbidden = None
@@ -347,11 +347,11 @@ def _raise_if_any(items: list[Item]) -> None:
 # One kind after the other
 
 
-def _named(manifest: Mapping[str, Any]) -> tuple[str, str]:
+def _name_and_namespace(manifest: Mapping[str, Any]) -> tuple[str, str]:
     return place_of(manifest)[0], name_of(manifest)
 
 
-def _found(rows: QuerySet[Any], by: Actor) -> Any:
+def _visible_row(rows: QuerySet[Any], by: Actor) -> Any:
     """The stored object, or None.
 
     One out of sight is not there: whoever may make one of its name finds that taken, and nobody
@@ -363,7 +363,7 @@ def _found(rows: QuerySet[Any], by: Actor) -> Any:
     return None
 
 
-def _over(
+def _merged_over(
     stored: Mapping[str, Any],
     given: Mapping[str, Any],
     defaults: Sequence[tuple[Path, object]] = (),
@@ -397,13 +397,13 @@ def _over(
     return merged
 
 
-def _difference(before: Any, after: Any, path: str = "") -> list[tuple[str, Any, Any]]:
+def _differences(before: Any, after: Any, path: str = "") -> list[tuple[str, Any, Any]]:
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         keys = sorted({*before, *after}, key=str)
         return [
             found
             for key in keys
-            for found in _difference(
+            for found in _differences(
                 before.get(key), after.get(key), f"{path}.{key}" if path else str(key)
             )
         ]
@@ -412,10 +412,10 @@ def _difference(before: Any, after: Any, path: str = "") -> list[tuple[str, Any,
     return [(path, before, after)]
 
 
-def _updated(
+def _updated_result(
     item: Item, name: str, before: Any, after: Any, notices: tuple[Notice, ...], message: str = ""
 ) -> Applied:
-    diff = tuple(_difference(before, after))
+    diff = tuple(_differences(before, after))
     if diff:
         operation = "updated"
     else:
@@ -425,7 +425,7 @@ def _updated(
     )
 
 
-def _created(
+def _created_result(
     item: Item, name: str, after: Any, notices: tuple[Notice, ...], message: str = ""
 ) -> Applied:
     return Applied(
@@ -434,20 +434,22 @@ def _created(
         name,
         "created",
         message or f"{name} is created.",
-        tuple(_difference({}, after)),
+        tuple(_differences({}, after)),
         notices,
     )
 
 
-def _queue(item: Item, run: _Run) -> Applied:
+def _apply_queue(item: Item, run: _Run) -> Applied:
     name = name_of(item.manifest)
     work = run.work
-    # as `_found`
+    # as `_visible_row`
     if name not in work.tree or not access.access_for(work.seen_by(run.by)).may(
         Permission.VIEW, name
     ):
         made = create_update.create_in(work, item.manifest, run.by, imported=True)
-        return _created(item, name, queue_manifest(work.tree[name]), made.notices, made.message)
+        return _created_result(
+            item, name, queue_manifest(work.tree[name]), made.notices, made.message
+        )
     before = queue_manifest(work.tree[name])
     spec: Any = before["spec"]
     # a state left out is not asked for
@@ -456,39 +458,43 @@ def _queue(item: Item, run: _Run) -> Applied:
         "spec": {key: value for key, value in spec.items() if key != "state"},
     }
     saved = create_update.update_in(
-        work, name, _over(stored, item.manifest, queue_defaults(item.manifest)), run.by
+        work, name, _merged_over(stored, item.manifest, queue_defaults(item.manifest)), run.by
     )
-    return _updated(
+    return _updated_result(
         item, name, before, queue_manifest(work.tree[name]), saved.notices, saved.message
     )
 
 
-def _job(item: Item, by: Actor) -> Applied:
-    namespace, name = _named(item.manifest)
-    row = _found(Job.objects.select_related("queue").filter(namespace=namespace, name=name), by)
+def _apply_job(item: Item, by: Actor) -> Applied:
+    namespace, name = _name_and_namespace(item.manifest)
+    row = _visible_row(
+        Job.objects.select_related("queue").filter(namespace=namespace, name=name), by
+    )
     if row is None:
         made = submit.submit_job(item.manifest, by=by)
-        return _created(item, f"{namespace}/{name}", manifests.stored_job(made.job), made.notices)
+        return _created_result(
+            item, f"{namespace}/{name}", manifests.stored_job(made.job), made.notices
+        )
     before = manifests.stored_job(row)
-    saved = changes.update_job(namespace, name, _over(before, item.manifest), by=by)
-    return _updated(
+    saved = changes.update_job(namespace, name, _merged_over(before, item.manifest), by=by)
+    return _updated_result(
         item, f"{namespace}/{name}", before, manifests.stored_job(saved.job), saved.notices
     )
 
 
-def _podgroup(item: Item, by: Actor) -> Applied:
-    namespace, name = _named(item.manifest)
-    row = _found(
+def _apply_podgroup(item: Item, by: Actor) -> Applied:
+    namespace, name = _name_and_namespace(item.manifest)
+    row = _visible_row(
         PodGroup.objects.select_related("queue").filter(namespace=namespace, name=name), by
     )
     if row is None:
         made = podgroups.submit_podgroup(item.manifest, by=by)
-        return _created(
+        return _created_result(
             item, f"{namespace}/{name}", manifests.stored_podgroup(made.podgroup), made.notices
         )
     before = manifests.stored_podgroup(row)
-    saved = podgroups.update_podgroup(namespace, name, _over(before, item.manifest), by=by)
-    return _updated(
+    saved = podgroups.update_podgroup(namespace, name, _merged_over(before, item.manifest), by=by)
+    return _updated_result(
         item,
         f"{namespace}/{name}",
         before,
@@ -497,8 +503,8 @@ def _podgroup(item: Item, by: Actor) -> Applied:
     )
 
 
-def _pod(item: Item, by: Actor) -> Applied:
-    namespace, name = _named(item.manifest)
+def _apply_pod(item: Item, by: Actor) -> Applied:
+    namespace, name = _name_and_namespace(item.manifest)
     if not name:
         message = (
             "metadata.name must be given: a file that is applied again must find what it made."
@@ -514,58 +520,60 @@ def _pod(item: Item, by: Actor) -> Applied:
                 )
             ]
         )
-    row = _found(
+    row = _visible_row(
         Pod.objects.select_related("podgroup__queue").filter(namespace=namespace, name=name), by
     )
     if row is not None:
         require_job_command(by, row.podgroup.queue.place, row.podgroup.owner)
-        message = f"{namespace}/{name} is there; a pod can not be changed."
+        message = f"{namespace}/{name} is there; a pod cannot be changed."
         notices = read_pod(item.manifest).notices
         return Applied(
             item.index, item.kind, f"{namespace}/{name}", "unchanged", message, notices=notices
         )
     made = podgroups.submit_pod(item.manifest, by=by)
-    return _created(item, f"{namespace}/{name}", {}, made.notices)
+    return _created_result(item, f"{namespace}/{name}", {}, made.notices)
 
 
-def _node(item: Item, by: Actor) -> Applied:
+def _apply_node(item: Item, by: Actor) -> Applied:
     name = name_of(item.manifest)
     row = Node.objects.filter(name=name).first()
     if row is None:
         made = nodes.create_node(item.manifest, by=by)
-        return _created(item, name, manifests.stored_node(made.node), made.notices)
+        return _created_result(item, name, manifests.stored_node(made.node), made.notices)
     before = manifests.stored_node(row)
     if item.manifest.get("status") is not None:
         given = item.manifest
     else:
         given = {**item.manifest, "status": before["status"]}
-    saved = nodes.update_node(name, _over(before, given), by=by)
-    return _updated(item, name, before, manifests.stored_node(saved.node), saved.notices)
+    saved = nodes.update_node(name, _merged_over(before, given), by=by)
+    return _updated_result(item, name, before, manifests.stored_node(saved.node), saved.notices)
 
 
-def _catalog(kind: catalog.Kind) -> Callable[[Item, Actor], Applied]:
+def _apply_catalog(kind: catalog.Kind) -> Callable[[Item, Actor], Applied]:
     def handle(item: Item, by: Actor) -> Applied:
         name = name_of(item.manifest)
         row = kind.model.objects.filter(name=name).first()
         if row is None:
             made = catalog.create_entry(kind, item.manifest, by=by)
-            return _created(item, name, kind.stored(made.row), made.notices)
+            return _created_result(item, name, kind.stored(made.row), made.notices)
         before = kind.stored(row)
-        saved = catalog.update_entry(kind, name, _over(before, kind.shaped(item.manifest)), by=by)
-        return _updated(item, name, before, kind.stored(saved.row), saved.notices)
+        saved = catalog.update_entry(
+            kind, name, _merged_over(before, kind.shaped(item.manifest)), by=by
+        )
+        return _updated_result(item, name, before, kind.stored(saved.row), saved.notices)
 
     return handle
 
 
 def _job_command(item: Item, by: Actor) -> Applied:
-    return _executed(item, orders.give_order(item.manifest, by=by))
+    return _executed_result(item, orders.give_order(item.manifest, by=by))
 
 
 def _queue_command(item: Item, run: _Run) -> Applied:
-    return _executed(item, orders.give_order_in(run.work, item.manifest, run.by))
+    return _executed_result(item, orders.give_order_in(run.work, item.manifest, run.by))
 
 
-def _executed(item: Item, ordered: orders.Ordered) -> Applied:
+def _executed_result(item: Item, ordered: orders.Ordered) -> Applied:
     if ordered.changed:
         operation = "executed"
     else:
@@ -581,16 +589,16 @@ def _executed(item: Item, ordered: orders.Ordered) -> Applied:
 
 
 _IN_THE_TREE: Final[dict[str, Callable[[Item, _Run], Applied]]] = {
-    "Queue": _queue,
+    "Queue": _apply_queue,
     "Command": _queue_command,
 }
 _HANDLERS: Final[dict[str, Callable[[Item, Actor], Applied]]] = {
-    "Job": _job,
-    "PodGroup": _podgroup,
-    "Pod": _pod,
-    "Node": _node,
-    "Namespace": _catalog(catalog.NAMESPACES),
-    "PriorityClass": _catalog(catalog.PRIORITY_CLASSES),
+    "Job": _apply_job,
+    "PodGroup": _apply_podgroup,
+    "Pod": _apply_pod,
+    "Node": _apply_node,
+    "Namespace": _apply_catalog(catalog.NAMESPACES),
+    "PriorityClass": _apply_catalog(catalog.PRIORITY_CLASSES),
     "Command": _job_command,
 }
 
@@ -598,14 +606,16 @@ _HANDLERS: Final[dict[str, Callable[[Item, Actor], Applied]]] = {
 # Pruning
 
 
-def _prune(items: list[Item], label: str, run: _Run, shown: Iterable[str] | None) -> list[Applied]:
+def _prune_unnamed(
+    items: list[Item], label: str, run: _Run, shown: Iterable[str] | None
+) -> list[Applied]:
     """Objects of the file's kinds that wear the label and that the file does not name.
 
     Queues leaf-first.
     """
     run.put_down()
-    doomed = _unnamed(items, label, run.by)
-    if shown is not None and set(shown) != {_told(kind, row) for kind, row in doomed}:
+    doomed = _rows_not_named(items, label, run.by)
+    if shown is not None and set(shown) != {_deletion_message(kind, row) for kind, row in doomed}:
         message = (
             f"What wears {label} has changed since it was shown: {counted(len(doomed), 'object')} "
             "would be deleted now."
@@ -615,12 +625,12 @@ def _prune(items: list[Item], label: str, run: _Run, shown: Iterable[str] | None
             by_state=True,
         )
     for kind, row in doomed:
-        _delete(kind, row, run)
+        _delete_row(kind, row, run)
     return [
         Applied(
             -1,
             kind,
-            _told(kind, row).partition("/")[2],
+            _deletion_message(kind, row).partition("/")[2],
             "deleted",
             f"{row} wore {label} and is not in the file; it was deleted.",
         )
@@ -628,7 +638,7 @@ def _prune(items: list[Item], label: str, run: _Run, shown: Iterable[str] | None
     ]
 
 
-def _delete(kind: str, row: Any, run: _Run) -> None:
+def _delete_row(kind: str, row: Any, run: _Run) -> None:
     if kind == "Queue":
         create_update.delete_in(run.work, row.name, run.by)
     else:
@@ -636,7 +646,7 @@ def _delete(kind: str, row: Any, run: _Run) -> None:
         _PRUNERS[kind](row, run.by)
 
 
-def _unnamed(items: list[Item], label: str, by: Actor) -> list[tuple[str, Any]]:
+def _rows_not_named(items: list[Item], label: str, by: Actor) -> list[tuple[str, Any]]:
     key, equals, value = label.partition("=")
     if not equals or not key:
         raise Rejected(
@@ -650,20 +660,20 @@ def _unnamed(items: list[Item], label: str, by: Actor) -> list[tuple[str, Any]]:
                 )
             ]
         )
-    named = {(item.kind, *_place(item)) for item in items if isinstance(item.manifest, Mapping)}
+    named = {(item.kind, *_place_of(item)) for item in items if isinstance(item.manifest, Mapping)}
     seen = access.access_for(by)
     return [
         (kind, row)
         for kind in sorted(
             {item.kind for item in items} & _PRUNED.keys(), key=_ORDER.index, reverse=True
         )
-        for row in _wearing(_PRUNED[kind], key, value)
+        for row in _rows_with_label(_PRUNED[kind], key, value)
         if (kind, getattr(row, "namespace", ""), row.name) not in named and _is_in_sight(row, seen)
     ]
 
 
 def _is_in_sight(row: Any, seen: Access) -> bool:
-    """What the caller may not see is not there for him.
+    """What the caller may not see is not there for them.
 
     What belongs to no queue is for those who may delete it, who see everything.
     """
@@ -677,7 +687,7 @@ def _is_in_sight(row: Any, seen: Access) -> bool:
     return queue is None or seen.may(Permission.VIEW, queue.place)
 
 
-def _told(kind: str, row: Any) -> str:
+def _deletion_message(kind: str, row: Any) -> str:
     """ "queue/team-a", "job/default/train": as `shown` names it."""
     if kind in _NAMESPACED:
         place = f"{row.namespace}/"
@@ -686,7 +696,7 @@ def _told(kind: str, row: Any) -> str:
     return f"{kind.lower()}/{place}{row.name}"
 
 
-def _wearing(model: Any, key: str, value: str) -> list[Any]:
+def _rows_with_label(model: Any, key: str, value: str) -> list[Any]:
     """The objects with this label, newest first; of queues those below before those above."""
     found = model.objects.filter(labels__icontains=key).order_by("-id")
     if model in (Job, PodGroup):

@@ -44,13 +44,13 @@ class SavedEntry:
     changed: bool = True
 
 
-def _metadata(value: Any) -> dict[str, Any]:
+def _metadata_columns(value: Any) -> dict[str, Any]:
     return {"labels": value.metadata.labels, "annotations": value.metadata.annotations}
 
 
 def _priority_columns(value: Any) -> dict[str, Any]:
     return {
-        **_metadata(value),
+        **_metadata_columns(value),
         "value": value.value,
         "global_default": value.global_default,
         "preemption_policy": value.preemption_policy,
@@ -60,7 +60,7 @@ def _priority_columns(value: Any) -> dict[str, Any]:
 
 def _namespace_in_use(namespace: Namespace) -> str:
     if namespace.name == DEFAULT:
-        return "The namespace default can not be deleted."
+        return "The namespace default cannot be deleted."
     jobs = Job.objects.filter(namespace=namespace.name).count()
     groups = PodGroup.objects.filter(namespace=namespace.name).count()
     if jobs or groups:
@@ -79,7 +79,7 @@ def _class_in_use(row: PriorityClass) -> str:
 
 
 NAMESPACES: Final = Kind(
-    "Namespace", Namespace, read_namespace, _metadata, stored_namespace, _namespace_in_use
+    "Namespace", Namespace, read_namespace, _metadata_columns, stored_namespace, _namespace_in_use
 )
 PRIORITY_CLASSES: Final = Kind(
     "PriorityClass",

@@ -35,19 +35,19 @@ def readable(reading: Reading[T], name: str = "", namespace: str = "") -> T:
     violations = list(reading.violations)
     metadata = getattr(reading.value, "metadata", None)
     if name and metadata is not None and metadata.name != name:
-        violations.append(_renamed("metadata.name", metadata.name, name))
+        violations.append(_renamed_violation("metadata.name", metadata.name, name))
     if (
         namespace
         and metadata is not None
         and metadata.namespace
         and metadata.namespace != namespace
     ):
-        violations.append(_renamed("metadata.namespace", metadata.namespace, namespace))
+        violations.append(_renamed_violation("metadata.namespace", metadata.namespace, namespace))
     if violations or reading.value is None:
         raise Rejected(violations, reading.notices)
     return reading.value
 
 
-def _renamed(field: str, given: str, stored: str) -> Violation:
-    message = f"{field} is {given}, but the object to change is {stored}: it can not be renamed."
+def _renamed_violation(field: str, given: str, stored: str) -> Violation:
+    message = f"{field} is {given}, but the object to change is {stored}: it cannot be renamed."
     return Violation("immutable_field_changed", "", field, message, f"write {stored}")

@@ -95,7 +95,7 @@ def carry_out_bulk_runs() -> None:
 
     Where there is more, another worker is asked for: others wait too.
     """
-    while (run := _claim()) is not None:
+    while (run := _claim_run()) is not None:
         if not _carry_out_a_slice(run):
             _ask_for_a_worker()
             return
@@ -112,7 +112,7 @@ def _free_runs() -> QuerySet[BulkRun]:
     return BulkRun.objects.exclude(state=BulkRun.DONE).filter(Q(claimed_at=None) | abandoned)
 
 
-def _claim() -> BulkRun | None:
+def _claim_run() -> BulkRun | None:
     for run in _free_runs().order_by("pk").select_related("owner")[:10]:
         if _free_runs().filter(pk=run.pk).update(claimed_at=timezone.now(), state=BulkRun.RUNNING):
             return run
@@ -133,7 +133,7 @@ def _carry_out_a_slice(run: BulkRun) -> bool:
     for item in run.items.filter(result="").order_by("pk")[:SLICE]:
         # a sign of life: commands may each have to wait for a session
         mine.update(claimed_at=timezone.now())
-        item.result, item.message = _command(item, run, by)
+        item.result, item.message = _command_job(item, run, by)
         item.save(update_fields=["result", "message"])
     if run.items.filter(result="").exists():
         mine.update(claimed_at=None)
@@ -143,7 +143,7 @@ def _carry_out_a_slice(run: BulkRun) -> bool:
     return True
 
 
-def _command(item: BulkItem, run: BulkRun, by: Actor) -> tuple[str, str]:
+def _command_job(item: BulkItem, run: BulkRun, by: Actor) -> tuple[str, str]:
     """The result for one job, and the words for it."""
     try:
         result = command_job(

@@ -56,11 +56,11 @@ def update_job(
         access.require_job_command(by, job.queue.place, job.owner)
         check_version(f"The job {job}", job, expected_version)
         before = stored_job(job)
-        wanted, notices = _admitted(
+        wanted, notices = _admit_change(
             job, merge_patch(before, manifest) if merge else manifest, before
         )
         old_tasks = job.tasks
-        changed = _apply(job, wanted)
+        changed = _apply_change(job, wanted)
         if changed:
             audit.record(
                 by,
@@ -69,16 +69,16 @@ def update_job(
                 name,
                 namespace=namespace,
                 queue=job.queue.name,
-                before=_short(before),
-                after=_short(stored_job(job)),
+                before=_short_manifest(before),
+                after=_short_manifest(stored_job(job)),
             )
-            sync_jobs([job.pk], {job.pk: PolicyEvents(tasks=_shrunk(old_tasks, job.tasks))})
+            sync_jobs([job.pk], {job.pk: PolicyEvents(tasks=_shrunk_tasks(old_tasks, job.tasks))})
             job.refresh_from_db()
         transaction.set_rollback(dry_run)
     return ChangedJob(job, notices, changed)
 
 
-def _shrunk(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> frozenset[str]:
+def _shrunk_tasks(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> frozenset[str]:
     """Tasks that have fewer pods now: what is left of them may be done already."""
     return frozenset(
         new["name"]
@@ -87,7 +87,7 @@ def _shrunk(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> frozen
     )
 
 
-def _admitted(
+def _admit_change(
     job: Job, manifest: object, before: dict[str, Any]
 ) -> tuple[JobManifest, tuple[Notice, ...]]:
     facts = submission_scene({job.queue.name}, job.namespace, job.owner).facts
@@ -99,8 +99,8 @@ def _admitted(
     return readable(read_job(manifest, facts), job.name, job.namespace), verdict.notices
 
 
-def _short(manifest: dict[str, Any]) -> dict[str, Any]:
-    """What can differ, for the audit log; templates can be long and can not change."""
+def _short_manifest(manifest: dict[str, Any]) -> dict[str, Any]:
+    """What can differ, for the audit log; templates can be long and cannot change."""
     spec = manifest["spec"]
     tasks = {
         task["name"]: {"replicas": task["replicas"], "minAvailable": task["minAvailable"]}
@@ -115,7 +115,7 @@ def _short(manifest: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _apply(job: Job, wanted: JobManifest) -> bool:
+def _apply_change(job: Job, wanted: JobManifest) -> bool:
     tasks = [
         {**task, "replicas": new.replicas, "minAvailable": new.min_available}
         for task, new in zip(job.tasks, wanted.tasks, strict=True)
@@ -137,11 +137,11 @@ def _apply(job: Job, wanted: JobManifest) -> bool:
     update_podgroup_of(job)
     if JobPhase(job.phase) in (JobPhase.PENDING, JobPhase.RUNNING):
         for old, new in zip(old_tasks, tasks, strict=True):
-            _scale(job, new, old["replicas"])
+            _scale_task(job, new, old["replicas"])
     return True
 
 
-def _scale(job: Job, task: dict[str, Any], before: int) -> None:
+def _scale_task(job: Job, task: dict[str, Any], before: int) -> None:
     """The last pods of a task go first; new ones are numbered on."""
     pods = Pod.objects.filter(podgroup__job=job, task=task["name"])
     unmade = UnmadePods.objects.filter(podgroup__job=job, task=task["name"])
@@ -198,7 +198,7 @@ def delete_job(
             name,
             namespace=namespace,
             queue=job.queue.name,
-            before=_short(stored_job(job)),
+            before=_short_manifest(stored_job(job)),
         )
         key = str(job)
         queue = job.queue.name

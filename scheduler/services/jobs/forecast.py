@@ -81,11 +81,11 @@ def forecast_job(manifest: object, *, by: Actor) -> Forecast:
     if violations or job is None:
         return Forecast(
             Prospect.REFUSED,
-            "It can not be submitted as it is.",
+            "It cannot be submitted as it is.",
             violations=tuple(violations),
             notices=notices,
         )
-    return replace(_tried(job), notices=notices)
+    return replace(_try_in_session(job), notices=notices)
 
 
 def _name_taken(job: JobManifest) -> list[Violation]:
@@ -99,9 +99,9 @@ def _name_taken(job: JobManifest) -> list[Violation]:
     return [Violation("already_exists", job.queue, "metadata.name", message, "choose another name")]
 
 
-def _tried(job: JobManifest) -> Forecast:
+def _try_in_session(job: JobManifest) -> Forecast:
     pods = sum(task.replicas for task in job.tasks)
-    request = _request(job)
+    request = _total_request(job)
     if pods > MOST_PODS:
         words = (
             f"A gang of {pods} pods is too large to be tried out here; {MOST_PODS} is the most. It "
@@ -119,10 +119,10 @@ def _tried(job: JobManifest) -> Forecast:
     outcome = run_session(
         snapshot, policy_in_force(ClusterState.objects.select_related("policy").get(pk=1))
     )
-    return replace(_verdict(key, job, outcome), pods=pods, request=request)
+    return replace(_forecast_of(key, job, outcome), pods=pods, request=request)
 
 
-def _request(job: JobManifest) -> Resources:
+def _total_request(job: JobManifest) -> Resources:
     whole = NOTHING
     for task in job.tasks:
         whole = whole + task.template.requests * task.replicas
@@ -183,7 +183,7 @@ def _pod_class(task: Any, job: JobManifest, priorities: Priorities, namespace: s
     )
 
 
-def _verdict(key: str, job: JobManifest, outcome: Outcome) -> Forecast:
+def _forecast_of(key: str, job: JobManifest, outcome: Outcome) -> Forecast:
     nodes: dict[str, int] = {}
     for bind in outcome.binds:
         if bind.podgroup == key:
@@ -202,27 +202,27 @@ def _verdict(key: str, job: JobManifest, outcome: Outcome) -> Forecast:
         )
     if victims:
         words = (
-            f"It would start as soon as {len(victims)} {_pods(len(victims))} of others have made "
+            f"It would start as soon as {len(victims)} {_pod_or_pods(len(victims))} of others have made "
             "room for it."
         )
         return Forecast(Prospect.MAKES_ROOM, words, victims=victims)
-    return _waiting(outcome.reasons.get(key))
+    return _waiting_forecast(outcome.reasons.get(key))
 
 
 def _start_words(placed: int, nodes: int) -> str:
     return (
-        f"{placed} {_pods(placed)} would start at once, on {nodes} "
+        f"{placed} {_pod_or_pods(placed)} would start at once, on {nodes} "
         f"{'node' if nodes == 1 else 'nodes'}."
     )
 
 
-def _pods(number: int) -> str:
+def _pod_or_pods(number: int) -> str:
     if number == 1:
         return "pod"
     return "pods"
 
 
-def _waiting(reason: Reason | None) -> Forecast:
+def _waiting_forecast(reason: Reason | None) -> Forecast:
     if reason is None:
         return Forecast(
             Prospect.WAITS, "The next session would look at it.", ReasonCode.AWAITING_EVALUATION

@@ -127,10 +127,10 @@ def facts_of(jobs: Sequence[Job]) -> dict[int, JobFacts]:
     ):
         sums = counted.setdefault(job_id, {}).setdefault(task, {})
         sums["pending"] = sums.get("pending", 0) + end - first
-    return {job.pk: _facts(job, counted.get(job.pk, {})) for job in jobs}
+    return {job.pk: _job_facts(job, counted.get(job.pk, {})) for job in jobs}
 
 
-def _facts(job: Job, counted: Mapping[str, Mapping[str, int]]) -> JobFacts:
+def _job_facts(job: Job, counted: Mapping[str, Mapping[str, int]]) -> JobFacts:
     return JobFacts(
         phase=JobPhase(job.phase),
         min_available=job.min_available,
@@ -197,7 +197,7 @@ def _start_ready_tasks(jobs: Sequence[tuple[Job, JobFacts]], now: datetime) -> N
     ]
     stuck = _make_pods(
         [
-            (job, _ready(job, facts))
+            (job, _ready_task_templates(job, facts))
             for job, facts in waiting
             if not all(task.created for task in facts.tasks)
         ]
@@ -211,7 +211,7 @@ NAMES_TAKEN = JobStep(
 
 
 def _make_pods(wanted: Sequence[tuple[Job, Sequence[Mapping[str, Any]]]]) -> list[Job]:
-    """The jobs whose pods can not be made: names were free when they were submitted, and one such
+    """The jobs whose pods cannot be made: names were free when they were submitted, and one such
     job must not stop all others.
     """
     try:
@@ -224,7 +224,7 @@ def _make_pods(wanted: Sequence[tuple[Job, Sequence[Mapping[str, Any]]]]) -> lis
     return []
 
 
-def _ready(job: Job, facts: JobFacts) -> list[Mapping[str, Any]]:
+def _ready_task_templates(job: Job, facts: JobFacts) -> list[Mapping[str, Any]]:
     ready = set(ready_tasks(facts))
     return [task for task in job.tasks if task["name"] in ready]
 
@@ -271,11 +271,11 @@ def take_steps(steps: Sequence[tuple[Job, JobStep]], now: datetime) -> None:
     if cleared:
         Pod.objects.filter(podgroup__job__in=cleared, phase__in=("Succeeded", "Failed")).delete()
     for job, step in steps:
-        _change(job, step, now)
+        _change_job(job, step, now)
     begun = [job for job, step in steps if step.new_pods]
     stuck = _make_pods([(job, first_tasks(job)) for job in begun])
     for job in stuck:
-        _change(job, NAMES_TAKEN, now)
+        _change_job(job, NAMES_TAKEN, now)
     if begun:
         PodGroup.objects.filter(job__in=[job.pk for job in begun]).update(
             phase="Pending",
@@ -286,8 +286,10 @@ def take_steps(steps: Sequence[tuple[Job, JobStep]], now: datetime) -> None:
             conditions=[],
             pod_conditions=[],
         )
-    _save([job for job, _ in steps])
-    record_events([_note(job, NAMES_TAKEN if job in stuck else step) for job, step in steps], now)
+    _save_jobs([job for job, _ in steps])
+    record_events(
+        [_event_note(job, NAMES_TAKEN if job in stuck else step) for job, step in steps], now
+    )
 
 
 def _stop_pods(steps: Sequence[tuple[Job, JobStep]], now: datetime) -> None:
@@ -318,7 +320,7 @@ def _start_parts_anew(steps: Sequence[tuple[Job, JobStep]], now: datetime) -> No
         Pod.objects.filter(pk__in=placed).update(message=TASK_STARTS_ANEW)
 
 
-def _change(job: Job, step: JobStep, now: datetime) -> None:
+def _change_job(job: Job, step: JobStep, now: datetime) -> None:
     if job.phase != step.phase.value:
         job.phase = step.phase.value
         job.phase_since = now
@@ -363,8 +365,8 @@ _COLUMNS = {
 }
 
 
-def _save(jobs: Sequence[Job]) -> None:
-    changed = ", ".join(f"{name} = {_stored(name)}" for name in _COLUMNS if name != "id")
+def _save_jobs(jobs: Sequence[Job]) -> None:
+    changed = ", ".join(f"{name} = {_stored_column(name)}" for name in _COLUMNS if name != "id")
     rows = [
         {name: getattr(job, name) for name in _COLUMNS}
         | {"task_retries": json.dumps(job.task_retries)}
@@ -377,13 +379,13 @@ def _save(jobs: Sequence[Job]) -> None:
     )
 
 
-def _stored(column: str) -> str:
+def _stored_column(column: str) -> str:
     if column == "task_retries":
         return json_column(f"d.{column}")
     return f"d.{column}"
 
 
-def _note(job: Job, step: JobStep) -> EventNote:
+def _event_note(job: Job, step: JobStep) -> EventNote:
     message = step.message or f"job is {step.phase}"
     return EventNote(
         "Job",

@@ -85,7 +85,7 @@ def _follows_the_job(job: Job, priorities: Priorities) -> dict[str, Any]:
         "min_member": least,
         "size": sum(task["replicas"] for task in job.tasks),
         "min_task_member": {task["name"]: task["minAvailable"] for task in gang},
-        "min_resources": _minimum(gang, least),
+        "min_resources": _minimum_resources(gang, least),
         "priority_class": job.priority_class,
         "priority": priorities.of(job.priority_class).value,
         "labels": job.labels,
@@ -94,7 +94,7 @@ def _follows_the_job(job: Job, priorities: Priorities) -> dict[str, Any]:
     }
 
 
-def _minimum(gang: Sequence[Task], least: int) -> Resources:
+def _minimum_resources(gang: Sequence[Task], least: int) -> Resources:
     rows = [
         (template_of(task["template"]).requests, task["minAvailable"], task["replicas"])
         for task in gang

@@ -82,7 +82,7 @@ def submit_podgroup(
         access.require_to_submit(
             by, reading.value.queue if reading.value else place_of(manifest)[1]
         )
-        _refuse(violations, notices)
+        _refuse_if_wrong(violations, notices)
         assert reading.value is not None
         group = _create_group(reading.value, by)
         audit.record(
@@ -94,12 +94,12 @@ def submit_podgroup(
             queue=group.queue.name,
             after=stored_podgroup(group),
         )
-        _settle(group)
+        _settle_phase(group)
         transaction.set_rollback(dry_run)
     return SavedPodGroup(group, notices)
 
 
-def _refuse(violations: Iterable[Violation], notices: Iterable[Notice]) -> None:
+def _refuse_if_wrong(violations: Iterable[Violation], notices: Iterable[Notice]) -> None:
     violations = tuple(violations)
     if violations:
         raise Rejected(violations, notices, by_state=is_forbidden_by_state(violations))
@@ -117,15 +117,16 @@ def _create_group(value: PodGroupManifest, by: Actor) -> PodGroup:
                 owner=by.name,
                 labels=value.metadata.labels,
                 annotations=value.metadata.annotations,
-                **_columns(value),
+                **_podgroup_columns(value),
             )
     except IntegrityError:
         raise Rejected(
-            [_exists("podgroup", namespace, value.metadata.name, value.queue)], by_state=True
+            [_exists_violation("podgroup", namespace, value.metadata.name, value.queue)],
+            by_state=True,
         ) from None
 
 
-def _exists(kind: str, namespace: str, name: str, queue: str) -> Violation:
+def _exists_violation(kind: str, namespace: str, name: str, queue: str) -> Violation:
     return Violation(
         "already_exists",
         queue,
@@ -135,7 +136,7 @@ def _exists(kind: str, namespace: str, name: str, queue: str) -> Violation:
     )
 
 
-def _columns(value: PodGroupManifest) -> dict[str, Any]:
+def _podgroup_columns(value: PodGroupManifest) -> dict[str, Any]:
     return {
         "min_member": value.min_member,
         "min_task_member": dict(value.min_task_member),
@@ -147,7 +148,7 @@ def _columns(value: PodGroupManifest) -> dict[str, Any]:
     }
 
 
-def _settle(group: PodGroup) -> None:
+def _settle_phase(group: PodGroup) -> None:
     want_session()
     notify.jobs_changed([str(group)], queues=[group.queue.name])
 
@@ -171,7 +172,7 @@ def update_podgroup(
             group, merge_patch(before, manifest) if merge else manifest, before
         )
         columns = {
-            **_columns(reading),
+            **_podgroup_columns(reading),
             "labels": reading.metadata.labels,
             "annotations": reading.metadata.annotations,
         }
@@ -192,7 +193,7 @@ def update_podgroup(
                 before=before,
                 after=stored_podgroup(group),
             )
-            _settle(group)
+            _settle_phase(group)
         transaction.set_rollback(dry_run)
     return SavedPodGroup(group, notices, changed)
 
@@ -202,7 +203,7 @@ def _changed_reading(
 ) -> tuple[PodGroupManifest, tuple[Notice, ...]]:
     facts = submission_scene({group.queue.name}, group.namespace).facts
     verdict = admit_podgroup_change(manifest, before, facts)
-    _refuse(verdict.violations, verdict.notices)
+    _refuse_if_wrong(verdict.violations, verdict.notices)
     return readable(read_podgroup(manifest, facts), group.name, group.namespace), verdict.notices
 
 
@@ -257,7 +258,7 @@ def delete_podgroup(
         )
         leaving = take_away(Pod.objects.filter(podgroup=group))
         _remove_when_empty(group)
-        _settle(group)
+        _settle_phase(group)
         transaction.set_rollback(dry_run)
     if not leaving:
         return f"{namespace}/{name} was deleted."
@@ -294,7 +295,7 @@ def submit_pod(manifest: object, *, by: Actor = SYSTEM, dry_run: bool = False) -
     """A pod of a gang that is there already, or a bare one, which becomes a gang of its own."""
     with transaction.atomic():
         share_tree()
-        reading = read_pod(_ours(manifest))
+        reading = read_pod(_owner_of_ours(manifest))
         value = readable(reading)
         group, notices = _group_for(value, manifest, by)
         pod = _create_pod(value, group)
@@ -307,12 +308,12 @@ def submit_pod(manifest: object, *, by: Actor = SYSTEM, dry_run: bool = False) -
             queue=group.queue.name,
             after={"podgroup": str(group)},
         )
-        _settle(group)
+        _settle_phase(group)
         transaction.set_rollback(dry_run)
     return SavedPod(pod, (*reading.notices, *notices))
 
 
-def _ours(manifest: object) -> object:
+def _owner_of_ours(manifest: object) -> object:
     """Whatever comes here is meant for this scheduler."""
     if not isinstance(manifest, Mapping) or not isinstance(manifest.get("spec") or {}, Mapping):
         return manifest
@@ -330,8 +331,10 @@ def _group_for(
     scene = submission_scene({value.queue or DEFAULT}, namespace, submitter(by))
     queue = value.queue or scene.facts.queue_of_namespace(namespace) or DEFAULT
     access.require_to_submit(by, queue)
-    verdict = judged(lambda facts: admit_pod(_ours(manifest), scene.tree, facts), scene.facts)
-    _refuse(verdict.violations, ())
+    verdict = judged(
+        lambda facts: admit_pod(_owner_of_ours(manifest), scene.tree, facts), scene.facts
+    )
+    _refuse_if_wrong(verdict.violations, ())
     marked = replace(
         value.metadata, annotations={**value.metadata.annotations, BARE_POD_MARK: "true"}
     )
@@ -386,7 +389,7 @@ def _refuse_one_too_many(group: PodGroup) -> None:
     verdict = judged(
         lambda known: Verdict(tuple(check_backlogs(queue, known, jobs=0, pods=1))), facts
     )
-    _refuse(verdict.violations, ())
+    _refuse_if_wrong(verdict.violations, ())
 
 
 def _create_pod(value: PodManifest, group: PodGroup) -> Pod:
@@ -408,7 +411,7 @@ def _create_pod(value: PodManifest, group: PodGroup) -> Pod:
             pod.save(force_insert=True)
     except IntegrityError:
         raise Rejected(
-            [_exists("pod", group.namespace, pod.name, group.queue.name)], by_state=True
+            [_exists_violation("pod", group.namespace, pod.name, group.queue.name)], by_state=True
         ) from None
     return pod
 
@@ -435,15 +438,15 @@ def delete_pod(namespace: str, name: str, *, by: Actor = SYSTEM, dry_run: bool =
             before={"podgroup": str(group), "phase": pod.phase},
         )
         if group.job is not None:
-            message = _restart(pod)
+            message = _restart_pod(pod)
         else:
             message = _take_away_one(pod)
-        _settle(group)
+        _settle_phase(group)
         transaction.set_rollback(dry_run)
     return message
 
 
-def _restart(pod: Pod) -> str:
+def _restart_pod(pod: Pod) -> str:
     if pod.phase not in ("Binding", "Bound", "Running"):
         message = (
             f"The pod {pod} belongs to the job {pod.podgroup.job} and is {pod.phase}: there is "

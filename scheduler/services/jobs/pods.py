@@ -212,15 +212,15 @@ def template_of(stored: Mapping[str, Any]) -> PodTemplate:
     text = json.dumps(stored)
     if len(text) <= _LONGEST_KEPT_TEMPLATE:
         return _kept_template(text)
-    return _template(text)
+    return _read_template(text)
 
 
-def _template(text: str) -> PodTemplate:
+def _read_template(text: str) -> PodTemplate:
     return read_template(Reader(), json.loads(text), "template")
 
 
 # programs submit the same template again and again
-_kept_template = lru_cache(maxsize=1024)(_template)
+_kept_template = lru_cache(maxsize=1024)(_read_template)
 
 
 def send_home(pods: QuerySet[Pod], reason: str, now: datetime) -> int:
@@ -233,11 +233,11 @@ def send_home(pods: QuerySet[Pod], reason: str, now: datetime) -> int:
     Pod.objects.filter(pk__in=[pod.pk for pod in placed]).update(
         phase="Releasing", message=reason[:512]
     )
-    Decision.objects.bulk_create((_eviction(pod, now) for pod in placed), batch_size=2000)
+    Decision.objects.bulk_create((_eviction_decision(pod, now) for pod in placed), batch_size=2000)
     return pods.filter(phase="Releasing").count()
 
 
-def _eviction(pod: Pod, now: datetime) -> Decision:
+def _eviction_decision(pod: Pod, now: datetime) -> Decision:
     return Decision(
         kind=Decision.EVICT,
         pod=pod,

@@ -66,16 +66,16 @@ def submit_job(
     Raises `Rejected` with every violation, and writes nothing then.
     """
     if dry_run:
-        return _rehearse(manifest, by)
+        return _rehearse_submit(manifest, by)
     with transaction.atomic():
         share_tree()
-        scene = _scene(manifest, submitter(by))
-        reading, notices = _admitted(manifest, scene, by)
+        scene = _read_scene(manifest, submitter(by))
+        reading, notices = _admit_job(manifest, scene, by)
         if comes_near_a_limit(scene.facts, pods=reading.replicas):
             alone_at_the_limit()
-            scene = _scene(manifest, submitter(by))
-            reading, notices = _admitted(manifest, scene, by)
-        job, pods = _create(reading, scene, by)
+            scene = _read_scene(manifest, submitter(by))
+            reading, notices = _admit_job(manifest, scene, by)
+        job, pods = _create_job(reading, scene, by)
         audit.record(
             by,
             "SubmitJob",
@@ -83,19 +83,19 @@ def submit_job(
             job.name,
             namespace=job.namespace,
             queue=job.queue.name,
-            after=_summary(job),
+            after=_audit_summary(job),
         )
         want_session()
         notify.jobs_changed([str(job)], queues=[job.queue.name])
     return Submitted(job, notices, pods)
 
 
-def _rehearse(manifest: Mapping[str, Any], by: Actor) -> Submitted:
+def _rehearse_submit(manifest: Mapping[str, Any], by: Actor) -> Submitted:
     """The same answer without a transaction: whoever only asks writes nothing, and nobody has to
     wait for them.
     """
-    scene = _scene(manifest, submitter(by))
-    reading, notices = _admitted(manifest, scene, by)
+    scene = _read_scene(manifest, submitter(by))
+    reading, notices = _admit_job(manifest, scene, by)
     job = _new_job(reading, scene.queues[reading.queue], by)
     job.created_at = timezone.now()
     taken = _taken_name(job, reading)
@@ -108,7 +108,7 @@ def _rehearse(manifest: Mapping[str, Any], by: Actor) -> Submitted:
 def _taken_name(job: Job, manifest: JobManifest) -> Violation | None:
     """The name that the database would refuse. Of very many pods only the first are looked for."""
     if Job.objects.filter(namespace=job.namespace, name=job.name).exists():
-        return _exists(job.namespace, manifest)
+        return _exists_violation(job.namespace, manifest)
     names = [
         f"{job.name}-{task['name']}-{index}"
         for task in first_tasks(job)
@@ -120,7 +120,7 @@ def _taken_name(job: Job, manifest: JobManifest) -> Violation | None:
     return None
 
 
-def _summary(job: Job) -> dict[str, Any]:
+def _audit_summary(job: Job) -> dict[str, Any]:
     """What the audit log keeps of a job; its tasks are with the job itself."""
     return {
         "queue": job.queue.name,
@@ -133,15 +133,15 @@ def check_job(
     manifest: object, user: str
 ) -> tuple[JobManifest | None, tuple[Violation, ...], tuple[Notice, ...]]:
     """Every rule that this job would break if this user submitted it, without making it."""
-    return _checked(manifest, _scene(manifest, user))
+    return _check_manifest(manifest, _read_scene(manifest, user))
 
 
-def _scene(manifest: object, user: str) -> Scene:
+def _read_scene(manifest: object, user: str) -> Scene:
     namespace, queue = place_of(manifest)
     return submission_scene({queue}, namespace, user)
 
 
-def _checked(
+def _check_manifest(
     manifest: object, scene: Scene
 ) -> tuple[JobManifest | None, tuple[Violation, ...], tuple[Notice, ...]]:
     reading = read_job(manifest, scene.facts)
@@ -149,17 +149,17 @@ def _checked(
     return reading.value, verdict.violations, verdict.notices
 
 
-def _admitted(
+def _admit_job(
     manifest: Mapping[str, Any], scene: Scene, by: Actor
 ) -> tuple[JobManifest, tuple[Notice, ...]]:
-    job, violations, notices = _checked(manifest, scene)
+    job, violations, notices = _check_manifest(manifest, scene)
     access.require_to_submit(by, job.queue if job else place_of(manifest)[1])
     if violations or job is None:
         raise Rejected(violations, notices, by_state=is_forbidden_by_state(violations))
     return job, notices
 
 
-def _exists(namespace: str, job: JobManifest) -> Violation:
+def _exists_violation(namespace: str, job: JobManifest) -> Violation:
     message = f"There is a job {namespace}/{job.metadata.name} already."
     return Violation("already_exists", job.queue, "metadata.name", message, "choose another name")
 
@@ -167,7 +167,7 @@ def _exists(namespace: str, job: JobManifest) -> Violation:
 _NEW_JOB = PreparedInsert(Job)
 
 
-def _create(manifest: JobManifest, scene: Scene, by: Actor) -> tuple[Job, int]:
+def _create_job(manifest: JobManifest, scene: Scene, by: Actor) -> tuple[Job, int]:
     """The job, and how many pods it has.
 
     That its name is taken is found out by the database, which is asked anyway.
@@ -178,7 +178,7 @@ def _create(manifest: JobManifest, scene: Scene, by: Actor) -> tuple[Job, int]:
     try:
         _NEW_JOB.insert([job])
     except IntegrityError as error:
-        raise Rejected([_exists(job.namespace, manifest)], by_state=True) from error
+        raise Rejected([_exists_violation(job.namespace, manifest)], by_state=True) from error
     try:
         return job, _create_gang(job)
     except IntegrityError as error:

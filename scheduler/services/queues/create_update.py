@@ -304,7 +304,7 @@ def _check_identity(stored: _Stored, reading: Reading[QueueReading]) -> None:
     if reading.value is None:
         return
     if reading.value.spec.name != name:
-        message = f"metadata.name is {reading.value.spec.name}, but the queue to change is {name}: a queue can not be renamed."
+        message = f"metadata.name is {reading.value.spec.name}, but the queue to change is {name}: a queue cannot be renamed."
         raise Rejected(
             [
                 Violation(

@@ -47,7 +47,7 @@ class EventNote:
 
 def record_events(notes: Iterable[EventNote], now: datetime) -> None:
     """Write them in one statement, folding repeats."""
-    rows = _folded(notes)
+    rows = _fold_notes(notes)
     if not rows:
         return
     names = ", ".join(f'"{name}"' for name in _COLUMNS)
@@ -62,13 +62,13 @@ def record_events(notes: Iterable[EventNote], now: datetime) -> None:
     )
 
 
-def _folded(notes: Iterable[EventNote]) -> list[dict[str, object]]:
+def _fold_notes(notes: Iterable[EventNote]) -> list[dict[str, object]]:
     counts: dict[EventNote, int] = {}
     for note in notes:
         counts[note] = counts.get(note, 0) + 1
     merged: dict[tuple[object, ...], dict[str, object]] = {}
     for note, count in counts.items():
-        row = _row(note, count)
+        row = _event_row(note, count)
         key = tuple(row[name] for name in ("kind", "namespace", "name", "reason", "message_digest"))
         merged[key] = (
             {**row, "count": count + int(str(merged[key]["count"]))} if key in merged else row
@@ -80,7 +80,7 @@ def _digest_without_figures(message: str) -> str:
     return hashlib.md5(_FIGURES.sub("#", message).encode(), usedforsecurity=False).hexdigest()
 
 
-def _row(note: EventNote, count: int) -> dict[str, object]:
+def _event_row(note: EventNote, count: int) -> dict[str, object]:
     return {
         "type": "Warning" if note.warning else "Normal",
         "kind": note.kind,

@@ -39,13 +39,13 @@ def claim(user: Any, key: str, digest: str) -> KeptAnswer | None:
     Raises `OtherRequest`, `Busy`.
     """
     assert connection.in_atomic_block
-    kept = _kept(user, key)
+    kept = _kept_answer(user, key)
     if kept is None and _is_claimed_now(user, key, digest):
         return None
-    kept = kept or _kept(user, key)
+    kept = kept or _kept_answer(user, key)
     if kept is None:  # another was faster, and undone
         raise Busy
-    return _same(kept, digest)
+    return _same_request(kept, digest)
 
 
 def note(user: Any, key: str, digest: str) -> None:
@@ -59,7 +59,7 @@ def note(user: Any, key: str, digest: str) -> None:
             raise OtherRequest
 
 
-def _kept(user: Any, key: str) -> KeptAnswer | None:
+def _kept_answer(user: Any, key: str) -> KeptAnswer | None:
     kept = KeptAnswer.objects.filter(user=user, key=key).first()
     if kept is not None and timezone.now() - kept.created_at > KEPT_FOR:
         kept.delete()
@@ -73,7 +73,7 @@ def _is_claimed_now(user: Any, key: str, digest: str) -> bool:
     SQLite before it begins.
     """
     try:
-        with transaction.atomic(), _patience():
+        with transaction.atomic(), _wait_for_lock():
             KeptAnswer.objects.create(user=user, key=key, digest=digest)
     except IntegrityError:
         return False
@@ -88,7 +88,7 @@ _LOCK_NOT_AVAILABLE = "55P03"
 
 
 @contextmanager
-def _patience() -> Iterator[None]:
+def _wait_for_lock() -> Iterator[None]:
     """Undone with the savepoint where the wait was in vain, and by hand where it was not."""
     if connection.vendor != "postgresql":
         yield
@@ -104,7 +104,7 @@ def _patience() -> Iterator[None]:
         cursor.execute("SELECT set_config('lock_timeout', %s, true)", [usual])
 
 
-def _same(kept: KeptAnswer, digest: str) -> KeptAnswer:
+def _same_request(kept: KeptAnswer, digest: str) -> KeptAnswer:
     if kept.digest != digest:
         raise OtherRequest
     return kept

@@ -94,7 +94,7 @@ def tidy_up() -> None:
     roll_up(now - LATE_SAMPLES)
     _prune_decisions(now - kept_for("decisions"), until)
     for rows in _past_their_time(now):
-        _prune(rows, until)
+        _prune_rows(rows, until)
     _prune_classes()
     _prune_changes()
     idempotency.prune()
@@ -147,7 +147,7 @@ def _still_to_do() -> QuerySet[Decision]:
     return Decision.objects.filter(session=OuterRef("pk"), done_at=None)
 
 
-def _prune(rows: Any, until: float) -> None:
+def _prune_rows(rows: Any, until: float) -> None:
     has_pods = rows.model in (Job, PodGroup)
     if has_pods:
         step = STEP // 10
@@ -158,14 +158,14 @@ def _prune(rows: Any, until: float) -> None:
             if has_pods:
                 # nobody brings one back to life between being chosen and being deleted
                 alone_with_pods()
-            ids = _oldest(rows, step)
+            ids = _oldest_rows(rows, step)
             if ids:
                 rows.model._base_manager.filter(pk__in=ids).delete()
         if len(ids) < step:
             return
 
 
-def _oldest(rows: Any, step: int) -> list[Any]:
+def _oldest_rows(rows: Any, step: int) -> list[Any]:
     return list(rows.order_by("pk").values_list("pk", flat=True)[:step])
 
 

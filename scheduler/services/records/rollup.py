@@ -40,11 +40,11 @@ HOURS: Final = Level(QueueSample.HOUR, QueueSample.MINUTE, 24, 24 * 3600)
 def roll_up(now: datetime) -> None:
     """Whole minutes out of raw samples, whole hours out of minutes."""
     for level in (MINUTES, HOURS):
-        for start in _due(level, now):
-            _roll(level, start)
+        for start in _due_buckets(level, now):
+            _roll_up(level, start)
 
 
-def _due(level: Level, now: datetime) -> list[datetime]:
+def _due_buckets(level: Level, now: datetime) -> list[datetime]:
     """The buckets that are over and not yet made, oldest first."""
     end = int(now.timestamp()) // level.seconds * level.seconds
     last = QueueSample.objects.filter(seconds=level.seconds).aggregate(last=Max("at"))["last"]
@@ -54,7 +54,7 @@ def _due(level: Level, now: datetime) -> list[datetime]:
     return [datetime.fromtimestamp(at, tz=UTC) for at in range(first, end, level.seconds)]
 
 
-def _roll(level: Level, start: datetime) -> None:
+def _roll_up(level: Level, start: datetime) -> None:
     end = start + timedelta(seconds=level.seconds)
     standing = _standing_at(start, level)
     within: dict[str, list[Point]] = {}
@@ -67,7 +67,7 @@ def _roll(level: Level, start: datetime) -> None:
         standing.keys() & _queue_names() if int(start.timestamp()) % level.key == 0 else set()
     )
     rows = [
-        _bucket(level, name, start, standing.get(name), within.get(name, []))
+        _bucket_sample(level, name, start, standing.get(name), within.get(name, []))
         for name in sorted(names)
     ]
     QueueSample.objects.bulk_create(rows, ignore_conflicts=True, batch_size=500)
@@ -77,7 +77,7 @@ def _queue_names() -> set[str]:
     return set(Queue.objects.values_list("name", flat=True))
 
 
-def _bucket(
+def _bucket_sample(
     level: Level, name: str, start: datetime, before: Data | None, points: list[Point]
 ) -> QueueSample:
     begin = start.timestamp()
@@ -109,8 +109,8 @@ def _standing_at(moment: datetime, level: Level) -> dict[str, Data]:
     )
     oldest = moment - timedelta(seconds=2 * level.key)
     rows = fetch(sql, [level.seconds, moment, oldest, level.seconds])
-    return {name: _last(loaded(data)) for name, data in rows}
+    return {name: _last_point(loaded(data)) for name, data in rows}
 
 
-def _last(data: Data) -> Data:
+def _last_point(data: Data) -> Data:
     return data.get("last", data)  # type: ignore[no-any-return]

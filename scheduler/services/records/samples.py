@@ -17,7 +17,7 @@ def sample(resident: ResidentSnapshot, figures: Mapping[str, QueueFigures], now:
     """A raw sample of each queue whose figures changed, in one statement."""
     queues = {queue.name: queue for queue in resident.snapshot.queues}
     rows = [
-        {"name": name, "data": json.dumps(_packed(item, queues[name]))}
+        {"name": name, "data": json.dumps(_packed_figures(item, queues[name]))}
         for name, item in figures.items()
         if name in queues
     ]
@@ -32,7 +32,7 @@ def sample(resident: ResidentSnapshot, figures: Mapping[str, QueueFigures], now:
     )
 
 
-def _packed(figures: QueueFigures, queue: Queue) -> dict[str, object]:
+def _packed_figures(figures: QueueFigures, queue: Queue) -> dict[str, object]:
     """Without what says nothing: a missing amount reads as 0, a missing capability as no limit."""
     amounts = {
         "allocated": figures.in_use,

@@ -33,7 +33,7 @@ MOST_WANTED = 100
 
 
 class NotKept(Exception):
-    """This session can not be run again; the message says what can."""
+    """This session cannot be run again; the message says what can."""
 
     def __init__(self, number: int) -> None:
         kept = list(
@@ -65,7 +65,7 @@ def keep_next_sessions(count: int, *, by: Actor = SYSTEM) -> None:
     """Keep so many of the next sessions, whatever they decide and however large the cluster is."""
     access.require_cluster(by, doing="keep sessions")
     if not 1 <= count <= MOST_WANTED:
-        raise ValueError(f"{count} sessions can not be kept; give 1 to {MOST_WANTED}.")
+        raise ValueError(f"{count} sessions cannot be kept; give 1 to {MOST_WANTED}.")
     ClusterState.objects.filter(pk=1).update(keep_sessions=count)
     audit.record(by, "KeepSessions", "Cluster", "scheduler", after={"keepSessions": count})
     notify.cluster_changed()

@@ -58,7 +58,7 @@ class Written:
     lost: int = 0  # placements that something else had overtaken
     # podgroups that lost theirs: nothing else is said about them either
     broken: set[str] = field(default_factory=set)
-    # podgroups of which some pods run while the others can not
+    # podgroups of which some pods run while the others cannot
     unknown: list[int] = field(default_factory=list)
     podgroups: set[str] = field(default_factory=set)
     queues: set[str] = field(default_factory=set)

@@ -32,7 +32,7 @@ def test_the_database_refuses_to_change_or_delete_a_row(attempt: str):
     row = audit.record(SYSTEM, "CreateQueue", "Queue", "a")
 
     with (
-        pytest.raises(DatabaseError, match="audit log can not be changed"),
+        pytest.raises(DatabaseError, match="audit log cannot be changed"),
         transaction.atomic(),
         connection.cursor() as cursor,
     ):

@@ -34,7 +34,7 @@ BOMB = 'a: &a ["x","x","x"]\nb: &b [*a,*a,*a]\nc: [*b,*b,*b]\nmetadata: {name: b
         ('{"a": ' + "9" * 5000 + "}", "application/json", 400, "digits"),
         ("{", "application/json", 400, "line 1"),
         (BOMB, "application/yaml", 400, "anchors"),
-        ("[" * 2000, "application/yaml", 400, "can not be read"),
+        ("[" * 2000, "application/yaml", 400, "cannot be read"),
         ("a: !!python/object/apply:os.system [ls]", "application/yaml", 400, "tags"),
         ("a: b: c", "application/yaml", 400, "YAML"),
         ("<a/>", "application/xml", 415, "media type"),

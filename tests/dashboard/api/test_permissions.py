@@ -398,7 +398,7 @@ def _may(role: str, least: str) -> bool:
 
 
 def _allowed(role: str, least: str, code: int) -> bool:
-    """Let through: done, or refused for another reason than who he is (a job that runs can not be deleted)."""
+    """Let through: done, or refused for another reason than who he is (a job that runs cannot be deleted)."""
     return code in (200, 201, 409)
 
 

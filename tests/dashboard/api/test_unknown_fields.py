@@ -168,7 +168,7 @@ def test_it_is_named_whichever_way_it_came(admin: Caller, kind: str, path: str):
 
 
 def _first_result(answer: Any) -> Any:
-    """A problem has its warnings at the top: most of a job can not be changed, and is refused as a whole."""
+    """A problem has its warnings at the top: most of a job cannot be changed, and is refused as a whole."""
     return answer["results"][0] if "results" in answer else answer
 
 

@@ -81,7 +81,7 @@ def test_a_refusal_has_a_code_a_message_and_every_cause(client: Client):
     assert causes(response) == ["weight_out_of_range", "negative_quantity", "parent_not_found"]
     assert response["status"]["message"] == (
         "spec.weight is -3; it must be from 1 to 65535.; spec.capability.cpu is -1; it must be 0 or more.; "
-        "a can not be put there: ghost, its parent, does not exist."
+        "a cannot be put there: ghost, its parent, does not exist."
     )
     assert response["status"]["details"]["causes"][1] == {
         "reason": "negative_quantity",

@@ -1,4 +1,4 @@
-"""Where the answer can not go: a full disk, a closed output, a terminal without our letters. A sentence at most, never a traceback."""
+"""Where the answer cannot go: a full disk, a closed output, a terminal without our letters. A sentence at most, never a traceback."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_full_disk_is_told_in_a_sentence(tmp_path: Path):
 
     assert (done.returncode, done.stderr) == (
         1,
-        b"The answer can not be written: No space left on device.\n",
+        b"The answer cannot be written: No space left on device.\n",
     )
 
 

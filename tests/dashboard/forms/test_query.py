@@ -1,4 +1,4 @@
-"""The query box: what is read, and what is said about what can not be read."""
+"""The query box: what is read, and what is said about what cannot be read."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_one_word(text: str, expected: Condition):
         ("name:" + ",".join(map(str, range(101))), "“name” has 101 values: write 100 at most."),
         ("age>soon", "“soon” is not a length of time: write 30s, 15m, 1h"),
         ("priority>high", "“high” is not a whole number: write priority>=1000."),
-        ("state>pending", "“state” can not be compared with >: write state:pending."),
+        ("state>pending", "“state” cannot be compared with >: write state:pending."),
         ("queue:", "“queue:” has no value"),
         ("colour:red", "There are state, queue, user"),
     ],

@@ -55,7 +55,7 @@ def admin() -> Client:
 def errors(
     client: Client, method: str, url: str, given: list[dict[str, Any]]
 ) -> list[tuple[str, object]]:
-    """Of what is given, what the page can not answer."""
+    """Of what is given, what the page cannot answer."""
     answers = [(str(one)[:200], getattr(client, method)(url, one)) for one in given]
     return [
         (words, getattr(answer, "exc_info", ("",))[:2])
@@ -246,7 +246,7 @@ def test_more_fields_than_the_server_reads(admin: Client, settings: Any):
     answer = admin.post("/queues/-/folded/", {"queue": ["a", "b", "c", "d"]})
 
     assert answer.status_code == 400
-    assert "That can not be read" in text(answer)
+    assert "That cannot be read" in text(answer)
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def test_the_card_says_where_it_stands_and_what_would_help():
         page.context["reason"]["help"]
         == "Ask for 12 CPU in all at most, or ask an admin of vision for a higher capability."
     )
-    assert "Can not start as it is" in text(page)
+    assert "Cannot start as it is" in text(page)
 
 
 def test_a_level_out_of_sight_is_named_without_a_link():

@@ -108,7 +108,7 @@ def test_a_view_is_kept_shared_used_and_deleted():
     vera.post(f"/jobs/-/views/{offered[0]['id']}/forget/")
 
     assert [(view["name"], view["own"]) for view in offered] == [("big ones", False)]
-    assert SavedView.objects.count() == 1  # somebody else's can not be deleted
+    assert SavedView.objects.count() == 1  # somebody else's cannot be deleted
     sam.post(f"/jobs/-/views/{offered[0]['id']}/forget/")
     assert not SavedView.objects.exists()
 

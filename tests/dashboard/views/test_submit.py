@@ -65,7 +65,7 @@ def test_what_breaks_a_rule_is_told_where():
         "/jobs/-/new/", {**FORM, "cpu": "lots", "needed": "9", "do": "submit"}
     )
 
-    assert "Can not be submitted" in text(answer)
+    assert "Cannot be submitted" in text(answer)
     assert not Job.objects.filter(name="fresh").exists()
 
 
@@ -77,7 +77,7 @@ def test_yaml_that_can_not_be_read_is_told(text_given: str):
         "/jobs/-/new/", {"as": "yaml", "yaml": text_given, "do": "submit"}
     )
 
-    assert answer.status_code == 400 or "Can not be submitted" in text(answer)
+    assert answer.status_code == 400 or "Cannot be submitted" in text(answer)
     assert text_given.partition("\n")[0] in answer.context["yaml"]
 
 

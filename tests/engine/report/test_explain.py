@@ -157,7 +157,7 @@ def test_a_role_with_too_few_pods_is_named_in_the_condition():
 
 
 def test_more_than_a_level_of_the_tree_may_ever_use():
-    """A gang of 64 that can not start because of one resource on one level says exactly that."""
+    """A gang of 64 that cannot start because of one resource on one level says exactly that."""
     queues = [queue("team", capability={"gpu": 32}), queue("train", parent="team")]
     nodes = [node(f"n{number}", cpu=64, gpu=8) for number in range(16)]
 

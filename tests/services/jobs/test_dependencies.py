@@ -107,7 +107,7 @@ def test_a_job_fails_when_what_a_task_waits_for_has_failed():
 
     assert (made.phase, made.message) == (
         "Failed",
-        "task train can not begin: too few pods of prepare succeeded",
+        "task train cannot begin: too few pods of prepare succeeded",
     )
     assert made.podgroup.phase == "Completed"
 

@@ -132,7 +132,7 @@ def test_a_refusal_stays_on_record():
     row = Command.objects.get()
     assert (row.result, row.message) == (
         "Refused",
-        "c can not be opened while p above it is closed: open p first.",
+        "c cannot be opened while p above it is closed: open p first.",
     )
     assert Event.objects.get(name="c", reason="OpenQueue").type == "Warning"
 

@@ -105,7 +105,7 @@ def test_a_session_that_decided_nothing_is_kept_only_when_asked_for():
         runner.run()
 
     assert SavedScenario.objects.count() == 2
-    with pytest.raises(ValueError, match="0 sessions can not be kept"):
+    with pytest.raises(ValueError, match="0 sessions cannot be kept"):
         keep_next_sessions(0)
 
 
