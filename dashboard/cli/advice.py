@@ -44,7 +44,7 @@ def sentence(violation: Mapping[str, str], options: Collection[str] = ()) -> str
     else:
         where = ""
     told = f"{message.rstrip('.')}{where}."
-    fix = _fix(violation, options)
+    fix = _fix_text(violation, options)
     if fix:
         return f"{told} Fix: {fix}."
     return told
@@ -60,7 +60,7 @@ def option_for(field: str, options: Collection[str]) -> str:
     return ""
 
 
-def _fix(violation: Mapping[str, str], options: Collection[str]) -> str:
+def _fix_text(violation: Mapping[str, str], options: Collection[str]) -> str:
     fix = violation.get("fix", "").rstrip(".")
     for parameter, option in _PARAMETERS.items():
         if option in options:

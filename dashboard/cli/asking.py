@@ -25,7 +25,7 @@ def confirm(question: str, yes: bool) -> None:
     """Go on only with a yes. Where nobody can answer, say so instead of guessing."""
     if yes:
         return
-    if not _answer(question):
+    if not _ask_yes_or_no(question):
         raise Problem("Nothing was changed.")
 
 
@@ -41,7 +41,7 @@ def confirm_if_watched(question: Callable[[], str], yes: bool) -> None:
         confirm(asked, yes)
 
 
-def _answer(question: str) -> bool:
+def _ask_yes_or_no(question: str) -> bool:
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
     said = sys.stdin.readline()

@@ -73,7 +73,7 @@ class Api:
 
     @property
     def client(self) -> httpx.Client:
-        httpx = _httpx()
+        httpx = _import_httpx()
         if self._client is None:
             agent = f"vcctl/{VERSION} ({sys.platform})"
             headers = {"User-Agent": agent, "Accept": "application/json"}
@@ -83,7 +83,7 @@ class Api:
                 base_url=f"{self.target.server}/api/v1/",
                 headers=headers,
                 timeout=self.target.timeout,
-                verify=_trust(self.target),
+                verify=_trusted_certificates(self.target),
                 transport=transport,
             )
         return self._client
@@ -96,13 +96,17 @@ class Api:
     def all(self, where: str, limit: int = 0, **parameters: Any) -> list[dict[str, Any]]:
         """Every object of a list, page after page; `limit` stops earlier."""
         found: list[dict[str, Any]] = []
-        for page in self._pages(where, {"page_size": min(limit or _PAGE, _PAGE), **parameters}):
+        for page in self._read_pages(
+            where, {"page_size": min(limit or _PAGE, _PAGE), **parameters}
+        ):
             found += page
             if limit and len(found) >= limit:
                 return found[:limit]
         return found
 
-    def _pages(self, where: str, parameters: Mapping[str, Any]) -> Iterator[list[dict[str, Any]]]:
+    def _read_pages(
+        self, where: str, parameters: Mapping[str, Any]
+    ) -> Iterator[list[dict[str, Any]]]:
         page = self.ask("GET", where, parameters)
         while True:
             yield page["results"]
@@ -140,14 +144,14 @@ class Api:
             content=text.encode(),
             headers={"Content-Type": kind},
         )
-        return self._read(response)
+        return self._read_answer(response)
 
     # How
 
     def ask(
         self, method: str, where: str, parameters: Mapping[str, Any] | None = None, body: Any = None
     ) -> Any:
-        return self._read(
+        return self._read_answer(
             self.send(method, where, parameters, **({} if body is None else {"json": body}))
         )
 
@@ -165,15 +169,15 @@ class Api:
         for _ in range(_TRIES - 1):
             if method != "GET" or response.status_code not in (429, 503):
                 break
-            time.sleep(_pause(response))
+            time.sleep(_pause_before_retry(response))
             response = self.once(method, where, **more)
         if response.status_code >= 300:
-            raise _problem(response, self.target)
+            raise _problem_of(response, self.target)
         return response
 
     def once(self, method: str, where: str, **more: Any) -> httpx.Response:
         """One request and its answer, whatever that is. Raises `Problem` where there is none."""
-        httpx = _httpx()
+        httpx = _import_httpx()
         try:
             return self.client.request(method, where, **more)
         except (httpx.InvalidURL, httpx.UnsupportedProtocol):
@@ -183,7 +187,9 @@ class Api:
                 ExitCode.USAGE,
             ) from None
         except httpx.ConnectError as error:
-            raise Problem(_unreachable(self.target, error), ExitCode.NO_CONNECTION) from None
+            raise Problem(
+                _unreachable_message(self.target, error), ExitCode.NO_CONNECTION
+            ) from None
         except httpx.TimeoutException:
             message = (
                 f"{self.target.server} did not answer within {self.target.timeout:g} s. Try again, "
@@ -197,7 +203,7 @@ class Api:
             )
             raise Problem(message, ExitCode.NO_CONNECTION) from None
 
-    def _read(self, response: httpx.Response) -> Any:
+    def _read_answer(self, response: httpx.Response) -> Any:
         """JSON alone is no proof: many a server answers any question with some.
 
         Ours numbers its answers.
@@ -215,7 +221,7 @@ class Api:
         return answer
 
 
-def _httpx() -> Any:
+def _import_httpx() -> Any:
     """Loaded when first needed, and without its own command line, which would bring a syntax
     highlighter with it.
     """
@@ -229,7 +235,7 @@ def _with_dry_run(parameters: Mapping[str, Any], dry_run: bool) -> dict[str, Any
     return {**parameters, **({"dry_run": "true"} if dry_run else {})}
 
 
-def _trust(target: Target) -> Any:
+def _trusted_certificates(target: Target) -> Any:
     """What certificates are believed: none is asked for, those of a file, or the system's."""
     import ssl
 
@@ -244,7 +250,7 @@ def _trust(target: Target) -> Any:
         ) from None
 
 
-def _unreachable(target: Target, error: Exception) -> str:
+def _unreachable_message(target: Target, error: Exception) -> str:
     if "CERTIFICATE_VERIFY_FAILED" in str(error):
         return (
             f"The certificate of {target.server} is not trusted. Give its authority with "
@@ -257,14 +263,14 @@ def _unreachable(target: Target, error: Exception) -> str:
     return f"There is no connection to {target.server}. {hint}"
 
 
-def _pause(response: httpx.Response) -> float:
+def _pause_before_retry(response: httpx.Response) -> float:
     told = response.headers.get("Retry-After", "")
     if told.isdigit():
         return min(float(told), _LONGEST_PAUSE)
     return 1.0
 
 
-def _problem(response: httpx.Response, target: Target) -> Problem:
+def _problem_of(response: httpx.Response, target: Target) -> Problem:
     code = _CODES.get(response.status_code, ExitCode.REFUSED)
     try:
         body = response.json()

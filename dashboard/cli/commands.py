@@ -129,14 +129,14 @@ def command(
         settings = {"help_option_names": ["--help", "-h"]}
         words = inspect.cleandoc(function.__doc__ or "")
         app.command(name, help=words, epilog=epilog, hidden=hidden, context_settings=settings)(
-            _connected(function, options or {})
+            _with_connection(function, options or {})
         )
         return function
 
     return register
 
 
-def _connected(function: Callable[..., None], shared: Options) -> Callable[..., None]:
+def _with_connection(function: Callable[..., None], shared: Options) -> Callable[..., None]:
     """The same function with the shared options behind its own, and behind those the connection's."""
 
     signature = inspect.signature(function, eval_str=True)

@@ -41,16 +41,16 @@ class _Shortcut:
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
         several = param.multiple or param.nargs == -1
         if several:
-            done = _texts(value, param)
+            done = _pass_texts(value, param)
         else:
-            done = _single(value, param)
+            done = _pass_single(value, param)
         if done is not _NO:
             return done
         param._runtime_param = None
         return param.get_runtime_param().coerce(value, param=param, ctx=ctx)
 
 
-def _texts(value: Any, param: Any) -> Any:
+def _pass_texts(value: Any, param: Any) -> Any:
     if value is None:
         return ()
     is_plain = param.type_descriptor.annotation == list[str] and isinstance(value, (tuple, list))
@@ -59,7 +59,7 @@ def _texts(value: Any, param: Any) -> Any:
     return _NO
 
 
-def _single(value: Any, param: Any) -> Any:
+def _pass_single(value: Any, param: Any) -> Any:
     wanted = param.type_descriptor.annotation
     info = param.type_descriptor.parameter_info
     if value is None or (value is param.default and not isinstance(value, str)):

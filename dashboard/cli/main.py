@@ -67,31 +67,31 @@ def program(words: Sequence[str] = ()) -> typer.Typer:
     Or as much of it as `words` need, where their first one names a group or a command.
     """
     app = new_app(HELP)
-    app.callback()(_root)
+    app.callback()(_root_options)
     if words:
         first = words[0]
     else:
         first = ""
     if first in GROUPS:
-        app.add_typer(_group(first, words[1:]), name=first)
+        app.add_typer(_load_group(first, words[1:]), name=first)
         return app
     if first in COMMANDS:
-        _load(COMMANDS[first]).register(app)
+        _load_module(COMMANDS[first]).register(app)
         return app
     for name in GROUPS:
-        app.add_typer(_group(name, words[1:]), name=name)
+        app.add_typer(_load_group(name, words[1:]), name=name)
     for module in dict.fromkeys(COMMANDS.values()):
-        _load(module).register(app)
+        _load_module(module).register(app)
     return app
 
 
-def _load(module: str):  # type: ignore[no-untyped-def] # a module
+def _load_module(module: str):  # type: ignore[no-untyped-def] # a module
     return importlib.import_module(f"dashboard.cli.{module}")
 
 
-def _group(name: str, words: Sequence[str]) -> typer.Typer:
+def _load_group(name: str, words: Sequence[str]) -> typer.Typer:
     modules, attribute = GROUPS[name]
-    group: typer.Typer = getattr([_load(module) for module in modules][-1], attribute)
+    group: typer.Typer = getattr([_load_module(module) for module in modules][-1], attribute)
     wanted = [
         command for command in group.registered_commands if words and command.name == words[0]
     ]
@@ -99,11 +99,11 @@ def _group(name: str, words: Sequence[str]) -> typer.Typer:
         return group
     lean = new_app(str(group.info.help))
     lean.registered_commands = wanted
-    lean.callback()(_nothing)  # or a single command would lose its name
+    lean.callback()(_do_nothing)  # or a single command would lose its name
     return lean
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     pass
 
 
@@ -113,7 +113,7 @@ def _say_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _root(
+def _root_options(
     _version: Annotated[
         bool,
         typer.Option(
@@ -162,9 +162,9 @@ def exit_code(act: Callable[[], object]) -> int:
             return code
         return ExitCode.DONE
     except Problem as problem:
-        return _said(str(problem), problem.code)
+        return _print_error(str(problem), problem.code)
     except typer.Abort:
-        return _said("Nothing was changed.", ExitCode.REFUSED)
+        return _print_error("Nothing was changed.", ExitCode.REFUSED)
     except TyperException as error:
         return _usage_error(error)
     except KeyboardInterrupt:
@@ -174,7 +174,9 @@ def exit_code(act: Callable[[], object]) -> int:
         return ExitCode.DONE
     except OSError as error:
         _write_no_more()
-        return _said(f"The answer cannot be written: {error.strerror or error}.", ExitCode.REFUSED)
+        return _print_error(
+            f"The answer cannot be written: {error.strerror or error}.", ExitCode.REFUSED
+        )
 
 
 def _write_no_more() -> None:
@@ -182,7 +184,7 @@ def _write_no_more() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _said(message: str, code: ExitCode) -> ExitCode:
+def _print_error(message: str, code: ExitCode) -> ExitCode:
     output.remark(message)
     return code
 
@@ -191,42 +193,42 @@ def _usage_error(error: TyperException) -> ExitCode:
     """What is wrong with the line, and where help is; a group without a command shows its help."""
     context = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":
-        return _said(error.format_message(), ExitCode.USAGE)
+        return _print_error(error.format_message(), ExitCode.USAGE)
     message = error.format_message().rstrip()
     if context is not None:
         hint = f" {context.command_path} --help says how."
     else:
         hint = ""
-    return _said(
+    return _print_error(
         f"{message.rstrip('.?')}{'?' if message.endswith('?') else '.'}{hint}", ExitCode.USAGE
     )
 
 
-def _short(name: str) -> None:
+def _run_short(name: str) -> None:
     from dashboard.cli.short import PROGRAMS
 
     run(PROGRAMS[name], name)
 
 
 def vsub() -> None:
-    _short("vsub")
+    _run_short("vsub")
 
 
 def vjobs() -> None:
-    _short("vjobs")
+    _run_short("vjobs")
 
 
 def vqueues() -> None:
-    _short("vqueues")
+    _run_short("vqueues")
 
 
 def vcancel() -> None:
-    _short("vcancel")
+    _run_short("vcancel")
 
 
 def vsuspend() -> None:
-    _short("vsuspend")
+    _run_short("vsuspend")
 
 
 def vresume() -> None:
-    _short("vresume")
+    _run_short("vresume")

@@ -18,18 +18,20 @@ _MOST = 500
 _ROOT = "root"
 
 
-def _completer(collection: str, namespaced: bool = False) -> Callable[..., list[str]]:
+def _make_completer(collection: str, namespaced: bool = False) -> Callable[..., list[str]]:
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
         return [
             name
-            for name in _names(collection, namespaced, ctx.params, incomplete)
+            for name in _names_to_complete(collection, namespaced, ctx.params, incomplete)
             if name.startswith(incomplete)
         ]
 
     return complete
 
 
-def _names(collection: str, namespaced: bool, given: dict[str, Any], incomplete: str) -> list[str]:
+def _names_to_complete(
+    collection: str, namespaced: bool, given: dict[str, Any], incomplete: str
+) -> list[str]:
     """What is there.
 
     Nothing where the server cannot be asked, since a completion has no place for an error.
@@ -53,9 +55,9 @@ def _names(collection: str, namespaced: bool, given: dict[str, Any], incomplete:
     return sorted(row["metadata"]["name"] for row in found)
 
 
-complete_queue = _completer("queues")
-complete_job = _completer("jobs", namespaced=True)
-complete_node = _completer("nodes")
+complete_queue = _make_completer("queues")
+complete_job = _make_completer("jobs", namespaced=True)
+complete_node = _make_completer("nodes")
 
 QueueArgument = Annotated[
     str,
@@ -118,19 +120,19 @@ AllNamespaces = Annotated[bool, typer.Option("--all-namespaces", "-A", help="Of 
 
 
 def queue_name(argument: str, option: str, doing: str) -> str:
-    return _one("queue", argument, option, doing, "--name")
+    return _exactly_one("queue", argument, option, doing, "--name")
 
 
 def job_name(argument: str, option: str, namespace: str, doing: str) -> tuple[str, str]:
     """Namespace and name; `team/train` names both."""
-    name = _one("job", argument, option, doing, "--name")
+    name = _exactly_one("job", argument, option, doing, "--name")
     before, slash, after = name.partition("/")
     if slash:
         return (before, after)
     return (namespace, name)
 
 
-def _one(kind: str, argument: str, option: str, doing: str, flag: str) -> str:
+def _exactly_one(kind: str, argument: str, option: str, doing: str, flag: str) -> str:
     if argument and option and argument != option:
         raise usage(
             f"{kind.capitalize()} {argument} or {option}? Give the name once, as argument or with "

@@ -83,19 +83,19 @@ def ask(
     where = address.removeprefix("/").removeprefix("api/v1/")
     if verb == "DELETE" and not dry_run:
         confirm(f"Delete {where}? This cannot be undone.", yes)
-    parameters = {**_parameters(query or []), **({"dry_run": "true"} if dry_run else {})}
-    answer = api().ask(verb, where, parameters, _body(data, file))
+    parameters = {**_read_parameters(query or []), **({"dry_run": "true"} if dry_run else {})}
+    answer = api().ask(verb, where, parameters, _read_body(data, file))
     output.show_value(answer, Format.YAML if form is Format.YAML else Format.JSON)
 
 
-def _parameters(pairs: list[str]) -> dict[str, str]:
+def _read_parameters(pairs: list[str]) -> dict[str, str]:
     wrong = [pair for pair in pairs if "=" not in pair]
     if wrong:
         raise usage(f"{wrong[0]} is no parameter; write it as name=value.")
     return dict(pair.split("=", 1) for pair in pairs)
 
 
-def _body(data: str, file: str) -> Any:
+def _read_body(data: str, file: str) -> Any:
     """None where there is none; several documents are a list."""
     if data and file:
         raise usage("Give the body with -d or with -f, not with both.")

@@ -74,35 +74,37 @@ def reference() -> str:
     codes = "\n".join(f"| {code.value} | {meaning} |" for code, meaning in MEANINGS.items())
     some = root.commands["whoami"]
     connection = "\n".join(
-        _option(parameter) for parameter in some.params if parameter.name in CONNECTION_OPTIONS
+        _option_text(parameter) for parameter in some.params if parameter.name in CONNECTION_OPTIONS
     )
     parts = [_HEAD.format(help=HELP, codes=codes, connection=connection)]
     for name, command in sorted(
         root.commands.items(), key=lambda item: (not hasattr(item[1], "commands"), item[0])
     ):
         parts += (
-            _group(f"vcctl {name}", command)
+            _group_lines(f"vcctl {name}", command)
             if hasattr(command, "commands")
-            else _command(f"vcctl {name}", command, "##")
+            else _command_lines(f"vcctl {name}", command, "##")
         )
     parts.append("## Short forms\n\nAs Volcano's own: `-n` is the name, `-N` the namespace.\n")
     for name, app in PROGRAMS.items():
-        parts += _command(name, typer.main.get_command(app), "###")
+        parts += _command_lines(name, typer.main.get_command(app), "###")
     return "\n".join(parts).rstrip() + "\n"
 
 
-def _group(path: str, group: Any) -> Iterator[str]:
+def _group_lines(path: str, group: Any) -> Iterator[str]:
     yield f"## {path}\n\n{group.help}\n"
     for name, command in sorted(group.commands.items()):
-        yield from _command(f"{path} {name}", command, "###")
+        yield from _command_lines(f"{path} {name}", command, "###")
 
 
-def _command(path: str, command: Any, heading: str) -> Iterator[str]:
+def _command_lines(path: str, command: Any, heading: str) -> Iterator[str]:
     own = [parameter for parameter in command.params if parameter.name not in CONNECTION_OPTIONS]
     arguments = [parameter for parameter in own if parameter.param_type_name == "argument"]
-    usage = " ".join([path, *(_argument(one) for one in arguments), "[OPTIONS]"])
+    usage = " ".join([path, *(_argument_text(one) for one in arguments), "[OPTIONS]"])
     yield f"{heading} {path}\n\n{command.help}\n\n```text\n{usage}\n```\n"
-    options = [_option(parameter) for parameter in own if parameter.param_type_name == "option"]
+    options = [
+        _option_text(parameter) for parameter in own if parameter.param_type_name == "option"
+    ]
     if options:
         yield "\n".join(options) + "\n"
     examples = [
@@ -113,14 +115,14 @@ def _command(path: str, command: Any, heading: str) -> Iterator[str]:
     yield "```sh\n" + "\n".join(examples) + "\n```\n"
 
 
-def _argument(parameter: Any) -> str:
+def _argument_text(parameter: Any) -> str:
     name = str(parameter.metavar or parameter.name.upper()).strip("[]")
     if parameter.required:
         return name
     return f"[{name}]"
 
 
-def _option(parameter: Any) -> str:
+def _option_text(parameter: Any) -> str:
     flags = ", ".join(
         f"`{flag}`" for flag in sorted([*parameter.opts, *parameter.secondary_opts], key=len)
     )
@@ -132,11 +134,11 @@ def _option(parameter: Any) -> str:
     if default in (None, "", False, ()) or callable(default):
         told = ""
     else:
-        told = f" Default: {_default(default)}."
+        told = f" Default: {_default_text(default)}."
     return f"- {flags}{value}: {parameter.help or ''}{told}"
 
 
-def _default(default: Any) -> str:
+def _default_text(default: Any) -> str:
     if isinstance(default, float):
         return f"{default:g}"
     return str(getattr(default, "value", default))

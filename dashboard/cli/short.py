@@ -111,10 +111,10 @@ def vqueues(
         found = [api().get(path("queues", queue_name(argument, option, "list")))]
     else:
         found = api().all("queues/")
-    output.show(found, form, _table)
+    output.show(found, form, _queues_table)
 
 
-def _table(queues: Sequence[Mapping[str, Any]], _wide: bool) -> Table:
+def _queues_table(queues: Sequence[Mapping[str, Any]], _wide: bool) -> Table:
     kept = (0, 1, 2, 4, 5, 6, 7)
     return Table(
         _COLUMNS, [[queue_row(queue)[index] for index in kept] for queue in queues], (25, *(8,) * 6)

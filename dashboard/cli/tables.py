@@ -31,10 +31,10 @@ class Table:
     empty: str = "No resources found"
 
     def lines(self) -> list[str]:
-        widths = self.widths or self._widths()
-        return [_padded(row, widths, bool(self.widths)) for row in (self.columns, *self.rows)]
+        widths = self.widths or self._column_widths()
+        return [_pad_row(row, widths, bool(self.widths)) for row in (self.columns, *self.rows)]
 
-    def _widths(self, gap: int = _GAP) -> list[int]:
+    def _column_widths(self, gap: int = _GAP) -> list[int]:
         cells = [[cell_text(cell) for cell in row] for row in (self.columns, *self.rows)]
         return [max(len(row[index]) for row in cells) + gap for index in range(len(self.columns))]
 
@@ -53,7 +53,7 @@ class Table:
         """
         return sum(
             min(width, _FOLDED_TO) if width > _FOLDED_FROM else width
-            for width in self._widths(_TERMINAL_GAP)
+            for width in self._column_widths(_TERMINAL_GAP)
         )
 
     def coloured(self) -> rich.table.Table:
@@ -64,7 +64,7 @@ class Table:
             box=None, pad_edge=False, header_style="bold", padding=(0, _TERMINAL_GAP, 0, 0)
         )
         for index, (column, width) in enumerate(
-            zip(self.columns, self._widths(_TERMINAL_GAP), strict=True)
+            zip(self.columns, self._column_widths(_TERMINAL_GAP), strict=True)
         ):
             numbers = all(_is_number(row[index]) for row in self.rows)
             table.add_column(
@@ -90,7 +90,7 @@ def cell_text(cell: object) -> str:
     return str(cell)
 
 
-def _padded(row: Sequence[object], widths: Sequence[int], volcano: bool) -> str:
+def _pad_row(row: Sequence[object], widths: Sequence[int], volcano: bool) -> str:
     """Volcano pads the last cell too.
 
     A cell that fills its column keeps one blank behind it, so that rows can always be split.

@@ -45,10 +45,10 @@ class Target:
 
 def find_target(options: ConnectionOptions) -> Target:
     """Raises `Problem` with the code for "no connection" where no server is known."""
-    context, origin = _context(options)
+    context, origin = _chosen_context(options)
     if not context.server:
         raise Problem(_NO_SERVER, ExitCode.NO_CONNECTION)
-    server = _address(context.server)
+    server = _full_address(context.server)
     token = _token_of_user(options) or context.token or _local_token(server)
     insecure = options.insecure or context.insecure
     return Target(
@@ -61,7 +61,7 @@ def find_target(options: ConnectionOptions) -> Target:
     )
 
 
-def _context(options: ConnectionOptions) -> tuple[Context, str]:
+def _chosen_context(options: ConnectionOptions) -> tuple[Context, str]:
     """A server that is named goes before a context that is only current."""
     name = options.context or os.environ.get("VCCTL_CONTEXT", "")
     if options.server:
@@ -76,7 +76,7 @@ def _context(options: ConnectionOptions) -> tuple[Context, str]:
     return Context(_first_text(ADDRESS_FILE)), "this machine"
 
 
-def _address(server: str) -> str:
+def _full_address(server: str) -> str:
     if "://" in server:
         address = server
     else:
@@ -111,13 +111,13 @@ def _token_in(name: str) -> str:
 
 def _local_token(server: str) -> str:
     """This machine's own key goes to this machine's own server and to nobody else."""
-    for folder in _installations():
-        if _text(folder / ADDRESS_FILE).rstrip("/") == server:
-            return _text(folder / TOKEN_FILE)
+    for folder in _installation_dirs():
+        if _read_text(folder / ADDRESS_FILE).rstrip("/") == server:
+            return _read_text(folder / TOKEN_FILE)
     return ""
 
 
-def _installations() -> Iterable[Path]:
+def _installation_dirs() -> Iterable[Path]:
     """FUMAROLE_VAR alone where it is set.
 
     Else the checkout that this program belongs to, and the one we stand in.
@@ -129,10 +129,12 @@ def _installations() -> Iterable[Path]:
 
 
 def _first_text(name: str) -> str:
-    return next((text for folder in _installations() if (text := _text(folder / name))), "")
+    return next(
+        (text for folder in _installation_dirs() if (text := _read_text(folder / name))), ""
+    )
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return path.read_text().strip()
     except (OSError, UnicodeDecodeError):

@@ -49,7 +49,7 @@ def watch(
         _line_by_line(draw, interval, until)
 
 
-def _drawn(draw: Callable[[], None]) -> str:
+def _draw_text(draw: Callable[[], None]) -> str:
     """What `draw` prints, with the colours of the terminal it is meant for."""
     screen = _Screen(output.on_terminal())
     with redirect_stdout(screen):
@@ -77,8 +77,8 @@ def _in_place(draw: Callable[[], None], interval: float, until: Callable[[], boo
     typer.echo(_ENTER, nl=False)
     try:
         while not done:
-            last, lost_at = _attempt(draw, last, lost_at)
-            typer.echo(_CLEAR + _head(lost_at) + _fitting(last), nl=False)
+            last, lost_at = _try_to_draw(draw, last, lost_at)
+            typer.echo(_CLEAR + _header_line(lost_at) + _fit_to_screen(last), nl=False)
             done = lost_at is None and until()
             if not done:
                 time.sleep(interval)
@@ -87,19 +87,19 @@ def _in_place(draw: Callable[[], None], interval: float, until: Callable[[], boo
     typer.echo(last, nl=False)
 
 
-def _attempt(
+def _try_to_draw(
     draw: Callable[[], None], last: str, lost_at: datetime | None
 ) -> tuple[str, datetime | None]:
     """The new picture; or the last one with the time since when it is old."""
     try:
-        return _drawn(draw), None
+        return _draw_text(draw), None
     except Problem as problem:
         if problem.code is not ExitCode.NO_CONNECTION:
             raise
         return last, lost_at or datetime.now().astimezone()
 
 
-def _head(lost_at: datetime | None) -> str:
+def _header_line(lost_at: datetime | None) -> str:
     now = datetime.now().astimezone()
     if lost_at is None:
         return f"{now:%H:%M:%S}   Ctrl-C ends this\n\n"
@@ -109,7 +109,7 @@ def _head(lost_at: datetime | None) -> str:
     )
 
 
-def _fitting(picture: str) -> str:
+def _fit_to_screen(picture: str) -> str:
     """As much as the screen takes, from the top.
 
     What scrolled away could not be brought back here.
@@ -117,14 +117,14 @@ def _fitting(picture: str) -> str:
     lines = picture.splitlines(keepends=True)
     screen = shutil.get_terminal_size()
     room = max(1, screen.lines - _HEAD_LINES - 1)
-    ends = list(accumulate(_height(line, screen.columns) for line in lines))
+    ends = list(accumulate(_line_height(line, screen.columns) for line in lines))
     if not ends or ends[-1] <= room:
         return picture
     shown = sum(end < room for end in ends)
     return "".join(lines[:shown]) + f"… {len(lines) - shown} more lines"
 
 
-def _height(line: str, columns: int) -> int:
+def _line_height(line: str, columns: int) -> int:
     """How many lines of the screen it takes: a narrow terminal breaks it."""
     width = len(_COLOURS.sub("", line).rstrip("\n"))
     return max(1, -(-width // max(1, columns)))
@@ -136,7 +136,7 @@ def _line_by_line(draw: Callable[[], None], interval: float, until: Callable[[],
     lost_at = None
     while True:
         before = lost_at
-        shown, lost_at = _attempt(draw, last, lost_at)
+        shown, lost_at = _try_to_draw(draw, last, lost_at)
         if lost_at and not before:
             output.remark("There is no connection; trying again.")
         if shown != last:

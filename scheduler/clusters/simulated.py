@@ -122,39 +122,39 @@ class SimulatedCluster:
             after, told = step(pod, self.clock)
             reports.extend(told)
             if after is not pod:
-                self._keep(pod.pod_id, after)
+                self._keep_pod(pod.pod_id, after)
         return reports
 
     def bind(self, requests: Sequence[BindRequest]) -> Sequence[Answer]:
-        return [self._bind(request) for request in requests]
+        return [self._bind_pod(request) for request in requests]
 
-    def _bind(self, request: BindRequest) -> Answer:
+    def _bind_pod(self, request: BindRequest) -> Answer:
         if request.pod_id in self.pods:
             return Answer(request.pod_id)
         if self.ready_nodes is not None and request.node not in self.ready_nodes:
             return Answer(request.pod_id, f"node {request.node} is not ready")
-        self._keep(
+        self._keep_pod(
             request.pod_id, start(request, clock=self.clock, seed=self.seed, settings=self.settings)
         )
         return Answer(request.pod_id)
 
     def evict(self, requests: Sequence[EvictRequest]) -> Sequence[Answer]:
         for request in requests:
-            self._leave(request.pod_id, self._grace(request), request.reason)
+            self._leave_node(request.pod_id, self._grace_seconds(request), request.reason)
         return [Answer(request.pod_id) for request in requests]
 
-    def _grace(self, request: EvictRequest) -> float:
+    def _grace_seconds(self, request: EvictRequest) -> float:
         return (
             self.settings.grace_seconds if request.grace_seconds is None else request.grace_seconds
         )
 
-    def _leave(self, pod_id: int, after: float, message: str) -> None:
+    def _leave_node(self, pod_id: int, after: float, message: str) -> None:
         pod = self.pods.get(pod_id)
         if pod is None:  # never started here: gone at once, and told so at the next look
             pod = SimulatedPod(pod_id, "", self.clock, 0.0)
             after = 0.0
         if not pod.leaving:
-            self._keep(
+            self._keep_pod(
                 pod_id, replace(pod, leaving=True, next_at=self.clock + after, message=message)
             )
 
@@ -164,9 +164,9 @@ class SimulatedCluster:
         No real cluster can be told this: it tells it.
         """
         for pod in [pod for pod in self.pods.values() if pod.node == node]:
-            self._leave(pod.pod_id, self.settings.node_timeout, f"node {node} was lost")
+            self._leave_node(pod.pod_id, self.settings.node_timeout, f"node {node} was lost")
 
-    def _keep(self, pod_id: int, pod: SimulatedPod | None) -> None:
+    def _keep_pod(self, pod_id: int, pod: SimulatedPod | None) -> None:
         if pod is None:
             self.pods.pop(pod_id, None)
             self.changed.discard(pod_id)

@@ -62,21 +62,21 @@ def array_literal(values: Iterable[Any]) -> str:
     some = list(values)
     text = json.dumps(some, ensure_ascii=False, separators=(",", ":"))
     if "\\" in text:  # JSON's escapes are not PostgreSQL's
-        text = f"[{','.join(_quoted(value) for value in some)}]"
+        text = f"[{','.join(_quoted_name(value) for value in some)}]"
     return f"{{{text[1:-1]}}}"
 
 
-def _quoted(value: Any) -> str:
+def _quoted_name(value: Any) -> str:
     if not isinstance(value, str):
         return json.dumps(value)
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def as_parameter(rows: Iterable[Mapping[str, Any]]) -> str:
-    return json.dumps(list(rows), default=_plain, separators=(",", ":"))
+    return json.dumps(list(rows), default=_plain_text, separators=(",", ":"))
 
 
-def _plain(value: object) -> str:
+def _plain_text(value: object) -> str:
     return str(
         connection.ops.adapt_datetimefield_value(value) if isinstance(value, datetime) else value
     )
@@ -84,17 +84,17 @@ def _plain(value: object) -> str:
 
 def execute(sql: str, parameters: Sequence[Any] = ()) -> int:
     with connection.cursor() as cursor:
-        cursor.execute(sql, _adapted(parameters))
+        cursor.execute(sql, _adapt_parameters(parameters))
         return int(cursor.rowcount)
 
 
 def fetch(sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
-        cursor.execute(sql, _adapted(parameters))
+        cursor.execute(sql, _adapt_parameters(parameters))
         return list(cursor.fetchall())
 
 
-def _adapted(parameters: Sequence[Any]) -> list[Any]:
+def _adapt_parameters(parameters: Sequence[Any]) -> list[Any]:
     """Moments in the form in which the models store them: SQLite compares them as text."""
     return [
         connection.ops.adapt_datetimefield_value(value) if isinstance(value, datetime) else value

@@ -18,13 +18,13 @@ def stamp_of(model: type[Model]) -> RawSQL:
     """
     table = model._meta.db_table
     if connection.vendor == "postgresql":
-        return _text(f'"{table}"."xmin"::text || "{table}"."ctid"::text')
-    return _text(
+        return _as_text(f'"{table}"."xmin"::text || "{table}"."ctid"::text')
+    return _as_text(
         " || ',' || ".join(
             f'quote("{table}"."{field.column}")' for field in model._meta.concrete_fields
         )
     )
 
 
-def _text(sql: str) -> RawSQL:
+def _as_text(sql: str) -> RawSQL:
     return RawSQL(sql, (), output_field=TextField())  # noqa: S611 - names of our own tables and columns

@@ -115,16 +115,16 @@ _NAMES: Final = frozenset(
 
 def ensure_triggers(connection: BaseDatabaseWrapper) -> None:
     """Put every trigger in place that is not there."""
-    if _present(connection) >= _NAMES:
+    if _present_triggers(connection) >= _NAMES:
         return
     with connection.cursor() as cursor:
-        for statement in _statements(connection.vendor):
+        for statement in _create_statements(connection.vendor):
             cursor.execute(statement)
         if connection.vendor == "postgresql":
             cursor.execute(ROOM_FOR_CHANGES)
 
 
-def _present(connection: BaseDatabaseWrapper) -> frozenset[str]:
+def _present_triggers(connection: BaseDatabaseWrapper) -> frozenset[str]:
     asks = {
         "postgresql": "SELECT tgname FROM pg_trigger WHERE tgname LIKE 'scheduler%%'",
         "sqlite": "SELECT name FROM sqlite_master WHERE type = 'trigger'",
@@ -134,7 +134,7 @@ def _present(connection: BaseDatabaseWrapper) -> frozenset[str]:
         return frozenset(name for (name,) in cursor.fetchall())
 
 
-def _statements(vendor: str) -> list[str]:
+def _create_statements(vendor: str) -> list[str]:
     statements: list[str] = [*(POSTGRES_AUDIT if vendor == "postgresql" else SQLITE_AUDIT)]
     for kind, watched in WATCHED.items():
         names = [f'"{name}"' for name in watched.split()]

@@ -29,7 +29,7 @@ POD_PHASES = (
 )
 
 
-def _pairs(values: tuple[str, ...]) -> list[tuple[str, str]]:
+def _choice_pairs(values: tuple[str, ...]) -> list[tuple[str, str]]:
     return [(value, value) for value in values]
 
 
@@ -85,7 +85,7 @@ class Job(Named):
     # what a real cluster needs and scheduling does not: plugins, volumes
     extra = models.JSONField(default=dict, blank=True)
 
-    phase = models.CharField(max_length=16, choices=_pairs(JOB_PHASES), default="Pending")
+    phase = models.CharField(max_length=16, choices=_choice_pairs(JOB_PHASES), default="Pending")
     phase_since = models.DateTimeField(null=True, blank=True)
     message = models.CharField(max_length=1024, blank=True, default="")
     retry_count = models.PositiveIntegerField(default=0)
@@ -136,7 +136,9 @@ class PodGroup(Named):
     # at least as many pods as it has or will have: see selectors/queues/backlogs.py
     size = models.PositiveIntegerField(default=0)
 
-    phase = models.CharField(max_length=16, choices=_pairs(PODGROUP_PHASES), default="Pending")
+    phase = models.CharField(
+        max_length=16, choices=_choice_pairs(PODGROUP_PHASES), default="Pending"
+    )
     conditions = models.JSONField(default=list, blank=True)
     # of the pods that wait, packed: see domain/pod_conditions.py
     pod_conditions = models.JSONField(default=list, blank=True)
@@ -216,7 +218,7 @@ class Pod(models.Model):
         db_constraint=False,
         db_index=False,
     )
-    phase = models.CharField(max_length=12, choices=_pairs(POD_PHASES), default="Pending")
+    phase = models.CharField(max_length=12, choices=_choice_pairs(POD_PHASES), default="Pending")
     borrowed = models.BooleanField(default=False)
     reserved_node = models.ForeignKey(
         "scheduler.Node",

@@ -56,10 +56,10 @@ class Cluster:
         """Both together; an object of the same name is replaced."""
         return replace(
             self,
-            nodes=_joined(self.nodes, more.nodes, lambda node: node.name),
-            queues=_joined(self.queues, more.queues, lambda queue: queue.name),
-            podgroups=_joined(self.podgroups, more.podgroups, lambda group: group.key),
-            pods=_joined(self.pods, more.pods, lambda pod: pod.key),
+            nodes=_join_by_key(self.nodes, more.nodes, lambda node: node.name),
+            queues=_join_by_key(self.queues, more.queues, lambda queue: queue.name),
+            podgroups=_join_by_key(self.podgroups, more.podgroups, lambda group: group.key),
+            pods=_join_by_key(self.pods, more.pods, lambda pod: pod.key),
             classes={**self.classes, **more.classes},
         )
 
@@ -79,7 +79,7 @@ class Cluster:
         return snapshot
 
 
-def _joined(
+def _join_by_key(
     old: Iterable[Value], new: Iterable[Value], key: Callable[[Value], str]
 ) -> tuple[Value, ...]:
     return tuple({key(value): value for values in (old, new) for value in values}.values())
@@ -95,18 +95,18 @@ def read_cluster(fields: Fields, classes: Mapping[str, PriorityClass] | None = N
         **{item.name: item for item in map(read_priority_class, fields.items("priorityClasses"))},
     }
     said: dict[str, int] = {}
-    nodes = _all(fields, "nodes", read_node, lambda node: node.name)
+    nodes = _read_all(fields, "nodes", read_node, lambda node: node.name)
     _refuse_uncountable(nodes, fields)
     return Cluster(
         nodes=nodes,
         queues=_read_queues(fields),
-        podgroups=_all(
+        podgroups=_read_all(
             fields,
             "podgroups",
             lambda group: _read_group(group, found, said),
             lambda group: group.key,
         ),
-        pods=_all(fields, "pods", read_pod, lambda pod: pod.key),
+        pods=_read_all(fields, "pods", read_pod, lambda pod: pod.key),
         classes=found,
         said=said,
     )
@@ -119,7 +119,7 @@ def _refuse_uncountable(nodes: Iterable[Node], fields: Fields) -> None:
             raise fields.problem("nodes", f"together they have more {resource} than can be counted")
 
 
-def _all(
+def _read_all(
     fields: Fields, key: str, read: Callable[[Fields], Value], name: Callable[[Value], str]
 ) -> tuple[Value, ...]:
     values: dict[str, Value] = {}
@@ -158,7 +158,7 @@ def _read_queues(fields: Fields) -> tuple[Queue, ...]:
             held[spec.name] = holder
         return spec
 
-    specs = _all(fields, "queues", read, lambda spec: spec.name)
+    specs = _read_all(fields, "queues", read, lambda spec: spec.name)
     tree = QueueTree(specs)
     queues = (
         Queue(spec, spec.state, held[spec.name]) if spec.name in held else derived(spec, tree)
@@ -196,13 +196,13 @@ def cluster_of(snapshot: Snapshot) -> Cluster:
         if alive and said
     }
     return Cluster(
-        nodes=tuple(_node(snapshot, row) for row in range(len(snapshot.nodes))),
+        nodes=tuple(_node_at(snapshot, row) for row in range(len(snapshot.nodes))),
         queues=snapshot.queues,
         podgroups=tuple(
-            _group(snapshot, row) for row in map(int, np.flatnonzero(snapshot.groups.alive))
+            _podgroup_at(snapshot, row) for row in map(int, np.flatnonzero(snapshot.groups.alive))
         ),
         pods=tuple(
-            _pod(snapshot, row)
+            _pod_at(snapshot, row)
             for row in map(int, np.flatnonzero(snapshot.pods.status != PodStatus.GONE))
         ),
         said=said,
@@ -212,13 +212,13 @@ def cluster_of(snapshot: Snapshot) -> Cluster:
     )
 
 
-def _amounts(snapshot: Snapshot, row: Iterable[int]) -> Resources:
+def _amounts_at(snapshot: Snapshot, row: Iterable[int]) -> Resources:
     return Resources(
         {name: int(amount) for name, amount in zip(snapshot.resources, row, strict=True) if amount}
     )
 
 
-def _node(snapshot: Snapshot, row: int) -> Node:
+def _node_at(snapshot: Snapshot, row: int) -> Node:
     table = snapshot.nodes
     return Node(
         name=table.names[row],
@@ -235,7 +235,7 @@ def _node(snapshot: Snapshot, row: int) -> Node:
     )
 
 
-def _group(snapshot: Snapshot, row: int) -> PodGroup:
+def _podgroup_at(snapshot: Snapshot, row: int) -> PodGroup:
     table = snapshot.groups
     namespace, name = table.key[row].split("/", 1)
     waiting = float(table.sla_waiting_time[row])
@@ -245,7 +245,7 @@ def _group(snapshot: Snapshot, row: int) -> PodGroup:
         namespace=namespace,
         min_member=int(table.min_member[row]),
         role_minimums=dict(table.role_minimums[row]),
-        min_resources=_amounts(snapshot, table.min_resources[row])
+        min_resources=_amounts_at(snapshot, table.min_resources[row])
         if table.has_min_resources[row]
         else None,
         phase=Phase(int(table.phase[row])),
@@ -256,11 +256,11 @@ def _group(snapshot: Snapshot, row: int) -> PodGroup:
         on_hold=table.on_hold[row],
         not_permitted=table.not_permitted[row],
         evictions=int(table.evictions[row]),
-        expected_seconds=_known(table.expected_seconds[row]),
+        expected_seconds=_known_time(table.expected_seconds[row]),
     )
 
 
-def _pod(snapshot: Snapshot, row: int) -> Pod:
+def _pod_at(snapshot: Snapshot, row: int) -> Pod:
     table = snapshot.pods
     namespace, name = table.key[row].split("/", 1)
     pod_class = snapshot.classes.values[table.pod_class[row]]
@@ -287,11 +287,11 @@ def _pod(snapshot: Snapshot, row: int) -> Pod:
         borrowed=bool(table.borrowed[row]),
         reserved_node=_node_name(snapshot, table.reserved_node[row]),
         reserved_until=int(table.reserved_until[row]),
-        started=_known(table.started[row]),
+        started=_known_time(table.started[row]),
     )
 
 
-def _known(value: float) -> float | None:
+def _known_time(value: float) -> float | None:
     if math.isnan(value):
         return None
     return float(value)

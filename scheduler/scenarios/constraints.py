@@ -72,7 +72,7 @@ def _read_term(fields: Fields) -> NodeTerm:
 
 def _read_requirement(fields: Fields) -> Requirement:
     operator = fields.choice("operator", _OPERATORS, "")
-    values = tuple(_word(value, place) for value, place in fields.values("values"))
+    values = tuple(_read_word(value, place) for value, place in fields.values("values"))
     requirement = Requirement(fields.name("key"), operator, values)
     if operator in ("Gt", "Lt") and not (len(values) == 1 and values[0].lstrip("-").isdecimal()):
         raise fields.problem("values", f"must be one whole number for {operator}")
@@ -80,7 +80,7 @@ def _read_requirement(fields: Fields) -> Requirement:
     return requirement
 
 
-def _word(value: object, place: str) -> str:
+def _read_word(value: object, place: str) -> str:
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise FieldError(place, f"must be a text, not {shown(value)}")
     return str(value)

@@ -31,26 +31,26 @@ def plain_outcome(outcome: Outcome, snapshot: Snapshot) -> dict[str, Any]:
 
     Decisions keep their order; what is said about objects is in the order of their names.
     """
-    plain = {item.name: _plain(getattr(outcome, item.name)) for item in fields(outcome)}
+    plain = {item.name: _plain_value(getattr(outcome, item.name)) for item in fields(outcome)}
     plain["starving"] = {snapshot.groups.key[row]: since for row, since in outcome.starving.items()}
     for name in ("reservations", "phase_changes", "said", "conditions", "pod_conditions", "events"):
         plain[name] = sorted(plain[name], key=lambda item: json.dumps(item, sort_keys=True))
     return plain
 
 
-def _plain(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return {
-            item.name: _plain(getattr(value, item.name))
+            item.name: _plain_value(getattr(value, item.name))
             for item in fields(value)
             if item.name not in _ROWS
         }
     if isinstance(value, Enum):
         return value.name
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): _plain_value(item) for key, item in value.items()}
     if isinstance(value, (tuple, list)):
-        return [_plain(item) for item in value]
+        return [_plain_value(item) for item in value]
     if isinstance(value, (str, bool, int, float)) or value is None:
         return value
     if hasattr(value, "item"):

@@ -75,19 +75,19 @@ def read_file(path: str, read_stdin: Callable[[], str]) -> list[Scenario]:
 
 def read_scenarios(text: str, source: str) -> list[Scenario]:
     try:
-        return [_read_scenario(fields) for fields in _entries(read_document(text))]
+        return [_read_scenario(fields) for fields in _scenario_entries(read_document(text))]
     except (DocumentError, FieldError, PolicyError) as error:
         raise ScenarioError(f"{source}: {error}") from None
 
 
-def _entries(document: object) -> list[Fields]:
+def _scenario_entries(document: object) -> list[Fields]:
     """One scenario, or the cases of a list, each with its place."""
     if isinstance(document, list):
         entries = [Fields(entry, f"[{index}]") for index, entry in enumerate(document)]
     else:
         top = Fields(document, "")
         if "cases" in top:
-            entries = _cases(top)
+            entries = _case_entries(top)
         else:
             entries = [top]
     if not entries:
@@ -95,7 +95,7 @@ def _entries(document: object) -> list[Fields]:
     return entries
 
 
-def _cases(top: Fields) -> list[Fields]:
+def _case_entries(top: Fields) -> list[Fields]:
     top.ignore("source", "upstreamCommit", "what", "name", "description", "notes")
     cases = top.items("cases")
     top.finish()

@@ -12,18 +12,18 @@ def outcome_document(name: str, outcome: Outcome) -> dict[str, Any]:
     return {
         "name": name,
         "binds": {bind.pod: bind.node for bind in outcome.binds},
-        "evictions": [_eviction(eviction) for eviction in outcome.evictions],
+        "evictions": [_eviction_report(eviction) for eviction in outcome.evictions],
         "pipelined": {reservation.pod: reservation.node for reservation in outcome.reservations},
         "phases": {podgroup: phase.label for podgroup, phase in outcome.phases.items()},
         "reasons": {
             podgroup: {"code": reason.code.value, "message": reason.message}
             for podgroup, reason in outcome.reasons.items()
         },
-        "queues": {queue: _figures(figures) for queue, figures in outcome.queues.items()},
+        "queues": {queue: _figures_report(figures) for queue, figures in outcome.queues.items()},
     }
 
 
-def _eviction(eviction: Evict) -> dict[str, str]:
+def _eviction_report(eviction: Evict) -> dict[str, str]:
     return {
         "pod": eviction.pod,
         "for": eviction.beneficiary,
@@ -32,7 +32,7 @@ def _eviction(eviction: Evict) -> dict[str, str]:
     }
 
 
-def _figures(figures: QueueFigures) -> dict[str, Any]:
+def _figures_report(figures: QueueFigures) -> dict[str, Any]:
     return {
         "deserved": figures.deserved.to_quantities(),
         "allocated": figures.allocated.to_quantities(),

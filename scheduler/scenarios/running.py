@@ -34,7 +34,7 @@ def run_scenario(scenario: Scenario, sessions: int = 1) -> Iterator[Run]:
 def _run_sessions(scenario: Scenario, sessions: int) -> Iterator[Run]:
     snapshot = _speaking_anew(scenario.cluster).snapshot()
     for session in range(sessions):
-        run = _run(scenario.name, snapshot, scenario.policy)
+        run = _run_once(scenario.name, snapshot, scenario.policy)
         yield run
         if session + 1 < sessions:
             snapshot = advance(run.snapshot, run.outcome)
@@ -45,12 +45,12 @@ def _run_steps(scenario: Scenario) -> Iterator[Run]:
     cluster = scenario.cluster
     for step in scenario.steps:
         snapshot = _speaking_anew(cluster.with_more(step.more)).snapshot()
-        run = _run(scenario.name, snapshot, scenario.policy, step.actions)
+        run = _run_once(scenario.name, snapshot, scenario.policy, step.actions)
         yield run
         cluster = cluster_of(advance(run.snapshot, run.outcome))
 
 
-def _run(
+def _run_once(
     name: str, snapshot: Snapshot, policy: Policy, actions: tuple[str, ...] | None = None
 ) -> Run:
     return Run(name, snapshot, run_session(snapshot, policy, actions))

@@ -160,7 +160,7 @@ UNUSED_CONFIGURATIONS: Final = frozenset({"shuffle", "gangpreempt", "gangreclaim
 
 def reader_of(name: str, readers: Mapping[str, Reader]) -> Reader | None:
     """The reader of an argument; `x.*` stands for every name below x."""
-    return readers.get(name) or readers.get(_family(name))
+    return readers.get(name) or readers.get(_plugin_family(name))
 
 
 def is_unused(name: str, known: frozenset[str]) -> bool:
@@ -169,6 +169,6 @@ def is_unused(name: str, known: frozenset[str]) -> bool:
     )
 
 
-def _family(name: str) -> str:
+def _plugin_family(name: str) -> str:
     head = next((head for head in ("binpack.resources.",) if name.startswith(head)), "")
     return head + "*"

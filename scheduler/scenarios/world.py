@@ -19,16 +19,16 @@ def advance(snapshot: Snapshot, outcome: Outcome, seconds: float = 1.0) -> Snaps
 
     The given one is left as it was.
     """
-    following = _copy(snapshot)
+    following = _copy_snapshot(snapshot)
     following.session += 1
     following.taken_at += seconds
     _start_and_stop(following, outcome)
     _keep_reservations(following, outcome)
-    _remember(following, outcome)
+    _remember_outcome(following, outcome)
     return following
 
 
-def _copy(snapshot: Snapshot) -> Snapshot:
+def _copy_snapshot(snapshot: Snapshot) -> Snapshot:
     """Pods and podgroups are copied.
 
     Nodes, queues and classes are shared, as nothing here changes them.
@@ -60,7 +60,7 @@ def _keep_reservations(snapshot: Snapshot, outcome: Outcome) -> None:
         snapshot.pods.reserved_until[reservation.row] = reservation.expires
 
 
-def _remember(snapshot: Snapshot, outcome: Outcome) -> None:
+def _remember_outcome(snapshot: Snapshot, outcome: Outcome) -> None:
     groups = snapshot.groups
     for change in outcome.phase_changes:
         groups.phase[change.row] = change.new

@@ -42,7 +42,7 @@ def _set(**values: Any) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value not in ("", None, {}, [], ())}
 
 
-def _quantities(resources: Resources) -> dict[str, str]:
+def _to_quantities(resources: Resources) -> dict[str, str]:
     return resources.to_quantities()
 
 
@@ -54,7 +54,7 @@ def write_node(node: Node) -> dict[str, Any]:
     }
     return {
         "name": node.name,
-        "allocatable": _quantities(node.allocatable),
+        "allocatable": _to_quantities(node.allocatable),
         **_set(labels=dict(node.labels), taints=taints),
         **flags,
     }
@@ -65,15 +65,15 @@ def write_queue(queue: Queue) -> dict[str, Any]:
     written = _set(
         name=spec.name,
         parent="" if spec.name == ROOT else spec.parent,
-        capability=_quantities(spec.capability),
-        deserved=_quantities(spec.deserved),
-        guarantee=_quantities(spec.guarantee),
+        capability=_to_quantities(spec.capability),
+        deserved=_to_quantities(spec.deserved),
+        guarantee=_to_quantities(spec.guarantee),
         dequeueStrategy=spec.dequeue_strategy.value,
         state=queue.state.value,
         type=spec.type,
         labels=dict(spec.labels),
         annotations=dict(spec.annotations),
-        creationTimestamp=_time(queue.created),
+        creationTimestamp=_to_timestamp(queue.created),
     )
     return {
         **written,
@@ -90,7 +90,7 @@ def write_podgroup(group: PodGroup) -> dict[str, Any]:
         namespace=group.namespace,
         queue=group.queue,
         minTaskMember=dict(group.role_minimums),
-        creationTimestamp=_time(group.created),
+        creationTimestamp=_to_timestamp(group.created),
         slaWaitingTime=None if group.sla_waiting_time is None else repr(group.sla_waiting_time),
         expectedSeconds=None if group.expected_seconds is None else repr(group.expected_seconds),
         evictions=group.evictions,
@@ -100,7 +100,7 @@ def write_podgroup(group: PodGroup) -> dict[str, Any]:
     if group.min_resources is None:
         minimum = {}
     else:
-        minimum = {"minResources": _quantities(group.min_resources)}
+        minimum = {"minResources": _to_quantities(group.min_resources)}
     if group.starving_since < 0:
         starving = {}
     else:
@@ -115,7 +115,7 @@ def write_podgroup(group: PodGroup) -> dict[str, Any]:
     }
 
 
-def _time(seconds: float) -> str:
+def _to_timestamp(seconds: float) -> str:
     if seconds:
         return repr(seconds)
     return ""
@@ -128,7 +128,7 @@ def write_pod(pod: Pod) -> dict[str, Any]:
         podgroup=pod.podgroup.split("/", 1)[1],
         node=pod.node,
         taskSpec=pod.role,
-        creationTimestamp=_time(pod.created),
+        creationTimestamp=_to_timestamp(pod.created),
         startTime=None if pod.started is None else repr(pod.started),
         preemptionPolicy="" if pod.preempts else "Never",
         reservation={"node": pod.reserved_node, "until": pod.reserved_until}
@@ -148,7 +148,7 @@ def write_pod(pod: Pod) -> dict[str, Any]:
     return {
         **written,
         "phase": phase,
-        "requests": _quantities(pod.request),
+        "requests": _to_quantities(pod.request),
         "priority": pod.priority,
         **write_constraint(pod.constraint),
         **flags,

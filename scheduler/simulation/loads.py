@@ -44,17 +44,17 @@ def load_targets(cluster: Cluster) -> list[Target]:
 
     A queue with GPUs of its own takes GPU jobs, others the rest.
     """
-    return list(cluster.targets) or [_target(name, cluster) for name in _leaves(cluster)]
+    return list(cluster.targets) or [_target_of(name, cluster) for name in _leaf_queues(cluster)]
 
 
-def _leaves(cluster: Cluster) -> list[str]:
+def _leaf_queues(cluster: Cluster) -> list[str]:
     parents = {queue.spec.parent for queue in cluster.queues}
     return sorted(
         queue.name for queue in cluster.queues if queue.name not in parents and queue.name != ROOT
     )
 
 
-def _target(name: str, cluster: Cluster) -> Target:
+def _target_of(name: str, cluster: Cluster) -> Target:
     specs = {queue.name: queue.spec for queue in cluster.queues}
     names_gpu = any(
         GPU in (*queue.spec.deserved, *queue.spec.guarantee) for queue in cluster.queues
@@ -76,13 +76,13 @@ def drawn_load(
     at = 0.0
     number = 0
     while at <= seconds:
-        jobs.append(_drawn(drawn, targets, cluster, seed, number, at))
+        jobs.append(_draw_job(drawn, targets, cluster, seed, number, at))
         number += 1
         at += pause_before(drawn, rate or drawn.rate, seed, number)
     return jobs
 
 
-def _drawn(
+def _draw_job(
     mix: Mix, targets: Sequence[Target], cluster: Cluster, seed: int, number: int, at: float
 ) -> LoadJob:
     manifest = draw_job(mix, targets, seed, number).manifest
@@ -125,16 +125,16 @@ def recorded_load(
     """The jobs of a trace that arrive in this time, each in the queue that it names, or always the
     same other one.
     """
-    targets = [Target(name) for name in _leaves(cluster)]
+    targets = [Target(name) for name in _leaf_queues(cluster)]
     priority = priority_of(cluster)("")
     return [
-        _recorded(job, number, targets, priority)
+        _recorded_job(job, number, targets, priority)
         for number, job in enumerate(trace)
         if seconds is None or job.at <= seconds
     ]
 
 
-def _recorded(job: TraceJob, number: int, targets: Sequence[Target], priority: int) -> LoadJob:
+def _recorded_job(job: TraceJob, number: int, targets: Sequence[Target], priority: int) -> LoadJob:
     target = target_of(job, number, targets)
     amounts = {"cpu": job.cpu, "memory": job.memory, GPU: job.gpu}
     request = Resources.parse({name: amount for name, amount in amounts.items() if amount})

@@ -72,7 +72,7 @@ class Measures:
         self._short: Times = np.zeros(len(snapshot.queues))
         self._asked: Times = np.zeros(len(snapshot.queues))
         # how long the guarantee has been unmet until now
-        self._unmet: Times = np.zeros(len(snapshot.queues))
+        self._unmet_guarantees: Times = np.zeros(len(snapshot.queues))
         self._longest: Times = np.zeros(len(snapshot.queues))
         self._seen_at = world.now
         if GPU in snapshot.resources:
@@ -99,11 +99,11 @@ class Measures:
         self._due.look(snapshot)
         self._asked += self._due.asks * passed
         self._short += self._due.is_short * passed
-        self._unmet = np.where(self._due.is_unmet, self._unmet + passed, 0.0)
-        self._longest = np.maximum(self._longest, self._unmet)
-        self._draw(moment, used)
+        self._unmet_guarantees = np.where(self._due.is_unmet, self._unmet_guarantees + passed, 0.0)
+        self._longest = np.maximum(self._longest, self._unmet_guarantees)
+        self._draw_point(moment, used)
 
-    def _draw(self, moment: float, used: Amounts) -> None:
+    def _draw_point(self, moment: float, used: Amounts) -> None:
         step = self.seconds / POINTS
         if self.lines and moment - self.began - self.lines[-1].at < step:
             return
@@ -138,9 +138,9 @@ class Measures:
         for change in changes:
             self.changed(change)
         for row in {int(self.world.snapshot.pods.group[bind.row]) for bind in outcome.binds}:
-            self._started(row)
+            self._note_start(row)
 
-    def _started(self, row: int) -> None:
+    def _note_start(self, row: int) -> None:
         gang = self._waiting_gangs.get(row)
         if gang is None or gang.started_at is None:
             return
@@ -163,10 +163,10 @@ class Measures:
             "evictionsByAction": dict(sorted(self.evicted_by.items())),
             "mostEvicted": most[0][1] if most else 0,
             "mostEvictedGang": most[0][0] if most else "",
-            "held": self._shares(self.held),
-            "useful": self._shares(self.useful),
-            "lost": self._shares(self.lost),
-            "waits": self._waits(),
+            "held": self._shares_by_queue(self.held),
+            "useful": self._shares_by_queue(self.useful),
+            "lost": self._shares_by_queue(self.lost),
+            "waits": self._waits_by_size(),
             "shortfall": self._by_queue(
                 self._short / np.maximum(self._asked, 1e-9), self._asked > 0
             ),
@@ -176,7 +176,7 @@ class Measures:
             "cpuSecondsByPart": {part: round(seconds, 3) for part, seconds in self.parts.items()},
         }
 
-    def _shares(self, amounts: Times) -> dict[str, float]:
+    def _shares_by_queue(self, amounts: Times) -> dict[str, float]:
         """Of the whole capacity over the whole time, by resource."""
         names = self.world.snapshot.resources
         whole = self.capacity * max(self.seconds, 1e-9)
@@ -190,7 +190,7 @@ class Measures:
         names = [queue.name for queue in self.world.snapshot.queues]
         return {name: round(float(values[row]), 4) for row, name in enumerate(names) if mask[row]}
 
-    def _waits(self) -> dict[str, Any]:
+    def _waits_by_size(self) -> dict[str, Any]:
         """Gangs that have not started count with the time that they have waited so far."""
         waits = [
             *self.waits,
@@ -284,9 +284,9 @@ class _Due:
         self.asks = np.any(asks, axis=1)
         self.is_short = self.asks & ~(asks & (allocated >= self.deserved)).any(axis=1)
         if self.guarantees.any():
-            self.is_unmet = self._unmet(snapshot, alive, allocated)
+            self.is_unmet = self._unmet_guarantees(snapshot, alive, allocated)
 
-    def _unmet(self, snapshot: Snapshot, alive: Amounts, allocated: Amounts) -> Any:
+    def _unmet_guarantees(self, snapshot: Snapshot, alive: Amounts, allocated: Amounts) -> Any:
         """A gang waits that would be within the guarantee of all that it asks for and the queue has
         a guarantee of.
         """

@@ -31,19 +31,21 @@ def page(title: str, about: str, results: Sequence[Result]) -> str:
     parts = [
         f"<h1>{escape(title)}</h1><p>{escape(about)}</p>",
         _legend(results),
-        _table(results, resource),
-        _plot(
+        _figures_table(results, resource),
+        _line_plot(
             f"{resource} held", "share of the cluster", results, lambda line: line.held, most=1.0
         ),
-        _plot(
+        _line_plot(
             f"{resource} lost to evictions so far",
             "share of the whole run",
             results,
             lambda line: line.lost,
         ),
-        _plot(f"{resource} waited for", "amount", results, lambda line: line.waiting),
-        _bars("Wait at the 95th percentile, by size of the gang", "s", results, _waits_by_size),
-        _bars(
+        _line_plot(f"{resource} waited for", "amount", results, lambda line: line.waiting),
+        _bar_chart(
+            "Wait at the 95th percentile, by size of the gang", "s", results, _waits_by_size
+        ),
+        _bar_chart(
             "Share of the time below deserved although it was asked for, by queue",
             "",
             results,
@@ -66,12 +68,12 @@ def _waits_by_size(figures: Mapping[str, Any]) -> dict[str, float]:
 def _legend(results: Sequence[Result]) -> str:
     items = (
         f'<li><span style="background:{colour}"></span>{escape(result.policy)}</li>'
-        for result, colour in _coloured(results)
+        for result, colour in _with_colours(results)
     )
     return f'<ul class="legend">{"".join(items)}</ul>'
 
 
-def _coloured(results: Sequence[Result]) -> Iterable[tuple[Result, str]]:
+def _with_colours(results: Sequence[Result]) -> Iterable[tuple[Result, str]]:
     return ((result, COLOURS[number % len(COLOURS)]) for number, result in enumerate(results))
 
 
@@ -85,29 +87,35 @@ def table_rows(results: Sequence[Result], resource: str) -> list[tuple[str, list
         ("pods evicted", [str(found["evictions"]) for found in figures]),
         ("evictions per placement", [f"{found['evictionsPerBind']:.3f}" for found in figures]),
         ("most evictions of one gang", [str(found["mostEvicted"]) for found in figures]),
-        (f"{resource} held", [_percent(found["held"][resource]) for found in figures]),
-        (f"{resource} useful", [_percent(found["useful"][resource]) for found in figures]),
-        (f"{resource} lost to evictions", [_percent(found["lost"][resource]) for found in figures]),
-        ("median wait", [_seconds(found["waits"]["all"]["p50"]) for found in figures]),
-        ("95th percentile of waits", [_seconds(found["waits"]["all"]["p95"]) for found in figures]),
+        (f"{resource} held", [_as_percent(found["held"][resource]) for found in figures]),
+        (f"{resource} useful", [_as_percent(found["useful"][resource]) for found in figures]),
+        (
+            f"{resource} lost to evictions",
+            [_as_percent(found["lost"][resource]) for found in figures],
+        ),
+        ("median wait", [_as_seconds(found["waits"]["all"]["p50"]) for found in figures]),
+        (
+            "95th percentile of waits",
+            [_as_seconds(found["waits"]["all"]["p95"]) for found in figures],
+        ),
         (
             "the same, largest tenth of gangs",
-            [_seconds(found["waits"]["largestTenth"]["p95"]) for found in figures],
+            [_as_seconds(found["waits"]["largestTenth"]["p95"]) for found in figures],
         ),
         ("sessions", [str(found["sessions"]) for found in figures]),
         ("CPU time", [f"{found['cpuSeconds']:.1f} s" for found in figures]),
     ]
 
 
-def _percent(share: float) -> str:
+def _as_percent(share: float) -> str:
     return f"{share:.1%}"
 
 
-def _seconds(seconds: float) -> str:
+def _as_seconds(seconds: float) -> str:
     return f"{seconds:,.0f} s"
 
 
-def _table(results: Sequence[Result], resource: str) -> str:
+def _figures_table(results: Sequence[Result], resource: str) -> str:
     head = "".join(f"<th>{escape(result.policy)}</th>" for result in results)
     rows = (
         f"<tr><th>{escape(name)}</th>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
@@ -116,7 +124,7 @@ def _table(results: Sequence[Result], resource: str) -> str:
     return f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
-def _plot(
+def _line_plot(
     title: str, unit: str, results: Sequence[Result], value: Any, most: float | None = None
 ) -> str:
     highest = (
@@ -127,37 +135,37 @@ def _plot(
     longest = max((line.at for result in results for line in result.lines), default=0.0) or 1.0
     curves = "".join(
         f'<polyline fill="none" stroke="{colour}" stroke-width="1.6" '
-        f'points="{_points(result.lines, value, highest, longest)}"/>'
-        for result, colour in _coloured(results)
+        f'points="{_polyline_points(result.lines, value, highest, longest)}"/>'
+        for result, colour in _with_colours(results)
     )
-    return _figure(title, f"{_axis(highest, unit)}{_time_axis(longest)}{curves}")
+    return _figure_html(title, f"{_axis_labels(highest, unit)}{_time_axis(longest)}{curves}")
 
 
-def _points(lines: Sequence[Line], value: Any, highest: float, longest: float) -> str:
+def _polyline_points(lines: Sequence[Line], value: Any, highest: float, longest: float) -> str:
     return " ".join(
-        f"{_across(line.at / longest):.1f},{_up(value(line) / highest):.1f}" for line in lines
+        f"{_x_at(line.at / longest):.1f},{_y_at(value(line) / highest):.1f}" for line in lines
     )
 
 
-def _across(share: float) -> float:
+def _x_at(share: float) -> float:
     return _LEFT + share * (_WIDTH - _LEFT - 8)
 
 
-def _up(share: float) -> float:
+def _y_at(share: float) -> float:
     return (_HEIGHT - _BOTTOM) - min(1.0, share) * (_HEIGHT - _BOTTOM - 10)
 
 
-def _axis(highest: float, unit: str) -> str:
+def _axis_labels(highest: float, unit: str) -> str:
     marks = []
     for part in (0.0, 0.5, 1.0):
-        height = _up(part)
+        height = _y_at(part)
         marks.append(
             f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - 8}" y1="{height:.1f}" '
             f'y2="{height:.1f}"/>'
         )
         marks.append(
             f'<text x="{_LEFT - 6}" y="{height + 4:.1f}" '
-            f'text-anchor="end">{_short(highest * part)}</text>'
+            f'text-anchor="end">{_short_number(highest * part)}</text>'
         )
     return "".join(marks) + f"<title>{escape(unit)}</title>"
 
@@ -173,25 +181,25 @@ def _time_axis(longest: float) -> str:
     )
     texts = []
     for part in (0.0, 0.25, 0.5, 0.75, 1.0):
-        label = f"{_short(longest * part / seconds)}{f' {unit}' if part == 1.0 else ''}"
+        label = f"{_short_number(longest * part / seconds)}{f' {unit}' if part == 1.0 else ''}"
         if part == 1.0:
             anchor = "end"
         else:
             anchor = "middle"
         texts.append(
-            f'<text x="{_across(part):.1f}" y="{_HEIGHT - 8}" text-anchor="{anchor}">{label}</text>'
+            f'<text x="{_x_at(part):.1f}" y="{_HEIGHT - 8}" text-anchor="{anchor}">{label}</text>'
         )
     return "".join(texts)
 
 
-def _short(value: float) -> str:
+def _short_number(value: float) -> str:
     if abs(value) < 1000:
         return f"{value:.3g}"
     return f"{value:,.0f}"
 
 
-def _bars(title: str, unit: str, results: Sequence[Result], values: Any) -> str:
-    found = [(values(result.figures), colour) for result, colour in _coloured(results)]
+def _bar_chart(title: str, unit: str, results: Sequence[Result], values: Any) -> str:
+    found = [(values(result.figures), colour) for result, colour in _with_colours(results)]
     names = list(dict.fromkeys(name for entry, _ in found for name in entry))
     highest = max((amount for entry, _ in found for amount in entry.values()), default=0.0) or 1.0
     rows = "".join(_bar_row(name, found, highest, unit) for name in names)
@@ -207,13 +215,13 @@ def _bar_row(
     bars = "".join(
         '<div class="bar"><i '
         f'style="width:{100 * entry.get(name, 0.0) / highest:.1f}%;background:{colour}"></i>'
-        f"<b>{_short(entry[name]) + ' ' + unit if name in entry else '-'}</b></div>"
+        f"<b>{_short_number(entry[name]) + ' ' + unit if name in entry else '-'}</b></div>"
         for entry, colour in found
     )
     return f"<tr><th>{escape(name)}</th><td>{bars}</td></tr>"
 
 
-def _figure(title: str, drawing: str) -> str:
+def _figure_html(title: str, drawing: str) -> str:
     return (
         f"<figure><figcaption>{escape(title)}</figcaption>"
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '

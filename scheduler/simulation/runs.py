@@ -66,16 +66,16 @@ class LoadRun:
     def run(self) -> Measures:
         moment = self.began
         while moment <= self.end:
-            self._advance(moment)
-            outcome = self._session()
+            self._advance_to(moment)
+            outcome = self._run_session()
             self.measures.decided(outcome, self.world.carry_out(outcome))
             moment = self._next_session(moment, outcome)
             if self.progress is not None:
                 self.progress(min(moment, self.end) - self.began, self.measures)
-        self._advance(self.end)
+        self._advance_to(self.end)
         return self.measures
 
-    def _advance(self, moment: float) -> None:
+    def _advance_to(self, moment: float) -> None:
         """Everything that happens up to this moment happens, each at its time."""
         while True:
             event = self.world.next_event
@@ -85,7 +85,7 @@ class LoadRun:
                 break
             self.measures.until(due)
             if arrival <= due:
-                self._arrive(due)
+                self._take_arrivals(due)
             else:
                 self._let_happen(due)
         self.measures.until(moment)
@@ -96,7 +96,7 @@ class LoadRun:
             return self._jobs[self._next_job].at
         return math.inf
 
-    def _arrive(self, moment: float) -> None:
+    def _take_arrivals(self, moment: float) -> None:
         self._let_happen(moment)
         self.measures.arrived(self.world.arrive(self._jobs[self._next_job]))
         self._next_job += 1
@@ -107,14 +107,16 @@ class LoadRun:
             if change.what == "ended":
                 self.world.tidy(change.pod)
 
-    def _session(self) -> Outcome:
+    def _run_session(self) -> Outcome:
         self.world.snapshot.session += 1
         self._last_part = time.process_time()
-        outcome = run_session(self.world.snapshot, self.policy, ended=self._ended, reporting=False)
-        self._ended("the rest of a session")
+        outcome = run_session(
+            self.world.snapshot, self.policy, ended=self._report_progress, reporting=False
+        )
+        self._report_progress("the rest of a session")
         return outcome
 
-    def _ended(self, part: str) -> None:
+    def _report_progress(self, part: str) -> None:
         now = time.process_time()
         self.measures.parts[part] += now - self._last_part
         self._last_part = now

@@ -87,11 +87,11 @@ class World:
         while (due := self.next_event) is not None and due <= moment:
             at, _, kind, pod, _ = heapq.heappop(self._events)
             self.now = max(self.now, at)
-            yield self._end(pod) if kind == "end" else self._come_back(pod)
+            yield self._end_pod(pod) if kind == "end" else self._come_back(pod)
         self.now = max(self.now, moment)
         self.snapshot.taken_at = self.now
 
-    def _expect(self, at: float, kind: str, pod: int) -> None:
+    def _expect_event(self, at: float, kind: str, pod: int) -> None:
         self._number += 1
         heapq.heappush(self._events, (at, self._number, kind, pod, self._incarnation[pod]))
 
@@ -160,7 +160,7 @@ class World:
         self._incarnation.extend([0] * added)
         self._free_pods = rows.tolist()[::-1] + self._free_pods
 
-    def _remove(self, gang: Gang) -> None:
+    def _remove_gang(self, gang: Gang) -> None:
         self.snapshot.remove_pods(gang.pods)
         self.snapshot.remove_groups(np.array([gang.row]))
         self._free_pods.extend(gang.pods.tolist())
@@ -171,13 +171,13 @@ class World:
 
     def carry_out(self, outcome: Outcome) -> list[Change]:
         """What the session decided happens: pods run after a moment, victims are on their way out."""
-        changes = [self._evict(eviction.row) for eviction in outcome.evictions]
-        self._bind(outcome)
+        changes = [self._evict_pod(eviction.row) for eviction in outcome.evictions]
+        self._bind_pods(outcome)
         self._keep_reservations(outcome)
-        self._remember(outcome)
+        self._remember_outcome(outcome)
         return changes
 
-    def _bind(self, outcome: Outcome) -> None:
+    def _bind_pods(self, outcome: Outcome) -> None:
         if not outcome.binds:
             return
         snapshot = self.snapshot
@@ -193,9 +193,9 @@ class World:
             reserved_until=-1,
         )
         for row in rows.tolist():
-            self._start(row)
+            self._start_pod(row)
 
-    def _start(self, pod: int) -> None:
+    def _start_pod(self, pod: int) -> None:
         gang = self.gangs.get(int(self.snapshot.pods.group[pod]))
         begins = self.now + START_DELAY
         self._running_since[pod] = begins
@@ -206,16 +206,16 @@ class World:
         if gang.started_at is None and self._has_started(gang):
             gang.started_at = self.now
         if not self._endless:
-            self._expect(begins + gang.job.seconds, "end", pod)
+            self._expect_event(begins + gang.job.seconds, "end", pod)
 
     def _has_started(self, gang: Gang) -> bool:
         running = self.snapshot.pods.status[gang.pods] == PodStatus.RUNNING
         return int(running.sum()) >= gang.job.minimum
 
-    def _evict(self, pod: int) -> Change:
+    def _evict_pod(self, pod: int) -> Change:
         self.snapshot.change_pods(np.array([pod]), status=int(PodStatus.RELEASING))
         self._incarnation[pod] += 1
-        self._expect(self.now + GRACE, "back", pod)
+        self._expect_event(self.now + GRACE, "back", pod)
         gang = self.gangs.get(int(self.snapshot.pods.group[pod]))
         if gang is not None:
             gang.evictions += 1
@@ -230,7 +230,7 @@ class World:
         )
         return Change("back", pod)
 
-    def _end(self, pod: int) -> Change:
+    def _end_pod(self, pod: int) -> Change:
         self._incarnation[pod] += 1
         since = self._running_since.pop(pod)
         change = Change("ended", pod, self.now - since)
@@ -243,7 +243,7 @@ class World:
         gang.unfinished -= 1
         if not gang.unfinished:
             self.finished += 1
-            self._remove(gang)
+            self._remove_gang(gang)
 
     # What the next session must remember
 
@@ -257,7 +257,7 @@ class World:
             pods.reserved_node[reservation.row] = nodes.rows[reservation.node]
             pods.reserved_until[reservation.row] = reservation.expires
 
-    def _remember(self, outcome: Outcome) -> None:
+    def _remember_outcome(self, outcome: Outcome) -> None:
         groups = self.snapshot.groups
         for change in outcome.phase_changes:
             groups.phase[change.row] = change.new

@@ -227,10 +227,10 @@ def whoami(form: Output = Format.TABLE) -> None:
     output.line(f"{spec['username']} at {target.server} ({target.origin})")
     if spec["groups"]:
         output.line(f"Groups: {', '.join(spec['groups'])}")
-    output.line(_roles(spec))
+    output.line(_roles_text(spec))
 
 
-def _roles(spec: dict[str, Any]) -> str:
+def _roles_text(spec: dict[str, Any]) -> str:
     if spec["isClusterAdmin"]:
         return "You are a cluster admin: you may do everything, as far as your token goes."
     grants = [grant["spec"] for grant in api().all("grants/")]

@@ -21,7 +21,7 @@ app = new_app("Nodes: what they have and use; take them out of work and back.")
 Row = Mapping[str, Any]
 
 
-def _status(node: Row) -> str:
+def _node_status(node: Row) -> str:
     ready = any(
         one["type"] == "Ready" and one["status"] == "True" for one in node["status"]["conditions"]
     )
@@ -32,22 +32,22 @@ def _status(node: Row) -> str:
     return "Ready"
 
 
-def _table(nodes: Sequence[Row], wide: bool) -> Table:
+def _nodes_table(nodes: Sequence[Row], wide: bool) -> Table:
     used = {name for node in nodes for name in node["status"]["allocatable"]}
     resources = [
         name for name in amounts.in_order(used) if wide or name not in ("pods", "ephemeral-storage")
     ]
     columns = ["Name", "Status", "Pods", "Age", *resources, *(["Taints", "Labels"] if wide else [])]
-    return Table(columns, [_row(node, resources, wide) for node in nodes])
+    return Table(columns, [_node_row(node, resources, wide) for node in nodes])
 
 
-def _row(node: Row, resources: Sequence[str], wide: bool) -> Sequence[object]:
+def _node_row(node: Row, resources: Sequence[str], wide: bool) -> Sequence[object]:
     metadata = node["metadata"]
     status = node["status"]
-    figures = [_figure(status, name) for name in resources]
+    figures = [_used_of_total(status, name) for name in resources]
     row = [
         metadata["name"],
-        _status(node),
+        _node_status(node),
         status["pods"],
         output.age(metadata["creationTimestamp"]),
         *figures,
@@ -61,7 +61,7 @@ def _row(node: Row, resources: Sequence[str], wide: bool) -> Sequence[object]:
     return [*row, taints or "-", labels or "-"]
 
 
-def _figure(status: Row, resource: str) -> str:
+def _used_of_total(status: Row, resource: str) -> str:
     """`3/8`: allocated of what it has; `3+2/8` where 2 are promised to pods that wait."""
     promised = status.get("promised", {}).get(resource)
     return f"{status['allocated'].get(resource, '0')}{f'+{promised}' if promised else ''}/{status['allocatable'].get(resource, '0')}"
@@ -86,25 +86,25 @@ def list_nodes(
     """Nodes, with what is allocated of what they have."""
 
     def draw() -> None:
-        output.show(api().all("nodes/", label=selector), form, _table)
+        output.show(api().all("nodes/", label=selector), form, _nodes_table)
 
     watch(draw, interval) if stay else draw()
 
 
-def _order(name: str, verb: str, reason: str, dry_run: bool) -> None:
-    answer = _ask(name, verb, reason, dry_run)
+def _give_order(name: str, verb: str, reason: str, dry_run: bool) -> None:
+    answer = _send_order(name, verb, reason, dry_run)
     output.line(f"{answer['message']}{' (dry run)' if dry_run else ''}")
     if dry_run:
         _show_touched(answer)
 
 
-def _ask(name: str, verb: str, reason: str, dry_run: bool) -> Any:
+def _send_order(name: str, verb: str, reason: str, dry_run: bool) -> Any:
     return api().post(
         path("nodes", name, verb), {"reason": reason} if reason else {}, dry_run=dry_run
     )
 
 
-def _named(name: str, verb: str) -> str:
+def _node_name(name: str, verb: str) -> str:
     if not name:
         raise usage(f"Which node to {verb}? Its name must be given; vcctl node list shows them.")
     return name
@@ -120,37 +120,37 @@ def _show_touched(answer: Row) -> None:
             gang["queue"],
             gang["user"] or "-",
             gang["pods"],
-            _left(gang),
+            _pods_left(gang),
         ]
         for gang in answer["podgroups"]
     ]
     Table(("Podgroup", "Queue", "User", "Pods", "Left"), rows).print()
 
 
-def _left(gang: Row) -> str:
+def _pods_left(gang: Row) -> str:
     return f"{gang['left']} of {gang['minMember']} needed{': too few' if gang['breaks'] else ''}"
 
 
 def _order_with_care(name: str, verb: str, reason: str, dry_run: bool, yes: bool) -> None:
     """What sends pods away says which, and asks first."""
     if not dry_run and not yes:
-        would = _ask(name, verb, reason, dry_run=True)
+        would = _send_order(name, verb, reason, dry_run=True)
         _show_touched(would)
         confirm(f"{verb.capitalize()} {name}? Pods that stop: {would['pods']}.", yes)
     with output.working(f"Waiting for {name} …"):
-        _order(name, verb, reason, dry_run)
+        _give_order(name, verb, reason, dry_run)
 
 
 @command(app, "cordon", "vcctl node cordon node-1", 'vcctl node cordon node-1 --reason "new disk"')
 def cordon(name: NodeArgument = "", reason: Reason = "", dry_run: DryRun = False) -> None:
     """Start nothing new on a node; what runs there goes on."""
-    _order(_named(name, "cordon"), "cordon", reason, dry_run)
+    _give_order(_node_name(name, "cordon"), "cordon", reason, dry_run)
 
 
 @command(app, "uncordon", "vcctl node uncordon node-1")
 def uncordon(name: NodeArgument = "", reason: Reason = "", dry_run: DryRun = False) -> None:
     """Let a node take work again."""
-    _order(_named(name, "uncordon"), "uncordon", reason, dry_run)
+    _give_order(_node_name(name, "uncordon"), "uncordon", reason, dry_run)
 
 
 @command(
@@ -167,7 +167,7 @@ def drain(
 
     Asks first, unless told --yes.
     """
-    _order_with_care(_named(name, "drain"), "drain", reason, dry_run, yes)
+    _order_with_care(_node_name(name, "drain"), "drain", reason, dry_run, yes)
 
 
 @command(
@@ -181,10 +181,10 @@ def lose(
     name: NodeArgument = "", reason: Reason = "", dry_run: DryRun = False, yes: Yes = False
 ) -> None:
     """Let a simulated node fail, to see what happens then. Asks first, unless told --yes."""
-    _order_with_care(_named(name, "lose"), "lose", reason, dry_run, yes)
+    _order_with_care(_node_name(name, "lose"), "lose", reason, dry_run, yes)
 
 
 @command(app, "return", "vcctl node return node-1")
 def bring_back(name: NodeArgument = "", reason: Reason = "", dry_run: DryRun = False) -> None:
     """Bring back a simulated node that was lost; it is empty then."""
-    _order(_named(name, "return"), "return", reason, dry_run)
+    _give_order(_node_name(name, "return"), "return", reason, dry_run)

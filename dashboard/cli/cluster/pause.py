@@ -19,14 +19,14 @@ def pause(reason: Reason = "", dry_run: DryRun = False, yes: Yes = False) -> Non
     """Start nothing anywhere until vcctl unpause; jobs are taken and wait, what runs goes on."""
     if not dry_run:
         confirm_if_watched(lambda: "Pause scheduling in the whole cluster?", yes)
-    _order("pause", reason, dry_run)
+    _give_order("pause", reason, dry_run)
 
 
 def unpause(reason: Reason = "", dry_run: DryRun = False) -> None:
     """Let the scheduler work again."""
-    _order("resume", reason, dry_run)
+    _give_order("resume", reason, dry_run)
 
 
-def _order(verb: str, reason: str, dry_run: bool) -> None:
+def _give_order(verb: str, reason: str, dry_run: bool) -> None:
     answer = api().post(f"cluster/{verb}/", {"reason": reason} if reason else {}, dry_run=dry_run)
     output.line(f"{answer['message']}{' (dry run)' if dry_run else ''}")

@@ -75,17 +75,17 @@ def apply(
     """
     documents = located_documents(read_sources(files or []))
     if prune and not dry_run and not yes:
-        seen = _confirmed_deletions(_send(documents, True, prune), files or [])
+        seen = _confirmed_deletions(_send_documents(documents, True, prune), files or [])
     else:
         seen = None
-    answer = _send(documents, dry_run, prune, seen)
+    answer = _send_documents(documents, dry_run, prune, seen)
     if form in (Format.JSON, Format.YAML):
         output.show_value(answer, form)
         return
     for result in answer["results"]:
         output.warn(result["warnings"])
         output.line(
-            _told(result)
+            _result_line(result)
             if form is not Format.NAME
             else f"{result['kind'].lower()}/{result['name']}"
         )
@@ -110,13 +110,13 @@ def _confirmed_deletions(answer: Row, files: Sequence[str]) -> list[str]:
     return gone
 
 
-def _told(result: Row) -> str:
+def _result_line(result: Row) -> str:
     if result["operation"] == "executed":
         return str(result["message"])
     return f"{result['kind'].lower()}/{result['name']} {result['operation']}"
 
 
-def _send(
+def _send_documents(
     documents: Sequence[tuple[str, Any]],
     dry_run: bool,
     prune: str,
@@ -140,11 +140,11 @@ def _places_in_words(places: Sequence[str]) -> Iterator[None]:
     try:
         yield
     except Problem as problem:
-        told = _INDEX.sub(lambda match: _place(places, match), str(problem))
+        told = _INDEX.sub(lambda match: _place_of(places, match), str(problem))
         raise Problem(told, problem.code) from None
 
 
-def _place(places: Sequence[str], match: re.Match[str]) -> str:
+def _place_of(places: Sequence[str], match: re.Match[str]) -> str:
     number = int(match[1])
     if number < len(places):
         return f"{places[number]}: {match[2]}".rstrip(": ")
@@ -160,7 +160,7 @@ def diff(
     form: Output = Format.TABLE,
 ) -> None:
     """What applying the files would change, field by field; nothing is changed."""
-    answer = _send(located_documents(read_sources(files or [])), True, prune)
+    answer = _send_documents(located_documents(read_sources(files or [])), True, prune)
     if form in (Format.JSON, Format.YAML):
         output.show_value(answer, form)
     else:
@@ -197,14 +197,14 @@ def difference_lines(result: Row) -> Iterator[tuple[str, str]]:
     )
     for change in result["diff"]:
         if change["before"] is not None:
-            yield f"- {change['field']}: {_value(change['before'])}", "red"
+            yield f"- {change['field']}: {_value_text(change['before'])}", "red"
         if change["after"] is not None:
-            yield f"+ {change['field']}: {_value(change['after'])}", "green"
+            yield f"+ {change['field']}: {_value_text(change['after'])}", "green"
     for warning in result["warnings"]:
         yield f"! {warning['message']}", "yellow"
 
 
-def _value(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False)

@@ -37,10 +37,10 @@ def read_sources(names: Sequence[str]) -> list[Source]:
         raise usage("Which files? Name them with -f: a file, a folder, or - for standard input.")
     if names.count("-") > 1:
         raise usage("Standard input can be read only once; give -f - once.")
-    return [source for name in names for source in _sources(name)]
+    return [source for name in names for source in _find_sources(name)]
 
 
-def _sources(name: str) -> Iterable[Source]:
+def _find_sources(name: str) -> Iterable[Source]:
     if name == "-":
         return [Source("standard input", read_text(None))]
     path = Path(name)
@@ -56,7 +56,7 @@ def located_documents(sources: Iterable[Source]) -> list[tuple[str, Any]]:
     """Every object with its place; the items of a List one by one, as the server counts them."""
     found: list[tuple[str, Any]] = []
     for source in sources:
-        documents = [document for document in _parsed(source) if document is not None]
+        documents = [document for document in _parse_source(source) if document is not None]
         for number, document in enumerate(documents, 1):
             if len(documents) == 1:
                 place = source.name
@@ -83,11 +83,11 @@ def documents_of(sources: Iterable[Source]) -> list[Any]:
     return [document for _, document in located_documents(list(sources))]
 
 
-def _parsed(source: Source) -> list[Any]:
+def _parse_source(source: Source) -> list[Any]:
     import yaml
 
     try:
-        return list(yaml.load_all(source.text, Loader=_loader()))
+        return list(yaml.load_all(source.text, Loader=_yaml_loader()))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         if mark is not None:
@@ -100,7 +100,7 @@ def _parsed(source: Source) -> list[Any]:
         ) from None
 
 
-def _loader() -> Any:
+def _yaml_loader() -> Any:
     """Without dates: a text that looks like one stays the text it is, as in Kubernetes."""
     import yaml
 

@@ -28,7 +28,7 @@ def command_job(place: str, name: str, verb: str, reason: str, dry_run: bool, ye
         and api().post(where, body, dry_run=True)["changed"]
     ):
         confirm(
-            f"{verb.capitalize()} {place}/{name}, which is {_phase(path('jobs', place, name))}? It "
+            f"{verb.capitalize()} {place}/{name}, which is {_phase_of(path('jobs', place, name))}? It "
             f"{_LOSES_WORK[verb]}.",
             yes,
         )
@@ -39,7 +39,7 @@ def command_job(place: str, name: str, verb: str, reason: str, dry_run: bool, ye
 def delete_job(place: str, name: str, dry_run: bool, yes: bool) -> None:
     """As Volcano's: a job that lives is ended first, and waited for."""
     where = path("jobs", place, name)
-    phase = _phase(where)
+    phase = _phase_of(where)
     if dry_run:
         output.line(f"job/{place}/{name}, which is {phase}, would be deleted (dry run)")
         return
@@ -49,19 +49,19 @@ def delete_job(place: str, name: str, dry_run: bool, yes: bool) -> None:
     )
     if phase not in ENDED:
         with output.working(f"Ending {place}/{name} …"):
-            _end(where, f"{place}/{name}")
+            _wait_for_end(where, f"{place}/{name}")
     api().delete(where)
     output.line(f"job/{place}/{name} deleted")
 
 
-def _phase(where: str) -> str:
+def _phase_of(where: str) -> str:
     return str(api().get(where)["status"]["state"]["phase"])
 
 
-def _end(where: str, name: str) -> None:
+def _wait_for_end(where: str, name: str) -> None:
     api().post(f"{where}cancel/")
     give_up = time.monotonic() + _ENDING_SECONDS
-    while (phase := _phase(where)) not in ENDED:
+    while (phase := _phase_of(where)) not in ENDED:
         if time.monotonic() > give_up:
             raise Problem(
                 f"{name} was cancelled and is {phase}; its pods take their time. Delete it again "
@@ -80,7 +80,7 @@ _HOW: Options = {
 _ASKED: Options = {**_HOW, "yes": (Yes, False)}
 
 
-def _order(
+def _make_command(
     verb: str,
     *,
     name: str,
@@ -102,7 +102,7 @@ def _order(
 )
 def suspend_job(**given: Any) -> None:
     """Stop a job's pods and keep the job, to be resumed later."""
-    _order("suspend", **given)
+    _make_command("suspend", **given)
 
 
 @command(
@@ -110,7 +110,7 @@ def suspend_job(**given: Any) -> None:
 )
 def resume_job(**given: Any) -> None:
     """Let a suspended job wait for its pods to run again."""
-    _order("resume", **given)
+    _make_command("resume", **given)
 
 
 @command(
@@ -122,7 +122,7 @@ def resume_job(**given: Any) -> None:
 )
 def restart_job(**given: Any) -> None:
     """Stop a job's pods and begin it again. Asks first, unless told --yes."""
-    _order("restart", **given)
+    _make_command("restart", **given)
 
 
 @command(
@@ -134,7 +134,7 @@ def restart_job(**given: Any) -> None:
 )
 def cancel_job(**given: Any) -> None:
     """End a job for good; it stays in the list. Asks first, unless told --yes."""
-    _order("cancel", **given)
+    _make_command("cancel", **given)
 
 
 @command(app, "delete", "vcctl job delete train", "vcctl job delete -N train -n research --yes")

@@ -79,27 +79,27 @@ def job_row(job: Row) -> list[object]:
 def job_table(jobs: Sequence[Row], wide: bool, namespaces: bool = False) -> Table:
     rows = [job_row(job) for job in jobs]
     columns = list(_COLUMNS)
-    widths = [_width("Name", [row[0] for row in rows]), *_WIDTHS]
+    widths = [_column_width("Name", [row[0] for row in rows]), *_WIDTHS]
     if wide:
         columns += ["Queue", "User", "Age", "Waits for"]
-        rows = [[*row, *_more(job)] for row, job in zip(rows, jobs, strict=True)]
+        rows = [[*row, *_wide_cells(job)] for row, job in zip(rows, jobs, strict=True)]
         widths = []
     if namespaces:
         places = [job["metadata"]["namespace"] for job in jobs]
         columns = ["Namespace", *columns]
         rows = [[place, *row] for place, row in zip(places, rows, strict=True)]
         if widths:
-            widths = [_width("Namespace", places), *widths]
+            widths = [_column_width("Namespace", places), *widths]
         else:
             widths = []
     return Table(columns, list(rows), widths)
 
 
-def _width(title: str, cells: Iterable[object]) -> int:
+def _column_width(title: str, cells: Iterable[object]) -> int:
     return max(len(title), *(len(str(cell)) for cell in (title, *cells))) + 3
 
 
-def _more(job: Row) -> list[object]:
+def _wide_cells(job: Row) -> list[object]:
     reason = ((job["status"].get("podgroup") or {}).get("reason") or {}).get("code", "-")
     return [
         job["spec"]["queue"],
@@ -177,14 +177,14 @@ def view_job(
     if form in output.PLAIN_FORMATS:
         output.show_value(job, form)
         return
-    for label, value in _facts(job):
+    for label, value in _job_facts(job):
         output.line(f"{label + ':':<{_LABEL}}{value}".rstrip())
-    _tasks(job)
-    _pods(place, wanted)
-    _events(place, wanted)
+    _print_tasks(job)
+    _print_pods(place, wanted)
+    _print_events(place, wanted)
 
 
-def _facts(job: Row) -> Iterable[tuple[str, object]]:
+def _job_facts(job: Row) -> Iterable[tuple[str, object]]:
     metadata = job["metadata"]
     spec = job["spec"]
     status = job["status"]
@@ -220,7 +220,7 @@ def _facts(job: Row) -> Iterable[tuple[str, object]]:
         yield "Waits", f"{reason['code']}: {reason['message']}"
 
 
-def _tasks(job: Row) -> None:
+def _print_tasks(job: Row) -> None:
     rows: list[Sequence[object]] = []
     for task in job["spec"]["tasks"]:
         containers = ((task.get("template") or {}).get("spec") or {}).get("containers") or []
@@ -239,14 +239,14 @@ def _tasks(job: Row) -> None:
     Table(("Task", "Replicas", "Min", "Requests"), rows).print()
 
 
-def _pods(namespace: str, job: str) -> None:
+def _print_pods(namespace: str, job: str) -> None:
     found = api().all("pods/", limit=50, namespace=namespace, podgroup=job, ordering="name")
     if found:
         output.line()
         pod_table(found, True, False).print()
 
 
-def _events(namespace: str, name: str) -> None:
+def _print_events(namespace: str, name: str) -> None:
     found = [
         event["spec"] for event in api().all("events/", limit=8, namespace=namespace, name=name)
     ]
@@ -289,18 +289,18 @@ def explain_job(
     else:
         reason = ""
     output.line(f"{place}/{wanted} ({told['phase']}): {reason}{told['message']}{position}")
-    _checks(told.get("checks") or [])
+    _print_checks(told.get("checks") or [])
 
 
-def _checks(checks: Sequence[Row]) -> None:
+def _print_checks(checks: Sequence[Row]) -> None:
     if checks:
         output.line()
         columns = list(dict.fromkeys(key for check in checks for key in check))
-        rows = [[_cell(check.get(column, "")) for column in columns] for check in checks]
+        rows = [[_cell_text(check.get(column, "")) for column in columns] for check in checks]
         Table([column.capitalize() for column in columns], list(rows)).print()
 
 
-def _cell(value: object) -> str:
+def _cell_text(value: object) -> str:
     if isinstance(value, bool):
         if value:
             return "yes"
@@ -337,7 +337,7 @@ def watch_job(
     """
     place, wanted = job_name(name, option, namespace, "watch")
     phase = ""
-    last = (*ENDED, *_phases(until))
+    last = (*ENDED, *_read_phases(until))
 
     def draw() -> None:
         nonlocal phase
@@ -361,7 +361,7 @@ def watch_job(
     watch(draw, interval, until=lambda: phase in last)
 
 
-def _phases(text: str) -> list[str]:
+def _read_phases(text: str) -> list[str]:
     """What to wait for. One that no job is ever in would be waited for without end."""
     known = {phase.lower(): phase for phase in PHASES}
     words = [word.strip() for word in text.split(",") if word.strip()]
@@ -389,7 +389,7 @@ def pod_table(found: Sequence[Row], wide: bool, namespaces: bool) -> Table:
             output.age(metadata["creationTimestamp"]),
         ]
         if wide:
-            more = [status["node"] or "-", status["queue"], amounts.joined(_requests(pod))]
+            more = [status["node"] or "-", status["queue"], amounts.joined(_pod_requests(pod))]
         else:
             more = []
         rows.append([*([metadata["namespace"]] if namespaces else []), *row, *more])
@@ -403,7 +403,7 @@ def pod_table(found: Sequence[Row], wide: bool, namespaces: bool) -> Table:
     )
 
 
-def _requests(pod: Row) -> Mapping[str, str]:
+def _pod_requests(pod: Row) -> Mapping[str, str]:
     containers = pod["spec"]["containers"]
     if not containers:
         return {}

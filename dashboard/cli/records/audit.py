@@ -78,16 +78,16 @@ def audit(
         "until": end,
         "consequences": "" if queue else "false",
     }
-    output.show(api().all("audit/", limit=limit, **asked), form, _table)
+    output.show(api().all("audit/", limit=limit, **asked), form, _audit_table)
 
 
-def _table(entries: Sequence[Mapping[str, Any]], wide: bool) -> Table:
+def _audit_table(entries: Sequence[Mapping[str, Any]], wide: bool) -> Table:
     columns = ["When", "Who", "Did", "To", "Why"]
-    rows = [_row(entry["spec"], wide) for entry in entries]
+    rows = [_audit_row(entry["spec"], wide) for entry in entries]
     return Table([*columns, "Door", "Outcome"] if wide else columns, rows)
 
 
-def _row(spec: Mapping[str, Any], wide: bool) -> Sequence[object]:
+def _audit_row(spec: Mapping[str, Any], wide: bool) -> Sequence[object]:
     target = "/".join(filter(None, (spec["namespace"], spec["name"])))
     if spec["follows"]:
         cause = f" (followed from {spec['follows']})"

@@ -44,7 +44,7 @@ def get_policy(form: Output = Format.TABLE) -> None:
         output.line(policy["spec"]["policy"].rstrip("\n"))
 
 
-def _text(argument: str, option: str) -> str:
+def _policy_text(argument: str, option: str) -> str:
     name = argument or option
     if not name:
         raise usage("Which policy? Name the file, or - for standard input.")
@@ -70,7 +70,7 @@ def set_policy(
 
     Says what that session would do differently, and asks first, unless told --yes.
     """
-    body: dict[str, Any] = {"spec": {"policy": _text(argument, option)}}
+    body: dict[str, Any] = {"spec": {"policy": _policy_text(argument, option)}}
     if reason:
         body["reason"] = reason
     checked = api().put("policy/", body, dry_run=True)
@@ -117,7 +117,7 @@ def _require_yes(yes: bool) -> None:
 @command(app, "validate", "vcctl policy validate policy.yaml")
 def validate_policy(argument: Given = "", option: File = "") -> None:
     """Whether the server would take a policy: what is wrong where, and what has no effect."""
-    checked = api().post("policy/validate/", {"spec": {"policy": _text(argument, option)}})
+    checked = api().post("policy/validate/", {"spec": {"policy": _policy_text(argument, option)}})
     output.warn(checked["warnings"])
     if not checked["valid"]:
         raise Problem(

@@ -20,7 +20,7 @@ app = new_app("Scheduling sessions: when they ran, how long they took, what they
 Row = Mapping[str, Any]
 
 
-def _took(status: Row) -> str:
+def _time_taken(status: Row) -> str:
     start = output.moment(status["startedAt"])
     end = output.moment(status["finishedAt"])
     if start and end:
@@ -28,19 +28,19 @@ def _took(status: Row) -> str:
     return "-"
 
 
-def _counted(counts: Mapping[str, Any]) -> str:
+def _counts_text(counts: Mapping[str, Any]) -> str:
     said = [told(name, count) for name, count in counts.items() if count and name != "reloaded"]
     if counts.get("reloaded"):
         said.append("everything read anew")
     return ", ".join(said) or "nothing to do"
 
 
-def _table(sessions: Sequence[Row], _wide: bool) -> Table:
+def _sessions_table(sessions: Sequence[Row], _wide: bool) -> Table:
     rows: list[Sequence[object]] = []
     for session in sessions:
         status = session["status"]
         number = session["metadata"]["name"]
-        took = _took(status)
+        took = _time_taken(status)
         rows.append(
             [
                 number,
@@ -48,7 +48,7 @@ def _table(sessions: Sequence[Row], _wide: bool) -> Table:
                 status["state"],
                 took,
                 status["trigger"],
-                _counted(status["counts"]),
+                _counts_text(status["counts"]),
             ]
         )
     return Table(("Session", "Started", "State", "Took", "Trigger", "Counts"), rows)
@@ -68,7 +68,7 @@ def list_sessions(
     """The last sessions, newest first."""
 
     def draw() -> None:
-        output.show(api().all("sessions/", limit=limit), form, _table)
+        output.show(api().all("sessions/", limit=limit), form, _sessions_table)
 
     watch(draw, interval) if stay else draw()
 
@@ -91,7 +91,7 @@ def view_session(
     if number:
         session = api().get(path("sessions", number))
     else:
-        session = _last()
+        session = _last_session()
     if form in output.PLAIN_FORMATS:
         output.show_value(session, form)
         return
@@ -99,17 +99,17 @@ def view_session(
     name = session["metadata"]["name"]
     output.line(
         f"Session {name}: {status['state']}, started {output.clock(status['startedAt'])}, took "
-        f"{_took(status)}, {status['trigger']}"
+        f"{_time_taken(status)}, {status['trigger']}"
     )
-    output.line(f"Counts: {_counted(status['counts'])}")
+    output.line(f"Counts: {_counts_text(status['counts'])}")
     if status["message"]:
         output.line(status["message"])
-    for title, lasted in _parts(status["durations"]):
+    for title, lasted in _slowest_parts(status["durations"]):
         output.line(f"  {title:<24}{lasted:.0f} ms")
-    _decisions(name)
+    _print_decisions(name)
 
 
-def _parts(durations: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+def _slowest_parts(durations: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     """In their order.
 
     Below the thinking what each action took of it, and what is left: the reasons of whoever waits,
@@ -142,14 +142,14 @@ def save_session(
     output.line(api().text(path("sessions", number, "scenario"), "application/json").rstrip("\n"))
 
 
-def _last() -> Any:
+def _last_session() -> Any:
     found = api().all("sessions/", limit=1)
     if not found:
         raise Problem("No session has run yet. Is the scheduler running?", ExitCode.NOT_FOUND)
     return found[0]
 
 
-def _decisions(number: str) -> None:
+def _print_decisions(number: str) -> None:
     decisions = [one["spec"] for one in api().all("decisions/", limit=100, session=number)]
     evictions = [one["spec"] for one in api().all("evictions/", limit=100, session=number)]
     columns: tuple[str, ...]

@@ -32,7 +32,7 @@ def access_of(user: Any, scopes: Collection[str] | None = None) -> Access:
     limit = scope_permissions(scopes)
     if user.is_superuser:
         return Access(everything=True, limit=limit)
-    granted = _granted(user)
+    granted = _granted_permissions(user)
     if granted:
         places = places_of_queues()
     else:
@@ -82,7 +82,7 @@ def sights_of(users: Iterable[Any]) -> dict[Any, frozenset[str] | None]:
     else:
         parents = {}
     seen = {
-        roles: Access(_permissions(roles), parents).visible
+        roles: Access(_permissions_by_queue(roles), parents).visible
         for roles in {*held.values(), frozenset[tuple[str, str]]()}
     }
     return {
@@ -104,11 +104,11 @@ def _roles_of(users: Sequence[Any]) -> dict[Any, frozenset[tuple[str, str]]]:
     return {pk: frozenset(roles) for pk, roles in found.items()}
 
 
-def _granted(user: Any) -> dict[str, frozenset[Permission]]:
-    return _permissions(_GRANTED.rows(user=user.pk))
+def _granted_permissions(user: Any) -> dict[str, frozenset[Permission]]:
+    return _permissions_by_queue(_GRANTED.rows(user=user.pk))
 
 
-def _permissions(roles: Iterable[tuple[str, str]]) -> dict[str, frozenset[Permission]]:
+def _permissions_by_queue(roles: Iterable[tuple[str, str]]) -> dict[str, frozenset[Permission]]:
     """By queue, from the roles that are held there."""
     granted: dict[str, frozenset[Permission]] = {}
     for queue, role in roles:

@@ -79,10 +79,10 @@ def node_rows(names: Collection[str] | None = None) -> list[NodeRow]:
         nodes = nodes.filter(name__in=names)
     found = list(nodes)
     loads = node_loads([node.pk for node in found], are_all=names is None)
-    return [_row(node, loads[node.pk]) for node in found]
+    return [_node_row(node, loads[node.pk]) for node in found]
 
 
-def _row(node: Node, load: NodeLoad) -> NodeRow:
+def _node_row(node: Node, load: NodeLoad) -> NodeRow:
     return NodeRow(
         name=node.name,
         kind=node.kind,
@@ -108,12 +108,12 @@ def node_loads(ids: Sequence[int], *, are_all: bool = False) -> dict[int, NodeLo
     if not are_all:
         on_nodes = on_nodes.filter(node__in=ids)
         waiting = waiting.filter(reserved_node__in=ids)
-    held = _counted(on_nodes, "node")
-    kept = _counted(waiting, "reserved_node")
-    requests = _requests({kind for _, kind, _, _ in (*held, *kept)})
-    used = _sums(held, requests)
-    promised = _sums(kept, requests)
-    leaving = _sums([count for count in held if count[2] not in PLACED], requests)
+    held = _count_pods(on_nodes, "node")
+    kept = _count_pods(waiting, "reserved_node")
+    requests = _requests_by_class({kind for _, kind, _, _ in (*held, *kept)})
+    used = _sums_by_node(held, requests)
+    promised = _sums_by_node(kept, requests)
+    leaving = _sums_by_node([count for count in held if count[2] not in PLACED], requests)
     pods: dict[int, int] = {}
     for node, _, _, number in held:
         pods[node] = pods.get(node, 0) + number
@@ -151,17 +151,17 @@ matter.
 """
 
 
-def _counted(pods: QuerySet[Pod], node: str) -> _Counts:
+def _count_pods(pods: QuerySet[Pod], node: str) -> _Counts:
     return list(
         pods.order_by().values_list(node, "pod_class", "phase").annotate(number=Count("pk"))
     )
 
 
-def _requests(classes: Collection[int]) -> dict[int, Resources]:
+def _requests_by_class(classes: Collection[int]) -> dict[int, Resources]:
     return dict(PodClass.objects.filter(pk__in=classes).values_list("pk", "requests"))
 
 
-def _sums(counts: _Counts, requests: Mapping[int, Resources]) -> dict[int, Resources]:
+def _sums_by_node(counts: _Counts, requests: Mapping[int, Resources]) -> dict[int, Resources]:
     sums: dict[int, Resources] = {}
     for node, kind, _, number in counts:
         sums[node] = sums.get(node, NOTHING) + requests[kind] * number
@@ -192,7 +192,7 @@ def fragmentation(nodes: Sequence[NodeRow], resource: str) -> Fragmentation:
     taking = [node for node in nodes if node.takes_pods and node.allocatable.amount(resource)]
     free = [node.free(resource) for node in taking]
     biggest = max((node.allocatable.amount(resource) for node in taking), default=0)
-    sizes = _sizes(resource, biggest)
+    sizes = _sizes_to_ask(resource, biggest)
     return Fragmentation(
         resource=resource,
         whole=sum(node.allocatable.amount(resource) for node in taking),
@@ -202,7 +202,7 @@ def fragmentation(nodes: Sequence[NodeRow], resource: str) -> Fragmentation:
     )
 
 
-def _sizes(resource: str, biggest: int) -> list[int]:
+def _sizes_to_ask(resource: str, biggest: int) -> list[int]:
     """1, 2, 4, 8 … of it up to what one node has; for bytes counted from 1 Gi in steps of four."""
     unit, factor = (2**30, 4) if units_per_one(resource) == 1 else (units_per_one(resource), 2)
     sizes = [unit]

@@ -27,19 +27,23 @@ class NodeCounts:
 
 def longest_waits(queues: Rows, limit: int = 8) -> list[GangRow]:
     return with_members(
-        _waiting(queues).select_related("queue", "job").order_by("created_at", "id")[:limit]
+        _waiting_podgroups(queues)
+        .select_related("queue", "job")
+        .order_by("created_at", "id")[:limit]
     )
 
 
 def waiting_count(queues: Rows) -> int:
-    return _waiting(queues).count()
+    return _waiting_podgroups(queues).count()
 
 
-def _waiting(queues: Rows) -> QuerySet[PodGroup]:
-    return _of(PodGroup.objects.filter(phase__in=WAITING), queues)
+def _waiting_podgroups(queues: Rows) -> QuerySet[PodGroup]:
+    return _rows_of_queues(PodGroup.objects.filter(phase__in=WAITING), queues)
 
 
-def _of(rows: QuerySet[Any], queues: Collection[Any] | None, field: str = "queue") -> QuerySet[Any]:
+def _rows_of_queues(
+    rows: QuerySet[Any], queues: Collection[Any] | None, field: str = "queue"
+) -> QuerySet[Any]:
     if queues is None:
         return rows
     return rows.filter(**{f"{field}__in": queues})
@@ -55,7 +59,7 @@ def recent_evictions(queues: Names, limit: int = 6) -> list[dict[str, Any]]:
     `pods` and the moment `at`.
     """
     newest = Eviction.objects.aggregate(newest=Max("id"))["newest"] or 0
-    lately = _of(Eviction.objects.filter(id__gt=newest - _LATELY), queues, "queue_name")
+    lately = _rows_of_queues(Eviction.objects.filter(id__gt=newest - _LATELY), queues, "queue_name")
     gangs = lately.order_by().values(
         "session_number",
         "podgroup_name",
@@ -72,19 +76,23 @@ def recent_evictions(queues: Names, limit: int = 6) -> list[dict[str, Any]]:
 
 
 def evictions_since(since: datetime, queues: Names) -> int:
-    return _of(Eviction.objects.filter(created_at__gte=since), queues, "queue_name").count()
+    return _rows_of_queues(
+        Eviction.objects.filter(created_at__gte=since), queues, "queue_name"
+    ).count()
 
 
 def recent_failures(queues: Rows, limit: int = 6) -> list[Job]:
     return list(
-        _of(Job.objects.filter(phase="Failed"), queues)
+        _rows_of_queues(Job.objects.filter(phase="Failed"), queues)
         .select_related("queue")
         .order_by("-finished_at", "-id")[:limit]
     )
 
 
 def failures_since(since: datetime, queues: Rows) -> int:
-    return _of(Job.objects.filter(phase="Failed", finished_at__gte=since), queues).count()
+    return _rows_of_queues(
+        Job.objects.filter(phase="Failed", finished_at__gte=since), queues
+    ).count()
 
 
 def node_counts() -> NodeCounts:

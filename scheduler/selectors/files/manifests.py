@@ -13,7 +13,7 @@ BATCH = "batch.volcano.sh/v1alpha1"
 PRIORITY = "scheduling.k8s.io/v1"
 
 
-def _object(
+def _manifest_of(
     version: str, kind: str, row: Any, spec: dict[str, Any], namespaced: bool = False
 ) -> dict[str, Any]:
     metadata = {"name": row.name, **({"namespace": row.namespace} if namespaced else {})}
@@ -39,7 +39,7 @@ def job_spec(job: Job) -> dict[str, Any]:
 
 
 def stored_job(job: Job) -> dict[str, Any]:
-    return _object(BATCH, "Job", job, job_spec(job), namespaced=True)
+    return _manifest_of(BATCH, "Job", job, job_spec(job), namespaced=True)
 
 
 def podgroup_spec(group: PodGroup) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def podgroup_spec(group: PodGroup) -> dict[str, Any]:
 
 
 def stored_podgroup(group: PodGroup) -> dict[str, Any]:
-    return _object(SCHEDULING, "PodGroup", group, podgroup_spec(group), namespaced=True)
+    return _manifest_of(SCHEDULING, "PodGroup", group, podgroup_spec(group), namespaced=True)
 
 
 def node_spec(node: Node) -> dict[str, Any]:
@@ -67,11 +67,11 @@ def stored_node(node: Node) -> dict[str, Any]:
     """What a node has stands in its status, in Kubernetes too."""
     ready = [{"type": "Ready", "status": "True" if node.ready else "False"}]
     status = {"allocatable": node.allocatable.to_quantities(), "conditions": ready}
-    return _object("v1", "Node", node, node_spec(node)) | {"status": status}
+    return _manifest_of("v1", "Node", node, node_spec(node)) | {"status": status}
 
 
 def stored_namespace(namespace: Namespace) -> dict[str, Any]:
-    return _object("v1", "Namespace", namespace, {})
+    return _manifest_of("v1", "Namespace", namespace, {})
 
 
 def priority_class_spec(row: PriorityClass) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def priority_class_spec(row: PriorityClass) -> dict[str, Any]:
 
 
 def stored_priority_class(row: PriorityClass) -> dict[str, Any]:
-    return _object(PRIORITY, "PriorityClass", row, priority_class_spec(row))
+    return _manifest_of(PRIORITY, "PriorityClass", row, priority_class_spec(row))
 
 
 def pod_spec(pod: Pod) -> dict[str, Any]:

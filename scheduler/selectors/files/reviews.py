@@ -16,7 +16,7 @@ from scheduler.selectors.queues.facts import admission_scene, submission_scene
 
 def review_now(kind: str, request: Request) -> Verdict:
     """May this happen? `kind` is queues, jobs, podgroups or pods."""
-    tree, facts = _scene(kind, request)
+    tree, facts = _tree_and_facts(kind, request)
     return judged(lambda known: review(kind, request, tree, known), facts)
 
 
@@ -25,25 +25,27 @@ def defaults_now(kind: str, request: Request) -> tuple[Verdict, Defaults]:
     if kind == "queues":
         facts = Facts()
     else:
-        facts = _scene(kind, request)[1]
+        facts = _tree_and_facts(kind, request)[1]
     return review_defaults(kind, request, facts)
 
 
-def _scene(kind: str, request: Request) -> tuple[QueueTree, Facts]:
+def _tree_and_facts(kind: str, request: Request) -> tuple[QueueTree, Facts]:
     if kind == "queues":
         tree, facts = admission_scene()
         # whoever asks here schedules elsewhere
         return tree, replace(facts, reads_hierarchy_annotations=True)
     whole = request.completed().new
-    metadata = _part(whole, "metadata")
-    spec = _part(whole, "spec")
-    marks = [_part(metadata, part).get(QUEUE_ANNOTATION) for part in ("annotations", "labels")]
-    names = {_text(name) for name in (spec.get("queue"), *marks, DEFAULT)}
-    scene = submission_scene(names - {""}, _text(metadata.get("namespace")), request.user)
+    metadata = _mapping_at(whole, "metadata")
+    spec = _mapping_at(whole, "spec")
+    marks = [
+        _mapping_at(metadata, part).get(QUEUE_ANNOTATION) for part in ("annotations", "labels")
+    ]
+    names = {_as_text(name) for name in (spec.get("queue"), *marks, DEFAULT)}
+    scene = submission_scene(names - {""}, _as_text(metadata.get("namespace")), request.user)
     return scene.tree, scene.facts
 
 
-def _part(value: object, key: str) -> Mapping[str, object]:
+def _mapping_at(value: object, key: str) -> Mapping[str, object]:
     if isinstance(value, Mapping):
         part = value.get(key)
     else:
@@ -53,7 +55,7 @@ def _part(value: object, key: str) -> Mapping[str, object]:
     return {}
 
 
-def _text(value: object) -> str:
+def _as_text(value: object) -> str:
     """A name as it may be asked of a database: what no database keeps cannot be there."""
     if isinstance(value, str) and value.isprintable():
         return value

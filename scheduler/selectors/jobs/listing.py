@@ -103,7 +103,7 @@ def _queue_ids(names: Collection[str]) -> list[int]:
 _FEW = 1000
 
 
-def _few(rows: QuerySet[Any]) -> list[int] | None:
+def _few_keys(rows: QuerySet[Any]) -> list[int] | None:
     """Their numbers, None if they are many.
 
     What is few must be found by its index: a database that guesses wrong walks the whole list.
@@ -115,7 +115,7 @@ def _few(rows: QuerySet[Any]) -> list[int] | None:
 
 
 def _gang_is(*phases: str) -> Q:
-    few = _few(PodGroup.objects.filter(phase__in=phases))
+    few = _few_keys(PodGroup.objects.filter(phase__in=phases))
     if few is None:
         return Q(phase__in=phases)
     return Q(pk__in=few)
@@ -123,7 +123,7 @@ def _gang_is(*phases: str) -> Q:
 
 def _job_is(*phases: str) -> Q:
     """Many are met soon when walking the list from its end, which beats sorting them all."""
-    few = _few(Job.objects.filter(phase__in=phases))
+    few = _few_keys(Job.objects.filter(phase__in=phases))
     if few is not None:
         return Q(job__in=few)
     return Q(Exists(Job.objects.filter(pk=OuterRef("job_id"), phase__in=phases)))
@@ -146,7 +146,7 @@ _STATES: Mapping[str, Callable[[], Q]] = {
 }
 
 
-def _any(parts: Iterable[Q]) -> Q:
+def _any_of(parts: Iterable[Q]) -> Q:
     whole = Q(pk__in=[])
     for part in parts:
         whole |= part
@@ -154,7 +154,7 @@ def _any(parts: Iterable[Q]) -> Q:
 
 
 def _by_state(condition: Condition) -> Q:
-    return _any(_STATES[state]() for state in condition.values)
+    return _any_of(_STATES[state]() for state in condition.values)
 
 
 def _by_queue(condition: Condition) -> Q:
@@ -181,10 +181,10 @@ def _queues_like(pattern: str, tree: Any) -> set[str]:
         if top in tree:
             return {top, *(queue.name for queue in tree.descendants(top))}
         return set()
-    return {queue.name for queue in tree if _like(last, queue.name)}
+    return {queue.name for queue in tree if _is_like(last, queue.name)}
 
 
-def _like(pattern: str, name: str) -> bool:
+def _is_like(pattern: str, name: str) -> bool:
     from fnmatch import fnmatchcase
 
     return fnmatchcase(name, pattern.replace("[", "[[]"))
@@ -192,12 +192,12 @@ def _like(pattern: str, name: str) -> bool:
 
 def _text_lookup(column: str) -> Callable[[Condition], Q]:
     def lookup(condition: Condition) -> Q:
-        return _any(_matches(column, value) for value in condition.values)
+        return _any_of(_matches_pattern(column, value) for value in condition.values)
 
     return lookup
 
 
-def _matches(column: str, value: str) -> Q:
+def _matches_pattern(column: str, value: str) -> Q:
     if "*" not in value:
         return Q(**{column: value})
     start, _, rest = value.partition("*")
@@ -206,7 +206,7 @@ def _matches(column: str, value: str) -> Q:
     return Q(**{f"{column}__startswith": start})
 
 
-def _anywhere(condition: Condition) -> Q:
+def _matches_anywhere(condition: Condition) -> Q:
     namespace, slash, name = condition.values[0].partition("/")
     if slash:
         return Q(namespace=namespace, name__contains=name)
@@ -269,7 +269,7 @@ _FIELDS: Mapping[str, Callable[[Condition], Q]] = {
     "namespace": _text_lookup("namespace"),
     "name": _text_lookup("name"),
     "class": _text_lookup("priority_class"),
-    "text": _anywhere,
+    "text": _matches_anywhere,
     "priority": _number_lookup("priority"),
     "members": _number_lookup("min_member"),
     "resource": _by_resource,
@@ -324,13 +324,14 @@ def job_rows(groups: Sequence[PodGroup]) -> tuple[JobRow, ...]:
 
     The queue and job must have been selected with them.
     """
-    members, requests = _members([group.pk for group in groups])
+    members, requests = _members_by_group([group.pk for group in groups])
     return tuple(
-        _row(group, members.get(group.pk, {}), requests.get(group.pk, NOTHING)) for group in groups
+        _job_row(group, members.get(group.pk, {}), requests.get(group.pk, NOTHING))
+        for group in groups
     )
 
 
-def _members(ids: list[int]) -> tuple[dict[int, dict[str, int]], dict[int, Resources]]:
+def _members_by_group(ids: list[int]) -> tuple[dict[int, dict[str, int]], dict[int, Resources]]:
     members: dict[int, dict[str, int]] = {}
     requests: dict[int, Resources] = {}
     rows = (
@@ -348,7 +349,7 @@ def _members(ids: list[int]) -> tuple[dict[int, dict[str, int]], dict[int, Resou
     return members, requests
 
 
-def _row(group: PodGroup, members: Mapping[str, int], request: Resources) -> JobRow:
+def _job_row(group: PodGroup, members: Mapping[str, int], request: Resources) -> JobRow:
     phase = shown_phase(group.phase, group.job.phase if group.job else None)
     return JobRow(
         pk=group.pk,

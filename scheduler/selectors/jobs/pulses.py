@@ -42,11 +42,11 @@ class Pulses:
         if self._seen is None or not self._seen <= newest <= self._seen + _MOST:
             self._numbers = dict.fromkeys(Queue.objects.values_list("name", flat=True), newest)
         else:
-            self._take(dict(fetch(_BY_QUEUE, [self._seen - _AGAIN])))
+            self._take_over(dict(fetch(_BY_QUEUE, [self._seen - _AGAIN])))
         self._seen = newest
         return dict(self._numbers)
 
-    def _take(self, found: dict[str | None, int]) -> None:
+    def _take_over(self, found: dict[str | None, int]) -> None:
         """Of what was deleted nobody knows the queue any more: then all may have changed."""
         deleted = found.pop(None, 0)
         known = {name: max(number, deleted) for name, number in self._numbers.items()}

@@ -62,21 +62,29 @@ class Timeline:
 def timeline_of(gang: PodGroup) -> Timeline:
     """Oldest first: submitted, admitted, started, evictions, new places, commands, the end."""
     steps = sorted(
-        chain(_life(gang), _again(gang), _commands(gang), _losses(gang), _restarts(gang)),
+        chain(
+            _life_entries(gang),
+            _restart_entries(gang),
+            _command_entries(gang),
+            _loss_entries(gang),
+            _restart_events(gang),
+        ),
         key=lambda step: step.at,
     )
-    said = list(_said(gang))
-    spans = [_span(gang, steps, number, said) for number in range(1, len(steps))]
-    return Timeline(tuple(zip([None, *spans], steps, strict=True)), _now(gang, steps[-1]))
+    said = list(_reason_events(gang))
+    spans = [_span_between(gang, steps, number, said) for number in range(1, len(steps))]
+    return Timeline(tuple(zip([None, *spans], steps, strict=True)), _current_span(gang, steps[-1]))
 
 
-def _life(gang: PodGroup) -> list[TimelineEntry]:
+def _life_entries(gang: PodGroup) -> list[TimelineEntry]:
     job = gang.job
     return [
         TimelineEntry(gang.created_at, "Submitted", f"by {gang.owner}" if gang.owner else ""),
         *_if_at(gang.enqueued_at, "Admitted to the queue"),
         *_if_at(
-            gang.started_at, "Started", f"with at least {gang.min_member} {_pods(gang.min_member)}"
+            gang.started_at,
+            "Started",
+            f"with at least {gang.min_member} {_pod_or_pods(gang.min_member)}",
         ),
         *_if_at(
             job.finished_at if job else gang.finished_at,
@@ -92,7 +100,7 @@ def _if_at(at: datetime | None, title: str, detail: str = "") -> list[TimelineEn
     return []
 
 
-def _pods(number: int) -> str:
+def _pod_or_pods(number: int) -> str:
     if number == 1:
         return "pod"
     return "pods"
@@ -107,7 +115,7 @@ _ASKED = {
 }
 
 
-def _again(gang: PodGroup) -> list[TimelineEntry]:
+def _restart_entries(gang: PodGroup) -> list[TimelineEntry]:
     """Places that it got after its start, those of one session together.
 
     What was found by its pods is found by an index.
@@ -125,7 +133,7 @@ def _again(gang: PodGroup) -> list[TimelineEntry]:
     return [
         TimelineEntry(
             at,
-            f"{number} {_pods(number)} placed",
+            f"{number} {_pod_or_pods(number)} placed",
             f"on {nodes} {'node' if nodes == 1 else 'nodes'}",
             pods=number,
         )
@@ -133,7 +141,7 @@ def _again(gang: PodGroup) -> list[TimelineEntry]:
     ]
 
 
-def _commands(gang: PodGroup) -> list[TimelineEntry]:
+def _command_entries(gang: PodGroup) -> list[TimelineEntry]:
     given = Command.objects.filter(
         target_kind="Job",
         target_namespace=gang.namespace,
@@ -144,20 +152,20 @@ def _commands(gang: PodGroup) -> list[TimelineEntry]:
         TimelineEntry(
             command.executed_at or command.created_at,
             f"{_ASKED.get(command.action, command.action)}, asked for by {command.actor}",
-            _why(command),
+            _command_reason(command),
             "command",
         )
         for command in given
     ]
 
 
-def _why(command: Command) -> str:
+def _command_reason(command: Command) -> str:
     if command.reason:
         return f"{command.message} Reason: {command.reason}"
     return command.message
 
 
-def _losses(gang: PodGroup) -> list[TimelineEntry]:
+def _loss_entries(gang: PodGroup) -> list[TimelineEntry]:
     """Evictions of one session for one beneficiary are one step."""
     steps: dict[tuple[int, str, str, str], list[datetime]] = {}
     for eviction in evictions_of(gang)[0]:
@@ -171,7 +179,7 @@ def _losses(gang: PodGroup) -> list[TimelineEntry]:
     return [
         TimelineEntry(
             min(times),
-            f"{len(times)} {_pods(len(times))} evicted",
+            f"{len(times)} {_pod_or_pods(len(times))} evicted",
             why_evicted(action),
             "eviction",
             -len(times),
@@ -182,12 +190,12 @@ def _losses(gang: PodGroup) -> list[TimelineEntry]:
     ]
 
 
-def _restarts(gang: PodGroup) -> list[TimelineEntry]:
-    said = _told(gang, "Job", "Restarting")[:50]
+def _restart_events(gang: PodGroup) -> list[TimelineEntry]:
+    said = _events_about(gang, "Job", "Restarting")[:50]
     return [TimelineEntry(event.last_at, event.reason, event.message, "warning") for event in said]
 
 
-def _told(gang: PodGroup, kind: str, reason: str) -> QuerySet[Event]:
+def _events_about(gang: PodGroup, kind: str, reason: str) -> QuerySet[Event]:
     """Of this one, not of an earlier one of the same name."""
     return Event.objects.filter(
         kind=kind,
@@ -201,7 +209,7 @@ def _told(gang: PodGroup, kind: str, reason: str) -> QuerySet[Event]:
 # The time between
 
 
-def _span(
+def _span_between(
     gang: PodGroup, steps: Sequence[TimelineEntry], number: int, said: Sequence[Event]
 ) -> Span:
     """Before the start it waited.
@@ -223,17 +231,17 @@ def _had_too_few(gang: PodGroup, steps: Sequence[TimelineEntry], number: int) ->
     lost = 0
     for step in steps[:number]:
         lost = max(0, lost - step.pods)
-    return lost > max(0, _members(gang) - gang.min_member)
+    return lost > max(0, _member_count(gang) - gang.min_member)
 
 
-def _members(gang: PodGroup) -> int:
+def _member_count(gang: PodGroup) -> int:
     if gang.job:
         return sum(int(task["replicas"]) for task in gang.job.tasks)
     return gang.min_member
 
 
-def _said(gang: PodGroup) -> Iterable[Event]:
-    return _told(gang, "PodGroup", "Unschedulable")[:_MOST_RECORDS]
+def _reason_events(gang: PodGroup) -> Iterable[Event]:
+    return _events_about(gang, "PodGroup", "Unschedulable")[:_MOST_RECORDS]
 
 
 def _waited_for(begin: datetime, end: datetime, said: Sequence[Event]) -> str:
@@ -247,7 +255,7 @@ def _waited_for(begin: datetime, end: datetime, said: Sequence[Event]) -> str:
     return max(counts, key=lambda code: counts[code], default="")
 
 
-def _now(gang: PodGroup, last: TimelineEntry) -> Span | None:
+def _current_span(gang: PodGroup, last: TimelineEntry) -> Span | None:
     if gang.finished_at or (gang.job and gang.job.finished_at):
         return None
     is_waiting = gang.phase in WAITING

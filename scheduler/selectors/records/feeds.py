@@ -82,7 +82,7 @@ def events_for(
         found = found.filter(queue_name__in=names_in_records(filters["queue"]))
     if filters.get("type"):
         found = found.filter(type=filters["type"].capitalize())
-    found = _within(found, span or Span(), "last_at")
+    found = _within_span(found, span or Span(), "last_at")
     if filters.get("q"):
         found = found.filter(Q(name__contains=filters["q"]) | Q(message__contains=filters["q"]))
     return found
@@ -97,7 +97,7 @@ def only_changes(filters: Mapping[str, str]) -> bool:
 
 def event_page(found: QuerySet[Event], before: str = "") -> Feed:
     """`before` is what the page above gave as `older`: the moment and number of its last event."""
-    mark = _mark(before)
+    mark = _read_mark(before)
     if mark:
         at, pk = mark
         found = found.filter(Q(last_at__lt=at) | Q(last_at=at, pk__lt=pk))
@@ -109,7 +109,7 @@ def event_page(found: QuerySet[Event], before: str = "") -> Feed:
     return Feed(rows[:PAGE], f"{last.last_at.isoformat()}_{last.pk}" if last else "")
 
 
-def _mark(text: str) -> tuple[datetime, int] | None:
+def _read_mark(text: str) -> tuple[datetime, int] | None:
     at, _, pk = text.rpartition("_")
     try:
         if at:
@@ -143,7 +143,7 @@ def audit_for(
     )
     if filters.get("queue"):
         found = found.filter(queue_name__in=names_in_records(filters["queue"]))
-    found = _within(found, span or Span(), "at")
+    found = _within_span(found, span or Span(), "at")
     if filters.get("q"):
         found = found.filter(
             Q(name__contains=filters["q"])
@@ -169,7 +169,7 @@ def deeds_alone(
     return found.exclude(follows__in=listed if queues is None else listed & set(queues))
 
 
-def _within(found: QuerySet[Any], span: Span, column: str) -> QuerySet[Any]:
+def _within_span(found: QuerySet[Any], span: Span, column: str) -> QuerySet[Any]:
     if span.start is not None:
         found = found.filter(**{f"{column}__gte": span.start})
     if span.end is not None:

@@ -94,8 +94,8 @@ def queue_history(name: str, span: str = "1h", now: datetime | None = None) -> Q
         raise UnknownSpan(span)
     chosen = SPANS[span]
     end = (now or timezone.now()).timestamp()
-    start = _floor(end - chosen.seconds, chosen.step) + chosen.step
-    points = _points(name, chosen.coarsest, start, end)
+    start = _floor_to_step(end - chosen.seconds, chosen.step) + chosen.step
+    points = _points_between(name, chosen.coarsest, start, end)
     edges = [*range(int(start), int(end) + 1, chosen.step), end]
     if edges[-1] <= edges[-2]:
         edges = edges[:-1]
@@ -105,19 +105,19 @@ def queue_history(name: str, span: str = "1h", now: datetime | None = None) -> Q
         step=chosen.step,
         start=start,
         end=end,
-        since=_since(name),
+        since=_created_at(name),
         times=tuple(float(edge) for edge in edges[:-1]),
         series=_by_resource(averages(points, edges), len(edges) - 1) if points else {},
         states=tuple(Band(*band) for band in bands(points, start, end)),
-        markers=tuple(_markers(name, _moment(start))),
+        markers=tuple(_markers_since(name, _to_moment(start))),
     )
 
 
-def _floor(seconds: float, step: int) -> int:
+def _floor_to_step(seconds: float, step: int) -> int:
     return int(seconds // step) * step
 
 
-def _moment(seconds: float) -> datetime:
+def _to_moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, tz=timezone.get_default_timezone())
 
 
@@ -132,15 +132,15 @@ def _by_resource(
     }
 
 
-def _points(name: str, coarsest: int, start: float, end: float) -> list[Point]:
+def _points_between(name: str, coarsest: int, start: float, end: float) -> list[Point]:
     """Coarse buckets as far as they go, finer ones after them, raw samples last: each level goes on
     where the one before it ends.
     """
-    points = list(_standing(name, coarsest, start))
+    points = list(_points_at_start(name, coarsest, start))
     covered = start
-    for seconds in _levels(coarsest):
+    for seconds in _levels_up_to(coarsest):
         rows = QueueSample.objects.filter(
-            queue_name=name, seconds=seconds, at__gte=_moment(covered), at__lte=_moment(end)
+            queue_name=name, seconds=seconds, at__gte=_to_moment(covered), at__lte=_to_moment(end)
         )
         for at, data in rows.order_by("at").values_list("at", "data"):
             points += as_points(at, seconds, data)
@@ -148,7 +148,7 @@ def _points(name: str, coarsest: int, start: float, end: float) -> list[Point]:
     return points
 
 
-def _levels(coarsest: int) -> list[int]:
+def _levels_up_to(coarsest: int) -> list[int]:
     return [
         length
         for length in (QueueSample.HOUR, QueueSample.MINUTE, QueueSample.RAW)
@@ -156,10 +156,10 @@ def _levels(coarsest: int) -> list[int]:
     ]
 
 
-def _standing(name: str, coarsest: int, start: float) -> Iterable[Point]:
+def _points_at_start(name: str, coarsest: int, start: float) -> Iterable[Point]:
     """What still holds when the stretch begins: the last word before it."""
     earlier = QueueSample.objects.filter(
-        queue_name=name, seconds__in=_levels(coarsest), at__lt=_moment(start)
+        queue_name=name, seconds__in=_levels_up_to(coarsest), at__lt=_to_moment(start)
     )
     row = earlier.order_by("-at", "seconds").values_list("at", "seconds", "data").first()
     if row:
@@ -176,7 +176,7 @@ def as_points(at: datetime, seconds: int, data: Any) -> Iterable[Point]:
         yield at.timestamp() + seconds, data["last"]
 
 
-def _since(name: str) -> float | None:
+def _created_at(name: str) -> float | None:
     first = (
         QueueSample.objects.filter(queue_name=name)
         .order_by("at")
@@ -188,7 +188,7 @@ def _since(name: str) -> float | None:
     return None
 
 
-def _markers(name: str, start: datetime) -> list[Marker]:
+def _markers_since(name: str, start: datetime) -> list[Marker]:
     commands = Command.objects.filter(
         target_kind="Queue", target_name=name, result=Command.DONE, executed_at__gte=start
     )
@@ -198,10 +198,10 @@ def _markers(name: str, start: datetime) -> list[Marker]:
         for row in commands[:MOST_MARKERS]
         if row.executed_at
     ]
-    found += [_edit(event) for event in edits[:MOST_MARKERS]]
+    found += [_edit_marker(event) for event in edits[:MOST_MARKERS]]
     return sorted(found, key=lambda marker: marker.at)
 
 
-def _edit(event: Event) -> Marker:
+def _edit_marker(event: Event) -> Marker:
     actor, _, message = event.message.partition(": ")
     return Marker(event.last_at.timestamp(), "edit", event.reason, actor, message)

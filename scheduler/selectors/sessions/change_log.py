@@ -108,10 +108,10 @@ def untouched_since(position: Position | None) -> Position | None:
         return None
     *columns, touched = fetch(
         f"SELECT {_state_columns()}, EXISTS (SELECT 1 FROM scheduler_change WHERE "
-        f"{_words().unseen})",
+        f"{_vendor_words().unseen})",
         [position.number],
     )[0]
-    state = _state(columns)
+    state = _log_state(columns)
     if touched or state.lost(position):
         return None
     return Position(state.log, state.here)
@@ -129,7 +129,7 @@ def changes_since(position: Position | None) -> tuple[Position | None, dict[str,
     here = Position(state.log, state.here) if state.is_named else None
     if position is None or here is None or state.lost(position):
         return here, None
-    words = _words()
+    words = _vendor_words()
     found = fetch(
         f"SELECT kind, {words.together} FROM scheduler_change WHERE {words.unseen} GROUP BY kind",
         [position.number],
@@ -140,20 +140,20 @@ def changes_since(position: Position | None) -> tuple[Position | None, dict[str,
 
 
 def log_state() -> LogState:
-    return _state(fetch(f"SELECT {_state_columns()}")[0])
+    return _log_state(fetch(f"SELECT {_state_columns()}")[0])
 
 
 def _state_columns() -> str:
-    words = _words()
+    words = _vendor_words()
     begins_at = _HORIZON.format(column="position", default="0")
     named = _HORIZON.format(column="log", default="''")
     return f"{words.log}, {words.here}, ({begins_at}), ({named})"
 
 
-def _state(columns: Sequence[Any]) -> LogState:
+def _log_state(columns: Sequence[Any]) -> LogState:
     log, here, begins_at, named = columns
     return LogState(log, int(here), int(begins_at), log == named)
 
 
-def _words() -> _Words:
+def _vendor_words() -> _Words:
     return _WORDS[connection.vendor]

@@ -149,25 +149,25 @@ def constraint_of(
     preferred = node_affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or []
     return Constraint(
         node_selector=tuple(sorted(selector.items())),
-        required=tuple(_term(term) for term in required),
+        required=tuple(_node_term(term) for term in required),
         preferred=tuple(
-            PreferredTerm(int(wish.get("weight") or 1), _term(wish.get("preference")))
+            PreferredTerm(int(wish.get("weight") or 1), _node_term(wish.get("preference")))
             for wish in preferred
             if wish
         ),
-        tolerations=tuple(_toleration(toleration) for toleration in tolerations),
+        tolerations=tuple(_read_toleration(toleration) for toleration in tolerations),
     )
 
 
-def _term(given: Mapping[str, Any] | None) -> NodeTerm:
+def _node_term(given: Mapping[str, Any] | None) -> NodeTerm:
     term = given or {}
     return NodeTerm(
-        tuple(_requirement(requirement) for requirement in term.get("matchExpressions") or ()),
-        tuple(_requirement(requirement) for requirement in term.get("matchFields") or ()),
+        tuple(_node_requirement(requirement) for requirement in term.get("matchExpressions") or ()),
+        tuple(_node_requirement(requirement) for requirement in term.get("matchFields") or ()),
     )
 
 
-def _requirement(requirement: Mapping[str, Any]) -> Requirement:
+def _node_requirement(requirement: Mapping[str, Any]) -> Requirement:
     return Requirement(
         requirement["key"],
         requirement["operator"],
@@ -175,7 +175,7 @@ def _requirement(requirement: Mapping[str, Any]) -> Requirement:
     )
 
 
-def _toleration(toleration: Mapping[str, Any]) -> Toleration:
+def _read_toleration(toleration: Mapping[str, Any]) -> Toleration:
     return Toleration(
         toleration.get("key") or "",
         toleration.get("operator") or "Equal",

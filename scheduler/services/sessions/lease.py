@@ -123,7 +123,7 @@ class Keeper:
         self._name = name
         self._is_over = threading.Event()
         self._is_lost = False
-        self._thread = threading.Thread(target=self._keep, name="lease", daemon=True)
+        self._thread = threading.Thread(target=self._keep_renewing, name="lease", daemon=True)
 
     def __enter__(self) -> Keeper:
         self._thread.start()
@@ -145,14 +145,14 @@ class Keeper:
                 f"the lease of {self._held.holder} with token {self._held.token} was taken"
             )
 
-    def _keep(self) -> None:
+    def _keep_renewing(self) -> None:
         try:
             while not self._is_lost and not self._is_over.wait(self._seconds / _RENEWALS):
-                self._renew()
+                self._renew_once()
         finally:
             connection.close()
 
-    def _renew(self) -> None:
+    def _renew_once(self) -> None:
         """Never waits for long: the work itself may hold the row, or all of SQLite, and then nobody
         else can take it either.
         """

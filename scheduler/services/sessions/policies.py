@@ -40,11 +40,11 @@ def policy_of(text: str | None) -> Policy:
     """Of a text that was checked when it was written; None is the built-in policy."""
     if text is None:
         return DEFAULT_POLICY
-    return _read(text)
+    return _read_policy(text)
 
 
 @lru_cache(maxsize=8)
-def _read(text: str) -> Policy:
+def _read_policy(text: str) -> Policy:
     return read_policy(text).policy
 
 
@@ -94,7 +94,7 @@ def notices_on(reading: PolicyReading) -> tuple[Notice, ...]:
     return (*left_out, *unused)
 
 
-def _told(notice: Notice) -> str:
+def _notice_text(notice: Notice) -> str:
     if notice.field:
         return f"{notice.field}: {notice.message}"
     return notice.message
@@ -143,7 +143,7 @@ def replace_policy(
                 text=text,
                 author=by.name[:150],
                 reason=reason[:1024],
-                warnings=[_told(notice) for notice in notices],
+                warnings=[_notice_text(notice) for notice in notices],
             )
             ClusterState.objects.filter(pk=1).update(policy=version)
             state.policy = version
@@ -187,7 +187,7 @@ def policy_to_go_back_to(state: ClusterState) -> PolicyVersion | None:
         .exclude(text=state.policy.text)
         .order_by("-pk")[:_LOOKED_BACK]
     )
-    starting = (version for version in earlier if not _stops(version.text))
+    starting = (version for version in earlier if not _stops_everything(version.text))
     if state.policy.text != default_policy_text():
         built_in = policy_version(DEFAULT_VERSION)
     else:
@@ -195,7 +195,7 @@ def policy_to_go_back_to(state: ClusterState) -> PolicyVersion | None:
     return next(starting, None) or built_in
 
 
-def _stops(text: str) -> bool:
+def _stops_everything(text: str) -> bool:
     return any(omission.stops for omission in omissions(policy_of(text)))
 
 

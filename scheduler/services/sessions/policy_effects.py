@@ -69,12 +69,12 @@ def effect_of(policy: Policy, state: ClusterState) -> PolicyEffect:
     """Writes nothing. Tried as if scheduling were not paused: then no policy would do anything."""
     snapshot = cluster_now()
     snapshot.paused = False
-    now = _session(snapshot, policy_in_force(state))
-    then = _session(snapshot, policy)
+    now = _session_effect(snapshot, policy_in_force(state))
+    then = _session_effect(snapshot, policy)
     return PolicyEffect(now, then, PodGroup.objects.filter(phase__in=WAITING).count())
 
 
-def _session(snapshot: Snapshot, policy: Policy) -> SessionEffect:
+def _session_effect(snapshot: Snapshot, policy: Policy) -> SessionEffect:
     outcome = run_session(snapshot, policy)
     return SessionEffect(
         len(outcome.binds),
@@ -169,13 +169,13 @@ def _better_policy(state: ClusterState, since: datetime) -> tuple[PolicyVersion,
     """
     key = (state.policy_id, since)
     if _tried.key != key or time.monotonic() - _tried.at > _TRIED_EVERY:
-        _tried.found = _first_that_places(_earlier(state), policy_text(state))
+        _tried.found = _first_that_places(_earlier_versions(state), policy_text(state))
         _tried.key = key
         _tried.at = time.monotonic()
     return _tried.found
 
 
-def _earlier(state: ClusterState) -> list[PolicyVersion]:
+def _earlier_versions(state: ClusterState) -> list[PolicyVersion]:
     versions = [policy_to_go_back_to(state), policy_version(DEFAULT_VERSION)]
     return [version for version in versions if version is not None]
 
@@ -189,7 +189,7 @@ def _first_that_places(
         if version.text in tried:
             continue
         tried.add(version.text)
-        gangs = len(_session(snapshot, policy_of(version.text)).gangs)
+        gangs = len(_session_effect(snapshot, policy_of(version.text)).gangs)
         if gangs:
             return version, gangs
     return None

@@ -36,20 +36,20 @@ def want_session() -> None:
     Many calls make one session.
     """
     # afterwards: many submissions at once must not wait for each other at the one row
-    transaction.on_commit(_want, robust=True)
+    transaction.on_commit(_note_request, robust=True)
 
 
-def _want() -> None:
+def _note_request() -> None:
     """Asked after every submission, so it is written out."""
     served = "session_wanted_at IS NULL OR session_wanted_at <= last_session_at"
     if execute(
         f"UPDATE scheduler_clusterstate SET session_wanted_at = %s WHERE id = 1 AND ({served})",
         [timezone.now()],
     ):
-        _ask()
+        _ask_worker()
 
 
-def _ask() -> None:
+def _ask_worker() -> None:
     """A broker that is away is no reason to fail or to wait: the next tick comes anyway."""
     global _broker_away_until
     if time.monotonic() < _broker_away_until:

@@ -79,7 +79,7 @@ def write_outcome(
     _write_podgroups(resident, outcome, number, now, written)
     _write_decisions(resident, written, session_id, now)
     _write_victims(written, session_id, number, now)
-    record_events(_events(resident, outcome, written), now)
+    record_events(_event_notes(resident, outcome, written), now)
     return written
 
 
@@ -92,7 +92,7 @@ def _write_binds(
     if not outcome.binds:
         return
     by_id = {resident.pod_ids[bind.row]: bind for bind in outcome.binds}
-    taken = _bind(_still_possible(resident, outcome, by_id), now)
+    taken = _bind_pods(_still_possible(resident, outcome, by_id), now)
     if len(taken) < len(by_id):
         written.broken = {bind.podgroup for pk, bind in by_id.items() if pk not in taken}
         _undo_binds([pk for pk in taken if by_id[pk].podgroup in written.broken])
@@ -106,8 +106,8 @@ def _still_possible(
     """Pod, node and whether the room is borrowed, of each placement whose gang may still start and
     whose node still takes pods.
     """
-    groups = _startable(resident, outcome)
-    nodes = _usable(resident, outcome)
+    groups = _startable_groups(resident, outcome)
+    nodes = _usable_nodes(resident, outcome)
     places = ((pk, resident.node_ids[bind.node], bind) for pk, bind in by_id.items())
     return [
         (pk, node, bind.borrowed)
@@ -116,7 +116,7 @@ def _still_possible(
     ]
 
 
-def _bind(places: Sequence[tuple[int, int, bool]], now: datetime) -> set[int]:
+def _bind_pods(places: Sequence[tuple[int, int, bool]], now: datetime) -> set[int]:
     """The ids of the pods that were still waiting and have their place now."""
     if not places:
         return set()
@@ -132,7 +132,7 @@ def _bind(places: Sequence[tuple[int, int, bool]], now: datetime) -> set[int]:
     return {pk for (pk,) in fetch(sql, [now, *parameters])}
 
 
-def _startable(resident: ResidentSnapshot, outcome: Outcome) -> set[str]:
+def _startable_groups(resident: ResidentSnapshot, outcome: Outcome) -> set[str]:
     """Podgroups that may still start: they and their queues are as they must be."""
     groups = resident.snapshot.groups
     rows = {
@@ -148,7 +148,7 @@ def _startable(resident: ResidentSnapshot, outcome: Outcome) -> set[str]:
     return {by_id[pk] for (pk,) in fetch(sql, [ids_parameter(by_id)])}
 
 
-def _usable(resident: ResidentSnapshot, outcome: Outcome) -> set[int]:
+def _usable_nodes(resident: ResidentSnapshot, outcome: Outcome) -> set[int]:
     """Nodes that still take pods."""
     wanted = {resident.node_ids[bind.node] for bind in outcome.binds}
     sql = (
@@ -324,10 +324,12 @@ def _group_rows(
         if phase is not change.old:
             row(change.row)["phase"] = phase.label
     for condition in outcome.conditions:
-        row(condition.row)["conditions"] = json.dumps([_condition(condition, now, number)])
+        row(condition.row)["conditions"] = json.dumps([_condition_columns(condition, now, number)])
     told = _pod_conditions(resident, outcome, now)
     for said in outcome.said:
-        row(said.row).update(_reason(said), pod_conditions=json.dumps(told.get(said.row, [])))
+        row(said.row).update(
+            _reason_columns(said), pod_conditions=json.dumps(told.get(said.row, []))
+        )
     for group, since in outcome.starving.items():
         row(group)["starving_since"] = since
     keys = resident.snapshot.groups.key
@@ -359,7 +361,7 @@ def _new_phase(resident: ResidentSnapshot, change: PhaseChange) -> Phase:
     return change.new
 
 
-def _condition(condition: Condition, now: datetime, number: int) -> dict[str, Any]:
+def _condition_columns(condition: Condition, now: datetime, number: int) -> dict[str, Any]:
     return {
         "type": condition.type,
         "status": "True",
@@ -370,7 +372,7 @@ def _condition(condition: Condition, now: datetime, number: int) -> dict[str, An
     }
 
 
-def _reason(said: Said) -> dict[str, Any]:
+def _reason_columns(said: Said) -> dict[str, Any]:
     reason = said.reason
     if reason is None:
         return {
@@ -382,16 +384,16 @@ def _reason(said: Said) -> dict[str, Any]:
     return {
         "reason_code": str(reason.code),
         "reason_message": reason.message,
-        "reason_figures": json.dumps(dict(reason.figures), default=_plain),
-        "reason_checks": json.dumps(_checks(reason)),
+        "reason_figures": json.dumps(dict(reason.figures), default=_plain_value),
+        "reason_checks": json.dumps(_check_rows(reason)),
     }
 
 
-def _checks(reason: Reason) -> list[dict[str, Any]]:
+def _check_rows(reason: Reason) -> list[dict[str, Any]]:
     return [check.as_dict() for check in reason.checks]
 
 
-def _plain(value: object) -> object:
+def _plain_value(value: object) -> object:
     if isinstance(value, Mapping):
         return dict(value)
     return str(value)
@@ -414,10 +416,10 @@ def _write_decisions(
     resident: ResidentSnapshot, written: Written, session_id: int, now: datetime
 ) -> None:
     rows = [
-        _decision("Bind", bind, "backfill" if bind.borrowed else "allocate", resident)
+        _decision_row("Bind", bind, "backfill" if bind.borrowed else "allocate", resident)
         for bind in written.bound
     ]
-    rows += [_decision("Evict", evict, evict.action, resident) for evict in written.evicted]
+    rows += [_decision_row("Evict", evict, evict.action, resident) for evict in written.evicted]
     if not rows:
         return
     names = ", ".join(_DECISION_COLUMNS)
@@ -429,7 +431,7 @@ def _write_decisions(
     )
 
 
-def _decision(
+def _decision_row(
     kind: str, decision: Bind | Evict, action: str, resident: ResidentSnapshot
 ) -> tuple[object, ...]:
     """In the order of the columns."""
@@ -472,11 +474,16 @@ def _write_victims(written: Written, session_id: int, number: int, now: datetime
     execute(
         f"INSERT INTO scheduler_eviction (session_id, session_number, created_at, {names}) "
         f"SELECT %s, %s, %s, {values} FROM {values_table('d', _VICTIM_COLUMNS)}",
-        [session_id, number, now, as_parameter(_victim(evict) for evict in written.evicted)],
+        [
+            session_id,
+            number,
+            now,
+            as_parameter(_victim_columns(evict) for evict in written.evicted),
+        ],
     )
 
 
-def _victim(evict: Evict) -> dict[str, Any]:
+def _victim_columns(evict: Evict) -> dict[str, Any]:
     limits = {"deserved": dict(evict.deserved), "guarantee": dict(evict.guarantee)}
     return {
         "pod_name": evict.pod,
@@ -497,7 +504,7 @@ def _victim(evict: Evict) -> dict[str, Any]:
 _EVENT_KINDS = {"podgroup": "PodGroup", "pod": "Pod", "queue": "Queue"}
 
 
-def _events(resident: ResidentSnapshot, outcome: Outcome, written: Written) -> list[EventNote]:
+def _event_notes(resident: ResidentSnapshot, outcome: Outcome, written: Written) -> list[EventNote]:
     queues = _queues_told_of(resident, outcome)
     notes = []
     for event in _told_once_a_gang(resident, outcome):

@@ -29,7 +29,7 @@ def test_a_request_that_lost_the_database_did_nothing_and_can_be_sent_again_at_o
     admin: Caller, monkeypatch: pytest.MonkeyPatch, fails: str
 ):
     places = {
-        "before the deed": (submit, "_create"),
+        "before the deed": (submit, "_create_job"),
         "after the deed": (submit.audit, "record"),
         "with the answer": (idempotency, "keep"),
     }

@@ -74,7 +74,7 @@ def test_a_long_run_is_carried_out_in_slices(monkeypatch: pytest.MonkeyPatch):
 
 def test_a_run_that_a_worker_holds_is_left_alone():
     run = start_bulk_run(JobAction.ABORT, [("default", "train-1")], by=person("sam"))
-    assert bulk._claim() == run
+    assert bulk._claim_run() == run
 
     carry_out_bulk_runs()
 

@@ -243,7 +243,7 @@ def test_two_who_submit_at_once_do_not_pass_a_limit_together(monkeypatch: pytest
         time.sleep(0.3)  # whoever else has begun meanwhile has looked at what waits
         return made(*given)
 
-    monkeypatch.setattr(job_submit, "_create", slowly)
+    monkeypatch.setattr(job_submit, "_create_job", slowly)
 
     def submit(name: str) -> str:
         try:
