@@ -1,6 +1,7 @@
-"""Django's own administration at /admin/, for superusers: everything can be read, and nothing changed that must go through the services.
+"""Django's own administration at /admin/, for superusers: all tables can be read, none changed.
 
-Accounts and groups are changed on /users/, so that the record has it; here they can be looked at.
+Changes go through the services. Accounts and groups are changed on /users/, so that the audit log
+has it.
 """
 
 from __future__ import annotations

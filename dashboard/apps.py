@@ -1,4 +1,7 @@
-"""The web as a Django app; it loads the Celery app, so that tasks called from here find their broker, and tells of changed rights."""
+"""The web as a Django app.
+
+It loads the Celery app, so that tasks called from here find their broker.
+"""
 
 from django.apps import AppConfig
 

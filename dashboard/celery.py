@@ -19,7 +19,7 @@ app.autodiscover_tasks()
 
 @worker_init.connect
 def prepare_worker(**_: Any) -> None:
-    """Before the pool is forked, so that its processes, and those that replace them, begin with everything loaded."""
+    """Before the pool is forked, so that all its processes begin with everything loaded."""
     from dashboard.worker import life
 
     life.prepare()
@@ -27,7 +27,7 @@ def prepare_worker(**_: Any) -> None:
 
 @worker_process_init.connect
 def prepare_pool_process(**_: Any) -> None:
-    """A pool process goes with its worker, even when that one is killed: another one may hold the lease soon."""
+    """A pool process ends with its worker, even if that is killed: another may hold the lease."""
     from dashboard.worker import life
 
     die_with_parent()
@@ -47,7 +47,7 @@ TICK_LASTS_SECONDS = 10.0
 
 
 def _every(seconds: float, task: str) -> dict[str, object]:
-    # A tick that nobody took in time is dropped. On a busy machine it may well be on its way for some seconds.
+    # A tick that nobody took in time is dropped. On a busy machine it may take some seconds.
     return {
         "task": f"scheduler.tasks.{task}",
         "schedule": seconds,

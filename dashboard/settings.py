@@ -1,7 +1,8 @@
-"""All settings, from environment variables; nothing here is different between a laptop and production but the environment.
+"""All settings, from environment variables: only they differ between a laptop and production.
 
-`FUMAROLE_EMBEDDED=1` (set by `manage.py up`) allows what a first look needs: a secret key made and kept under `var/`, SQLite, plain HTTP
-on this machine. Without it SECRET_KEY is required and cookies are secure.
+`FUMAROLE_EMBEDDED=1` (set by `manage.py up`) allows what a first look needs: a secret key made and
+kept under `var/`, SQLite, plain HTTP on this machine. Without it SECRET_KEY is required and cookies
+are secure.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ def secret_key() -> str:
     if EMBEDDED:
         return embedded_secret_key(VAR_DIR)
     raise ImproperlyConfigured(
-        "SECRET_KEY is not set. Set it to a long random text that stays secret, or start with “make run”."
+        "SECRET_KEY is not set. Set it to a long random text that stays secret, "
+        "or start with “make run”."
     )
 
 
@@ -106,7 +108,8 @@ def database_at(url: str) -> dict[str, Any]:
     if config.get("ENGINE") not in ("django.db.backends.sqlite3", "django.db.backends.postgresql"):
         raise ImproperlyConfigured(
             "DATABASE_URL is not the address of a database that Fumarole works with. "
-            "Give one like postgres://user:password@host:5432/name, or leave it out for SQLite under var/."
+            "Give one like postgres://user:password@host:5432/name, "
+            "or leave it out for SQLite under var/."
         )
     return config
 
@@ -122,9 +125,11 @@ def database() -> dict[str, Any]:
     if config["ENGINE"] == "django.db.backends.sqlite3":
         config["OPTIONS"] = {
             "transaction_mode": "IMMEDIATE",
-            # Seconds to wait for another writer. Who asks the web is rather told to come back; a worker has nobody waiting.
+            # Seconds to wait for another writer. In the web somebody waits, in a worker nobody.
             "timeout": 5 if env.bool("DATABASE_POOLED", default=False) else 20,
-            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;",
+            "init_command": (
+                "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;"
+            ),
         }
     else:
         config["CONN_HEALTH_CHECKS"] = True
@@ -134,7 +139,7 @@ def database() -> dict[str, Any]:
 
 
 def keep_connections(config: dict[str, Any]) -> None:
-    """The web shares a few connections: its requests come in a thread each, and a connection kept by each would soon be too many.
+    """The web shares a few connections: one kept by each of its threads would be too many.
 
     `asgi.py` says that this is the web.
     """
@@ -171,7 +176,8 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_ROUTES = {"scheduler.tasks.run_session": {"queue": "scheduler"}}
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
-CELERY_WORKER_PROC_ALIVE_TIMEOUT = 60.0  # seconds until a new pool process is taken for dead: on a busy machine 4, the usual, are too few
+# Seconds until a new pool process is taken for dead. On a busy machine the usual 4 are too few.
+CELERY_WORKER_PROC_ALIVE_TIMEOUT = 60.0
 CELERY_BEAT_SCHEDULER = "dashboard.worker.beat:SteadyScheduler"
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
@@ -191,7 +197,8 @@ SCHEDULER = {
         "jobs_per_user": env.int("MAX_WAITING_JOBS_PER_USER", default=10_000),
         "pods_per_user": env.int("MAX_WAITING_PODS_PER_USER", default=100_000),
     },
-    # How long each table keeps its rows, for example KEEP_HOURS="decisions=2;sessions=24" (see services/records/retention.py).
+    # How long each table keeps its rows, for example KEEP_HOURS="decisions=2;sessions=24"
+    # (see services/records/retention.py).
     "keep_hours": env("KEEP_HOURS", cast={"value": float}, default={}),
 }
 
@@ -248,7 +255,7 @@ SECURE_HSTS_SECONDS = env.int("SECURE_HSTS_SECONDS", default=0 if EMBEDDED or DE
 
 
 def trusted_proxies() -> list[str]:
-    """Addresses and networks of proxies whose forwarding headers are believed (see dashboard/http/proxies.py).
+    """Addresses and networks of proxies whose headers are believed (dashboard/http/proxies.py).
 
     BEHIND_PROXY, the setting before this one, is short for a proxy on this machine.
     """
@@ -304,11 +311,14 @@ METRICS_PUBLIC = env.bool(
 REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "URL_FORMAT_OVERRIDE": "format",
-    "NUM_PROXIES": 0,  # an address is the connection's: which proxies are believed is settled by the server before Django
+    "NUM_PROXIES": 0,  # the middleware has decided already which proxies are believed
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Fumarole",
-    "DESCRIPTION": "Queues, jobs and the scheduler of a shared cluster. Sign in, or send a token as `Authorization: Bearer …`.",
+    "DESCRIPTION": (
+        "Queues, jobs and the scheduler of a shared cluster. "
+        "Sign in, or send a token as `Authorization: Bearer …`."
+    ),
     "VERSION": "v1",
     "OAS_VERSION": "3.1.0",
     "SCHEMA_PATH_PREFIX": r"/api/v1",

@@ -1,4 +1,4 @@
-"""Words in an address or an option that are one of a fixed set: what is none of them is refused with those there are."""
+"""Words of a fixed set, in an address or an option. Others are refused, with the known ones."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ def stored_word(word: str, known: Iterable[str]) -> str | None:
     return by_name.get(word.strip().lower())
 
 
-def refusal(what: str, word: str, known: Iterable[str]) -> str:
-    """Why the word is refused, in a sentence that names those there are."""
-    words = list(known)
-    close = get_close_matches(word.lower(), [one.lower() for one in words], 1)
-    meant = next(
-        (f" Did you mean {one}?" for one in words if close and one.lower() == close[0]), ""
-    )
-    return f"There is no {what} “{word[:40]}”.{meant} There are {', '.join(words)}."
+def refusal_of(what: str, word: str, known: Iterable[str]) -> str:
+    """Why the word is refused, in a sentence that names the known ones."""
+    by_name = {one.lower(): one for one in known}
+    close = get_close_matches(word.lower(), list(by_name), 1)
+    meant = ""
+    if close:
+        meant = f" Did you mean {by_name[close[0]]}?"
+    return f"There is no {what} “{word[:40]}”.{meant} There are {', '.join(by_name.values())}."
 
 
 def problems_with(given: Mapping[str, str], known: Mapping[str, Iterable[str]]) -> list[str]:
@@ -28,7 +28,7 @@ def problems_with(given: Mapping[str, str], known: Mapping[str, Iterable[str]]) 
     for name, words in known.items():
         choices = list(words)
         if given.get(name) and stored_word(given[name], choices) is None:
-            found.append(refusal(name, given[name], choices))
+            found.append(refusal_of(name, given[name], choices))
     return found
 
 
@@ -38,10 +38,11 @@ class UnknownWord(Exception):
 
 def checked_word(given: Mapping[str, str], name: str, known: Iterable[str]) -> str:
     """The parameter as it is stored, "" where it was not given. Raises `UnknownWord`."""
-    word, words = given.get(name, "").strip(), tuple(known)
+    word = given.get(name, "").strip()
     if not word:
         return ""
+    words = tuple(known)
     found = stored_word(word, words)
     if found is None:
-        raise UnknownWord(refusal(name, word, words))
+        raise UnknownWord(refusal_of(name, word, words))
     return found

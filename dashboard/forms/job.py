@@ -1,4 +1,4 @@
-"""The form that makes a job's manifest, and the queues that one may choose from, with what is free in each."""
+"""The form that makes a job's manifest, and the queues to choose from with what is free there."""
 
 from __future__ import annotations
 
@@ -40,29 +40,31 @@ class JobForm:
         if self.command.strip():
             container["command"] = ["sh", "-c", self.command]
         container["resources"] = {"requests": requests}
-        replicas = number_or_text(self.replicas)
-        needed = number_or_text(self.needed) if self.needed.strip() else replicas
-        spec = {
-            "queue": self.queue,
-            "minAvailable": needed,
-            **({"priorityClassName": self.priority_class} if self.priority_class else {}),
-            "tasks": [
-                {
-                    "name": self.task or "worker",
-                    "replicas": replicas,
-                    "template": {"spec": {"containers": [container]}},
-                }
-            ],
+        task = {
+            "name": self.task or "worker",
+            "replicas": number_or_text(self.replicas),
+            "template": {"spec": {"containers": [container]}},
+        }
+        spec: dict[str, Any] = {"queue": self.queue, "minAvailable": self._min_available()}
+        if self.priority_class:
+            spec["priorityClassName"] = self.priority_class
+        spec["tasks"] = [task]
+        metadata = {
+            "name": self.name.strip(),
+            "namespace": self.namespace.strip() or "default",
         }
         return {
             "apiVersion": "batch.volcano.sh/v1alpha1",
             "kind": "Job",
-            "metadata": {
-                "name": self.name.strip(),
-                "namespace": self.namespace.strip() or "default",
-            },
+            "metadata": metadata,
             "spec": spec,
         }
+
+    def _min_available(self) -> int | str:
+        """All pods where the field is empty."""
+        if not self.needed.strip():
+            return number_or_text(self.replicas)
+        return number_or_text(self.needed)
 
 
 def form_from_post(post: Mapping[str, str]) -> JobForm:
@@ -70,41 +72,48 @@ def form_from_post(post: Mapping[str, str]) -> JobForm:
 
 
 def form_from_manifest(manifest: Mapping[str, Any]) -> JobForm | None:
-    """None when the form cannot show all of it: more than one task, more than one container, or something that is no job."""
+    """None if the form cannot show all of it: several tasks or containers, or not a job."""
     spec = _mapping(manifest.get("spec"))
     task = _only(spec.get("tasks"))
     template = _mapping(_mapping(_mapping(task).get("template")).get("spec"))
     container = _only(template.get("containers"))
     if task is None or container is None or spec.get("policies") or task.get("policies"):
         return None
-    if set(template) - {"containers", "restartPolicy"} or not isinstance(
-        container.get("command") or [], list
-    ):
+    if set(template) - {"containers", "restartPolicy"}:
         return None
-    return _form(_mapping(manifest.get("metadata")), spec, task, container)
+    if not isinstance(container.get("command") or [], list):
+        return None
+    return _filled_form(_mapping(manifest.get("metadata")), spec, task, container)
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+    if not isinstance(value, Mapping):
+        return {}
+    return value
 
 
 def _only(value: object) -> Mapping[str, Any] | None:
     """The one object of a list that has no more."""
-    return (
-        value[0]
-        if isinstance(value, list) and len(value) == 1 and isinstance(value[0], Mapping)
-        else None
-    )
+    if not isinstance(value, list) or len(value) != 1:
+        return None
+    if not isinstance(value[0], Mapping):
+        return None
+    return value[0]
 
 
-def _form(
+def _command_text(command: list[Any]) -> str:
+    if command[:2] == ["sh", "-c"]:
+        return str(command[-1])
+    return " ".join(map(str, command))
+
+
+def _filled_form(
     metadata: Mapping[str, Any],
     spec: Mapping[str, Any],
     task: Mapping[str, Any],
     container: Mapping[str, Any],
 ) -> JobForm:
     requests = _mapping(_mapping(container.get("resources")).get("requests"))
-    command = container.get("command") or []
     gpu_name = next((name for name in requests if name in GPU_NAMES), GPU_NAMES[0])
     return JobForm(
         name=str(metadata.get("name", "")),
@@ -115,7 +124,7 @@ def _form(
         replicas=str(task.get("replicas", 1)),
         needed=str(spec.get("minAvailable", "")),
         image=str(container.get("image", "")),
-        command=str(command[-1]) if command[:2] == ["sh", "-c"] else " ".join(map(str, command)),
+        command=_command_text(container.get("command") or []),
         cpu=str(requests.get("cpu", "")),
         memory=str(requests.get("memory", "")),
         gpu=str(requests.get(gpu_name, "")),
@@ -126,10 +135,12 @@ def _form(
 def next_name(name: str, taken: Iterable[str]) -> str:
     """ "train-2" after "train", "train-10" after "train-9"."""
     known = set(taken)
+    base = name
+    start = 2
     stem, dash, number = name.rpartition("-")
-    base, start = (
-        (stem, int(number) + 1) if dash and number.isdecimal() and len(number) < 6 else (name, 2)
-    )
+    if dash and number.isdecimal() and len(number) < 6:
+        base = stem
+        start = int(number) + 1
     while f"{base}-{start}" in known:
         start += 1
     return f"{base[:240]}-{start}"
@@ -140,7 +151,10 @@ def next_name(name: str, taken: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A queue that takes jobs from this user. `free` is what is left under every limit on the way up; None where that is not known."""
+    """A queue that takes jobs from this user.
+
+    `free` is what is left under every limit from here to the root; None where it is not known.
+    """
 
     name: str
     state: str
@@ -157,34 +171,31 @@ class Choice:
 
     @property
     def line(self) -> str:
-        return f"{self.waiting} waiting" if self.waiting else "nobody waits"
+        if not self.waiting:
+            return "nobody waits"
+        return f"{self.waiting} waiting"
 
 
 def queue_choices(board: QueueBoard, access: Access) -> list[Choice]:
     """Leaf queues that are open or suspended and that the user may submit to."""
     rows = {row.name: row for row in board.rows}
-    chosen = [
-        row
-        for row in board.rows
-        if row.is_leaf and row.state in TAKES_JOBS and access.may(Permission.SUBMIT, row.name)
-    ]
-    return [
-        Choice(
-            row.name, row.state, " / ".join(_way(row, rows)), _free(row, rows, board), _waiting(row)
-        )
-        for row in chosen
-    ]
+    choices = []
+    for row in board.rows:
+        takes_jobs = row.is_leaf and row.state in TAKES_JOBS
+        if takes_jobs and access.may(Permission.SUBMIT, row.name):
+            path = " / ".join(_path_to(row, rows))
+            free = _free_amounts(row, rows, board)
+            choices.append(Choice(row.name, row.state, path, free, _waiting_gangs(row)))
+    return choices
 
 
-def _waiting(row: QueueRow) -> int:
-    return sum(
-        number
-        for phase, number in zip(PHASES, row.own, strict=True)
-        if phase in ("Pending", "Inqueue")
-    )
+def _waiting_gangs(row: QueueRow) -> int:
+    counts = dict(zip(PHASES, row.own, strict=True))
+    return counts["Pending"] + counts["Inqueue"]
 
 
-def _way(row: QueueRow, rows: Mapping[str, QueueRow]) -> list[str]:
+def _path_to(row: QueueRow, rows: Mapping[str, QueueRow]) -> list[str]:
+    """The names from the topmost queue to this one."""
     names: list[str] = []
     current: QueueRow | None = row
     while current is not None and current.name not in names:
@@ -193,15 +204,17 @@ def _way(row: QueueRow, rows: Mapping[str, QueueRow]) -> list[str]:
     return names
 
 
-def _free(row: QueueRow, rows: Mapping[str, QueueRow], board: QueueBoard) -> dict[str, int] | None:
+def _free_amounts(
+    row: QueueRow, rows: Mapping[str, QueueRow], board: QueueBoard
+) -> dict[str, int] | None:
     if row.figures is None:
         return None
     free = dict(board.total)
-    for name in _way(row, rows):
+    for name in _path_to(row, rows):
         level = rows[name]
         if level.figures is None:
             return None
-        limits = dict(board.total) if name == "root" else dict(level.capability)
+        limits = board.total if name == "root" else level.capability
         for resource, limit in limits.items():
             left = limit - _taken(level.figures, resource)
             free[resource] = min(free.get(resource, limit), max(0, left))

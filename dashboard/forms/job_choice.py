@@ -1,4 +1,4 @@
-"""Which jobs an action on many is meant for, and what stands against each: by a filter as in the query box, or by name."""
+"""Which jobs a bulk action is for, by a filter or by name, and why some of them cannot take it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One job, with why it cannot be done to it; "" where it can. `is_forbidden` says that it is for want of a permission."""
+    """One job. `obstacle` says why the action cannot be done to it, "" where it can.
+
+    `is_forbidden` says that a permission is missing.
+    """
 
     row: JobRow
     obstacle: str = ""
@@ -29,12 +32,11 @@ class Choice:
 
 
 def vocabulary(username: str) -> Vocabulary:
-    resources = {
-        short_name(name).lower().replace(" ", "-"): name
-        for name in cluster_total()
-        if name != "pods"
-    }
-    return Vocabulary(REASON_CODES, {"cpu": "cpu", "memory": "memory", **resources}, username)
+    resources = {"cpu": "cpu", "memory": "memory"}
+    for name in cluster_total():
+        if name != "pods":
+            resources[short_name(name).lower().replace(" ", "-")] = name
+    return Vocabulary(REASON_CODES, resources, username)
 
 
 def read_query(text: str, username: str) -> Query:
@@ -42,30 +44,26 @@ def read_query(text: str, username: str) -> Query:
 
 
 def jobs_of_query(query: Query, access: Access) -> tuple[JobRow, ...]:
-    """Those that match and may be seen, one more than a run may have at most."""
-    return _rows(jobs_matching(query.conditions, access.readable))
+    """Those that match and may be seen; at most one more than a run may have."""
+    return _job_rows_of(jobs_matching(query.conditions, access.readable))
 
 
 def jobs_named(keys: Iterable[Key], access: Access) -> tuple[JobRow, ...]:
     """Those that are there and may be seen."""
     pairs = set(list(keys)[: MOST_JOBS + 1])
-    found = jobs_matching((), access.readable).filter(
-        namespace__in={namespace for namespace, _ in pairs}, name__in={name for _, name in pairs}
-    )
-    ids = [
-        group.pk
-        for group in found.only("pk", "namespace", "name")
-        if (group.namespace, group.name) in pairs
-    ]
-    return _rows(PodGroup.objects.filter(pk__in=ids))
+    namespaces = {namespace for namespace, _ in pairs}
+    names = {name for _, name in pairs}
+    candidates = jobs_matching((), access.readable).filter(namespace__in=namespaces, name__in=names)
+    ids = []
+    for group in candidates.only("pk", "namespace", "name"):
+        if (group.namespace, group.name) in pairs:
+            ids.append(group.pk)
+    return _job_rows_of(PodGroup.objects.filter(pk__in=ids))
 
 
-def _rows(found: QuerySet[PodGroup]) -> tuple[JobRow, ...]:
-    return job_rows(
-        list(
-            found.exclude(job=None).select_related("queue", "job").order_by("-pk")[: MOST_JOBS + 1]
-        )
-    )
+def _job_rows_of(found: QuerySet[PodGroup]) -> tuple[JobRow, ...]:
+    groups = found.exclude(job=None).select_related("queue", "job").order_by("-pk")
+    return job_rows(list(groups[: MOST_JOBS + 1]))
 
 
 def choices(rows: Iterable[JobRow], verb: Verb, access: Access, username: str) -> list[Choice]:
@@ -74,9 +72,6 @@ def choices(rows: Iterable[JobRow], verb: Verb, access: Access, username: str) -
 
 def _choice(row: JobRow, verb: Verb, access: Access, username: str) -> Choice:
     if not may_command(access, username, row.place, row.owner):
-        return Choice(
-            row,
-            f"it is not yours, and you need the permission “operate” on {row.queue}",
-            is_forbidden=True,
-        )
+        words = f"it is not yours, and you need the permission “operate” on {row.queue}"
+        return Choice(row, words, is_forbidden=True)
     return Choice(row, obstacle(row.phase, verb))

@@ -1,7 +1,8 @@
-"""The query box of the jobs table: `state:pending queue:team-a/* user:me gpu>=8 age>1h reason:WaitingForQuota`, read into conditions.
+"""The query box of the jobs table: `state:pending queue:team-a/* user:me gpu>=8 age>1h`.
 
-Words are separated by spaces and must all hold. `field:a,b` means one of them, a leading `-` turns a word round, `*` stands for anything
-in names, quotes keep spaces together, and a word of its own is looked for in names. What cannot be read is told, and the rest still holds.
+Words are separated by spaces and must all hold. `field:a,b` means one of them, a leading `-`
+negates a word, `*` stands for anything in names, quotes keep spaces together, and a word without a
+field is looked for in names. A word that cannot be read is reported, and the others still hold.
 """
 
 from __future__ import annotations
@@ -67,7 +68,9 @@ _SHAPE = re.compile(
 _DURATION = re.compile(r"(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?")
 _SECONDS = (604_800, 86_400, 3600, 60, 1)
 _LONGEST_SECONDS = 100 * 365 * 86_400  # no job is older, and no calendar reaches back without end
-_MOST_WORDS, _MOST_VALUES = 40, 100  # a database refuses conditions without number
+# A database refuses too many conditions.
+_MOST_WORDS = 40
+_MOST_VALUES = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,16 +119,16 @@ class _NotUnderstood(Exception):
 def parse(text: str, vocabulary: Vocabulary) -> Query:
     """Never fails: a word that cannot be read becomes a term with a problem."""
     words = _WORD.findall(text)
-    read = [_term(word, vocabulary) for word in words[:_MOST_WORDS]]
-    return Query(
-        (*read, *(Term(word, problem=_TOO_MANY) for word in words[_MOST_WORDS : _MOST_WORDS + 1]))
-    )
+    terms = [_read_term(word, vocabulary) for word in words[:_MOST_WORDS]]
+    if len(words) > _MOST_WORDS:
+        terms.append(Term(words[_MOST_WORDS], problem=_TOO_MANY))
+    return Query(tuple(terms))
 
 
 _TOO_MANY = f"A filter has at most {_MOST_WORDS} words: leave this one and those behind it out."
 
 
-def _term(word: str, vocabulary: Vocabulary) -> Term:
+def _read_term(word: str, vocabulary: Vocabulary) -> Term:
     try:
         return Term(word, _condition(word, vocabulary))
     except _NotUnderstood as problem:
@@ -138,7 +141,9 @@ def _condition(word: str, vocabulary: Vocabulary) -> Condition:
         plain = _unquoted(word.removeprefix("-"))
         return Condition("text", values=(plain,), negated=word.startswith("-") and len(word) > 1)
     name = _field_name(_unquoted(shape["field"]).lower(), vocabulary)
-    comparison, value, negated = Comparison(shape["sign"]), shape["value"], bool(shape["minus"])
+    comparison = Comparison(shape["sign"])
+    value = shape["value"]
+    negated = bool(shape["minus"])
     if not _unquoted(value).strip(","):
         raise _NotUnderstood(f"“{word}” has no value: write something like {_example(name)}.")
     if name in TEXT_FIELDS:
@@ -147,27 +152,26 @@ def _condition(word: str, vocabulary: Vocabulary) -> Condition:
 
 
 def _field_name(name: str, vocabulary: Vocabulary) -> str:
-    known = {
-        **{item.lower(): item for item in vocabulary.fields},
-        **{full.lower(): short for short, full in vocabulary.resources.items()},
-    }
+    known = {item.lower(): item for item in vocabulary.fields}
+    for short, full in vocabulary.resources.items():
+        known[full.lower()] = short
     found = known.get(_OTHER_FIELD_NAMES.get(name, name))
     if found is None:
-        raise _NotUnderstood(
-            f"There is no field “{name}”{_meant(name, known)} There are {', '.join(vocabulary.fields)}."
-        )
+        fields = ", ".join(vocabulary.fields)
+        raise _NotUnderstood(f"There is no field “{name}”{_meant(name, known)} There are {fields}.")
     return found
 
 
 def _meant(word: str, known: Collection[str]) -> str:
     close = get_close_matches(word, list(known), 1)
-    return f": did you mean “{close[0]}”?" if close else "."
+    if not close:
+        return "."
+    return f": did you mean “{close[0]}”?"
 
 
 def _example(name: str) -> str:
-    return {**TEXT_FIELDS, **NUMBER_FIELDS, **DURATION_FIELDS}.get(name, f"{name}>=8").partition(
-        ","
-    )[0]
+    examples = {**TEXT_FIELDS, **NUMBER_FIELDS, **DURATION_FIELDS}
+    return examples.get(name, f"{name}>=8").partition(",")[0]
 
 
 def _text_condition(
@@ -177,12 +181,14 @@ def _text_condition(
         raise _NotUnderstood(
             f"“{name}” cannot be compared with {comparison}: write {_example(name)}."
         )
-    values = tuple(dict.fromkeys(_unquoted(part) for part in _parts(value) if _unquoted(part)))
+    parts = [_unquoted(part) for part in _parts(value)]
+    values = tuple(dict.fromkeys(filter(None, parts)))
     if len(values) > _MOST_VALUES:
         raise _NotUnderstood(f"“{name}” has {len(values)} values: write {_MOST_VALUES} at most.")
     check = _CHECKS.get(name)
-    checked = tuple(check(part, vocabulary) for part in values) if check else values
-    return Condition(name, values=checked, negated=negated)
+    if check is not None:
+        values = tuple(check(part, vocabulary) for part in values)
+    return Condition(name, values=values, negated=negated)
 
 
 def _parts(value: str) -> list[str]:
@@ -202,14 +208,17 @@ def _state(value: str, _: Vocabulary) -> str:
 def _reason(value: str, vocabulary: Vocabulary) -> str:
     known = {code.lower(): code for code in vocabulary.reasons}
     if value.lower() not in known:
+        reasons = vocabulary.reasons
         raise _NotUnderstood(
-            f"There is no reason “{value}”{_meant(value, vocabulary.reasons)} There are {', '.join(vocabulary.reasons)}."
+            f"There is no reason “{value}”{_meant(value, reasons)} There are {', '.join(reasons)}."
         )
     return known[value.lower()]
 
 
 def _user(value: str, vocabulary: Vocabulary) -> str:
-    return vocabulary.user if value == "me" and vocabulary.user else value
+    if value == "me" and vocabulary.user:
+        return vocabulary.user
+    return value
 
 
 _CHECKS = {"state": _state, "reason": _reason, "user": _user}
@@ -244,11 +253,12 @@ def _seconds(name: str, value: str) -> int:
     found = _DURATION.fullmatch(value.lower())
     if found is None or not any(found.groups()) or len(value) > 20:
         raise _NotUnderstood(
-            f"“{value}” is not a length of time: write 30s, 15m, 1h, 2d or 1w, as in {_example(name)}."
+            f"“{value}” is not a length of time: "
+            f"write 30s, 15m, 1h, 2d or 1w, as in {_example(name)}."
         )
-    whole = sum(
-        int(number or 0) * seconds for number, seconds in zip(found.groups(), _SECONDS, strict=True)
-    )
+    whole = 0
+    for number, seconds in zip(found.groups(), _SECONDS, strict=True):
+        whole += int(number or 0) * seconds
     if whole > _LONGEST_SECONDS:
         raise _NotUnderstood(
             f"“{value}” is longer than a hundred years: write something like {_example(name)}."

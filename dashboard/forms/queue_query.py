@@ -1,8 +1,9 @@
-"""The search box of the queue tree: `team is:waiting,borrowing -state:closed below:research`, read into terms.
+"""The search box of the queue tree: `team is:waiting,borrowing -state:closed below:research`.
 
-Words are separated by spaces and must all hold. A word of its own is looked for in names, `field:a,b` means one of them, and a leading `-`
-turns a word round. A search with a word that is not known is not carried out: it would show more than was asked for. The page's script
-reads the same words (`static/js/queue-search.js`), from the lists below.
+Words are separated by spaces and must all hold. A word without a field is looked for in names,
+`field:a,b` means one of them, and a leading `-` negates a word. A search with an unknown word is
+not carried out: it would show more than was asked for. The page's script reads the same words
+(`static/js/queue-search.js`), from the lists below.
 """
 
 from __future__ import annotations
@@ -60,71 +61,83 @@ class Search:
 
 
 def read_search(text: str, names: Collection[str]) -> Search:
-    """Never fails: what cannot be read is a problem in words. `names` are the queues that the reader may see."""
+    """Never fails: what cannot be read becomes a problem. `names` are queues the reader may see."""
     if len(text) > LONGEST:
         return Search(problems=(f"A search has at most {LONGEST} characters.",))
-    terms = [_term(word) for word in text.lower().split()]
-    problems = [
-        problem for term in terms for problem in _problems(term, {name.lower() for name in names})
-    ]
+    terms = [_read_term(word) for word in text.lower().split()]
+    known = {name.lower() for name in names}
+    problems: list[str] = []
+    for term in terms:
+        problems += _problems_with(term, known)
     return Search(tuple(terms), tuple(dict.fromkeys(problems)))
 
 
-def _term(word: str) -> Term:
+def _read_term(word: str) -> Term:
     negated = word.startswith("-") and len(word) > 1
-    field, colon, value = word.removeprefix("-" if negated else "").partition(":")
+    if negated:
+        word = word[1:]
+    field, colon, value = word.partition(":")
     if not colon:
         return Term("", (field,), negated)
     return Term(field, tuple(part for part in value.split(",") if part), negated)
 
 
-def _problems(term: Term, names: Collection[str]) -> list[str]:
+def _problems_with(term: Term, names: Collection[str]) -> list[str]:
     if not term.field:
         return []
     if term.field not in FIELDS:
-        fields = ", ".join(f"{field}:" for field in FIELDS)
-        return [
-            f"There is no word “{term.field}:”{_meant(term.field, FIELDS, ':')} There are {fields} and parts of names."
-        ]
+        return [_unknown_field(term.field)]
     if not term.values:
-        return [
-            f"“{term.field}:” has no value: write something like {FIELDS[term.field].partition(',')[0]}."
-        ]
-    if term.field == "below":
-        return [
-            f"There is no queue “{value}”{_meant(value, names)}"
-            for value in term.values
-            if value not in names
-        ]
-    known = _KNOWN[term.field]
-    listed = ", ".join(f"{term.field}:{value}" for value in known)
-    return [
-        f"There is no “{term.field}:{value}”{_meant(value, known)} There are {listed}."
-        for value in term.values
-        if not _is_known(term.field, value)
-    ]
+        example = FIELDS[term.field].partition(",")[0]
+        return [f"“{term.field}:” has no value: write something like {example}."]
+    problems = []
+    for value in term.values:
+        if term.field == "below":
+            if value not in names:
+                problems.append(f"There is no queue “{value}”{_meant(value, names)}")
+        elif not _is_known(term.field, value):
+            problems.append(_unknown_value(term.field, value))
+    return problems
+
+
+def _unknown_field(field: str) -> str:
+    fields = ", ".join(f"{known}:" for known in FIELDS)
+    meant = _meant(field, FIELDS, ":")
+    return f"There is no word “{field}:”{meant} There are {fields} and parts of names."
+
+
+def _unknown_value(field: str, value: str) -> str:
+    known = _KNOWN[field]
+    listed = ", ".join(f"{field}:{word}" for word in known)
+    return f"There is no “{field}:{value}”{_meant(value, known)} There are {listed}."
 
 
 def _is_known(field: str, value: str) -> bool:
-    """The beginning of a state will do."""
-    return value in QUALITIES if field == "is" else any(state.startswith(value) for state in STATES)
+    """Of a state, the first letters will do."""
+    if field == "is":
+        return value in QUALITIES
+    return any(state.startswith(value) for state in STATES)
 
 
 def _meant(word: str, known: Collection[str], end: str = "") -> str:
     close = get_close_matches(word, list(known), 1)
-    return f": did you mean “{close[0]}{end}”?" if close else "."
+    if not close:
+        return "."
+    return f": did you mean “{close[0]}{end}”?"
 
 
 def matching(rows: Collection[Row], search: Search) -> set[str]:
     """The names of the rows for which every term holds; none for a search with a problem."""
     if search.problems:
         return set()
-    paths = _paths(rows) if any(term.field == "below" for term in search.terms) else {}
-    return {
-        row["name"]
-        for row in rows
-        if all(_holds(row, term, paths) != term.negated for term in search.terms)
-    }
+    paths: dict[str, set[str]] = {}
+    if any(term.field == "below" for term in search.terms):
+        paths = _paths(rows)
+    found = set()
+    for row in rows:
+        if all(_holds(row, term, paths) != term.negated for term in search.terms):
+            found.add(row["name"])
+    return found
 
 
 def _holds(row: Row, term: Term, paths: Mapping[str, Collection[str]]) -> bool:

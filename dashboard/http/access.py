@@ -1,4 +1,7 @@
-"""What the signed-in reader may see and do, worked out once a request; the rules themselves are the domain's, the services enforce them."""
+"""What the signed-in reader may see and do, worked out once a request.
+
+The rules are in the domain, and the services enforce them.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from scheduler.models import AuditEntry, PodGroup
 from scheduler.selectors.accounts.access import access_of, queue_parents, whom_to_ask
 
 LONGEST_PARAMETER = 12_000
-"""Characters of one value in an address: SQLite gives up on patterns beyond 50,000 bytes, and a character may have four."""
+"""Characters of one value in an address. SQLite takes patterns of at most 50,000 bytes."""
 
 View = Callable[..., HttpResponseBase]
 
@@ -36,16 +39,15 @@ def may_operate(request: HttpRequest, queue: str) -> bool:
 
 
 def may_edit(request: HttpRequest, queue: str) -> bool:
-    """Quotas and place are the parent's admin's business, the rest the queue's own admin's: either may open the form."""
+    """The parent's admin changes quotas and place, the queue's admin the rest: both may open it."""
+    mine = access(request)
     parent = queue_parents().get(queue) or ROOT
-    return access(request).may(Permission.ADMINISTER, parent) or access(request).may(
-        Permission.ADMINISTER, queue
-    )
+    return mine.may(Permission.ADMINISTER, parent) or mine.may(Permission.ADMINISTER, queue)
 
 
 def require_edit(request: HttpRequest, queue: str, doing: str) -> None:
     """Raises `OutOfSight` and `Forbidden`."""
-    see(request, queue)
+    require_view(request, queue)
     if not may_edit(request, queue):
         raise access(request).refusal(Permission.ADMINISTER, queue, doing)
 
@@ -55,23 +57,19 @@ def may_create_below(request: HttpRequest, queue: str) -> bool:
 
 
 def page(view: View) -> View:
-    """For who is signed in; what somebody may not do or see becomes the page that says so."""
+    """A page for signed-in users. What they may not do or see becomes a page that says so."""
 
     @login_required
     @wraps(view)
     def guarded(request: HttpRequest, *arguments: Any, **keywords: Any) -> HttpResponseBase:
-        turned_away = _not_taken(request)
-        if turned_away is not None:
-            return turned_away
+        refused = _refuse_early(request)
+        if refused is not None:
+            return refused
         try:
             return view(request, *arguments, **keywords)
         except Forbidden as refusal:
-            return render(
-                request,
-                "403.html",
-                {"missing_permission": str(refusal), "whom": whom_to_ask(refusal.queue)},
-                status=403,
-            )
+            context = {"missing_permission": str(refusal), "whom": whom_to_ask(refusal.queue)}
+            return render(request, "403.html", context, status=403)
         except OutOfSight as hidden:
             return no_such_queue(request, hidden.queue)
         except UnknownWord as problem:
@@ -80,8 +78,8 @@ def page(view: View) -> View:
     return guarded
 
 
-def _not_taken(request: HttpRequest) -> HttpResponse | None:
-    """The answer to what no view has to look at."""
+def _refuse_early(request: HttpRequest) -> HttpResponse | None:
+    """The answer to a request that no view has to look at."""
     if settings.READ_ONLY and request.method == "POST":
         answer = render(request, "503.html", status=503)
         answer["Retry-After"] = "60"
@@ -89,30 +87,37 @@ def _not_taken(request: HttpRequest) -> HttpResponse | None:
     if "\x00" in request.path:
         return render(request, "404.html", {"missing": "Nothing has a name like that."}, status=404)
     problem = _problem_of_fields(request)
-    return render(request, "400.html", {"problem": problem}, status=400) if problem else None
+    if problem:
+        return render(request, "400.html", {"problem": problem}, status=400)
+    return None
 
 
 def _problem_of_fields(request: HttpRequest) -> str:
     field = _unusable_field(request)
     if field is not None:
-        return f"The field “{field}” has a character that no text can have. Nothing was changed. Take it out and try again."
-    if any(len(value) > LONGEST_PARAMETER for values in request.GET.lists() for value in values[1]):
-        return f"What is looked for is longer than {LONGEST_PARAMETER:,} characters, more than any database compares. Shorten it."
+        return (
+            f"The field “{field}” has a character that no text can have. "
+            "Nothing was changed. Take it out and try again."
+        )
+    for _name, values in request.GET.lists():
+        if max(map(len, values), default=0) > LONGEST_PARAMETER:
+            return (
+                f"What is looked for is longer than {LONGEST_PARAMETER:,} characters, "
+                "more than any database compares. Shorten it."
+            )
     return ""
 
 
 def _unusable_field(request: HttpRequest) -> str | None:
-    """The first that holds a NUL, which PostgreSQL takes in no text."""
-    given = (
-        (name, value)
-        for fields in (request.GET, request.POST)
-        for name, values in fields.lists()
-        for value in (name, *values)
-    )
-    return next((name.replace("\x00", "?") for name, value in given if "\x00" in value), None)
+    """The first that holds a NUL character, which PostgreSQL takes in no text."""
+    for fields in (request.GET, request.POST):
+        for name, values in fields.lists():
+            if any("\x00" in text for text in (name, *values)):
+                return name.replace("\x00", "?")
+    return None
 
 
-def see(request: HttpRequest, queue: str) -> None:
+def require_view(request: HttpRequest, queue: str) -> None:
     """Raises `OutOfSight` where the reader may not know of the queue."""
     access(request).require(Permission.VIEW, queue)
 
@@ -123,14 +128,11 @@ def visibility_of(request: HttpRequest) -> Visibility:
 
 
 def no_such_queue(request: HttpRequest, name: str) -> HttpResponse:
-    """Gone, never there or not for this reader's eyes: only who may read its records is told which."""
+    """Deleted, never there, or hidden from this reader: only who may read its records is told."""
     mine = access(request)
-    reads_records = mine.may(Permission.VIEW, name) or mine.sees_everything
-    deletion = (
-        AuditEntry.objects.filter(action="DeleteQueue", name=name).first()
-        if reads_records
-        else None
-    )
+    deletion = None
+    if mine.may(Permission.VIEW, name) or mine.sees_everything:
+        deletion = AuditEntry.objects.filter(action="DeleteQueue", name=name).first()
     context = {
         "queue_name": name,
         "deletion": deletion,

@@ -1,4 +1,4 @@
-"""What every page needs around its content: the navigation, the cluster's name, the reader's theme."""
+"""What every page has around its content: the navigation, the cluster's name, the theme."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
 from dashboard.http.access import access
-from dashboard.http.json_links import as_json
+from dashboard.http.json_links import json_address
 from dashboard.live.notices import notices_for, site_notices
 from scheduler.domain.access import Permission
 from scheduler.models import Preference
@@ -41,33 +41,49 @@ PLACES = (
     Place("Users", "users", "user", "/users/"),
 )
 FOR_ADMINS = ("users",)
-FOR_VIEWERS = ("nodes", "sessions")  # of some queue: who has no role at all is told to ask for one
+FOR_VIEWERS = ("nodes", "sessions")  # users with no role at all are told to ask for one
 ALSO = {"activity": ("/audit/",)}  # other addresses that belong to an entry
 
 
 def console(request: HttpRequest) -> dict[str, Any]:
-    preference = _preference(request)
+    preference = _preference_of_reader(request)
     theme = request.COOKIES.get(THEME_COOKIE) or preference.theme
     return {
         "theme": theme if theme in THEMES else "system",
         "time_zone": preference.time_zone,
-        "json_url": as_json(request),
-        "places": [entry for place in _places(request) if (entry := _entry(place, request.path))],
+        "json_url": json_address(request),
+        "places": _navigation(request),
         # Functions: only pages that show them ask the database.
         "cluster_name": cluster_name,
         "site_notices": lambda: notices_for(access(request).visible, site_notices()),
     }
 
 
-def _preference(request: HttpRequest) -> Preference:
+def _is_signed_in(request: HttpRequest) -> bool:
     user = getattr(request, "user", None)
-    return preference_of(user) if user is not None and user.is_authenticated else Preference()
+    return user is not None and user.is_authenticated
 
 
-def _places(request: HttpRequest) -> list[Place]:
-    """Those that the reader could not open are left out."""
-    user = getattr(request, "user", None)
-    mine = access(request) if user and user.is_authenticated else None
+def _preference_of_reader(request: HttpRequest) -> Preference:
+    if not _is_signed_in(request):
+        return Preference()
+    return preference_of(request.user)
+
+
+def _navigation(request: HttpRequest) -> list[dict[str, Any]]:
+    entries = []
+    for place in _open_places(request):
+        url = _address_of(place)
+        if url:
+            here = _is_here(place, url, request.path)
+            entry = {"title": place.title, "url": url, "icon": place.icon, "here": here}
+            entries.append(entry)
+    return entries
+
+
+def _open_places(request: HttpRequest) -> list[Place]:
+    """Without those that the reader could not open."""
+    mine = access(request) if _is_signed_in(request) else None
     closed: tuple[str, ...] = ()
     if mine is None or not mine.may_anywhere(Permission.ADMINISTER):
         closed += FOR_ADMINS
@@ -76,14 +92,14 @@ def _places(request: HttpRequest) -> list[Place]:
     return [place for place in PLACES if place.url_name not in closed]
 
 
-def _entry(place: Place, path: str) -> dict[str, Any] | None:
+def _address_of(place: Place) -> str:
     try:
-        url = reverse(place.url_name)
+        return reverse(place.url_name)
     except NoReverseMatch:
-        return None
-    here = (
-        path == url
-        if place.prefix == "/"
-        else path.startswith((place.prefix, *ALSO.get(place.url_name, ())))
-    )
-    return {"title": place.title, "url": url, "icon": place.icon, "here": here}
+        return ""
+
+
+def _is_here(place: Place, url: str, path: str) -> bool:
+    if place.prefix == "/":
+        return path == url
+    return path.startswith((place.prefix, *ALSO.get(place.url_name, ())))

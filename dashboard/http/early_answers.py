@@ -1,4 +1,4 @@
-"""What is answered before a request is worked on at all: the server has too much to do, or the client took too long."""
+"""Answers before a request is worked on: the server is overloaded, or the client too slow."""
 
 from __future__ import annotations
 
@@ -13,28 +13,23 @@ _MACHINES: Final = ("/api/", "/admission/", "/metrics", "/healthz", "/readyz")
 _TITLES: Final = {408: "Request timeout", 503: "Not available"}
 
 
-def overloaded(path: str, wait: float) -> HttpResponse:
-    seconds = max(1, math.ceil(wait))
+def overloaded_answer(path: str, wait: float) -> HttpResponse:
     words = (
         "The server has more to do than it can take just now, and did nothing about this request."
     )
-    answer = _answer(path, 503, "overloaded", words)
-    answer["Retry-After"] = str(seconds)
+    answer = _answer_with(path, 503, "overloaded", words)
+    answer["Retry-After"] = str(max(1, math.ceil(wait)))
     return answer
 
 
-def too_slow(path: str) -> HttpResponse:
-    answer = _answer(
-        path,
-        408,
-        "request-timeout",
-        "The request did not arrive in time, and nothing was done about it.",
-    )
+def too_slow_answer(path: str) -> HttpResponse:
+    words = "The request did not arrive in time, and nothing was done about it."
+    answer = _answer_with(path, 408, "request-timeout", words)
     answer["Connection"] = "close"
     return answer
 
 
-def _answer(path: str, code: int, kind: str, words: str) -> HttpResponse:
+def _answer_with(path: str, code: int, problem_type: str, words: str) -> HttpResponse:
     if not path.startswith(_MACHINES):
         return HttpResponse(
             render_to_string("unavailable.html", {"words": words}),
@@ -42,7 +37,7 @@ def _answer(path: str, code: int, kind: str, words: str) -> HttpResponse:
             headers={"Cache-Control": "no-store"},
         )
     problem = {
-        "type": f"/api/docs/#problem-{kind}",
+        "type": f"/api/docs/#problem-{problem_type}",
         "title": _TITLES[code],
         "status": code,
         "detail": words,

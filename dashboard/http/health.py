@@ -1,4 +1,7 @@
-"""/healthz: the process answers. /readyz: it can do its work, or which part cannot; what fails beside sessions is only told."""
+"""/healthz: the process answers. /readyz: it can do its work, or which part cannot.
+
+Parts that fail beside the sessions are named, but do not make it unready.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +27,11 @@ READY_WITHIN_PERIODS = 10
 FUTURE_SECONDS = 10.0  # clocks of two machines may differ a little
 
 OK = "ok"
-_TOLD = "The page of sessions and the log of the scheduler worker say why."
+_SEE_WHY = "The page of sessions and the log of the scheduler worker say why."
 
 
 class NotReadyError(Exception):
-    """Why a part cannot do its work; the message is the sentence that the answer carries."""
+    """Why a part cannot do its work; the message is the sentence in the answer."""
 
 
 @never_cache
@@ -40,27 +43,24 @@ def healthz(_request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def readyz(_request: HttpRequest) -> HttpResponse:
-    checks = {name: outcome(check) for name, check in CHECKS.items()}
-    ready = all(outcome["ok"] for outcome in checks.values())
-    failing = _failing_parts() if ready else {}
-    status = "not ready" if not ready else "impaired" if failing else OK
-    return JsonResponse(
-        {"status": status, "checks": {**checks, **failing}}, status=200 if ready else 503
-    )
+    checks = {name: outcome_of(check) for name, check in CHECKS.items()}
+    if not all(outcome["ok"] for outcome in checks.values()):
+        return JsonResponse({"status": "not ready", "checks": checks}, status=503)
+    failing = _failing_checks()
+    status = "impaired" if failing else OK
+    return JsonResponse({"status": status, "checks": {**checks, **failing}})
 
 
-def _failing_parts() -> dict[str, dict[str, object]]:
+def _failing_checks() -> dict[str, dict[str, object]]:
     """Sessions go on, so it stays ready; but somebody should look."""
-    return {
-        name: {
-            "ok": False,
-            "message": f"Fails since {since:%Y-%m-%d %H:%M:%S} UTC. The log of the worker says why.",
-        }
-        for name, since in failing_parts().items()
-    }
+    checks: dict[str, dict[str, object]] = {}
+    for name, since in failing_parts().items():
+        message = f"Fails since {since:%Y-%m-%d %H:%M:%S} UTC. The log of the worker says why."
+        checks[name] = {"ok": False, "message": message}
+    return checks
 
 
-def outcome(check: Callable[[], str]) -> dict[str, object]:
+def outcome_of(check: Callable[[], str]) -> dict[str, object]:
     try:
         return {"ok": True, "message": check()}
     except NotReadyError as problem:
@@ -69,10 +69,9 @@ def outcome(check: Callable[[], str]) -> dict[str, object]:
         logger.warning("A readiness check failed: %s", problem)
         if is_damage(problem):
             return {"ok": False, "message": DAMAGED}
-        return {
-            "ok": False,
-            "message": f"Does not answer ({type(problem).__name__}). The log of the web process says more.",
-        }
+        name = type(problem).__name__
+        message = f"Does not answer ({name}). The log of the web process says more."
+        return {"ok": False, "message": message}
 
 
 def check_database() -> str:
@@ -86,7 +85,8 @@ def check_redis() -> str:
         ping()
     except redis.TimeoutError as problem:
         raise NotReadyError(
-            f"Redis does not answer within {ANSWER_SECONDS:g} s. It hangs, or this machine is overloaded."
+            f"Redis does not answer within {ANSWER_SECONDS:g} s. "
+            "It hangs, or this machine is overloaded."
         ) from problem
     return "answers"
 
@@ -95,32 +95,33 @@ def check_sessions() -> str:
     clock = session_clock()
     if clock is None:
         raise NotReadyError(
-            "The database is empty. Run “.venv/bin/python manage.py migrate” and start the scheduler worker and beat."
+            "The database is empty. Run “.venv/bin/python manage.py migrate” "
+            "and start the scheduler worker and beat."
         )
     if clock.paused:
         return "paused"
     if clock.last_at is None:
-        never = "No session has run yet. Are the scheduler worker and beat running?"
-        raise NotReadyError(f"Every session so far has failed. {_TOLD}" if clock.failing else never)
+        if clock.failing:
+            raise NotReadyError(f"Every session so far has failed. {_SEE_WHY}")
+        raise NotReadyError("No session has run yet. Are the scheduler worker and beat running?")
     age = (timezone.now() - clock.last_at).total_seconds()
     if age < -FUTURE_SECONDS:
         raise NotReadyError(future_words(clock.last_at))
     if age > READY_WITHIN_PERIODS * clock.period_seconds:
-        why = (
-            f"Since then they fail. {_TOLD}"
-            if clock.failing
-            else "Is the scheduler worker running?"
-        )
+        why = "Is the scheduler worker running?"
+        if clock.failing:
+            why = f"Since then they fail. {_SEE_WHY}"
         raise NotReadyError(
             f"No scheduling for {age:.0f} s (normally every {clock.period_seconds:g} s). {why}"
         )
     return f"last session {max(0.0, age):.1f} s ago"
 
 
-def future_words(stamp: datetime) -> str:
-    ahead = (stamp - timezone.now()).total_seconds()
+def future_words(ended_at: datetime) -> str:
+    ahead = (ended_at - timezone.now()).total_seconds()
+    time = f"{ended_at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
     return (
-        f"The last session is stamped {stamp.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC, {ahead:.0f} s in the future, and none has run since. "
+        f"The last session is stamped {time}, {ahead:.0f} s in the future, and none has run since. "
         "Was the clock put back, or is the clock of another machine wrong?"
     )
 

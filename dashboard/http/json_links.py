@@ -1,4 +1,7 @@
-"""Where the API shows what a page shows: every page links there ("View as JSON"). A page that is not in the table fails a test."""
+"""Where the API shows what a page shows: every page links there ("View as JSON").
+
+A test fails if a page is not in the table.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,11 @@ from urllib.parse import quote
 from django.http import HttpRequest
 
 START: Final = "/api/v1/"
-_QUEUE, _JOB, _NODE = "queues/{name}/", "jobs/{namespace}/{name}/", "nodes/{name}/"
+_QUEUE = "queues/{name}/"
+_JOB = "jobs/{namespace}/{name}/"
+_NODE = "nodes/{name}/"
 
-# The name of a page's route -> the address below /api/v1/ with what the page's own address names.
+# The name of a page's route -> the address below /api/v1/, with the names in the page's address.
 _ADDRESSES: Final[Mapping[str, str]] = {
     "overview": "cluster/",
     "queues": "queues/",
@@ -69,15 +74,14 @@ _TABS: Final[Mapping[tuple[str, str], str]] = {
 }
 
 
-def as_json(request: HttpRequest) -> str:
-    """The API's address for this page; the API's first page where there is nothing closer."""
+def json_address(request: HttpRequest) -> str:
+    """The API's address for this page, or the API's first page."""
     match = getattr(request, "resolver_match", None)
     if match is None:
         return START
     if match.namespace == "api":
         return request.path
+    route = match.url_name or ""
     words = {name: quote(str(value), safe="") for name, value in match.kwargs.items()}
-    address = _TABS.get((match.url_name or "", words.get("tab", ""))) or _ADDRESSES.get(
-        match.url_name or "", ""
-    )
+    address = _TABS.get((route, words.get("tab", ""))) or _ADDRESSES.get(route, "")
     return START + address.format(**words)

@@ -1,14 +1,16 @@
 """How wrong passwords are counted, so that guessing ends and nobody can lock another out for good.
 
-Three counts, each for the last AXES_COOLOFF_TIME, and none is made longer by trying on while locked:
+There are three counts, each for the last AXES_COOLOFF_TIME. Attempts while locked do not prolong
+them:
 
 - An account from one address: AXES_FAILURE_LIMIT, then that account is locked for that address.
-- An address, whoever it tries: SIGN_IN_ADDRESS_LIMIT, then that address is locked.
-- An account, wherever the tries come from: SIGN_IN_USER_LIMIT, then each address has one try instead of ten. It is
-  never locked everywhere: otherwise whoever knows a name could keep its owner out.
+- An address, with any account: SIGN_IN_ADDRESS_LIMIT, then that address is locked.
+- An account, from any address: SIGN_IN_USER_LIMIT, then each address has one try instead of ten.
+  It is never locked everywhere: otherwise anyone who knows a name could keep its owner out.
 
-A browser in which the owner has signed in before is known by a signed cookie. It has a count of its own, and those
-three do not concern it: whoever shares an address with an attacker still gets in where they worked yesterday.
+A browser in which the owner has signed in before is known by a signed cookie. It has a count of its
+own, and the three do not apply to it: users who share an address with an attacker can still sign in
+where they worked yesterday.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ KNOWN_BROWSER_COOKIE = "known_browser"
 _A_YEAR = 365 * 86_400
 _SALT = "dashboard.lockout.known_browser"
 
-# Beginnings of what is kept as the user agent of an attempt. A visitor's own text never stands first.
+# How the stored user agent of an attempt begins. A visitor's own text never comes first.
 _KNOWN = "known browser "
 _NEW = "new browser "
 
@@ -44,21 +46,20 @@ def address_of(request: HttpRequest) -> str | None:
 
 class LockoutHandler(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no types
     def get_failures(self, request: Any, credentials: dict[str, Any] | None = None) -> int:
-        """The limit or more where signing in is locked, else how many wrong passwords count against it."""
+        """How many wrong passwords count. The limit or more means that signing in is locked."""
         username = get_client_username(request, credentials)
         browser = known_browser(request, username or "")
-        recent = _recent(request)
+        recent = _recent_attempts(request)
         if browser:
-            return _total(recent.filter(username=username, user_agent=_KNOWN + browser))
-        others = recent.exclude(user_agent__startswith=_KNOWN)
-        from_here = _total(others.filter(username=username, ip_address=request.axes_ip_address))
+            return _failures_in(recent.filter(username=username, user_agent=_KNOWN + browser))
+        unknown = recent.exclude(user_agent__startswith=_KNOWN)
+        of_address = unknown.filter(ip_address=request.axes_ip_address)
+        from_here = _failures_in(of_address.filter(username=username))
         limit = int(get_failure_limit(request, credentials))
-        if (
-            _total(others.filter(ip_address=request.axes_ip_address))
-            >= settings.SIGN_IN_ADDRESS_LIMIT
-        ):
+        if _failures_in(of_address) >= settings.SIGN_IN_ADDRESS_LIMIT:
             return max(limit, from_here)
-        if from_here and _total(others.filter(username=username)) >= settings.SIGN_IN_USER_LIMIT:
+        of_user = unknown.filter(username=username)
+        if from_here and _failures_in(of_user) >= settings.SIGN_IN_USER_LIMIT:
             return max(limit, from_here)
         return from_here
 
@@ -70,45 +71,46 @@ class LockoutHandler(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no 
         super().user_login_failed(sender, credentials, request, **more)
 
     def user_logged_in(self, sender: Any, request: Any, user: Any, **more: Any) -> None:
-        """The right password ends what counted against this account here; what others do elsewhere counts on."""
+        """The right password clears this account's count here; attempts elsewhere still count."""
         super().user_logged_in(sender, request, user, **more)
         own = AccessAttempt.objects.filter(username=user.get_username())
         browser = known_browser(request, user.get_username())
         if browser:
             own.filter(user_agent=_KNOWN + browser).delete()
-        else:
-            own.filter(ip_address=request.axes_ip_address).exclude(
-                user_agent__startswith=_KNOWN
-            ).delete()
+            return
+        from_here = own.filter(ip_address=request.axes_ip_address)
+        from_here.exclude(user_agent__startswith=_KNOWN).delete()
 
 
-def _recent(request: Any) -> QuerySet[Any]:
+def _recent_attempts(request: Any) -> QuerySet[Any]:
     since = timezone.now() - (get_cool_off(request) or timedelta())
     recent: QuerySet[Any] = AccessAttempt.objects.filter(attempt_time__gte=since)
     return recent
 
 
-def _total(attempts: QuerySet[Any]) -> int:
+def _failures_in(attempts: QuerySet[Any]) -> int:
     return int(attempts.aggregate(total=Sum("failures_since_start"))["total"] or 0)
 
 
 def _name_browser(request: Any, username: str) -> None:
     browser = known_browser(request, username)
-    own_words = str(request.axes_user_agent)
-    request.axes_user_agent = (
-        _KNOWN + browser if browser else (_NEW + own_words.removeprefix(_NEW))[:255]
-    )
+    if browser:
+        request.axes_user_agent = _KNOWN + browser
+        return
+    own_words = str(request.axes_user_agent).removeprefix(_NEW)
+    request.axes_user_agent = (_NEW + own_words)[:255]
 
 
 def known_browser(request: HttpRequest, username: str) -> str:
     """The name of a browser in which this account has signed in before; empty for any other."""
+    cookie = request.COOKIES.get(KNOWN_BROWSER_COOKIE, "")
     try:
-        kept = signing.loads(
-            request.COOKIES.get(KNOWN_BROWSER_COOKIE, ""), salt=_SALT, max_age=_A_YEAR
-        )
+        kept = signing.loads(cookie, salt=_SALT, max_age=_A_YEAR)
     except signing.BadSignature:
         return ""
-    return str(kept["browser"]) if kept["username"] == username else ""
+    if kept["username"] != username:
+        return ""
+    return str(kept["browser"])
 
 
 def remember_browser(request: HttpRequest, response: HttpResponse, username: str) -> None:

@@ -1,4 +1,7 @@
-"""/metrics for Prometheus: Volcano's names where it has them, ours (fumarole_…) for the rest. Read from rows when they are asked for."""
+"""/metrics for Prometheus: Volcano's names where it has them, ours (fumarole_…) for the rest.
+
+They are read from the database when they are asked for.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ _SPECS = {"guarantee": "fumarole_queue_guarantee", "capability": "volcano_queue_
 
 
 class HttpFigures:
-    """What this process answered: counted by method, route and code; kept in memory, as Prometheus expects."""
+    """What this process answered, by method, route and code. In memory, as Prometheus expects."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -55,7 +58,10 @@ HTTP = HttpFigures()
 
 
 class HttpFiguresMiddleware:
-    """Times every request; the route's pattern, not the address, is the label, so that names do not make a thousand series."""
+    """Times every request.
+
+    The label is the route's pattern, not the address: names would make thousands of series.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -64,23 +70,22 @@ class HttpFiguresMiddleware:
         begin = perf_counter()
         response = self.get_response(request)
         route = request.resolver_match.route if request.resolver_match else "unknown"
-        method = (
-            request.method if request.method in _METHODS else "other"
-        )  # a client can make up as many as it likes
+        # A client can make up any number of methods.
+        method = request.method if request.method in _METHODS else "other"
         HTTP.note(method, route, response.status_code, perf_counter() - begin)
         return response
 
 
 class Collector:
     def collect(self) -> Iterator[Any]:
-        yield from self._queues()
-        yield from self._gangs()
-        yield from self._waiting()
-        yield from self._sessions()
-        yield from self._http()
-        yield from self._sockets()
+        yield from self._queue_metrics()
+        yield from self._gang_metrics()
+        yield from self._waiting_metrics()
+        yield from self._session_metrics()
+        yield from self._http_metrics()
+        yield from self._socket_metrics()
 
-    def _queues(self) -> Iterator[Any]:
+    def _queue_metrics(self) -> Iterator[Any]:
         metrics: dict[str, GaugeMetricFamily] = {}
         share = GaugeMetricFamily(
             "volcano_queue_share",
@@ -109,7 +114,7 @@ class Collector:
         yield from metrics.values()
         yield from (share, overused, weight)
 
-    def _gangs(self) -> Iterator[Any]:
+    def _gang_metrics(self) -> Iterator[Any]:
         counts = tree_counts()
         for index, phase in enumerate(PHASES):
             name = f"volcano_queue_pod_group_{phase.lower()}_count"
@@ -120,7 +125,7 @@ class Collector:
                 gauge.add_metric([queue], counts.gangs(queue_id)[index])
             yield gauge
 
-    def _waiting(self) -> Iterator[Any]:
+    def _waiting_metrics(self) -> Iterator[Any]:
         gauge = GaugeMetricFamily(
             "fumarole_pending_jobs",
             "Podgroups that wait, by the reason they wait for",
@@ -138,7 +143,7 @@ class Collector:
         yield gauge
         yield GaugeMetricFamily("volcano_unschedule_job_count", "Podgroups that wait", value=total)
 
-    def _sessions(self) -> Iterator[Any]:
+    def _session_metrics(self) -> Iterator[Any]:
         state = ClusterState.objects.first()
         if state is None:
             return
@@ -155,10 +160,10 @@ class Collector:
             ended.add_metric([], state.last_session_at.timestamp())
             yield ended
         counted = SESSIONS.read()
-        yield from _times(counted)
-        yield from _evictions(counted)
+        yield from _duration_metrics(counted)
+        yield from _eviction_metrics(counted)
 
-    def _http(self) -> Iterator[Any]:
+    def _http_metrics(self) -> Iterator[Any]:
         total = CounterMetricFamily(
             "fumarole_http_requests",
             "Requests answered by this process",
@@ -173,7 +178,7 @@ class Collector:
             times.add_metric([method], taken.buckets(), taken.sum)
         yield from (total, times)
 
-    def _sockets(self) -> Iterator[Any]:
+    def _socket_metrics(self) -> Iterator[Any]:
         from dashboard.live.hub import Hub
 
         gauge = GaugeMetricFamily(
@@ -186,17 +191,20 @@ class Collector:
 def _add_amounts(
     metrics: dict[str, GaugeMetricFamily], prefix: str, queue: str, amounts: Resources | None
 ) -> None:
-    """cpu in thousandths and memory in bytes, as Volcano has them; every other resource with its name as a label."""
+    """cpu in thousandths and memory in bytes, as in Volcano; others with their name as a label."""
     for resource, amount in (amounts or {}).items():
-        ending = _ENDINGS.get(resource, "scalar_resources")
-        labels = ["queue_name", "resource"] if ending == "scalar_resources" else ["queue_name"]
-        name = f"{prefix}_{ending}"
+        if resource in _ENDINGS:
+            name = f"{prefix}_{_ENDINGS[resource]}"
+            labels = {"queue_name": queue}
+            value = float(amount)
+        else:
+            name = f"{prefix}_scalar_resources"
+            labels = {"queue_name": queue, "resource": resource}
+            value = amount / units_per_one(resource)
         if name not in metrics:
-            metrics[name] = GaugeMetricFamily(
-                name, f"{prefix.split('_queue_')[1].replace('_', ' ')} of a queue", labels=labels
-            )
-        value = float(amount) if resource in _ENDINGS else amount / units_per_one(resource)
-        metrics[name].add_metric([queue, resource][: len(labels)], value)
+            figure = prefix.split("_queue_")[1].replace("_", " ")
+            metrics[name] = GaugeMetricFamily(name, f"{figure} of a queue", labels=list(labels))
+        metrics[name].add_metric(list(labels.values()), value)
 
 
 _ENDINGS = {"cpu": "milli_cpu", "memory": "memory_bytes"}
@@ -220,7 +228,7 @@ _VOLCANO_TIMES = {
 }
 
 
-def _times(counted: Counted) -> Iterator[Any]:
+def _duration_metrics(counted: Counted) -> Iterator[Any]:
     for name, (kept, told) in _VOLCANO_TIMES.items():
         histogram = getattr(counted, kept)
         yield HistogramMetricFamily(
@@ -240,7 +248,7 @@ def _times(counted: Counted) -> Iterator[Any]:
         yield family
 
 
-def _evictions(counted: Counted) -> Iterator[Any]:
+def _eviction_metrics(counted: Counted) -> Iterator[Any]:
     attempts = CounterMetricFamily(
         _ATTEMPTS, "How often preempt looked for victims", value=counted.preemption_attempts
     )
@@ -264,9 +272,8 @@ def _evictions(counted: Counted) -> Iterator[Any]:
     yield from (attempts, victims, batches, evictions)
 
 
-_ATTEMPTS = (
-    "volcano_total_preemption_attempts"  # without the ending that counters have: Volcano's own
-)
+_ATTEMPTS = "volcano_total_preemption_attempts"
+"""Volcano's own name, without the ending that counters have."""
 
 
 _registry = CollectorRegistry(auto_describe=False)
@@ -276,7 +283,7 @@ _registry.register(Collector())
 @never_cache
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
-    """With METRICS_TOKEN set, whoever sends it; else this machine alone, unless METRICS_PUBLIC says everybody."""
+    """For whoever sends METRICS_TOKEN. Without one: this machine, or all with METRICS_PUBLIC."""
     if not _may_read(request):
         return HttpResponseForbidden(
             "The metrics are protected. Send METRICS_TOKEN as a bearer token.\n",

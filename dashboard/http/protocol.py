@@ -1,6 +1,7 @@
-"""HTTP/1.1 as uvicorn speaks it, for `--http dashboard.http.protocol:TimedProtocol`: a head that is not sent in time ends the connection.
+"""HTTP/1.1 of uvicorn, with a time limit for the head of a request.
 
-It knows no Django: uvicorn loads it before the application. The time for bodies is kept by `dashboard.http.handler`.
+Used as `--http dashboard.http.protocol:TimedProtocol`. It knows no Django: uvicorn loads it before
+the application. `dashboard.http.handler` limits the time for bodies.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 HEAD_SECONDS: Final = float(os.environ.get("REQUEST_SECONDS") or 10)
 _WORDS = b"The request did not arrive in time.\n"
 _TOO_SLOW = (
-    b"HTTP/1.1 408 Request Timeout\r\ncontent-type: text/plain; charset=utf-8\r\nconnection: close\r\n"
+    b"HTTP/1.1 408 Request Timeout\r\n"
+    b"content-type: text/plain; charset=utf-8\r\n"
+    b"connection: close\r\n"
     b"content-length: %d\r\n\r\n%s" % (len(_WORDS), _WORDS)
 )
 
 
 class TimedProtocol(HttpToolsProtocol):
-    """From the connection, or the first byte after an answer, to the end of the head: so long, however it drips."""
+    """The time runs from the connection, or the first byte after an answer, to the head's end."""
 
     _waiting_for_head: asyncio.TimerHandle | None = None
     _has_begun = False
@@ -53,7 +56,7 @@ class TimedProtocol(HttpToolsProtocol):
         self._has_begun = False
 
     def _give_up(self) -> None:
-        """A browser opens connections in advance: to one on which nothing was asked, nothing is answered."""
+        """Browsers open connections in advance. One without a request gets no answer."""
         self._waiting_for_head = None
         if self.transport.is_closing():
             return

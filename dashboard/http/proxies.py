@@ -1,8 +1,9 @@
-"""Whose request is it, when a proxy passes it on? Only proxies named in TRUSTED_PROXIES are believed.
+"""Who sent a request that a proxy passes on. Only proxies in TRUSTED_PROXIES are believed.
 
-`X-Forwarded-For` is read from the right: the last entry was written by the proxy that connected to us, the one before
-it by the proxy in front of that one, and so on. The first address that is no trusted proxy is the visitor; what stands
-further left was sent by the visitor, who can write anything.
+`X-Forwarded-For` is read from the right: the last entry was written by the proxy that connected to
+us, the one before it by the proxy in front of that one, and so on. The first address that is not a
+trusted proxy is the visitor. The entries further left were sent by the visitor, who can write
+anything.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _LONGEST_CHAIN = 64  # entries that are looked at: no real chain of proxies is l
 
 
 class TrustedProxyMiddleware:
-    """Puts the visitor's address into `REMOTE_ADDR`; stands first, so that everything else sees that one only."""
+    """Puts the visitor's address into `REMOTE_ADDR`. It comes first: all others see that one."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -77,7 +78,7 @@ def _keep_last_scheme(request: HttpRequest) -> None:
 
 
 def visitor(forwarded_for: str, peer: str) -> str:
-    """The nearest address that is no trusted proxy; `peer` where the header does not hold one that can be read."""
+    """The nearest address that is not a trusted proxy; `peer` if the header has no address."""
     nearest = peer
     for entry in reversed(forwarded_for.split(",")[-_LONGEST_CHAIN:]):
         address = _address(entry)
@@ -103,7 +104,7 @@ def _trusted(given: tuple[str, ...]) -> tuple[Network, ...]:
 
 
 def _address(text: str) -> Address | None:
-    """With or without a port, as proxies write it; an IPv4 address in IPv6 clothes is the IPv4 address."""
+    """With or without a port, as proxies write it. An IPv4-mapped IPv6 address becomes IPv4."""
     text = text.strip()
     if text.startswith("["):
         text = text[1:].partition("]")[0]
@@ -118,15 +119,17 @@ def _address(text: str) -> Address | None:
 
 
 def neighbourhood(address: str) -> str:
-    """What is counted as one address: for IPv6 the network of 64 bits that one customer has for themselves."""
+    """What counts as one address: for IPv6 the network of 64 bits that one customer has."""
     read = _address(address)
+    if read is None:
+        return address
     if isinstance(read, ipaddress.IPv6Address):
         return str(ipaddress.ip_network((read, 64), strict=False).network_address)
-    return address if read is None else str(read)
+    return str(read)
 
 
 def is_from_this_machine(request: HttpRequest) -> bool:
-    """A proxy on this machine speaks for others, so what it passes on is not from here, whatever it says or leaves out."""
+    """What a proxy on this machine passes on is not from here, whatever its headers say."""
     if getattr(request, "through_proxy", True):
         return False
     address = _address(request.META.get("REMOTE_ADDR") or "")

@@ -1,7 +1,7 @@
 """What sessions did and took since this process started, counted from their rows for /metrics.
 
-As in Volcano, whose scheduler counts in memory, a restart begins again at zero: Prometheus expects that of counters.
-Each reading takes only the rows that are new since the last one.
+As in Volcano, whose scheduler counts in memory, a restart begins again at zero. Prometheus expects
+that of counters. Each reading takes only the rows that are new since the last one.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Histogram:
 
 @dataclass(slots=True)
 class Counted:
-    """All that is told; times in milliseconds but for `parts`."""
+    """All figures; times are in milliseconds, except for `parts`."""
 
     session: Histogram = field(default_factory=lambda: Histogram(VOLCANO_BOUNDS))
     opening: Histogram = field(default_factory=lambda: Histogram(VOLCANO_BOUNDS))
@@ -129,7 +129,10 @@ class SessionFigures:
             )
 
     def _count_jobs(self, until: datetime) -> None:
-        """Gangs that came to run before `until`: whatever was stamped before a session began has been written when it has ended."""
+        """Gangs that started before `until`.
+
+        What happened before a session began is in the database when the session has ended.
+        """
         if until <= self._jobs_until:
             return
         started = PodGroup.objects.filter(started_at__gt=self._jobs_until, started_at__lte=until)

@@ -27,19 +27,19 @@ class SignIn(LoginView):
         return answer
 
     def get_redirect_url(self) -> str:  # type: ignore[override]  # the stubs know of a request that Django does not pass
-        """Whoever opened the bare address asked for no page in particular."""
+        """Users who opened the site's address alone did not ask for a certain page."""
         wanted = super().get_redirect_url()
-        return "" if wanted == reverse("overview") else wanted
+        if wanted == reverse("overview"):
+            return ""
+        return wanted
 
     def get_default_redirect_url(self) -> str:
-        """Who runs queues begins with the overview, who submits to them with his own jobs."""
+        """Operators start with the overview, submitters with their own jobs."""
         mine = access_of(self.request.user)
-        submits_only = mine.may_anywhere(Permission.SUBMIT) and not mine.may_anywhere(
-            Permission.OPERATE
-        )
-        return (
-            f"{reverse('jobs')}?q=user:me" if submits_only else super().get_default_redirect_url()
-        )
+        operates = mine.may_anywhere(Permission.OPERATE)
+        if mine.may_anywhere(Permission.SUBMIT) and not operates:
+            return f"{reverse('jobs')}?q=user:me"
+        return super().get_default_redirect_url()
 
 
 def locked_out(

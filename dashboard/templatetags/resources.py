@@ -1,4 +1,4 @@
-"""{{ amount|amount_of:"cpu" }}, {{ resource|resource_name }} and {% bar quota %}: amounts of resources in templates."""
+"""Amounts in templates: {{ amount|amount_of:"cpu" }}, {{ resource|resource_name }}, {% bar %}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""{% moment when %} and {% since when %}: times that the page's script turns into the reader's own zone; the exact one is on hover."""
+"""{% moment when %} and {% since when %}: times, shown in the reader's zone by the page's script.
+
+The exact time appears on hover.
+"""
 
 from __future__ import annotations
 
@@ -11,25 +14,24 @@ from django.utils.safestring import SafeString
 
 register = template.Library()
 
-_STEPS = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+_UNITS = ((2 * 86_400, 86_400, "d"), (2 * 3600, 3600, "h"), (60, 60, "min"))
+"""From how many seconds on a unit is used, its seconds, its sign."""
 
 
 def in_words(seconds: float) -> str:
     """ "38 min", "2 h", "4 s"."""
     whole = max(0, int(seconds))
-    return next(
-        (
-            f"{whole // size} {unit}"
-            for size, unit in _STEPS
-            if whole >= size * (2 if size > 60 else 1)
-        ),
-        f"{whole} s",
-    )
+    for least, size, unit in _UNITS:
+        if whole >= least:
+            return f"{whole // size} {unit}"
+    return f"{whole} s"
 
 
 @register.filter
 def duration(seconds: float | None) -> str:
-    return "unknown" if seconds is None else in_words(seconds)
+    if seconds is None:
+        return "unknown"
+    return in_words(seconds)
 
 
 @register.filter
@@ -44,9 +46,9 @@ def moment(when: datetime | None) -> SafeString | str:
     if when is None:
         return "never"
     utc = when.astimezone(UTC)
-    shown = utc.strftime(
-        "%H:%M:%S UTC" if utc.date() == timezone.now().date() else "%Y-%m-%d %H:%M UTC"
-    )
+    shown = utc.strftime("%Y-%m-%d %H:%M UTC")
+    if utc.date() == timezone.now().date():
+        shown = utc.strftime("%H:%M:%S UTC")
     return format_html(
         '<time datetime="{}" title="{}" data-moment>{}</time>',
         utc.isoformat(),

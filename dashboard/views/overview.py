@@ -10,7 +10,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from dashboard.http.access import access, page, visibility_of
-from dashboard.http.health import CHECKS, outcome
+from dashboard.http.health import CHECKS, outcome_of
 from dashboard.present.amounts import short_name, shown
 from dashboard.present.queues import page_resources, present_queues
 from dashboard.present.quotas import CLUSTER, Limit, present_quota, quota_of
@@ -43,7 +43,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     sessions = questions.last_sessions()
     since = questions.a_day_ago()
     context = {
-        "checks": {name: outcome(check) for name, check in CHECKS.items()},
+        "checks": {name: outcome_of(check) for name, check in CHECKS.items()},
         "state": questions.cluster_state(),
         **_placing(request),
         "nodes": questions.node_counts(),

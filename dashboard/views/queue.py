@@ -23,7 +23,7 @@ from dashboard.http.access import (
     may_operate,
     no_such_queue,
     page,
-    see,
+    require_view,
 )
 from dashboard.http.exports import as_csv, streamed
 from dashboard.present.amounts import short_name
@@ -83,7 +83,7 @@ def queue(request: HttpRequest, name: str, tab: str = "") -> HttpResponse:
     rows = present_queues(board)
     if name not in rows:
         return no_such_queue(request, name)
-    see(request, name)
+    require_view(request, name)
     row, below = rows[name], _below(board, name)
     tab = tab or ("children" if len(below) > 1 else "jobs")
     context = (
@@ -266,7 +266,7 @@ TAB_CONTEXT: dict[str, Callable[[Scene], Context]] = {
 @page
 def history_data(request: HttpRequest, name: str) -> HttpResponse:
     """The points of one chart: /queues/NAME/history.json?resource=cpu&period=1h"""
-    see(request, name)
+    require_view(request, name)
     try:
         history = queue_history(name, request.GET.get("period", "1h"))
     except UnknownSpan as problem:
@@ -278,7 +278,7 @@ def history_data(request: HttpRequest, name: str) -> HttpResponse:
 @page
 def history_csv(request: HttpRequest, name: str) -> HttpResponseBase:
     """The same for a spreadsheet, of one resource or of all: /queues/NAME/history.csv?resource=cpu&period=1h"""
-    see(request, name)
+    require_view(request, name)
     if not Queue.objects.filter(name=name).exists():
         return no_such_queue(request, name)
     try:

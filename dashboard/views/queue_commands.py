@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
 from dashboard.forms.job import TAKES_JOBS
-from dashboard.http.access import access, may_edit, may_operate, no_such_queue, page, see
+from dashboard.http.access import access, may_edit, may_operate, no_such_queue, page, require_view
 from dashboard.present.terminal import copies, together
 from dashboard.views.common import actor, next_url, wants_fragment
 from scheduler.admission.rules.queues import PROTECTED
@@ -44,7 +44,7 @@ PROGRESS = {"open": "Open", "close": "Close", "suspend": "Suspend", "resume": "R
 @page
 def actions(request: HttpRequest, name: str) -> HttpResponse:
     """All that can be done to a queue now; what cannot says why."""
-    see(request, name)
+    require_view(request, name)
     queue = Queue.objects.filter(name=name).first()
     if queue is None:
         return no_such_queue(request, name)

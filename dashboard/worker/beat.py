@@ -1,4 +1,4 @@
-"""The clock of beat: it remembers nothing across starts, and does not go by the time of day, which somebody may set."""
+"""The clock of beat: it remembers nothing across starts, and ignores changes of the time of day."""
 
 from __future__ import annotations
 
@@ -37,8 +37,11 @@ class SteadyScheduler(Scheduler):
             return
         interval = float(self.app.conf.beat_schedule[name]["schedule"])
         self.apply_entry(entry, producer=self.producer)
-        # At a fixed base, and what was missed is not made up for.
-        self._due_at[name] = due_at + interval if due_at + interval > now else now + interval
+        # At a fixed interval. Missed ticks are not made up for.
+        next_at = due_at + interval
+        if next_at <= now:
+            next_at = now + interval
+        self._due_at[name] = next_at
 
     def apply_entry(self, entry: ScheduleEntry, producer: Any = None) -> None:
         try:

@@ -1,4 +1,4 @@
-"""The life of a worker: what it loads before its pool is forked, its pulse, and its end when nothing comes of its work."""
+"""The life of a worker: what it loads before its pool is forked, its pulse, and its end."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def prepare() -> None:
 
 
 def _load_what_tasks_need() -> None:
-    """A pool process that had to load it would be late on a busy machine, and Celery would replace it by one that is late too."""
+    """A pool process that loads it itself would be late, and Celery would replace it."""
     import scheduler.services.cluster.tick
     import scheduler.services.demo.workload
     import scheduler.services.jobs.bulk
@@ -63,7 +63,7 @@ def begin_pool_process() -> None:
 
 
 def watch_over_itself(app: Celery) -> None:
-    """Where no supervisor does it: whoever starts services again when they end then has a reason to."""
+    """Ends a worker that does nothing, where no supervisor does: the service is started again."""
     if _pulse is None or os.environ.get(PULSE_FILE_VARIABLE):
         return
     queues = tuple(app.amqp.queues.consume_from)

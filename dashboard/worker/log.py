@@ -1,4 +1,4 @@
-"""What a worker logs while the database is away: a sentence for each task that could not be done, not a traceback, and that it is back."""
+"""What a worker logs while the database is away: one sentence for each task, not a traceback."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scheduler.outages import Outage, in_a_line
 
 logger = logging.getLogger(__name__)
 
-# Who logs what a task raised: Celery itself, and the services that note a failure before they pass it on.
+# Who logs what a task raised: Celery itself, and services that log a failure and raise it again.
 _TELLERS: Final = (
     "celery.app.trace",
     "scheduler.services.sessions.runner",
@@ -22,7 +22,7 @@ _TELLERS: Final = (
 
 
 class DatabaseAway(logging.Filter):
-    """Turns the traceback of a database that does not answer into a sentence; every other failure keeps its own."""
+    """Turns the traceback of a database that does not answer into a sentence."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,10 +36,8 @@ class DatabaseAway(logging.Filter):
         self._outage.noticed(
             "The database does not answer; what is due is tried again at each tick."
         )
-        record.msg, record.args = (
-            "%s: not done, the database does not answer: %s",
-            (what, in_a_line(problem)),
-        )
+        record.msg = "%s: not done, the database does not answer: %s"
+        record.args = (what, in_a_line(problem))
         record.exc_info = record.exc_text = None
         return True
 

@@ -17,7 +17,7 @@ from django.urls import path
 from django.views.decorators.csrf import csrf_exempt
 
 from dashboard.http.handler import ThreadedHandler
-from dashboard.http.lanes import Lane, WaitedTooLong
+from dashboard.http.thread_pools import ThreadPool, WaitedTooLong
 
 SEEN: list[int] = []
 CLOSED: list[bool] = []
@@ -279,24 +279,24 @@ async def test_when_the_storm_is_over_all_are_taken_again(busy: ThreadedHandler)
 
 
 async def test_a_request_that_was_given_up_while_it_waited_is_not_counted():
-    lane = Lane(GO_ON.wait, 1, "test", usual_seconds=0.0, longest_wait=30)
+    pool = ThreadPool(GO_ON.wait, 1, "test", usual_seconds=0.0, longest_wait=30)
     GO_ON.clear()
-    first, second = asyncio.create_task(lane.run(30)), asyncio.create_task(lane.run(30))
+    first, second = asyncio.create_task(pool.run(30)), asyncio.create_task(pool.run(30))
     await asyncio.sleep(0.05)
-    assert lane.wait_ahead() > 0
+    assert pool.expected_wait() > 0
 
     second.cancel()
     await asyncio.gather(second, return_exceptions=True)
 
-    assert lane.wait_ahead() == 0
+    assert pool.expected_wait() == 0
     GO_ON.set()
     await first
 
 
 async def test_a_request_that_waited_longer_than_was_thought_is_not_begun():
-    lane = Lane(GO_ON.wait, 1, "test", usual_seconds=0.0, longest_wait=0.02)
+    pool = ThreadPool(GO_ON.wait, 1, "test", usual_seconds=0.0, longest_wait=0.02)
     GO_ON.clear()
-    first, second = asyncio.create_task(lane.run(30)), asyncio.create_task(lane.run(30))
+    first, second = asyncio.create_task(pool.run(30)), asyncio.create_task(pool.run(30))
     await asyncio.sleep(0.1)
     GO_ON.set()
 

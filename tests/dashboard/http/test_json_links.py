@@ -103,10 +103,10 @@ def test_names_with_dots_and_slashes_stay_one_part_of_the_address(client: Client
     from django.test import RequestFactory
     from django.urls import resolve
 
-    from dashboard.http.json_links import as_json
+    from dashboard.http.json_links import json_address
 
     request = RequestFactory().get("/queues/team.a/")
     request.resolver_match = resolve("/queues/team.a/")
-    assert as_json(request) == "/api/v1/queues/team.a/"
+    assert json_address(request) == "/api/v1/queues/team.a/"
     request.resolver_match.kwargs["name"] = "a/b?c"
-    assert as_json(request) == "/api/v1/queues/a%2Fb%3Fc/"
+    assert json_address(request) == "/api/v1/queues/a%2Fb%3Fc/"
