@@ -238,7 +238,7 @@ class TestWhatIsAskedFor:
 
 def test_every_action_that_is_written_down_is_in_the_list():
     written: set[str] = set()
-    for path in Path("scheduler/services").glob("*.py"):
+    for path in Path("scheduler/services").rglob("*.py"):
         written |= set(
             re.findall(
                 r'(?:audit\.(?:record|entry)|work\.record)\(\s*by,\s*"(\w+)"', path.read_text()
