@@ -158,9 +158,10 @@ class Api:
     def send(
         self, method: str, where: str, parameters: Mapping[str, Any] | None = None, **more: Any
     ) -> httpx.Response:
-        given = {
-            name: value for name, value in (parameters or {}).items() if value not in (None, "")
-        }
+        given = {}
+        for name, value in (parameters or {}).items():
+            if value not in (None, ""):
+                given[name] = value
         if _reason and method != "GET":
             given["reason"] = _reason
         if given:

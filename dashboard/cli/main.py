@@ -92,9 +92,10 @@ def _load_module(module: str):  # type: ignore[no-untyped-def] # a module
 def _load_group(name: str, words: Sequence[str]) -> typer.Typer:
     modules, attribute = GROUPS[name]
     group: typer.Typer = getattr([_load_module(module) for module in modules][-1], attribute)
-    wanted = [
-        command for command in group.registered_commands if words and command.name == words[0]
-    ]
+    wanted = []
+    for command in group.registered_commands:
+        if words and command.name == words[0]:
+            wanted.append(command)
     if not wanted:
         return group
     lean = new_app(str(group.info.help))

@@ -20,11 +20,11 @@ _ROOT = "root"
 
 def _make_completer(collection: str, namespaced: bool = False) -> Callable[..., list[str]]:
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
-        return [
-            name
-            for name in _names_to_complete(collection, namespaced, ctx.params, incomplete)
-            if name.startswith(incomplete)
-        ]
+        found: list[str] = []
+        for name in _names_to_complete(collection, namespaced, ctx.params, incomplete):
+            if name.startswith(incomplete):
+                found.append(name)
+        return found
 
     return complete
 
@@ -36,11 +36,10 @@ def _names_to_complete(
 
     Nothing where the server cannot be asked, since a completion has no place for an error.
     """
-    options = {
-        name: given[name]
-        for name in ("server", "context", "token_file", "ca_cert", "insecure")
-        if given.get(name)
-    }
+    options = {}
+    for name in ("server", "context", "token_file", "ca_cert", "insecure"):
+        if given.get(name):
+            options[name] = given[name]
     client.use(ConnectionOptions(**{**options, "timeout": _COMPLETION_SECONDS}))
     if namespaced:
         wanted = {"namespace": given.get("namespace") or "default"}

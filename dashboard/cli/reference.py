@@ -107,11 +107,10 @@ def _command_lines(path: str, command: Any, heading: str) -> Iterator[str]:
     ]
     if options:
         yield "\n".join(options) + "\n"
-    examples = [
-        line.strip()
-        for line in (command.epilog or "").splitlines()
-        if line.strip() not in ("\b", "Examples:", "")
-    ]
+    examples = []
+    for line in (command.epilog or "").splitlines():
+        if line.strip() not in ("\b", "Examples:", ""):
+            examples.append(line.strip())
     yield "```sh\n" + "\n".join(examples) + "\n```\n"
 
 

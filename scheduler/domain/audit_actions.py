@@ -55,4 +55,8 @@ def audit_area(action: str, kind: str) -> AuditArea:
 
 
 def known_actions() -> tuple[str, ...]:
-    return tuple(action for actions in ACTIONS.values() for action in actions)
+    found: list[str] = []
+    for actions in ACTIONS.values():
+        for action in actions:
+            found.append(action)
+    return tuple(found)

@@ -517,9 +517,11 @@ def ready_tasks(facts: JobFacts) -> list[str]:
     """Tasks not yet created whose every dependency runs with its minimum, or has finished."""
     under_way = {task.name for task in facts.tasks if _is_under_way(task)}
     waiting = [task.name for task in facts.tasks if not task.created]
-    return [
-        name for name in waiting if facts.dependencies.get(name, Dependency()).is_met(under_way)
-    ]
+    found: list[str] = []
+    for name in waiting:
+        if facts.dependencies.get(name, Dependency()).is_met(under_way):
+            found.append(name)
+    return found
 
 
 def _is_under_way(task: TaskCount) -> bool:
@@ -592,9 +594,10 @@ def _asked_by(entry: Mapping[str, object]) -> list[JobEvent | int]:
     """The events and the exit code that a policy answers, each once."""
     names = entry.get("events") or []
     given = [*(names if isinstance(names, list) else [names]), entry.get("event")]
-    asked: list[JobEvent | int] = [
-        EVENT_NAMES[str(name)] for name in given if str(name) in EVENT_NAMES
-    ]
+    asked: list[JobEvent | int] = []
+    for name in given:
+        if str(name) in EVENT_NAMES:
+            asked.append(EVENT_NAMES[str(name)])
     code = entry.get("exitCode")
     if isinstance(code, int) and not isinstance(code, bool):
         asked.append(code)

@@ -81,8 +81,7 @@ class NodeTable:
 
 def allocatable_matrix(amounts: Sequence[Mapping[str, int]], resources: Sequence[str]) -> Amounts:
     """One row per node; a node that does not name `pods` takes as many as there is room for."""
-    rows = [
-        [row.get(name, NO_POD_LIMIT if name == "pods" else 0) for name in resources]
-        for row in amounts
-    ]
+    rows = []
+    for row in amounts:
+        rows.append([row.get(name, NO_POD_LIMIT if name == "pods" else 0) for name in resources])
     return np.array(rows, dtype=np.int64).reshape(len(amounts), len(resources))

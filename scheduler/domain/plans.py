@@ -172,11 +172,18 @@ def changes_between(
     loads: Mapping[str, Load],
 ) -> tuple[Change, ...]:
     """Every queue that is no longer what it was, parents first."""
-    return tuple(
-        Change(name, before[name], standing, describe(tree, name, before[name], standing, loads))
-        for name, standing in after.items()
-        if name in before and before[name] != standing
-    )
+    found: list[Change] = []
+    for name, standing in after.items():
+        if name in before and before[name] != standing:
+            found.append(
+                Change(
+                    name,
+                    before[name],
+                    standing,
+                    describe(tree, name, before[name], standing, loads),
+                )
+            )
+    return tuple(found)
 
 
 def describe(

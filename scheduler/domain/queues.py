@@ -167,11 +167,10 @@ class QueueTree:
         Only a queue that is wanted closed looks at what its children are, so nothing outside can
         notice what happens inside.
         """
-        closed = [
-            ancestor
-            for ancestor in self.ancestors(name)
-            if self[ancestor].state is QueueState.CLOSED
-        ]
+        closed = []
+        for ancestor in self.ancestors(name):
+            if self[ancestor].state is QueueState.CLOSED:
+                closed.append(ancestor)
         return self.branch(closed[-1] if closed else name)
 
     def with_queue(self, queue: QueueSpec) -> QueueTree:

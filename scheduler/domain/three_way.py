@@ -48,10 +48,9 @@ def merge(base: Mapping[str, Any], mine: Mapping[str, Any], theirs: Mapping[str,
     was = flat(base)
     want = flat(mine)
     now = flat(theirs)
-    changes = [
-        FieldChange(path, was.get(path), want.get(path), now.get(path))
-        for path in {**was, **want, **now}
-    ]
+    changes = []
+    for path in {**was, **want, **now}:
+        changes.append(FieldChange(path, was.get(path), want.get(path), now.get(path)))
     of_mine = [change for change in changes if change.mine != change.base]
     of_theirs = [change for change in changes if change.theirs != change.base]
     result = dict(now)
@@ -90,9 +89,11 @@ def _nest_leaves(leaves: Mapping[Path, Any], pattern: Mapping[str, Any]) -> dict
 
 
 def _without_leaves(pattern: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        key: _without_leaves(inner) for key, inner in pattern.items() if isinstance(inner, Mapping)
-    }
+    found: dict[str, Any] = {}
+    for key, inner in pattern.items():
+        if isinstance(inner, Mapping):
+            found[key] = _without_leaves(inner)
+    return found
 
 
 def merge_lines(base: str, mine: str, theirs: str) -> str | None:
@@ -116,8 +117,8 @@ def merge_lines(base: str, mine: str, theirs: str) -> str | None:
 
 def _line_edits(was: Sequence[str], now: Sequence[str]) -> list[tuple[int, int, tuple[str, ...]]]:
     matcher = SequenceMatcher(None, was, now, autojunk=False)
-    return [
-        (begin, end, tuple(now[start:stop]))
-        for kind, begin, end, start, stop in matcher.get_opcodes()
-        if kind != "equal"
-    ]
+    found: list[tuple[int, int, tuple[str, ...]]] = []
+    for kind, begin, end, start, stop in matcher.get_opcodes():
+        if kind != "equal":
+            found.append((begin, end, tuple(now[start:stop])))
+    return found

@@ -30,13 +30,13 @@ def averages(
     """
     times = np.array([at for at, _ in points], dtype=np.float64)
     steps = np.clip(np.array(edges, dtype=np.float64), times[0] if len(times) else 0.0, None)
-    return {
-        figure: {
+    found: dict[str, dict[str, list[int | None]]] = {}
+    for figure in FIGURES:
+        found[figure] = {
             resource: _averages_per_step(points, times, steps, figure, resource)
             for resource in _resource_names(points, figure)
         }
-        for figure in FIGURES
-    }
+    return found
 
 
 def _resource_names(points: Sequence[Point], figure: str) -> list[str]:
@@ -54,10 +54,13 @@ def _averages_per_step(
     least = values[counts > 0].min()
     weight = np.diff(_integral_at(times, counts, edges))
     amount = np.diff(_integral_at(times, (values - least) * counts, edges))
-    return [
-        None if known <= 0 else int(least + round(part / known))
-        for known, part in zip(weight, amount, strict=True)
-    ]
+    result: list[int | None] = []
+    for known, part in zip(weight, amount, strict=True):
+        if known <= 0:
+            result.append(None)
+        else:
+            result.append(int(least + round(part / known)))
+    return result
 
 
 def _integral_at(times: Times, values: Times, edges: Times) -> Times:
@@ -71,11 +74,13 @@ def _integral_at(times: Times, values: Times, edges: Times) -> Times:
 def average(points: Sequence[Point], start: float, end: float) -> dict[str, dict[str, int]]:
     """The same over one stretch; what has no value in it is left out."""
     series = averages(points, (start, end))
-    return {
-        figure: {resource: value for resource, (value,) in found.items() if value is not None}
-        for figure, found in series.items()
-        if found
-    }
+    result: dict[str, dict[str, int]] = {}
+    for figure, found in series.items():
+        if found:
+            result[figure] = {
+                resource: value for resource, (value,) in found.items() if value is not None
+            }
+    return result
 
 
 def bands(points: Sequence[Point], start: float, end: float) -> list[tuple[float, float, str]]:

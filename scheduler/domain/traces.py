@@ -210,11 +210,10 @@ def manifest_of(
 ) -> tuple[str, dict[str, Any]]:
     """Its owner and the job."""
     target = target_of(job, number, targets)
-    requests = {
-        key: amount
-        for key, amount in (("cpu", job.cpu), ("memory", job.memory), (GPU, job.gpu))
-        if amount
-    }
+    requests = {}
+    for key, amount in (("cpu", job.cpu), ("memory", job.memory), (GPU, job.gpu)):
+        if amount:
+            requests[key] = amount
     task = {
         "name": "task",
         "replicas": job.tasks,

@@ -126,11 +126,11 @@ def _write_affinity(constraint: Constraint) -> dict[str, Any]:
 
 def _write_term(term: NodeTerm) -> dict[str, Any]:
     written = {"matchExpressions": term.expressions, "matchFields": term.fields}
-    return {
-        key: [_write_requirement(entry) for entry in entries]
-        for key, entries in written.items()
-        if entries
-    }
+    found: dict[str, Any] = {}
+    for key, entries in written.items():
+        if entries:
+            found[key] = [_write_requirement(entry) for entry in entries]
+    return found
 
 
 def _write_requirement(requirement: Requirement) -> dict[str, Any]:

@@ -131,13 +131,14 @@ def _action_names(fields: Fields) -> list[tuple[str, str]]:
             parts = written.split(",")
         else:
             parts = []
-        return [
-            (part.strip(), f"{fields.at('actions')}[{index}]") for index, part in enumerate(parts)
-        ]
-    return [
-        (name if isinstance(name, str) else str(name), place)
-        for name, place in fields.values("actions")
-    ]
+        found: list[tuple[str, str]] = []
+        for index, part in enumerate(parts):
+            found.append((part.strip(), f"{fields.at('actions')}[{index}]"))
+        return found
+    result: list[tuple[str, str]] = []
+    for name, place in fields.values("actions"):
+        result.append((name if isinstance(name, str) else str(name), place))
+    return result
 
 
 def _read_tiers(fields: Fields, notices: _Notices) -> tuple[Tier, ...]:
@@ -351,9 +352,9 @@ def policy_document(policy: Policy) -> dict[str, Any]:
 
 
 def _plugin_document(plugin: PluginConfig) -> dict[str, Any]:
-    flags = {
-        f"enable{flag.value[0].upper()}{flag.value[1:]}": on for flag, on in plugin.flags.items()
-    }
+    flags = {}
+    for flag, on in plugin.flags.items():
+        flags[f"enable{flag.value[0].upper()}{flag.value[1:]}"] = on
     if plugin.arguments:
         arguments = {"arguments": dict(plugin.arguments)}
     else:

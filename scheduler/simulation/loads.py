@@ -127,11 +127,11 @@ def recorded_load(
     """
     targets = [Target(name) for name in _leaf_queues(cluster)]
     priority = priority_of(cluster)("")
-    return [
-        _recorded_job(job, number, targets, priority)
-        for number, job in enumerate(trace)
-        if seconds is None or job.at <= seconds
-    ]
+    found: list[LoadJob] = []
+    for number, job in enumerate(trace):
+        if seconds is None or job.at <= seconds:
+            found.append(_recorded_job(job, number, targets, priority))
+    return found
 
 
 def _recorded_job(job: TraceJob, number: int, targets: Sequence[Target], priority: int) -> LoadJob:

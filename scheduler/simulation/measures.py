@@ -180,11 +180,11 @@ class Measures:
         """Of the whole capacity over the whole time, by resource."""
         names = self.world.snapshot.resources
         whole = self.capacity * max(self.seconds, 1e-9)
-        return {
-            name: round(float(amounts[dim] / whole[dim]), 4)
-            for dim, name in enumerate(names)
-            if name != "pods" and whole[dim] > 0
-        }
+        found: dict[str, float] = {}
+        for dim, name in enumerate(names):
+            if name != "pods" and whole[dim] > 0:
+                found[name] = round(float(amounts[dim] / whole[dim]), 4)
+        return found
 
     def _by_queue(self, values: Times, mask: Any) -> dict[str, float]:
         names = [queue.name for queue in self.world.snapshot.queues]

@@ -153,19 +153,26 @@ def contexts(context: typer.Context) -> None:
 def list_contexts(form: Output = Format.TABLE) -> None:
     """The servers you signed in to; * is the current one. Tokens are not shown."""
     contexts = read_contexts()
-    rows: list[dict[str, Any]] = [
-        {"current": name == contexts.current, "name": name, "server": one.server, "user": one.user}
-        for name, one in sorted(contexts.known.items())
-    ]
+    rows: list[dict[str, Any]] = []
+    for name, one in sorted(contexts.known.items()):
+        rows.append(
+            {
+                "current": name == contexts.current,
+                "name": name,
+                "server": one.server,
+                "user": one.user,
+            }
+        )
     if form in (Format.JSON, Format.YAML):
         output.show_value(rows, form)
     elif form is Format.NAME:
         output.line("\n".join(contexts.known))
     else:
-        table = [
-            ["*" if row["current"] else "", row["name"], row["server"], row["user"] or "-"]
-            for row in rows
-        ]
+        table = []
+        for row in rows:
+            table.append(
+                ["*" if row["current"] else "", row["name"], row["server"], row["user"] or "-"]
+            )
         Table(
             ("Current", "Name", "Server", "User"),
             list(table),

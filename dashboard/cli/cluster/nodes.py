@@ -114,16 +114,17 @@ def _show_touched(answer: Row) -> None:
     """The gangs that lose pods, and which of them would be left with too few."""
     if not answer["podgroups"]:
         return
-    rows = [
-        [
-            f"{gang['namespace']}/{gang['name']}",
-            gang["queue"],
-            gang["user"] or "-",
-            gang["pods"],
-            _pods_left(gang),
-        ]
-        for gang in answer["podgroups"]
-    ]
+    rows = []
+    for gang in answer["podgroups"]:
+        rows.append(
+            [
+                f"{gang['namespace']}/{gang['name']}",
+                gang["queue"],
+                gang["user"] or "-",
+                gang["pods"],
+                _pods_left(gang),
+            ]
+        )
     Table(("Podgroup", "Queue", "User", "Pods", "Left"), rows).print()
 
 

@@ -95,11 +95,10 @@ def apply(
 
 def _confirmed_deletions(answer: Row, files: Sequence[str]) -> list[str]:
     """What was shown and agreed to: the server deletes nothing else."""
-    gone = [
-        f"{result['kind'].lower()}/{result['name']}"
-        for result in answer["results"]
-        if result["operation"] == "deleted"
-    ]
+    gone = []
+    for result in answer["results"]:
+        if result["operation"] == "deleted":
+            gone.append(f"{result['kind'].lower()}/{result['name']}")
     if gone and "-" in files:
         raise usage(
             f"This would delete {', '.join(gone)}, and standard input is taken by the file; say "
@@ -170,12 +169,11 @@ def diff(
 
 
 def _print_differences(results: Sequence[Row]) -> None:
-    lines = [
-        line
-        for result in results
-        if result["operation"] != "unchanged"
-        for line in difference_lines(result)
-    ]
+    lines = []
+    for result in results:
+        if result["operation"] != "unchanged":
+            for line in difference_lines(result):
+                lines.append(line)
     if not lines:
         output.line("Everything is as the files say.")
     elif output.on_terminal():

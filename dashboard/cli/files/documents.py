@@ -37,7 +37,11 @@ def read_sources(names: Sequence[str]) -> list[Source]:
         raise usage("Which files? Name them with -f: a file, a folder, or - for standard input.")
     if names.count("-") > 1:
         raise usage("Standard input can be read only once; give -f - once.")
-    return [source for name in names for source in _find_sources(name)]
+    found: list[Source] = []
+    for name in names:
+        for source in _find_sources(name):
+            found.append(source)
+    return found
 
 
 def _find_sources(name: str) -> Iterable[Source]:

@@ -118,12 +118,13 @@ def matching_jobs(
     else:
         where = namespace
     found = api().all("jobs/", queue=queue, namespace=where, phase=phase, search=like)
-    return [
-        job
-        for job in found
-        if like in job["metadata"]["name"]
-        and (not scheduler or job["spec"].get("schedulerName", "volcano") == scheduler)
-    ]
+    result: list[dict[str, Any]] = []
+    for job in found:
+        if like in job["metadata"]["name"] and (
+            not scheduler or job["spec"].get("schedulerName", "volcano") == scheduler
+        ):
+            result.append(job)
+    return result
 
 
 @command(
@@ -224,9 +225,9 @@ def _print_tasks(job: Row) -> None:
     rows: list[Sequence[object]] = []
     for task in job["spec"]["tasks"]:
         containers = ((task.get("template") or {}).get("spec") or {}).get("containers") or []
-        requests = [
-            amounts.joined((one.get("resources") or {}).get("requests")) for one in containers
-        ]
+        requests = []
+        for one in containers:
+            requests.append(amounts.joined((one.get("resources") or {}).get("requests")))
         rows.append(
             [
                 task.get("name", "-"),
@@ -247,15 +248,22 @@ def _print_pods(namespace: str, job: str) -> None:
 
 
 def _print_events(namespace: str, name: str) -> None:
-    found = [
-        event["spec"] for event in api().all("events/", limit=8, namespace=namespace, name=name)
-    ]
+    found = []
+    for event in api().all("events/", limit=8, namespace=namespace, name=name):
+        found.append(event["spec"])
     if found:
         output.line()
-        rows = [
-            [output.age(one["lastAt"]), one["type"], one["reason"], one["count"], one["message"]]
-            for one in found
-        ]
+        rows = []
+        for one in found:
+            rows.append(
+                [
+                    output.age(one["lastAt"]),
+                    one["type"],
+                    one["reason"],
+                    one["count"],
+                    one["message"],
+                ]
+            )
         Table(("Age", "Type", "Reason", "Count", "Event"), rows).print()
 
 

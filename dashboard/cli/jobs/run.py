@@ -195,11 +195,11 @@ def _as_said(manifests: list[Any], name: str, namespace: str, said: Mapping[str,
 def _not_below(resources: dict[str, dict[str, str]]) -> dict[str, str]:
     """A limit that was left alone follows a request that was raised above it."""
     limits = resources["limits"]
-    return {
-        name: amount
-        for name, amount in resources["requests"].items()
-        if amounts.value(amount) > amounts.value(limits.get(name, "0"))
-    }
+    found: dict[str, str] = {}
+    for name, amount in resources["requests"].items():
+        if amounts.value(amount) > amounts.value(limits.get(name, "0")):
+            found[name] = amount
+    return found
 
 
 def submit(manifests: list[Any], dry_run: bool, form: Format) -> None:

@@ -140,10 +140,9 @@ def check_tree_of_annotations(proposed: QueueSpec, old: QueueSpec | None) -> Ite
 
 def _as_parents(parts: list[str], numbers: list[str]) -> str:
     """The same tree, in the words that are read."""
-    between = [
-        f"create the queue {name} with parent {above} and weight {weight}"
-        for above, name, weight in zip(parts, parts[1:-1], numbers[1:-1], strict=False)
-    ]
+    between = []
+    for above, name, weight in zip(parts, parts[1:-1], numbers[1:-1], strict=False):
+        between.append(f"create the queue {name} with parent {above} and weight {weight}")
     if len(parts) > 1:
         own = f"write spec.parent: {parts[-2]}, spec.weight: {numbers[-1]} here"
     else:

@@ -153,10 +153,9 @@ def _read_taint(reader: Reader, value: object, path: str) -> dict[str, str]:
 
 def _is_ready(reader: Reader, conditions: object) -> bool:
     """Ready unless its condition Ready says otherwise."""
-    given = [
-        _read_condition(reader, item, f"status.conditions[{index}]")
-        for index, item in enumerate(reader.items(conditions, "status.conditions"))
-    ]
+    given = []
+    for index, item in enumerate(reader.items(conditions, "status.conditions")):
+        given.append(_read_condition(reader, item, f"status.conditions[{index}]"))
     return next(
         (
             condition.get("status") == "True"

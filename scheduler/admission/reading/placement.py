@@ -74,10 +74,9 @@ def _check_requirement(reader: Reader, given: Mapping[str, object], path: str) -
     operator = reader.choice(
         given.get("operator"), f"{path}.operator", _OPERATORS, "", "invalid_value"
     )
-    values = [
-        reader.text(item, f"{path}.values[{index}]")
-        for index, item in enumerate(reader.items(given.get("values"), f"{path}.values"))
-    ]
+    values = []
+    for index, item in enumerate(reader.items(given.get("values"), f"{path}.values")):
+        values.append(reader.text(item, f"{path}.values[{index}]"))
     if operator in ("Gt", "Lt") and not (len(values) == 1 and _is_whole_number(values[0])):
         reader.refuse(
             "invalid_value",

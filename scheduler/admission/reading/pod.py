@@ -128,10 +128,10 @@ def _read_requests(reader: Reader, spec: Mapping[str, object], path: str) -> Res
 def _of_containers(
     reader: Reader, spec: Mapping[str, object], path: str, key: str
 ) -> list[Resources]:
-    return [
-        _of_container(reader, item, f"{path}.{key}[{index}]")
-        for index, item in _entries_of(reader, spec, path, key)
-    ]
+    found: list[Resources] = []
+    for index, item in _entries_of(reader, spec, path, key):
+        found.append(_of_container(reader, item, f"{path}.{key}[{index}]"))
+    return found
 
 
 def _of_container(reader: Reader, value: object, path: str) -> Resources:

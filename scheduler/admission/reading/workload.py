@@ -201,10 +201,10 @@ def _optional_number(
 
 
 def _read_policies(reader: Reader, value: object, path: str) -> list[object]:
-    return [
-        _known_mapping(reader, item, known_fields.POLICY, f"{path}[{index}]")
-        for index, item in enumerate(reader.items(value, path))
-    ]
+    found: list[object] = []
+    for index, item in enumerate(reader.items(value, path)):
+        found.append(_known_mapping(reader, item, known_fields.POLICY, f"{path}[{index}]"))
+    return found
 
 
 def _known_mapping(

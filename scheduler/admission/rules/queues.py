@@ -389,10 +389,9 @@ def _default_notices(
             "below it, because only leaves take jobs."
         )
         yield Notice("default_becomes_parent", proposed.name, message, "spec.parent")
-    wished = [
-        queue.state
-        for queue in (proposed, *(placed[name] for name in placed.ancestors(proposed.name)))
-    ]
+    wished = []
+    for queue in (proposed, *(placed[name] for name in placed.ancestors(proposed.name))):
+        wished.append(queue.state)
     was_open = old is not None and old.state is not QueueState.CLOSED
     if proposed.name == DEFAULT and was_open and QueueState.CLOSED in wished:
         yield Notice("default_closes", proposed.name, DEFAULT_CLOSES, "spec.state")

@@ -277,11 +277,10 @@ def tree_notices(tree: QueueTree, facts: Facts) -> dict[str, list[Notice]]:
     the cluster changes.
     """
     first_level = _FirstLevel(tree)
-    notices = {
-        queue.name: list(_quota_notices(queue, facts.total, first_level))
-        for queue in tree
-        if queue.name != ROOT
-    }
+    notices = {}
+    for queue in tree:
+        if queue.name != ROOT:
+            notices[queue.name] = list(_quota_notices(queue, facts.total, first_level))
     return {name: found for name, found in notices.items() if found}
 
 
@@ -355,7 +354,10 @@ def _with_the_others(
 def hierarchy_problems(tree: QueueTree, max_depth: int) -> dict[str, list[Violation]]:
     """Which stored queues break the rules of the tree; only data from outside can."""
     found: dict[str, list[Violation]] = {}
-    rings = {name for ring in tree.cycles() for name in ring}
+    rings = set()
+    for ring in tree.cycles():
+        for name in ring:
+            rings.add(name)
     for queue in tree:
         problems = list(_problems_of_queue(queue, tree, max_depth, queue.name in rings))
         if problems:

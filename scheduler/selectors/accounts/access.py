@@ -81,10 +81,9 @@ def sights_of(users: Iterable[Any]) -> dict[Any, frozenset[str] | None]:
         parents = places_of_queues().parents
     else:
         parents = {}
-    seen = {
-        roles: Access(_permissions_by_queue(roles), parents).visible
-        for roles in {*held.values(), frozenset[tuple[str, str]]()}
-    }
+    seen = {}
+    for roles in {*held.values(), frozenset[tuple[str, str]]()}:
+        seen[roles] = Access(_permissions_by_queue(roles), parents).visible
     return {
         pk: None if user.is_superuser else seen[held.get(pk, frozenset())]
         for pk, user in asked.items()

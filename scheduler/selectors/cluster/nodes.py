@@ -117,15 +117,15 @@ def node_loads(ids: Sequence[int], *, are_all: bool = False) -> dict[int, NodeLo
     pods: dict[int, int] = {}
     for node, _, _, number in held:
         pods[node] = pods.get(node, 0) + number
-    return {
-        pk: NodeLoad(
+    found: dict[int, NodeLoad] = {}
+    for pk in ids:
+        found[pk] = NodeLoad(
             used.get(pk, NOTHING),
             pods.get(pk, 0),
             leaving.get(pk, NOTHING),
             promised.get(pk, NOTHING),
         )
-        for pk in ids
-    }
+    return found
 
 
 def pods_on_nodes() -> QuerySet[Pod]:
@@ -259,15 +259,17 @@ def gangs_on(name: str) -> tuple[GangOnNode, ...]:
         .select_related("queue")
         .order_by("namespace", "name")
     )
-    return tuple(
-        GangOnNode(
-            gang.namespace,
-            gang.name,
-            gang.queue.name,
-            gang.owner,
-            counts[gang.pk],
-            left.get(gang.pk, 0),
-            gang.min_member,
+    found: list[GangOnNode] = []
+    for gang in gangs:
+        found.append(
+            GangOnNode(
+                gang.namespace,
+                gang.name,
+                gang.queue.name,
+                gang.owner,
+                counts[gang.pk],
+                left.get(gang.pk, 0),
+                gang.min_member,
+            )
         )
-        for gang in gangs
-    )
+    return tuple(found)

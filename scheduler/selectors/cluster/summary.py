@@ -84,9 +84,9 @@ def cluster_facts() -> ClusterFacts:
 
 def _invalid_queues() -> list[tuple[str, str]]:
     told = Queue.objects.exclude(conditions=[]).order_by("name").values_list("name", "conditions")
-    return [
-        (name, condition["message"])
-        for name, conditions in told
-        for condition in conditions
-        if condition["type"] == "HierarchyInvalid"
-    ]
+    found: list[tuple[str, str]] = []
+    for name, conditions in told:
+        for condition in conditions:
+            if condition["type"] == "HierarchyInvalid":
+                found.append((name, condition["message"]))
+    return found

@@ -37,9 +37,9 @@ def _tree_and_facts(kind: str, request: Request) -> tuple[QueueTree, Facts]:
     whole = request.completed().new
     metadata = _mapping_at(whole, "metadata")
     spec = _mapping_at(whole, "spec")
-    marks = [
-        _mapping_at(metadata, part).get(QUEUE_ANNOTATION) for part in ("annotations", "labels")
-    ]
+    marks = []
+    for part in ("annotations", "labels"):
+        marks.append(_mapping_at(metadata, part).get(QUEUE_ANNOTATION))
     names = {_as_text(name) for name in (spec.get("queue"), *marks, DEFAULT)}
     scene = submission_scene(names - {""}, _as_text(metadata.get("namespace")), request.user)
     return scene.tree, scene.facts

@@ -55,10 +55,10 @@ class Member:
 
 
 def members_of(gang: PodGroup) -> list[Member]:
-    return [
-        Member(*row)
-        for row in gang.pods.order_by().values_list("name", "task", "index", "phase", "node__name")
-    ]
+    found: list[Member] = []
+    for row in gang.pods.order_by().values_list("name", "task", "index", "phase", "node__name"):
+        found.append(Member(*row))
+    return found
 
 
 def tasks_of(gang: PodGroup) -> dict[str, tuple[dict[str, int], Resources]]:
@@ -96,12 +96,11 @@ def place_in_line(gang: PodGroup) -> PlaceInLine:
         priority=gang.priority, created_at__lt=gang.created_at
     )
     ahead = waiting.filter(before).exclude(pk=gang.pk)
-    names = [
-        f"{namespace}/{name}"
-        for namespace, name in ahead.order_by("-priority", "created_at").values_list(
-            "namespace", "name"
-        )[:5]
-    ]
+    names = []
+    for namespace, name in ahead.order_by("-priority", "created_at").values_list(
+        "namespace", "name"
+    )[:5]:
+        names.append(f"{namespace}/{name}")
     return PlaceInLine(
         ahead.count() + 1,
         waiting.count(),
@@ -133,11 +132,10 @@ def usual_wait(
         queue=queue, started_at__isnull=False, pk__gt=newest - _LOOKED_AT
     ).order_by("-pk")
     rows = started.values_list("created_at", "started_at", "min_resources")[:_STARTS_LOOKED_AT]
-    alike = [
-        seconds_between(since, at)
-        for since, at, size in rows
-        if at and _is_comparable(size, request)
-    ]
+    alike = []
+    for since, at, size in rows:
+        if at and _is_comparable(size, request):
+            alike.append(seconds_between(since, at))
     waits = alike[:_STARTS_FOR_AN_ESTIMATE]
     if len(waits) < FEWEST_STARTS:
         return None, len(waits)

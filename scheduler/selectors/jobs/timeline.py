@@ -130,15 +130,17 @@ def _restart_entries(gang: PodGroup) -> list[TimelineEntry]:
         .values_list("session")
         .annotate(at=Min("created_at"), number=Count("pk"), nodes=Count("node_name", distinct=True))
     )
-    return [
-        TimelineEntry(
-            at,
-            f"{number} {_pod_or_pods(number)} placed",
-            f"on {nodes} {'node' if nodes == 1 else 'nodes'}",
-            pods=number,
+    found: list[TimelineEntry] = []
+    for _, at, number, nodes in rows.order_by("-at")[:_MOST_RECORDS]:
+        found.append(
+            TimelineEntry(
+                at,
+                f"{number} {_pod_or_pods(number)} placed",
+                f"on {nodes} {'node' if nodes == 1 else 'nodes'}",
+                pods=number,
+            )
         )
-        for _, at, number, nodes in rows.order_by("-at")[:_MOST_RECORDS]
-    ]
+    return found
 
 
 def _command_entries(gang: PodGroup) -> list[TimelineEntry]:
@@ -148,15 +150,17 @@ def _command_entries(gang: PodGroup) -> list[TimelineEntry]:
         target_name=gang.name,
         created_at__gte=gang.created_at,
     )[:_MOST_RECORDS]
-    return [
-        TimelineEntry(
-            command.executed_at or command.created_at,
-            f"{_ASKED.get(command.action, command.action)}, asked for by {command.actor}",
-            _command_reason(command),
-            "command",
+    found: list[TimelineEntry] = []
+    for command in given:
+        found.append(
+            TimelineEntry(
+                command.executed_at or command.created_at,
+                f"{_ASKED.get(command.action, command.action)}, asked for by {command.actor}",
+                _command_reason(command),
+                "command",
+            )
         )
-        for command in given
-    ]
+    return found
 
 
 def _command_reason(command: Command) -> str:

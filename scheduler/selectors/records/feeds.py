@@ -235,7 +235,14 @@ def last_changes(kind: str, name: str, namespace: str = "", most: int = 3) -> li
     rows = AuditEntry.objects.filter(kind=kind, namespace=namespace, name=name).order_by("-pk")[
         :most
     ]
-    return [
-        {"by": row.actor, "at": row.at.isoformat(), "action": row.action, "message": row.message}
-        for row in rows
-    ]
+    found: list[dict[str, Any]] = []
+    for row in rows:
+        found.append(
+            {
+                "by": row.actor,
+                "at": row.at.isoformat(),
+                "action": row.action,
+                "message": row.message,
+            }
+        )
+    return found

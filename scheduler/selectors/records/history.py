@@ -149,11 +149,11 @@ def _points_between(name: str, coarsest: int, start: float, end: float) -> list[
 
 
 def _levels_up_to(coarsest: int) -> list[int]:
-    return [
-        length
-        for length in (QueueSample.HOUR, QueueSample.MINUTE, QueueSample.RAW)
-        if length <= coarsest
-    ]
+    found: list[int] = []
+    for length in (QueueSample.HOUR, QueueSample.MINUTE, QueueSample.RAW):
+        if length <= coarsest:
+            found.append(length)
+    return found
 
 
 def _points_at_start(name: str, coarsest: int, start: float) -> Iterable[Point]:
@@ -193,11 +193,12 @@ def _markers_since(name: str, start: datetime) -> list[Marker]:
         target_kind="Queue", target_name=name, result=Command.DONE, executed_at__gte=start
     )
     edits = Event.objects.filter(kind="Queue", name=name, reason__in=EDITS, last_at__gte=start)
-    found = [
-        Marker(row.executed_at.timestamp(), "command", row.action, row.actor, row.message)
-        for row in commands[:MOST_MARKERS]
-        if row.executed_at
-    ]
+    found = []
+    for row in commands[:MOST_MARKERS]:
+        if row.executed_at:
+            found.append(
+                Marker(row.executed_at.timestamp(), "command", row.action, row.actor, row.message)
+            )
     found += [_edit_marker(event) for event in edits[:MOST_MARKERS]]
     return sorted(found, key=lambda marker: marker.at)
 

@@ -84,9 +84,10 @@ def set_folding(
     What is None stays as it is; names of queues that are not there are left out. What is kept.
     """
     lists = {"folded": folded, "unfolded": unfolded}
-    given: dict[str, Any] = {
-        name: _queues_named(names) for name, names in lists.items() if names is not None
-    }
+    given: dict[str, Any] = {}
+    for name, names in lists.items():
+        if names is not None:
+            given[name] = _queues_named(names)
     if levels is not None:
         given["tree_levels"] = min(max(0, levels), MOST_LEVELS)
     return Preference.objects.update_or_create(user=user, defaults=given)[0]

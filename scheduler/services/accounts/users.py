@@ -322,9 +322,9 @@ def _named_members(reader: Reader, names: object) -> Iterable[Any]:
         reader.text(name, f"members[{index}]")
         for index, name in enumerate(reader.items(names, "members"))
     ]
-    found = {
-        user.get_username(): user for user in get_user_model().objects.filter(username__in=wanted)
-    }
+    found = {}
+    for user in get_user_model().objects.filter(username__in=wanted):
+        found[user.get_username()] = user
     for name in wanted:
         if name not in found:
             reader.refuse(

@@ -86,11 +86,11 @@ def _carry_out(decisions: Sequence[Decision]) -> None:
 
 def _refused_by_cluster(asked: Sequence[Decision], answers: Sequence[Answer]) -> dict[int, str]:
     """What the cluster said against a decision, by its number."""
-    return {
-        decision.pk: answer.error
-        for decision, answer in zip(asked, answers, strict=True)
-        if not answer.accepted
-    }
+    found: dict[int, str] = {}
+    for decision, answer in zip(asked, answers, strict=True):
+        if not answer.accepted:
+            found[decision.pk] = answer.error
+    return found
 
 
 def _is_bind_to_do(decision: Decision) -> bool:

@@ -88,10 +88,9 @@ def _move_pods(
 ) -> set[int]:
     if not reports:
         return set()
-    rows = [
-        {"id": report.pod_id, "exit_code": report.exit_code, "message": report.message}
-        for report in reports
-    ]
+    rows = []
+    for report in reports:
+        rows.append({"id": report.pod_id, "exit_code": report.exit_code, "message": report.message})
     table = values_table("d", {"id": "bigint", "exit_code": "integer", "message": "text"})
     marks = ", ".join(f"'{source}'" for source in sources)
     sql = (

@@ -115,15 +115,13 @@ def load_sample_tree(*, by: Actor, dry_run: bool = False) -> list[str]:
 
 
 def _queue_manifest(queue: dict[str, object], has: Resources) -> dict[str, object]:
-    plain = {
-        key: value
-        for key, value in queue.items()
-        if key in ("parent", "weight", "priority", "reclaimable")
-    }
-    quotas = {
-        name: _fit_to_cluster(queue.get(name), has).to_quantities()
-        for name in ("deserved", "guarantee", "capability")
-    }
+    plain = {}
+    for key, value in queue.items():
+        if key in ("parent", "weight", "priority", "reclaimable"):
+            plain[key] = value
+    quotas = {}
+    for name in ("deserved", "guarantee", "capability"):
+        quotas[name] = _fit_to_cluster(queue.get(name), has).to_quantities()
     spec = {
         **plain,
         **quotas,

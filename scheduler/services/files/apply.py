@@ -197,10 +197,9 @@ def _read_items(documents: Iterable[object]) -> list[Item]:
                 )
             ]
         )
-    items = [
-        Item(index, manifest, _kind_of(manifest), name_of(manifest))
-        for index, manifest in enumerate(flat)
-    ]
+    items = []
+    for index, manifest in enumerate(flat):
+        items.append(Item(index, manifest, _kind_of(manifest), name_of(manifest)))
     _mark_contradictions(items)
     return sorted(items, key=lambda item: _ORDER.index(item.kind) if item.kind in _ORDER else -1)
 
@@ -400,13 +399,13 @@ def _merged_over(
 def _differences(before: Any, after: Any, path: str = "") -> list[tuple[str, Any, Any]]:
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         keys = sorted({*before, *after}, key=str)
-        return [
-            found
-            for key in keys
+        result: list[tuple[str, Any, Any]] = []
+        for key in keys:
             for found in _differences(
                 before.get(key), after.get(key), f"{path}.{key}" if path else str(key)
-            )
-        ]
+            ):
+                result.append(found)
+        return result
     if before == after:
         return []
     return [(path, before, after)]
@@ -662,14 +661,16 @@ def _rows_not_named(items: list[Item], label: str, by: Actor) -> list[tuple[str,
         )
     named = {(item.kind, *_place_of(item)) for item in items if isinstance(item.manifest, Mapping)}
     seen = access.access_for(by)
-    return [
-        (kind, row)
-        for kind in sorted(
-            {item.kind for item in items} & _PRUNED.keys(), key=_ORDER.index, reverse=True
-        )
-        for row in _rows_with_label(_PRUNED[kind], key, value)
-        if (kind, getattr(row, "namespace", ""), row.name) not in named and _is_in_sight(row, seen)
-    ]
+    found: list[tuple[str, Any]] = []
+    for kind in sorted(
+        {item.kind for item in items} & _PRUNED.keys(), key=_ORDER.index, reverse=True
+    ):
+        for row in _rows_with_label(_PRUNED[kind], key, value):
+            if (kind, getattr(row, "namespace", ""), row.name) not in named and _is_in_sight(
+                row, seen
+            ):
+                found.append((kind, row))
+    return found
 
 
 def _is_in_sight(row: Any, seen: Access) -> bool:

@@ -80,11 +80,11 @@ def update_job(
 
 def _shrunk_tasks(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> frozenset[str]:
     """Tasks that have fewer pods now: what is left of them may be done already."""
-    return frozenset(
-        new["name"]
-        for old, new in zip(before, after, strict=True)
-        if new["replicas"] < old["replicas"]
-    )
+    found: set[str] = set()
+    for old, new in zip(before, after, strict=True):
+        if new["replicas"] < old["replicas"]:
+            found.add(new["name"])
+    return frozenset(found)
 
 
 def _admit_change(
@@ -102,10 +102,9 @@ def _admit_change(
 def _short_manifest(manifest: dict[str, Any]) -> dict[str, Any]:
     """What can differ, for the audit log; templates can be long and cannot change."""
     spec = manifest["spec"]
-    tasks = {
-        task["name"]: {"replicas": task["replicas"], "minAvailable": task["minAvailable"]}
-        for task in spec["tasks"]
-    }
+    tasks = {}
+    for task in spec["tasks"]:
+        tasks[task["name"]] = {"replicas": task["replicas"], "minAvailable": task["minAvailable"]}
     labels = {key: manifest["metadata"][key] for key in ("labels", "annotations")}
     return {
         "minAvailable": spec["minAvailable"],

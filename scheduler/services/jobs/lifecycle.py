@@ -84,9 +84,9 @@ def announce(jobs: Iterable[Job]) -> None:
 
 def _by_policy(job: Job, facts: JobFacts, news: PolicyEvents) -> list[JobStep]:
     own = read_policies(job.policies, "").policies
-    by_task = {
-        task["name"]: read_policies(task.get("policies") or [], "").policies for task in job.tasks
-    }
+    by_task = {}
+    for task in job.tasks:
+        by_task[task["name"]] = read_policies(task.get("policies") or [], "").policies
     return follow_policies(facts, news, by_task, own)
 
 
@@ -220,7 +220,11 @@ def _make_pods(wanted: Sequence[tuple[Job, Sequence[Mapping[str, Any]]]]) -> lis
     except IntegrityError:
         if len(wanted) == 1:
             return [wanted[0][0]]
-        return [job for one in wanted for job in _make_pods([one])]
+        found: list[Job] = []
+        for one in wanted:
+            for job in _make_pods([one]):
+                found.append(job)
+        return found
     return []
 
 
@@ -367,11 +371,12 @@ _COLUMNS = {
 
 def _save_jobs(jobs: Sequence[Job]) -> None:
     changed = ", ".join(f"{name} = {_stored_column(name)}" for name in _COLUMNS if name != "id")
-    rows = [
-        {name: getattr(job, name) for name in _COLUMNS}
-        | {"task_retries": json.dumps(job.task_retries)}
-        for job in {job.pk: job for job in jobs}.values()
-    ]
+    rows = []
+    for job in {job.pk: job for job in jobs}.values():
+        rows.append(
+            {name: getattr(job, name) for name in _COLUMNS}
+            | {"task_retries": json.dumps(job.task_retries)}
+        )
     execute(
         f"UPDATE scheduler_job SET {changed} FROM {values_table('d', _COLUMNS)} WHERE "
         "scheduler_job.id = d.id",

@@ -95,10 +95,11 @@ def _follows_the_job(job: Job, priorities: Priorities) -> dict[str, Any]:
 
 
 def _minimum_resources(gang: Sequence[Task], least: int) -> Resources:
-    rows = [
-        (template_of(task["template"]).requests, task["minAvailable"], task["replicas"])
-        for task in gang
-    ]
+    rows = []
+    for task in gang:
+        rows.append(
+            (template_of(task["template"]).requests, task["minAvailable"], task["replicas"])
+        )
     return minimum_resources(rows, least)
 
 

@@ -109,11 +109,10 @@ def _taken_name(job: Job, manifest: JobManifest) -> Violation | None:
     """The name that the database would refuse. Of very many pods only the first are looked for."""
     if Job.objects.filter(namespace=job.namespace, name=job.name).exists():
         return _exists_violation(job.namespace, manifest)
-    names = [
-        f"{job.name}-{task['name']}-{index}"
-        for task in first_tasks(job)
-        for index in range(min(task["replicas"], AT_ONCE))
-    ]
+    names = []
+    for task in first_tasks(job):
+        for index in range(min(task["replicas"], AT_ONCE)):
+            names.append(f"{job.name}-{task['name']}-{index}")
     groups = PodGroup.objects.filter(namespace=job.namespace, name=job.name)
     if groups.exists() or are_taken(job.namespace, names[:AT_ONCE]):
         return _names_taken(job.namespace, manifest)

@@ -199,12 +199,11 @@ def _prune_classes() -> None:
         lock = "FOR UPDATE SKIP LOCKED"
     else:
         lock = ""
-    held = [
-        pk
-        for (pk,) in fetch(
-            f"SELECT c.id FROM scheduler_podclass c WHERE {unused} ORDER BY c.id LIMIT 500 {lock}"
-        )
-    ]
+    held = []
+    for (pk,) in fetch(
+        f"SELECT c.id FROM scheduler_podclass c WHERE {unused} ORDER BY c.id LIMIT 500 {lock}"
+    ):
+        held.append(pk)
     if held:
         used = (
             Pod.objects.filter(pod_class__in=held)

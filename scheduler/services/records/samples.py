@@ -16,11 +16,10 @@ from scheduler.selectors.sessions.snapshots import ResidentSnapshot
 def sample(resident: ResidentSnapshot, figures: Mapping[str, QueueFigures], now: datetime) -> None:
     """A raw sample of each queue whose figures changed, in one statement."""
     queues = {queue.name: queue for queue in resident.snapshot.queues}
-    rows = [
-        {"name": name, "data": json.dumps(_packed_figures(item, queues[name]))}
-        for name, item in figures.items()
-        if name in queues
-    ]
+    rows = []
+    for name, item in figures.items():
+        if name in queues:
+            rows.append({"name": name, "data": json.dumps(_packed_figures(item, queues[name]))})
     if not rows:
         return
     execute(

@@ -74,23 +74,20 @@ def check_policy(text: str) -> PolicyReading:
     try:
         return read_policy(text)
     except PolicyError as error:
-        problems = [
-            Violation("invalid_policy", "", problem.place, problem.message)
-            for problem in error.problems
-        ]
+        problems = []
+        for problem in error.problems:
+            problems.append(Violation("invalid_policy", "", problem.place, problem.message))
         raise Rejected(problems) from None
 
 
 def notices_on(reading: PolicyReading) -> tuple[Notice, ...]:
     """What a policy leaves out although jobs need it, then what in its text has no effect here."""
-    left_out = [
-        Notice(omission.code, "", omission.message, omission.place)
-        for omission in omissions(reading.policy)
-    ]
-    unused = [
-        Notice("policy_without_effect", "", warning.message, warning.place)
-        for warning in reading.warnings
-    ]
+    left_out = []
+    for omission in omissions(reading.policy):
+        left_out.append(Notice(omission.code, "", omission.message, omission.place))
+    unused = []
+    for warning in reading.warnings:
+        unused.append(Notice("policy_without_effect", "", warning.message, warning.place))
     return (*left_out, *unused)
 
 
