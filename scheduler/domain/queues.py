@@ -189,7 +189,7 @@ class QueueTree:
             self.children_together(parent)
         changed = QueueTree(())
         changed._by_name = dict(self._by_name)
-        changed.__dict__["_children"] = dict(self._children_by_parent)
+        changed.__dict__["_children_by_parent"] = dict(self._children_by_parent)
         changed.__dict__["_together"] = dict(self._together)
         if old is not None:
             del changed._by_name[old.name]
