@@ -16,7 +16,7 @@ from typer.exceptions import TyperException
 from dashboard.cli.main import program, ready
 from scheduler.models import BulkRun
 from tests.dashboard.routes import NO_PAGES, PAGES, paths, route_names
-from tests.dashboard.work import signed_in, small_cluster, text
+from tests.dashboard.work import signed_in, small_cluster
 
 pytestmark = pytest.mark.django_db
 
@@ -28,6 +28,11 @@ _DOCUMENT = re.compile(r" <<'(\w+)'\n.*?\n\1$", re.DOTALL | re.MULTILINE)
 def admin() -> Client:
     small_cluster()
     return signed_in("admin")
+
+
+def source(answer: Any) -> str:
+    """The page as it came: the lines of a document are lines of their own."""
+    return str(answer.content.decode())
 
 
 def commands(page: str, names: tuple[str, ...] = ("vcctl ", "curl ")) -> list[str]:
@@ -70,10 +75,9 @@ def test_every_route_is_walked():
 
 
 def test_every_copied_command_exists(admin: Client):
-    pages = {path: text(admin.get(path)) for path in paths()}
-    pages["a policy that was checked"] = text(
-        admin.post("/policy/", {"do": "check", "text": 'actions: "allocate"'})
-    )
+    pages = {path: source(admin.get(path)) for path in paths()}
+    checked = admin.post("/policy/", {"do": "check", "text": 'actions: "allocate"'})
+    pages["a policy that was checked"] = source(checked)
     found = [(path, line) for path, page in pages.items() for line in commands(page)]
 
     assert {path: (line, why) for path, line in found if (why := problem(line))} == {}
@@ -83,13 +87,13 @@ def test_every_copied_command_exists(admin: Client):
 
 def test_the_commands_for_many_jobs_exist(admin: Client):
     admin.post("/jobs/-/bulk/", {"action": "cancel", "job": ["default/train-1"]})
-    page = text(admin.get(f"/jobs/-/bulk/{BulkRun.objects.get().uid}/"))
+    page = source(admin.get(f"/jobs/-/bulk/{BulkRun.objects.get().uid}/"))
 
     assert [why for line in commands(page) if (why := problem(line))] == []
 
 
 def test_an_empty_queue_offers_to_submit_to_itself(admin: Client):
-    page = text(admin.get("/queues/default/jobs/"))
+    page = source(admin.get("/queues/default/jobs/"))
 
     assert commands(page, ("vcctl ",)) == ["vcctl job run -f job.yaml --queue default"]
 
