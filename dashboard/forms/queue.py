@@ -7,9 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.http import QueryDict
+from django.utils.safestring import SafeString
 
 from dashboard.forms.typed import number_or_text
 from dashboard.present.amounts import as_typed, in_page_order, short_name
+from dashboard.present.bars import BAR_WIDTH, Span, bar_html, rectangles, scaled
 from scheduler.admission.facts import Facts
 from scheduler.admission.reading.queue import SCHEDULING_VERSIONS, queue_manifest, read_queue
 from scheduler.admission.rules.queues import verdict_on
@@ -46,6 +48,7 @@ PODS = "pods"  # no line of its own, unless the queue has a quota of it
 NEW_RESOURCE = "new-resource"  # the input for a resource's name in the last line
 _MOST_RESOURCES = 40
 MOST_YAML = 200_000
+_TICK = 6  # the width of the mark in a bar, in its own units
 
 
 @dataclass(slots=True)
@@ -378,7 +381,6 @@ def _line(
 ) -> dict[str, Any]:
     together = sum(others.values()) + mine
     limit = has.get(resource)
-    scale = max(together, limit or 0) or 1
     return {
         "title": f"{_TITLES[quota]} {short_name(resource)}",
         "together": format_quantity(resource, together),
@@ -393,10 +395,22 @@ def _line(
             if amount
         ),
         "mine": format_quantity(resource, mine),
-        "others_width": sum(others.values()) * 1000 // scale,
-        "mine_width": mine * 1000 // scale,
-        "limit_at": min(994, (limit or 0) * 1000 // scale),
+        "bar": _family_bar(sum(others.values()), mine, limit),
     }
+
+
+def _family_bar(others: int, mine: int, limit: int | None) -> SafeString:
+    """The siblings, this queue, and a tick where the parent's own figure is."""
+    whole = max(others + mine, limit or 0)
+    is_over = limit is not None and others + mine > limit
+    siblings = scaled(others, whole)
+    tick_at = min(BAR_WIDTH - _TICK, scaled(limit or 0, whole))
+    spans = [
+        Span("ask-solid", 0, siblings),
+        Span("over" if is_over else "use", siblings, scaled(mine, whole)),
+        Span("deserved", tick_at, _TICK),
+    ]
+    return bar_html(rectangles(spans))
 
 
 def differences(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[dict[str, str]]:

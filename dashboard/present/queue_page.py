@@ -7,6 +7,7 @@ from typing import Any
 
 from dashboard.http.visibility import Visibility
 from dashboard.present.amounts import short_name, shown, with_unit
+from dashboard.present.bars import Span, bar_html, rectangles, scaled
 from dashboard.present.loans import Loan, ledger
 from dashboard.present.queues import page_resources
 from scheduler.selectors.queues.listing import QueueBoard, QueueRow
@@ -14,6 +15,8 @@ from scheduler.selectors.queues.listing import QueueBoard, QueueRow
 Context = dict[str, Any]
 Names = Collection[str] | None  # the queues that the reader may see; None for all
 _MOST_COLUMNS = 40  # as many as the style sheet lays out; one by one each can be chosen
+_SHADES = 6  # colours that the style sheet has for queues side by side
+_SEAM = 3  # between two of them
 _ALL_SHOWN = 4  # with more resources than these, tables show the first, and a page folds away what its queue has nothing to do with
 
 
@@ -134,31 +137,35 @@ def division(board: QueueBoard, name: str, resource: str) -> Context:
         (row.name, _deserved(row).get(resource, 0)) for row in board.rows if row.parent == name
     ]
     given = sum(amount for _, amount in parts)
-    scale = max(whole, given)
-    x, spans = 0, []
-    for place, (child, amount) in enumerate(part for part in parts if part[1]):
-        width = amount * 1000 // scale
-        spans.append(
-            {
-                "name": child,
-                "amount": with_unit(resource, amount),
-                "x": x,
-                "width": max(0, width - 3),
-                "shade": place % 6,
-            }
-        )
-        x += width
+    shares = [
+        {"name": child, "amount": with_unit(resource, amount), "shade": place % _SHADES}
+        for place, (child, amount) in enumerate(part for part in parts if part[1])
+    ]
     rest = max(0, whole - given)
+    words = [f"{share['name']} {share['amount']}" for share in shares]
+    if rest:
+        words.append(f"{with_unit(resource, rest)} not assigned")
+    title = short_name(resource)
     return {
-        "title": short_name(resource),
+        "title": title,
         "whole": with_unit(resource, whole),
-        "spans": spans,
+        "spans": shares,
         "rest": with_unit(resource, rest) if rest else "",
         "over": with_unit(resource, given - whole) if given > whole else "",
-        "sentence": ", ".join(
-            [
-                *(f"{span['name']} {span['amount']}" for span in spans),
-                *([f"{with_unit(resource, rest)} not assigned"] if rest else []),
-            ]
+        "bar": bar_html(
+            _divided([amount for _, amount in parts if amount], shares, max(whole, given)),
+            label=f"{title}: {', '.join(words)}.",
+            style="stacked",
         ),
     }
+
+
+def _divided(amounts: list[int], shares: list[Context], whole: int) -> str:
+    spans = []
+    start = 0
+    for amount, share in zip(amounts, shares, strict=True):
+        width = scaled(amount, whole)
+        title = f"{share['name']}: {share['amount']}"
+        spans.append(Span(f"shade-{share['shade']}", start, width - _SEAM, title))
+        start += width
+    return rectangles(spans)

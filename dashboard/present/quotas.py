@@ -1,22 +1,37 @@
-"""One queue's figures for one resource: the amounts, the words for them, and the places in its bar."""
+"""One queue's figures for one resource: the amounts, the words for them, and the spans of its bar."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.safestring import SafeString
+
 from dashboard.present.amounts import short_name, shown, with_unit
+from dashboard.present.bars import (
+    BAR_WIDTH,
+    FIGURES,
+    Span,
+    bar_html,
+    figures_text,
+    rectangles,
+    scaled,
+)
 from scheduler.selectors.queues.listing import QueueFiguresRow
 
-BAR_WIDTH = 1000  # the bar's own units; how wide it is on the screen is the style sheet's business
-_THIN, _THICK = 6, 14
 CLUSTER = "the cluster"
+
+_THIN = 6
+_THICK = 14
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The most a queue may use of a resource, and whose limit it is: "" its own, else an ancestor's name or "the cluster"."""
+    """The most that a queue may use of a resource.
+
+    `source` says whose limit it is: "" for its own, else an ancestor's name or "the cluster".
+    """
 
     amount: int | None
     source: str
@@ -24,10 +39,10 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """One queue's figures for one resource, in base units; None is unset or not yet known, which is never shown as 0.
+    """Amounts in base units. None is unset or not known yet, and is never shown as 0.
 
-    `allocated` is what pods hold on nodes, `leaving` the part of it that is on its way out; `promised` is kept for pods that wait and is
-    no part of it.
+    `allocated` is what pods hold on nodes, `leaving` the part of it that is on its way out.
+    `promised` is kept for pods that wait, and is no part of it.
     """
 
     resource: str
@@ -54,20 +69,26 @@ class Quota:
 
     @property
     def taken(self) -> int:
-        """What is in use and what is promised. Promised room may be what others are leaving: no more than the limit is taken then."""
-        both = (self.allocated or 0) + self.promised
-        return (
-            both
-            if self.limit.amount is None
-            else max(self.allocated or 0, min(both, self.limit.amount))
-        )
+        """What is in use and what is promised.
+
+        Promised room may be what others are leaving: then no more than the limit is taken.
+        """
+        used = self.allocated or 0
+        both = used + self.promised
+        if self.limit.amount is None:
+            return both
+        return max(used, min(both, self.limit.amount))
 
     @property
     def reach(self) -> int:
-        """The amount that the whole bar stands for. Without a limit the largest figure fills nine tenths: the end stays visibly open."""
+        """The amount that the whole bar stands for.
+
+        Without a limit the largest figure fills nine tenths: the end stays visibly open.
+        """
         if self.limit.amount is not None:
             return self.limit.amount
-        known = (self.allocated, self.deserved, self.guarantee, self.taken + (self.pending or 0))
+        asked = self.taken + (self.pending or 0)
+        known = (self.allocated, self.deserved, self.guarantee, asked)
         return max(figure or 0 for figure in known) * 10 // 9
 
 
@@ -97,7 +118,8 @@ def quota_of(
 
 
 def present_quota(quota: Quota, largest: int = 0) -> dict[str, Any]:
-    """`scale` is how many of the bar's units fill the column where all bars are drawn to one scale, the longest being `largest`."""
+    """`scale` is for columns where all bars are drawn to one scale, the longest being `largest`:
+    how many of the bar's units fill the column."""
     resource = quota.resource
     return {
         "allocated": _or_unknown(resource, quota.allocated),
@@ -105,14 +127,35 @@ def present_quota(quota: Quota, largest: int = 0) -> dict[str, Any]:
         "deserved": _or_unset(resource, quota.deserved),
         "guarantee": _or_unset(resource, quota.guarantee),
         "pending": _or_unknown(resource, quota.pending),
-        "limit": "unlimited" if quota.limit.amount is None else shown(resource, quota.limit.amount),
+        "limit": _or_unlimited(resource, quota.limit.amount),
         "limitFrom": quota.limit.source,
         "text": bar_text(quota),
         "note": bar_note(quota),
         "label": bar_sentence(quota),
-        "bar": bar_geometry(quota),
-        "scale": max(BAR_WIDTH, largest * BAR_WIDTH // quota.reach) if quota.reach else BAR_WIDTH,
+        "figures": bar_figures(quota),
+        "bar": rectangles(bar_spans(quota)),
+        "scale": _scale(quota, largest),
     }
+
+
+def quota_bar(quota: Mapping[str, Any], *, absolute: bool = False) -> SafeString:
+    """The bar of a presented quota.
+
+    An `absolute` one is as long as its limit, against all others; else the limit is the whole width.
+    """
+    styles = []
+    if absolute:
+        styles.append("absolute")
+    if quota["limitFrom"]:
+        styles.append("inherited")
+    return bar_html(
+        quota["bar"],
+        label=quota["label"],
+        style=" ".join(styles),
+        figures=quota["figures"],
+        length=quota["scale"] if absolute else BAR_WIDTH,
+        has_track=absolute,
+    )
 
 
 def _or_unknown(resource: str, amount: int | None) -> str:
@@ -123,21 +166,34 @@ def _or_unset(resource: str, amount: int | None) -> str:
     return "unset" if amount is None else shown(resource, amount)
 
 
+def _or_unlimited(resource: str, amount: int | None) -> str:
+    return "unlimited" if amount is None else shown(resource, amount)
+
+
+def _scale(quota: Quota, largest: int) -> int:
+    if not quota.reach:
+        return BAR_WIDTH
+    return max(BAR_WIDTH, largest * BAR_WIDTH // quota.reach)
+
+
 def bar_text(quota: Quota) -> str:
     """ "22 of 32 GPU": the figure with its denominator and unit."""
     if quota.allocated is None:
         return "not evaluated yet"
     if quota.limit.amount is None:
         return f"{with_unit(quota.resource, quota.allocated)}, no capability set"
-    return f"{shown(quota.resource, quota.allocated)} of {with_unit(quota.resource, quota.limit.amount)}"
+    allocated = shown(quota.resource, quota.allocated)
+    return f"{allocated} of {with_unit(quota.resource, quota.limit.amount)}"
 
 
 def bar_note(quota: Quota) -> str:
     """What is remarkable about it, in a few words."""
-    notes = [_share_note(quota)]
-    notes += [f"{shown(quota.resource, quota.promised)} promised"] if quota.promised else []
-    notes.append(_leaving_note(quota))
+    notes = [_share_note(quota), _promised_note(quota), _leaving_note(quota)]
     return ", ".join(note for note in notes if note)
+
+
+def _promised_note(quota: Quota) -> str:
+    return f"{shown(quota.resource, quota.promised)} promised" if quota.promised else ""
 
 
 def _leaving_note(quota: Quota) -> str:
@@ -149,74 +205,86 @@ def _share_note(quota: Quota) -> str:
         return f"{shown(quota.resource, quota.over_limit)} over its capability"
     if quota.borrowed:
         return f"{shown(quota.resource, quota.borrowed)} borrowed"
-    return f"{shown(quota.resource, quota.lent)} lent" if quota.lent else ""
+    if quota.lent:
+        return f"{shown(quota.resource, quota.lent)} lent"
+    return ""
 
 
 def bar_sentence(quota: Quota) -> str:
-    """The whole bar in words, figure by figure: for those who do not see it, and for the small table beside the pointer."""
-    name, resource = short_name(quota.resource), quota.resource
-    parts = [
-        f"allocated {bar_text(quota)}"
-        if quota.allocated is not None
-        else "not evaluated yet by a session"
-    ]
-    parts += [f"promised {shown(resource, quota.promised)}"] if quota.promised else []
-    parts.append(f"deserved {_or_unset(resource, quota.deserved)}")
-    parts.append(f"guarantee {_or_unset(resource, quota.guarantee)}")
-    parts.append(_limit_words(quota))
-    if quota.pending is not None:
-        parts.append(f"pending {shown(resource, quota.pending)}")
-    parts += [note for note in (_share_note(quota), _leaving_note(quota)) if note]
-    return f"{name}: {', '.join(parts)}."
+    """The whole bar in words, figure by figure, for those who do not see it."""
+    pairs = zip(FIGURES, _figures(quota), strict=True)
+    parts = [f"{name} {text}" for name, text in pairs if text]
+    if quota.allocated is None:
+        parts.insert(0, _NOT_EVALUATED)
+    return f"{short_name(quota.resource)}: {', '.join(parts + _remarks(quota))}."
 
 
-def _limit_words(quota: Quota) -> str:
-    if quota.limit.amount is None:
-        return "capability none"
-    words = f"capability {shown(quota.resource, quota.limit.amount)}"
-    if not quota.limit.source:
-        return words
+def bar_figures(quota: Quota) -> str:
+    """The same as data, for the small table beside the pointer."""
+    remarks = _remarks(quota)
+    if quota.allocated is None:
+        remarks.insert(0, _NOT_EVALUATED)
+    return figures_text(short_name(quota.resource), _figures(quota), remarks)
+
+
+_NOT_EVALUATED = "not evaluated yet by a session"
+
+
+def _figures(quota: Quota) -> tuple[str, ...]:
+    """A text for each of `FIGURES`; "" where there is nothing to say."""
+    resource = quota.resource
     return (
-        f"{words}: all that the cluster has"
-        if quota.limit.source == CLUSTER
-        else f"{words} inherited from {quota.limit.source}"
+        "" if quota.allocated is None else bar_text(quota),
+        shown(resource, quota.promised) if quota.promised else "",
+        _or_unset(resource, quota.deserved),
+        _or_unset(resource, quota.guarantee),
+        _limit_words(quota),
+        "" if quota.pending is None else shown(resource, quota.pending),
     )
 
 
-def bar_geometry(quota: Quota) -> list[int]:
-    """Start and width of: asked for, allocated, borrowed, promised, lent, over the capability, the guarantee's tick, the deserved tick.
+def _remarks(quota: Quota) -> list[str]:
+    return [note for note in (_share_note(quota), _leaving_note(quota)) if note]
 
-    What is promised follows what is allocated; where others have to leave first, it lies over their part.
+
+def _limit_words(quota: Quota) -> str:
+    limit = quota.limit
+    if limit.amount is None:
+        return "none"
+    words = shown(quota.resource, limit.amount)
+    if not limit.source:
+        return words
+    if limit.source == CLUSTER:
+        return f"{words}: all that the cluster has"
+    return f"{words} inherited from {limit.source}"
+
+
+def bar_spans(quota: Quota) -> list[Span]:
+    """In the order in which they are painted.
+
+    What is promised follows what is allocated; where others have to leave first, it covers their
+    part.
     """
-    scale = _scale(quota)
-    allocated = scale(quota.allocated)
-    deserved = scale(quota.deserved)
-    solid = allocated if quota.deserved is None else min(allocated, deserved)
-    taken = scale(quota.taken)
-    promised = scale(quota.promised)
-    asked = scale(quota.taken + (quota.pending or 0))
-    spans = [
-        (taken, asked - taken),
-        (0, solid),
-        (solid, allocated - solid),
-        (taken - min(promised, taken), min(promised, taken)),
-        (taken, scale(quota.taken + quota.lent) - taken),
-        (BAR_WIDTH - 2 * _THICK, 2 * _THICK if quota.over_limit else 0),
-        _tick(scale(quota.guarantee), _THIN if quota.guarantee else 0),
-        _tick(deserved, _THICK if quota.deserved else 0),
-    ]
-    return [number for span in spans for number in span]
-
-
-def _tick(at: int, width: int) -> tuple[int, int]:
-    return min(max(0, at - width // 2), BAR_WIDTH - width), width
-
-
-def _scale(quota: Quota) -> Callable[[int | None], int]:
-    """From amounts to the bar's units."""
     whole = quota.reach
+    allocated = scaled(quota.allocated or 0, whole)
+    deserved = scaled(quota.deserved or 0, whole)
+    solid = allocated if quota.deserved is None else min(allocated, deserved)
+    taken = scaled(quota.taken, whole)
+    promised = min(taken, scaled(quota.promised, whole))
+    asked = scaled(quota.taken + (quota.pending or 0), whole)
+    lent = scaled(quota.taken + quota.lent, whole)
+    return [
+        Span("ask", taken, asked - taken),
+        Span("use", 0, solid),
+        Span("borrow", solid, allocated - solid),
+        Span("promise", taken - promised, promised),
+        Span("lend", taken, lent - taken),
+        Span("over", BAR_WIDTH - 2 * _THICK, 2 * _THICK if quota.over_limit else 0),
+        _tick("guarantee", scaled(quota.guarantee or 0, whole), _THIN if quota.guarantee else 0),
+        _tick("deserved", deserved, _THICK if quota.deserved else 0),
+    ]
 
-    def place(amount: int | None) -> int:
-        return min(BAR_WIDTH, amount * BAR_WIDTH // whole) if amount and whole else 0
 
-    return place
+def _tick(kind: str, at: int, width: int) -> Span:
+    """A mark around this place, inside the bar."""
+    return Span(kind, min(max(0, at - width // 2), BAR_WIDTH - width), width)

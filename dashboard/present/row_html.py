@@ -1,7 +1,7 @@
-"""Rows of live tables as HTML, put together from prepared pieces: a template loop over a thousand queues takes seventy times as long.
+"""Rows of live tables as HTML, put together from prepared pieces.
 
-The page's script finds its places by `data-f` and draws the bar's rectangles in the same order, so what is drawn here and what is patched
-there must agree; tests/browser compares the two.
+A template loop over a thousand queues takes seventy times as long. The page's script finds its
+places by `data-f` and puts values into them.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from urllib.parse import quote
 
 from django.utils.safestring import SafeString, mark_safe
 
+from dashboard.present.bars import BAR_WIDTH
 from dashboard.present.queues import PresentedRow
+from dashboard.present.quotas import quota_bar
 
 _FIGURES = ("allocated", "promised", "deserved", "guarantee", "limit", "pending")
-_RECTANGLES = ("ask", "use", "borrow", "promise", "lend", "over", "guarantee", "deserved")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +73,8 @@ def _drawn(row: Mapping[str, Any], manner: Manner) -> str:
 def blank_queue_row(manner: Manner) -> SafeString:
     """A row without values, for queues that appear while the page is open."""
     zeros = dict.fromkeys(("pending", "inqueue", "running", "unknown", "completed"), 0)
-    quota = dict.fromkeys(("text", "note", "label", "limitFrom", *_FIGURES), "") | {
-        "bar": [0] * 2 * len(_RECTANGLES),
-        "scale": 1000,
-    }
+    texts = ("text", "note", "label", "figures", "limitFrom", "bar", *_FIGURES)
+    quota = {**dict.fromkeys(texts, ""), "scale": BAR_WIDTH}
     row = {
         "name": "-",
         "parent": "",
@@ -149,8 +148,9 @@ def gang_counts(subtree: Mapping[str, int]) -> str:
 
 def quota_cell(resource: str, quota: Mapping[str, Any], *, absolute: bool = False) -> str:
     kind = "c-res" if is_in_use(quota) else "c-res nil"
+    bar = quota_bar(quota, absolute=absolute)
     return (
-        f'<td role="gridcell" class="{kind}" data-r="{escape(resource)}">{bar(quota, absolute=absolute)}'
+        f'<td role="gridcell" class="{kind}" data-r="{escape(resource)}">{bar}'
         f'<div class="line"><span class="figure" data-f="text">{escape(quota["text"])}</span>'
         f' <span class="note" data-f="note">{escape(quota["note"])}</span></div>'
         f'<small>deserved <span data-f="deserved">{escape(quota["deserved"])}</span>'
@@ -161,26 +161,3 @@ def quota_cell(resource: str, quota: Mapping[str, Any], *, absolute: bool = Fals
 def is_in_use(quota: Mapping[str, Any]) -> bool:
     """Something is allocated, promised or asked for: what is none of these steps back."""
     return (quota["allocated"], quota["promised"], quota["pending"]) != ("0", "0", "0")
-
-
-def bar(quota: Mapping[str, Any], *, absolute: bool = False) -> str:
-    """The bar of one resource. Its rectangles are styled by class and placed by attributes: the page allows no inline style.
-
-    An `absolute` one is as long as its limit, against all others; else the limit is the whole width.
-    """
-    kind = " absolute" * absolute + " inherited" * bool(quota["limitFrom"])
-    width, track = (
-        (quota["scale"], '<rect class="track" x="0" width="1000"/>') if absolute else (1000, "")
-    )
-    numbers = quota["bar"]
-    rectangles = "".join(
-        [
-            f'<rect class="{kind}" x="{numbers[2 * place]}" width="{numbers[2 * place + 1]}"/>'
-            for place, kind in enumerate(_RECTANGLES)
-            if numbers[2 * place + 1]
-        ]
-    )
-    return (
-        f'<svg class="bar{kind}" viewBox="0 0 {width} 16" preserveAspectRatio="none" role="img" aria-label="{escape(quota["label"])}">'
-        f"{track}{rectangles}</svg>"
-    )

@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.safestring import SafeString
+
 from dashboard.present.amounts import short_name, shown, unit, with_unit
+from dashboard.present.bars import Span, bar_html, rectangles, scaled
 from scheduler.selectors.queues.listing import QueueBoard, QueueRow
 
 
@@ -88,6 +91,11 @@ def _line(lacking: list[Gap]) -> dict[str, Any]:
         "state": gap.state,
         "gap": _named(gap.resource, gap.amount),
         "text": _have_words(gap) + (f"; also {also}" if also else ""),
-        "have": 1000 * gap.allocated // gap.deserved,
-        "lack": 1000 * gap.amount // gap.deserved,
+        "bar": _gap_bar(gap),
     }
+
+
+def _gap_bar(gap: Gap) -> SafeString:
+    have = scaled(gap.allocated, gap.deserved)
+    lack = scaled(gap.amount, gap.deserved)
+    return bar_html(rectangles([Span("use", 0, have), Span("lack", have, lack)]))

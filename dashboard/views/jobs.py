@@ -11,12 +11,14 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.safestring import SafeString
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard.forms.job_choice import choices, jobs_named, jobs_of_query, read_query, vocabulary
 from dashboard.forms.query import DURATION_FIELDS, NUMBER_FIELDS, STATES, TEXT_FIELDS, Query
 from dashboard.forms.typed import whole_number
 from dashboard.http.access import access, page
+from dashboard.present.bars import Span, bar_html, rectangles, scaled
 from dashboard.present.jobs import COLUMNS, DEFAULT_COLUMNS, VERBS, Verb, may_command, present_job
 from dashboard.present.terminal import copies, together
 from dashboard.views.common import actor
@@ -382,19 +384,26 @@ def _again(request: HttpRequest, run: BulkRun) -> HttpResponse:
 
 def _progress(run: BulkRun) -> Context:
     counts = bulk_counts(run)
-    whole, waiting = sum(counts.values()), counts.get("", 0)
+    whole = sum(counts.values())
+    waiting = counts.get("", 0)
     return {
         "run": run,
         "verb": _verb_of(run),
         "whole": whole,
         "done": whole - waiting,
         "left": waiting,
-        "per_mille": (whole - waiting) * 1000 // max(1, whole),
+        "bar": _progress_bar(whole - waiting, whole),
         "succeeded": counts.get("Done", 0),
         "unchanged": counts.get("NoOp", 0),
         "refused": counts.get("Refused", 0),
         "items": _items(run),
     }
+
+
+def _progress_bar(done: int, whole: int) -> SafeString:
+    verb = "job is" if whole == 1 else "jobs are"
+    drawn = rectangles([Span("use", 0, scaled(done, whole))])
+    return bar_html(drawn, label=f"{done} of {whole} {verb} done", style="progress")
 
 
 def _items(run: BulkRun) -> list[Mapping[str, Any]]:

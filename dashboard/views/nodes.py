@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from dashboard.forms.choices import checked_word
 from dashboard.http.access import access, page, visibility_of
 from dashboard.present.amounts import in_page_order, short_name, shown, with_unit
+from dashboard.present.bars import BAR_WIDTH, Span, bar_html, figures_text, rectangles, scaled
 from dashboard.present.jobs import amounts_text
 from dashboard.present.terminal import copies
 from dashboard.views.common import actor, wants_fragment
@@ -147,26 +148,36 @@ def present_node(row: NodeRow, resources: Iterable[str]) -> Context:
 
 
 def _bar(row: NodeRow, resource: str) -> Context:
-    has, used = row.allocatable.get(resource), row.used.amount(resource)
+    title = short_name(resource)
+    has = row.allocatable.get(resource)
     if not has:
-        return {"title": short_name(resource), "none": True}
-    words = f"{shown(resource, used)} of {with_unit(resource, has)}"
-    free = _free_words(row, resource)
+        return {"title": title, "none": True}
+    used = row.used.amount(resource)
     promised = row.promised.amount(resource)
-    kept = f", {shown(resource, promised)} promised" if promised else ""
-    width = min(1000, used * 1000 // has)
-    promised_width = min(1000, promised * 1000 // has)
+    words = f"{shown(resource, used)} of {with_unit(resource, has)}"
+    kept = shown(resource, promised) if promised else ""
+    free = _free_words(row, resource)
+    also = f", {kept} promised" if kept else ""
     return {
-        "title": short_name(resource),
+        "title": title,
         "resource": resource,
-        "width": width,
-        "promised": shown(resource, promised) if promised else "",
-        "promised_at": min(width, 1000 - promised_width),
-        "promised_width": promised_width,
+        "promised": kept,
         "words": words,
         "free": free,
-        "label": f"{short_name(resource)}: {words} in use{kept}, {free}.",
+        "bar": bar_html(
+            _rectangles(used, promised, has),
+            label=f"{title}: {words} in use{also}, {free}.",
+            figures=figures_text(title, (words, kept, "", "", "", ""), (free,)),
+        ),
     }
+
+
+def _rectangles(used: int, promised: int, has: int) -> str:
+    """What is promised follows what is in use; where others have to leave first, it covers them."""
+    in_use = scaled(used, has)
+    kept = scaled(promised, has)
+    start = min(in_use, BAR_WIDTH - kept)
+    return rectangles([Span("use", 0, in_use), Span("promise", start, kept)])
 
 
 def _free_words(row: NodeRow, resource: str) -> str:

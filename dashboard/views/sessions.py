@@ -8,12 +8,14 @@ from urllib.parse import urlencode
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
+from django.utils.safestring import SafeString
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard.cli.sessions.words import COUNTS, REST_OF_THINKING
 from dashboard.forms.choices import checked_word
 from dashboard.forms.typed import whole_number
 from dashboard.http.access import access, page, visibility_of
+from dashboard.present.bars import BAR_WIDTH, Span, bar_html, rectangles
 from dashboard.present.terminal import copies
 from dashboard.views.common import actor, wants_fragment
 from scheduler.domain.access import Forbidden, Permission
@@ -80,8 +82,7 @@ def _row(session: SchedulingSession, is_kept: bool) -> Context:
     return {
         "row": session,
         "whole": round(whole, 1),
-        "parts": [{"title": PARTS[key], "ms": round(ms, 1)} for key, ms in parts.items() if ms],
-        "spans": _spans(parts, whole),
+        "bar": _parts_bar(parts, whole, label=_parts_words(parts)),
         "binds": session.counts.get("binds", 0),
         "evictions": session.counts.get("evictions", 0),
         "lost": session.counts.get("lost", 0),
@@ -104,14 +105,19 @@ def _all_parts(session: SchedulingSession) -> list[Context]:
     return lines
 
 
-def _spans(parts: dict[str, float], whole: float) -> list[Context]:
-    """Where each part begins and how wide it is, in thousandths of the session."""
-    spans, x = [], 0
+def _parts_words(parts: dict[str, float]) -> str:
+    return ", ".join(f"{PARTS[key]} {round(ms, 1)} ms" for key, ms in parts.items() if ms)
+
+
+def _parts_bar(parts: dict[str, float], whole: float, *, label: str = "") -> SafeString:
+    """Each part as wide as its share of the session."""
+    spans = []
+    start = 0
     for shade, (key, ms) in enumerate(parts.items()):
-        width = int(ms * 1000 / whole) if whole else 0
-        spans.append({"x": x, "width": width, "shade": shade, "title": f"{PARTS[key]} {ms:.1f} ms"})
-        x += width
-    return spans
+        width = int(ms * BAR_WIDTH / whole) if whole else 0
+        spans.append(Span(f"part-{shade}", start, width, f"{PARTS[key]} {ms:.1f} ms"))
+        start += width
+    return bar_html(rectangles(spans), label=label, style="parts-bar")
 
 
 @require_safe

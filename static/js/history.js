@@ -56,7 +56,8 @@ async function load() {
 
 function emptyWords(since) {
   if (!since) {
-    return "Nothing has been collected yet; the first points appear a minute after the first session.";
+    const when = "the first points appear a minute after the first session";
+    return `Nothing has been collected yet; ${when}.`;
   }
   const time = new Date(since * 1000).toLocaleTimeString([], CLOCK);
   return `Collecting since ${time}; the first points appear in a minute.`;

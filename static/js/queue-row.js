@@ -3,8 +3,6 @@
 
 import { setText } from "./elements.js";
 
-const BAR_PARTS = ["ask", "use", "borrow", "promise", "lend", "over", "guarantee", "deserved"]; // as dashboard/present/row_html.py draws them
-
 const isStill = matchMedia("(prefers-reduced-motion: reduce)");
 const placesOf = new WeakMap(); // row -> its cells, found once
 
@@ -90,23 +88,20 @@ function patchQuota(cell, quota, flash) {
   }
   const isIdle = [quota.allocated, quota.promised, quota.pending].every((text) => text === "0");
   cell.cell.classList.toggle("nil", isIdle);
-  if (cell.svg.getAttribute("aria-label") === quota.label && cell.drawn === quota.bar.join())
-    return; // the label names the limit: with it the scale is the same
-  cell.drawn = quota.bar.join();
-  const isAbsolute = cell.svg.classList.contains("absolute");
-  if (isAbsolute) cell.svg.setAttribute("viewBox", `0 0 ${quota.scale} 16`);
-  cell.svg.setAttribute("aria-label", quota.label);
-  cell.svg.classList.toggle("inherited", quota.limitFrom !== "");
-  cell.svg.innerHTML =
-    (isAbsolute ? TRACK : "") +
-    BAR_PARTS.map((kind, part) =>
-      rectangle(kind, quota.bar[2 * part], quota.bar[2 * part + 1]),
-    ).join("");
+  const drawn = [quota.label, quota.scale, quota.bar].join();
+  if (cell.drawn === drawn) return;
+  cell.drawn = drawn;
+  patchBar(cell.svg, quota);
 }
 
-const TRACK = '<rect class="track" x="0" width="1000"></rect>';
-const rectangle = (kind, x, width) =>
-  width ? `<rect class="${kind}" x="${x}" width="${width}"></rect>` : "";
+/** The server draws the bar; here it is put in. */
+function patchBar(svg, quota) {
+  if (svg.classList.contains("absolute")) svg.setAttribute("viewBox", `0 0 ${quota.scale} 16`);
+  svg.classList.toggle("inherited", quota.limitFrom !== "");
+  svg.setAttribute("aria-label", quota.label);
+  svg.dataset.figures = quota.figures;
+  svg.querySelector("g").innerHTML = quota.bar;
+}
 
 function patchText(place, text, flash) {
   if (place.textContent === text) return;

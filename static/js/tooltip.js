@@ -1,54 +1,58 @@
-// The bar's figures as a small table beside the pointer; for who does not point, the same words are the bar's label.
+// A bar's figures as a small table beside the pointer. For those who do not point, the bar's label
+// says the same.
+
+import { element } from "./elements.js";
 
 const FIGURES = ["allocated", "promised", "deserved", "guarantee", "capability", "pending"];
+const GAP = 6; // between the bar and its figures
+const MARGIN = 8; // to the edges of the window
+const BELOW_TOPBAR = 60;
 
-const tip = document.createElement("div");
-tip.className = "tip";
-tip.hidden = true;
-tip.setAttribute("aria-hidden", "true");
+const tip = element("div", "", { className: "tip", hidden: true, ariaHidden: "true" });
 
-const made = (name, textContent) => Object.assign(document.createElement(name), { textContent });
+export function showFigures() {
+  document.body.append(tip);
+  document.addEventListener("pointerover", onPointer);
+  addEventListener("scroll", hide, { passive: true, capture: true });
+}
 
+function onPointer(event) {
+  const bar = event.target.closest?.("svg[data-figures]");
+  if (bar) show(bar);
+  else hide();
+}
+
+function hide() {
+  tip.hidden = true;
+}
+
+/** data-figures is a title, a text for each figure or nothing, and remarks. */
 function show(bar) {
-  const [title, parts] = split(bar.getAttribute("aria-label"));
-  const table = document.createElement("table");
-  const notes = [];
-  for (const part of parts) {
-    const figure = FIGURES.find((name) => part.startsWith(`${name} `));
-    if (!figure) notes.push(made("span", part));
-    else table.insertRow().append(made("th", figure), made("td", part.slice(figure.length + 1)));
-  }
-  tip.replaceChildren(made("strong", title), ...(table.rows.length ? [table] : []), ...notes);
+  const [title, ...texts] = bar.dataset.figures.split("|");
+  const figures = texts.slice(0, FIGURES.length);
+  const remarks = texts.slice(FIGURES.length);
+  tip.replaceChildren(
+    element("strong", title),
+    table(figures),
+    ...remarks.map((words) => element("span", words)),
+  );
   tip.hidden = false;
   place(bar.getBoundingClientRect());
 }
 
-/** "GPU: allocated 22 of 32 GPU, deserved 16, 6 borrowed." -> "GPU" and its parts. */
-function split(label) {
-  const at = label.indexOf(": ");
-  return [
-    label.slice(0, at),
-    label
-      .slice(at + 2)
-      .replace(/\.$/, "")
-      .split(", "),
-  ];
+function table(figures) {
+  const made = document.createElement("table");
+  figures.forEach((text, which) => {
+    if (text) made.insertRow().append(element("th", FIGURES[which]), element("td", text));
+  });
+  return made;
 }
 
 function place(box) {
-  const { offsetWidth: width, offsetHeight: height } = tip;
-  const left = Math.max(8, Math.min(box.left, innerWidth - width - 8));
-  const above = box.top - height - 6;
-  tip.style.left = `${left}px`;
-  tip.style.top = `${above > 60 ? above : box.bottom + 6}px`;
-}
-
-export function showFigures() {
-  document.body.append(tip);
-  document.addEventListener("pointerover", (event) => {
-    const bar = event.target.closest?.("svg.bar[aria-label]");
-    if (bar) show(bar);
-    else tip.hidden = true;
-  });
-  addEventListener("scroll", () => (tip.hidden = true), { passive: true, capture: true });
+  const { offsetWidth, offsetHeight } = tip;
+  const rightmost = innerWidth - offsetWidth - MARGIN;
+  const above = box.top - offsetHeight - GAP;
+  const top = above > BELOW_TOPBAR ? above : box.bottom + GAP;
+  tip.style.left = `${Math.max(MARGIN, Math.min(box.left, rightmost))}px`;
+  tip.style.top = `${top}px`;
 }

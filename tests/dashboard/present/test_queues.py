@@ -11,9 +11,10 @@ from dashboard.present.queues import present_queues
 from dashboard.present.quotas import (
     Limit,
     Quota,
-    bar_geometry,
+    bar_figures,
     bar_note,
     bar_sentence,
+    bar_spans,
     bar_text,
     present_quota,
 )
@@ -46,12 +47,19 @@ def gpus(
     )
 
 
-ASK, USE, BORROW, PROMISE, LEND, OVER, GUARANTEE, DESERVED = range(8)
+ASK = "ask"
+USE = "use"
+BORROW = "borrow"
+PROMISE = "promise"
+LEND = "lend"
+OVER = "over"
+GUARANTEE = "guarantee"
+DESERVED = "deserved"
 
 
-def span(quota: Quota, part: int) -> tuple[int, int]:
-    numbers = bar_geometry(quota)
-    return numbers[2 * part], numbers[2 * part + 1]
+def span(quota: Quota, kind: str) -> tuple[int, int]:
+    (found,) = [span for span in bar_spans(quota) if span.kind == kind]
+    return found.start, found.width
 
 
 def test_allocated_within_deserved_is_solid():
@@ -123,7 +131,7 @@ def test_unknown_is_not_zero():
 
     assert bar_text(quota) == "not evaluated yet"
     assert present_quota(quota)["allocated"] == present_quota(quota)["pending"] == "unknown"
-    assert bar_geometry(quota)[2 * USE + 1] == 0
+    assert span(quota, USE)[1] == 0
 
 
 def test_the_sentence_says_all_that_the_bar_shows():
@@ -133,6 +141,16 @@ def test_the_sentence_says_all_that_the_bar_shows():
     assert "capability 32 inherited from team-a" in bar_sentence(gpus(8, source="team-a"))
     assert "capability none" in bar_sentence(gpus(limit=None))
     assert "deserved unset" in bar_sentence(gpus(deserved=None))
+
+
+def test_the_figures_of_a_bar_are_data_in_a_fixed_order():
+    quota = replace(gpus(22, 16, 32, 4, 8), promised=2000, leaving=1000)
+
+    assert bar_figures(quota) == "GPU|22 of 32 GPU|2|16|8|32|4|6 borrowed|1 leaving"
+    assert bar_figures(gpus(8, pending=None, source="team-a")) == (
+        "GPU|8 of 32 GPU||16|unset|32 inherited from team-a|"
+    )
+    assert bar_figures(gpus(None)).endswith("|not evaluated yet by a session")
 
 
 @pytest.mark.parametrize(
