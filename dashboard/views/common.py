@@ -20,8 +20,8 @@ def actor(request: HttpRequest) -> Actor:
 
 
 def wants_fragment(request: HttpRequest) -> bool:
-    """htmx asks for what goes into a dialog; everybody else gets the whole page."""
-    return request.headers.get("HX-Request") == "true"
+    """The script asks for what goes into a dialog or a drawer; others get the whole page."""
+    return request.headers.get("X-Part") == "true"
 
 
 def next_url(request: HttpRequest, otherwise: str) -> str:

@@ -148,6 +148,6 @@ def _answer(request: HttpRequest, what: str, context: Context, status: int = 200
 def _redirect(request: HttpRequest, url: str) -> HttpResponse:
     if wants_fragment(request):
         answer = HttpResponse()
-        answer["HX-Redirect"] = url
+        answer["X-Go-To"] = url
         return answer
     return HttpResponseRedirect(url)

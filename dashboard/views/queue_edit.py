@@ -259,7 +259,7 @@ def _saved(request: HttpRequest, name: str) -> HttpResponse:
     if not wants_fragment(request):
         return HttpResponseRedirect(reverse("queue", args=[name]))
     answer = render(request, "parts/messages.html")
-    answer["HX-Trigger"] = "saved"
+    answer["X-Outcome"] = "saved"
     return answer
 
 

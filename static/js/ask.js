@@ -5,7 +5,7 @@
  * Gives nothing when the server sends the reader elsewhere; the browser is on its way there then.
  */
 export async function askForPart(url, options = {}) {
-  const answer = await send(url, { ...options, headers: { "HX-Request": "true" } });
+  const answer = await send(url, { ...options, headers: { "X-Part": "true" } });
   if (!answer.goTo) return answer;
   location.href = answer.goTo;
   return null;
@@ -22,8 +22,8 @@ async function send(url, options) {
     status: answer.status,
     isOk: answer.ok,
     isRedirected: answer.redirected,
-    goTo: answer.headers.get("HX-Redirect"),
-    outcome: answer.headers.get("HX-Trigger"),
+    goTo: answer.headers.get("X-Go-To"),
+    outcome: answer.headers.get("X-Outcome"),
     text: await answer.text(),
   };
 }

@@ -23,7 +23,7 @@ from tests.dashboard.work import text
 
 pytestmark = [pytest.mark.django_db]
 
-DRAWER = {"HX-Request": "true"}
+DRAWER = {"X-Part": "true"}
 EDIT = "/queues/vision/edit/"
 
 
@@ -76,7 +76,7 @@ class TestTheDrawer:
     def test_what_is_saved_is_told_to_the_page_below(self, admin: Client):
         answer = admin.post(EDIT, typed(admin, weight="5"), headers=DRAWER)
 
-        assert (answer.status_code, answer["HX-Trigger"]) == (200, "saved")
+        assert (answer.status_code, answer["X-Outcome"]) == (200, "saved")
         assert "Saved vision. Changed weight from 1 to 5." in text(answer)
         assert "banner-success" in text(answer)
         assert stored().weight == 5
@@ -102,7 +102,7 @@ class TestTheDrawer:
         assert answer.status_code == status
         assert words in text(answer)
         assert "data-unsaved" in text(answer)
-        assert "HX-Trigger" not in answer
+        assert "X-Outcome" not in answer
         assert stored().resource_version == 1
 
     def test_who_may_not_is_told_so_and_so_is_who_comes_too_late(self, admin: Client):
