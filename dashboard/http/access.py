@@ -17,6 +17,7 @@ from django.shortcuts import render
 
 from dashboard.forms.choices import UnknownWord
 from dashboard.http.visibility import Visibility
+from dashboard.live.freshness import is_as_new_as, page_mark
 from scheduler.domain.access import Access, Forbidden, OutOfSight, Permission
 from scheduler.domain.queues import ROOT
 from scheduler.models import AuditEntry, PodGroup
@@ -24,6 +25,9 @@ from scheduler.selectors.accounts.access import access_of, queue_parents, whom_t
 
 LONGEST_PARAMETER = 12_000
 """Characters of one value in an address. SQLite takes patterns of at most 50,000 bytes."""
+
+AS_OF_HEADER = "X-As-Of"
+"""The mark of the page that a script has: `dashboard/live/freshness.py`."""
 
 View = Callable[..., HttpResponseBase]
 
@@ -65,6 +69,8 @@ def page(view: View) -> View:
         refused = _refuse_early(request)
         if refused is not None:
             return refused
+        if _is_known(request):
+            return HttpResponse(status=204)
         try:
             return view(request, *arguments, **keywords)
         except Forbidden as refusal:
@@ -76,6 +82,16 @@ def page(view: View) -> View:
             return render(request, "400.html", {"problem": str(problem)}, status=400)
 
     return guarded
+
+
+def _is_known(request: HttpRequest) -> bool:
+    """Whether the page that the reader has is as new as one made now. Marks the one to be made."""
+    known = request.headers.get(AS_OF_HEADER)
+    if known and is_as_new_as(known):
+        return True
+    if "text/html" in request.headers.get("Accept", ""):
+        request.as_of = page_mark()  # type: ignore[attr-defined]
+    return False
 
 
 def _refuse_early(request: HttpRequest) -> HttpResponse | None:

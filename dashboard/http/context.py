@@ -51,6 +51,7 @@ def console(request: HttpRequest) -> dict[str, Any]:
     return {
         "theme": theme if theme in THEMES else "system",
         "time_zone": preference.time_zone,
+        "as_of": getattr(request, "as_of", ""),
         "json_url": json_address(request),
         "places": _navigation(request),
         # Functions: only pages that show them ask the database.

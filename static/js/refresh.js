@@ -8,16 +8,27 @@ import { live } from "./live.js";
 import { announce, morph } from "./parts.js";
 
 const SHORTEST_PAUSE_MS = 1500;
+const NOTHING_NEWER = 204;
 
 let newsTimer = 0;
 let pollTimer = 0;
 let fetchedAt = 0;
 let isFetching = false;
+let isNewer = false; // the server has something newer than this page, as far as is known
 
 export function followParts() {
-  for (const topic of followedTopics()) live.follow(topic, refreshSoon);
-  document.addEventListener("visibilitychange", refreshSoon);
+  for (const topic of followedTopics()) followTopic(topic);
+  document.addEventListener("visibilitychange", () => refreshSoon());
   pollLater();
+}
+
+/** The first snapshot may be as old as the page is: then there is nothing to fetch. */
+function followTopic(topic) {
+  let isFirst = true;
+  live.follow(topic, () => {
+    refreshSoon({ onlyIfNewer: isFirst });
+    isFirst = false;
+  });
 }
 
 function followedTopics() {
@@ -25,7 +36,8 @@ function followedTopics() {
   return new Set(parts.flatMap((part) => part.dataset.liveTopic.split(" ")));
 }
 
-export function refreshSoon() {
+export function refreshSoon({ onlyIfNewer = false } = {}) {
+  if (!onlyIfNewer) isNewer = true;
   if (newsTimer || document.hidden) return;
   const pause = fetchedAt + SHORTEST_PAUSE_MS - Date.now();
   newsTimer = setTimeout(refresh, Math.max(0, pause));
@@ -42,17 +54,20 @@ function pollLater() {
 
 /** A page that nobody sees waits until it is seen again. */
 function poll() {
+  isNewer = true;
   if (!document.hidden) refresh();
 }
 
 async function refresh() {
   clearTimeout(newsTimer);
   newsTimer = 0;
-  if (isFetching) return refreshSoon();
+  if (isFetching) return refreshSoon({ onlyIfNewer: true });
   isFetching = true;
   fetchedAt = Date.now();
+  const headers = isNewer ? {} : { "X-As-Of": document.documentElement.dataset.asOf };
+  isNewer = false;
   try {
-    take(await askForPage(pageAddress()));
+    take(await askForPage(pageAddress(), { headers }));
   } catch {
     // The pill says that the server is away; the next news tries again.
   }
@@ -66,7 +81,7 @@ function pageAddress() {
 }
 
 function take(answer) {
-  if (answer.isRedirected) return;
+  if (answer.isRedirected || answer.status === NOTHING_NEWER) return;
   const page = parsed(answer.text);
   if (answer.status === 404) return tellGone(page);
   if (!answer.isOk) return; // a server in trouble has nothing to say about this page

@@ -14,6 +14,7 @@ from playwright.sync_api import Page, Route, expect
 
 from scheduler import notify
 from scheduler.models import ClusterState, Queue
+from scheduler.services.records.change_log import ensure_own_change_log
 from tests.browser.test_queue_tree import allocate, figure, row
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -91,6 +92,22 @@ def test_a_server_that_stumbles_does_not_rename_the_page(signed_in: Opens, act: 
 
     assert answered
     assert page.title() == title
+
+
+def test_a_page_that_is_new_is_not_loaded_twice(signed_in: Opens, act: Acts):
+    act(ensure_own_change_log)
+    page = signed_in("/queues/")
+    statuses: list[int] = []
+    page.on(
+        "response",
+        lambda answer: statuses.append(answer.status) if answer.url.endswith("/nodes/") else None,
+    )
+
+    with page.expect_response(lambda answer: answer.status == 204):
+        page.goto("/nodes/")
+    expect(page.locator("#pill")).to_have_text("Live")
+
+    assert statuses == [200, 204]
 
 
 def test_the_chart_of_sessions_tells_the_newest_values(signed_in: Opens, act: Acts):
