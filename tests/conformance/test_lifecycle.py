@@ -15,9 +15,9 @@ from scheduler.admission.rules.queues import check_queue
 from scheduler.admission.rules.quotas import check_capability_above, check_children
 from scheduler.admission.violations import Verdict, Violation
 from scheduler.domain.lifecycle import (
+    DerivedState,
     NotAllowed,
     QueueCommand,
-    Standing,
     command_named,
     derive,
     judge,
@@ -213,7 +213,9 @@ def _executed(case: Case) -> tuple[QueueState, str]:
     command = command_named(case.when["action"])
     wish = None
     if command:
-        standings = derive(tree, live, unknown) | {queue.name: Standing(stored or QueueState.OPEN)}
+        standings = derive(tree, live, unknown) | {
+            queue.name: DerivedState(stored or QueueState.OPEN)
+        }
         wish = judge(tree, standings, queue.name, command, live=live, unknown=unknown).wish
     if wish:
         tree, unknown = tree.with_queue(replace(queue, state=wish)), set()
@@ -248,7 +250,7 @@ class _Cluster:
             self.live[queue] = self.live.get(queue, 0) + 1
         self.errors: list[NotAllowed] = []
 
-    def standings(self) -> dict[str, Standing]:
+    def standings(self) -> dict[str, DerivedState]:
         return derive(self.tree, self.live)
 
     def step(self, step: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from scheduler.admission.facts import Facts
 from scheduler.admission.rules.queues import check_delete, check_queue
 from scheduler.admission.rules.workloads import check_queue_takes_work
-from scheduler.domain.lifecycle import NotAllowed, QueueCommand, Standing, derive
+from scheduler.domain.lifecycle import DerivedState, NotAllowed, QueueCommand, derive
 from scheduler.domain.plans import Load, plan
 from scheduler.domain.queues import ROOT, QueueSpec, QueueState, QueueTree
 
@@ -26,7 +26,7 @@ class LifeOfQueues(RuleBasedStateMachine):
         self.live: dict[str, int] = {}
         self.unknown: frozenset[str] = frozenset()
 
-    def standings(self) -> dict[str, Standing]:
+    def standings(self) -> dict[str, DerivedState]:
         return derive(self.tree, self.live, self.unknown)
 
     def facts(self) -> Facts:
@@ -83,7 +83,7 @@ class LifeOfQueues(RuleBasedStateMachine):
         self.tree, self.unknown = wished, known_now
 
     def _undo_gives_back_what_was(
-        self, wished: QueueTree, name: str, command: QueueCommand, before: dict[str, Standing]
+        self, wished: QueueTree, name: str, command: QueueCommand, before: dict[str, DerivedState]
     ) -> None:
         if command not in UNDO or self.tree[name].state is not QueueState.OPEN:
             return
@@ -162,7 +162,9 @@ class LifeOfQueues(RuleBasedStateMachine):
         assert all(self.tree.depth(queue.name) <= 5 for queue in self.tree)
 
 
-def _differences(before: dict[str, Standing], after: dict[str, Standing]) -> dict[str, Standing]:
+def _differences(
+    before: dict[str, DerivedState], after: dict[str, DerivedState]
+) -> dict[str, DerivedState]:
     return {name: standing for name, standing in after.items() if before[name] != standing}
 
 

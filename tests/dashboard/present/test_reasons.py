@@ -6,7 +6,7 @@ import pytest
 
 from dashboard.present.reasons import help_words, ordinal, usual_words
 from scheduler.domain.reasons import ReasonCode
-from scheduler.selectors.jobs.page import Standing
+from scheduler.selectors.jobs.page import PlaceInLine
 
 
 @pytest.mark.parametrize(
@@ -26,9 +26,9 @@ def test_places_are_counted_as_people_do(number: int, words: str):
     assert ordinal(number) == words
 
 
-def standing(*usual: float) -> Standing:
+def standing(*usual: float) -> PlaceInLine:
     low, median, high = usual or (0, 0, 0)
-    return Standing(3, 14, (), (low, median, high) if usual else None, 50 if usual else 4)
+    return PlaceInLine(3, 14, (), (low, median, high) if usual else None, 50 if usual else 4)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def standing(*usual: float) -> Standing:
         (standing(), "no estimate: fewer than 5 jobs of this size have started here"),
     ],
 )
-def test_the_usual_wait_in_words(given: Standing, words: str):
+def test_the_usual_wait_in_words(given: PlaceInLine, words: str):
     assert usual_words(given) == words
 
 
