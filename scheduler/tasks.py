@@ -55,7 +55,7 @@ def watch_cluster() -> None:
     watch(
         also={
             "beginning commands for many jobs": _begin_bulk_runs,
-            "making pods of large jobs": _begin_pods,
+            "making and stopping pods of large jobs": _begin_pod_steps,
         }
     )
 
@@ -75,19 +75,19 @@ def carry_out_bulk_runs() -> None:
     bulk.carry_out_bulk_runs()
 
 
-def _begin_pods() -> None:
+def _begin_pod_steps() -> None:
     from scheduler.services.jobs import pod_steps
 
-    if pod_steps.has_unmade_pods():
-        _begin(create_pods)
+    if pod_steps.has_pod_steps():
+        _begin(take_pod_steps)
 
 
-@shared_task(name="scheduler.tasks.create_pods")
-def create_pods() -> None:
-    """Pods of large jobs, a few at a time."""
-    from scheduler.services.jobs.pod_steps import create_pods_in_steps
+@shared_task(name="scheduler.tasks.take_pod_steps")
+def take_pod_steps() -> None:
+    """Pods of large jobs, made and stopped a few at a time."""
+    from scheduler.services.jobs import pod_steps
 
-    create_pods_in_steps()
+    pod_steps.take_pod_steps()
 
 
 @shared_task(name="scheduler.tasks.generate_work")

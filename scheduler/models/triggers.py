@@ -19,7 +19,7 @@ WATCHED: Final = {
         "suspended_by held_by deleted_at"
     ),
     "podgroup": (
-        "namespace name queue_id min_member min_task_member min_resources priority phase "
+        "namespace name queue_id min_member min_task_member min_resources priority phase stopping "
         "sla_waiting_seconds starving_since created_at"
     ),
     "podclass": (

@@ -139,6 +139,8 @@ class PodGroup(Named):
     phase = models.CharField(
         max_length=16, choices=_choice_pairs(PODGROUP_PHASES), default="Pending"
     )
+    # Its pods are being stopped in steps: no session places those that wait.
+    stopping = models.BooleanField(default=False)
     conditions = models.JSONField(default=list, blank=True)
     # of the pods that wait, packed: see domain/pod_conditions.py
     pod_conditions = models.JSONField(default=list, blank=True)
@@ -168,6 +170,7 @@ class PodGroup(Named):
             models.Index(fields=["queue", "phase", "size"], name="podgroup_backlog_of_queue"),
             models.Index(fields=["owner", "phase", "size"], name="podgroup_backlog_of_owner"),
             models.Index(fields=["phase"]),
+            models.Index(fields=["id"], condition=Q(stopping=True), name="podgroup_stopping"),
         ]
 
     def __str__(self) -> str:

@@ -188,7 +188,7 @@ def group_columns() -> str:
     return (
         "id, namespace, name, queue_id, min_member, min_task_member, min_resources, phase, "
         f"priority, {epoch('created_at')}, "
-        "starving_since, sla_waiting_seconds, reason_code <> ''"
+        "starving_since, sla_waiting_seconds, stopping, reason_code <> ''"
     )
 
 
@@ -206,6 +206,7 @@ def group_of(row: Sequence[Any], queue_names: Mapping[int, str]) -> PodGroup:
         created,
         starving_since,
         sla,
+        _,
         _,
     ) = row
     least = loaded(min_resources)
@@ -228,6 +229,11 @@ SAID_BEFORE = -1
 """What a podgroup was told by a worker that is no more: no session says just this, so it is told
 anew or that it is over.
 """
+
+
+def is_stopping(row: Sequence[Any]) -> bool:
+    """Whether the pods of this podgroup are being stopped in steps (services/jobs/pod_steps.py)."""
+    return bool(row[-2])
 
 
 def said_of(row: Sequence[Any]) -> int:

@@ -18,7 +18,7 @@ from scheduler.domain.nodes import Node, NodeTable
 from scheduler.domain.plans import counted
 from scheduler.domain.snapshot import ClockedSnapshot, Queue, group_table, resource_names
 from scheduler.domain.tables import LOST_NODE, NO_NODE, ClassTable, GroupTable, PodTable
-from scheduler.domain.workloads import PodClass, PodGroup
+from scheduler.domain.workloads import PodClass, PodGroup, PodStatus
 from scheduler.models.bulk import fetch
 from scheduler.selectors.sessions.change_log import (
     Position,
@@ -35,6 +35,7 @@ from scheduler.selectors.sessions.snapshot_rows import (
     group_columns,
     group_of,
     ids_parameter,
+    is_stopping,
     node_of,
     one_of_ids,
     pod_columns,
@@ -81,6 +82,7 @@ class ResidentSnapshot:
         self.group_rows: dict[int, int] = {}
         self.pod_ids: list[int] = []
         self.group_ids: list[int] = []
+        self._stopping: set[int] = set()
         self.node_ids: dict[str, int] = {}
         self._places: dict[int | None, int] = {}
         self.snapshot = ClockedSnapshot.build()
@@ -123,7 +125,9 @@ class ResidentSnapshot:
             f"SELECT {group_columns()} FROM scheduler_podgroup WHERE {_LIVE} ORDER BY id"
         )
         pods = fetch(
-            f"SELECT {pod_columns()} FROM scheduler_pod p JOIN scheduler_podgroup g ON g.id = p.podgroup_id WHERE g.{_LIVE} ORDER BY p.id"
+            f"SELECT {pod_columns()} FROM scheduler_pod p "
+            "JOIN scheduler_podgroup g ON g.id = p.podgroup_id "
+            f"WHERE g.{_LIVE} AND NOT (g.stopping AND p.phase = 'Pending') ORDER BY p.id"
         )
         self._build(groups, pods)
         counts = {
@@ -144,6 +148,7 @@ class ResidentSnapshot:
         self._number_nodes(nodes)
         self.group_ids = [row[0] for row in groups]
         self.group_rows = {pk: row for row, pk in enumerate(self.group_ids)}
+        self._note_stopping(groups)
         empty = PodTable.of(key=[], group=[], pod_class=[], status=[], node=[])
         table = group_table(values, queue_rows, resources)
         table.said[:] = [said_of(row) for row in groups]
@@ -271,7 +276,10 @@ class ResidentSnapshot:
         values = {row[0]: group_of(row, names) for row in found}
         self._known(*(group.min_resources or () for group in values.values()))
         self._remove_groups([pk for pk in ids if pk not in values and pk in self.group_rows])
+        self._stopping.difference_update(ids)
+        self._note_stopping(found)
         self._change_groups({pk: group for pk, group in values.items() if pk in self.group_rows})
+        self._remove_waiting_pods([pk for pk in self._stopping & ids if pk in self.group_rows])
         self._add_groups({pk: group for pk, group in values.items() if pk not in self.group_rows})
         return len(ids)
 
@@ -284,6 +292,18 @@ class ResidentSnapshot:
         )
         self._remove_pod_rows(members)
         self.snapshot.remove_groups(rows)
+
+    def _note_stopping(self, rows: Iterable[Sequence[Any]]) -> None:
+        self._stopping.update(row[0] for row in rows if is_stopping(row))
+
+    def _remove_waiting_pods(self, groups: list[int]) -> None:
+        """Of podgroups whose pods are being stopped: no session places those that wait."""
+        if not groups:
+            return
+        rows = np.array([self.group_rows[pk] for pk in groups], dtype=np.intp)
+        pods = self.snapshot.pods
+        waiting = np.isin(pods.group, rows) & (pods.status == PodStatus.PENDING)
+        self._remove_pod_rows(np.flatnonzero(waiting))
 
     def _change_groups(self, groups: Mapping[int, PodGroup]) -> None:
         if not groups:
@@ -314,11 +334,12 @@ class ResidentSnapshot:
         return len(ids)
 
     def _load_pods(self, condition: str, ids: Iterable[int]) -> set[int]:
-        """Read these pods and put them in place; answers the ids of those that belong to a live
-        podgroup.
+        """Read these pods and put them in place.
+
+        Answers the ids of those that a session may see.
         """
         sql = f"SELECT {pod_columns()} FROM scheduler_pod p WHERE {condition} ORDER BY p.id"
-        pods = [row for row in fetch(sql, [ids_parameter(ids)]) if row[2] in self.group_rows]
+        pods = [row for row in fetch(sql, [ids_parameter(ids)]) if self._may_be_seen(row)]
         self._load_missing_classes({row[3] for row in pods} - self.classes.keys())
         known = [row for row in pods if row[0] in self.pod_rows]
         new = [row for row in pods if row[0] not in self.pod_rows]
@@ -332,6 +353,13 @@ class ResidentSnapshot:
                 zip((row[0] for row in new), (int(row) for row in rows), strict=True)
             )
         return {row[0] for row in pods}
+
+    def _may_be_seen(self, pod: Sequence[Any]) -> bool:
+        """Those of live podgroups, but not those that wait in one whose pods are being stopped."""
+        group = pod[2]
+        if group not in self.group_rows:
+            return False
+        return group not in self._stopping or pod[5] != "Pending"
 
     def _load_missing_classes(self, ids: set[int]) -> None:
         if ids:

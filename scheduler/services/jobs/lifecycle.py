@@ -32,6 +32,7 @@ from scheduler.domain.jobs import (
 from scheduler.models import Job, Pod, PodGroup, UnmadePods
 from scheduler.models.bulk import as_parameter, execute, json_column, values_table
 from scheduler.services.jobs.pod_creation import create_pods, first_tasks
+from scheduler.services.jobs.pod_stopping import stop_pods_of
 from scheduler.services.jobs.pods import TASK_STARTS_ANEW, fresh_start, send_home
 from scheduler.services.locks import alone_with_pods
 from scheduler.services.queues.states import refresh_states
@@ -178,7 +179,8 @@ def settle_jobs(jobs: Sequence[Job], now: datetime) -> None:
     finished = False
     for _ in range(MOST_ROUNDS):
         facts = facts_of(jobs)
-        steps = [(job, step) for job in jobs if (step := settle(facts[job.pk]))]
+        settled = [job for job in jobs if not job.podgroup.stopping]
+        steps = [(job, step) for job in settled if (step := settle(facts[job.pk]))]
         take_steps(steps, now)
         moved = {job.pk for job, _ in steps}
         _start_ready_tasks([(job, facts[job.pk]) for job in jobs if job.pk not in moved], now)
@@ -265,7 +267,7 @@ def take_steps(steps: Sequence[tuple[Job, JobStep]], now: datetime) -> None:
     """
     if not steps:
         return
-    _stop_pods([(job, step) for job, step in steps if step.stop_pods], now)
+    stop_pods_of([(job, step) for job, step in steps if step.stop_pods], now)
     _start_parts_anew([(job, step) for job, step in steps if step.again], now)
     cleared = [
         job.pk
@@ -283,6 +285,7 @@ def take_steps(steps: Sequence[tuple[Job, JobStep]], now: datetime) -> None:
     if begun:
         PodGroup.objects.filter(job__in=[job.pk for job in begun]).update(
             phase="Pending",
+            stopping=False,
             finished_at=None,
             started_at=None,
             enqueued_at=None,
@@ -294,14 +297,6 @@ def take_steps(steps: Sequence[tuple[Job, JobStep]], now: datetime) -> None:
     record_events(
         [_event_note(job, NAMES_TAKEN if job in stuck else step) for job, step in steps], now
     )
-
-
-def _stop_pods(steps: Sequence[tuple[Job, JobStep]], now: datetime) -> None:
-    if steps:
-        UnmadePods.objects.filter(podgroup__job__in=[job.pk for job, _ in steps]).delete()
-    for message in sorted({step.message for _, step in steps}):
-        jobs = [job.pk for job, step in steps if step.message == message]
-        send_home(Pod.objects.filter(podgroup__job__in=jobs), message, now)
 
 
 def _start_parts_anew(steps: Sequence[tuple[Job, JobStep]], now: datetime) -> None:

@@ -193,12 +193,14 @@ def note_unmade(rows: Sequence[UnmadePods]) -> None:
 
 
 def ask_for_a_worker() -> None:
-    """A broker that is away is no reason to fail: the next tick of the cluster's watch finds what
-    is to be made.
+    """Ask for a worker that takes the steps.
+
+    A broker that is away is no reason to fail: the next tick finds what is to be done.
     """
     try:  # by its name: tasks stand above services
-        current_app.send_task("scheduler.tasks.create_pods", expires=5, retry=False)
+        current_app.send_task("scheduler.tasks.take_pod_steps", expires=30, retry=False)
     except OperationalError as problem:
         logger.warning(
-            "could not ask for a worker to make pods, the next tick will do: %s", problem
+            "could not ask for a worker for the pods of large jobs, the next tick will do: %s",
+            problem,
         )

@@ -142,8 +142,8 @@ def _startable_groups(resident: ResidentSnapshot, outcome: Outcome) -> set[str]:
     by_id = {resident.group_ids[row]: groups.key[row] for row in rows}
     sql = (
         "SELECT g.id FROM scheduler_podgroup g JOIN scheduler_queue q ON q.id = g.queue_id "
-        f"WHERE {one_of_ids('g.id')} AND g.phase <> 'Completed' AND q.held_by = '' AND q.state IN "
-        f"{_SCHEDULED_STATES} AND {_NOT_PAUSED}"
+        f"WHERE {one_of_ids('g.id')} AND g.phase <> 'Completed' AND NOT g.stopping "
+        f"AND q.held_by = '' AND q.state IN {_SCHEDULED_STATES} AND {_NOT_PAUSED}"
     )
     return {by_id[pk] for (pk,) in fetch(sql, [ids_parameter(by_id)])}
 

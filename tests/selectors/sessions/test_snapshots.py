@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from scheduler.engine import run_session as think
-from scheduler.models import Change, Event, Job, Pod, PodClass, Queue
+from scheduler.models import Change, Event, Job, Pod, PodClass, PodGroup, Queue
 from scheduler.models.bulk import execute, fetch
 from scheduler.scenarios.digests import plain_outcome
 from scheduler.selectors.sessions.snapshots import (
@@ -18,8 +19,9 @@ from scheduler.selectors.sessions.snapshots import (
     SumsDiffer,
     one_state_of_the_database,
 )
+from scheduler.services.jobs import pod_creation, pod_steps
 from scheduler.services.sessions.runner import SessionRunner
-from tests.histories import History, build_cluster
+from tests.histories import History, broken_rules, build_cluster
 from tests.worlds import job, node, pass_time, queue, run_session
 
 
@@ -85,6 +87,52 @@ def test_after_any_history_it_decides_bit_for_bit_what_a_full_reload_decides(see
 
     assert_as_good_as_new(observer)
     assert_as_good_as_new(runner.resident)
+
+
+class HistoryInSteps(History):
+    """As if every job were large: pods are made and stopped a few at a time."""
+
+    def _deeds(self) -> dict[Callable[[], None], int]:
+        return {**super()._deeds(), self.take_a_step: 15, self.command_a_job: 8}
+
+    def take_a_step(self) -> None:
+        for step in pod_steps._next_steps():
+            step()
+
+
+@pytest.mark.both_databases
+@pytest.mark.django_db
+@pytest.mark.parametrize("seed", range(10, 13))
+def test_that_holds_while_pods_are_made_and_stopped_in_steps(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(pod_creation, "AT_ONCE", 2)
+    build_cluster()
+    history, runner = HistoryInSteps(seed), SessionRunner("test")
+    observer = ResidentSnapshot()
+    observer.refresh()
+    stopped_in_steps = 0
+
+    for step in range(60):
+        history.step()
+        stopped_in_steps += PodGroup.objects.filter(stopping=True).count()
+        if step % 3 == 0:
+            run_session(runner)
+            assert not binding_pods_of_stopping_gangs()
+        if step % 5 == 0:
+            assert_as_good_as_new(observer)
+    while steps := pod_steps._next_steps():
+        for step in steps:
+            step()
+
+    assert stopped_in_steps
+    assert_as_good_as_new(observer)
+    assert_as_good_as_new(runner.resident)
+    assert broken_rules() == []
+
+
+def binding_pods_of_stopping_gangs() -> list[Pod]:
+    return list(Pod.objects.filter(podgroup__stopping=True, phase="Binding"))
 
 
 @pytest.mark.postgres

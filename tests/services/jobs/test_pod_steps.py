@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from django.db import connection
+from django.db.models import Count
 from django.test.utils import CaptureQueriesContext
 
 from scheduler.admission.violations import Rejected
@@ -19,8 +21,10 @@ from scheduler.selectors.queues import facts
 from scheduler.services.jobs import pod_creation
 from scheduler.services.jobs import submit as job_submit
 from scheduler.services.jobs.changes import update_job
-from scheduler.services.jobs.pod_steps import create_next_pods, create_pods_in_steps
+from scheduler.services.jobs.pod_steps import create_next_pods, stop_next_pods, take_pod_steps
 from scheduler.services.jobs.submit import command_job, submit_job
+from scheduler.services.sessions import runner as session_runner
+from scheduler.services.sessions.runner import SessionRunner
 from tests.worlds import job, manifest, node, pass_time, phases, run_session
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
@@ -162,6 +166,149 @@ def test_a_job_that_is_cancelled_midway_gets_no_more_pods():
     assert (large.phase, Pod.objects.count(), UnmadePods.objects.count()) == ("Terminated", 0, 0)
 
 
+def stop_steps(most: int = 100) -> int:
+    """Stop pods until all are stopped, or so many times; the largest number of one step."""
+    largest = 0
+    for _ in range(most):
+        group = PodGroup.objects.filter(stopping=True).first()
+        if group is None:
+            break
+        before = Counter(phases(group.job))
+        stop_next_pods(group.pk)
+        largest = max(largest, (before - Counter(phases(group.job))).total())
+    return largest
+
+
+@pytest.mark.usefixtures("ten_at_once")
+@pytest.mark.parametrize(
+    ("command", "after"),
+    [("Cancel", "Terminated"), ("Suspend", "Aborted"), ("Complete", "Completed")],
+)
+def test_a_large_job_is_stopped_in_bounded_steps(command: str, after: str):
+    large = job("large", replicas=35)
+    steps()
+
+    with CaptureQueriesContext(connection) as asked:
+        result = command_job("default", "large", command)
+
+    assert result.job.phase in ("Terminating", "Aborting", "Completing")
+    assert Pod.objects.count() == 35
+    writes = ('UPDATE "scheduler_pod" ', 'DELETE FROM "scheduler_pod" ')
+    assert not [query for query in asked.captured_queries if query["sql"].startswith(writes)]
+    assert stop_steps() == 10
+    large.refresh_from_db()
+    assert (large.phase, Pod.objects.count()) == (after, 0)
+    assert large.podgroup.phase == "Completed"
+    assert not large.podgroup.stopping
+
+
+@pytest.mark.usefixtures("ten_at_once")
+def test_no_session_places_pods_of_a_job_that_is_being_stopped():
+    runner = SessionRunner("test")
+    large = job("large", replicas=35, least=1)
+    steps()
+    runner.run()
+    command_job("default", "large", "Cancel")
+    node("n1", cpu="64")
+
+    for _ in range(3):
+        runner.run()
+        stop_steps(1)
+
+    assert phases(large) == ["Pending"] * 5
+
+
+@pytest.mark.usefixtures("ten_at_once")
+def test_a_session_that_thought_while_a_large_job_was_cancelled_places_none_of_its_pods(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    node("n1", cpu="64")
+    large = job("large", replicas=35, least=1)
+    steps()
+    think = session_runner.run_session
+
+    def think_and_cancel(*given: Any, **named: Any) -> Any:
+        outcome = think(*given, **named)
+        assert outcome.binds
+        command_job("default", "large", "Cancel")
+        return outcome
+
+    monkeypatch.setattr(session_runner, "run_session", think_and_cancel)
+    run_session()
+
+    assert set(phases(large)) == {"Pending"}
+    assert stop_steps() == 10
+    assert Pod.objects.count() == 0
+
+
+@pytest.mark.usefixtures("ten_at_once")
+def test_the_pods_of_a_large_job_that_are_on_nodes_are_stopped_first():
+    node("n1", cpu="12")
+    large = job("large", replicas=35, least=1, seconds=3600)
+    steps()
+    run_session()
+    pass_time(5)
+    assert Counter(phases(large)) == {"Running": 12, "Pending": 23}
+
+    command_job("default", "large", "Cancel")
+    stop_steps(2)
+
+    assert Counter(phases(large)) == {"Releasing": 12, "Pending": 23}
+    stop_steps()
+    run_session()
+    pass_time(60)
+    large.refresh_from_db()
+    assert (large.phase, phases(large)) == ("Terminated", [])
+
+
+@pytest.mark.usefixtures("ten_at_once")
+def test_a_large_job_that_ended_is_restarted_in_bounded_steps():
+    node("n1", cpu="64")
+    large = job("large", replicas=35, seconds=5)
+    steps()
+    run_session()
+    pass_time(30)
+    assert phases(large) == ["Succeeded"] * 35
+
+    command_job("default", "large", "Restart")
+
+    assert stop_steps() == 10
+    large.refresh_from_db()
+    assert (large.phase, Pod.objects.count()) == ("Pending", 0)
+    assert steps() == 10
+    assert phases(large) == ["Pending"] * 35
+
+
+@pytest.mark.usefixtures("ten_at_once")
+def test_asking_what_a_cancel_would_do_stops_nothing():
+    large = job("large", replicas=35)
+    steps()
+
+    command_job("default", "large", "Cancel", dry_run=True)
+
+    large.refresh_from_db()
+    assert large.phase == "Pending"
+    assert not large.podgroup.stopping
+
+
+@pytest.mark.usefixtures("ten_at_once")
+def test_a_worker_stops_the_pods_of_large_jobs_too(monkeypatch: pytest.MonkeyPatch):
+    pauses: list[float] = []
+    monkeypatch.setattr("scheduler.services.jobs.pod_steps.time.sleep", pauses.append)
+    job("one", replicas=35)
+    steps()
+    command_job("default", "one", "Cancel")
+    job("two", replicas=25)
+
+    take_pod_steps()
+
+    assert dict(Pod.objects.values_list("podgroup__name").annotate(Count("pk"))) == {"two": 25}
+    assert Job.objects.get(name="one").phase == "Terminated"
+    assert (
+        len(pauses) == 5 + 3
+    )  # four that stop pods and one that ends it, and three that make pods
+
+
 @pytest.mark.usefixtures("ten_at_once")
 def test_a_restart_of_a_large_job_makes_its_pods_in_steps_too():
     large = job("large", replicas=35)
@@ -169,6 +316,7 @@ def test_a_restart_of_a_large_job_makes_its_pods_in_steps_too():
 
     command_job("default", "large", "Restart")
 
+    assert stop_steps() == 10
     assert Pod.objects.count() == 0
     assert steps() == 10
     assert Pod.objects.filter(podgroup=large.podgroup).count() == 35
@@ -228,7 +376,7 @@ def test_a_worker_makes_the_pods_of_all_jobs(monkeypatch: pytest.MonkeyPatch):
     job("one", replicas=35)
     job("two", replicas=25)
 
-    create_pods_in_steps()
+    take_pod_steps()
 
     assert Pod.objects.count() == 60
     assert len(asked) == 7  # after every step there is a pause for the others

@@ -1,0 +1,91 @@
+"""Stopping the pods of jobs: few of them at once, many in steps (pod_steps.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from scheduler.domain.jobs import JobPhase, JobStep
+from scheduler.models import Job, Pod, PodGroup, UnmadePods
+from scheduler.selectors.cluster.nodes import PLACED
+from scheduler.services.jobs import pod_creation
+from scheduler.services.jobs.pod_creation import ask_for_a_worker
+from scheduler.services.jobs.pods import send_home
+
+StopStep = tuple[Job, JobStep]
+
+_ENDED = ("Succeeded", "Failed")
+_LEAVES_NO_PODS = (JobPhase.ABORTING, JobPhase.RESTARTING)
+"""Phases after which a job has no pods at all, so that the ended ones are removed too."""
+
+
+def stop_pods_of(steps: Sequence[StopStep], now: datetime) -> None:
+    """Stop all pods of these jobs, at once or in steps. None is made any more."""
+    if not steps:
+        return
+    UnmadePods.objects.filter(podgroup__job__in=[job.pk for job, _ in steps]).delete()
+    small: list[StopStep] = []
+    large: list[Job] = []
+    total = 0
+    for job, step in steps:
+        total += _pods_to_stop(job, step)
+        if total <= pod_creation.AT_ONCE:
+            small.append((job, step))
+        else:
+            large.append(job)
+    _stop_at_once(small, now)
+    _stop_in_steps(large)
+
+
+def _pods_to_stop(job: Job, step: JobStep) -> int:
+    """At least as many as there are. They are only counted where they may be many."""
+    replicas: int = sum(task["replicas"] for task in job.tasks)
+    if replicas <= pod_creation.AT_ONCE:
+        return replicas
+    return _pods_to_remove(job, step.phase).count() + _placed_pods(job).count()
+
+
+def _stop_at_once(steps: Sequence[StopStep], now: datetime) -> None:
+    for message in sorted({step.message for _, step in steps}):
+        jobs = [job.pk for job, step in steps if step.message == message]
+        send_home(Pod.objects.filter(podgroup__job__in=jobs), message, now)
+
+
+def _stop_in_steps(jobs: Sequence[Job]) -> None:
+    if not jobs:
+        return
+    PodGroup.objects.filter(job__in=[job.pk for job in jobs]).update(stopping=True)
+    for job in jobs:
+        job.podgroup.stopping = True
+    transaction.on_commit(ask_for_a_worker, robust=True)
+
+
+def stop_some(job: Job, now: datetime) -> bool:
+    """The next pods of a job that is being stopped, as many as may be stopped at once.
+
+    Those on nodes go first: others wait for their room. False when there are none left.
+    """
+    chosen = _first(_placed_pods(job)) or _first(_pods_to_remove(job, JobPhase(job.phase)))
+    if not chosen:
+        return False
+    pods = Pod.objects.filter(pk__in=chosen)
+    send_home(pods, job.message, now)
+    pods.filter(phase__in=_ENDED).delete()
+    return True
+
+
+def _first(pods: QuerySet[Pod]) -> list[int]:
+    return list(pods.order_by("pk").values_list("pk", flat=True)[: pod_creation.AT_ONCE])
+
+
+def _placed_pods(job: Job) -> QuerySet[Pod]:
+    return Pod.objects.filter(podgroup__job=job, phase__in=PLACED)
+
+
+def _pods_to_remove(job: Job, phase: JobPhase) -> QuerySet[Pod]:
+    """Those that wait; and those that ended, where the job is to have no pods."""
+    ended = _ENDED if phase in _LEAVES_NO_PODS else ()
+    return Pod.objects.filter(podgroup__job=job, phase__in=("Pending", *ended))
