@@ -137,7 +137,7 @@ def command(
 
 
 def _with_connection(function: Callable[..., None], shared: Options) -> Callable[..., None]:
-    """The same function with the shared options behind its own, and behind those the connection's."""
+    """The same function with the shared options and those of the connection after its own."""
 
     signature = inspect.signature(function, eval_str=True)
     taken = {*signature.parameters, *shared}

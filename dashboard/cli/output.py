@@ -33,11 +33,28 @@ Output = Annotated[Format, typer.Option("--output", "-o", help="The form of the 
 PLAIN_FORMATS = (Format.JSON, Format.YAML, Format.NAME)
 
 STATE_STYLES = {
-    "Open": "green", "Closing": "yellow", "Closed": "red", "Suspended": "magenta", "Unknown": "dim",
-    "Running": "green", "Pending": "yellow", "Inqueue": "yellow", "Completed": "cyan", "Completing": "cyan", "Failed": "red",
-    "Aborted": "red", "Aborting": "yellow", "Restarting": "yellow", "Terminating": "yellow", "Terminated": "red",
-    "Succeeded": "cyan", "Releasing": "yellow", "Ready": "green", "NotReady": "red", "Cordoned": "magenta",
-}  # fmt: skip
+    "Open": "green",
+    "Closing": "yellow",
+    "Closed": "red",
+    "Suspended": "magenta",
+    "Unknown": "dim",
+    "Running": "green",
+    "Pending": "yellow",
+    "Inqueue": "yellow",
+    "Completed": "cyan",
+    "Completing": "cyan",
+    "Failed": "red",
+    "Aborted": "red",
+    "Aborting": "yellow",
+    "Restarting": "yellow",
+    "Terminating": "yellow",
+    "Terminated": "red",
+    "Succeeded": "cyan",
+    "Releasing": "yellow",
+    "Ready": "green",
+    "NotReady": "red",
+    "Cordoned": "magenta",
+}
 
 
 def on_terminal() -> bool:

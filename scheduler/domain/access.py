@@ -61,8 +61,8 @@ SCOPE_OF: Mapping[Permission, Scope] = {
 }
 """The least scope that holds a permission."""
 
-# What of a queue only an admin of its parent may change: the owner of a queue must not help themselves
-# to the siblings' share.
+# Only an admin of the parent may change these fields: the owner of a queue must not take from
+# the share of its siblings.
 PARENTS_FIELDS = (
     "weight",
     "deserved",

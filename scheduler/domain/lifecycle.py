@@ -316,7 +316,9 @@ def _judge_suspend(case: _Case) -> Judgement:
         return _parent_first(case, QueueCommand.SUSPEND, case.closed_above, ancestor_is_closed=True)
     if case.standing.state is QueueState.CLOSED:
         return Judgement(
-            nothing_because=f"{case.name} is Closed, and a Closed queue ignores a suspend; open it first."
+            nothing_because=(
+                f"{case.name} is Closed, and a Closed queue ignores a suspend; open it first."
+            )
         )
     if case.wish is QueueState.SUSPENDED:
         return Judgement(nothing_because=f"{case.name} is already Suspended.")
@@ -334,7 +336,9 @@ def _judge_resume(case: _Case) -> Judgement:
     if case.wish is QueueState.SUSPENDED:
         return Judgement(wish=QueueState.OPEN)
     return Judgement(
-        nothing_because=f"{case.name} is {case.standing.state}, not Suspended, so there is nothing to resume."
+        nothing_because=(
+            f"{case.name} is {case.standing.state}, not Suspended, so there is nothing to resume."
+        )
     )
 
 

@@ -65,16 +65,36 @@ class Mix:
 MIXES: Final = {
     mix.name: mix
     for mix in (
-        Mix("steady", "a bit of everything, about as much as the sample cluster can take",
-            {"train": 2, "finetune": 2, "pretrain": 0.4, "etl": 3, "report": 4, "sweep": 2}, 0.55),
-        Mix("burst", "the same work, thirty jobs at a time",
-            {"train": 2, "finetune": 2, "etl": 3, "report": 4, "sweep": 2}, 0.55, burst=30),
+        Mix(
+            "steady",
+            "a bit of everything, about as much as the sample cluster can take",
+            {"train": 2, "finetune": 2, "pretrain": 0.4, "etl": 3, "report": 4, "sweep": 2},
+            0.55,
+        ),
+        Mix(
+            "burst",
+            "the same work, thirty jobs at a time",
+            {"train": 2, "finetune": 2, "etl": 3, "report": 4, "sweep": 2},
+            0.55,
+            burst=30,
+        ),
         Mix("gang-heavy", "wide gangs that must start whole", {"gang": 4, "etl": 1}, 0.5),
-        Mix("gpu-contention", "more training than there are GPUs", {"train": 5, "pretrain": 2, "finetune": 2}, 0.5),
-        Mix("one-greedy-team", "one queue submits most of the work", {"etl": 2, "sweep": 3, "report": 1}, 0.8, favourite=0.8),
+        Mix(
+            "gpu-contention",
+            "more training than there are GPUs",
+            {"train": 5, "pretrain": 2, "finetune": 2},
+            0.5,
+        ),
+        Mix(
+            "one-greedy-team",
+            "one queue submits most of the work",
+            {"etl": 2, "sweep": 3, "report": 1},
+            0.8,
+            favourite=0.8,
+        ),
         Mix("many-tiny-jobs", "single pods that run for seconds", {"tiny": 1}, 20.0),
     )
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +115,7 @@ class DrawnJob:
 
 
 def draw_job(mix: Mix, targets: Sequence[Target], seed: int, number: int) -> DrawnJob:
-    """Job `number` of the stream: its shape, its queue and its owner are settled by the seed alone."""
+    """Job `number` of the stream: the seed alone settles its shape, queue and owner."""
     chance = random.Random(f"{seed}:{mix.name}:{number}")  # noqa: S311 - made-up work
     shape = SHAPES[_weighted_choice(chance, mix.shapes)]
     target = _choose_target(chance, mix, shape, targets)

@@ -17,7 +17,7 @@ DEFAULT_CLOSES = "Jobs that name no queue go to default. They are refused while 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What is in a queue: its own podgroups that are not Completed, their pods, and whose they are."""
+    """What a queue holds: its podgroups that are not Completed, their pods and their owners."""
 
     running: int = 0
     waiting: int = 0
@@ -198,7 +198,8 @@ def describe(
         else:
             below = ""
         return f"{name} is now Closed: nothing is left in it{below}."
-    return f"{name} is now {after.state}{_held_because(after)}: {_meaning_of_state(tree, name, after, loads)}."
+    meaning = _meaning_of_state(tree, name, after, loads)
+    return f"{name} is now {after.state}{_held_because(after)}: {meaning}."
 
 
 def _same_state(name: str, before: DerivedState, after: DerivedState) -> str:
@@ -233,7 +234,9 @@ def _meaning_of_state(
 _MEANINGS = {
     QueueState.OPEN: "it takes jobs and they are scheduled",
     QueueState.CLOSED: "it takes no jobs and has none left",
-    QueueState.SUSPENDED: "it takes jobs but starts none until it is resumed; what runs goes on running",
+    QueueState.SUSPENDED: (
+        "it takes jobs but starts none until it is resumed; what runs goes on running"
+    ),
     QueueState.UNKNOWN: "its state came from outside and is not known; open, close or suspend it",
 }
 
@@ -256,7 +259,7 @@ def counted(number: int, one: str, many: str = "") -> str:
 
 
 def listed(names: Iterable[str], one: str = "", many: str = "") -> str:
-    """The first few names and how many more there are, followed by what one or several of them do."""
+    """The first few names, how many more there are, and what one or several of them do."""
     all_names = list(names)
     more = len(all_names) - _NAMES_SHOWN
     shown = ", ".join(all_names[:_NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")

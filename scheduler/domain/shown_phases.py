@@ -1,4 +1,4 @@
-"""The one word for how a job stands: in lists, on its page, in explanations and by the API alike."""
+"""The one word for the state of a job: the same in lists, on its page and in the API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Podgroups and pods as values: what they ask for, where they may run, and how far they have come."""
+"""Podgroups and pods as values: what they ask for, where they may run, and their state."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Requirement:
-    """One expression of a node selector: `operator` is In, NotIn, Exists, DoesNotExist, Gt or Lt."""
+    """One expression of a node selector. `operator`: In, NotIn, Exists, DoesNotExist, Gt, Lt."""
 
     key: str
     operator: str

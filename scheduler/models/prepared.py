@@ -29,7 +29,7 @@ class _Slot:
 
 
 def slot(name: str) -> RawSQL:
-    """Stands for a value that is given with each call, in the form in which the database takes it."""
+    """Stands for a value that each call gives, in the form that the database takes."""
     return RawSQL("%s", [_Slot(name)])
 
 

@@ -14,8 +14,17 @@ from scheduler.models.queue import Queue
 LIVE_PHASES = ("Pending", "Inqueue", "Running", "Unknown")
 PODGROUP_PHASES = (*LIVE_PHASES, "Completed")
 JOB_PHASES = (
-    "Pending", "Running", "Restarting", "Aborting", "Aborted", "Completing", "Completed", "Terminating", "Terminated", "Failed",
-)  # fmt: skip
+    "Pending",
+    "Running",
+    "Restarting",
+    "Aborting",
+    "Aborted",
+    "Completing",
+    "Completed",
+    "Terminating",
+    "Terminated",
+    "Failed",
+)
 FINISHED_JOB_PHASES = ("Aborted", "Completed", "Terminated", "Failed")
 POD_PHASES = (
     "Pending",

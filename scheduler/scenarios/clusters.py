@@ -168,7 +168,7 @@ def _read_queues(fields: Fields) -> tuple[Queue, ...]:
 
 
 def derived(spec: QueueSpec, tree: QueueTree) -> Queue:
-    """A queue below a suspended one is held, and below a closing one closes, whatever its own wish."""
+    """Below a suspended queue a queue is held, and below a closing one it closes."""
     above = [tree[name] for name in reversed(tree.ancestors(spec.name))]
     suspended = [queue.name for queue in above if queue.state is QueueState.SUSPENDED]
     if spec.state is QueueState.SUSPENDED:

@@ -17,9 +17,26 @@ from scheduler.scenarios.policies import PolicyError, PolicyReading, policy_from
 from scheduler.scenarios.vocabulary import SETTINGS
 
 _REMARKS: Final = (
-    "source", "expect", "relaxed", "unassertedExpect", "doubtful", "notes", "tags", "core", "about", "description", "file", "seed",
-    "stable", "runs", "outcome", "outcomes", "invariants", "outcomeWithoutThatBehaviour", "tieBreakDependent",
-)  # fmt: skip
+    "source",
+    "expect",
+    "relaxed",
+    "unassertedExpect",
+    "doubtful",
+    "notes",
+    "tags",
+    "core",
+    "about",
+    "description",
+    "file",
+    "seed",
+    "stable",
+    "runs",
+    "outcome",
+    "outcomes",
+    "invariants",
+    "outcomeWithoutThatBehaviour",
+    "tieBreakDependent",
+)
 """Keys that are there for people and for tests; they do not change what happens."""
 
 _NOT_RUNNABLE: Final = {

@@ -11,6 +11,7 @@ def outside_plugin_problem(path: str) -> str:
 
     try:
         find_plugin(path)
-    except Exception as error:  # whatever a module from outside does when it is imported, the policy is refused and nothing else
+    # whatever a module from outside does when it is imported, only the policy is refused
+    except Exception as error:
         return f"{shown(path)} cannot be loaded as a plugin: {error}"
     return ""

@@ -17,17 +17,43 @@ Reader = Callable[[object, str], object]
 FLAGS: Final = {flag.value: flag for flag in Flag}
 UNUSED_FLAGS: Final = frozenset(
     {
-        "bestNode", "clusterOrder", "hyperNodeGradient", "hyperNodeOrder", "namespaceOrder", "reservedNodes", "simulateAddTask",
-        "simulateAllocatable", "simulatePredicate", "simulateRemoveTask", "subJobOrder", "subJobPipelined", "subJobReady", "targetJob",
-        "unifiedEvictable", "victim",
+        "bestNode",
+        "clusterOrder",
+        "hyperNodeGradient",
+        "hyperNodeOrder",
+        "namespaceOrder",
+        "reservedNodes",
+        "simulateAddTask",
+        "simulateAllocatable",
+        "simulatePredicate",
+        "simulateRemoveTask",
+        "subJobOrder",
+        "subJobPipelined",
+        "subJobReady",
+        "targetJob",
+        "unifiedEvictable",
+        "victim",
     }
-)  # fmt: skip
+)
 UNUSED_PLUGINS: Final = frozenset(
     {
-        "cdp", "crossquota", "datadependency", "deviceshare", "extender", "network-topology-aware", "nodegroup", "numaaware", "pdb",
-        "rescheduling", "resource-strategy-fit", "resourcequota", "task-topology", "tdm", "usage",
+        "cdp",
+        "crossquota",
+        "datadependency",
+        "deviceshare",
+        "extender",
+        "network-topology-aware",
+        "nodegroup",
+        "numaaware",
+        "pdb",
+        "rescheduling",
+        "resource-strategy-fit",
+        "resourcequota",
+        "task-topology",
+        "tdm",
+        "usage",
     }
-)  # fmt: skip
+)
 UNUSED_SECTIONS: Final = frozenset({"metrics"})
 VOLCANO_OVERCOMMIT: Final = 1.2
 
@@ -148,13 +174,18 @@ UNUSED_SETTINGS: Final[Mapping[str, frozenset[str]]] = {
     "allocate": frozenset({"enablePredicateErrorCache", "predicateErrorCacheEnable"}),
     "preempt": frozenset(
         {
-            "enablePredicateErrorCache", "predicateErrorCacheEnable", "enableTopologyAwarePreemption", "topologyAwarePreemptWorkerNum",
-            "minCandidateNodesPercentage", "minCandidateNodesAbsolute", "maxCandidateNodesAbsolute",
+            "enablePredicateErrorCache",
+            "predicateErrorCacheEnable",
+            "enableTopologyAwarePreemption",
+            "topologyAwarePreemptWorkerNum",
+            "minCandidateNodesPercentage",
+            "minCandidateNodesAbsolute",
+            "maxCandidateNodesAbsolute",
         }
     ),
     "reclaim": frozenset({"enablePredicateErrorCache", "predicateErrorCacheEnable"}),
     "backfill": frozenset({"enablePredicateErrorCache", "predicateErrorCacheEnable"}),
-}  # fmt: skip
+}
 UNUSED_CONFIGURATIONS: Final = frozenset({"shuffle", "gangpreempt", "gangreclaim"})
 
 

@@ -1,4 +1,4 @@
-"""Snapshot and policy as a scenario document that, read again, gives the same outcome bit for bit."""
+"""Snapshot and policy as a scenario document that gives the same outcome when read again."""
 
 from __future__ import annotations
 

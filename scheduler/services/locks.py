@@ -1,10 +1,11 @@
 """Who waits for whom: queue commands take the tree for themselves, submissions share it.
 
-So a submission sees a queue either before a close or after it, never in between. Whoever changes many pods at once does it alone: two that
-change the same rows in another order would wait for each other for ever. And so does whoever forbids that pods are placed (a node is
-cordoned, a queue suspended, scheduling paused): a session that has looked whether it may place them commits before, and none does after.
-The order of locks is: tree, pods, limits, jobs, states, anything else.
-On SQLite every writing transaction is alone anyway.
+So a submission sees a queue either before a close or after it, never in between. Whoever changes
+many pods at once does it alone: two that change the same rows in another order would wait for each
+other for ever. And so does whoever forbids that pods are placed (a node is cordoned, a queue
+suspended, scheduling paused): a session that has looked whether it may place them commits before,
+and none does after. The order of locks is: tree, pods, limits, jobs, states, anything else. On
+SQLite every writing transaction is alone anyway.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from scheduler.models import Queue
 def lock_tree() -> None:
     """For whoever changes the tree or the states in it; held until the transaction ends.
 
-    Rows that refer to root, such as its figures, can be written meanwhile: a session writes them when it has the pods already.
+    Rows that refer to root, such as its figures, can be written meanwhile: a session writes them
+    when it has the pods already.
     """
     Queue.objects.select_for_update(no_key=True).only("id").get(name=ROOT)
 
@@ -34,8 +36,9 @@ _PODS_LOCK = 7_320_002  # any number that nothing else locks
 
 
 def alone_with_pods() -> None:
-    """For whoever moves pods from phase to phase (write-back, reports of the cluster, commands), and for whoever changes where they may go;
-    held until the transaction ends."""
+    """For whoever moves pods from phase to phase (write-back, reports of the cluster, commands),
+    and for whoever changes where they may go; held until the transaction ends.
+    """
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_PODS_LOCK])
@@ -45,7 +48,10 @@ _LIMITS_LOCK = 7_320_003
 
 
 def alone_at_the_limit() -> None:
-    """For whoever submits where a limit on what may wait is near; held until the transaction ends."""
+    """For whoever submits where a limit on what may wait is near.
+
+    Held until the transaction ends.
+    """
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LIMITS_LOCK])

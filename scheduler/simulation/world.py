@@ -170,7 +170,7 @@ class World:
     # Pods
 
     def carry_out(self, outcome: Outcome) -> list[Change]:
-        """What the session decided happens: pods run after a moment, victims are on their way out."""
+        """Carry out what the session decided: pods start after a moment, victims leave."""
         changes = [self._evict_pod(eviction.row) for eviction in outcome.evictions]
         self._bind_pods(outcome)
         self._keep_reservations(outcome)

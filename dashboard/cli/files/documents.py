@@ -1,4 +1,4 @@
-"""Manifests from files, folders and standard input, each document with the place that it came from."""
+"""Manifests from files, folders and standard input, each with the place it came from."""
 
 from __future__ import annotations
 

@@ -30,12 +30,32 @@ pods = new_app("Pods of jobs.")
 Row = Mapping[str, Any]
 ENDED = ("Completed", "Failed", "Aborted", "Terminated")
 PHASES = (
-    "Pending", "Running", "Restarting", "Aborting", "Aborted", "Completing", "Completed", "Terminating", "Terminated", "Failed",
-)  # fmt: skip
+    "Pending",
+    "Running",
+    "Restarting",
+    "Aborting",
+    "Aborted",
+    "Completing",
+    "Completed",
+    "Terminating",
+    "Terminated",
+    "Failed",
+)
 _LABEL = 18
 _COLUMNS = (
-    "Name", "Creation", "Phase", "JobType", "Replicas", "Min", "Pending", "Running", "Succeeded", "Failed", "Unknown", "RetryCount",
-)  # fmt: skip
+    "Name",
+    "Creation",
+    "Phase",
+    "JobType",
+    "Replicas",
+    "Min",
+    "Pending",
+    "Running",
+    "Succeeded",
+    "Failed",
+    "Unknown",
+    "RetryCount",
+)
 # Volcano's; names are as wide as they are, and 3
 _WIDTHS = (
     15,

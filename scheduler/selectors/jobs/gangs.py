@@ -1,4 +1,4 @@
-"""Gangs and their pods in numbers, and why a gang waits: what lists and explanations show of them."""
+"""Gangs and their pods in numbers, and why a gang waits: for lists and explanations."""
 
 from __future__ import annotations
 
@@ -45,9 +45,20 @@ def pods_by_phase(podgroups: Collection[int]) -> dict[int, PhaseCounts]:
 
 
 _STANDING = (
-    "namespace", "name", "queue", "phase", "job__phase", "job__message", "reason_code", "reason_message", "reason_figures",
-    "reason_checks", "reason_session", "ahead", "evaluated_at",
-)  # fmt: skip
+    "namespace",
+    "name",
+    "queue",
+    "phase",
+    "job__phase",
+    "job__message",
+    "reason_code",
+    "reason_message",
+    "reason_figures",
+    "reason_checks",
+    "reason_session",
+    "ahead",
+    "evaluated_at",
+)
 
 
 def _standing() -> QuerySet[Any, Any]:

@@ -1,4 +1,4 @@
-"""What happened to a job, step by step, with the time between the steps and what it was spent on."""
+"""What happened to a job, step by step, with what the time between was spent on."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ POD_STATUS = {
 
 
 def epoch(column: str) -> str:
-    """SQL for seconds since 1970, whole milliseconds, so that both databases give the same number."""
+    """SQL for seconds since 1970 in whole milliseconds: the same number in both databases."""
     if connection.vendor == "postgresql":
         return f"round(extract(epoch from {column}) * 1000)::float8 / 1000"
     return f"round((julianday({column}) - 2440587.5) * 86400000) / 1000"

@@ -35,7 +35,7 @@ class Trials:
         self._given = 0
 
     def snapshot(self) -> Snapshot:
-        """With the number of the next session and the present time, as that session would see it."""
+        """As the next session would see it: with its number and the present time."""
         with self._lock:
             self._bring_up_to_date()
             copy = self._resident.snapshot.copy()

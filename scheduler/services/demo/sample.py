@@ -40,20 +40,69 @@ def _queue_values(name: str, parent: str, weight: int = 1, **amounts: object) ->
 
 
 QUEUES: Final = (
-    _queue_values("research", "root", 4, deserved={"cpu": "640", "memory": "4Ti", GPU: "56"}, guarantee={GPU: "16", "cpu": "96"}),
-    _queue_values("vision", "research", 2, deserved={"cpu": "240", "memory": "1536Gi", GPU: "20"}, guarantee={GPU: "8"}, capability={GPU: "40"}),
-    _queue_values("language", "research", 3, deserved={"cpu": "320", "memory": "2Ti", GPU: "32"}, guarantee={GPU: "8"}),
-    _queue_values("sandbox", "research", 1, deserved={"cpu": "64", "memory": "256Gi", GPU: "4"}, capability={"cpu": "256", GPU: "12"}),
-    _queue_values("production", "root", 3, deserved={"cpu": "512", "memory": "2560Gi", GPU: "16"}, guarantee={"cpu": "128", "memory": "512Gi"},
-           priority=10),
-    _queue_values("serving", "production", 2, deserved={"cpu": "256", "memory": "1536Gi", GPU: "16"}, guarantee={"cpu": "128"},
-           capability={GPU: "20"}, priority=10, reclaimable=False),
-    _queue_values("etl", "production", 1, deserved={"cpu": "256", "memory": "1Ti"}, capability={"cpu": "640"}),
-    _queue_values("analytics", "root", 2, deserved={"cpu": "320", "memory": "1536Gi"}, capability={"cpu": "800", "memory": "4Ti"}),
+    _queue_values(
+        "research",
+        "root",
+        4,
+        deserved={"cpu": "640", "memory": "4Ti", GPU: "56"},
+        guarantee={GPU: "16", "cpu": "96"},
+    ),
+    _queue_values(
+        "vision",
+        "research",
+        2,
+        deserved={"cpu": "240", "memory": "1536Gi", GPU: "20"},
+        guarantee={GPU: "8"},
+        capability={GPU: "40"},
+    ),
+    _queue_values(
+        "language",
+        "research",
+        3,
+        deserved={"cpu": "320", "memory": "2Ti", GPU: "32"},
+        guarantee={GPU: "8"},
+    ),
+    _queue_values(
+        "sandbox",
+        "research",
+        1,
+        deserved={"cpu": "64", "memory": "256Gi", GPU: "4"},
+        capability={"cpu": "256", GPU: "12"},
+    ),
+    _queue_values(
+        "production",
+        "root",
+        3,
+        deserved={"cpu": "512", "memory": "2560Gi", GPU: "16"},
+        guarantee={"cpu": "128", "memory": "512Gi"},
+        priority=10,
+    ),
+    _queue_values(
+        "serving",
+        "production",
+        2,
+        deserved={"cpu": "256", "memory": "1536Gi", GPU: "16"},
+        guarantee={"cpu": "128"},
+        capability={GPU: "20"},
+        priority=10,
+        reclaimable=False,
+    ),
+    _queue_values(
+        "etl", "production", 1, deserved={"cpu": "256", "memory": "1Ti"}, capability={"cpu": "640"}
+    ),
+    _queue_values(
+        "analytics",
+        "root",
+        2,
+        deserved={"cpu": "320", "memory": "1536Gi"},
+        capability={"cpu": "800", "memory": "4Ti"},
+    ),
     _queue_values("reports", "analytics", 2, deserved={"cpu": "192", "memory": "1Ti"}),
-    _queue_values("adhoc", "analytics", 1, deserved={"cpu": "128", "memory": "512Gi"}, dequeue_strategy="fifo"),
+    _queue_values(
+        "adhoc", "analytics", 1, deserved={"cpu": "128", "memory": "512Gi"}, dequeue_strategy="fifo"
+    ),
     _queue_values("batch", "root", 1, deserved={"cpu": "128", "memory": "512Gi"}),
-)  # fmt: skip
+)
 
 TARGETS: Final = (
     Target("etl", "production", ("olga", "pablo"), takes_gpu=False),

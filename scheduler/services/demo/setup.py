@@ -33,7 +33,7 @@ class FirstStart:
 
 
 def ensure_builtin_objects(using: str = "default") -> None:
-    """Create `root`, `default`, the default namespace and the single rows, where they are missing."""
+    """Create `root`, `default`, the default namespace and the single rows if missing."""
     root, _ = Queue.objects.using(using).get_or_create(
         name=ROOT, defaults={"parent": None, "reclaimable": False}
     )

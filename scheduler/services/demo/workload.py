@@ -1,4 +1,4 @@
-"""A stream of made-up jobs, submitted like anybody's: the demo's life, and the load of benchmarks."""
+"""A stream of made-up jobs: the load of the demo and of benchmarks."""
 
 from __future__ import annotations
 

@@ -122,9 +122,15 @@ def create_entry(
 
 
 def update_entry(
-    kind: Kind, name: str, manifest: object, *, by: Actor = SYSTEM, merge: bool = False, expected_version: Expected = None,
+    kind: Kind,
+    name: str,
+    manifest: object,
+    *,
+    by: Actor = SYSTEM,
+    merge: bool = False,
+    expected_version: Expected = None,
     dry_run: bool = False,
-) -> SavedEntry:  # fmt: skip
+) -> SavedEntry:
     """Raises the model's `DoesNotExist`, `Stale`, `Rejected`."""
     access.require_cluster(by, doing=f"change a {kind.name}")
     with transaction.atomic():

@@ -41,10 +41,16 @@ class ChangedJob:
 
 
 def update_job(
-    namespace: str, name: str, manifest: object, *, by: Actor = SYSTEM, merge: bool = False, expected_version: Expected = None,
+    namespace: str,
+    name: str,
+    manifest: object,
+    *,
+    by: Actor = SYSTEM,
+    merge: bool = False,
+    expected_version: Expected = None,
     dry_run: bool = False,
-) -> ChangedJob:  # fmt: skip
-    """Raises `Job.DoesNotExist`, `Stale`, and `Rejected` for whatever may not change (decided 20)."""
+) -> ChangedJob:
+    """Raises `Job.DoesNotExist`, `Stale`, and `Rejected` for what may not change."""
     with transaction.atomic():
         share_tree()
         alone_with_pods()

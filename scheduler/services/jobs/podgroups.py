@@ -154,9 +154,15 @@ def _settle_phase(group: PodGroup) -> None:
 
 
 def update_podgroup(
-    namespace: str, name: str, manifest: object, *, by: Actor = SYSTEM, merge: bool = False, expected_version: Expected = None,
+    namespace: str,
+    name: str,
+    manifest: object,
+    *,
+    by: Actor = SYSTEM,
+    merge: bool = False,
+    expected_version: Expected = None,
     dry_run: bool = False,
-) -> SavedPodGroup:  # fmt: skip
+) -> SavedPodGroup:
     """Everything but its queue may change. Raises `PodGroup.DoesNotExist`, `Stale`, `Rejected`."""
     with transaction.atomic():
         share_tree()

@@ -243,9 +243,15 @@ class JobCommandResult:
 
 
 def command_job(
-    namespace: str, name: str, action: JobAction | str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool = False,
+    namespace: str,
+    name: str,
+    action: JobAction | str,
+    *,
+    by: Actor = SYSTEM,
+    reason: str = "",
+    dry_run: bool = False,
     expected_version: Expected = None,
-) -> JobCommandResult:  # fmt: skip
+) -> JobCommandResult:
     """Suspend (AbortJob), resume, restart or cancel (TerminateJob) a job.
 
     Raises `Job.DoesNotExist`, `NotPossible`, `Stale`, `Rejected`.

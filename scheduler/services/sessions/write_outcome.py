@@ -575,11 +575,20 @@ _FIGURE_COLUMNS = {
     **{
         name: name
         for name in (
-            "leaving", "promised", "asked", "lacking", "deserved", "nominal_share", "request", "held", "inqueue", "elastic",
+            "leaving",
+            "promised",
+            "asked",
+            "lacking",
+            "deserved",
+            "nominal_share",
+            "request",
+            "held",
+            "inqueue",
+            "elastic",
             "real_capability",
         )
     },
-}  # fmt: skip
+}
 
 
 def write_figures(
