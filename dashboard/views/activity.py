@@ -129,7 +129,7 @@ def _span(request: HttpRequest, filters: dict[str, str]) -> tuple[Span, list[str
 
 
 def _audited(request: HttpRequest) -> frozenset[str] | None:
-    """The queues whose record the reader may see: those he administers; None for all."""
+    """The queues whose record the reader may see: those they administer; None for all."""
     mine = access(request)
     return None if mine.may(Permission.ADMINISTER, ROOT) else mine.where(Permission.ADMINISTER)
 

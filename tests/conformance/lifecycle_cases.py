@@ -28,7 +28,7 @@ OVERRIDDEN = {
     "podgroup into a non-leaf queue": "only leaves take work, whatever its kind",
 }
 
-# Another system's internals, or pairs that can not happen: not run, and here is why.
+# Another system's internals, or pairs that cannot happen: not run, and here is why.
 INTERNALS = {
     "controller.event": "watches and work queues of another system; here a change of a podgroup refreshes the states in its transaction",
     "controller.process_next": "the work queue of another system",

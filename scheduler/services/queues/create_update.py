@@ -408,7 +408,7 @@ def _delete(
 
 
 def refuse_unless_shown(name: str, doomed: list[str], shown: Iterable[str] | None) -> None:
-    """Nobody deletes what he has not seen: a queue may have come below it, or left, since he looked."""
+    """Only what was shown is deleted: a queue may have come below it, or left, since then."""
     if shown is None or set(shown) == set(doomed):
         return
     message = f"What is below {name} has changed since it was shown: deleting it would now delete {listed(doomed)}."

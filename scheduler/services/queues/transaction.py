@@ -139,7 +139,10 @@ class TreeWork:
         return self.facts.unknown
 
     def seen_by(self, by: Actor) -> Actor:
-        """The caller with his rights on the tree as it is by now: what he has just created below a queue of his is his too."""
+        """The caller with their rights on the tree as it is now.
+
+        What they have just created below a queue of theirs is theirs too.
+        """
         known = access.access_for(by)
         return replace(
             by, access=known if known.everything else replace(known, parents=self._image.parents)
