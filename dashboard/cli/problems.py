@@ -22,10 +22,14 @@ class ExitCode(IntEnum):
 MEANINGS = {
     ExitCode.DONE: "done, or there was nothing to do",
     ExitCode.REFUSED: "the server refused it, or you answered no",
-    ExitCode.USAGE: "the command was not understood: an option is missing, unknown or has a wrong value",
+    ExitCode.USAGE: (
+        "the command was not understood: an option is missing, unknown or has a wrong value"
+    ),
     ExitCode.NOT_FOUND: "there is nothing of that name, or you may not see it",
     ExitCode.NOT_ALLOWED: "you are not signed in, or may not do this",
-    ExitCode.NO_CONNECTION: "no server is known, it cannot be reached, or it is not available just now",
+    ExitCode.NO_CONNECTION: (
+        "no server is known, it cannot be reached, or it is not available just now"
+    ),
     ExitCode.INTERRUPTED: "you pressed Ctrl-C",
 }
 

@@ -378,10 +378,9 @@ def _held_jobs(scene: _Scene) -> Iterator[Caution]:
             "podgroup that waits",
             "podgroups that wait",
         )
-        what = (
-            f"{listed(holders, 'is suspended by its own wish and holds', 'are suspended by their own wish and hold')} "
-            f"{amount}"
-        )
+        one = "is suspended by its own wish and holds"
+        several = "are suspended by their own wish and hold"
+        what = f"{listed(holders, one, several)} {amount}"
         yield Caution(
             "held_below",
             f"{what}: {scene.name} cannot finish closing until {listed(holders, 'is', 'are')} "

@@ -64,7 +64,11 @@ def _node_row(node: Row, resources: Sequence[str], wide: bool) -> Sequence[objec
 def _used_of_total(status: Row, resource: str) -> str:
     """`3/8`: allocated of what it has; `3+2/8` where 2 are promised to pods that wait."""
     promised = status.get("promised", {}).get(resource)
-    return f"{status['allocated'].get(resource, '0')}{f'+{promised}' if promised else ''}/{status['allocatable'].get(resource, '0')}"
+    allocated = status["allocated"].get(resource, "0")
+    allocatable = status["allocatable"].get(resource, "0")
+    if promised:
+        return f"{allocated}+{promised}/{allocatable}"
+    return f"{allocated}/{allocatable}"
 
 
 @command(

@@ -27,9 +27,9 @@ def command_job(place: str, name: str, verb: str, reason: str, dry_run: bool, ye
         and not yes
         and api().post(where, body, dry_run=True)["changed"]
     ):
+        phase = _phase_of(path("jobs", place, name))
         confirm(
-            f"{verb.capitalize()} {place}/{name}, which is {_phase_of(path('jobs', place, name))}? It "
-            f"{_LOSES_WORK[verb]}.",
+            f"{verb.capitalize()} {place}/{name}, which is {phase}? It {_LOSES_WORK[verb]}.",
             yes,
         )
     answer = api().post(where, body, dry_run=dry_run)

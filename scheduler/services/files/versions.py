@@ -41,8 +41,8 @@ class Stale(Exception):
             getattr(current, "name", ""),
         )
         super().__init__(
-            f"{what} was changed{who} and is now at version {version}: read it again and repeat the "
-            "change."
+            f"{what} was changed{who} and is now at version {version}: "
+            "read it again and repeat the change."
         )
 
 

@@ -202,8 +202,8 @@ def _forecast_of(key: str, job: JobManifest, outcome: Outcome) -> Forecast:
         )
     if victims:
         words = (
-            f"It would start as soon as {len(victims)} {_pod_or_pods(len(victims))} of others have made "
-            "room for it."
+            f"It would start as soon as {len(victims)} {_pod_or_pods(len(victims))} of others "
+            "have made room for it."
         )
         return Forecast(Prospect.MAKES_ROOM, words, victims=victims)
     return _waiting_forecast(outcome.reasons.get(key))

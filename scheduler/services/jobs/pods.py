@@ -258,7 +258,8 @@ def fresh_start(pods: QuerySet[Pod], now: datetime) -> int:
     if not rows:
         return 0
     return execute(
-        "UPDATE scheduler_pod SET uid = d.uid, phase = 'Pending', node_id = NULL, borrowed = false, "
+        "UPDATE scheduler_pod "
+        "SET uid = d.uid, phase = 'Pending', node_id = NULL, borrowed = false, "
         "created_at = %s, bound_at = NULL, "
         "started_at = NULL, finished_at = NULL, exit_code = NULL, reserved_node_id = NULL, "
         "reserved_until = NULL, message = '' "

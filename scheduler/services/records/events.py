@@ -55,8 +55,8 @@ def record_events(notes: Iterable[EventNote], now: datetime) -> None:
         f"INSERT INTO scheduler_event ({names}, first_at, last_at) "
         f"SELECT {names}, %s, %s FROM {values_table('d', _COLUMNS)} WHERE true "
         "ON CONFLICT (kind, namespace, name, reason, message_digest) DO UPDATE "
-        'SET "count" = scheduler_event."count" + excluded."count", last_at = excluded.last_at, type '
-        "= excluded.type, "
+        'SET "count" = scheduler_event."count" + excluded."count", '
+        "last_at = excluded.last_at, type = excluded.type, "
         "message = excluded.message, code = excluded.code",
         [now, now, as_parameter(rows)],
     )

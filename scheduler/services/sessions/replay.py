@@ -46,8 +46,8 @@ class NotKept(Exception):
         else:
             newest = "None is."
         super().__init__(
-            f"Session {number} is not kept. {newest} Sessions that decided something are kept for a "
-            "while; ask for the next ones with "
+            f"Session {number} is not kept. {newest} "
+            "Sessions that decided something are kept for a while; ask for the next ones with "
             "“.venv/bin/python manage.py replay --keep-next 3”."
         )
 
