@@ -385,7 +385,7 @@ def test_a_worker_makes_the_pods_of_all_jobs(monkeypatch: pytest.MonkeyPatch):
 @pytest.mark.django_db(transaction=True)
 def test_two_who_submit_at_once_do_not_pass_a_limit_together(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(facts, "conf", lambda: replace(conf(), limits={"pods_per_queue": 10}))
-    made = job_submit._create
+    made = job_submit._create_job
 
     def slowly(*given: Any) -> Any:
         time.sleep(0.3)  # whoever else has begun meanwhile has looked at what waits
