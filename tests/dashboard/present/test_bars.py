@@ -12,7 +12,16 @@ from django.test import Client
 
 from dashboard.present.bars import FIGURES, Span, bar_html, figures_text, rectangles, scaled
 from dashboard.present.quotas import Limit, Quota, present_quota, quota_bar
+from scheduler.domain.resources import Resources
+from scheduler.models import Node
 from tests.dashboard.sample import load_tree
+
+_OTHER_PICTURES = {
+    "templates/cluster/tiles/sessions.html",
+    "templates/parts/patterns.html",
+    "templates/sessions/_times.html",
+}
+"""A chart of columns, the patterns that bars are filled with, and the keys beside a bar."""
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -75,6 +84,7 @@ def test_bars_to_one_scale_have_a_track_as_long_as_their_limit():
 @pytest.mark.parametrize("path", ["/", "/queues/", "/queues/production/children/", "/nodes/"])
 def test_pages_show_bars_and_not_their_markup(path: str):
     load_tree()
+    Node.objects.create(name="n-1", allocatable=Resources.parse({"cpu": "8"}))
     client = Client()
     client.force_login(get_user_model().objects.create(username="admin", is_superuser=True))
 
@@ -86,9 +96,9 @@ def test_pages_show_bars_and_not_their_markup(path: str):
 
 def test_no_template_and_no_script_draws_a_bar_itself():
     drawing = re.compile(r"class=.bar[ \"']|<rect")
-    charts = {"_sessions.html", "_times.html", "patterns.html"}  # columns, keys and patterns
-    files = [*(ROOT / "templates").rglob("*.html"), *(ROOT / "static" / "js").glob("*.js")]
+    pages = ROOT / "templates"
+    files = [*pages.rglob("*.html"), *(ROOT / "static" / "js").glob("*.js")]
 
-    found = [path.name for path in files if drawing.search(path.read_text())]
+    found = {str(path.relative_to(ROOT)) for path in files if drawing.search(path.read_text())}
 
-    assert set(found) <= charts
+    assert found == _OTHER_PICTURES
