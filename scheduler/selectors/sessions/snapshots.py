@@ -70,9 +70,13 @@ class ResidentSnapshot:
 
     def __init__(self) -> None:
         self.position: Position | None = None
-        self._forget()
+        self._clear()
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
+        """The next refresh reads everything anew."""
+        self.position = None
+
+    def _clear(self) -> None:
         self.queues: dict[int, Queue] = {}
         self.nodes: dict[int, Node] = {}
         self.classes: dict[int, PodClass] = {}
@@ -106,13 +110,13 @@ class ResidentSnapshot:
 
     def reload(self) -> Refreshed:
         """Forget everything and read it again."""
-        self.position = None
+        self.forget()
         return self.refresh()
 
     # Reading everything
 
     def _reload(self) -> Refreshed:
-        self._forget()
+        self._clear()
         self.queues = {row[0]: queue_of(row) for row in _queue_rows()}
         self.nodes = {
             row[0]: node_of(row) for row in fetch(f"SELECT {NODE_COLUMNS} FROM scheduler_node")

@@ -8,7 +8,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -35,43 +34,10 @@ from scheduler.services.sessions import lease
 from scheduler.services.sessions.claim import Claimed, Claims, fail
 from scheduler.services.sessions.policies import policy_of
 from scheduler.services.sessions.replay import keep_session
+from scheduler.services.sessions.stopwatch import Stopwatch
 from scheduler.services.sessions.write_outcome import Written, write_figures, write_outcome
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class Stopwatch:
-    """Milliseconds by part, in the order of their happening."""
-
-    parts: dict[str, float] = field(default_factory=dict)
-    actions: dict[str, float] = field(default_factory=dict)  # of the part "think"
-    _since: float = field(default_factory=time.perf_counter)
-    _action_since: float = 0.0
-
-    def lap(self, part: str) -> None:
-        now = time.perf_counter()
-        self.parts[part] = round((now - self._since) * 1000, 3)
-        self._since = self._action_since = now
-
-    def lap_action(self, action: str) -> None:
-        """An action that a policy names twice has the sum of both."""
-        now = time.perf_counter()
-        self.actions[action] = round(
-            self.actions.get(action, 0.0) + (now - self._action_since) * 1000, 3
-        )
-        self._action_since = now
-
-    @property
-    def durations(self) -> dict[str, Any]:
-        """As they are stored: milliseconds by part, and below `actions` by action."""
-        if self.actions:
-            return {**self.parts, "actions": dict(self.actions)}
-        return dict(self.parts)
-
-    @property
-    def total(self) -> float:
-        return sum(self.parts.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +49,10 @@ class SessionResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """An outcome that nothing follows from and that no clock had a part in: it stands until
-    something changes.
+class ReusableOutcome:
+    """An outcome that changed nothing and that no clock had a part in.
+
+    The next session would come to the same, as long as nothing changes.
     """
 
     outcome: Outcome
@@ -93,30 +60,41 @@ class Standing:
     paused: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What the last session found and wrote: the next one writes only what differs from it.
+
+    The empty value remembers nothing, and so everything is written anew.
+    """
+
+    figures: Mapping[str, QueueFigures] = field(default_factory=dict)
+    queues: tuple[Queue, ...] = ()
+    totals: Mapping[str, Any] = field(default_factory=dict)
+    reusable: ReusableOutcome | None = None
+
+
 def is_due(state: ClusterState, now: datetime) -> bool:
     """The stored period has passed, or somebody asked for a session since the last one began."""
-    if (
-        state.last_session_at is None or state.last_session_at > now
-    ):  # the clock was put back: what it said before counts no more
+    last = state.last_session_at
+    if last is None or last > now:  # the clock was put back: what it said before counts no more
         return True
-    if state.session_wanted_at is not None and state.session_wanted_at > state.last_session_at:
+    if state.session_wanted_at is not None and state.session_wanted_at > last:
         return True
     # Ticks come at a fixed base and never quite on time: half a tick early is on time.
-    return now - state.last_session_at >= timedelta(
-        seconds=state.period_seconds - conf().tick_seconds / 2
-    )
+    early = conf().tick_seconds / 2
+    return now - last >= timedelta(seconds=state.period_seconds - early)
 
 
 def pause_before(state: ClusterState, now: datetime) -> float:
-    """Seconds to wait first, so that a storm of requests makes a few sessions and not hundreds:
-    whoever asks meanwhile is served too.
+    """Seconds to wait first, so that a storm of requests makes a few sessions and not hundreds.
+
+    Whoever asks in the meantime is served by the same session.
     """
     if state.last_session_at is None:
         return 0.0
-    return min(
-        conf().gap_seconds,
-        max(0.0, (state.last_session_at - now).total_seconds() + conf().gap_seconds),
-    )
+    gap = conf().gap_seconds
+    left = (state.last_session_at - now).total_seconds() + gap
+    return min(gap, max(0.0, left))
 
 
 class SessionRunner:
@@ -130,13 +108,13 @@ class SessionRunner:
         self.process = os.getpid()
         self.resident = ResidentSnapshot()
         self._claims = Claims(self.holder)
-        self._figures: Mapping[
-            str, QueueFigures
-        ] = {}  # what the last session found, and of which queues
-        self._queues: tuple[Queue, ...] = ()
-        self._seen: dict[str, Any] = {}
-        self._standing: Standing | None = None
-        self._sessions = 0
+        self._remembered = Remembered()
+        self._sessions = 0  # how many began here: the sums are checked every so many
+
+    def forget(self) -> None:
+        """The next session reads and writes everything anew."""
+        self.resident.forget()
+        self._remembered = Remembered()
 
     def run_if_due(self, trigger: str = "tick") -> SessionResult | None:
         """A session, unless it is too early, another is running, or another worker has the lease."""
@@ -148,16 +126,20 @@ class SessionRunner:
         return self.run(trigger)
 
     def run(self, trigger: str = "asked") -> SessionResult | None:
+        """A session now; None while another worker has the lease."""
         watch = Stopwatch()
+
+        # 1. Claim: the lease, and a row for this session
         claimed = self._claims.begin(trigger)
         if claimed is None:
             return None
         watch.lap("claim")
         if claimed.held.taken_over:
-            self.forget()  # somebody else may have written and said what this one does not know of
+            self.forget()  # another worker may have written what this one does not know of
+
         try:
             with undisturbed(), lease.Keeper(claimed.held, conf().lease_seconds) as keeper:
-                return self._run(claimed, watch, keeper)
+                return self._run_claimed(claimed, watch, keeper)
         except lease.LeaseLost:
             logger.warning("session %s lost its lease and wrote nothing", claimed.session.number)
             return None
@@ -167,167 +149,200 @@ class SessionRunner:
             fail(claimed, error)
             raise
 
-    def forget(self) -> None:
-        """The next session reads everything anew."""
-        self.resident.position = None
-        self._figures = {}
-        self._seen = {}
-        self._standing = None
-
-    def _run(self, claimed: Claimed, watch: Stopwatch, keeper: lease.Keeper) -> SessionResult:
-        refreshed = self._refresh()
+    def _run_claimed(
+        self, claimed: Claimed, watch: Stopwatch, keeper: lease.Keeper
+    ) -> SessionResult:
+        # 2. Read: what changed since the last session
+        refreshed = self._read(claimed)
         watch.lap("read")
         keeper.check()
-        snapshot = self.resident.snapshot
-        session = claimed.session
-        snapshot.session = session.number
-        snapshot.paused = claimed.paused
-        snapshot.taken_at = round(session.started_at.timestamp(), 3)
-        standing = self._standing if self._still_stands(claimed, refreshed) else None
-        outcome = standing.outcome if standing else self._think(claimed, watch)
+
+        # 3. Think: the engine, unless it would only repeat the last outcome
+        reusable = self._reusable(claimed, refreshed)
+        outcome = reusable.outcome if reusable else self._think(claimed, watch)
         watch.lap("think")
         keeper.check()
-        written = (
-            self._close_only(claimed, refreshed, watch)
-            if standing
-            else self._write(claimed, outcome, refreshed, watch)
-        )
-        keep_session(
-            self.resident,
-            policy_of(claimed.policy_text),
-            session.number,
-            session.started_at,
-            outcome,
-            wanted=claimed.keep,
-        )
-        if not standing:
+
+        # 4. Write: decisions, reasons and figures, and the end of the session, in one transaction
+        # 5. Tell: open pages, as soon as that transaction is committed
+        if reusable:
+            written = self._end_unchanged(claimed, refreshed, watch)
+        else:
+            written = self._write_and_tell(claimed, outcome, refreshed, watch)
+
+        # 6. Remember: what the next session compares with
+        self._keep_for_replay(claimed, outcome)
+        if not reusable:
             self._remember(claimed, outcome, written)
         self._claims.is_in_order()
-        return SessionResult(session.number, written, refreshed, watch.parts)
+        return SessionResult(claimed.session.number, written, refreshed, watch.parts)
 
-    def _still_stands(self, claimed: Claimed, refreshed: Refreshed) -> bool:
-        """Whether this session would come to the last one's outcome: it would read the same and did
-        not ask for the time.
+    # Read
+
+    def _read(self, claimed: Claimed) -> Refreshed:
+        """Brings the resident snapshot up to the database, and up to this session's time."""
+        refreshed = self._refresh()
+        snapshot = self.resident.snapshot
+        snapshot.session = claimed.session.number
+        snapshot.paused = claimed.paused
+        snapshot.taken_at = round(claimed.session.started_at.timestamp(), 3)
+        return refreshed
+
+    def _refresh(self) -> Refreshed:
+        self._sessions += 1
+        if self.resident.position is None:
+            ensure_own_change_log()
+        try:
+            return self.resident.refresh(check_sums=self._sessions % conf().check_sums_every == 0)
+        except SumsDiffer as difference:
+            logger.error("%s; reading everything anew", difference)
+            _record_difference(difference)
+            self.forget()
+            return self.resident.refresh()
+
+    # Think
+
+    def _reusable(self, claimed: Claimed, refreshed: Refreshed) -> ReusableOutcome | None:
+        """The last outcome, if this session would come to the same.
+
+        That is so if it would read the same, and the last one did not ask for the time.
         """
-        last = self._standing
-        untouched = not refreshed.changed and not refreshed.reloaded
-        return (
-            untouched
-            and last is not None
-            and (last.policy_text, last.paused) == (claimed.policy_text, claimed.paused)
-        )
-
-    def _close_only(self, claimed: Claimed, refreshed: Refreshed, watch: Stopwatch) -> Written:
-        """What was found is what stands in the database already."""
-        with transaction.atomic():
-            watch.lap("write")
-            self._claims.end(
-                claimed, watch.durations, _counts(Written(), refreshed, 0), timezone.now()
-            )
-            notify.cluster_changed()
-        return Written()
+        last = self._remembered.reusable
+        if last is None or refreshed.changed or refreshed.reloaded:
+            return None
+        if last.policy_text != claimed.policy_text or last.paused != claimed.paused:
+            return None
+        return last
 
     def _think(self, claimed: Claimed, watch: Stopwatch) -> Outcome:
         snapshot = self.resident.snapshot
         policy = policy_of(claimed.policy_text)
         snapshot.clock_was_read = False
         outcome = run_session(snapshot, policy, ended=watch.lap_action)
-        if (outcome.binds or outcome.evictions) and ClusterState.objects.filter(
-            pk=1, paused=True
-        ).exists():
-            snapshot.paused = True  # since this session began: what it decided is not done, and everybody is told why
+        if (outcome.binds or outcome.evictions) and _is_paused_now():
+            # Somebody paused since this session began: what it decided is not done, and
+            # everybody is told why.
+            snapshot.paused = True
             outcome = run_session(snapshot, policy)
         return outcome
 
-    def _refresh(self) -> Refreshed:
-        self._sessions += 1
-        if self.resident.position is None:
-            ensure_own_change_log()
-        check = self._sessions % conf().check_sums_every == 0
-        try:
-            return self.resident.refresh(check_sums=check)
-        except SumsDiffer as difference:
-            logger.error("%s; reading everything anew", difference)
-            note = EventNote(
-                "Cluster", "scheduler", "ResidentSnapshotDiffered", str(difference), warning=True
-            )
-            record_events([note], timezone.now())
-            self._figures = {}
-            return self.resident.reload()
+    # Write and tell
 
-    def _write(
+    def _end_unchanged(self, claimed: Claimed, refreshed: Refreshed, watch: Stopwatch) -> Written:
+        """What was found is in the database already."""
+        written = Written()
+        with transaction.atomic():
+            watch.lap("write")
+            self._end(claimed, watch, _counts(written, refreshed))
+            notify.cluster_changed()
+        return written
+
+    def _write_and_tell(
         self, claimed: Claimed, outcome: Outcome, refreshed: Refreshed, watch: Stopwatch
     ) -> Written:
-        now = timezone.now()
-        session = claimed.session
         with transaction.atomic():
             lease.assert_held(claimed.held)
             alone_with_pods()
-            written = write_outcome(
-                self.resident, outcome, session_id=session.pk, number=session.number, now=now
-            )
-            changed = self._changed_figures(outcome)
-            queue_ids = {queue.name: pk for pk, queue in self.resident.queues.items()}
-            write_figures(changed, queue_ids, session.number)
-            samples.sample(self.resident, changed, now)
-            if written.unknown:
-                tell_jobs_of_unknown(written.unknown)
-            if written.completed:
-                refresh_states()
-            written.queues = set(changed)
-            self._note_totals(outcome)
+            written = self._write(claimed, outcome)
             watch.lap("write")
-            self._claims.end(
-                claimed,
-                watch.durations,
-                _counts(written, refreshed, outcome.preemption_attempts),
-                timezone.now(),
-            )
-            notify.session_finished(
-                queues=written.queues,
-                jobs=written.podgroups | {bind.podgroup for bind in written.bound},
-            )
+            self._end(claimed, watch, _counts(written, refreshed, outcome.preemption_attempts))
+            bound = {bind.podgroup for bind in written.bound}
+            notify.session_finished(queues=written.queues, jobs=written.podgroups | bound)
+        return written
+
+    def _write(self, claimed: Claimed, outcome: Outcome) -> Written:
+        now = timezone.now()
+        session = claimed.session
+        written = write_outcome(
+            self.resident, outcome, session_id=session.pk, number=session.number, now=now
+        )
+        changed = self._changed_figures(outcome)
+        queue_ids = {queue.name: pk for pk, queue in self.resident.queues.items()}
+        write_figures(changed, queue_ids, session.number)
+        samples.sample(self.resident, changed, now)
+        if written.unknown:
+            tell_jobs_of_unknown(written.unknown)
+        if written.completed:
+            refresh_states()
+        written.queues = set(changed)
+        self._write_totals(_totals_of(outcome))
         return written
 
     def _changed_figures(self, outcome: Outcome) -> dict[str, QueueFigures]:
         """Of each queue whose figures, settings or state are not what the last session saw."""
-        names = {*differing(outcome.queues, self._figures), *self._changed_queues()}
+        names = {*differing(outcome.queues, self._remembered.figures), *self._changed_queues()}
         return {name: outcome.queues[name] for name in sorted(names) if name in outcome.queues}
 
     def _changed_queues(self) -> set[str]:
         now = self.resident.snapshot.queues
-        if now is self._queues:
+        if now is self._remembered.queues:
             return set()
-        before = {queue.name: queue for queue in self._queues}
+        before = {queue.name: queue for queue in self._remembered.queues}
         return {queue.name for queue in now if before.get(queue.name) != queue}
 
-    def _note_totals(self, outcome: Outcome) -> None:
-        root = outcome.queues.get(ROOT)
-        seen = {
-            "total": outcome.total,
-            "warnings": list(outcome.warnings),
-            "allocated": root.in_use if root else NOTHING,
-            "promised": root.promised if root else NOTHING,
-        }
-        if seen != self._seen:  # nothing is written that did not change
-            ClusterState.objects.filter(pk=1).update(**seen)
-            transaction.on_commit(partial(setattr, self, "_seen", seen))
+    def _write_totals(self, totals: Mapping[str, Any]) -> None:
+        if totals != self._remembered.totals:  # nothing is written that did not change
+            ClusterState.objects.filter(pk=1).update(**totals)
+
+    def _end(self, claimed: Claimed, watch: Stopwatch, counts: Mapping[str, Any]) -> None:
+        self._claims.end(claimed, watch.durations, counts, timezone.now())
+
+    # Remember
+
+    def _keep_for_replay(self, claimed: Claimed, outcome: Outcome) -> None:
+        keep_session(
+            self.resident,
+            policy_of(claimed.policy_text),
+            claimed.session.number,
+            claimed.session.started_at,
+            outcome,
+            wanted=claimed.keep,
+        )
 
     def _remember(self, claimed: Claimed, outcome: Outcome, written: Written) -> None:
         """Only after the commit: what was said and written is what the next session compares with."""
         snapshot = self.resident.snapshot
-        stands = (
-            outcome.is_quiet and snapshot.paused == claimed.paused and not snapshot.clock_was_read
-        )
-        self._standing = Standing(outcome, claimed.policy_text, claimed.paused) if stands else None
-        self._figures = outcome.queues
-        self._queues = snapshot.queues
         for said in outcome.said:
             if said.podgroup not in written.broken:
-                self.resident.snapshot.groups.said[said.row] = said.fingerprint
+                snapshot.groups.said[said.row] = said.fingerprint
+        self._remembered = Remembered(
+            figures=outcome.queues,
+            queues=snapshot.queues,
+            totals=_totals_of(outcome),
+            reusable=self._reusable_later(claimed, outcome),
+        )
+
+    def _reusable_later(self, claimed: Claimed, outcome: Outcome) -> ReusableOutcome | None:
+        snapshot = self.resident.snapshot
+        was_paused_meanwhile = snapshot.paused != claimed.paused
+        if not outcome.is_quiet or was_paused_meanwhile or snapshot.clock_was_read:
+            return None
+        return ReusableOutcome(outcome, claimed.policy_text, claimed.paused)
 
 
-def _counts(written: Written, refreshed: Refreshed, preemption_attempts: int) -> dict[str, Any]:
+def _is_paused_now() -> bool:
+    return ClusterState.objects.filter(pk=1, paused=True).exists()
+
+
+def _record_difference(difference: SumsDiffer) -> None:
+    note = EventNote(
+        "Cluster", "scheduler", "ResidentSnapshotDiffered", str(difference), warning=True
+    )
+    record_events([note], timezone.now())
+
+
+def _totals_of(outcome: Outcome) -> dict[str, Any]:
+    """What the row of the cluster says of the last session."""
+    root = outcome.queues.get(ROOT)
+    return {
+        "total": outcome.total,
+        "warnings": list(outcome.warnings),
+        "allocated": root.in_use if root else NOTHING,
+        "promised": root.promised if root else NOTHING,
+    }
+
+
+def _counts(written: Written, refreshed: Refreshed, preemption_attempts: int = 0) -> dict[str, Any]:
     return {
         "binds": len(written.bound),
         "evictions": len(written.evicted),
@@ -344,12 +359,12 @@ _runner: SessionRunner | None = None
 
 
 def run_scheduling_session(trigger: str = "tick") -> SessionResult | None:
-    """What the scheduler worker calls on every tick; keeps its runner, and with it the snapshot, in
-    the process.
+    """What the scheduler worker calls on every tick.
+
+    The process keeps its runner, and with it the snapshot.
     """
     global _runner
-    if (
-        _runner is None or _runner.process != os.getpid()
-    ):  # a process that was forked from this one is another worker
+    is_forked = _runner is not None and _runner.process != os.getpid()
+    if _runner is None or is_forked:  # a process that was forked from this one is another worker
         _runner = SessionRunner()
     return _runner.run_if_due(trigger)

@@ -22,7 +22,7 @@ from scheduler.services.sessions.claim import Claimed
 from scheduler.services.sessions.policies import policy_of, replace_policy
 from scheduler.services.sessions.replay import keep_next_sessions, replay
 from scheduler.services.sessions.requests import pause_scheduling
-from scheduler.services.sessions.runner import SessionRunner
+from scheduler.services.sessions.runner import ReusableOutcome, SessionRunner
 from tests.histories import History, build_cluster
 from tests.worlds import job, node, queue, run_session
 
@@ -109,11 +109,13 @@ def test_a_session_that_says_something_is_not_taken_for_the_next_one(thoughts: l
 def test_a_worker_that_lost_its_lease_does_not_even_close_its_session(
     runner: SessionRunner, monkeypatch: pytest.MonkeyPatch
 ):
-    def lose(_self: SessionRunner, _claimed: Claimed, _refreshed: Refreshed) -> bool:
+    def lose(
+        self: SessionRunner, _claimed: Claimed, _refreshed: Refreshed
+    ) -> ReusableOutcome | None:
         Lease.objects.update(token=999)
-        return True
+        return self._remembered.reusable
 
-    monkeypatch.setattr(SessionRunner, "_still_stands", lose)
+    monkeypatch.setattr(SessionRunner, "_reusable", lose)
 
     assert runner.run() is None
     assert SchedulingSession.objects.latest("number").state == "Running"
