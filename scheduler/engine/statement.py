@@ -123,6 +123,11 @@ class Statement:
         """A point to which `discard` can go back."""
         return len(self.operations)
 
+    def victims_since(self, mark: int) -> list[Gang]:
+        """The gangs of pods evicted since the mark, one for each pod."""
+        operations = self.operations[mark:]
+        return [item.gang for item in operations if item.type is OperationType.EVICT]
+
     @property
     def waits_for_room(self) -> bool:
         """Whether somebody has to go, or is going, for it; if not, allocate can do without it."""

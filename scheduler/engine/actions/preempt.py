@@ -10,19 +10,19 @@ import numpy as np
 from scheduler.domain.tables import Rows
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.eviction.candidates import RunningPods
-from scheduler.engine.eviction.victims import (
+from scheduler.engine.eviction.node_evictions import (
     NOBODY,
     RELEASING,
+    BrokenGangs,
+    NodeEvictions,
     PoolMemory,
-    Source,
-    VictimPool,
-    fell_apart,
+    Veto,
 )
 from scheduler.engine.ordering import GangLines, QueueLine
 from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Gang
 from scheduler.engine.state.nodes import fits
-from scheduler.engine.statement import OperationType, Statement
+from scheduler.engine.statement import Statement
 
 _STATUSES = (PodStatus.BOUND, PodStatus.RUNNING)
 
@@ -47,192 +47,200 @@ class Preemption:
 
     def run(self) -> None:
         while (queue := self.queues.best()) >= 0:
-            tried: list[Gang] = []
-            while (gang := self.gangs.pop(queue)) is not None:
-                tried.append(gang)
-                if not self._between_gangs(gang) and self.session.is_strict(queue):
-                    break
-            for gang in tried:
-                self._inside(gang)
+            for gang in self._preempt_between_gangs(queue):
+                self._preempt_inside(gang)
             self.queues.leave(queue)
 
-    def _between_gangs(self, gang: Gang) -> bool:
+    def _preempt_between_gangs(self, queue: int) -> list[Gang]:
+        """Answers the gangs that were tried."""
+        tried: list[Gang] = []
+        while (gang := self.gangs.pop(queue)) is not None:
+            tried.append(gang)
+            if not self._preempt_for(gang) and self.session.is_strict(queue):
+                break
+        return tried
+
+    def _preempt_for(self, gang: Gang) -> bool:
+        """Takes room of lower gangs, if the whole gang gets its place by it."""
         session = self.session
         pods = session.tasks.unplaced_pods(gang)
-        key = (
-            gang.queue,
-            gang.priority,
-            gang.ready,
-            gang.min_member - gang.ready - gang.waiting,
-            *session.pod_classes[pods].tolist(),
-        )
+        still_needed = gang.min_member - gang.ready - gang.waiting
+        classes = session.pod_classes[pods].tolist()
+        key = (gang.queue, gang.priority, gang.ready, still_needed, *classes)
         if self.memory.knows(key):
             return False
         with session.statement() as statement:
-            pools: dict[int, PreemptPool] = {}
-            fallen: set[int] = set()
-            for left, pod in zip(range(len(pods) - 1, -1, -1), pods, strict=True):
-                if not session.job_starving(gang):
-                    break
-                mark = statement.mark
-                if not self._place(statement, gang, pod, pools) and session.is_out_of_reach(
-                    gang, left
-                ):
-                    break
-                if any(
-                    fell_apart(operation.gang, fallen)
-                    for operation in statement.operations[mark:]
-                    if operation.type is OperationType.EVICT
-                ):
-                    pools.clear()  # a gang that fell below its minimum has another place in the order
+            self._place_pods(gang, pods, statement)
             if session.job_pipelined(gang) and statement.waits_for_room:
                 statement.commit()
                 return True
         self.memory.remember(key)
         return False
 
-    def _inside(self, gang: Gang) -> None:
-        """Pods of the gang itself, as long as each finds a place."""
-        session = self.session
-        for pod in session.tasks.unplaced_pods(gang) if gang.ready else ():
-            with session.statement() as statement:
-                if not self._make_room(
-                    statement,
-                    gang,
-                    pod,
-                    self._pool(gang, int(session.pod_classes[pod]), self.running.of_gang),
-                ):
+    def _place_pods(self, gang: Gang, pods: list[int], statement: Statement) -> None:
+        """Pod after pod, until the gang starves no more or cannot reach its minimum."""
+        search = PreemptSearch(self, gang, statement)
+        left = len(pods)
+        for pod in pods:
+            left -= 1
+            if not self.session.job_starving(gang):
+                return
+            if not search.place(pod) and self.session.is_out_of_reach(gang, left):
+                return
+
+    def _preempt_inside(self, gang: Gang) -> None:
+        """Pods of the gang itself take each other's place, as long as each finds one."""
+        if not gang.ready:
+            return
+        for pod in self.session.tasks.unplaced_pods(gang):
+            with self.session.statement() as statement:
+                search = PreemptSearch(self, gang, statement)
+                line = partial(self.running.of_gang, gang)
+                if not search.make_room(pod, search.new_pool(pod, line)):
                     return
                 statement.commit()
 
-    def _place(
-        self, statement: Statement, gang: Gang, pod: int, pools: dict[int, PreemptPool]
-    ) -> bool:
-        """Without any eviction if there is room; else on the first node where lower pods make room."""
+
+class PreemptSearch:
+    """Places for the pods of one gang, one after the other."""
+
+    def __init__(self, preemption: Preemption, gang: Gang, statement: Statement) -> None:
+        self.session = preemption.session
+        self.running = preemption.running
+        self.gang = gang
+        self.statement = statement
+        self._pools: dict[int, PreemptPool] = {}
+        self._broken = BrokenGangs()
+
+    def place(self, pod: int) -> bool:
+        """Without any eviction if there is room; else on a node where lower pods make room."""
+        mark = self.statement.mark
+        placed = self._place_in_free_room(pod) or self._place_by_eviction(pod)
+        victims = self.statement.victims_since(mark)
+        if any(self._broken.is_news(victim) for victim in victims):
+            self._pools.clear()  # it has another place in the order of victims now
+        return placed
+
+    def _place_in_free_room(self, pod: int) -> bool:
         session = self.session
-        pod_class = int(self.session.pod_classes[pod])
-        node = session.room_for(pod_class) if session.allocatable(gang.queue, pod_class) else -1
-        if node >= 0:
-            statement.pipeline(gang, pod_class, [pod], [node])
-            return True
-        if pod_class not in pools:
-            pools[pod_class] = self._pool(
-                gang, pod_class, partial(self._others, pod_class=pod_class)
-            )
-        return self._make_room(statement, gang, pod, pools[pod_class])
-
-    def _pool(self, gang: Gang, pod_class: int, line: Callable[[Gang], Rows]) -> PreemptPool:
-        source = Source(
-            gang.queue,
-            self.running.pod_classes_of(gang.queue),
-            lambda pod_classes: np.ones(len(pod_classes), dtype=np.bool_),
-            partial(line, gang),
-        )
-        return PreemptPool(
-            self.session,
-            [source],
-            lambda victim, victim_class: self.session.may_preempt(
-                gang, pod_class, victim, victim_class
-            ),
-        )
-
-    def _make_room(self, statement: Statement, gang: Gang, pod: int, pool: PreemptPool) -> bool:
-        pod_class = int(self.session.pod_classes[pod])
-        if (
-            not self.session.snapshot.classes.preempts[pod_class]
-            or not self.session.node_scores(pod_class).fits_an_empty_node
-        ):
+        pod_class = int(session.pod_classes[pod])
+        if not session.allocatable(self.gang.queue, pod_class):
             return False
-        self.session.preemption_attempts += 1
-        node = pool.make_room(statement, gang, pod_class, "preempt")
+        node = session.room_for(pod_class)
         if node < 0:
             return False
-        statement.pipeline(gang, pod_class, [pod], [node])
+        self.statement.pipeline(self.gang, pod_class, [pod], [node])
         return True
 
-    def _others(self, gang: Gang, pod_class: int) -> Rows:
-        """Pods of other gangs in the queue that the plugins priority and gang, where they have a
-        say, would not turn down as a whole.
+    def _place_by_eviction(self, pod: int) -> bool:
+        pod_class = int(self.session.pod_classes[pod])
+        if pod_class not in self._pools:
+            line = partial(self._pods_of_others, pod_class)
+            self._pools[pod_class] = self.new_pool(pod, line)
+        return self.make_room(pod, self._pools[pod_class])
 
-        One that asks for nothing may only displace its like.
+    def new_pool(self, pod: int, line: Callable[[], Rows]) -> PreemptPool:
+        pod_class = int(self.session.pod_classes[pod])
+        veto = partial(self.session.may_preempt, self.gang, pod_class)
+        return PreemptPool(self.session, line, veto)
+
+    def make_room(self, pod: int, pool: PreemptPool) -> bool:
+        session = self.session
+        pod_class = int(session.pod_classes[pod])
+        if not session.snapshot.classes.preempts[pod_class]:
+            return False
+        if not session.node_scores(pod_class).fits_an_empty_node:
+            return False
+        session.preemption_attempts += 1
+        node = pool.make_room(self.statement, self.gang, pod_class, "preempt")
+        if node < 0:
+            return False
+        self.statement.pipeline(self.gang, pod_class, [pod], [node])
+        return True
+
+    def _pods_of_others(self, pod_class: int) -> Rows:
+        """Pods of other gangs of the queue, without those that plugins keep as a whole.
+
+        That is what the plugins priority and gang do. A pod that asks for nothing may only take the
+        place of another that asks for nothing.
         """
         session = self.session
-        vetoers = self.session.preempt_vetoers
-        pods = self.running.last_first(gang.queue, sparing="gang" in vetoers)
+        vetoers = session.preempt_vetoers
+        pods = self.running.last_first(self.gang.queue, sparing="gang" in vetoers)
         group = session.snapshot.pods.group[pods]
-        worth = group != gang.row
+        is_candidate = group != self.gang.row
         if "priority" in vetoers:
-            worth &= session.snapshot.groups.priority[group] < gang.priority
+            is_candidate &= session.snapshot.groups.priority[group] < self.gang.priority
         if session.tasks.best_effort[pod_class]:
-            worth &= session.snapshot.classes.best_effort[session.pod_classes[pods]]
-        others: Rows = pods[worth]
+            is_candidate &= session.snapshot.classes.best_effort[session.pod_classes[pods]]
+        others: Rows = pods[is_candidate]
         return others
 
 
-class PreemptPool(VictimPool):
-    """Room is made when the pod fits on the node and the queue may have it; on the best node for it
-    where enough may go, as in Volcano.
-    """
+class PreemptPool(NodeEvictions):
+    """Room is made on the best node for the pod where enough may go, as in Volcano."""
+
+    _every_victim_helps = True  # all are of one queue
+
+    def __init__(self, session: Session, line: Callable[[], Rows], veto: Veto) -> None:
+        super().__init__(session, veto)
+        self._line: Callable[[], Rows] | None = line  # not looked at yet
+        self._last_node = -1  # where room was made last
 
     def make_room(self, statement: Statement, gang: Gang, pod_class: int, action: str) -> int:
-        if self._last >= 0 and self._try(statement, gang, pod_class, self._last, action):
-            return self._last
-        self._gather_all(pod_class)
-        self._last = next(
-            (
-                node
-                for node in self._best_first(pod_class)
-                if self._try(statement, gang, pod_class, node, action)
-            ),
-            -1,
-        )
-        return self._last
+        """Evicts on one node until a pod of this class fits; answers the node, -1 if none."""
+        last = self._last_node
+        if last >= 0 and self.evict_on(statement, gang, pod_class, last, action):
+            return last
+        self._gather_line(pod_class)
+        self._last_node = -1
+        for node in self._best_nodes_first(pod_class):
+            if self.evict_on(statement, gang, pod_class, node, action):
+                self._last_node = node
+                break
+        return self._last_node
 
-    def _gather_all(self, pod_class: int) -> None:
+    def _gather_line(self, pod_class: int) -> None:
         """Whoever may go when they are first looked for; each gang is asked once for a class."""
-        found = np.concatenate([NOBODY, *self._pieces])
-        found = found[self._is_suitable(found, pod_class)]
-        pairs = (
-            self.session.snapshot.pods.group[found].astype(np.int64) * len(self.session.request)
-            + self.session.pod_classes[found]
-        )
+        if self._line is None:
+            return
+        pods = self._line()
+        self._line = None
+        pods = pods[self._is_suitable(pods, pod_class)]
+        if not len(pods):
+            return
+        session = self.session
+        group = session.snapshot.pods.group[pods].astype(np.int64)
+        pairs = group * len(session.request) + session.pod_classes[pods]
         _, first, pair = np.unique(pairs, return_index=True, return_inverse=True)
-        may_go = np.array(
-            [self._may_go(self._gang(pod), pod) for pod in found[first].tolist()], dtype=np.bool_
-        )
-        self._gathered = np.concatenate(
-            [self._gathered, found[may_go[pair]] if len(found) else found]
-        )
+        may_go = np.array([self._may_go(pod) for pod in pods[first].tolist()], dtype=np.bool_)
+        self._gathered = pods[may_go[pair]]
 
-    def _best_first(self, pod_class: int) -> list[int]:
-        """Nodes with enough by score; among equals the one whose last victim comes first in the
-        order, and before all one with room.
+    def _best_nodes_first(self, pod_class: int) -> list[int]:
+        """Nodes with enough, by score.
+
+        Among equals one with room comes first, then the one whose last victim comes first.
         """
         left = self._gathered[self.session.status[self._gathered] != RELEASING]
-        positions = self._makes_room(left, NOBODY, pod_class)
+        positions = self._positions_with_room(left, NOBODY, pod_class)
         nodes, first = np.unique(self.session.nodes[left[positions]], return_index=True)
-        turns = dict.fromkeys(self._with_room(pod_class), -1)
-        turns = {**dict(zip(nodes.tolist(), positions[first].tolist(), strict=True)), **turns}
-        scores = dict(
-            zip(
-                turns,
-                self.session.node_scores(pod_class).scores_of(list(turns)).tolist(),
-                strict=True,
-            )
-        )
-        return sorted(turns, key=lambda node: (-scores[node], turns[node], node))
+        turns = dict(zip(nodes.tolist(), positions[first].tolist(), strict=True))
+        for node in self._nodes_with_room(pod_class):
+            turns[node] = -1
+        found = list(turns)
+        values = self.session.node_scores(pod_class).scores_of(found).tolist()
+        scores = dict(zip(found, values, strict=True))
+        return sorted(found, key=lambda node: (-scores[node], turns[node], node))
 
-    def _with_room(self, pod_class: int) -> list[int]:
-        """Nodes where nobody has to go any more."""
+    def _nodes_with_room(self, pod_class: int) -> list[int]:
+        """Nodes of candidates where nobody has to go any more."""
         nodes = np.unique(self.session.nodes[self._gathered]).astype(np.intp)
-        room: list[int] = nodes[
-            fits(self.session.node_table.future(nodes), self.session.request[pod_class])
-        ].tolist()
-        return room
+        room = self.session.node_table.future(nodes)
+        found: list[int] = nodes[fits(room, self.session.request[pod_class])].tolist()
+        return found
 
     def _is_settled(self, gang: Gang, pod_class: int, node: int) -> bool:
-        return (
-            self.fits_there(pod_class, node) and self.session.allocatable(gang.queue, pod_class) > 0
-        )
-
-    _looks_for_help = False
+        """The pod fits on the node, and the queue may have it."""
+        if not self._fits_on(pod_class, node):
+            return False
+        return self.session.allocatable(gang.queue, pod_class) > 0

@@ -1,0 +1,253 @@
+"""Victims in other queues for the pods of one gang, which takes back what is its queue's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property, partial
+
+import numpy as np
+
+from scheduler.domain.nodes import Mask
+from scheduler.domain.tables import Rows
+from scheduler.domain.workloads import PodStatus
+from scheduler.engine.eviction.candidates import RunningPods
+from scheduler.engine.eviction.node_evictions import BrokenGangs, Veto
+from scheduler.engine.eviction.victims import Outlook, Source, VictimPool
+from scheduler.engine.ordering import VictimOrder
+from scheduler.engine.session import Session
+from scheduler.engine.state.gang import Gang
+from scheduler.engine.statement import Statement
+
+_ROUNDED_UP = 1 + 1e-9
+"""Sums of large amounts as floats may be a little too small; a bound must not be."""
+
+
+class QueueVetoes:
+    """What queues may lose to this one for a pod of one class, on the sums as they are now."""
+
+    def __init__(self, session: Session, queue: int, pod_class: int, *, undershoot: bool) -> None:
+        self.session = session
+        self.queue = queue
+        self.pod_class = pod_class
+        self.undershoot = undershoot  # whether a queue may fall below what it deserves
+
+    def may_lose(self, queues: Rows, pod_classes: Rows) -> Mask:
+        """For each queue and the class beside it."""
+        session = self.session
+        may_go = session.may_take_from(self.queue, self.pod_class, queues, pod_classes)
+        if self.undershoot:
+            return may_go
+        return may_go & session.keeps_deserved(queues, pod_classes, self.pod_class)
+
+    def may_lose_of(self, queue: int, pod_classes: Rows) -> Mask:
+        """Which of these classes this queue may lose."""
+        return self.may_lose(np.full(len(pod_classes), queue), pod_classes)
+
+
+class ReclaimSearch:
+    """Preferred are victims that leave their queue at or above its deserved.
+
+    `reclaimable` marks queues that have something to lose. `breaking` allows to go below the
+    minimum of a gang, `strict` forbids to go below what a queue deserves.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        running: RunningPods,
+        reclaimable: Mask,
+        gang: Gang,
+        *,
+        breaking: bool,
+        strict: bool,
+    ) -> None:
+        self.session = session
+        self.running = running
+        self.reclaimable = reclaimable
+        self.gang = gang
+        self.breaking = breaking
+        self.strict = strict
+        # It found idle room where nobody could be reclaimed: that is for allocate to give.
+        self.is_left_to_allocate = False
+        self._pools: dict[tuple[int, bool], VictimPool] = {}
+        self._broken = BrokenGangs()
+        self._surplus_lines: dict[int, Rows] = {}
+        self._order: VictimOrder | None = None
+
+    def place(self, statement: Statement, pod: int) -> bool:
+        """Without any eviction if there is room; else on the first node where enough may go."""
+        pod_class = int(self.session.pod_classes[pod])
+        if not self._may_reclaim(pod_class):
+            return False
+        mark = statement.mark
+        node = self._room_now(pod_class)
+        if node < 0:
+            node = self._make_room(statement, pod_class)
+        if node < 0:
+            return False
+        self._follow_victims(statement.victims_since(mark))
+        statement.pipeline(self.gang, pod_class, [pod], [node])
+        return True
+
+    def _may_reclaim(self, pod_class: int) -> bool:
+        session = self.session
+        if not session.snapshot.classes.preempts[pod_class]:
+            return False
+        if not session.preemptive(self.gang.queue, pod_class):
+            return False
+        return session.node_scores(pod_class).fits_an_empty_node
+
+    def _room_now(self, pod_class: int) -> int:
+        """Room as it is, on a node where it could reclaim, as in Volcano.
+
+        Any other node will do too, but is for allocate to give. -1 if there is none.
+        """
+        if self.session.full_levels(self.gang.queue, pod_class):
+            return -1
+        node = self.session.room_for(pod_class)
+        if node < 0:
+            return -1
+        candidates = self._candidate_nodes()
+        if candidates[node]:
+            return node
+        other = self.session.node_scores(pod_class).best_node_among(candidates)
+        if other >= 0:
+            return other
+        self.is_left_to_allocate = True
+        return node
+
+    def _candidate_nodes(self) -> Mask:
+        """Nodes on which pods run that this queue could ever reclaim."""
+        running = self.running
+        mask = np.zeros(len(self.session.node_table.names) + 1, dtype=np.bool_)
+        may_go = self.reclaimable[running.queue] & (running.queue != self.gang.queue)
+        may_go &= self.session.status[running.pods] == PodStatus.RUNNING
+        mask[running.node[may_go]] = True
+        return mask[:-1]  # the last entry is for pods without a node
+
+    def _make_room(self, statement: Statement, pod_class: int) -> int:
+        node = self._pool(pod_class, undershoot=False).make_room(
+            statement, self.gang, pod_class, "reclaim"
+        )
+        if node >= 0 or self.strict:
+            return node
+        return self._pool(pod_class, undershoot=True).make_room(
+            statement, self.gang, pod_class, "reclaim"
+        )
+
+    def _follow_victims(self, victims: list[Gang]) -> None:
+        """The victims of each pod come in the order of its time.
+
+        Where those of the last pod changed the order, the next one begins anew.
+        """
+        newly_broken = [victim for victim in victims if self._broken.is_news(victim)]
+        if newly_broken:
+            self._surplus_lines.clear()
+        if newly_broken or not all(self.order.holds_without(victim.queue) for victim in victims):
+            self._pools.clear()
+            self._order = None
+
+    # Candidates
+
+    @property
+    def order(self) -> VictimOrder:
+        if self._order is None:
+            self._order = VictimOrder(self.session, self.gang.queue, self._losing_queues)
+        return self._order
+
+    @cached_property
+    def _losing_queues(self) -> list[int]:
+        """Queues other than its own that have something to lose."""
+        queues = np.flatnonzero(self.reclaimable)
+        is_losing = (queues != self.gang.queue) & self.session.has_too_much(queues)
+        losing: list[int] = queues[is_losing].tolist()
+        return losing
+
+    def _pool(self, pod_class: int, *, undershoot: bool) -> VictimPool:
+        key = (pod_class, undershoot)
+        if key not in self._pools:
+            queue = self.gang.queue
+            vetoes = QueueVetoes(self.session, queue, pod_class, undershoot=undershoot)
+            self._pools[key] = VictimPool(
+                self.session,
+                self._sources(vetoes),
+                self._veto(vetoes),
+                partial(self._outlook, vetoes),
+                sparing=self.breaking,
+            )
+        return self._pools[key]
+
+    def _veto(self, vetoes: QueueVetoes) -> Veto:
+        gang = self.gang
+        without = "gang" if self.breaking else ""
+        asks = self.session.reclaim_vetoes(without=without)
+
+        def may_go(victim: Gang, victim_class: int) -> bool:
+            if not vetoes.may_lose_of(victim.queue, np.array([victim_class]))[0]:
+                return False
+            return all(ask(gang, vetoes.pod_class, victim, victim_class) for ask in asks)
+
+        return may_go
+
+    def _sources(self, vetoes: QueueVetoes) -> Iterator[Source]:
+        """Surplus of gangs first; when gangs may be broken, then whole gangs.
+
+        Of those, starving ones and small ones come first.
+        """
+        lines = [self._surplus_line]
+        if self.breaking:
+            lines.append(self.running.whole_gangs)
+        queues = self.order.queues
+        for line in lines:
+            for queue in queues:
+                classes = self.running.pod_classes_of(queue)
+                may_lose = partial(vetoes.may_lose_of, queue)
+                yield Source(queue, classes, may_lose, partial(line, queue))
+
+    def _surplus_line(self, queue: int) -> Rows:
+        """What the queue's gangs can spare, where that counts.
+
+        It keeps the order in which it was found first, until a gang falls below its minimum.
+        """
+        if queue not in self._surplus_lines:
+            self._surplus_lines[queue] = self._new_surplus_line(queue)
+        return self._surplus_lines[queue]
+
+    def _new_surplus_line(self, queue: int) -> Rows:
+        if self.breaking:
+            return self.running.surplus(queue)
+        return self.running.last_first(queue, sparing=self.session.gangs_are_spared)
+
+    # Outlook
+
+    def _outlook(self, vetoes: QueueVetoes) -> Outlook:
+        """Where all who may go, were they to go at once, would free enough for a pod.
+
+        A bound, not a promise.
+        """
+        session = self.session
+        running = self.running
+        request = session.request[vetoes.pod_class]
+        may_go = self._may_go(vetoes)
+        future = session.node_table.future()
+        nodes = session.node_scores(vetoes.pod_class).suitable.copy()
+        for dim in np.flatnonzero(request > 0).tolist():
+            freed = running.amounts_by_node(may_go, dim) * _ROUNDED_UP
+            nodes &= future[dim] + freed >= request[dim]
+        queues = np.zeros(len(session.queue_tree), dtype=np.bool_)
+        is_there = nodes[running.node[may_go]]
+        queues[running.queue[may_go][is_there]] = True
+        return Outlook(nodes, queues)
+
+    def _may_go(self, vetoes: QueueVetoes) -> Mask:
+        """Candidates of the losing queues that neither their queue nor their gang keeps."""
+        session = self.session
+        running = self.running
+        of_queue, of_class, pair = running.pairs
+        is_losing = np.isin(of_queue, self._losing_queues)
+        may_go: Mask = (vetoes.may_lose(of_queue, of_class) & is_losing)[pair]
+        may_go &= (running.node >= 0) & (session.status[running.pods] != PodStatus.RELEASING)
+        if session.gangs_are_spared and not self.breaking:
+            group = session.snapshot.pods.group[running.pods]
+            may_go &= session.ready_counts[group] > session.snapshot.groups.min_member[group]
+        return may_go
