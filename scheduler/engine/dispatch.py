@@ -253,7 +253,7 @@ class PluginDispatch:
 
     @cached_property
     def gang_decides(self) -> bool:
-        """Whether a gang is ready only with its minimum: then that many pods are placed at one go."""
+        """Whether a gang is ready only with its minimum, so that many pods are placed at once."""
         return _has_gang_plugin(self._flat["job_ready"])
 
     @property

@@ -107,7 +107,8 @@ class FuturePlaces:
 
         if self._lay_out(room_after(len(ends)), runs) is None:
             return None
-        low, high = 0, len(ends)  # enough have left after `high`
+        low = 0
+        high = len(ends)  # enough have left after `high`
         while high - low > 1:
             middle = (low + high) // 2
             if self._lay_out(room_after(middle), runs) is None:

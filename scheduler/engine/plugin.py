@@ -124,7 +124,8 @@ class Plugin:
         """A score for each of these nodes, given what is used on it: resources by nodes."""
         return None
 
-    # Victims: flags preemptable, reclaimable. Asked one by one, on the sums as they are after the victims taken so far.
+    # Victims: flags preemptable, reclaimable. Asked one by one, on the sums as they are after the
+    # victims taken so far.
 
     def may_preempt(self, taker: Gang, pod_class: int, victim: Gang, victim_class: int) -> bool:
         return True
@@ -132,7 +133,8 @@ class Plugin:
     def may_reclaim(self, taker: Gang, pod_class: int, victim: Gang, victim_class: int) -> bool:
         return True
 
-    # About queues, flag reclaimable, many at once: these are asked for every queue that runs something, for each gang that reclaims.
+    # About queues, many at once: flag reclaimable. Asked of every queue that runs something, for
+    # each gang that reclaims.
 
     def may_take_from(
         self, queue: int, pod_class: int, victim_queues: Rows, victim_classes: Rows

@@ -1,4 +1,4 @@
-"""The policy of a session as a value: which actions, which plugins with which flags and arguments."""
+"""The policy of a session as a value: its actions, and its plugins with flags and arguments."""
 
 from __future__ import annotations
 

@@ -181,12 +181,16 @@ class Session(PluginDispatch):
             self.positions_in_line[gang.row] = position
 
     def position_in_line(self, gang: Gang) -> int:
-        """Its place in a line that stands still because of the gang at its head; 0 if it is in none."""
+        """Its place in a line that stands still because of the gang at its head; 0 if it is in
+        none.
+        """
         return self.positions_in_line.get(gang.row, 0)
 
     @cached_property
     def may_be_served(self) -> Mask:
-        """Podgroups that nothing holds back as a whole: neither the state of their queue nor a hand."""
+        """Podgroups that nothing holds back as a whole: neither the state of their queue nor a
+        hand.
+        """
         groups = self.snapshot.groups
         served: Mask = groups.alive & self.scheduling_queue[groups.queue]
         for texts in (groups.on_hold, groups.not_permitted):
@@ -196,7 +200,7 @@ class Session(PluginDispatch):
 
     @cached_property
     def beyond_all_nodes(self) -> Mask:
-        """Podgroups that no action needs to try: their pods fit on no node, even if it were empty."""
+        """Podgroups that no action needs to try: their pods do not even fit on empty nodes."""
         return beyond_all_nodes(self)
 
     @cached_property

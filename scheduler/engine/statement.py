@@ -55,9 +55,8 @@ class Statement:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.operations: list[Operation] = []
-        self._before: list[
-            list[int] | None
-        ] = []  # the names that the sums had before each operation; None where they never will again
+        # The versions that the sums had before each operation; None where they cannot come back.
+        self._before: list[list[int] | None] = []
 
     def __enter__(self) -> Statement:
         return self
@@ -173,7 +172,7 @@ class Statement:
         self._before = []
 
     def keep(self) -> None:
-        """Nothing is bound, but the places stay promised: the gang waits for the last of its room."""
+        """Nothing is bound, but the places stay promised until the gang has all of them."""
         for operation in self.operations:
             if operation.type is OperationType.ALLOCATE:
                 _allocate(self.session, operation, -1)

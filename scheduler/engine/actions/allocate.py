@@ -117,7 +117,7 @@ class Allocation:
         )
 
     def _is_hopeless(self, gang: Gang, line: TaskLine) -> bool:
-        """A gang of alike pods for which all nodes together have too little room is not even tried."""
+        """A gang of alike pods that is larger than the room on all nodes is not even tried."""
         needed = gang.min_member - gang.ready
         if not self.session.gang_decides or needed <= 1 or len(line.runs) != 1 or gang.held:
             return False
@@ -130,7 +130,7 @@ class Allocation:
         return True
 
     def _add_best_effort(self, gang: Gang, statement: Statement) -> None:
-        """A member that asks for nothing counts for its gang only if it is placed together with it."""
+        """A pod that asks for nothing counts for its gang only if it is placed with it."""
         session = self.session
         if (
             not session.gang_decides

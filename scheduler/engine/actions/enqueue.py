@@ -17,11 +17,9 @@ def enqueue(session: Session) -> None:
         if gang is None:
             line.leave(queue)
             continue
-        gang.refusal = (
-            session.refuse_enqueue(gang)
-            if session.snapshot.groups.has_min_resources[gang.row]
-            else None
-        )
+        gang.refusal = None
+        if session.snapshot.groups.has_min_resources[gang.row]:
+            gang.refusal = session.refuse_enqueue(gang)
         if gang.refusal is None:
             session.admit(gang)
         elif session.is_strict(queue):

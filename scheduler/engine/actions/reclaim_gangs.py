@@ -163,7 +163,7 @@ class Claim:
 
     @cached_property
     def is_guaranteed(self) -> bool:
-        """Its queue stays within its guarantee of all that is short: nobody is protected from that."""
+        """Its queue stays within its guarantee of all that is short. That overrules protection."""
         return bool(
             claimed(self.session, self.gang, [self.gang.queue], guaranteed=True)[self.short].all()
         )

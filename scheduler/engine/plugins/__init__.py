@@ -53,6 +53,7 @@ def find_plugin(name: str) -> type[Plugin]:
         raise UnknownPluginError(f"plugin {name}: {error}") from error
     if not (isinstance(found, type) and issubclass(found, Plugin)):
         raise UnknownPluginError(
-            f"plugin {name} is not known; write one of {', '.join(PLUGINS)}, or the dotted path of a Plugin class"
+            f"plugin {name} is not known; write one of {', '.join(PLUGINS)}, "
+            "or the dotted path of a Plugin class"
         )
     return found

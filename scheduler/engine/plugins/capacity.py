@@ -20,7 +20,7 @@ from scheduler.engine.refusals import Refusal
 from scheduler.engine.session import Session
 from scheduler.engine.state.queue_quotas import Quotas, beyond_guarantees
 
-# Who submits to a queue need not see the others: those that are not above theirs are not named to them.
+# Who submits to a queue need not see the others: only queues above it are named to them.
 _ELSEWHERE = Refusal(ReasonCode.HIERARCHY_INVALID, "a queue elsewhere in it breaks a rule")
 
 

@@ -25,7 +25,8 @@ class GangPlugin(Plugin):
                     name = self.session.snapshot.classes.roles[number] if number >= 0 else ""
                     return Refusal(
                         ReasonCode.NOT_ENOUGH_TASKS,
-                        f"NotEnoughPodsOfTask: {there} of {counted(role.minimum, 'pod')} of task {name or '-'}",
+                        f"NotEnoughPodsOfTask: {there} of {counted(role.minimum, 'pod')} "
+                        f"of task {name or '-'}",
                     )
         there = gang.ready + gang.waiting + gang.pending
         if there < gang.min_member:

@@ -1,4 +1,4 @@
-"""Node order: spread or fill, keep resources in balance, and respect what pods would rather have."""
+"""Node order: spread or fill, keep resources in balance, and respect what pods prefer."""
 
 from __future__ import annotations
 

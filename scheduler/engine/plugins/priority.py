@@ -20,7 +20,7 @@ class Priority(Plugin):
         return gang.ready + gang.waiting < gang.tasks
 
     def may_preempt(self, taker: Gang, pod_class: int, victim: Gang, victim_class: int) -> bool:
-        """Another gang must be of lower priority, a pod of the same gang of lower priority itself."""
+        """Another gang must have a lower priority; in the same gang, the pod itself."""
         if victim is not taker:
             return victim.priority < taker.priority
         priority = self.session.snapshot.classes.priority

@@ -45,7 +45,8 @@ class Proportion(SharePlugin):
             promised = int_sum(self.figures.guarantee[:, dim])
             if promised > int(session.total[dim]):
                 session.warnings.append(
-                    f"the guarantees of all queues exceed the cluster's {name}: each queue deserves just its guarantee"
+                    f"the guarantees of all queues exceed the cluster's {name}: "
+                    "each queue deserves just its guarantee"
                 )
 
     def overused(self, queue: int) -> bool:

@@ -39,7 +39,7 @@ class Scarcity(Plugin):
         )
 
     def static_score(self, pod_class: int) -> Scores | None:
-        """100 points less for every kind of device that the node has and the pod does not ask for."""
+        """100 points less for every device resource that the node has and the pod does not need."""
         unasked = self._devices[self.session.request[pod_class][self._devices] <= 0]
         if not len(unasked):
             return None

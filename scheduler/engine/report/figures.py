@@ -167,13 +167,21 @@ _WITH_ZEROS = frozenset({"allocated", "request", "in_use"})
 
 def _matrices(session: Session, waiting: Waiting) -> list[Amounts]:
     """In the order of `_USED`."""
-    queue_usage = session.queue_usage
+    usage = session.queue_usage
     holdings = holdings_of(session)
     asked = asked_for(session, waiting.never)
-    lacking = np.zeros_like(queue_usage.request)
+    lacking = np.zeros_like(usage.request)
     for (row, dim), amount in waiting.lacking.items():
         lacking[row, dim] = amount
     return [
-        queue_usage.allocated, queue_usage.request, queue_usage.inqueue, queue_usage.elastic, queue_usage.held,
-        holdings.in_use, holdings.leaving, holdings.promised, asked, lacking,
-    ]  # fmt: skip
+        usage.allocated,
+        usage.request,
+        usage.inqueue,
+        usage.elastic,
+        usage.held,
+        holdings.in_use,
+        holdings.leaving,
+        holdings.promised,
+        asked,
+        lacking,
+    ]

@@ -42,7 +42,7 @@ class Report:
 
 
 class Explanation(NamedTuple):
-    """Why a gang waits, and Volcano's sentence about it; the fingerprint tells whether it is new."""
+    """Why a gang waits, and Volcano's sentence on it; the fingerprint tells if it is new."""
 
     reason: Reason
     message: str

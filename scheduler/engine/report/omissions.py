@@ -41,12 +41,14 @@ _NO_GANG: Final = Omission(
 _NO_QUEUES: Final = Omission(
     "no_queue_plugin",
     "tiers",
-    "There is neither capacity nor proportion: weight, guarantee, deserved and capability of queues count for nothing.",
+    "There is neither capacity nor proportion: weight, guarantee, deserved and capability "
+    "of queues count for nothing.",
 )
 _NO_PREDICATES: Final = Omission(
     "no_predicates",
     "tiers",
-    "There is no predicates plugin: pods are put on nodes that are cordoned or tainted, and node selectors count for nothing.",
+    "There is no predicates plugin: pods are put on nodes that are cordoned or tainted, "
+    "and node selectors count for nothing.",
 )
 
 

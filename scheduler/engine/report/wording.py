@@ -54,7 +54,7 @@ class Wording:
         )
 
     def _origin(self, gang: Gang, reason: Reason) -> str:
-        """The first pod that has no place and why; what holds the whole gang back goes before it."""
+        """What holds the whole gang back; else the first pod without a place, and why."""
         pods = needed_pods(self._session, gang)
         if not pods or not _nodes_were_asked(gang, reason):
             return reason.message

@@ -1,4 +1,4 @@
-"""The queue tree as a session sees it: row numbers, paths to root, and whatever is wrong with it."""
+"""The queue tree as a session sees it: row numbers, paths to root, and what is wrong with it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SessionQueueTree:
 
     @classmethod
     def of(cls, snapshot: Snapshot, *, hierarchical: bool) -> SessionQueueTree:
-        """That of the last session, if the queues are still the same: nobody changes a queue tree."""
+        """That of the last session, if the queues are still the same: a tree never changes."""
         kept = snapshot.found_of_queues
         if ("tree", hierarchical) not in kept:
             kept["tree", hierarchical] = cls(snapshot.queues, hierarchical=hierarchical)

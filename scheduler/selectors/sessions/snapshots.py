@@ -273,7 +273,8 @@ class ResidentSnapshot:
 
     def _apply_groups(self, ids: set[int]) -> int:
         found = fetch(
-            f"SELECT {group_columns()} FROM scheduler_podgroup WHERE {_LIVE} AND {one_of_ids('id')}",
+            f"SELECT {group_columns()} FROM scheduler_podgroup "
+            f"WHERE {_LIVE} AND {one_of_ids('id')}",
             [ids_parameter(ids)],
         )
         names = {pk: queue.name for pk, queue in self.queues.items()}
@@ -387,7 +388,7 @@ class ResidentSnapshot:
         if groups > 2 * len(self.group_rows) + _WORTH_COMPACTING:
             self._compact_groups()
         if len(self._class_numbers) > 2 * self._classes_at_first + _WORTH_COMPACTING:
-            self.position = None  # most classes may be of pods that are gone: the next time everything is read anew
+            self.forget()  # most classes may be of pods that are gone
 
     def _compact_pods(self) -> None:
         kept = np.flatnonzero(self.snapshot.pods.status != 0)
@@ -422,7 +423,8 @@ class ResidentSnapshot:
 
     def _stored_sums(self) -> dict[str, list[int]]:
         counted = fetch(
-            "SELECT g.queue_id, p.pod_class_id, count(*) FROM scheduler_pod p JOIN scheduler_podgroup g ON g.id = p.podgroup_id "
+            "SELECT g.queue_id, p.pod_class_id, count(*) FROM scheduler_pod p "
+            "JOIN scheduler_podgroup g ON g.id = p.podgroup_id "
             f"WHERE g.{_LIVE} AND p.phase IN ('Binding', 'Bound', 'Running') GROUP BY 1, 2"
         )
         sums: dict[str, list[int]] = {}
@@ -457,9 +459,9 @@ class SumsDiffer(Exception):
 
     def __init__(self, differences: Mapping[str, Any]) -> None:
         self.differences = differences
-        super().__init__(
-            f"resident sums differ from the database in {counted(len(differences), 'queue')}: {', '.join(sorted(differences)[:5])}"
-        )
+        queues = counted(len(differences), "queue")
+        names = ", ".join(sorted(differences)[:5])
+        super().__init__(f"resident sums differ from the database in {queues}: {names}")
 
 
 def _replace(kept: dict[int, Any], ids: Iterable[int], found: Mapping[int, Any]) -> None:
@@ -470,7 +472,10 @@ def _replace(kept: dict[int, Any], ids: Iterable[int], found: Mapping[int, Any])
 
 
 def _queue_rows(ids: Iterable[int] | None = None) -> list[tuple[Any, ...]]:
-    sql = f"SELECT {QUEUE_COLUMNS} FROM scheduler_queue q LEFT JOIN scheduler_queue p ON p.id = q.parent_id WHERE q.deleted_at IS NULL"
+    sql = (
+        f"SELECT {QUEUE_COLUMNS} FROM scheduler_queue q "
+        "LEFT JOIN scheduler_queue p ON p.id = q.parent_id WHERE q.deleted_at IS NULL"
+    )
     if ids is None:
         return fetch(sql)
     return fetch(f"{sql} AND {one_of_ids('q.id')}", [ids_parameter(ids)])

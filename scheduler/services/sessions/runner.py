@@ -117,7 +117,7 @@ class SessionRunner:
         self._remembered = Remembered()
 
     def run_if_due(self, trigger: str = "tick") -> SessionResult | None:
-        """A session, unless it is too early, another is running, or another worker has the lease."""
+        """A session, unless it is too early or another worker has the lease."""
         state = ClusterState.objects.get(pk=1)
         now = timezone.now()
         if not is_due(state, now):
@@ -300,7 +300,7 @@ class SessionRunner:
         )
 
     def _remember(self, claimed: Claimed, outcome: Outcome, written: Written) -> None:
-        """Only after the commit: what was said and written is what the next session compares with."""
+        """Only after the commit: the next session compares with what was said and written."""
         snapshot = self.resident.snapshot
         for said in outcome.said:
             if said.podgroup not in written.broken:
