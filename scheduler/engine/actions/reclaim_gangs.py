@@ -19,8 +19,9 @@ from scheduler.domain.tables import Rows
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.arguments import number
 from scheduler.engine.eviction.claims import claimed, missing_amounts, missing_runs
+from scheduler.engine.eviction.gang_victims import GangCandidates, Victim
 from scheduler.engine.eviction.protection import Protection
-from scheduler.engine.eviction.whole_gangs import Candidates, Search, Victim, carry_out, lay_out
+from scheduler.engine.eviction.whole_gangs import VictimSearch, carry_out, lay_out
 from scheduler.engine.ordering import GangLines, QueueLine
 from scheduler.engine.plugins.scarcity import COMMON
 from scheduler.engine.session import Session
@@ -58,7 +59,7 @@ class GangReclamation:
         victims = self._victims(gang, claim)
         if not victims:
             return False
-        plan = Search(session, gang, victims, claim.may_lose).find()
+        plan = VictimSearch(session, gang, victims, claim.may_lose).find()
         if plan is None:
             return False
         with session.statement() as statement:
@@ -89,7 +90,7 @@ class GangReclamation:
         ]
         return [
             victim
-            for victim in candidates.of(groups)
+            for victim in candidates.victims_of(groups)
             if claim.may_lose([victim]) and self._agreed(gang, victim)
         ]
 
@@ -102,10 +103,10 @@ class GangReclamation:
             ask(gang, own, victim.gang, pod_class) for ask in asks for pod_class in pod_classes
         )
 
-    def _candidates(self, is_guaranteed: bool) -> Candidates:
+    def _candidates(self, is_guaranteed: bool) -> GangCandidates:
         if is_guaranteed:
-            return Candidates(self.session, _STATUSES, self.protection.of_nobody)
-        return Candidates(self.session, _STATUSES, self.protection.of)
+            return GangCandidates(self.session, _STATUSES, self.protection.of_nobody)
+        return GangCandidates(self.session, _STATUSES, self.protection.of)
 
     def _is_within_limits(self, gang: Gang) -> bool:
         """No level above is beyond its capability, with the gang in and the victims gone."""
