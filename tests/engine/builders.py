@@ -201,3 +201,15 @@ def cores(outcome, what="deserved", at_open=False, resource="cpu"):
     return {
         name: getattr(figures, what).amount(resource) / unit for name, figures in queues.items()
     }
+
+
+def one_node(*jobs, cpu=2, queues=("default",), **node_):
+    return cluster(
+        nodes=[node("n1", cpu=cpu, **node_)],
+        queues=[queue(name) if isinstance(name, str) else name for name in queues],
+        jobs=jobs,
+    )
+
+
+ALLOCATE = policy("allocate", BASIC)
+TWO_QUEUES = ("q1", "q2")

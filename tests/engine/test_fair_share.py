@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from scheduler.engine.fair_share import fill, int_sum
+from scheduler.engine.fair_share import fill, fill_each, int_sum
 
 
 def by_the_book(total, weights, floors, ceilings):
@@ -88,3 +88,16 @@ def test_amounts_whose_products_leave_64_bits_stay_exact():
 
 def test_sums_do_not_overflow():
     assert int_sum(np.full(10, 2**62, dtype=np.int64)) == 10 * 2**62
+
+
+def test_e3_each_resource_is_divided_on_its_own():
+    ceilings = np.array([[16, 8], [8, 40]], dtype=np.int64)
+
+    parts = fill_each(np.array([20, 40]), np.array([1, 1]), np.zeros_like(ceilings), ceilings)
+
+    assert parts.tolist() == [[12, 8], [8, 32]]
+
+
+def test_floors_that_exceed_the_total_are_given_as_they_are():
+    """When nodes are lost, guarantees alone may exceed what is left: each queue deserves just its guarantee."""
+    assert fill(5, np.array([1, 1]), np.array([4, 3]), np.array([10, 10])).tolist() == [4, 3]

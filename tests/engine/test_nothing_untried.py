@@ -16,7 +16,8 @@ from scheduler.engine.plugin import Plugin
 from scheduler.engine.plugins import PLUGINS
 from scheduler.engine.policy import Flag
 from scheduler.scenarios.vocabulary import ARGUMENTS, SETTINGS
-from tests.engine import test_set_aside, test_switches, test_worked_examples
+from tests.engine import test_set_aside
+from tests.engine.actions import test_backfill, test_reclaim, test_shed
 from tests.engine.builders import (
     CAPACITY,
     PROPORTION,
@@ -32,34 +33,44 @@ from tests.engine.builders import (
     with_actions,
 )
 from tests.engine.eviction import test_whole_gangs
+from tests.engine.plugins import (
+    test_capacity,
+    test_capacity_tree,
+    test_flags,
+    test_node_scores,
+    test_overcommit,
+    test_sla,
+)
 from tests.engine.report import test_explain
 
 ELSEWHERE = {
-    "proportion reclaimable": test_switches.test_proportion_reclaimable_protects_a_queue_within_its_share
+    "proportion reclaimable": test_flags.test_proportion_reclaimable_protects_a_queue_within_its_share
 }
 
 TRIED = {
-    "overcommit-factor": test_switches.test_the_overcommit_factor_says_how_much_more_is_let_in,
-    "sla-waiting-time": test_switches.test_the_waiting_time_of_sla_lets_a_job_in,
-    "hierarchyViolation": test_switches.test_a_broken_rule_of_the_tree_stops_what_the_policy_says,
-    "fillByWeight": test_switches.test_weights_alone_make_a_tree_that_reclaims,
-    "ancestorReclaimLevel": test_worked_examples.test_e14b_the_reclaim_level_asks_ancestors_of_the_victim,
-    "breakGangs": test_worked_examples.test_e15_without_breaking_gangs_the_guarantee_has_to_wait,
-    "strictDeserved": test_worked_examples.test_e20_strictly_no_queue_falls_below_its_deserved,
-    "suspendedVictims": test_switches.test_pods_of_a_suspended_queue_are_protected_unless_the_policy_says_otherwise,
-    "admission": test_switches.test_a_large_gang_that_waits_keeps_nobody_out_unless_the_policy_says_so,
-    "scarcity.weight": test_switches.test_the_weight_of_scarcity_moves_the_pod,
+    "overcommit-factor": test_overcommit.test_the_overcommit_factor_says_how_much_more_is_let_in,
+    "sla-waiting-time": test_sla.test_the_waiting_time_of_sla_lets_a_job_in,
+    "hierarchyViolation": test_capacity_tree.test_a_broken_rule_of_the_tree_stops_what_the_policy_says,
+    "fillByWeight": test_capacity_tree.test_weights_alone_make_a_tree_that_reclaims,
+    "ancestorReclaimLevel": test_reclaim.test_e14b_the_reclaim_level_asks_ancestors_of_the_victim,
+    "breakGangs": test_reclaim.test_e15_without_breaking_gangs_the_guarantee_has_to_wait,
+    "strictDeserved": test_reclaim.test_e20_strictly_no_queue_falls_below_its_deserved,
+    "suspendedVictims": test_reclaim.test_pods_of_a_suspended_queue_are_protected_unless_the_policy_says_otherwise,
+    "admission": test_capacity.test_a_large_gang_that_waits_keeps_nobody_out_unless_the_policy_says_so,
+    "scarcity.weight": test_node_scores.test_the_weight_of_scarcity_moves_the_pod,
     "setAside": test_set_aside.test_only_what_ends_in_time_is_put_where_a_gang_will_start,
     "wholeGangs": test_whole_gangs.test_a_gang_goes_whole_or_keeps_its_minimum,
     "minRunSeconds": test_whole_gangs.test_who_has_just_started_is_left_in_peace_and_longer_each_time,
     "patienceSeconds": test_whole_gangs.test_a_gang_that_will_have_room_soon_makes_nobody_go,
-    "graceSessions": test_switches.test_shed_waits_for_its_grace,
-    "beyondDeserved": test_switches.test_backfill_goes_beyond_deserved_unless_the_policy_says_otherwise,
+    "graceSessions": test_shed.test_shed_waits_for_its_grace,
+    "beyondDeserved": test_backfill.test_backfill_goes_beyond_deserved_unless_the_policy_says_otherwise,
     **dict.fromkeys(
-        test_switches.NODE_ARGUMENTS, test_switches.test_an_argument_of_nodeorder_moves_the_pod
+        test_node_scores.NODE_ARGUMENTS,
+        test_node_scores.test_an_argument_of_nodeorder_moves_the_pod,
     ),
     **dict.fromkeys(
-        test_switches.BINPACK_ARGUMENTS, test_switches.test_an_argument_of_binpack_moves_the_pod
+        test_node_scores.BINPACK_ARGUMENTS,
+        test_node_scores.test_an_argument_of_binpack_moves_the_pod,
     ),
 }
 
@@ -77,7 +88,7 @@ def test_every_flag_of_every_plugin_has_a_scenario():
         if flag and _answers(plugin, point)
     }
 
-    assert pairs | {f"capacity {Flag.HIERARCHY.value}"} == set(test_switches.FLAGS) | set(ELSEWHERE)
+    assert pairs | {f"capacity {Flag.HIERARCHY.value}"} == set(test_flags.FLAGS) | set(ELSEWHERE)
 
 
 def _without(policy, plugin):
@@ -89,7 +100,7 @@ def _without(policy, plugin):
 
 @pytest.mark.parametrize("plugin", PLUGINS)
 def test_a_policy_without_the_plugin_comes_out_differently(plugin):
-    cases = [case for name, case in test_switches.FLAGS.items() if name.startswith(f"{plugin} ")]
+    cases = [case for name, case in test_flags.FLAGS.items() if name.startswith(f"{plugin} ")]
 
     assert any(
         observe(run(snapshot, _without(policy, plugin))) != on

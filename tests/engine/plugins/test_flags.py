@@ -1,4 +1,4 @@
-"""Each plugin function, argument and setting has a scenario that comes out differently when it is switched off."""
+"""Each function of a plugin has a scenario that comes out differently when it is switched off."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from scheduler.domain.queues import QueueState
-from scheduler.domain.workloads import Constraint, NodeTerm, Phase, PreferredTerm, Requirement
+from scheduler.domain.workloads import Constraint, Phase
 from scheduler.engine.policy import Flag, PluginConfig, Policy
 from tests.engine.builders import (
+    ALLOCATE,
     BASIC,
+    TWO_QUEUES,
     Workload,
     binds,
     cluster,
@@ -18,11 +19,11 @@ from tests.engine.builders import (
     evicted,
     job,
     node,
+    one_node,
     phase,
     policy,
     queue,
     run,
-    with_actions,
 )
 
 TREE_FLAG = {Flag.HIERARCHY: True}
@@ -48,20 +49,11 @@ def with_priority(work: Workload, pod: int, priority: int) -> Workload:
     return Workload(work.group, pods)
 
 
-def one_node(*jobs, cpu=2, queues=("default",), **node_):
-    return cluster(
-        nodes=[node("n1", cpu=cpu, **node_)],
-        queues=[queue(name) if isinstance(name, str) else name for name in queues],
-        jobs=jobs,
-    )
-
-
-ALLOCATE = policy("allocate", BASIC)
 PREEMPT = policy("preempt", BASIC)
+
 RECLAIM = configured(
     policy("reclaim", ["gang", "conformance", "proportion"]), reclaim={"breakGangs": False}
 )
-TWO_QUEUES = ("q1", "q2")
 
 
 def who_starts(outcome):
@@ -269,276 +261,3 @@ def test_a_plugin_function_that_is_not_named_is_off_where_the_file_says_so():
     assert (
         len(binds(run(snapshot, replace(policy("allocate", ["gang"]), unlisted_flags=False)))) == 2
     )
-
-
-PREFERS_N2 = Constraint(
-    preferred=(PreferredTerm(1, NodeTerm((Requirement("zone", "In", ("b",)),))),)
-)
-
-NODE_ARGUMENTS = {
-    "leastrequested.weight": ({"balancedresource.weight": 0}, {"leastrequested.weight": 0}, {"x": "n1"}, {}, "n2", "n1"),
-    "mostrequested.weight": (
-        {"leastrequested.weight": 0, "balancedresource.weight": 0, "mostrequested.weight": 1},
-        {"mostrequested.weight": 0}, {"x": "n2"}, {}, "n2", "n1",
-    ),
-    "balancedresource.weight": ({"leastrequested.weight": 0}, {"balancedresource.weight": 0}, {"m": "n2"}, {}, "n2", "n1"),
-    "nodeaffinity.weight": ({"leastrequested.weight": 0}, {"nodeaffinity.weight": 0}, {}, {"constraint": PREFERS_N2}, "n2", "n1"),
-    "tainttoleration.weight": ({"leastrequested.weight": 0}, {"tainttoleration.weight": 0}, {"taint": "n1"}, {}, "n2", "n1"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", NODE_ARGUMENTS)
-def test_an_argument_of_nodeorder_moves_the_pod(name):
-    arguments, off, there, pod, with_it, without_it = NODE_ARGUMENTS[name]
-    taints = [("slow", "", "PreferNoSchedule")] if "taint" in there else []
-    snapshot = cluster(
-        nodes=[node("n1", taints=taints), node("n2", labels={"zone": "b"})],
-        queues=[queue("default")],
-        jobs=[
-            *(job("x", cpu=4, memory="32Gi", on=there[key]) for key in there if key == "x"),
-            *(job("m", memory="32Gi", on=there[key]) for key in there if key == "m"),
-            job("a", cpu=2, memory="4Gi" if "m" not in there else None, pod=pod),
-        ],
-    )
-
-    def place(given):
-        return binds(run(snapshot, policy("allocate", [PluginConfig("nodeorder", {}, given)])))[
-            "a-0"
-        ]
-
-    assert (place(arguments), place({**arguments, **off})) == (with_it, without_it)
-
-
-BINPACK_ARGUMENTS = {
-    "binpack.weight": ({}, {"binpack.weight": 0}),
-    "binpack.cpu": ({"binpack.memory": 0}, {"binpack.cpu": 0}),
-    "binpack.memory": ({"binpack.cpu": 0}, {"binpack.memory": 0}),
-    "binpack.resources": (
-        {"binpack.cpu": 0, "binpack.memory": 0, "binpack.resources": "nvidia.com/gpu"},
-        {"binpack.resources": ""},
-    ),
-    "binpack.resources.nvidia.com/gpu": (
-        {"binpack.cpu": 0, "binpack.memory": 0, "binpack.resources": "nvidia.com/gpu"},
-        {"binpack.resources.nvidia.com/gpu": 0},
-    ),
-}
-
-
-@pytest.mark.parametrize("name", BINPACK_ARGUMENTS)
-def test_an_argument_of_binpack_moves_the_pod(name):
-    arguments, off = BINPACK_ARGUMENTS[name]
-    snapshot = cluster(
-        nodes=[node("n1", gpu=4), node("n2", gpu=4)],
-        queues=[queue("default")],
-        jobs=[job("x", cpu=4, memory="8Gi", gpu=1, on="n2"), job("a", cpu=1, memory="1Gi", gpu=1)],
-    )
-
-    def place(given):
-        return binds(run(snapshot, policy("allocate", [PluginConfig("binpack", {}, given)])))["a-0"]
-
-    assert (place(arguments), place({**arguments, **off})) == ("n2", "n1")
-
-
-@pytest.mark.parametrize(("weight", "place"), [(10, "n2"), (0, "n1")])
-def test_the_weight_of_scarcity_moves_the_pod(weight, place):
-    """Of two nodes with GPUs the fuller one is filled up, against what binpack alone would say of their cores."""
-    snapshot = cluster(
-        nodes=[node("n1", cpu=4, gpu=8), node("n2", cpu=64, gpu=4)],
-        queues=[queue("default")],
-        jobs=[job("a", cpu=1, memory="1Gi", gpu=1)],
-    )
-    plugins = ["binpack", PluginConfig("scarcity", {}, {"scarcity.weight": weight})]
-
-    assert binds(run(snapshot, policy("allocate", plugins))) == {"a-0": place}
-
-
-@pytest.mark.parametrize(
-    ("admission", "expected"), [("possible", Phase.INQUEUE), ("room", Phase.PENDING)]
-)
-def test_a_large_gang_that_waits_keeps_nobody_out_unless_the_policy_says_so(admission, expected):
-    snapshot = one_node(
-        job("large", cpu=2, min_resources=2, phase=Phase.INQUEUE),
-        job("small", cpu=1, min_resources=1, phase=Phase.PENDING),
-    )
-
-    outcome = run(
-        snapshot, policy("enqueue", [PluginConfig("capacity", {}, {"admission": admission})])
-    )
-
-    assert phase(outcome, "small") is expected
-
-
-def test_a_gang_that_can_never_run_is_not_let_in():
-    snapshot = one_node(job("huge", cpu=3, min_resources=3, phase=Phase.PENDING))
-
-    outcome = run(
-        snapshot, policy("enqueue", [PluginConfig("capacity", {}, {"admission": "possible"})])
-    )
-
-    assert phase(outcome, "huge") is Phase.PENDING
-
-
-@pytest.mark.parametrize(
-    ("factor", "expected"), [(1.5, Phase.INQUEUE), (1.0, Phase.PENDING), (0.5, Phase.PENDING)]
-)
-def test_the_overcommit_factor_says_how_much_more_is_let_in(factor, expected):
-    snapshot = one_node(job("new", cpu=3, min_resources=3, phase=Phase.PENDING))
-
-    outcome = run(
-        snapshot, policy("enqueue", [PluginConfig("overcommit", {}, {"overcommit-factor": factor})])
-    )
-
-    assert phase(outcome, "new") is expected
-
-
-@pytest.mark.parametrize(
-    ("waiting_time", "expected"),
-    [("1m", Phase.INQUEUE), ("1h", Phase.PENDING), (None, Phase.PENDING)],
-)
-def test_the_waiting_time_of_sla_lets_a_job_in(waiting_time, expected):
-    snapshot = cluster(
-        nodes=[node("n1", cpu=2)],
-        queues=[queue("default")],
-        taken_at=100.0,
-        jobs=[job("new", cpu=3, min_resources=3, phase=Phase.PENDING, created=10.0)],
-    )
-    arguments = {"sla-waiting-time": waiting_time} if waiting_time else {}
-
-    outcome = run(snapshot, policy("enqueue", [PluginConfig("sla", {}, arguments)], ["overcommit"]))
-
-    assert phase(outcome, "new") is expected
-
-
-@pytest.mark.parametrize(
-    ("how", "started"), [("subtree", ["b-0"]), ("session", []), ("warn", ["a-0", "b-0"])]
-)
-def test_a_broken_rule_of_the_tree_stops_what_the_policy_says(how, started):
-    queues = [
-        queue("root"),
-        queue("bad", deserved=1),
-        queue("leaf", parent="bad", deserved=2),
-        queue("good"),
-    ]
-    snapshot = cluster(
-        nodes=[node("n1")], queues=queues, jobs=[job("a", "leaf", cpu=1), job("b", "good", cpu=1)]
-    )
-
-    outcome = run(
-        snapshot,
-        policy("allocate", [PluginConfig("capacity", TREE_FLAG, {"hierarchyViolation": how})]),
-    )
-
-    assert sorted(binds(outcome)) == started
-    assert outcome.warnings == ("queue bad: its children deserve more than its own cpu",)
-    assert outcome.queues["bad"].warnings == outcome.warnings
-
-
-@pytest.mark.parametrize(("fill", "victims"), [(True, ["a-1"]), (False, [])])
-def test_weights_alone_make_a_tree_that_reclaims(fill, victims):
-    queues = [queue("root"), queue("q1", weight=1), queue("q2", weight=1)]
-    snapshot = cluster(
-        nodes=[node("n1", cpu=2)],
-        queues=queues,
-        jobs=[job("a", "q1", tasks=2, min=0, cpu=1, on="n1"), job("b", "q2", cpu=1)],
-    )
-    capacity = PluginConfig("capacity", TREE_FLAG, {"fillByWeight": fill})
-
-    assert evicted(run(snapshot, policy("reclaim", BASIC, [capacity]))) == victims
-
-
-@pytest.mark.parametrize(("setting", "victims"), [("protect", []), ("allow", ["a-1"])])
-def test_pods_of_a_suspended_queue_are_protected_unless_the_policy_says_otherwise(setting, victims):
-    queues = [queue("q1", state=QueueState.SUSPENDED), queue("q2")]
-    snapshot = cluster(
-        nodes=[node("n1", cpu=2)],
-        queues=queues,
-        jobs=[job("a", "q1", tasks=2, min=0, cpu=1, on="n1"), job("b", "q2", cpu=1)],
-    )
-
-    outcome = run(
-        snapshot,
-        configured(policy("reclaim", BASIC, ["proportion"]), reclaim={"suspendedVictims": setting}),
-    )
-
-    assert evicted(outcome) == victims
-
-
-@pytest.mark.parametrize(("beyond", "started"), [(True, 1), (False, 0)])
-def test_backfill_goes_beyond_deserved_unless_the_policy_says_otherwise(beyond, started):
-    snapshot = one_node(job("a", "q1", cpu=2), job("b", "q2", cpu=2), queues=TWO_QUEUES)
-
-    outcome = run(
-        snapshot,
-        configured(
-            policy("allocate backfill", BASIC, ["proportion"]), backfill={"beyondDeserved": beyond}
-        ),
-    )
-
-    assert len(outcome.binds) == started
-
-
-def starving(session, since):
-    """A job of three that lost two pods, in a queue that has all it deserves."""
-    lost = job(
-        "lost", "q1", tasks=3, cpu=1, on=["n1", "", ""], phase=Phase.RUNNING, starving_since=since
-    )
-    return one_node(
-        lost,
-        job("other", "q1", tasks=1, cpu=1, on="n1"),
-        job("b", "q2", tasks=2, cpu=1, on="n1"),
-        cpu=4,
-        queues=TWO_QUEUES,
-    ), session
-
-
-@pytest.mark.parametrize(("grace", "victims", "noted"), [(3, [], {0: 5}), (2, ["lost-0"], {0: -1})])
-def test_shed_waits_for_its_grace(grace, victims, noted):
-    snapshot, session = starving(7, since=5)
-    snapshot.session = session
-
-    outcome = run(
-        snapshot, configured(policy("shed", BASIC, ["proportion"]), shed={"graceSessions": grace})
-    )
-
-    assert evicted(outcome) == victims
-    assert outcome.starving == noted
-
-
-def test_shed_notes_when_it_first_saw_a_job_starving_and_forgets_one_that_recovered():
-    snapshot, _ = starving(7, since=-1)
-    snapshot.session = 7
-    shed = policy("shed", BASIC, ["proportion"])
-    assert run(snapshot, shed).starving == {0: 7}
-
-    recovered = one_node(job("lost", tasks=1, cpu=1, on="n1", starving_since=3))
-
-    assert run(recovered, shed).starving == {0: -1}
-
-
-@pytest.mark.parametrize(("fifo", "started"), [(True, []), (False, ["b-0"])])
-def test_a_strict_line_waits_for_its_head(fifo, started):
-    snapshot = one_node(
-        job("a", cpu=3, created=1.0),
-        job("b", cpu=1, created=2.0),
-        queues=(queue("default", fifo=fifo),),
-    )
-
-    assert sorted(binds(run(snapshot, ALLOCATE))) == started
-
-
-@pytest.mark.parametrize(("fifo", "admitted"), [(True, Phase.PENDING), (False, Phase.INQUEUE)])
-def test_a_strict_line_waits_for_its_head_at_the_door_too(fifo, admitted):
-    jobs = [
-        job(name, cpu=size, min_resources=size, phase=Phase.PENDING, created=float(size == 1))
-        for name, size in (("a", 3), ("b", 1))
-    ]
-    snapshot = one_node(*jobs, queues=(queue("default", fifo=fifo),))
-
-    assert phase(run(snapshot, policy("enqueue", ["overcommit"])), "b") is admitted
-
-
-def test_without_enqueue_every_job_is_let_in_by_allocate():
-    snapshot = one_node(job("a", cpu=1, phase=Phase.PENDING))
-
-    assert binds(run(snapshot, ALLOCATE)) == {"a-0": "n1"}
-    assert binds(run(snapshot, with_actions(ALLOCATE, "backfill"))) == {}
