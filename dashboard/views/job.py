@@ -1,4 +1,4 @@
-"""/jobs/NAMESPACE/NAME/ and its tabs: why it waits, its gang, its tasks, what happened to it; and the commands for it."""
+"""/jobs/NAMESPACE/NAME/: why a job waits, its gang, its tasks, its history, and commands to it."""
 
 from __future__ import annotations
 
@@ -61,105 +61,121 @@ TABS = {
 @require_safe
 @page
 def job(request: HttpRequest, namespace: str, name: str, tab: str = "") -> HttpResponse:
-    gang = _seen(request, namespace, name)
+    gang = _visible_gang(request, namespace, name)
     if gang is None:
         return no_such_job(request, namespace, name)
-    tab = "" if tab == "members" else tab
-    context = (
-        _header(request, gang)
-        | _TAB_CONTEXT[tab](request, gang)
-        | {"tab": tab, "tabs": _tabs(gang)}
-    )
+    if tab == "members":
+        tab = ""
+    context = {
+        **_header_context(request, gang),
+        **_TAB_CONTEXT[tab](request, gang),
+        "tab": tab,
+        "tabs": _tab_links(gang),
+    }
     return render(request, "jobs/job.html", context)
 
 
-def _seen(request: HttpRequest, namespace: str, name: str) -> PodGroup | None:
-    """None when it is not there, or in a queue that the reader may not know of."""
+def _visible_gang(request: HttpRequest, namespace: str, name: str) -> PodGroup | None:
+    """None if it does not exist, or is in a queue that the reader may not see."""
     gang = gang_named(namespace, name)
-    return (
-        gang
-        if gang is not None and access(request).may(Permission.VIEW, gang.queue.place)
-        else None
-    )
+    if gang is None or not access(request).may(Permission.VIEW, gang.queue.place):
+        return None
+    return gang
 
 
 def no_such_job(request: HttpRequest, namespace: str, name: str) -> HttpResponse:
-    words = f"There is no job {namespace}/{name}. It may have been deleted, or be in a queue that you may not see."
+    words = (
+        f"There is no job {namespace}/{name}. "
+        "It may have been deleted, or be in a queue that you may not see."
+    )
     return render(request, "404.html", {"missing": words}, status=404)
 
 
-def _tabs(gang: PodGroup) -> list[Context]:
+def _tab_links(gang: PodGroup) -> list[Context]:
     base = reverse("job", args=[gang.namespace, gang.name])
-    return [
-        {"key": key, "title": title, "url": f"{base}{key}/" if key else base}
-        for key, title in TABS.items()
-    ]
+    links = []
+    for key, title in TABS.items():
+        url = f"{base}{key}/" if key else base
+        links.append({"key": key, "title": title, "url": url})
+    return links
 
 
-def _header(request: HttpRequest, gang: PodGroup) -> Context:
+def _header_context(request: HttpRequest, gang: PodGroup) -> Context:
+    mine = access(request)
     row = present_job(job_rows([gang])[0])
-    may = gang.job is not None and may_command(
-        access(request), request.user.get_username(), gang.queue.place, gang.owner
-    )
-    may_see = partial(access(request).may, Permission.VIEW)
-    return {
+    context: Context = {
         "gang": gang,
         "row": row,
-        "may": may,
-        "verbs": [
-            {"verb": verb, "obstacle": obstacle(row["phase"], verb)} for verb in VERBS.values()
-        ]
-        if gang.job
-        else [],
+        "may": False,
+        "may_clone": False,
+        "verbs": [],
         "gang_sentence": gang_sentence(gang, row["placed"], row["is_waiting"]),
-        "reason": reason_card(gang, may_see)
-        if row["is_waiting"] and row["placed"] < row["needed"]
-        else None,
-        **(
-            {}
-            if gang.job
-            else {"json_url": f"/api/v1/podgroups/{quote(gang.namespace)}/{quote(gang.name)}/"}
-        ),
-        "may_clone": gang.job is not None and access(request).may_anywhere(Permission.SUBMIT),
+        "reason": None,
     }
+    if row["is_waiting"] and row["placed"] < row["needed"]:
+        context["reason"] = reason_card(gang, partial(mine.may, Permission.VIEW))
+    if gang.job is None:
+        path = f"{quote(gang.namespace)}/{quote(gang.name)}"
+        context["json_url"] = f"/api/v1/podgroups/{path}/"
+        return context
+    username = request.user.get_username()
+    context["may"] = may_command(mine, username, gang.queue.place, gang.owner)
+    context["may_clone"] = mine.may_anywhere(Permission.SUBMIT)
+    for verb in VERBS.values():
+        context["verbs"].append({"verb": verb, "obstacle": obstacle(row["phase"], verb)})
+    return context
 
 
 # The tabs
 
 
-def _gang(request: HttpRequest, gang: PodGroup) -> Context:
-    phase, start = checked_word(request.GET, "pods", POD_PHASES), _start(request)
+def _gang_context(request: HttpRequest, gang: PodGroup) -> Context:
+    phase = checked_word(request.GET, "pods", POD_PHASES)
+    start = _first_pod(request)
     pods = pods_of(gang, phase, start)
     base = reverse("job", args=[gang.namespace, gang.name])
     members = members_of(gang)
     return {
-        "pods": [_pod(pod) for pod in pods[:PODS_A_PAGE]],
+        "pods": [_pod_line(pod) for pod in pods[:PODS_A_PAGE]],
         "grid": gang_grid(members, gang.min_member),
-        "tasks": _tasks(gang),
+        "tasks": _task_lines(gang),
         "counts": Counter(member.phase for member in members).most_common(),
         "phase": phase,
         "first": start + 1,
         "last": start + min(len(pods), PODS_A_PAGE),
-        "whole": sum(1 for member in members if phase in ("", member.phase)),
+        "whole": sum(phase in ("", member.phase) for member in members),
         "further": _pods_url(base, phase, start + PODS_A_PAGE) if len(pods) > PODS_A_PAGE else "",
         "back": _pods_url(base, phase, start - PODS_A_PAGE) if start else "",
     }
 
 
-def _start(request: HttpRequest) -> int:
+def _first_pod(request: HttpRequest) -> int:
     return min(whole_number(request.GET.get("from", "")) or 0, _LAST_POD)
 
 
 def _pods_url(base: str, phase: str, start: int) -> str:
-    given = {name: value for name, value in (("pods", phase), ("from", max(0, start))) if value}
-    return f"{base}?{urlencode(given)}#pods" if given else f"{base}#pods"
+    given: Context = {}
+    if phase:
+        given["pods"] = phase
+    if start > 0:
+        given["from"] = start
+    if not given:
+        return f"{base}#pods"
+    return f"{base}?{urlencode(given)}#pods"
 
 
-def _why_it_waits(pod: Pod) -> str:
-    return next((condition.get("message", "") for condition in pod_conditions(pod)), "")
+def _pod_message(pod: Pod) -> str:
+    """What it said, how it ended, or why it waits."""
+    if pod.message:
+        return pod.message
+    if pod.exit_code:
+        return f"exit code {pod.exit_code}"
+    for condition in pod_conditions(pod):
+        return str(condition.get("message", ""))
+    return ""
 
 
-def _pod(pod: Pod) -> Context:
+def _pod_line(pod: Pod) -> Context:
     return {
         "name": pod.name,
         "task": pod.task,
@@ -168,42 +184,49 @@ def _pod(pod: Pod) -> Context:
         "reserved": pod.reserved_node.name if pod.reserved_node else "",
         "request": amounts_text(pod.pod_class.requests),
         "since": pod.finished_at or pod.started_at or pod.bound_at or pod.created_at,
-        "message": pod.message
-        or (f"exit code {pod.exit_code}" if pod.exit_code else _why_it_waits(pod)),
+        "message": _pod_message(pod),
         "borrowed": pod.borrowed,
     }
 
 
-def _tasks(gang: PodGroup) -> list[Context]:
+def _task_lines(gang: PodGroup) -> list[Context]:
     if gang.job is None:
         return []
     known = tasks_of(gang)
-    return [_task(task, *known.get(task["name"], ({}, None))) for task in gang.job.tasks]
+    return [_task_line(task, *known.get(task["name"], ({}, None))) for task in gang.job.tasks]
 
 
-def _task(task: Mapping[str, Any], phases: Mapping[str, int], request: Resources | None) -> Context:
-    containers = ((task.get("template") or {}).get("spec") or {}).get("containers") or [{}]
+def _task_line(
+    task: Mapping[str, Any], phases: Mapping[str, int], request: Resources | None
+) -> Context:
+    """`phases` counts its pods; `request` is None where it has none."""
+    pod_spec = (task.get("template") or {}).get("spec") or {}
+    container = (pod_spec.get("containers") or [{}])[0]
+    waits_for = ""
+    if not phases:
+        waits_for = ", ".join(_as_names((task.get("dependsOn") or {}).get("name")))
     return {
         "name": task["name"],
         "replicas": task["replicas"],
         "needed": task["minAvailable"],
         "request": amounts_text(request) if request is not None else "",
         "phases": Counter(phases).most_common(),
-        "image": containers[0].get("image", ""),
-        "command": " ".join(str(word) for word in containers[0].get("command") or []),
-        "waits_for": ", ".join(_listed((task.get("dependsOn") or {}).get("name")))
-        if not phases
-        else "",
+        "image": container.get("image", ""),
+        "command": " ".join(map(str, container.get("command") or [])),
+        "waits_for": waits_for,
     }
 
 
-def _listed(names: Any) -> list[str]:
-    return (
-        [str(name) for name in names] if isinstance(names, list) else [str(names)] if names else []
-    )
+def _as_names(given: Any) -> list[str]:
+    """One name, or a list of them."""
+    if isinstance(given, list):
+        return [str(name) for name in given]
+    if not given:
+        return []
+    return [str(given)]
 
 
-def _timeline(request: HttpRequest, gang: PodGroup) -> Context:
+def _timeline_context(request: HttpRequest, gang: PodGroup) -> Context:
     timeline = timeline_of(gang)
     steps = [
         {
@@ -216,26 +239,26 @@ def _timeline(request: HttpRequest, gang: PodGroup) -> Context:
     return {"steps": steps, "now": timeline.now}
 
 
-def _events(_: HttpRequest, gang: PodGroup) -> Context:
+def _events_context(_: HttpRequest, gang: PodGroup) -> Context:
     return {"events": list(events_of(gang)[:MOST_RECORDS])}
 
 
-def _evictions(request: HttpRequest, gang: PodGroup) -> Context:
+def _evictions_context(request: HttpRequest, gang: PodGroup) -> Context:
+    """Evictions of its own pods, and of others' pods for it."""
     mine = visibility_of(request)
-    suffered, caused = evictions_of(gang)
-    return {
-        "suffered": [
-            _eviction(row, mine, mine.visible_job(row.beneficiary, row.beneficiary_queue))
-            for row in suffered
-        ],
-        "caused": [
-            _eviction(row, mine, mine.visible_job(row.podgroup_name, row.queue_name))
-            for row in caused
-        ],
-    }
+    own, for_it = evictions_of(gang)
+    suffered = []
+    for row in own:
+        other = mine.visible_job(row.beneficiary, row.beneficiary_queue)
+        suffered.append(_eviction_line(row, mine, other))
+    caused = []
+    for row in for_it:
+        other = mine.visible_job(row.podgroup_name, row.queue_name)
+        caused.append(_eviction_line(row, mine, other))
+    return {"suffered": suffered, "caused": caused}
 
 
-def _eviction(row: Eviction, mine: Visibility, other: OtherJob | None) -> Context:
+def _eviction_line(row: Eviction, mine: Visibility, other: OtherJob | None) -> Context:
     seen = mine.visible_eviction(row)
     return {
         "row": row,
@@ -249,20 +272,17 @@ def _eviction(row: Eviction, mine: Visibility, other: OtherJob | None) -> Contex
 
 def _allocated(figures: Mapping[str, Any]) -> str:
     """Empty where the reader may not see the queue that had it."""
-    return (
-        amounts_text(Resources(figures["allocated"]))
-        if figures.get("allocated") is not None
-        else ""
-    )
+    allocated = figures.get("allocated")
+    if allocated is None:
+        return ""
+    return amounts_text(Resources(allocated))
 
 
-def _yaml(_: HttpRequest, gang: PodGroup) -> Context:
+def _yaml_context(_: HttpRequest, gang: PodGroup) -> Context:
     manifest = stored_job(gang.job) if gang.job else stored_podgroup(gang)
-    return {
-        "yaml": yaml.safe_dump(
-            _with_status(manifest, gang), sort_keys=False, allow_unicode=True, width=120
-        )
-    }
+    shown = _with_status(manifest, gang)
+    text = yaml.safe_dump(shown, sort_keys=False, allow_unicode=True, width=120)
+    return {"yaml": text}
 
 
 def _with_status(manifest: Context, gang: PodGroup) -> Context:
@@ -279,11 +299,11 @@ def _with_status(manifest: Context, gang: PodGroup) -> Context:
 
 
 _TAB_CONTEXT: Mapping[str, Callable[[HttpRequest, PodGroup], Context]] = {
-    "": _gang,
-    "timeline": _timeline,
-    "events": _events,
-    "evictions": _evictions,
-    "yaml": _yaml,
+    "": _gang_context,
+    "timeline": _timeline_context,
+    "events": _events_context,
+    "evictions": _evictions_context,
+    "yaml": _yaml_context,
 }
 
 
@@ -294,7 +314,7 @@ _TAB_CONTEXT: Mapping[str, Callable[[HttpRequest, PodGroup], Context]] = {
 @page
 def command(request: HttpRequest, namespace: str, name: str, verb: str) -> HttpResponse:
     """Asks first; a POST does it."""
-    gang = _seen(request, namespace, name)
+    gang = _visible_gang(request, namespace, name)
     if gang is None or gang.job is None:
         return no_such_job(request, namespace, name)
     chosen = VERBS[verb]
@@ -330,7 +350,8 @@ def _carry_out(request: HttpRequest, gang: PodGroup, verb: Verb) -> HttpResponse
             by=actor(request),
             reason=request.POST.get("reason", ""),
         )
-        (messages.success if result.changed else messages.info)(request, result.message)
+        tell = messages.success if result.changed else messages.info
+        tell(request, result.message)
     except NotPossible as refusal:
         messages.error(request, f"{gang} cannot be {verb.past}: {refusal}.")
     except Rejected as refusal:

@@ -1,4 +1,4 @@
-"""Create and change a queue: by form or by YAML, judged while typing by the rules that judge every door."""
+"""Create and change a queue, by form or by YAML. The usual rules check it while it is typed."""
 
 from __future__ import annotations
 
@@ -59,16 +59,12 @@ def new(request: HttpRequest) -> HttpResponse:
     access(request).require(Permission.ADMINISTER, parent, "create a queue below it")
     if request.method == "POST":
         return _save(request, "")
-    return _render(
-        request,
-        "",
-        {
-            "form": QueueForm(parent=parent),
-            "yaml": yaml.safe_dump(
-                QueueForm(name="my-queue", parent=parent).manifest(), sort_keys=False
-            ),
-        },
-    )
+    example = QueueForm(name="my-queue", parent=parent).manifest()
+    context = {
+        "form": QueueForm(parent=parent),
+        "yaml": yaml.safe_dump(example, sort_keys=False),
+    }
+    return _render(request, "", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -81,29 +77,30 @@ def edit(request: HttpRequest, name: str) -> HttpResponse:
     if request.method == "POST":
         return _save(request, name)
     manifest = queue_manifest(tree[name])
-    return _render(
-        request,
-        name,
-        {"form": form_from_manifest(manifest), "yaml": _as_yaml(manifest), "manifest": manifest},
-    )
+    context = {
+        "form": form_from_manifest(manifest),
+        "yaml": _as_yaml(manifest),
+        "manifest": manifest,
+    }
+    return _render(request, name, context)
 
 
 def _possible_parents(request: HttpRequest, name: str = "", now: str = "") -> list[str]:
-    """In the order of the tree, the queues below which the reader may put this one, and the one below which it is now."""
-    return [
-        row.name
-        for row in queue_rows().rows
-        if row.name != name and (row.name == now or may_create_below(request, row.name))
-    ]
+    """The queues below which the reader may put this one, and its parent `now`, in tree order."""
+    names = []
+    for row in queue_rows().rows:
+        if row.name == name:
+            continue
+        if row.name == now or may_create_below(request, row.name):
+            names.append(row.name)
+    return names
 
 
-def _family(request: HttpRequest, form: QueueForm, tree: QueueTree) -> list[Context]:
-    """The siblings' figures, for who may see where they hang."""
-    return (
-        family(form, tree, cluster_total())
-        if access(request).may(Permission.VIEW, form.parent or ROOT)
-        else []
-    )
+def _siblings_figures(request: HttpRequest, form: QueueForm, tree: QueueTree) -> list[Context]:
+    """For users who may see the parent."""
+    if not access(request).may(Permission.VIEW, form.parent or ROOT):
+        return []
+    return family(form, tree, cluster_total())
 
 
 def _as_yaml(manifest: object) -> str:
@@ -114,148 +111,166 @@ def _render(request: HttpRequest, name: str, context: Context, status: int = 200
     board = queue_rows()
     stored = Queue.objects.select_related("parent").filter(name=name).first()
     form: QueueForm = context["form"]
+    given = request.POST if request.method == "POST" else request.GET
+    parent = stored.parent.name if stored and stored.parent else ""
+    manifest = context.pop("manifest", None) or form.manifest()
     context |= {
         "name": name,
-        "as_yaml": context.get(
-            "as_yaml",
-            (request.POST if request.method == "POST" else request.GET).get("as") == "yaml",
-        ),
-        **_opened_as(request, context, stored),
-        "parents": _possible_parents(
-            request, name, stored.parent.name if stored and stored.parent else ""
-        ),
+        "as_yaml": context.get("as_yaml", given.get("as") == "yaml"),
+        **_opened_state(request, context, stored),
+        "parents": _possible_parents(request, name, parent),
         "lines": form.rows(page_resources(board)),
         "last_line": form.last_line(),
-        "family": _family(request, form, queue_tree()),
-        "copies": _in_a_terminal(request, name, context.pop("manifest", None) or form.manifest()),
+        "family": _siblings_figures(request, form, queue_tree()),
+        "copies": _terminal_copies(request, name, manifest),
     }
     if "verdict" in context and not context["as_yaml"]:
         context["verdict"] = in_form_words(context["verdict"])
-    in_drawer = bool(name) and wants_fragment(request)
-    return render(
-        request, "queues/_drawer.html" if in_drawer else "queues/form.html", context, status=status
-    )
+    template = "queues/form.html"
+    if name and wants_fragment(request):
+        template = "queues/_drawer.html"
+    return render(request, template, context, status=status)
 
 
-def _opened_as(request: HttpRequest, context: Context, stored: Queue | None) -> Context:
-    """The version that the reader began with and how the queue was then: it goes along, however often the form is shown again."""
-    opened = (
-        context.get("opened")
-        or _opened(request)
-        or (queue_manifest(spec_of(stored)) if stored else None)
-    )
-    version = (
-        context.get("version")
-        or request.POST.get("version")
-        or (stored.resource_version if stored else "")
-    )
-    return {"version": version, "opened": json.dumps(opened) if opened else ""}
+def _opened_state(request: HttpRequest, context: Context, stored: Queue | None) -> Context:
+    """The version that the reader started with, and the queue as it was then.
+
+    The form carries both along, however often it is shown again.
+    """
+    opened = context.get("opened") or _opened_manifest(request)
+    version = context.get("version") or request.POST.get("version")
+    if stored is not None:
+        opened = opened or queue_manifest(spec_of(stored))
+        version = version or stored.resource_version
+    return {"version": version or "", "opened": json.dumps(opened) if opened else ""}
 
 
-def _opened(request: HttpRequest) -> dict[str, Any] | None:
-    """None where it did not come along, or is no queue."""
+def _opened_manifest(request: HttpRequest) -> dict[str, Any] | None:
+    """None where the form did not carry it along, or it is not a queue."""
     try:
         opened = json.loads(request.POST.get("opened", "")[:MOST_YAML])
     except (ValueError, RecursionError):
         return None
     reading = read_queue(opened)
-    return None if reading.value is None or reading.violations else opened
+    if reading.value is None or reading.violations:
+        return None
+    return opened  # type: ignore[no-any-return]
 
 
-def _in_a_terminal(request: HttpRequest, name: str, manifest: object) -> dict[str, str]:
+def _terminal_copies(request: HttpRequest, name: str, manifest: object) -> dict[str, str]:
     """The same for a terminal: what is typed so far, as a file to apply and as a request."""
-    path, method = (f"queues/{quote(name)}/", "PUT") if name else ("queues/", "POST")
-    return copies_of_manifest(request, _as_yaml(manifest), ["apply", "-f", "-"], path, method)
+    apply = ["apply", "-f", "-"]
+    text = _as_yaml(manifest)
+    if name:
+        return copies_of_manifest(request, text, apply, f"queues/{quote(name)}/", "PUT")
+    return copies_of_manifest(request, text, apply, "queues/", "POST")
 
 
-def _given(request: HttpRequest, name: str) -> tuple[QueueForm, object, str]:
-    """The form as typed, the manifest it stands for, and why there is none."""
+def _given_queue(request: HttpRequest, name: str) -> tuple[QueueForm, object, str]:
+    """The form as typed, its manifest, and why there is no manifest."""
     if request.POST.get("as") == "yaml":
         manifest, problem = manifest_from_yaml(request.POST.get("yaml", ""))
         return QueueForm(name=name), manifest, problem
-    base = (
-        _opened(request) or (queue_manifest(tree[name]) if name in (tree := queue_tree()) else None)
-        if name
-        else None
-    )
-    form = form_from_post(request.POST, form_from_manifest(base) if base else QueueForm())
+    base = _manifest_to_change(request, name)
+    start = form_from_manifest(base) if base else QueueForm()
+    form = form_from_post(request.POST, start)
     return form, form.manifest(base), ""
 
 
+def _manifest_to_change(request: HttpRequest, name: str) -> Any:
+    """The queue as the reader started with it, or as it is stored; None for a new one."""
+    if not name:
+        return None
+    opened = _opened_manifest(request)
+    if opened:
+        return opened
+    tree = queue_tree()
+    if name not in tree:
+        return None
+    return queue_manifest(tree[name])
+
+
 def _save(request: HttpRequest, name: str) -> HttpResponse:
-    form, manifest, problem = _given(request, name)
+    form, manifest, problem = _given_queue(request, name)
     if "mend" in request.POST:
-        return _mend(request, name, form)
+        return _apply_advice(request, name, form)
     if "show" in request.POST:
-        return _turn(request, name, form, manifest, problem)
+        return _switch_view(request, name, form, manifest, problem)
     context: Context = {
         "form": form,
         "yaml": request.POST.get("yaml", ""),
         "manifest": manifest,
         "unsaved": True,
     }
-    if problem or form.problems():
-        verdict = _unreadable(problem) if problem else _judged(request, name, form, manifest)
+    if problem:
+        context |= {"verdict": _unreadable(problem), "refused": True}
+        return _render(request, name, context, 400)
+    if form.problems():
+        verdict = _full_verdict(request, name, form, manifest)
         return _render(request, name, context | {"verdict": verdict, "refused": True}, 400)
     try:
-        saved = _stored(request, name, manifest)
+        saved = _store(request, name, manifest)
     except Rejected as refusal:
-        verdict = Verdict(refusal.violations, refusal.notices)
-        return _render(
-            request,
-            name,
-            context | {"verdict": verdict, "refused": True},
-            409 if refusal.by_state else 400,
-        )
+        context |= {"verdict": Verdict(refusal.violations, refusal.notices), "refused": True}
+        return _render(request, name, context, 409 if refusal.by_state else 400)
     except EditConflict as conflict:
         return _conflict(request, name, context, conflict)
     except StaleVersion as conflict:
         return _conflict_without_base(request, name, context, manifest, conflict)
     except Queue.DoesNotExist:
         return no_such_queue(request, name)
-    _tell(request, saved, name)
-    return _saved(request, saved.queue.name)
+    _add_messages(request, saved, name)
+    return _saved_response(request, saved.queue.name)
 
 
-def _stored(request: HttpRequest, name: str, manifest: object) -> Saved:
+def _store(request: HttpRequest, name: str, manifest: object) -> Saved:
     if not name:
         return create_queue(manifest, by=actor(request))
-    version = whole_number(request.POST.get("version", ""))
     return update_queue(
-        name, manifest, by=actor(request), expected_version=version, opened=_opened(request)
+        name,
+        manifest,
+        by=actor(request),
+        expected_version=whole_number(request.POST.get("version", "")),
+        opened=_opened_manifest(request),
     )
 
 
-def _tell(request: HttpRequest, saved: Saved, name: str) -> None:
-    messages.success(
-        request, f"Saved {name}. {saved.message}" if name and saved.changed else saved.message
-    )
+def _add_messages(request: HttpRequest, saved: Saved, name: str) -> None:
+    message = saved.message
+    if name and saved.changed:
+        message = f"Saved {name}. {saved.message}"
+    messages.success(request, message)
     if saved.kept:
-        messages.info(request, f"Changed by others meanwhile, and kept: {_in_words(saved.kept)}.")
+        kept = _changes_in_words(saved.kept)
+        messages.info(request, f"Changed by others meanwhile, and kept: {kept}.")
     for notice in saved.notices:
         messages.warning(request, notice.message)
 
 
-def _in_words(changes: Iterable[FieldChange]) -> str:
-    return ", ".join(
-        f"{field_words(change.field)} from {_said(change.base)} to {_said(change.theirs)}"
-        for change in changes
-    )
+def _changes_in_words(changes: Iterable[FieldChange]) -> str:
+    words = []
+    for change in changes:
+        field = field_words(change.field)
+        words.append(f"{field} from {_value_words(change.base)} to {_value_words(change.theirs)}")
+    return ", ".join(words)
 
 
-def _said(value: object) -> str:
-    return "unset" if value is None else str(value)
+def _value_words(value: object) -> str:
+    if value is None:
+        return "unset"
+    return str(value)
 
 
-def _judged(request: HttpRequest, name: str, form: QueueForm, manifest: object) -> Verdict:
+def _full_verdict(request: HttpRequest, name: str, form: QueueForm, manifest: object) -> Verdict:
+    """What the form finds wrong, and what the rules say."""
     tree, facts = admission_scene()
-    return Verdict(form.problems()) + judge(
-        manifest, tree, facts, name if name in tree else "", actor(request)
-    )
+    stored_name = name if name in tree else ""
+    verdict = judge(manifest, tree, facts, stored_name, actor(request))
+    return Verdict(form.problems()) + verdict
 
 
-def _saved(request: HttpRequest, name: str) -> HttpResponse:
-    """A drawer closes, and the page below it says what was done; a page leads to the queue, which says it."""
+def _saved_response(request: HttpRequest, name: str) -> HttpResponse:
+    """A drawer closes, and the page below says what was done; a form leads to the queue's page."""
     if not wants_fragment(request):
         return HttpResponseRedirect(reverse("queue", args=[name]))
     answer = render(request, "parts/messages.html")
@@ -263,46 +278,59 @@ def _saved(request: HttpRequest, name: str) -> HttpResponse:
     return answer
 
 
-def _turn(
+def _switch_view(
     request: HttpRequest, name: str, form: QueueForm, manifest: object, problem: str
 ) -> HttpResponse:
-    """What is typed so far, as form or as YAML. Nothing is saved, and nothing is lost: what the form has no place for stays YAML."""
+    """What is typed so far, as form or as YAML. Nothing is saved and nothing is lost.
+
+    A queue with fields that the form does not have stays YAML.
+    """
     tree, facts = admission_scene()
-    old, was_yaml, to_yaml = (
-        tree.queues.get(name),
-        request.POST.get("as") == "yaml",
-        request.POST["show"] == "yaml",
-    )
-    obstacles = _unreadable(problem).violations if problem else form.problems()
-    if was_yaml and not to_yaml and not problem:
+    old = tree.queues.get(name)
+    was_yaml = request.POST.get("as") == "yaml"
+    to_yaml = request.POST["show"] == "yaml"
+    obstacles = form.problems()
+    if problem:
+        obstacles = _unreadable(problem).violations
+    elif was_yaml and not to_yaml:
         turned, obstacles = form_of_reading(manifest, old)
         form = turned or form
+    if obstacles:
+        verdict = Verdict(obstacles)
+    else:
+        verdict = judge(manifest, tree, facts, name, actor(request))
     context = {
         "form": form,
         "yaml": request.POST.get("yaml", "") if was_yaml else _as_yaml(manifest),
         "manifest": manifest,
         "as_yaml": was_yaml if obstacles else to_yaml,
-        "verdict": Verdict(obstacles)
-        if obstacles
-        else judge(manifest, tree, facts, name, actor(request)),
-        "unsaved": old is None
-        or not isinstance(manifest, dict)
-        or bool(differences(manifest, queue_manifest(old))),
+        "verdict": verdict,
+        "unsaved": _is_unsaved(manifest, old),
     }
     return _render(request, name, context)
 
 
-def _mend(request: HttpRequest, name: str, form: QueueForm) -> HttpResponse:
-    """The form with one value as the rules advise, and what they say of it then. Nothing is saved."""
+def _is_unsaved(manifest: object, stored: QueueSpec | None) -> bool:
+    if stored is None or not isinstance(manifest, dict):
+        return True
+    return bool(differences(manifest, queue_manifest(stored)))
+
+
+def _apply_advice(request: HttpRequest, name: str, form: QueueForm) -> HttpResponse:
+    """The form with one value as the rules advise, and their verdict on it. Nothing is saved."""
     mended = form.mended(request.POST["mend"])
     tree, facts = admission_scene()
-    manifest = mended.manifest(queue_manifest(tree[name]) if name in tree else None)
+    base = queue_manifest(tree[name]) if name in tree else None
+    manifest = mended.manifest(base)
     verdict = Verdict(mended.problems()) + judge(manifest, tree, facts, name, actor(request))
-    return _render(
-        request,
-        name,
-        {"form": mended, "yaml": "", "manifest": manifest, "verdict": verdict, "unsaved": True},
-    )
+    context = {
+        "form": mended,
+        "yaml": "",
+        "manifest": manifest,
+        "verdict": verdict,
+        "unsaved": True,
+    }
+    return _render(request, name, context)
 
 
 def _unreadable(problem: str) -> Verdict:
@@ -312,31 +340,42 @@ def _unreadable(problem: str) -> Verdict:
 def _conflict(
     request: HttpRequest, name: str, context: Context, conflict: EditConflict
 ) -> HttpResponse:
-    """Both changed a field. The form has what is stored by now, with what this reader typed over it; sent again only that is written."""
+    """Two users changed the same field.
+
+    The form has what is stored now, with this user's input over it. Sent again, only that is
+    written.
+    """
     merged = conflict.merged
     shown = {
         "conflict": conflict.queue,
-        "both": [_three(change) for change in merged.both],
-        "kept": [_three(change) for change in merged.kept],
+        "both": [_three_values(change) for change in merged.both],
+        "kept": [_three_values(change) for change in merged.kept],
         "form": form_from_manifest(merged.value),
         "yaml": _as_yaml(merged.value),
         "manifest": merged.value,
         "opened": queue_manifest(spec_of(conflict.queue)),
         "version": conflict.queue.resource_version,
-        "verdict": _judged(request, name, QueueForm(), merged.value),
+        "verdict": _full_verdict(request, name, QueueForm(), merged.value),
     }
     return _render(request, name, context | shown, 412)
 
 
-def _three(change: FieldChange) -> Context:
-    words = {"base": _said(change.base), "mine": _said(change.mine), "theirs": _said(change.theirs)}
-    return {"field": field_words(change.field), **words}
+def _three_values(change: FieldChange) -> Context:
+    return {
+        "field": field_words(change.field),
+        "base": _value_words(change.base),
+        "mine": _value_words(change.mine),
+        "theirs": _value_words(change.theirs),
+    }
 
 
 def _conflict_without_base(
     request: HttpRequest, name: str, context: Context, manifest: object, conflict: StaleVersion
 ) -> HttpResponse:
-    """What the reader began with is not known: both versions are shown, and what was typed replaces theirs when it is sent again."""
+    """Where it is not known what the reader started with, both versions are shown.
+
+    Sent again, what was typed replaces what is stored.
+    """
     theirs = queue_manifest(queue_tree()[name])
     found = differences(manifest if isinstance(manifest, dict) else {}, theirs)
     both = [{**line, "field": field_words(line["field"]), "base": "not known"} for line in found]
@@ -350,8 +389,11 @@ def _conflict_without_base(
 
 
 def _over_theirs(request: HttpRequest, manifest: object, stored: QueueSpec) -> object:
-    """What saving would write: this reader's changes over what is stored by now; as typed where that cannot be read."""
-    opened = _opened(request)
+    """What saving would write: this reader's changes over what is stored now.
+
+    As typed, where that cannot be read.
+    """
+    opened = _opened_manifest(request)
     if opened is None:
         return manifest
     try:
@@ -372,28 +414,27 @@ def check(request: HttpRequest) -> HttpResponse:
         require_edit(request, name, "change it")
     elif not access(request).may_anywhere(Permission.ADMINISTER):
         raise Forbidden(Permission.ADMINISTER, ROOT, "create queues")
-    form, manifest, problem = _given(request, name)
-    wanted = _over_theirs(request, manifest, tree[name]) if name else manifest
-    verdict = (
-        _unreadable(problem)
-        if problem
-        else Verdict(form.problems()) + judge(wanted, tree, facts, name, actor(request))
-    )
-    if not name and not form.name and request.POST.get("as") != "yaml":
-        verdict = Verdict(
-            tuple(
-                violation for violation in verdict.violations if violation.field != "metadata.name"
-            ),
-            verdict.notices,
-        )
+    form, manifest, problem = _given_queue(request, name)
     as_yaml = request.POST.get("as") == "yaml"
+    if problem:
+        verdict = _unreadable(problem)
+    else:
+        wanted = _over_theirs(request, manifest, tree[name]) if name else manifest
+        verdict = Verdict(form.problems()) + judge(wanted, tree, facts, name, actor(request))
+    if not name and not form.name and not as_yaml:
+        verdict = _without_name_problems(verdict)
+    shown_manifest = form.manifest() if manifest is None else manifest
     context = {
         "verdict": verdict if as_yaml else in_form_words(verdict),
-        "family": _family(request, form, tree),
+        "family": _siblings_figures(request, form, tree),
         "live": True,
         "as_yaml": as_yaml,
-        "copies": _in_a_terminal(
-            request, name, manifest if manifest is not None else form.manifest()
-        ),
+        "copies": _terminal_copies(request, name, shown_manifest),
     }
     return render(request, "queues/_findings.html", context)
+
+
+def _without_name_problems(verdict: Verdict) -> Verdict:
+    """While the name of a new queue is still empty, nothing is said about it."""
+    others = [item for item in verdict.violations if item.field != "metadata.name"]
+    return Verdict(tuple(others), verdict.notices)

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 from django.urls import path, re_path
 
-from dashboard.views import account, activity, job, jobs, nodes, policy, sessions, submit, users
+from dashboard.views import (
+    account,
+    activity,
+    bulk_jobs,
+    job,
+    jobs,
+    nodes,
+    policy,
+    saved_views,
+    sessions,
+    submit,
+    users,
+)
 
 urlpatterns = [
     path("jobs/", jobs.jobs, name="jobs"),
     path("jobs/-/new/", submit.new, name="job-new"),
-    path("jobs/-/views/", jobs.keep_view, name="job-views"),
-    path("jobs/-/views/<int:view>/forget/", jobs.forget_view, name="job-view-forget"),
-    path("jobs/-/bulk/", jobs.bulk, name="job-bulk"),
-    path("jobs/-/bulk/<uuid:uid>/", jobs.progress, name="bulk-run"),
+    path("jobs/-/views/", saved_views.keep_view, name="job-views"),
+    path("jobs/-/views/<int:view>/forget/", saved_views.forget_view, name="job-view-forget"),
+    path("jobs/-/bulk/", bulk_jobs.bulk, name="job-bulk"),
+    path("jobs/-/bulk/<uuid:uid>/", bulk_jobs.progress, name="bulk-run"),
     path("jobs/<str:namespace>/<str:name>/", job.job, name="job"),
     re_path(
         r"^jobs/(?P<namespace>[^/]+)/(?P<name>[^/]+)/(?P<verb>suspend|resume|restart|cancel)/$",

@@ -1,0 +1,77 @@
+"""/jobs/-/views/: views of the table of jobs that users keep, for themselves or for everybody."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from dashboard.http.access import page
+from dashboard.views.common import actor
+from scheduler.admission.violations import Rejected, in_words
+from scheduler.models import SavedView
+from scheduler.selectors.accounts.preferences import views_for
+from scheduler.services.accounts.preferences import delete_view, save_view
+
+Context = dict[str, Any]
+
+
+def view_links(request: HttpRequest) -> list[Context]:
+    """The kept views that this user may open."""
+    columns = ",".join(request.GET.getlist("cols"))
+    here = _query_string(request.GET.get("q", ""), columns, request.GET.get("sort", ""))
+    return [_view_link(request, view, here) for view in views_for(request.user, "jobs")]
+
+
+def _view_link(request: HttpRequest, view: SavedView, here: str) -> Context:
+    return {
+        "id": view.pk,
+        "name": view.name,
+        "url": f"{reverse('jobs')}?{view.query}",
+        "own": view.owner_id == request.user.pk,
+        "owner": view.owner.get_username(),
+        "shared": view.shared,
+        "here": view.query == here,
+    }
+
+
+def _query_string(query: str, columns: str, sort: str) -> str:
+    given = {"q": query, "cols": columns, "sort": sort}
+    return urlencode({name: value for name, value in given.items() if value})
+
+
+@require_POST
+@page
+def keep_view(request: HttpRequest) -> HttpResponse:
+    given = request.POST
+    query = _query_string(given.get("q", ""), given.get("cols", ""), given.get("sort", ""))
+    try:
+        view = save_view(
+            request.user,
+            "jobs",
+            given.get("name", ""),
+            query,
+            shared=given.get("shared") == "1",
+            by=actor(request),
+        )
+    except Rejected as refusal:
+        messages.error(request, in_words(refusal.violations))
+    else:
+        everybody = ", and everybody can use it" if view.shared else ""
+        messages.success(request, f"The view “{view.name}” is kept{everybody}.")
+    return HttpResponseRedirect(f"{reverse('jobs')}?{query}")
+
+
+@require_POST
+@page
+def forget_view(request: HttpRequest, view: int) -> HttpResponse:
+    if delete_view(request.user, view, by=actor(request)):
+        messages.success(request, "The view is deleted.")
+    else:
+        messages.error(request, "There is no such view of yours.")
+    return redirect("jobs")
