@@ -1,4 +1,4 @@
-"""Amounts as people read them: "3.5", "12 Gi", "22 GPU"; and the order in which resources stand on a page."""
+"""Amounts as people read them: "3.5", "12 Gi", "22 GPU"; and the order of resources on a page."""
 
 from __future__ import annotations
 
@@ -30,16 +30,23 @@ def short_name(resource: str) -> str:
     if resource in _NAMES:
         return _NAMES[resource]
     last = resource.rpartition("/")[2]
-    return last.upper() if len(last) <= 4 else last
+    if len(last) <= 4:
+        return last.upper()
+    return last
 
 
 def unit(resource: str) -> str:
     """What is written behind a figure; bytes carry their unit in the figure itself."""
-    return "" if is_bytes(resource) else _UNITS.get(resource, short_name(resource))
+    if is_bytes(resource):
+        return ""
+    return _UNITS.get(resource, short_name(resource))
 
 
 def shown(resource: str, amount: int) -> str:
-    """The figure without its resource's name: "180", "0.5", "12.5 Gi". Three digits are enough for a page; exact ones are in the YAML."""
+    """The figure without its resource's name: "180", "0.5", "12.5 Gi".
+
+    Three digits are enough for a page; the exact figure is in the YAML.
+    """
     if is_bytes(resource):
         return _shown_bytes(amount)
     return _trimmed(amount, units_per_one(resource))
@@ -53,18 +60,21 @@ def _shown_bytes(amount: int) -> str:
     for suffix, size in _BYTE_UNITS:
         if abs(amount) >= size:
             return f"{_trimmed(amount, size)} {suffix}"
-    return "0" if amount == 0 else f"{amount} B"
+    if amount == 0:
+        return "0"
+    return f"{amount} B"
 
 
 def _trimmed(amount: int, per_one: int) -> str:
+    """A narrow space groups digits, as in every language."""
     if amount % per_one == 0:
-        return f"{amount // per_one:,}".replace(
-            ",", " "
-        )  # a narrow space groups digits in every language
+        return f"{amount // per_one:,}".replace(",", " ")
     value = amount / per_one
-    digits = (
-        1 if abs(value) >= 10 else 2 if abs(value) >= 1 else 3
-    )  # a thousandth of a CPU is not nothing
+    digits = 3  # a thousandth of a CPU is not nothing
+    if abs(value) >= 10:
+        digits = 1
+    elif abs(value) >= 1:
+        digits = 2
     return f"{value:,.{digits}f}".rstrip("0").rstrip(".").replace(",", " ")
 
 
@@ -73,19 +83,27 @@ _BEFORE_UNIT = re.compile(r"(?<=\d)\s+(?=[A-Za-z]{1,2}$)")
 
 
 def as_typed(text: str) -> str:
-    """A figure as pages show it, "1 600" or "12.5 Gi", as the quantity it stands for; anything else as it is, for the rules to judge."""
+    """The quantity of a figure as pages show it: "1600" of "1 600", "12.5Gi" of "12.5 Gi".
+
+    Other texts stay as they are, for the rules to check.
+    """
     return _BEFORE_UNIT.sub("", _GROUPED.sub("", text.strip()))
 
 
 def in_page_order(resources: Iterable[str]) -> list[str]:
-    """Accelerators first, then cpu, memory, and at last what else vendors count; pods are counted elsewhere on the page."""
+    """Accelerators first, then cpu, memory, and the others. Pods are counted elsewhere on pages."""
     return sorted(set(resources) - {"pods"}, key=lambda name: (_rank(name), name))
 
 
+_FIRST = {"cpu": 1, "memory": 2}
 _ACCELERATOR = re.compile(r"gpu|[nthx]pu\b|fpga|neuron|gaudi|ascend|accelerator", re.IGNORECASE)
 
 
 def _rank(resource: str) -> int:
     if "/" in resource and _ACCELERATOR.search(resource):
         return 0
-    return {"cpu": 1, "memory": 2}.get(resource, 4 if "/" in resource else 3)
+    if resource in _FIRST:
+        return _FIRST[resource]
+    if "/" in resource:
+        return 4
+    return 3

@@ -1,4 +1,4 @@
-"""A queue's history in the units that a chart is labelled with, whole cores and devices, Gi; and as a table."""
+"""A queue's history in the units of a chart (whole cores and devices, Gi), and as a table."""
 
 from __future__ import annotations
 
@@ -15,45 +15,59 @@ HISTORY_COLUMNS = ("at", "state", "resource", *LINES)
 
 
 def chart(history: QueueHistory, resource: str) -> dict[str, Any]:
-    per_one = 2**30 if is_bytes(resource) else units_per_one(resource)
+    unit = short_name(resource)
+    per_one = units_per_one(resource)
+    if is_bytes(resource):
+        unit = "Gi"
+        per_one = 2**30
     series = history.series.get(resource, {})
-    return {
+    unknown = [None] * len(history.times)
+    data: dict[str, Any] = {
         "resource": resource,
-        "unit": "Gi" if is_bytes(resource) else short_name(resource),
+        "unit": unit,
         "start": history.start,
         "end": history.end,
         "since": history.since,
         "times": history.times,
-        **{
-            line: [
-                _scaled(amount, per_one) for amount in series.get(line, [None] * len(history.times))
-            ]
-            for line in LINES
-        },
         "states": [asdict(band) for band in history.states],
         "markers": [asdict(marker) for marker in history.markers],
     }
+    for line in LINES:
+        data[line] = [_scaled(amount, per_one) for amount in series.get(line, unknown)]
+    return data
 
 
 def table(history: QueueHistory) -> list[dict[str, str]]:
-    """The same as rows for a spreadsheet: one a moment and resource, exact quantities as manifests write them, empty where not known."""
-    return [
-        {
-            "at": datetime.fromtimestamp(at, tz=UTC).isoformat(),
-            "state": next(
-                (band.state for band in history.states if band.start <= at < band.end), ""
-            ),
-            "resource": resource,
-            **{line: _exact(resource, series[line][place]) for line in LINES},
-        }
-        for place, at in enumerate(history.times)
-        for resource, series in history.series.items()
-    ]
+    """The same as rows for a spreadsheet: one for each moment and resource.
+
+    Quantities are exact, as in manifests; unknown ones are empty.
+    """
+    rows = []
+    for place, at in enumerate(history.times):
+        moment = datetime.fromtimestamp(at, tz=UTC).isoformat()
+        state = _state_at(history, at)
+        for resource, series in history.series.items():
+            row = {"at": moment, "state": state, "resource": resource}
+            for line in LINES:
+                row[line] = _exact_quantity(resource, series[line][place])
+            rows.append(row)
+    return rows
 
 
-def _exact(resource: str, amount: int | None) -> str:
-    return "" if amount is None else format_quantity(resource, amount)
+def _state_at(history: QueueHistory, at: float) -> str:
+    for band in history.states:
+        if band.start <= at < band.end:
+            return band.state
+    return ""
+
+
+def _exact_quantity(resource: str, amount: int | None) -> str:
+    if amount is None:
+        return ""
+    return format_quantity(resource, amount)
 
 
 def _scaled(amount: int | None, per_one: int) -> float | None:
-    return None if amount is None else amount / per_one
+    if amount is None:
+        return None
+    return amount / per_one

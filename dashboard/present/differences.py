@@ -1,4 +1,4 @@
-"""What changed between two versions of something: field by field for objects, line by line for texts."""
+"""What changed between two versions: field by field for objects, line by line for texts."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ class Difference:
 
 def differences(before: Any, after: Any) -> list[Difference]:
     """Only what differs, by path, in the order of the fields."""
-    old, new = dict(_leaves("", before)), dict(_leaves("", after))
-    return [
-        Difference(path, old.get(path), new.get(path))
-        for path in {**old, **new}
-        if old.get(path) != new.get(path)
-    ]
+    old = dict(_leaves("", before))
+    new = dict(_leaves("", after))
+    found = []
+    for path in {**old, **new}:
+        if old.get(path) != new.get(path):
+            found.append(Difference(path, old.get(path), new.get(path)))
+    return found
 
 
 def _leaves(path: str, value: Any) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict) and value:
         for name, inner in value.items():
-            yield from _leaves(f"{path}.{name}" if path else str(name), inner)
+            yield from _leaves(f"{path}.{name}".lstrip("."), inner)
     elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
         for place, inner in enumerate(value):
             yield from _leaves(f"{path}[{place}]", inner)
@@ -43,7 +44,9 @@ def _words(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "none"
-    return "none" if value == {} else str(value)
+    if value == {}:
+        return "none"
+    return str(value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,10 @@
-"""Which branches of the queue tree a reader sees open: down to a level, with the branches that they opened and closed by hand."""
+"""Which branches of the queue tree are open: down to a level, and those opened or closed by hand."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any
 
 ALL_LEVELS = 0
@@ -17,7 +16,10 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Folding:
-    """`levels` is how many levels are open, `ALL_LEVELS` for every one; what was folded or unfolded by hand goes before."""
+    """`levels` is how many levels are open, `ALL_LEVELS` for every one.
+
+    Queues that were folded or unfolded by hand come first.
+    """
 
     levels: int
     folded: Collection[str] = ()
@@ -38,26 +40,24 @@ def fitting_levels(rows: Collection[Row]) -> int:
     if len(rows) <= _A_SCREENFUL:
         return ALL_LEVELS
     per_level = Counter(row["depth"] + 1 for row in rows)
-    levels = sorted(per_level)
-    fitting = [
-        level
-        for level, count in zip(
-            levels, accumulate(per_level[level] for level in levels), strict=True
-        )
-        if count <= _A_SCREENFUL
-    ]
-    return int(max([*fitting, collapsed_level(rows)]))
+    fitting = collapsed_level(rows)
+    shown = 0
+    for level in sorted(per_level):
+        shown += per_level[level]
+        if shown <= _A_SCREENFUL:
+            fitting = max(fitting, level)
+    return int(fitting)
 
 
 def collapsed_level(rows: Collection[Row]) -> int:
-    """The level at which all is collapsed: the topmost one, or with a single row there the one below it."""
+    """The level at which all is collapsed: the topmost one, or the next if that has one row."""
     top = min((row["depth"] for row in rows), default=0)
     is_single = sum(row["depth"] == top for row in rows) == 1
     return int(top + 1 + is_single)
 
 
 def offered_levels(rows: Collection[Row]) -> list[int]:
-    """What lies between collapsing all and expanding all."""
+    """The levels between collapsing all and expanding all."""
     deepest = max((row["depth"] + 1 for row in rows), default=1)
     first = collapsed_level(rows)
     return list(range(first + 1, min(deepest, first + _MOST_OFFERED)))

@@ -1,4 +1,4 @@
-"""A gang drawn as squares, one a member: those with a place first, the part that is needed before the marker, the elastic part apart."""
+"""A gang as squares, one for each member: those with a place first, the elastic part apart."""
 
 from __future__ import annotations
 
@@ -29,47 +29,56 @@ _PLACED_FIRST = {
 
 def gang_grid(members: Sequence[Member], needed: int) -> dict[str, Any]:
     """Lists of squares as HTML; a template loop over a thousand of them takes ten times as long."""
-    ordered = sorted(
-        members, key=lambda member: (_PLACED_FIRST.get(member.phase, 9), member.task, member.index)
-    )
+    ordered = sorted(members, key=_placed_first)
     drawn = ordered[:MOST_DRAWN]
     missing = max(0, min(needed, MOST_DRAWN) - len(ordered))
+    more = max(0, len(ordered) - needed)
+    elastic = ""
+    if more:
+        label = f"Elastic: {more} more that may run or not"
+        elastic = squares(drawn[needed:], label, "members elastic")
     return {
         "gang": squares(drawn[:needed], f"The {needed} that are needed to start", missing=missing),
-        "elastic": squares(
-            drawn[needed:],
-            f"Elastic: {len(ordered) - needed} more that may run or not",
-            "members elastic",
-        )
-        if len(ordered) > needed
-        else "",
-        "elastic_count": max(0, len(ordered) - needed),
+        "elastic": elastic,
+        "elastic_count": more,
         "undrawn": len(ordered) - len(drawn),
     }
+
+
+def _placed_first(member: Member) -> tuple[int, str, int]:
+    return _PLACED_FIRST.get(member.phase, 9), member.task, member.index
 
 
 def squares(
     members: Sequence[Member], label: str, css: str = "members", missing: int = 0
 ) -> SafeString:
     read_out = len(members) <= _MOST_READ_OUT
-    role = "" if read_out else ' role="img"'
-    words = label if read_out else f"{label}: {_sums(members)}"
-    size = "" if len(members) + missing <= _MOST_READ_OUT else " small"
+    attributes = f'aria-label="{escape(label)}"'
+    if not read_out:
+        words = f"{label}: {_phase_sums(members)}"
+        attributes = f'role="img" aria-label="{escape(words)}"'
+    if len(members) + missing > _MOST_READ_OUT:
+        css += " small"
     cells = "".join(_square(member, read_out) for member in members) + _MISSING * missing
-    return mark_safe(f'<ul class="{css}{size}"{role} aria-label="{escape(words)}">{cells}</ul>')  # noqa: S308 - every value is escaped
+    # Every value is escaped.
+    return mark_safe(f'<ul class="{css}" {attributes}>{cells}</ul>')  # noqa: S308
 
 
-_MISSING = '<li data-phase="Missing" title="Not created yet"><span class="visually-hidden">not created yet</span></li>'
+_MISSING = (
+    '<li data-phase="Missing" title="Not created yet">'
+    '<span class="visually-hidden">not created yet</span></li>'
+)
 
 
 def _square(member: Member, read_out: bool) -> str:
-    name, phase = escape(member.name), escape(member.phase)
+    name = escape(member.name)
+    phase = escape(member.phase)
     on_node = f" on {escape(member.node)}" if member.node else ""
     hidden = f'<span class="visually-hidden">{name} {phase}</span>' if read_out else ""
     return f'<li data-phase="{phase}" title="{name}: {phase}{on_node}">{hidden}</li>'
 
 
-def _sums(members: Iterable[Member]) -> str:
+def _phase_sums(members: Iterable[Member]) -> str:
     counts: dict[str, int] = {}
     for member in members:
         counts[member.phase] = counts.get(member.phase, 0) + 1
@@ -80,7 +89,10 @@ def _sums(members: Iterable[Member]) -> str:
 
 
 def gang_sentence(gang: PodGroup, placed: int, is_waiting: bool) -> str:
-    """ "0 of 8 needed have a place, 5 fit now, 3 blocked by nvidia.com/gpu": as far as a session has tried, and no further."""
+    """ "0 of 8 needed have a place, 5 fit now, 3 blocked by nvidia.com/gpu".
+
+    Only as far as a session has tried.
+    """
     needed = gang.min_member
     start = f"{min(placed, needed)} of {needed} needed have a place"
     if not is_waiting or placed >= needed:
@@ -93,7 +105,9 @@ def gang_sentence(gang: PodGroup, placed: int, is_waiting: bool) -> str:
     if fitting < 0:
         return start
     blocked = needed - placed - fitting
-    by = gang.reason_figures.get("resource", "lack of room")
-    return f"{start}, {fitting} {'fits' if fitting == 1 else 'fit'} now" + (
-        f", {blocked} blocked by {by}" if blocked else ""
-    )
+    fit = "fits" if fitting == 1 else "fit"
+    words = f"{start}, {fitting} {fit} now"
+    if blocked:
+        by = gang.reason_figures.get("resource", "lack of room")
+        words += f", {blocked} blocked by {by}"
+    return words

@@ -51,7 +51,8 @@ VERBS = {
             "suspend",
             "Suspend",
             JobAction.ABORT,
-            "Its pods are stopped and its places go to others. It can be resumed later and begins anew then.",
+            "Its pods are stopped and its places go to others. "
+            "It can be resumed later and starts again then.",
             "suspended",
         ),
         Verb(
@@ -65,14 +66,15 @@ VERBS = {
             "restart",
             "Restart",
             JobAction.RESTART,
-            "Its pods are stopped, and it begins anew with new ones.",
+            "Its pods are stopped, and it starts again with new ones.",
             "restarted",
         ),
         Verb(
             "cancel",
             "Cancel",
             JobAction.TERMINATE,
-            "Its pods are stopped and it ends for good. It can be restarted, or cloned as a new job.",
+            "Its pods are stopped and it ends for good. "
+            "It can be restarted, or cloned as a new job.",
             "cancelled",
             is_final=True,
         ),
@@ -82,18 +84,20 @@ VERBS = {
 
 def obstacle(phase: str, verb: Verb) -> str:
     """Why this verb would do nothing to a job of this phase, "" if it would do something."""
-    known = (
-        phase if phase in tuple(JobPhase) else "Running"
-    )  # a gang's own phases are those of a live job
+    known = phase
+    if phase not in tuple(JobPhase):
+        known = "Running"  # a gang's own phases are those of a live job
     try:
         step = command(JobFacts(JobPhase(known), 1, ()), verb.action)
     except NotPossible as reason:
         return str(reason)
-    return "" if step else f"it is {phase} already"
+    if step:
+        return ""
+    return f"it is {phase} already"
 
 
 def may_command(access: Access, user: str, queue: str, owner: str) -> bool:
-    """One's own while one may submit to the queue, anybody's as its operator: as the service will say."""
+    """Submitters command their own jobs, operators all jobs of the queue. The service checks it."""
     if owner and owner == user and access.may(Permission.SUBMIT, queue):
         return True
     return access.may(Permission.OPERATE, queue)
@@ -102,19 +106,16 @@ def may_command(access: Access, user: str, queue: str, owner: str) -> bool:
 def amounts_text(amounts: Resources, most: int = 3) -> str:
     """ "8 GPU · 64 CPU · 512 Gi": accelerators first."""
     names = [name for name in in_page_order(amounts) if amounts[name]]
-    return (
-        " · ".join(
-            with_unit(name, amounts[name]).replace(" ", "\N{NO-BREAK SPACE}")
-            for name in names[:most]
-        )
-        or "nothing"
-    )
+    words = [with_unit(name, amounts[name]) for name in names[:most]]
+    unbroken = [word.replace(" ", "\N{NO-BREAK SPACE}") for word in words]
+    return " · ".join(unbroken) or "nothing"
+
+
+_PLACED = ("Binding", "Bound", "Running", "Succeeded")
 
 
 def present_job(row: JobRow) -> dict[str, Any]:
-    placed = sum(
-        row.members.get(phase, 0) for phase in ("Binding", "Bound", "Running", "Succeeded")
-    )
+    placed = sum(row.members.get(phase, 0) for phase in _PLACED)
     whole = sum(row.members.values())
     return {
         "key": row.key,
@@ -136,7 +137,7 @@ def present_job(row: JobRow) -> dict[str, Any]:
         "request": amounts_text(row.request),
         "priority": row.priority,
         "priority_class": row.priority_class,
-        **_reason(row, placed),
+        **_reason_words(row, placed),
         "created_at": row.created_at,
         "started_at": row.started_at,
         "finished_at": row.finished_at,
@@ -144,34 +145,38 @@ def present_job(row: JobRow) -> dict[str, Any]:
     }
 
 
-def _reason(row: JobRow, placed: int) -> dict[str, str]:
+def _reason_words(row: JobRow, placed: int) -> dict[str, str]:
     """A gang that has all its places waits for nothing more, even before its pods run."""
     if row.is_waiting and placed >= row.min_member > 0:
         return {"reason_code": "", "reason": "Has its places and is starting."}
-    words = row.reason_message or (
-        "Not evaluated yet: the next session will look at it." if row.is_waiting else ""
-    )
+    words = row.reason_message
+    if row.is_waiting and not words:
+        words = "Not evaluated yet: the next session will look at it."
     return {"reason_code": row.reason_code, "reason": words}
 
 
 def _waited(row: JobRow) -> float | None:
-    """Seconds from submission to start, or to the end of one that never started; None while it waits."""
+    """Seconds until it started, or until it ended without a start; None while it waits."""
     until = row.started_at or row.finished_at
-    return seconds_between(row.created_at, until) if until else None
+    if until is None:
+        return None
+    return seconds_between(row.created_at, until)
 
 
 def gang_figures(placed: int, needed: int) -> str:
     """ "3 of 8", and "8 of 8 +4" where the elastic part runs too."""
-    return f"{min(placed, needed)} of {needed}" + (
-        f" +{placed - needed}" if placed > needed else ""
-    )
+    if placed > needed:
+        return f"{needed} of {needed} +{placed - needed}"
+    return f"{placed} of {needed}"
 
 
 def gang_words(placed: int, needed: int, whole: int, phase: str) -> str:
-    more = whole - needed
-    elastic = f", {more} more {'is' if more == 1 else 'are'} elastic" if more > 0 else ""
-    are = "is" if needed == 1 else "are"
-    return f"{placed} of {counted(whole, 'pod has', 'pods have')} a place; {needed} {are} needed to start{elastic}. {phase}."
+    have = counted(whole, "pod has", "pods have")
+    words = f"{placed} of {have} a place; {counted(needed, 'is', 'are')} needed to start"
+    elastic = whole - needed
+    if elastic > 0:
+        words += f", {counted(elastic, 'more is', 'more are')} elastic"
+    return f"{words}. {phase}."
 
 
 _CELL_ORDER = (
@@ -188,7 +193,10 @@ _MOST_CELLS = 16
 
 
 def gang_cells(members: Mapping[str, int]) -> Sequence[tuple[str, int]]:
-    """Up to sixteen little squares, one phase after the other; a larger gang is drawn to scale, every phase with one at least."""
+    """Up to sixteen little squares, one phase after the other.
+
+    A larger gang is drawn to scale, with at least one square for every phase.
+    """
     whole = sum(members.values())
     if not whole:
         return ()

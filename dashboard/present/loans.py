@@ -1,7 +1,8 @@
 """Who uses what others deserve: among the children of one queue, who lends how much to whom.
 
-What a queue has above its deserved comes first out of what is nobody's (not assigned to any child, or borrowed by the parent itself from
-further up), then out of what its siblings leave unused: the largest borrower from the largest lender, so that devices stay whole.
+What a queue has above its deserved comes first from what is nobody's (not assigned to any child, or
+borrowed by the parent itself from further up). The rest comes from what its siblings leave unused:
+the largest borrower borrows from the largest lender, so that devices stay whole.
 """
 
 from __future__ import annotations
@@ -21,9 +22,8 @@ class Loan:
     amount: int
 
 
-Ledger = dict[
-    tuple[str, str], tuple[Loan, ...]
-]  # (parent, resource) -> the loans among its children
+Ledger = dict[tuple[str, str], tuple[Loan, ...]]
+"""(parent, resource) -> the loans among its children."""
 
 
 def ledger(board: QueueBoard, resources: Iterable[str]) -> Ledger:
@@ -46,7 +46,10 @@ def ledger(board: QueueBoard, resources: Iterable[str]) -> Ledger:
 
 
 def _balances(children: list[QueueRow], resource: str) -> dict[str, int]:
-    """What each has above its deserved, negative for what it leaves unused; queues without a deserved neither lend nor borrow."""
+    """What each has above its deserved; negative for what it leaves unused.
+
+    Queues without a deserved neither lend nor borrow.
+    """
     balances = {}
     for row in children:
         figures = row.figures
@@ -56,7 +59,10 @@ def _balances(children: list[QueueRow], resource: str) -> dict[str, int]:
 
 
 def _free(parent: QueueRow | None, children: list[QueueRow], resource: str) -> int:
-    """What the children may use without taking it from each other: the parent's own rest, and what the parent itself borrows."""
+    """What the children may use that is not each other's.
+
+    It is what the parent has not assigned, and what the parent itself borrows.
+    """
     if parent is None or parent.figures is None:
         return 0
     given = sum(row.figures.deserved.amount(resource) for row in children if row.figures)

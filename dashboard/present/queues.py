@@ -1,7 +1,8 @@
-"""One queue row as shown: the page, the API's browsable tables and the websocket all take it from here.
+"""One queue row as shown on pages, in the API's browsable tables and over the websocket.
 
-Everything a reader sees is worked out once, on the server: texts, figures and the geometry of the bar. The page's script only puts
-values into their places, so there is one set of rules and the first paint looks exactly like the hundredth update.
+Everything a reader sees is worked out once, on the server: texts, figures and the geometry of the
+bar. The page's script only puts values into their places. So there is one set of rules, and the
+first paint looks exactly like the hundredth update.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dashboard.present.amounts import in_page_order
 from dashboard.present.loans import NOBODY, ledger
 from dashboard.present.quotas import CLUSTER, Limit, Quota, present_quota, quota_of
 from dashboard.present.starvation import is_starved
+from scheduler.domain.plans import counted
 from scheduler.selectors.queues.listing import PHASES, Counts, QueueBoard, QueueRow
 
 
@@ -25,7 +27,7 @@ def page_resources(board: QueueBoard) -> list[str]:
 
 
 class PresentedRow(dict[str, Any]):
-    """A row as shown. Remembers how it was written last, so that what did not change is not written again."""
+    """A row as shown. It remembers its HTML and JSON, so that an unchanged row is not written again."""
 
     __slots__ = ("drawn", "encoded", "source")
 
@@ -36,59 +38,59 @@ class PresentedRow(dict[str, Any]):
         self.drawn: dict[object, str] = {}
 
 
-_last: dict[
-    str, PresentedRow
-] = {}  # the rows of the last presentation, by queue; most of them are the same in the next
+_last: dict[str, PresentedRow] = {}
+"""The rows of the last call, by queue. Most of them are the same in the next one."""
 
 
 def present_queues(board: QueueBoard) -> dict[str, PresentedRow]:
-    """Every queue's row by name, in the order of the tree. A row that is as it was is the same object as the last time."""
+    """Every queue's row by name, in tree order. An unchanged row is the same object as last time."""
     global _last
     resources = tuple(page_resources(board))
     limits = _limits(board, resources)
     largest = _largest_limits(limits, len(resources))
     lent = _lent(board, resources)
     nothing = (0,) * len(resources)
-    known, fresh = _last, {}
+    fresh = {}
     for row in board.rows:
         source = (row, limits[row.name], lent.get(row.name, nothing), resources, largest)
-        before = known.get(row.name)
-        fresh[row.name] = (
-            before
-            if before is not None and before.source == source
-            else PresentedRow(_present(*source), source)
-        )
+        presented = _last.get(row.name)
+        if presented is None or presented.source != source:
+            presented = PresentedRow(_present_queue(*source), source)
+        fresh[row.name] = presented
     _last = fresh
     return fresh
 
 
 def _limits(board: QueueBoard, resources: tuple[str, ...]) -> dict[str, tuple[Limit, ...]]:
-    """Each queue's own capability, or where it is unset the nearest limit above it, at the top what the cluster has."""
+    """Each queue's own capability. Where it is unset, the nearest limit above, or the cluster's."""
     cluster = tuple(Limit(board.total.get(name), CLUSTER) for name in resources)
     limits: dict[str, tuple[Limit, ...]] = {}
-    handed_down: dict[str, tuple[Limit, ...]] = {}  # what all children of a queue inherit
+    inherited_from: dict[str, tuple[Limit, ...]] = {}  # what all children of a queue inherit
     for row in board.rows:
-        inherited = handed_down.get(row.parent, cluster)
-        own = row.capability
-        mine = (
-            tuple(
-                Limit(own[name], "") if name in own else limit
-                for name, limit in zip(resources, inherited, strict=True)
-            )
-            if own
-            else inherited
-        )
-        limits[row.name] = mine
-        handed_down[row.name] = (
-            tuple(limit if limit.source else Limit(limit.amount, row.name) for limit in mine)
-            if own
-            else mine
-        )
+        inherited = inherited_from.get(row.parent, cluster)
+        limits[row.name] = inherited
+        inherited_from[row.name] = inherited
+        if row.capability:
+            limits[row.name] = _own_limits(row, resources, inherited, "")
+            inherited_from[row.name] = _own_limits(row, resources, inherited, row.name)
     return limits
 
 
+def _own_limits(
+    row: QueueRow, resources: tuple[str, ...], inherited: tuple[Limit, ...], source: str
+) -> tuple[Limit, ...]:
+    """The queue's capability, which has this source, and what it inherits where that is unset."""
+    limits = []
+    for name, limit in zip(resources, inherited, strict=True):
+        if name in row.capability:
+            limits.append(Limit(row.capability[name], source))
+        else:
+            limits.append(limit)
+    return tuple(limits)
+
+
 def _largest_limits(limits: Mapping[str, tuple[Limit, ...]], width: int) -> tuple[int, ...]:
-    """For each resource the largest limit of all: the length of the longest bar where all are drawn to one scale."""
+    """The largest limit of each resource: the longest bar where all are drawn to one scale."""
     distinct = set(limits.values())
     return tuple(
         max((own[place].amount or 0 for own in distinct), default=0) for place in range(width)
@@ -99,11 +101,11 @@ def _lent(board: QueueBoard, resources: tuple[str, ...]) -> dict[str, tuple[int,
     """For each queue that lends, how much of each resource; others are left out."""
     sums: dict[str, list[int]] = {}
     for (_, resource), loans in ledger(board, resources).items():
+        place = resources.index(resource)
         for loan in loans:
             if loan.lender != NOBODY:
-                sums.setdefault(loan.lender, [0] * len(resources))[resources.index(resource)] += (
-                    loan.amount
-                )
+                amounts = sums.setdefault(loan.lender, [0] * len(resources))
+                amounts[place] += loan.amount
     return {name: tuple(amounts) for name, amounts in sums.items()}
 
 
@@ -115,7 +117,7 @@ def _quota(row: QueueRow, resource: str, limit: Limit, lent: int) -> Quota:
     )
 
 
-def _present(
+def _present_queue(
     row: QueueRow,
     limits: tuple[Limit, ...],
     lent: tuple[int, ...],
@@ -153,7 +155,7 @@ def _present(
 
 
 def qualities(row: QueueRow, quotas: Sequence[Quota], *, starved: bool) -> list[str]:
-    """What can be asked for with `is:` in a search; `queue_query.QUALITIES` says what each means."""
+    """What `is:` finds in a search; `queue_query.QUALITIES` says what each word means."""
     pending, inqueue, running, unknown, _ = row.subtree
     claims = {
         "waiting": pending + inqueue > 0,
@@ -169,10 +171,11 @@ def qualities(row: QueueRow, quotas: Sequence[Quota], *, starved: bool) -> list[
         "parent": not row.is_leaf,
         "suspended": row.state == "Suspended" or bool(row.suspended_by),
     }
-    states = [
-        state for state in ("open", "closing", "closed", "unknown") if state == row.state.lower()
-    ]
-    return [quality for quality, holds in claims.items() if holds] + states
+    found = [quality for quality, holds in claims.items() if holds]
+    state = row.state.lower()
+    if state in ("open", "closing", "closed", "unknown"):
+        found.append(state)
+    return found
 
 
 def counts(numbers: Counts) -> dict[str, int]:
@@ -180,12 +183,19 @@ def counts(numbers: Counts) -> dict[str, int]:
 
 
 def warning_text(warning: Any) -> str:
-    return str(warning.get("message", "")) if isinstance(warning, dict) else str(warning)
+    if isinstance(warning, dict):
+        return str(warning.get("message", ""))
+    return str(warning)
 
 
 def state_note(row: QueueRow) -> str:
-    """The few words beside the state: how far a drain has come, from whom the state is inherited, what comes then."""
-    words = [_drained_words(row)] if row.state == "Closing" else []
+    """The few words beside the state.
+
+    How far it has drained, from which queue the state is inherited, and whether it is deleted then.
+    """
+    words = []
+    if row.state == "Closing":
+        words.append(_drained_words(row))
     if row.closed_by:
         words.append(f"closed by {row.closed_by}")
     elif row.suspended_by:
@@ -197,5 +207,6 @@ def state_note(row: QueueRow) -> str:
 
 def _drained_words(row: QueueRow) -> str:
     left = sum(row.subtree[:4])
-    whole = f" of {row.drain_total}" if row.drain_total and row.drain_total >= left else ""
-    return f"{left}{whole} {'gang' if left == 1 and not whole else 'gangs'} left"
+    if row.drain_total and row.drain_total >= left:
+        return f"{left} of {row.drain_total} gangs left"
+    return f"{counted(left, 'gang')} left"

@@ -1,4 +1,4 @@
-"""Why a job waits, as its page tells it: the sentence, what would help, where it stands, when it was looked at, and every check."""
+"""Why a job waits: the reason, what would help, its place in the queue, and every check."""
 
 from __future__ import annotations
 
@@ -52,24 +52,20 @@ def _level(figures: Mapping[str, Any]) -> str:
 
 
 def help_words(code: str, figures: Mapping[str, Any]) -> str:
-    """What would make it start. Figures that the reason does not have are left out of the sentence."""
+    """What would make it start. Figures that the reason does not have are left out."""
     words = reason_entry(code).help
     if _LEAVING in figures:
         words = _STILL_LEAVING
     resource = str(figures.get("resource", ""))
     known = {
-        name: with_unit(resource, int(figures[name]))
-        for name in ("limit", "short")
-        if resource and name in figures
+        "limit": "less",
+        "short": "what it needs and",
+        "level": _level(figures) or "its queue",
     }
-    return words.format_map(
-        {
-            "limit": "less",
-            "short": "what it needs and",
-            "level": _level(figures) or "its queue",
-            **known,
-        }
-    )
+    for name in ("limit", "short"):
+        if resource and name in figures:
+            known[name] = with_unit(resource, int(figures[name]))
+    return words.format_map(known)
 
 
 # Where it stands
@@ -77,10 +73,9 @@ def help_words(code: str, figures: Mapping[str, Any]) -> str:
 
 def _place(gang: PodGroup, standing: PlaceInLine, may_see: MaySee) -> Context:
     parent = gang.queue.parent
-    is_shown = parent is not None and parent.parent_id is not None and may_see(parent.name)
-    name = (
-        f"{parent.name}/{gang.queue.name}" if parent is not None and is_shown else gang.queue.name
-    )
+    name = gang.queue.name
+    if parent is not None and parent.parent_id is not None and may_see(parent.name):
+        name = f"{parent.name}/{gang.queue.name}"
     since = waiting_since(gang)
     waited = seconds_between(since, timezone.now())
     return {
@@ -95,10 +90,10 @@ def _place(gang: PodGroup, standing: PlaceInLine, may_see: MaySee) -> Context:
 
 def ordinal(number: int) -> str:
     """ "1st", "2nd", "3rd", "11th"."""
-    ending = (
-        "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    )
-    return f"{number}{ending}"
+    if number % 100 in (11, 12, 13):
+        return f"{number}th"
+    endings = {1: "st", 2: "nd", 3: "rd"}
+    return f"{number}{endings.get(number % 10, 'th')}"
 
 
 def usual_words(standing: PlaceInLine) -> str:
@@ -124,10 +119,10 @@ CHECK_NAMES = {
 def use_words(resource: str, used: int, promised: int, admitted: int) -> str:
     """ "5 GPU in use, 2 GPU promised": what is held and what is kept are told apart."""
     words = [f"{with_unit(resource, used)} in use"]
-    words += [f"{with_unit(resource, promised)} promised"] if promised else []
-    words += (
-        [f"{with_unit(resource, admitted)} reserved for jobs admitted before"] if admitted else []
-    )
+    if promised:
+        words.append(f"{with_unit(resource, promised)} promised")
+    if admitted:
+        words.append(f"{with_unit(resource, admitted)} reserved for jobs admitted before")
     return ", ".join(words)
 
 
@@ -137,6 +132,9 @@ def _check(check: Mapping[str, Any]) -> Context:
     def amount(name: str) -> str:
         return with_unit(resource, check[name])
 
+    def amount_if_any(name: str) -> str:
+        return amount(name) if check.get(name) else ""
+
     return {
         "passed": check["passed"],
         "what": CHECK_NAMES.get(check["name"], check["name"]),
@@ -145,9 +143,9 @@ def _check(check: Mapping[str, Any]) -> Context:
         "need": amount("need"),
         "limit": amount("limit"),
         "used": amount("used"),
-        "promised": amount("promised") if check.get("promised") else "",
-        "admitted": amount("admitted") if check.get("admitted") else "",
-        "leaving": amount("leaving") if check.get("leaving") else "",
+        "promised": amount_if_any("promised"),
+        "admitted": amount_if_any("admitted"),
+        "leaving": amount_if_any("leaving"),
         "free": with_unit(resource, max(0, check.get("free", check["limit"] - check["used"]))),
-        "short": amount("short") if check.get("short") else "",
+        "short": amount_if_any("short"),
     }

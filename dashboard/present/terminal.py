@@ -19,15 +19,11 @@ def copies(
 ) -> dict[str, str]:
     """`cli` as words, `path` below the API's address; both are quoted for a shell here."""
     url = request.build_absolute_uri(f"/api/v1/{path}")
-    data = (
-        f' -H "Content-Type: application/json" -d {shlex.quote(json.dumps(body or {}))}'
-        if method == "POST"
-        else ""
-    )
-    return {
-        "cli": shlex.join(["vcctl", *cli]),
-        "curl": f'curl -X {method} -H "Authorization: Bearer $FUMAROLE_TOKEN"{data} {shlex.quote(url)}',
-    }
+    curl = f'curl -X {method} -H "Authorization: Bearer $FUMAROLE_TOKEN"'
+    if method == "POST":
+        text = shlex.quote(json.dumps(body or {}))
+        curl += f' -H "Content-Type: application/json" -d {text}'
+    return {"cli": shlex.join(["vcctl", *cli]), "curl": f"{curl} {shlex.quote(url)}"}
 
 
 def copies_of_call(request: HttpRequest, path: str, body: Mapping[str, Any]) -> dict[str, str]:
@@ -45,7 +41,7 @@ def together(orders: Iterable[Mapping[str, str]]) -> dict[str, str]:
 
 
 def _given_in_place(text: str) -> str:
-    """For a shell to pass on as it is, ended by a word that is no line of the text: what stands behind that would be run."""
+    """A here-document. The word that ends it is no line of the text: the rest would be run."""
     end = "END"
     while end in text.splitlines():
         end += "_"
