@@ -1,4 +1,4 @@
-"""Which branches of the queue tree are open: down to a level, and those opened or closed by hand."""
+"""Which branches of the queue tree are open: down to a level, or opened and closed by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a queue's page says in figures: its resources, who lends to whom, and how a parent's deserved is divided."""
+"""The figures of a queue's page: its resources, its loans, and how its deserved is divided."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ Names = Collection[str] | None  # the queues that the reader may see; None for a
 _MOST_COLUMNS = 40  # as many as the style sheet lays out; one by one each can be chosen
 _SHADES = 6  # colours that the style sheet has for queues side by side
 _SEAM = 3  # between two of them
-_ALL_SHOWN = 4  # with more resources than these, tables show the first, and a page folds away what its queue has nothing to do with
+_ALL_SHOWN = 4
+"""With more resources, tables show the first ones, and a page folds those that its queue lacks."""
 
 
 def chosen_resource(wanted: str, resources: list[str]) -> str:
@@ -33,7 +34,7 @@ def chosen_resource(wanted: str, resources: list[str]) -> str:
 
 
 def columns(wanted: str, resources: list[str]) -> tuple[str, ...]:
-    """The resources that a table shows: the chosen one, the first few, or with ?resource=all every one."""
+    """The resources that a table shows: the chosen one, the first few, or all (?resource=all)."""
     chosen = chosen_resource(wanted, resources)
     if chosen:
         return (chosen,)
@@ -43,7 +44,7 @@ def columns(wanted: str, resources: list[str]) -> tuple[str, ...]:
 def resource_lines(
     board: QueueBoard, row: Mapping[str, Any], chosen: str = "", visible: Names = None
 ) -> Context:
-    """One line a resource with its bar, its figures and its loans; `idle` ones have no figure at all in this queue."""
+    """A line for each resource with its bar, figures and loans; `idle` ones have none here."""
     resources = page_resources(board)
     loans = ledger(board, resources)
     lines = [
@@ -79,7 +80,10 @@ def _is_idle(line: Mapping[str, Any]) -> bool:
 def _loan_words(
     resource: str, row: Mapping[str, Any], loans: Iterable[Loan], visible: Names
 ) -> str:
-    """ "lending 76 to batch (52), archive (24)"; "borrowing 18 from team-a": what is no sibling's is the parent's."""
+    """ "lending 76 to batch (52), archive (24)"; "borrowing 18 from team-a".
+
+    What belongs to no sibling is the parent's.
+    """
     seen = Visibility(visible)
     lent = seen.visible_shares(
         (loan.borrower, loan.amount) for loan in loans if loan.lender == row["name"]

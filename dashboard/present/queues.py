@@ -27,7 +27,7 @@ def page_resources(board: QueueBoard) -> list[str]:
 
 
 class PresentedRow(dict[str, Any]):
-    """A row as shown. It remembers its HTML and JSON, so that an unchanged row is not written again."""
+    """A row as shown. It remembers its HTML and JSON: an unchanged row is not written again."""
 
     __slots__ = ("drawn", "encoded", "source")
 
@@ -43,7 +43,7 @@ _last: dict[str, PresentedRow] = {}
 
 
 def present_queues(board: QueueBoard) -> dict[str, PresentedRow]:
-    """Every queue's row by name, in tree order. An unchanged row is the same object as last time."""
+    """Every queue's row by name, in tree order. An unchanged row is the same object as before."""
     global _last
     resources = tuple(page_resources(board))
     limits = _limits(board, resources)

@@ -1,4 +1,4 @@
-"""One queue's figures for one resource: the amounts, the words for them, and the spans of its bar."""
+"""One queue's figures for one resource: amounts, the words for them, and the spans of its bar."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def present_quota(quota: Quota, largest: int = 0) -> dict[str, Any]:
 def quota_bar(quota: Mapping[str, Any], *, absolute: bool = False) -> SafeString:
     """The bar of a presented quota.
 
-    An `absolute` one is as long as its limit, against all others; else the limit is the whole width.
+    An `absolute` one is as long as its limit, compared with all others; else it fills the width.
     """
     styles = []
     if absolute:

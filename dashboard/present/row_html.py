@@ -22,37 +22,40 @@ _FIGURES = ("allocated", "promised", "deserved", "guarantee", "limit", "pending"
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
-    """How rows are drawn: which resources have a column, with a box to tick or not, with a cell for each figure of the one resource that
-    is shown, and with all bars to one scale or each to its own limit."""
+class TableOptions:
+    """What a table of queues shows."""
 
     resources: tuple[str, ...]
+    """The resources that have a column."""
     selectable: bool = False
+    """With a box to tick in each row."""
     detailed: bool = False
+    """With a cell for each figure of the one resource that is shown."""
     absolute: bool = False
+    """With all bars to one scale, not each to its own limit."""
 
 
 def queue_table_rows(
     rows: Iterable[Mapping[str, Any]],
-    manner: Manner,
+    options: TableOptions,
     folded: Collection[str] = (),
     hidden: Collection[str] = (),
 ) -> SafeString:
-    """`folded` are the queues whose children are not to be seen, `hidden` those that are not to be seen themselves."""
-    drawn = [_marked(_drawn(row, manner), row["name"], folded, hidden) for row in rows]
+    """`folded` are the queues whose children are hidden, `hidden` those that are hidden."""
+    drawn = [_with_marks(_row_html(row, options), row["name"], folded, hidden) for row in rows]
     return mark_safe("".join(drawn))  # noqa: S308 - every value is escaped below
 
 
-def _marked(text: str, name: str, folded: Collection[str], hidden: Collection[str]) -> str:
+def _with_marks(text: str, name: str, folded: Collection[str], hidden: Collection[str]) -> str:
     if name in hidden:
         text = text.replace("<tr ", "<tr hidden ", 1)
-    return (
-        text.replace('aria-expanded="true"', 'aria-expanded="false"', 1) if name in folded else text
-    )
+    if name in folded:
+        text = text.replace('aria-expanded="true"', 'aria-expanded="false"', 1)
+    return text
 
 
 def below_folds(rows: Iterable[Mapping[str, Any]], folded: Collection[str]) -> set[str]:
-    """What folds hide. Rows stand in the order of the tree, so that a parent is known to be hidden before its children come."""
+    """The queues that folds hide. Rows are in tree order: parents come before their children."""
     hidden: set[str] = set()
     for row in rows:
         if row["parent"] in hidden or row["parent"] in folded:
@@ -60,17 +63,17 @@ def below_folds(rows: Iterable[Mapping[str, Any]], folded: Collection[str]) -> s
     return hidden
 
 
-def _drawn(row: Mapping[str, Any], manner: Manner) -> str:
-    """From the row's own memory where it was drawn in this manner before."""
+def _row_html(row: Mapping[str, Any], options: TableOptions) -> str:
+    """From the row's own memory where it was drawn with these options before."""
     if not isinstance(row, PresentedRow):
-        return queue_row(row, manner)
-    text = row.drawn.get(manner)
+        return queue_row(row, options)
+    text = row.drawn.get(options)
     if text is None:
-        text = row.drawn[manner] = queue_row(row, manner)
+        text = row.drawn[options] = queue_row(row, options)
     return text
 
 
-def blank_queue_row(manner: Manner) -> SafeString:
+def blank_queue_row(options: TableOptions) -> SafeString:
     """A row without values, for queues that appear while the page is open."""
     zeros = dict.fromkeys(("pending", "inqueue", "running", "unknown", "completed"), 0)
     texts = ("text", "note", "label", "figures", "limitFrom", "bar", *_FIGURES)
@@ -87,47 +90,58 @@ def blank_queue_row(manner: Manner) -> SafeString:
         "warnings": [],
         "subtree": zeros,
     }
-    return queue_table_rows([{**row, "resources": dict.fromkeys(manner.resources, quota)}], manner)
+    return queue_table_rows(
+        [{**row, "resources": dict.fromkeys(options.resources, quota)}], options
+    )
 
 
-def queue_row(row: Mapping[str, Any], manner: Manner) -> str:
+def queue_row(row: Mapping[str, Any], options: TableOptions) -> str:
     name = escape(row["name"])
+    url = queue_url(row["name"])
+    depth = row["depth"]
     expanded = "" if row["leaf"] else ' aria-expanded="true"'
-    box = (
-        f'<input type="checkbox" form="bulk" name="queue" value="{name}" aria-label="Select {name}">'
-        if manner.selectable
-        else ""
-    )
+    box = ""
+    if options.selectable:
+        box = (
+            f'<input type="checkbox" form="bulk" name="queue" value="{name}"'
+            f' aria-label="Select {name}">'
+        )
     quotas = row["resources"]
-    shown = [resource for resource in manner.resources if resource in quotas]
-    cells = "".join(
-        quota_cell(resource, quotas[resource], absolute=manner.absolute) for resource in shown
-    )
-    if manner.detailed:
-        cells += "".join(figure_cells(resource, quotas[resource]) for resource in shown)
+    shown = [resource for resource in options.resources if resource in quotas]
+    cells = [quota_cell(name, quotas[name], absolute=options.absolute) for name in shown]
+    if options.detailed:
+        cells += [figure_cells(resource, quotas[resource]) for resource in shown]
     return (
         f'<tr role="row" data-key="{name}" data-parent="{escape(row["parent"])}"'
-        f' data-is="{" ".join(row["is"])}" aria-level="{row["depth"] + 1}"{expanded} class="level-{row["depth"]}">'
+        f' data-is="{" ".join(row["is"])}" aria-level="{depth + 1}"{expanded}'
+        f' class="level-{depth}">'
         f'<td role="rowheader" class="c-name">{box}<span class="twisty"></span>'
-        f'<a href="{queue_url(row["name"])}">{name}</a>{warning_mark(row["warnings"])}</td>'
-        f'<td role="gridcell" class="c-state">{state_badge(row["state"])}<small data-f="stateNote">{escape(row["stateNote"])}</small></td>'
-        f'<td role="gridcell" class="c-weight"><span class="key">weight </span><span data-f="weight">{row["weight"]}</span></td>'
-        f'{cells}<td role="gridcell" class="c-gangs">{gang_counts(row["subtree"])}</td>'
+        f'<a href="{url}">{name}</a>{warning_mark(row["warnings"])}</td>'
+        f'<td role="gridcell" class="c-state">{state_badge(row["state"])}'
+        f'<small data-f="stateNote">{escape(row["stateNote"])}</small></td>'
+        f'<td role="gridcell" class="c-weight"><span class="key">weight </span>'
+        f'<span data-f="weight">{row["weight"]}</span></td>'
+        f"{''.join(cells)}"
+        f'<td role="gridcell" class="c-gangs">{gang_counts(row["subtree"])}</td>'
         f'<td role="gridcell" class="c-act">'
-        f'<a class="row-act" href="{queue_url(row["name"])}actions/" aria-label="Actions for {name}">⋯</a></td></tr>'
+        f'<a class="row-act" href="{url}actions/" aria-label="Actions for {name}">⋯</a>'
+        f"</td></tr>"
     )
 
 
 def figure_cells(resource: str, quota: Mapping[str, Any]) -> str:
-    return "".join(
-        f'<td role="gridcell" class="c-num" data-r="{escape(resource)}" data-n="{field}"><span class="key">{field} </span>'
-        f"<span data-v>{escape(quota[field])}</span></td>"
-        for field in _FIGURES
+    return "".join(_figure_cell(resource, field, quota[field]) for field in _FIGURES)
+
+
+def _figure_cell(resource: str, field: str, figure: str) -> str:
+    return (
+        f'<td role="gridcell" class="c-num" data-r="{escape(resource)}" data-n="{field}">'
+        f'<span class="key">{field} </span><span data-v>{escape(figure)}</span></td>'
     )
 
 
 def queue_url(name: str) -> str:
-    """As `reverse("queue")` gives it, without the price: it is asked twice a row."""
+    """As `reverse("queue")` gives it, but quicker: every row needs it."""
     return f"/queues/{quote(name, safe='')}/"
 
 
@@ -136,14 +150,18 @@ def state_badge(state: str) -> str:
 
 
 def warning_mark(warnings: list[str]) -> str:
-    """A count that can be read and hovered; there is always an element, so that a warning can appear later."""
+    """How many there are, with their text on hover. The element is always there, for later ones."""
     hidden = "" if warnings else " hidden"
-    return f'<span class="warn" data-f="warnings" title="{escape(" · ".join(warnings))}"{hidden}>{len(warnings)}</span>'
+    title = escape(" · ".join(warnings))
+    return f'<span class="warn" data-f="warnings" title="{title}"{hidden}>{len(warnings)}</span>'
 
 
 def gang_counts(subtree: Mapping[str, int]) -> str:
     waiting = subtree["pending"] + subtree["inqueue"]
-    return f'<span data-f="running">{subtree["running"]}</span> running<small><span data-f="waiting">{waiting}</span> waiting</small>'
+    return (
+        f'<span data-f="running">{subtree["running"]}</span> running'
+        f'<small><span data-f="waiting">{waiting}</span> waiting</small>'
+    )
 
 
 def quota_cell(resource: str, quota: Mapping[str, Any], *, absolute: bool = False) -> str:
@@ -159,5 +177,5 @@ def quota_cell(resource: str, quota: Mapping[str, Any], *, absolute: bool = Fals
 
 
 def is_in_use(quota: Mapping[str, Any]) -> bool:
-    """Something is allocated, promised or asked for: what is none of these steps back."""
+    """Something is allocated, promised or asked for. Other figures are shown paler."""
     return (quota["allocated"], quota["promised"], quota["pending"]) != ("0", "0", "0")

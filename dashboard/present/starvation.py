@@ -15,7 +15,7 @@ from scheduler.selectors.queues.listing import QueueBoard, QueueRow
 
 @dataclass(frozen=True, slots=True, order=True)
 class Gap:
-    """What a queue lacks of the resource that keeps its jobs waiting: it deserves it and does not have it."""
+    """What a queue deserves and does not have of the resource that its jobs wait for."""
 
     share: float
     queue: str
@@ -45,7 +45,7 @@ def is_starved(row: QueueRow) -> bool:
 
 
 def gaps(row: QueueRow) -> Iterator[Gap]:
-    """Jobs that can never run, that wait for their own queue's limit or for something else than room count for nothing here."""
+    """Only jobs that wait for room count, not those that cannot run or wait for a queue's limit."""
     if row.figures is None:
         return
     for resource, wanted in row.figures.lacking.items():

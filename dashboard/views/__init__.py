@@ -1,1 +1,1 @@
-"""Pages: what a signed-in reader sees. Each reads through selectors and shows through presenters; orders go to services."""
+"""Pages. Each reads through selectors and shows through presenters; commands go to services."""

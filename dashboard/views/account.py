@@ -1,4 +1,4 @@
-"""/account/: one's password, tokens for programs, time zone and theme; and what one may do where."""
+"""/account/: the user's password, tokens for programs, time zone, theme and roles."""
 
 from __future__ import annotations
 

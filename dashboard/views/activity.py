@@ -1,4 +1,4 @@
-"""/activity/: what happened, newest first. /audit/: who changed what, from what to what, and why; for export too."""
+"""/activity/: what happened, newest first. /audit/: who changed what and why; for export too."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _stored(filters: dict[str, str], known: Mapping[str, Iterable[str]]) -> dict
 
 
 def _span(request: HttpRequest, filters: dict[str, str]) -> tuple[Span, list[str]]:
-    """From the morning of one day to the evening of another, where the reader is; and what is wrong with what was typed."""
+    """From the start of one day to the end of another, in the reader's zone; and problems."""
     zone = ZoneInfo(preference_of(request.user).time_zone or "UTC")
     moments = {
         name: moment_of(filters[name], zone, end_of_day=name == "until")
@@ -129,7 +129,7 @@ def _span(request: HttpRequest, filters: dict[str, str]) -> tuple[Span, list[str
 
 
 def _audited(request: HttpRequest) -> frozenset[str] | None:
-    """The queues whose record the reader may see: those they administer; None for all."""
+    """The queues whose audit log the reader may see: those they administer; None for all."""
     mine = access(request)
     return None if mine.may(Permission.ADMINISTER, ROOT) else mine.where(Permission.ADMINISTER)
 
@@ -144,7 +144,10 @@ def _require_audited(request: HttpRequest) -> Collection[str] | None:
 @require_safe
 @page
 def audit(request: HttpRequest) -> HttpResponseBase:
-    """Admins' deeds at first; submits and people's own settings are a click away. What is asked for by name is found among all."""
+    """Admins' actions at first; submits and users' own settings are a click away.
+
+    A search by name looks in all of them.
+    """
     queues = _require_audited(request)
     filters = _given(request, _AUDIT_FILTERS)
     if "since" in filters:  # as older addresses have it
@@ -219,9 +222,22 @@ def _text(value: Any) -> str | None:
 
 
 _COLUMNS = (
-    "id", "at", "actor", "door", "address", "request_id", "deeds", "action", "kind", "namespace", "name", "queue_name", "follows",
-    "reason", "message",
-)  # fmt: skip
+    "id",
+    "at",
+    "actor",
+    "door",
+    "address",
+    "request_id",
+    "deeds",
+    "action",
+    "kind",
+    "namespace",
+    "name",
+    "queue_name",
+    "follows",
+    "reason",
+    "message",
+)
 
 
 def _plain(entry: AuditEntry) -> Context:

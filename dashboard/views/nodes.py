@@ -1,4 +1,4 @@
-"""/nodes/: how full each machine is, as a table or a heat map, where there is room; one machine's pods; what can be done to it."""
+"""/nodes/: how full each node is, as a table or a heat map; one node's pods, and commands to it."""
 
 from __future__ import annotations
 
@@ -103,7 +103,10 @@ def _matching(rows: Sequence[NodeRow], request: HttpRequest) -> list[NodeRow]:
 
 
 def in_order(rows: Sequence[NodeRow], wanted: str) -> list[NodeRow]:
-    """By name, state, pods, or how much of a resource is in use; a minus turns it round. Nodes without it come last either way."""
+    """By name, state, pods, or use of a resource; a minus reverses it.
+
+    Nodes without the resource come last in any case.
+    """
     field, descending = wanted.removeprefix("-"), wanted.startswith("-")
     keys: dict[str, Callable[[NodeRow], Any]] = {
         "name": lambda row: row.name,
@@ -125,14 +128,14 @@ def in_order(rows: Sequence[NodeRow], wanted: str) -> list[NodeRow]:
 
 
 def _orders(resources: Iterable[str], chosen: str) -> dict[str, str]:
-    """What a phone, whose table has no heads to tap, is offered to sort by; what is chosen is always among it."""
+    """What to sort by on a phone, where the table has no heads; it always has the chosen one."""
     most = {f"-{name}": f"most {short_name(name)} in use" for name in resources}
     offered = {"name": "name", "state": "state", **most, "-pods": "most pods"}
     return offered if chosen in offered else {**offered, chosen: chosen.removeprefix("-")}
 
 
 def _start(rows: Sequence[NodeRow], after: str) -> int:
-    """Behind the node that the page before ended with; from the beginning when that is no longer there."""
+    """After the last node of the page before; from the start if that node is gone."""
     return next((place + 1 for place, row in enumerate(rows) if row.name == after), 0)
 
 
@@ -184,18 +187,22 @@ def _free_words(row: NodeRow, resource: str) -> str:
     if not row.ready:
         return "nothing free while it is not ready"
     words = f"{with_unit(resource, row.free(resource))} free"
-    return f"{words} once it is uncordoned" if row.unschedulable and row.free(resource) else words
+    if row.unschedulable and row.free(resource):
+        return f"{words} once it is uncordoned"
+    return words
 
 
 def heat_cell(row: NodeRow, resource: str) -> Context:
-    has, used = row.allocatable.get(resource), row.used.amount(resource)
-    heat = "none" if not has else str(min(10, -(-used * 10 // has)))
-    words = (
-        f"{shown(resource, used)} of {with_unit(resource, has)} in use, {_free_words(row, resource)}"
-        if has
-        else _lacks(resource)
-    )
-    figures = f"{shown(resource, used)}/{shown(resource, has)}" if has else "–"
+    has = row.allocatable.get(resource)
+    used = row.used.amount(resource)
+    heat = "none"
+    words = _lacks(resource)
+    figures = "–"
+    if has:
+        heat = str(min(10, -(-used * 10 // has)))
+        in_use = f"{shown(resource, used)} of {with_unit(resource, has)} in use"
+        words = f"{in_use}, {_free_words(row, resource)}"
+        figures = f"{shown(resource, used)}/{shown(resource, has)}"
     return {
         "name": row.name,
         "state": row.state,

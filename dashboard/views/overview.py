@@ -1,4 +1,4 @@
-"""/: is it healthy, how full, who is starved, what is stuck. Unknown is shown as unknown, never as 0."""
+"""/: is it healthy, how full, who is starved, what is stuck. Unknown is never shown as 0."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _placing(request: HttpRequest) -> dict[str, Any]:
 
 
 def cluster_bars(board: QueueBoard) -> list[dict[str, Any]]:
-    """Per resource, what the whole cluster has in use and what is asked for; root stands for the cluster."""
+    """For each resource, what the cluster (root) has in use and what is asked for."""
     root = next((row for row in board.rows if row.name == "root"), None)
     bars = []
     for resource in page_resources(board):
@@ -105,7 +105,10 @@ def cluster_bars(board: QueueBoard) -> list[dict[str, Any]]:
 def holders(
     board: QueueBoard, resource: str, visible: Collection[str] | None = None
 ) -> dict[str, Any]:
-    """Who has it: the leaf queues with the most of it by name, the others in sum, and apart from them those that the reader may not see."""
+    """Who has it: the leaf queues with the most of it, and the others in sum.
+
+    Queues that the reader may not see are a sum of their own.
+    """
     held = [
         (row.figures.allocated.amount(resource), row.name)
         for row in board.rows

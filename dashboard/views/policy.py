@@ -1,4 +1,4 @@
-"""/policy/: the rules that sessions follow: read, checked while editing, replaced, and any earlier version brought back."""
+"""/policy/: the scheduling policy: read it, check it while editing, replace it, go back."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _context(request: HttpRequest, state: ClusterState, text: str) -> Context:
 
 
 def _history(state: ClusterState) -> list[Context]:
-    """The newest first, each with how many lines it changed against the one before it. It all began with the built-in one."""
+    """The newest first, each with the number of lines that it changed; at the end the built-in."""
     built_in = policy_version(DEFAULT_VERSION)
     versions = [
         *PolicyVersion.objects.order_by("-pk")[: _HISTORY + 1],
@@ -121,7 +121,10 @@ def _is_overtaken(request: HttpRequest, state: ClusterState) -> bool:
 
 
 def _put_together(request: HttpRequest, state: ClusterState, text: str) -> HttpResponse:
-    """Somebody applied another policy meanwhile. Where both changed different lines, the editor has both now, to be applied."""
+    """Somebody applied another policy meanwhile.
+
+    Where both changed different lines, the editor now has both changes.
+    """
     opened = policy_version(whole_number(request.POST.get("version", "")) or DEFAULT_VERSION)
     current = policy_text(state)
     both = merge_lines(opened.text, text, current) if opened else None
@@ -141,7 +144,7 @@ def _digest(text: str) -> str:
 
 
 def _prospect(reading: PolicyReading, state: ClusterState, text: str) -> Context:
-    """What is worth knowing before it is applied: what it leaves out, what has no effect, and what the next session would do."""
+    """Before it is applied: what it leaves out, what has no effect, what the next session does."""
     lines = line_differences(policy_text(state), text)
     return {
         "notices": notices_on(reading),
@@ -172,7 +175,7 @@ def _apply(request: HttpRequest, text: str) -> HttpResponse:
 @require_POST
 @page
 def back(request: HttpRequest) -> HttpResponse:
-    """One click from where it is told that nothing starts: an earlier policy is applied as it was."""
+    """Apply an earlier policy again, in one click from the notice that nothing starts."""
     access(request).require_cluster(Permission.ADMINISTER, "replace the policy")
     number = whole_number(request.POST.get("to", ""))
     found = policy_version(number) if number is not None else None

@@ -36,7 +36,7 @@ from dashboard.present.queue_page import (
     resource_lines,
 )
 from dashboard.present.queues import page_resources, present_queues
-from dashboard.present.row_html import Manner, blank_queue_row, queue_table_rows
+from dashboard.present.row_html import TableOptions, blank_queue_row, queue_table_rows
 from scheduler.admission.reading.queue import queue_manifest
 from scheduler.domain.access import Permission
 from scheduler.models import PlannedDeletion, Queue
@@ -179,13 +179,13 @@ def _children(scene: Scene) -> Context:
     shown = columns(scene.request.GET.get("resource", ""), resources)
     chosen = chosen_resource(scene.request.GET.get("resource", ""), resources)
     scale = scene.request.GET.get("scale", "limit")
-    manner = Manner(shown, detailed=bool(chosen), absolute=scale == "absolute")
+    options = TableOptions(shown, detailed=bool(chosen), absolute=scale == "absolute")
     flat = [{**row, "depth": 0} for row in children]
     return {
-        "children": queue_table_rows(flat, manner),
+        "children": queue_table_rows(flat, options),
         "child_count": len(children),
         "columns": [{"resource": resource, "title": short_name(resource)} for resource in shown],
-        "blank": blank_queue_row(manner),
+        "blank": blank_queue_row(options),
         "scale": scale,
         "divisions": [division(scene.board, scene.name, resource) for resource in shown],
     }
@@ -208,7 +208,10 @@ def _history(scene: Scene) -> Context:
 
 
 def _worth_drawing(scene: Scene, resources: list[str], period: str) -> str:
-    """The first resource that the queue uses or waits for now; else one that it had in this period, or that its quotas name."""
+    """The first resource that the queue uses or waits for now.
+
+    Else one that it had in this period, or that its quotas name.
+    """
     row = next(row for row in scene.board.rows if row.name == scene.name)
     series = queue_history(scene.name, period).series
     now = row.figures
@@ -277,7 +280,10 @@ def history_data(request: HttpRequest, name: str) -> HttpResponse:
 @require_safe
 @page
 def history_csv(request: HttpRequest, name: str) -> HttpResponseBase:
-    """The same for a spreadsheet, of one resource or of all: /queues/NAME/history.csv?resource=cpu&period=1h"""
+    """The same for a spreadsheet, of one resource or all.
+
+    /queues/NAME/history.csv?resource=cpu&period=1h
+    """
     require_view(request, name)
     if not Queue.objects.filter(name=name).exists():
         return no_such_queue(request, name)

@@ -1,4 +1,7 @@
-"""The buttons: open, close, suspend, resume. A GET shows what would happen, a POST does it; both work without JavaScript."""
+"""Open, close, suspend, resume. A GET shows what would happen, a POST does it.
+
+Both work without JavaScript.
+"""
 
 from __future__ import annotations
 
@@ -175,9 +178,10 @@ def _before(outcome: CommandOutcome) -> str:
 @require_http_methods(["GET", "HEAD", "POST"])
 @page
 def bulk(request: HttpRequest) -> HttpResponse:
-    """The same for several queues: command=suspend&queue=a&queue=b. Each stands for itself: one that is refused stops no other.
+    """The same for several queues: command=suspend&queue=a&queue=b. A refused one stops no other.
 
-    It is asked by a POST too, since no address holds the names of a thousand queues. Only `confirmed` carries it out.
+    The question is a POST too, since no address holds the names of a thousand queues. Only
+    `confirmed` carries it out.
     """
     data = request.POST if request.method == "POST" else request.GET
     is_confirmed = request.POST.get("confirmed") == "1"
@@ -213,7 +217,10 @@ def bulk(request: HttpRequest) -> HttpResponse:
 
 
 def _load(results: list[Context]) -> Load:
-    """What is in all the queues that would change, each counted once: a queue may change with its parent and by itself."""
+    """What is in all queues that would change, each counted once.
+
+    A queue may change with its parent and by itself.
+    """
     felt = {
         change["name"] for result in results if result["changes"] for change in result["queues"]
     }

@@ -1,4 +1,7 @@
-"""Delete a queue: at once, or closed now and deleted when it has drained. What stands against it is listed, what will be gone is shown."""
+"""Delete a queue at once, or close it now and delete it when it has drained.
+
+The page lists what prevents it, and what would be gone.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +61,7 @@ def _in_a_terminal(request: HttpRequest, name: str, *, cascade: bool) -> dict[st
 
 
 def _blocked(request: HttpRequest, name: str, refusal: Rejected) -> Context:
-    """What stands against it, and the way out: all that passes by itself once the queue is closed can be waited for."""
+    """What prevents it. Some of it can be waited for: it passes once the queue is closed."""
     state = Queue.objects.values_list("state", flat=True).get(name=name)
     planned = PlannedDeletion.objects.filter(queue__name=name).first()
     passes = all(blocker.rule_id in (*PASSING, "has_children") for blocker in refusal.violations)
@@ -77,7 +80,10 @@ def _blocked(request: HttpRequest, name: str, refusal: Rejected) -> Context:
 @require_http_methods(["GET", "HEAD", "POST"])
 @page
 def farewell(request: HttpRequest, name: str) -> HttpResponse:
-    """Close it now, delete it when it has drained. A GET shows exactly what would be gone; a POST says what it was shown."""
+    """Close it now, delete it when it has drained.
+
+    A GET shows exactly what would be gone; a POST says what was shown.
+    """
     require_edit(request, name, "delete it")
     is_order = request.method == "POST"
     shown, reason = (
@@ -137,7 +143,7 @@ def keep(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def _answer(request: HttpRequest, what: str, context: Context, status: int = 200) -> HttpResponse:
-    """A dialog takes only answers of 200; a page says by its status that nothing was done. A look is always 200."""
+    """Dialogs take only answers with 200. A page's status says that nothing was done."""
     if wants_fragment(request):
         return render(request, f"queues/_{what}.html", context)
     return render(

@@ -34,7 +34,7 @@ from dashboard.present.folding import (
 )
 from dashboard.present.queue_page import chosen_resource, columns
 from dashboard.present.queues import page_resources, present_queues
-from dashboard.present.row_html import Manner, below_folds, blank_queue_row, queue_table_rows
+from dashboard.present.row_html import TableOptions, below_folds, blank_queue_row, queue_table_rows
 from dashboard.present.share_map import icicle
 from dashboard.views.common import actor
 from dashboard.views.queue_commands import PROGRESS
@@ -87,7 +87,10 @@ def queues(request: HttpRequest) -> HttpResponse:
 
 
 def _render_table(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
-    """The page around a mark, and the rows put in its place at the end: a template would copy megabytes from block to block."""
+    """The page with a mark where the rows go in at the end.
+
+    A template would copy megabytes from block to block.
+    """
     rows = context["rows"]
     page = render_to_string("queues/tree.html", context | {"rows": _ROWS if rows else ""}, request)
     head, _, tail = page.partition(_ROWS)
@@ -107,7 +110,7 @@ def _map(board: QueueBoard, resource: str) -> dict[str, Any]:
 def _table(
     request: HttpRequest, board: QueueBoard, view: str | None, resources: list[str], chosen: str
 ) -> dict[str, Any]:
-    """All rows are there, those that a search or a fold hides too: the page's script shows them when that changes."""
+    """All rows, also those that a search or a fold hides: the page's script shows them later."""
     seen = access(request).visible
     rows: list[Row] = [
         row for name, row in present_queues(board).items() if seen is None or name in seen
@@ -117,7 +120,7 @@ def _table(
     found = matching(rows, search)
     folding = _folding(request, rows) if view == "tree" else Folding(ALL_LEVELS)
     folded = folding.folded_rows(rows)
-    manner = Manner(
+    options = TableOptions(
         resources=shown,
         selectable=access(request).may_anywhere(Permission.OPERATE),
         detailed=bool(chosen),
@@ -131,10 +134,10 @@ def _table(
     return {
         "columns": [{"resource": name, "title": short_name(name)} for name in shown],
         "rows": queue_table_rows(
-            ordered, manner, folded, _hidden(rows, search, found, folded, is_tree=view == "tree")
+            ordered, options, folded, _hidden(rows, search, found, folded, is_tree=view == "tree")
         ),
-        "blank": blank_queue_row(manner),
-        "selectable": manner.selectable,
+        "blank": blank_queue_row(options),
+        "selectable": options.selectable,
         "count": len(rows),
         "found": len(found),
         "problems": search.problems,
@@ -157,7 +160,7 @@ def _table(
 def _hidden(
     rows: list[Row], search: Search, found: set[str], folded: set[str], *, is_tree: bool
 ) -> set[str]:
-    """What a search does not find and, in a tree, does not lead to what it finds; without one, what folds hide."""
+    """What a search does not find, except for ancestors in a tree; else what folds hide."""
     if not search.terms and not search.problems:
         return below_folds(rows, folded)
     kept = with_ancestors(rows, found) if is_tree else found
@@ -175,7 +178,7 @@ def _folding(request: HttpRequest, rows: list[Row]) -> Folding:
 
 
 def sorted_rows(board: QueueBoard, rows: list[Row], wanted: str, resources: list[str]) -> list[Row]:
-    """By name, state, weight, running, waiting, or by what is allocated of a resource; a minus turns it round."""
+    """By name, state, weight, running, waiting, or allocated of a resource; a minus reverses it."""
     field, descending = wanted.removeprefix("-"), wanted.startswith("-")
     figures = {row.name: row.figures for row in board.rows}
     keys: dict[str, Callable[[Row], Any]] = {

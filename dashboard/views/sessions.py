@@ -1,4 +1,4 @@
-"""/sessions/: how long sessions take and what each decided, as a file to run again; pausing and resuming them."""
+"""/sessions/: how long sessions take and what each decided; pausing and resuming them."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _row(session: SchedulingSession, is_kept: bool) -> Context:
 
 
 def _all_parts(session: SchedulingSession) -> list[Context]:
-    """In the order in which they are drawn; below the thinking what each action took of it, the longest first."""
+    """In the order in which they are drawn; then what each action took, the longest first."""
     lines: list[Context] = []
     for shade, (key, title) in enumerate(PARTS.items()):
         lines.append({"title": title, "shade": shade, "ms": session.durations.get(key, 0.0)})
@@ -143,7 +143,10 @@ def session(request: HttpRequest, number: int) -> HttpResponse:
     _require_sight(request)
     found = session_numbered(number)
     if found is None:
-        words = f"There is no session {number}. Old ones are tidied away; the newest are on the sessions page."
+        words = (
+            f"There is no session {number}. "
+            "Old ones are tidied away; the newest are on the sessions page."
+        )
         return render(request, "404.html", {"missing": words}, status=404)
     seen = access(request).visible
     context = {

@@ -1,4 +1,4 @@
-"""/jobs/-/new/: submit a job by form or YAML, with a check before sending, or as a clone of an old one."""
+"""/jobs/-/new/: submit a job by form or YAML, checked before sending, or clone an old one."""
 
 from __future__ import annotations
 
@@ -127,7 +127,8 @@ def _manifest(as_yaml: bool, form: JobForm, text: str) -> tuple[Any, str]:
         number = len(documents) if len(documents) > 1 else len(documents[0]["items"])
         return (
             None,
-            f"There are {number} objects in this text. Submit one job at a time here; “vcctl apply -f” takes a file with many.",
+            f"There are {number} objects in this text. "
+            "Submit one job at a time here; “vcctl apply -f” takes a file with many.",
         )
     if documents and isinstance(documents[0], dict):
         return documents[0], ""
@@ -152,7 +153,10 @@ def _turned(
     """From the form to YAML, or back where the form can show it."""
     form = form_from_manifest(manifest)
     if was_yaml and form is None:
-        problem = "The form shows jobs with one task of one container and no policies. This one has more: it stays YAML."
+        problem = (
+            "The form shows jobs with one task of one container and no policies. "
+            "This one has more: it stays YAML."
+        )
         return _render(request, choices, JobForm(), _text(manifest), True, problem=problem)
     return _render(request, choices, form or JobForm(), _text(manifest), not was_yaml)
 
@@ -230,14 +234,19 @@ def _where(check: Any) -> str:
 
 
 def _line_words(verdict: Forecast, manifest: Mapping[str, Any]) -> str:
-    """For a job that would wait: who waits there already, and how long those did that have started."""
+    """For a job that would wait: how many wait there already, and how long others waited."""
     if verdict.prospect not in (Prospect.WAITS, Prospect.MAKES_ROOM):
         return ""
     queue = str(manifest["spec"].get("queue") or "default")
     standing = place_at_the_end(queue, verdict.request)
     if standing is None:
         return ""
-    return f"{standing.waiting or 'Nobody'} {'wait' if standing.waiting > 1 else 'waits'} in {queue} now; {usual_words(standing)}."
+    who = f"{standing.waiting} wait"
+    if standing.waiting == 0:
+        who = "Nobody waits"
+    elif standing.waiting == 1:
+        who = "1 waits"
+    return f"{who} in {queue} now; {usual_words(standing)}."
 
 
 def _is_about_the_queue(verdict: Forecast | None) -> bool:

@@ -1,4 +1,4 @@
-"""/users/: accounts, groups, and who has which role on which queue, with what is inherited from where."""
+"""/users/: accounts, groups, and who has which role on which queue, granted or inherited."""
 
 from __future__ import annotations
 
@@ -263,7 +263,7 @@ def _account_fields(found: Any) -> Context:
 
 
 def _changed_fields(request: HttpRequest, name: str) -> Context:
-    """What this reader changed of what the form began with; of groups, those that were ticked or unticked."""
+    """What this reader changed of what the form began with; groups that were ticked or unticked."""
     wanted = _fields(request)
     opened = _opened_fields(request)
     if opened is None:

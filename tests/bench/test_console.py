@@ -13,7 +13,7 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 
 from dashboard.present.queues import page_resources, present_queues
-from dashboard.present.row_html import Manner, queue_table_rows
+from dashboard.present.row_html import TableOptions, queue_table_rows
 from scheduler.models import PodGroup, Queue, QueueFigures
 from scheduler.selectors.queues.listing import queue_rows
 from tests.dashboard.sample import amounts, load_tree
@@ -79,7 +79,9 @@ def test_the_tree_of_a_thousand_queues():
     parts = {
         "read from the database": median_ms(queue_rows),
         "present": median_ms(lambda: present_queues(board)),
-        "draw": median_ms(lambda: queue_table_rows(rows, Manner(tuple(page_resources(board))))),
+        "draw": median_ms(
+            lambda: queue_table_rows(rows, TableOptions(tuple(page_resources(board))))
+        ),
         "the whole page": median_ms(lambda: client.get("/queues/")),
     }
 

@@ -218,7 +218,7 @@ def take_all(url: str, password: str, wanted: list[str]) -> None:
         browser.close()
 
 
-def take_pages(context: BrowserContext, manner: str, wanted: list[str]) -> None:
+def take_pages(context: BrowserContext, options: str, wanted: list[str]) -> None:
     """One tab for all: each page is left before the next is opened, so that no two of them burden the server."""
     page = context.new_page()
     for name in wanted or [*PAGES, *LINKED, *SCENES]:
@@ -234,7 +234,7 @@ def take_pages(context: BrowserContext, manner: str, wanted: list[str]) -> None:
         if act:
             act(page)
         page.wait_for_timeout(500)
-        page.screenshot(path=OUT / f"{name}-{manner}.png")
+        page.screenshot(path=OUT / f"{name}-{options}.png")
 
 
 def linked(page: Page, path: str, selector: str, suffix: str) -> str:

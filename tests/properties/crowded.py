@@ -1,4 +1,4 @@
-"""Full clusters as scenario files: teams with more than their due, and gangs that want theirs. Made anew from a number, in the manner of
+"""Full clusters as scenario files: teams with more than their due, and gangs that want theirs. Made anew from a number, in the options of
 the scenarios that Volcano was watched on."""
 
 from __future__ import annotations
