@@ -55,5 +55,5 @@ def test_a_picture_that_is_too_long_says_how_much_is_missing(monkeypatch: pytest
     monkeypatch.setenv("LINES", "10")
     monkeypatch.setenv("COLUMNS", "80")
 
-    assert watching._fitting("line\n" * 20) == "line\n" * 6 + "… 14 more lines"
-    assert watching._fitting("line\n" * 5) == "line\n" * 5
+    assert watching._fit_to_screen("line\n" * 20) == "line\n" * 6 + "… 14 more lines"
+    assert watching._fit_to_screen("line\n" * 5) == "line\n" * 5

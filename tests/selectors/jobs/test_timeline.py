@@ -108,6 +108,7 @@ def test_what_befell_an_earlier_job_of_the_same_name_is_not_told_of_this_one(gan
     said("WaitingForQuota", 90, 80, 7)
     evicted(70, 2)
     Command.objects.create(
+        result="Done",
         action="TerminateJob",
         target_kind="Job",
         target_namespace="default",
