@@ -58,7 +58,8 @@ class Schema(SpectacularAPIView):
 
 @cache
 def _openapi_document() -> Any:
-    return Schema.generator_class().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
+    generator = Schema.generator_class()
+    return generator.get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
 
 
 class Docs(SpectacularSwaggerSplitView):

@@ -35,8 +35,8 @@ class ThreadedHandler(ASGIHandler):
         super().__init__()
         self._pools = ThreadPools(self._respond, settings.WEB_THREADS, settings.WEB_LONGEST_WAIT)
 
-    def load_middleware(self, is_async: bool = False) -> None:  # noqa: ARG002 - Django asks for the asynchronous kind
-        """Always as plain functions."""
+    def load_middleware(self, is_async: bool = False) -> None:  # noqa: ARG002
+        """Always as plain functions, though Django asks for asynchronous ones."""
         super().load_middleware(is_async=False)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:

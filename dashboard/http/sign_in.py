@@ -26,7 +26,8 @@ class SignIn(LoginView):
         remember_browser(self.request, answer, form.get_user().get_username())
         return answer
 
-    def get_redirect_url(self) -> str:  # type: ignore[override]  # the stubs know of a request that Django does not pass
+    # The stubs know of a request that Django does not pass.
+    def get_redirect_url(self) -> str:  # type: ignore[override]
         """Users who opened the site's address alone did not ask for a certain page."""
         wanted = super().get_redirect_url()
         if wanted == reverse("overview"):

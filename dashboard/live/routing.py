@@ -6,4 +6,5 @@ from django.urls import path
 
 from dashboard.live.socket import live_socket
 
-websocket_urlpatterns = [path("ws/v1/", live_socket)]  # type: ignore[arg-type] # an ASGI application: URLRouter takes those
+# An ASGI application: URLRouter takes those.
+websocket_urlpatterns = [path("ws/v1/", live_socket)]  # type: ignore[arg-type]

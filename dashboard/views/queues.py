@@ -59,7 +59,9 @@ def queues(request: HttpRequest) -> HttpResponse:
     board = queue_rows()
     resources = page_resources(board)
     chosen = chosen_resource(request.GET.get("resource", ""), resources)
-    view = request.GET.get("view") if request.GET.get("view") in VIEWS else "tree"
+    view = request.GET.get("view", "tree")
+    if view not in VIEWS:
+        view = "tree"
     context = {
         "view": view,
         "views": VIEWS,
@@ -70,20 +72,13 @@ def queues(request: HttpRequest) -> HttpResponse:
         "shows_all": request.GET.get("resource") == "all",
         "scale": request.GET.get("scale", "limit"),
         "may_create": access(request).may_anywhere(Permission.ADMINISTER),
-        **(
-            _map(
-                board.visible_to(access(request).visible),
-                chosen or (resources[0] if resources else ""),
-            )
-            if view == "map"
-            else _table(request, board, view, resources, chosen)
-        ),
     }
-    return (
-        render(request, "queues/map.html", context)
-        if view == "map"
-        else _render_table(request, context)
-    )
+    if view == "map":
+        visible = board.visible_to(access(request).visible)
+        context |= _map_context(visible, chosen or next(iter(resources), ""))
+        return render(request, "queues/map.html", context)
+    context |= _table_context(request, board, view, resources, chosen)
+    return _render_table(request, context)
 
 
 def _render_table(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
@@ -98,7 +93,7 @@ def _render_table(request: HttpRequest, context: dict[str, Any]) -> HttpResponse
     return HttpResponse(b"".join((head.encode(), rows.encode(), tail.encode())), status=status)
 
 
-def _map(board: QueueBoard, resource: str) -> dict[str, Any]:
+def _map_context(board: QueueBoard, resource: str) -> dict[str, Any]:
     return {
         "map": icicle(board, resource) if resource else "",
         "resource": resource,
@@ -107,7 +102,7 @@ def _map(board: QueueBoard, resource: str) -> dict[str, Any]:
     }
 
 
-def _table(
+def _table_context(
     request: HttpRequest, board: QueueBoard, view: str | None, resources: list[str], chosen: str
 ) -> dict[str, Any]:
     """All rows, also those that a search or a fold hides: the page's script shows them later."""
