@@ -78,10 +78,6 @@ class DerivedState:
     held_by: str = ""
 
     @property
-    def takes_work(self) -> bool:
-        return self.state in TAKES_WORK
-
-    @property
     def is_scheduled(self) -> bool:
         return self.state is not QueueState.UNKNOWN and not self.held_by
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scheduler.domain.lifecycle import (
+    TAKES_WORK,
     DerivedState,
     QueueCommand,
     command_for,
@@ -99,7 +100,7 @@ def test_an_unknown_queue_takes_no_work_and_is_not_scheduled():
     standing = derive(tree("a"), {}, {"a"})["a"]
 
     assert standing.state is UNKNOWN
-    assert not standing.takes_work
+    assert standing.state not in TAKES_WORK
     assert not standing.is_scheduled
 
 

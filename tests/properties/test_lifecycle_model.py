@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from scheduler.admission.facts import Facts
 from scheduler.admission.rules.queues import check_delete, check_queue
 from scheduler.admission.rules.workloads import check_queue_takes_work
-from scheduler.domain.lifecycle import DerivedState, NotAllowed, QueueCommand, derive
+from scheduler.domain.lifecycle import TAKES_WORK, DerivedState, NotAllowed, QueueCommand, derive
 from scheduler.domain.plans import Load, plan
 from scheduler.domain.queues import ROOT, QueueSpec, QueueState, QueueTree
 
@@ -102,7 +102,7 @@ class LifeOfQueues(RuleBasedStateMachine):
     @rule(name=NAMES)
     def submit(self, name: str) -> None:
         if not list(check_queue_takes_work(name, self.tree, self.facts())):
-            assert self.standings()[name].takes_work
+            assert self.standings()[name].state in TAKES_WORK
             self.live[name] = self.live.get(name, 0) + 1
 
     @precondition(lambda self: any(self.live.values()))

@@ -12,7 +12,7 @@ from scheduler.admission.reading.annotations import (
     check_hierarchy_annotations,
     check_tree_of_annotations,
 )
-from scheduler.admission.reading.queue import QueueReading, Reading, read_queue
+from scheduler.admission.reading.queue import QueueReading, Reading
 from scheduler.admission.rules.quotas import check_quotas, quota_notices
 from scheduler.admission.violations import Notice, Remedy, Verdict, Violation, without_repeats
 from scheduler.domain.lifecycle import command_for, judge, place_in_line
@@ -27,24 +27,10 @@ _AMOUNTS: tuple[tuple[str, Callable[[QueueSpec], Resources]], ...] = (
 )
 
 
-def admit_queue(
-    manifest: object,
-    tree: QueueTree,
-    facts: Facts,
-    *,
-    old: QueueSpec | None = None,
-    imported: bool = False,
-) -> Verdict:
-    """All that is wrong and all that is worth knowing about a queue manifest, shape and rules
-    together.
-    """
-    reading = read_queue(manifest, old, imported=imported)
-    return verdict_on(reading, tree, facts, old)
-
-
 def verdict_on(
     reading: Reading[QueueReading], tree: QueueTree, facts: Facts, old: QueueSpec | None
 ) -> Verdict:
+    """All that is wrong and all that is worth knowing about a queue manifest, shape and rules together."""
     shape = Verdict(reading.violations, reading.notices)
     if reading.value is None:
         return shape

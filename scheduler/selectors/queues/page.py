@@ -77,11 +77,6 @@ class GangRow:
         )
 
 
-def subtree_names(name: str) -> list[str]:
-    """The queue and everything below it."""
-    return [name, *(queue.name for queue in queue_tree().descendants(name))]
-
-
 def gang_rows(queues: Collection[str], reason: str = "", limit: int = 100) -> list[GangRow]:
     """Gangs that are not over, those that wait first, the oldest first among them. Two queries."""
     gangs = PodGroup.objects.filter(queue__name__in=queues, queue__deleted_at=None).exclude(

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from scheduler.admission.facts import Facts
-from scheduler.admission.rules.queues import admit_queue, check_delete, check_queue, deletion_order
+from scheduler.admission.reading.queue import read_queue
+from scheduler.admission.rules.queues import check_delete, check_queue, deletion_order, verdict_on
 from scheduler.admission.rules.quotas import hierarchy_problems, tree_notices
 from scheduler.admission.violations import Verdict
 from scheduler.domain.queues import QueueSpec, QueueState, QueueTree
@@ -57,7 +58,7 @@ def test_everything_that_is_wrong_is_told_at_once():
         },
     }
 
-    verdict = admit_queue(manifest, tree(), Facts(total=CLUSTER))
+    verdict = verdict_on(read_queue(manifest), tree(), Facts(total=CLUSTER), None)
 
     assert set(rules(verdict)) == {
         "invalid_name",
@@ -323,9 +324,8 @@ def test_the_state_is_checked_only_when_the_request_sets_it():
     child = queue("c", state=QueueState.CLOSED)
     manifest = {"metadata": {"name": "c"}, "spec": {"weight": 4}, "status": {"state": "Closing"}}
 
-    assert admit_queue(
-        manifest, tree(child), Facts(states={"c": QueueState.CLOSING}), old=child
-    ).allowed
+    facts = Facts(states={"c": QueueState.CLOSING})
+    assert verdict_on(read_queue(manifest, child), tree(child), facts, child).allowed
 
 
 # Deleting.

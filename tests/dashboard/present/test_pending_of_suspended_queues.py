@@ -9,7 +9,6 @@ from dashboard.views.overview import cluster_bars
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.models import QueueFigures, QueueSample
 from scheduler.selectors.queues.listing import queue_rows
-from scheduler.selectors.queues.status import queue_status
 from scheduler.services.queues.commands import command_queue
 from scheduler.services.sessions.runner import SessionRunner
 from tests.dashboard.work import small_cluster, submitted
@@ -50,7 +49,7 @@ class TestPending:
         figures = QueueFigures.objects.get(queue__name="vision")
 
         assert figures.request == figures.allocated
-        assert queue_status("vision").as_manifest()["held"] == {"cpu": "48"}
+        assert figures.held.to_quantities() == {"cpu": "48"}
 
     def test_after_resuming_it_is_part_of_the_request_again(self):
         assert QueueFigures.objects.get(queue__name="vision").request["cpu"] == 4_000
@@ -58,5 +57,6 @@ class TestPending:
         command_queue("vision", QueueCommand.RESUME)
         run_session(SessionRunner("test"))
 
-        assert QueueFigures.objects.get(queue__name="vision").request["cpu"] == 52_000
-        assert queue_status("vision").as_manifest()["held"] == {}
+        figures = QueueFigures.objects.get(queue__name="vision")
+        assert figures.request["cpu"] == 52_000
+        assert figures.held.to_quantities() == {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scheduler.models import Queue
-from scheduler.selectors.queues.objects import queue_counts, tree_counts
+from scheduler.selectors.queues.objects import JOB_COUNTS, queue_counts, tree_counts
 from tests.services.queues.builders import job, podgroup, queue
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
@@ -36,3 +36,29 @@ def test_counts_are_those_of_the_whole_tree_and_idle_queues_are_not_looked_at():
     assert few.gangs_below(keys["p"]) == (1, 0, 2, 0, 1)
     assert few.parents.keys() == {keys[name] for name in ("root", "p", "a", "b", "c")}
     assert all_of_them.names == {key: name for name, key in keys.items()}
+
+
+def test_jobs_are_counted_and_work_without_a_job_is_unknown():
+    queue("a")
+    for name, phase, gang in (
+        ("j1", "Pending", "Running"),
+        ("j2", "Running", "Running"),
+        ("j3", "Aborting", "Running"),
+        ("j4", "Completed", "Completed"),
+        ("j5", "Failed", "Completed"),
+        ("j6", "Aborted", "Completed"),
+        ("j7", "Terminated", "Completed"),
+    ):
+        job(name, "a", phase, gang)
+    podgroup("outside", "a")
+
+    counts = queue_counts().jobs_of(Queue.objects.get(name="a").pk)
+
+    assert dict(zip(JOB_COUNTS, counts, strict=True)) == {
+        "pending": 1,
+        "running": 2,
+        "completed": 1,
+        "failed": 1,
+        "aborted": 2,
+        "unknown": 1,
+    }

@@ -19,7 +19,7 @@ from hypothesis.stateful import (
 from scheduler.admission.violations import Rejected
 from scheduler.domain.lifecycle import NotAllowed, QueueCommand
 from scheduler.models import Command, Event, Job, PodGroup, Queue
-from scheduler.selectors.queues.status import queue_statuses
+from scheduler.selectors.queues.listing import PHASES, queue_rows
 from scheduler.services.jobs.submit import submit_job
 from scheduler.services.queues.commands import command_queue
 from scheduler.services.queues.create_update import create_queue, delete_queue, update_queue
@@ -161,10 +161,8 @@ class LifeInTheDatabase(RuleBasedStateMachine):
     @invariant()
     def counts_are_the_rows(self) -> None:
         rows = Counter(PodGroup.objects.values_list("queue__name", "phase"))
-        for name, status in queue_statuses().items():
-            assert status.own.as_dict() == {
-                phase: rows[name, phase.title()] for phase in status.own.as_dict()
-            }
+        for queue in queue_rows().rows:
+            assert queue.own == tuple(rows[queue.name, phase] for phase in PHASES)
 
     @invariant()
     def every_order_has_one_result(self) -> None:
