@@ -15,6 +15,7 @@ from dashboard.http.visibility import Visibility
 from scheduler.admission.facts import QUEUE_ANNOTATION
 from scheduler.domain.conditions import condition, queue_conditions
 from scheduler.domain.lifecycle import DerivedState
+from scheduler.domain.queue_fields import QUEUE_FIELDS, FieldKind, QueueField
 from scheduler.domain.queues import QueueState
 from scheduler.domain.resources import NOTHING, Resources
 from scheduler.models import Job, Namespace, Node, Pod, PodGroup, PriorityClass
@@ -90,19 +91,30 @@ def queue_object(row: Mapping[str, Any], counts: QueueCounts) -> dict[str, Any]:
     }
 
 
+def _column(field: QueueField) -> str:
+    """What the field is called among the values of `selectors.queues.objects`."""
+    if field.kind is FieldKind.AMOUNTS:
+        return f"text_{field.name}"
+    if field.kind is FieldKind.QUEUE:
+        return f"{field.name}__name"
+    return field.column or field.name
+
+
+_SPEC_COLUMNS = tuple(
+    (field.key, _column(field), field.nested, field.kind is FieldKind.AMOUNTS)
+    for field in QUEUE_FIELDS
+)
+
+
 def _queue_spec(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "weight": row["weight"],
-        "capability": _quantities(row["text_capability"]),
-        "deserved": _quantities(row["text_deserved"]),
-        "guarantee": {"resource": _quantities(row["text_guarantee"])},
-        "reclaimable": row["reclaimable"],
-        "parent": row["parent__name"] or "",
-        "priority": row["priority"],
-        "dequeueStrategy": row["dequeue_strategy"],
-        "state": row["wish"],
-        "type": row["type"],
-    }
+    spec: dict[str, Any] = {}
+    for key, column, nested, is_amounts in _SPEC_COLUMNS:
+        value = row[column]
+        if is_amounts:
+            value = _quantities(value)
+        spec[key] = {nested: value} if nested else value
+    spec["parent"] = spec["parent"] or ""
+    return spec
 
 
 def _queue_status(row: Mapping[str, Any], counts: QueueCounts) -> dict[str, Any]:

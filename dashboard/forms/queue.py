@@ -17,6 +17,7 @@ from scheduler.admission.reading.queue import SCHEDULING_VERSIONS, queue_manifes
 from scheduler.admission.rules.queues import verdict_on
 from scheduler.admission.violations import Notice, Rejected, Verdict, Violation
 from scheduler.documents import DocumentError, read_documents
+from scheduler.domain.queue_fields import AMOUNT_FIELDS, QUEUE_FIELDS, TEXT_FIELDS, FieldKind
 from scheduler.domain.queues import ROOT, QueueSpec, QueueTree
 from scheduler.domain.resources import Resources, format_quantity
 from scheduler.services.accounts.access import (
@@ -27,22 +28,10 @@ from scheduler.services.accounts.access import (
 )
 from scheduler.services.accounts.actors import SYSTEM, Actor
 
-QUOTAS = {
-    "guarantee": "spec.guarantee.resource",
-    "deserved": "spec.deserved",
-    "capability": "spec.capability",
-}
-_TITLES = {"guarantee": "Guarantee", "deserved": "Deserved", "capability": "Capability"}
-_LABELS = {
-    "metadata.name": "Name",
-    "spec.parent": "Parent",
-    "spec.weight": "Weight",
-    "spec.priority": "Priority",
-    "spec.dequeueStrategy": "When the first job does not fit",
-    "spec.state": "Begins as",
-    "spec.type": "Type",
-    "spec.reclaimable": "Reclaimable",
-} | {path: _TITLES[quota] for quota, path in QUOTAS.items()}
+_QUOTA_FIELDS = tuple(reversed(AMOUNT_FIELDS))  # from what is kept free to what it may have at most
+QUOTAS = {field.name: field.path for field in _QUOTA_FIELDS}
+_TITLES = {field.name: field.label for field in _QUOTA_FIELDS}
+_LABELS = {"metadata.name": "Name"} | {field.path: field.label for field in QUEUE_FIELDS}
 _WHEN_EMPTY = {"guarantee": "unset", "deserved": "unset", "capability": "inherited"}
 PODS = "pods"  # no line of its own, unless the queue has a quota of it
 NEW_RESOURCE = "new-resource"  # the input for a resource's name in the last line
@@ -61,8 +50,8 @@ class QueueForm:
     priority: str = "0"
     reclaimable: bool = True
     dequeue_strategy: str = "traverse"
-    type: str = ""
     state: str = "Open"
+    texts: dict[str, str] = field(default_factory=dict)  # by the name of the field
     amounts: dict[str, dict[str, str]] = field(default_factory=dict)  # resource -> quota -> text
     unnamed: dict[str, str] = field(
         default_factory=dict
@@ -70,6 +59,20 @@ class QueueForm:
     doubled: tuple[
         str, ...
     ] = ()  # resources that the last line names although they have a line of their own, with another amount
+
+    def text_inputs(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "name": text.name,
+                "label": text.label,
+                "help": text.help,
+                "field": text.path,
+                "value": self.texts.get(text.name, ""),
+                "most": text.most,
+                "is_long": text.kind is FieldKind.PARAGRAPH,
+            }
+            for text in TEXT_FIELDS
+        ]
 
     def rows(self, known: Iterable[str]) -> list[dict[str, Any]]:
         """One line of the table per resource, with its three inputs."""
@@ -134,8 +137,9 @@ class QueueForm:
             "reclaimable": self.reclaimable,
             "dequeueStrategy": self.dequeue_strategy,
             "parent": self.parent,
-            "type": self.type,
         }
+        for text in TEXT_FIELDS:
+            spec[text.key] = self.texts.get(text.name, "")
         for quota in QUOTAS:
             amounts = {
                 name: texts[quota]
@@ -208,8 +212,10 @@ def form_from_post(data: QueryDict, stored: QueueForm) -> QueueForm:
         priority=as_typed(data.get("priority", stored.priority)),
         reclaimable=data.get("reclaimable") == "on",
         dequeue_strategy=data.get("dequeue_strategy", stored.dequeue_strategy),
-        type=data.get("type", stored.type),
         state=data.get("state", stored.state),
+        texts={
+            text.name: data.get(text.name, stored.texts.get(text.name, "")) for text in TEXT_FIELDS
+        },
         **_posted_amounts(data),
     )
 
@@ -261,8 +267,8 @@ def form_from_manifest(manifest: Mapping[str, Any]) -> QueueForm:
         priority=str(spec["priority"]),
         reclaimable=spec["reclaimable"],
         dequeue_strategy=spec["dequeueStrategy"],
-        type=spec["type"],
         state=spec["state"],
+        texts={text.name: spec[text.key] for text in TEXT_FIELDS},
         amounts=amounts,
     )
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Final
 
+from scheduler.domain.queue_fields import TREE_FIELDS
 from scheduler.domain.queues import QueueState
 
 Row = Mapping[str, Any]
@@ -40,7 +41,11 @@ FIELDS: Final = {
     "is": "is:waiting, is:borrowing",
     "state": "state:open, state:closed",
     "below": "below:research, that queue and all below it",
+    **{
+        field.name: f"{field.name}:ml, a part of the {field.label.lower()}" for field in TREE_FIELDS
+    },
 }
+TEXTS: Final = tuple(field.name for field in TREE_FIELDS)
 LONGEST: Final = 1024
 _KNOWN: Final[Mapping[str, Collection[str]]] = {"is": tuple(QUALITIES), "state": STATES}
 
@@ -114,6 +119,8 @@ def _unknown_value(field: str, value: str) -> str:
 
 def _is_known(field: str, value: str) -> bool:
     """Of a state, the first letters will do."""
+    if field in TEXTS:
+        return True
     if field == "is":
         return value in QUALITIES
     return any(state.startswith(value) for state in STATES)
@@ -147,6 +154,9 @@ def _holds(row: Row, term: Term, paths: Mapping[str, Collection[str]]) -> bool:
         return str(row["state"]).lower().startswith(term.values)
     if term.field == "below":
         return any(value in paths[row["name"]] for value in term.values)
+    if term.field in TEXTS:
+        text = str(row[term.field]).lower()
+        return any(value in text for value in term.values)
     return term.values[0] in str(row["name"]).lower()
 
 

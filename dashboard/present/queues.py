@@ -15,6 +15,8 @@ from dashboard.present.loans import NOBODY, ledger
 from dashboard.present.quotas import CLUSTER, Limit, Quota, present_quota, quota_of
 from dashboard.present.starvation import is_starved
 from scheduler.domain.plans import counted
+from scheduler.domain.queue_fields import TEXT_FIELDS, FieldKind
+from scheduler.models import Queue
 from scheduler.selectors.queues.listing import PHASES, Counts, QueueBoard, QueueRow
 
 
@@ -142,6 +144,7 @@ def _present_queue(
         "weight": row.weight,
         "priority": row.priority,
         "reclaimable": row.reclaimable,
+        **row.texts,
         **counts(row.own),
         "subtree": counts(row.subtree),
         "starved": starved,
@@ -152,6 +155,18 @@ def _present_queue(
             for quota, widest in zip(quotas, largest, strict=True)
         },
     }
+
+
+def page_texts(queue: Queue) -> list[dict[str, Any]]:
+    """What people wrote about the queue, for its page; fields without a text are left out."""
+    plain = (FieldKind.LINE, FieldKind.PARAGRAPH)
+    texts = []
+    for field in TEXT_FIELDS:
+        value = getattr(queue, field.name)
+        if value and field.kind in plain:
+            is_long = field.kind is FieldKind.PARAGRAPH
+            texts.append({"label": field.label, "value": value, "is_long": is_long})
+    return texts
 
 
 def qualities(row: QueueRow, quotas: Sequence[Quota], *, starved: bool) -> list[str]:

@@ -17,6 +17,7 @@ from django.utils.safestring import SafeString, mark_safe
 from dashboard.present.bars import BAR_WIDTH
 from dashboard.present.queues import PresentedRow
 from dashboard.present.quotas import quota_bar
+from scheduler.domain.queue_fields import TREE_FIELDS
 
 _FIGURES = ("allocated", "promised", "deserved", "guarantee", "limit", "pending")
 
@@ -88,6 +89,7 @@ def blank_queue_row(options: TableOptions) -> SafeString:
         "is": [],
         "weight": "",
         "warnings": [],
+        **{field.name: "" for field in TREE_FIELDS},
         "subtree": zeros,
     }
     return queue_table_rows(
@@ -116,7 +118,8 @@ def queue_row(row: Mapping[str, Any], options: TableOptions) -> str:
         f' data-is="{" ".join(row["is"])}" aria-level="{depth + 1}"{expanded}'
         f' class="level-{depth}">'
         f'<td role="rowheader" class="c-name">{box}<span class="twisty"></span>'
-        f'<a href="{url}">{name}</a>{warning_mark(row["warnings"])}</td>'
+        f'<a href="{url}">{name}</a>{warning_mark(row["warnings"])}'
+        f"{row_texts(row)}</td>"
         f'<td role="gridcell" class="c-state">{state_badge(row["state"])}'
         f'<small data-f="stateNote">{escape(row["stateNote"])}</small></td>'
         f'<td role="gridcell" class="c-weight"><span class="key">weight </span>'
@@ -126,6 +129,14 @@ def queue_row(row: Mapping[str, Any], options: TableOptions) -> str:
         f'<td role="gridcell" class="c-act">'
         f'<a class="row-act" href="{url}actions/" aria-label="Actions for {name}">⋯</a>'
         f"</td></tr>"
+    )
+
+
+def row_texts(row: Mapping[str, Any]) -> str:
+    """What people wrote about the queue. The element is there without a text too: one may come."""
+    return "".join(
+        f'<small class="row-text" data-text="{field.name}">{escape(row[field.name])}</small>'
+        for field in TREE_FIELDS
     )
 
 

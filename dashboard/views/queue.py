@@ -35,7 +35,7 @@ from dashboard.present.queue_page import (
     idle_words,
     resource_lines,
 )
-from dashboard.present.queues import page_resources, present_queues
+from dashboard.present.queues import page_resources, page_texts, present_queues
 from dashboard.present.row_html import TableOptions, blank_queue_row, queue_table_rows
 from scheduler.admission.reading.queue import queue_manifest
 from scheduler.domain.access import Permission
@@ -130,6 +130,7 @@ def _header(
     return {
         "row": rows[name],
         "queue": stored,
+        "texts": page_texts(stored),
         "path": [(above, access(request).may(Permission.VIEW, above)) for above in path],
         **resource_lines(
             board,

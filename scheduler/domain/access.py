@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
+from scheduler.domain.queue_fields import METADATA_FIELDS, ChangedBy, field_names
 from scheduler.domain.queues import ROOT, QueueSpec
 
 
@@ -61,18 +62,8 @@ SCOPE_OF: Mapping[Permission, Scope] = {
 }
 """The least scope that holds a permission."""
 
-# Only an admin of the parent may change these fields: the owner of a queue must not take from
-# the share of its siblings.
-PARENTS_FIELDS = (
-    "weight",
-    "deserved",
-    "guarantee",
-    "capability",
-    "priority",
-    "parent",
-    "reclaimable",
-)
-OWN_FIELDS = ("labels", "annotations", "type", "dequeue_strategy")
+PARENTS_FIELDS = field_names(ChangedBy.PARENT_ADMIN)
+OWN_FIELDS = (*METADATA_FIELDS, *field_names(ChangedBy.OWN_ADMIN))
 
 
 class Forbidden(Exception):

@@ -10,13 +10,17 @@ from typing import Final
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from scheduler.domain.queue_fields import SCHEDULED_FIELDS
+
 # Only what a session looks at: a new reason text or an age on a page is no reason to read the row
 # again.
 WATCHED: Final = {
-    "queue": (
-        "name parent_id weight capability deserved guarantee reclaimable priority dequeue_strategy "
-        "wish state closed_by "
-        "suspended_by held_by deleted_at"
+    "queue": " ".join(
+        (
+            "name parent_id",
+            *(field.name for field in SCHEDULED_FIELDS),
+            "wish state closed_by suspended_by held_by deleted_at",
+        )
     ),
     "podgroup": (
         "namespace name queue_id min_member min_task_member min_resources priority phase stopping "

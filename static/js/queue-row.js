@@ -25,6 +25,7 @@ function places(element) {
     link: element.querySelector(".c-name a"),
     actions: element.querySelector(".row-act"),
     box: element.querySelector("input[type=checkbox]"),
+    texts: [...element.querySelectorAll("[data-text]")],
     resources: new Map(),
   };
   for (const place of element.querySelectorAll("td:not(.c-res) [data-f]")) {
@@ -75,6 +76,7 @@ function patchFigures(cells, row, flash) {
   cells.state.dataset.state = row.state;
   patchText(cells.stateNote, row.stateNote, false);
   patchText(cells.weight, String(row.weight), flash);
+  for (const place of cells.texts) patchText(place, row[place.dataset.text], flash);
   patchText(cells.running, String(row.subtree.running), flash);
   patchText(cells.waiting, String(row.subtree.pending + row.subtree.inqueue), flash);
   cells.warnings.hidden = row.warnings.length === 0;

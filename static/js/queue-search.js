@@ -45,6 +45,7 @@ function problemOf({ field, values }, names) {
 }
 
 function isKnown(field, value, names) {
+  if (known.texts.includes(field)) return true;
   if (field === "below") return names.has(value);
   if (field === "is") return known.is.includes(value);
   return known.state.some((state) => state.startsWith(value));
@@ -75,6 +76,10 @@ function holds(element, { field, values }, above) {
   if (field === "below") {
     const names = above(element);
     return values.some((value) => names.includes(value));
+  }
+  if (known.texts.includes(field)) {
+    const text = element.querySelector(`[data-text="${field}"]`).textContent.toLowerCase();
+    return values.some((value) => text.includes(value));
   }
   return element.dataset.key.toLowerCase().includes(values[0]);
 }

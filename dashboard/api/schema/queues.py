@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any
+
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers as s
 
@@ -18,21 +22,60 @@ from dashboard.api.schema.parts import (
     shape,
     text,
 )
-from scheduler.domain.queues import DequeueStrategy, QueueState
+from scheduler.domain.lifecycle import WISHES
+from scheduler.domain.queue_fields import QUEUE_FIELDS, FieldKind, QueueField
+from scheduler.domain.queues import QueueState
 
-QueueSpec = shape(
-    "QueueSpec",
-    weight=s.IntegerField(),
-    capability=amounts(),
-    deserved=amounts(),
-    guarantee=shape("Guarantee", resource=amounts())(),
-    reclaimable=s.BooleanField(),
-    parent=text(),
-    priority=s.IntegerField(),
-    dequeueStrategy=choice(DequeueStrategy),
-    state=choice(("Open", "Closed", "Suspended")),
-    type=text(),
-)
+
+def _shown(field: QueueField) -> s.Field[Any, Any, Any, Any]:
+    """A field of `spec` as the API answers it."""
+    if field.kind is FieldKind.NUMBER:
+        return s.IntegerField()
+    if field.kind is FieldKind.TRUTH:
+        return s.BooleanField()
+    if field.kind is FieldKind.CHOICE:
+        return choice(_choices(field))
+    if field.kind is FieldKind.AMOUNTS and field.nested:
+        return shape(field.label, **{field.nested: amounts()})()
+    if field.kind is FieldKind.AMOUNTS:
+        return amounts()
+    return text(**_help(field))
+
+
+def _given(field: QueueField) -> s.Field[Any, Any, Any, Any]:
+    """A field of `spec` as the API takes it; all may be left out."""
+    if field.kind is FieldKind.NUMBER:
+        most = field.most if field.name == "weight" else None
+        return s.IntegerField(required=False, min_value=field.least, max_value=most)
+    if field.kind is FieldKind.TRUTH:
+        return s.BooleanField(required=False)
+    if field.kind is FieldKind.CHOICE:
+        return choice(_choices(field), required=False)
+    if field.kind is FieldKind.AMOUNTS and field.nested:
+        return shape(f"Given{field.label}", **{field.nested: given_amounts()})(required=False)
+    if field.kind is FieldKind.AMOUNTS:
+        return given_amounts()
+    if field.kind is FieldKind.QUEUE:
+        return s.CharField(required=False)
+    if field.kind is FieldKind.WORD:
+        return text(required=False)
+    return text(required=False, max_length=field.most, **_help(field))
+
+
+def _choices(field: QueueField) -> Iterable[StrEnum]:
+    """Of the states only those that can be requested."""
+    if field.choices is QueueState:
+        return WISHES
+    return field.choices or ()
+
+
+def _help(field: QueueField) -> dict[str, str]:
+    if field.kind is FieldKind.LINE or field.kind is FieldKind.PARAGRAPH:
+        return {"help_text": field.help}
+    return {}
+
+
+QueueSpec = shape("QueueSpec", **{field.key: _shown(field) for field in QUEUE_FIELDS})
 GangCounts = shape(
     "GangCounts",
     pending=s.IntegerField(),
@@ -79,19 +122,7 @@ QueueStatus = shape(
     warnings=Caution(many=True),
 )
 Queue = object_shape("Queue", QueueSpec(), QueueStatus())
-GivenQueueSpec = shape(
-    "GivenQueueSpec",
-    weight=s.IntegerField(required=False, min_value=1, max_value=65535),
-    capability=given_amounts(),
-    deserved=given_amounts(),
-    guarantee=shape("GivenGuarantee", resource=given_amounts())(required=False),
-    reclaimable=s.BooleanField(required=False),
-    parent=s.CharField(required=False),
-    priority=s.IntegerField(required=False, min_value=0),
-    dequeueStrategy=choice(DequeueStrategy, required=False),
-    state=choice(("Open", "Closed", "Suspended"), required=False),
-    type=text(required=False),
-)
+GivenQueueSpec = shape("GivenQueueSpec", **{field.key: _given(field) for field in QUEUE_FIELDS})
 QueueManifest = manifest_shape("Queue", GivenQueueSpec(required=False))
 
 

@@ -13,6 +13,7 @@ from dashboard.cli.commands import Options, command, new_app
 from dashboard.cli.names import QueueArgument, QueueOption, queue_name, topmost_queues
 from dashboard.cli.output import Format, Output
 from dashboard.cli.problems import usage
+from dashboard.cli.queues.fields import WIDE_COLUMNS, wide_texts
 from dashboard.cli.queues.tree import print_trees
 from dashboard.cli.queues.view import print_queue
 from dashboard.cli.tables import Table
@@ -44,6 +45,7 @@ _WIDE = (
     "Deserved",
     "Guarantee",
     "Capability",
+    *WIDE_COLUMNS,
 )
 Selector = Annotated[
     str, typer.Option("--selector", "-l", metavar="KEY=VALUE", help="Only queues with this label.")
@@ -83,7 +85,8 @@ def _wide_row(queue: Row) -> list[object]:
         spec["capability"],
     )
     counts = [sum(jobs.values()), jobs["failed"], jobs["aborted"], spec["priority"]]
-    return [*queue_row(queue), *counts, *(amounts.joined(figure) for figure in figures)]
+    joined = [amounts.joined(figure) for figure in figures]
+    return [*queue_row(queue), *counts, *joined, *wide_texts(spec)]
 
 
 def queue_table(queues: Sequence[Row], wide: bool) -> Table:

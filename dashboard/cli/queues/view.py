@@ -8,6 +8,7 @@ from typing import Any
 from dashboard.cli import amounts, output
 from dashboard.cli.client import api, path
 from dashboard.cli.problems import ExitCode, Problem
+from dashboard.cli.queues.fields import shown_texts
 from dashboard.cli.tables import Table
 
 Row = Mapping[str, Any]
@@ -61,8 +62,7 @@ def _spec(queue: Row) -> Iterable[tuple[str, str]]:
     yield "Priority", spec["priority"]
     yield "Reclaimable", "yes" if spec["reclaimable"] else "no"
     yield "Dequeue strategy", spec["dequeueStrategy"]
-    if spec.get("type"):
-        yield "Type", spec["type"]
+    yield from shown_texts(spec)
 
 
 def _state(queue: Row) -> Iterable[tuple[str, str]]:

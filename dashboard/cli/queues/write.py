@@ -14,6 +14,7 @@ from dashboard.cli.commands import Options, command
 from dashboard.cli.names import QueueArgument, QueueOption, complete_queue, queue_name
 from dashboard.cli.output import Format, Output
 from dashboard.cli.problems import usage
+from dashboard.cli.queues.fields import given_texts, text_options
 from dashboard.cli.queues.read import app
 
 VERSION = "scheduling.volcano.sh/v1beta1"
@@ -117,6 +118,7 @@ _SETTINGS: Options = {
     "reclaimable": (Reclaimable, None),
     "priority": (Priority, None),
     "strategy": (Strategy, ""),
+    **text_options(),
     "labels": (Labels, None),
     "annotations": (Annotations, None),
     "dry_run": (DryRun, False),
@@ -143,7 +145,8 @@ def _spec(given: Mapping[str, Any]) -> dict[str, Any]:
         "parent": given["parent"],
         "dequeueStrategy": given["strategy"],
     }
-    return {**plain, **{name: word for name, word in words.items() if word}, **quotas}
+    said = {name: word for name, word in words.items() if word}
+    return {**plain, **said, **quotas, **given_texts(given)}
 
 
 def _state(text: str) -> str:

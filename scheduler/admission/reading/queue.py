@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from enum import StrEnum
+from typing import Any, Final, Generic, TypeVar
 
 from scheduler.admission.defaults import queue_defaults, with_defaults
 from scheduler.admission.reading import known_fields
 from scheduler.admission.reading.reader import Reader, is_label, is_storable, shown
 from scheduler.admission.violations import Notice, Violation
 from scheduler.domain.lifecycle import CLOSED_BY_PARENT, WISHES, wish_of_status
-from scheduler.domain.queues import DEFAULT, ROOT, DequeueStrategy, QueueSpec, QueueState
+from scheduler.domain.queue_fields import (
+    AMOUNT_FIELDS,
+    PLAIN_FIELDS,
+    QUEUE_FIELDS,
+    FieldKind,
+    QueueField,
+)
+from scheduler.domain.queues import DEFAULT, ROOT, QueueSpec, QueueState
 from scheduler.domain.resources import Resources
 
 SCHEDULING_VERSIONS = ("scheduling.volcano.sh/v1beta1", "scheduling.sigs.dev/v1alpha2")
 JOB_VERSIONS = ("batch.volcano.sh/v1alpha1",)
 POD_VERSIONS = ("v1",)
 
-MOST_WEIGHT = 65535
-
 _OBJECT_FIELDS = ("apiVersion", "kind", "metadata", "spec", "status")
-_QUEUE_FIELDS = (
-    "weight",
-    "capability",
-    "deserved",
-    "guarantee",
-    "reclaimable",
-    "parent",
-    "priority",
-    "dequeueStrategy",
-    "state",
-    "type",
-    "affinity",
-    "extendClusters",
-)
 _UNUSED_QUEUE_FIELDS = ("affinity", "extendClusters")
+_QUEUE_FIELDS = (*(field.key for field in QUEUE_FIELDS), *_UNUSED_QUEUE_FIELDS)
 
 T = TypeVar("T")
 
@@ -228,56 +221,86 @@ def _read_spec(reader: Reader, raw: object, metadata: Metadata, old: QueueSpec |
     given = reader.mapping(raw, "spec")
     reader.unknown_fields(given, _QUEUE_FIELDS, "spec")
     reader.unused_fields(given, _UNUSED_QUEUE_FIELDS, "spec")
-    weight = reader.number(
-        given.get("weight"),
-        "spec.weight",
-        1,
-        least=1,
-        most=MOST_WEIGHT,
-        rule_id="weight_out_of_range",
-    )
-    strategies = [strategy.value for strategy in DequeueStrategy]
-    strategy = reader.choice(
-        given.get("dequeueStrategy"),
-        "spec.dequeueStrategy",
-        strategies,
-        "traverse",
-        "invalid_dequeue_strategy",
-    )
+    values = {
+        field.name: _FIELD_READERS[field.kind](reader, given.get(field.key), field, old)
+        for field in PLAIN_FIELDS
+    }
+    annotations = dict(metadata.annotations)
+    annotations.pop(CLOSED_BY_PARENT, None)  # it tells of a moment, and is not kept
     return QueueSpec(
         name=metadata.name,
         parent=_read_parent(reader, given, metadata.name),
-        weight=weight,
-        capability=reader.resources(given.get("capability"), "spec.capability"),
-        deserved=reader.resources(given.get("deserved"), "spec.deserved"),
-        guarantee=_read_guarantee(reader, given.get("guarantee")),
-        reclaimable=reader.truth(
-            given.get("reclaimable"), "spec.reclaimable", old.reclaimable if old else True
-        ),
-        priority=reader.number(
-            given.get("priority"), "spec.priority", 0, rule_id="priority_out_of_range"
-        ),
-        dequeue_strategy=DequeueStrategy(strategy),
-        type=reader.text(given.get("type"), "spec.type"),
         labels=metadata.labels,
-        annotations={
-            key: text for key, text in metadata.annotations.items() if key != CLOSED_BY_PARENT
-        },  # said of a moment, not kept
+        annotations=annotations,
+        **values,
     )
+
+
+def _read_number(reader: Reader, value: object, field: QueueField, _old: QueueSpec | None) -> int:
+    return reader.number(
+        value,
+        field.path,
+        field.default,
+        least=field.least,
+        most=field.most,
+        rule_id=field.rule_id,
+    )
+
+
+def _read_truth(reader: Reader, value: object, field: QueueField, old: QueueSpec | None) -> bool:
+    default = field.default if old is None else getattr(old, field.name)
+    return reader.truth(value, field.path, default)
+
+
+def _read_choice(
+    reader: Reader, value: object, field: QueueField, _old: QueueSpec | None
+) -> StrEnum:
+    assert field.choices is not None
+    allowed = [choice.value for choice in field.choices]
+    return field.choices(
+        reader.choice(value, field.path, allowed, field.default.value, field.rule_id)
+    )
+
+
+def _read_amounts(
+    reader: Reader, value: object, field: QueueField, _old: QueueSpec | None
+) -> Resources:
+    """Below the key that the field is nested in, as Volcano writes it, or flat."""
+    path = f"spec.{field.key}"
+    if not field.nested:
+        return reader.resources(value, path)
+    given = reader.mapping(value, path)
+    if field.nested not in given:
+        return reader.resources(given, path)
+    reader.unknown_fields(given, (field.nested,), path)
+    return reader.resources(given[field.nested], field.path)
+
+
+def _read_word(reader: Reader, value: object, field: QueueField, _old: QueueSpec | None) -> str:
+    return reader.text(value, field.path, longest=field.most)
+
+
+def _read_plain_text(
+    reader: Reader, value: object, field: QueueField, _old: QueueSpec | None
+) -> str:
+    with_breaks = field.kind is FieldKind.PARAGRAPH
+    return reader.plain_text(value, field.path, longest=field.most, with_breaks=with_breaks)
+
+
+_FIELD_READERS: Final[dict[FieldKind, Callable[..., Any]]] = {
+    FieldKind.NUMBER: _read_number,
+    FieldKind.TRUTH: _read_truth,
+    FieldKind.CHOICE: _read_choice,
+    FieldKind.AMOUNTS: _read_amounts,
+    FieldKind.WORD: _read_word,
+    FieldKind.LINE: _read_plain_text,
+    FieldKind.PARAGRAPH: _read_plain_text,
+}
 
 
 def _read_parent(reader: Reader, given: Mapping[str, object], name: str) -> str:
     parent = reader.name(given.get("parent"), "spec.parent", required=False)
     return parent or ("" if name == ROOT else ROOT)
-
-
-def _read_guarantee(reader: Reader, value: object) -> Resources:
-    """Nested below `resource` as Volcano writes it, or flat."""
-    given = reader.mapping(value, "spec.guarantee")
-    if "resource" not in given:
-        return reader.resources(given, "spec.guarantee")
-    reader.unknown_fields(given, ("resource",), "spec.guarantee")
-    return reader.resources(given["resource"], "spec.guarantee.resource")
 
 
 def _read_state(
@@ -322,22 +345,14 @@ def _wish_at_creation(
 
 def queue_manifest(spec: QueueSpec) -> dict[str, object]:
     """The `metadata` and `spec` of a queue as Kubernetes writes them; reading it gives the same queue."""
-    body: dict[str, object] = {
-        "weight": spec.weight,
-        "reclaimable": spec.reclaimable,
-        "parent": spec.parent,
-        "priority": spec.priority,
-        "dequeueStrategy": spec.dequeue_strategy.value,
-        "state": spec.state.value,
-        "type": spec.type,
-    }
-    body |= {
-        field: amounts.to_quantities()
-        for field, amounts in (("capability", spec.capability), ("deserved", spec.deserved))
-        if amounts
-    }
-    if spec.guarantee:
-        body["guarantee"] = {"resource": spec.guarantee.to_quantities()}
+    body: dict[str, object] = {}
+    for field in QUEUE_FIELDS:
+        if field.kind is not FieldKind.AMOUNTS:
+            body[field.key] = _written(getattr(spec, field.name))
+    for field in AMOUNT_FIELDS:
+        amounts = getattr(spec, field.name).to_quantities()
+        if amounts:
+            body[field.key] = {field.nested: amounts} if field.nested else amounts
     metadata = {
         "name": spec.name,
         "labels": dict(spec.labels),
@@ -349,3 +364,9 @@ def queue_manifest(spec: QueueSpec) -> dict[str, object]:
         "metadata": metadata,
         "spec": body,
     }
+
+
+def _written(value: object) -> object:
+    if isinstance(value, StrEnum):
+        return value.value
+    return value

@@ -7,6 +7,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
+import unicodedata
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -176,6 +177,20 @@ class Reader:
             )
             return default
         return value
+
+    def plain_text(
+        self, value: object, path: str, *, longest: int, with_breaks: bool = False
+    ) -> str:
+        """Text for people to read, without spaces around it. Line breaks only `with_breaks`."""
+        text = self.text(value, path, longest=longest).strip()
+        allowed = "\n" if with_breaks else ""
+        for character in text.replace("\r\n", "\n"):
+            if unicodedata.category(character) == "Cc" and character not in allowed:
+                code = f"U+{ord(character):04X}"
+                message = f"{path} has a control character ({code}); plain text is expected."
+                self.refuse("invalid_value", path, message, "take the character out")
+                return ""
+        return text.replace("\r\n", "\n")
 
     def truth(self, value: object, path: str, default: bool) -> bool:
         if value is None:

@@ -9,7 +9,8 @@ from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from scheduler.admission.facts import QUEUE_ANNOTATION, Facts, WorkLimits
 from scheduler.conf import conf
-from scheduler.domain.queues import DequeueStrategy, QueueSpec, QueueState, QueueTree
+from scheduler.domain.queue_fields import PLAIN_FIELDS, with_choices
+from scheduler.domain.queues import QueueSpec, QueueState, QueueTree
 from scheduler.domain.resources import Resources, total
 from scheduler.models import Namespace, Node, Pod, PodGroup, Queue
 from scheduler.models.prepared import Prepared, slot
@@ -22,20 +23,14 @@ ALLOCATED_PHASES = ("Binding", "Bound", "Running")
 
 def spec_of(queue: Queue) -> QueueSpec:
     """The stored queue as a value; its parent must have been selected with it."""
+    values = {field.name: getattr(queue, field.name) for field in PLAIN_FIELDS}
     return QueueSpec(
         name=queue.name,
         parent=queue.parent.name if queue.parent_id and queue.parent else "",
-        weight=queue.weight,
-        capability=queue.capability,
-        deserved=queue.deserved,
-        guarantee=queue.guarantee,
-        reclaimable=queue.reclaimable,
-        priority=queue.priority,
-        dequeue_strategy=DequeueStrategy(queue.dequeue_strategy),
         state=QueueState(queue.wish),
-        type=queue.type,
         labels=queue.labels,
         annotations=queue.annotations,
+        **with_choices(values),
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from django.db.models import Count, TextField
 from django.db.models.functions import Cast
 
+from scheduler.domain.queue_fields import TREE_FIELDS
 from scheduler.domain.queues import ROOT
 from scheduler.domain.resources import NOTHING, Resources
 from scheduler.models import ClusterState, PodGroup, Queue
@@ -32,6 +33,7 @@ _PLAIN = (
     "suspended_by",
     "state_since",
     "planned_deletion",
+    *(field.name for field in TREE_FIELDS),
 )
 _SPEC_AMOUNTS = ("capability", "deserved", "guarantee")
 _FIGURES = ("allocated", "leaving", "promised", "asked", "lacking", "deserved", "real_capability")
@@ -62,6 +64,7 @@ class QueueRow:
     figures: QueueFiguresRow | None
     own: Counts
     subtree: Counts
+    texts: Mapping[str, str]  # the fields of the table that each row of the tree shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +225,7 @@ def _row(
         figures=_figures(queue),
         own=own.get(queue["id"], _NONE),
         subtree=subtree[queue["id"]],
+        texts={field.name: queue[field.name] for field in TREE_FIELDS},
     )
 
 

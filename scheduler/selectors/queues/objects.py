@@ -12,6 +12,7 @@ from typing import Any
 from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
 
+from scheduler.domain.queue_fields import AMOUNT_FIELDS, METADATA_FIELDS, PLAIN_FIELDS
 from scheduler.models import Queue
 from scheduler.models.bulk import fetch
 from scheduler.models.prepared import Prepared
@@ -33,11 +34,14 @@ _COUNTED_AS = {
 }
 _UNKNOWN = 5
 
+_AMOUNTS = tuple(field.name for field in AMOUNT_FIELDS)
+_SPEC = tuple(field.name for field in PLAIN_FIELDS if field.name not in _AMOUNTS)
 _PLAIN = (
-    "id", "uid", "name", "parent__name", "weight", "reclaimable", "priority", "dequeue_strategy", "type", "wish", "state", "closed_by",
-    "suspended_by", "held_by", "state_since", "created_at", "resource_version", "figures__share", "figures__overused", "figures__session",
+    "id", "uid", "name", "parent__name", *_SPEC, "wish", "state", "closed_by",
+    "suspended_by", "held_by", "state_since", "created_at", "resource_version",
+    "figures__share", "figures__overused", "figures__session",
 )  # fmt: skip
-_TEXTS = ("capability", "deserved", "guarantee", "labels", "annotations", "conditions", "warnings")
+_TEXTS = (*_AMOUNTS, *METADATA_FIELDS, "conditions", "warnings")
 _FIGURES = (
     "allocated", "leaving", "promised", "asked", "lacking", "deserved", "nominal_share", "request", "held", "real_capability", "warnings",
 )  # fmt: skip

@@ -12,7 +12,13 @@ from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
 
 from scheduler.domain.lifecycle import DerivedState
-from scheduler.domain.queues import DequeueStrategy, QueueSpec, QueueState, QueueTree
+from scheduler.domain.queue_fields import (
+    AMOUNT_FIELDS,
+    METADATA_FIELDS,
+    PLAIN_FIELDS,
+    with_choices,
+)
+from scheduler.domain.queues import QueueSpec, QueueState, QueueTree
 from scheduler.domain.resources import NOTHING, Resources
 from scheduler.models import Queue
 from scheduler.models.prepared import Prepared
@@ -29,9 +35,10 @@ _LIFE = (
     "is_unknown",
     "state_since",
 )
-_REST = ("weight", "reclaimable", "priority", "dequeue_strategy", "type")
+_AMOUNTS = tuple(field.name for field in AMOUNT_FIELDS)
+_REST = tuple(field.name for field in PLAIN_FIELDS if field.name not in _AMOUNTS)
 _LIFE_TEXTS = ("conditions", "warnings")
-_REST_TEXTS = ("capability", "deserved", "guarantee", "labels", "annotations")
+_REST_TEXTS = (*_AMOUNTS, *METADATA_FIELDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,27 +104,21 @@ def _stored(life: Sequence[Any], rest: Sequence[Any], parent: str) -> StoredQueu
 def _specified(
     name: str, parent: str, wish: QueueState, plain: Sequence[Any], texts: Sequence[str]
 ) -> QueueSpec:
-    weight, reclaimable, priority, strategy, kind = plain
-    capability, deserved, guarantee, labels, annotations = texts
+    labels, annotations = texts[len(_AMOUNTS) :]
+    values = with_choices(dict(zip(_REST, plain, strict=True)))
+    for field, text in zip(_AMOUNTS, texts, strict=False):
+        values[field] = amounts_in(text)
     return QueueSpec(
         name=name,
         parent=parent,
-        weight=weight,
-        capability=amounts_in(capability),
-        deserved=amounts_in(deserved),
-        guarantee=amounts_in(guarantee),
-        reclaimable=reclaimable,
-        priority=priority,
-        dequeue_strategy=_STRATEGIES[strategy],
         state=wish,
-        type=kind,
         labels=value_in(labels),
         annotations=value_in(annotations),
+        **values,
     )
 
 
 _STATES = {state.value: state for state in QueueState}
-_STRATEGIES = {strategy.value: strategy for strategy in DequeueStrategy}
 
 
 @lru_cache(maxsize=4_096)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db import connection
 
 from scheduler.domain.nodes import Node, Taint
-from scheduler.domain.queues import DequeueStrategy, QueueSpec, QueueState
+from scheduler.domain.queue_fields import SCHEDULED_FIELDS, FieldKind, with_choices
+from scheduler.domain.queues import QueueSpec, QueueState
 from scheduler.domain.resources import Resources
 from scheduler.domain.snapshot import Queue
 from scheduler.domain.workloads import (
@@ -61,42 +62,33 @@ def ids_parameter(ids: Iterable[int]) -> Any:
     return array_literal(numbers) if connection.vendor == "postgresql" else json.dumps(numbers)
 
 
-QUEUE_COLUMNS = (
-    "q.id, q.name, p.name, q.weight, q.capability, q.deserved, q.guarantee, q.reclaimable, "
-    "q.priority, q.dequeue_strategy, q.wish, "
-    "q.state, q.held_by"
+QUEUE_COLUMNS = ", ".join(
+    (
+        "q.id, q.name, p.name",
+        "q.wish, q.state, q.held_by",
+        *(f"q.{field.name}" for field in SCHEDULED_FIELDS),
+    )
 )
 
 
 def queue_of(row: Sequence[Any]) -> Queue:
-    (
-        _,
-        name,
-        parent,
-        weight,
-        capability,
-        deserved,
-        guarantee,
-        reclaimable,
-        priority,
-        strategy,
-        wish,
-        state,
-        held_by,
-    ) = row
-    spec = QueueSpec(
-        name=name,
-        parent=parent or "",
-        weight=weight,
-        capability=Resources(loaded(capability)),
-        deserved=Resources(loaded(deserved)),
-        guarantee=Resources(loaded(guarantee)),
-        reclaimable=bool(reclaimable),
-        priority=priority,
-        dequeue_strategy=DequeueStrategy(strategy),
-        state=QueueState(wish),
-    )
+    _, name, parent, wish, state, held_by, *values = row
+    given = {
+        field.name: _READ.get(field.kind, _as_it_is)(value)
+        for field, value in zip(SCHEDULED_FIELDS, values, strict=True)
+    }
+    spec = QueueSpec(name, parent=parent or "", state=QueueState(wish), **with_choices(given))
     return Queue(spec, QueueState(state), held_by)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+_READ: dict[FieldKind, Callable[[Any], Any]] = {
+    FieldKind.AMOUNTS: lambda value: Resources(loaded(value)),
+    FieldKind.TRUTH: bool,
+}
 
 
 NODE_COLUMNS = "id, name, allocatable, labels, taints, unschedulable, ready"

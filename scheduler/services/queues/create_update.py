@@ -22,6 +22,7 @@ from scheduler.admission.violations import Notice, Rejected, Verdict, Violation
 from scheduler.domain import three_way
 from scheduler.domain.lifecycle import command_for, place_in_line
 from scheduler.domain.plans import counted, listed
+from scheduler.domain.queue_fields import METADATA_FIELDS, QUEUE_FIELDS
 from scheduler.domain.queues import ROOT, QueueSpec, QueueState, QueueTree
 from scheduler.domain.resources import Resources
 from scheduler.domain.three_way import FieldChange, Merged
@@ -40,7 +41,7 @@ from scheduler.services.files.versions import (
 )
 from scheduler.services.queues.commands import CommandOutcome, QueueOrder, carry_out_order
 from scheduler.services.queues.deletion_effects import Aftermath, aftermath_of
-from scheduler.services.queues.transaction import PLAIN_FIELDS, TreeWork
+from scheduler.services.queues.transaction import TreeWork
 from scheduler.services.records.events import EventNote
 
 __all__ = [
@@ -325,15 +326,13 @@ def _check_identity(stored: _Stored, reading: Reading[QueueReading]) -> None:
 
 def _differences(old: QueueSpec, new: QueueSpec) -> list[str]:
     """What changes, in words, but for the state: that is a command."""
-    pairs = [
-        (name, getattr(old, name), getattr(new, name))
-        for name in (*PLAIN_FIELDS, "dequeue_strategy", "parent")
-    ]
-    return [
-        f"{name} from {_said(before)} to {_said(after)}"
-        for name, before, after in pairs
-        if before != after
-    ]
+    differences = []
+    for name in (*(field.name for field in QUEUE_FIELDS), *METADATA_FIELDS):
+        before = getattr(old, name)
+        after = getattr(new, name)
+        if before != after and name != "state":
+            differences.append(f"{name} from {_said(before)} to {_said(after)}")
+    return differences
 
 
 def _said(value: object) -> str:

@@ -22,6 +22,13 @@ from scheduler.admission.facts import Facts
 from scheduler.admission.reading.queue import QueueReading
 from scheduler.domain.lifecycle import DerivedState
 from scheduler.domain.plans import Change, Load, Plan
+from scheduler.domain.queue_fields import (
+    AMOUNT_FIELDS,
+    METADATA_FIELDS,
+    PLAIN_FIELDS,
+    FieldKind,
+    stored_values,
+)
 from scheduler.domain.queues import QueueSpec, QueueState, QueueTree
 from scheduler.domain.resources import Resources
 from scheduler.models import AuditEntry, Command, Queue
@@ -44,34 +51,14 @@ from scheduler.services.records import audit
 from scheduler.services.records.events import EventNote, record_events
 from scheduler.services.sessions.requests import want_session
 
-PLAIN_FIELDS: Final = (
-    "weight",
-    "capability",
-    "deserved",
-    "guarantee",
-    "reclaimable",
-    "priority",
-    "type",
-    "labels",
-    "annotations",
-)
-"""Of a specification, those that are stored as they are."""
-
+_SQL_TYPES: Final = {FieldKind.NUMBER: "bigint", FieldKind.TRUTH: "boolean"}
+_JSON_COLUMNS: Final = (*(field.name for field in AMOUNT_FIELDS), *METADATA_FIELDS)
 _SPEC_COLUMNS: Final = {
     "id": "bigint",
     "parent_id": "bigint",
-    "weight": "bigint",
-    "capability": "text",
-    "deserved": "text",
-    "guarantee": "text",
-    "reclaimable": "boolean",
-    "priority": "bigint",
-    "dequeue_strategy": "text",
-    "type": "text",
-    "labels": "text",
-    "annotations": "text",
+    **{field.name: _SQL_TYPES.get(field.kind, "text") for field in PLAIN_FIELDS},
+    **dict.fromkeys(METADATA_FIELDS, "text"),
 }
-_JSON_COLUMNS: Final = ("capability", "deserved", "guarantee", "labels", "annotations")
 _WISH_COLUMNS: Final = {
     "id": "bigint",
     "wish": "text",
@@ -183,12 +170,11 @@ class TreeWork:
         spec, image = proposed.spec, self._image
         row = Queue(
             name=spec.name,
-            dequeue_strategy=spec.dequeue_strategy.value,
             wish=spec.state.value,
             is_unknown=proposed.is_unknown,
             state_since=timezone.now(),
             updated_by=by.name[:150],
-            **{name: getattr(spec, name) for name in PLAIN_FIELDS},
+            **stored_values(spec),
         )
         self._new[spec.name] = row
         image.tree, image.parents[spec.name] = image.tree.with_queue(spec), spec.parent
@@ -382,15 +368,10 @@ def _write_specs(queues: list[StoredQueue]) -> None:
 
 
 def _spec_row(queue: StoredQueue) -> dict[str, Any]:
-    spec = queue.spec
-    plain = {name: getattr(spec, name) for name in PLAIN_FIELDS}
-    texts = {name: _text(plain[name]) for name in _JSON_COLUMNS}
-    place = {
-        "id": queue.pk,
-        "parent_id": queue.parent_pk,
-        "dequeue_strategy": spec.dequeue_strategy.value,
-    }
-    return {**plain, **texts, **place}
+    row = stored_values(queue.spec)
+    for name in _JSON_COLUMNS:
+        row[name] = _text(row[name])
+    return {**row, "id": queue.pk, "parent_id": queue.parent_pk}
 
 
 def _text(value: Mapping[str, Any] | Resources) -> str:

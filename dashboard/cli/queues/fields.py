@@ -1,0 +1,64 @@
+"""The texts of a queue's `spec` that `vcctl` sets and shows.
+
+The server's own table is `scheduler/domain/queue_fields.py`, which `vcctl` must not import; a test compares the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from dashboard.cli.commands import Options
+
+
+@dataclass(frozen=True, slots=True)
+class TextField:
+    """`key` is its place in `spec`. Only `has_option` can be set by an option of its own."""
+
+    key: str
+    label: str
+    help: str = ""
+    has_option: bool = True
+    is_wide: bool = False  # a column of `queue list -o wide`
+
+
+TEXT_FIELDS = (TextField("type", "Type", has_option=False),)
+
+
+def text_options() -> Options:
+    """An option for each: None where it is not given, "" to take the text away."""
+    return {field.key: (_option(field), None) for field in TEXT_FIELDS if field.has_option}
+
+
+def _option(field: TextField) -> Any:
+    option = typer.Option(
+        f"--{field.key}", metavar="TEXT", help=f"{field.help} Empty: none.", show_default=False
+    )
+    return Annotated[str | None, option]
+
+
+def given_texts(given: Mapping[str, Any]) -> dict[str, str]:
+    """The part of a `spec` that the options stand for."""
+    found = {}
+    for field in TEXT_FIELDS:
+        text = given.get(field.key)
+        if field.has_option and text is not None:
+            found[field.key] = text
+    return found
+
+
+def shown_texts(spec: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    """Label and text of each that is set; an older server may not know all of them."""
+    for field in TEXT_FIELDS:
+        if spec.get(field.key):
+            yield field.label, spec[field.key]
+
+
+WIDE_COLUMNS = tuple(field.label for field in TEXT_FIELDS if field.is_wide)
+
+
+def wide_texts(spec: Mapping[str, Any]) -> list[str]:
+    return [spec.get(field.key, "") for field in TEXT_FIELDS if field.is_wide]

@@ -1,0 +1,202 @@
+"""Every field of a queue's `spec`, in one table.
+
+From it follow how a manifest is read and written, what is stored, what a session reads, who may change it, the API's
+shape, the form, the search box of the tree and what a change is told as. `docs/how-to/add-a-queue-field.md` says what
+else a new field needs. The table of `vcctl` is in `dashboard/cli/queues/fields.py`; a test compares the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from scheduler.domain.queues import DequeueStrategy, QueueSpec, QueueState
+from scheduler.domain.resources import NOTHING
+
+MOST_WEIGHT: Final = 65535
+_MOST_PRIORITY: Final = 2**31 - 1
+
+
+class FieldKind(StrEnum):
+    NUMBER = "number"
+    TRUTH = "truth"
+    CHOICE = "choice"
+    AMOUNTS = "amounts"  # quantities by resource
+    QUEUE = "queue"  # the name of another queue
+    WORD = "word"  # any text
+    LINE = "line"  # plain text without control characters
+    PARAGRAPH = "paragraph"  # the same, but line breaks are allowed
+
+
+class ChangedBy(StrEnum):
+    """Who may change a field. Whoever owns a queue must not be able to take the share of its siblings."""
+
+    PARENT_ADMIN = "an admin of the parent"
+    OWN_ADMIN = "an admin of the queue"
+    OPERATOR = "an operator of the queue"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueField:
+    """`name` is the attribute of `QueueSpec`. `most` is the largest number, or the most characters of a text."""
+
+    name: str
+    kind: FieldKind
+    label: str
+    default: Any
+    changed_by: ChangedBy = ChangedBy.OWN_ADMIN
+    help: str = ""
+    column: str = ""  # where it is not the name
+    nested: str = ""  # the key inside of the field that holds its value, as in guarantee.resource
+    choices: type[StrEnum] | None = None
+    least: int = 0
+    most: int = 253
+    rule_id: str = "invalid_value"  # of a value that is refused
+    is_scheduled: bool = False  # a session reads it
+    is_in_tree: bool = False  # shown in each row of the tree, which can be searched for it
+
+    @property
+    def key(self) -> str:
+        """Its key in a manifest's `spec`."""
+        first, *others = self.name.split("_")
+        return first + "".join(word.capitalize() for word in others)
+
+    @property
+    def path(self) -> str:
+        """Where its value stands in a manifest."""
+        return ".".join(filter(None, ("spec", self.key, self.nested)))
+
+
+QUEUE_FIELDS: Final = (
+    QueueField(
+        "weight",
+        FieldKind.NUMBER,
+        "Weight",
+        1,
+        ChangedBy.PARENT_ADMIN,
+        least=1,
+        most=MOST_WEIGHT,
+        rule_id="weight_out_of_range",
+        is_scheduled=True,
+    ),
+    QueueField(
+        "capability",
+        FieldKind.AMOUNTS,
+        "Capability",
+        NOTHING,
+        ChangedBy.PARENT_ADMIN,
+        is_scheduled=True,
+    ),
+    QueueField(
+        "deserved",
+        FieldKind.AMOUNTS,
+        "Deserved",
+        NOTHING,
+        ChangedBy.PARENT_ADMIN,
+        is_scheduled=True,
+    ),
+    QueueField(
+        "guarantee",
+        FieldKind.AMOUNTS,
+        "Guarantee",
+        NOTHING,
+        ChangedBy.PARENT_ADMIN,
+        nested="resource",
+        is_scheduled=True,
+    ),
+    QueueField(
+        "reclaimable",
+        FieldKind.TRUTH,
+        "Reclaimable",
+        True,
+        ChangedBy.PARENT_ADMIN,
+        is_scheduled=True,
+    ),
+    QueueField(
+        "parent", FieldKind.QUEUE, "Parent", "root", ChangedBy.PARENT_ADMIN, is_scheduled=True
+    ),
+    QueueField(
+        "priority",
+        FieldKind.NUMBER,
+        "Priority",
+        0,
+        ChangedBy.PARENT_ADMIN,
+        most=_MOST_PRIORITY,
+        rule_id="priority_out_of_range",
+        is_scheduled=True,
+    ),
+    QueueField(
+        "dequeue_strategy",
+        FieldKind.CHOICE,
+        "When the first job does not fit",
+        DequeueStrategy.TRAVERSE,
+        choices=DequeueStrategy,
+        rule_id="invalid_dequeue_strategy",
+        is_scheduled=True,
+    ),
+    QueueField(
+        "state",
+        FieldKind.CHOICE,
+        "Begins as",
+        QueueState.OPEN,
+        ChangedBy.OPERATOR,
+        column="wish",
+        choices=QueueState,
+        rule_id="invalid_state",
+        is_scheduled=True,
+    ),
+    QueueField(
+        "type",
+        FieldKind.WORD,
+        "Type",
+        "",
+        help="A word of your own, shown with the queue.",
+    ),
+)
+"""In the order in which a manifest has them."""
+
+METADATA_FIELDS: Final = ("labels", "annotations")
+"""What an admin of the queue may change of its metadata; stored as JSON."""
+
+_TEXT_KINDS: Final = (FieldKind.WORD, FieldKind.LINE, FieldKind.PARAGRAPH)
+_OF_THE_TREE: Final = ("parent", "state")
+
+PLAIN_FIELDS: Final = tuple(field for field in QUEUE_FIELDS if field.name not in _OF_THE_TREE)
+"""Those that are stored as they are. The parent is stored as a key; the state is changed by commands alone."""
+
+AMOUNT_FIELDS: Final = tuple(field for field in QUEUE_FIELDS if field.kind is FieldKind.AMOUNTS)
+TEXT_FIELDS: Final = tuple(field for field in QUEUE_FIELDS if field.kind in _TEXT_KINDS)
+TREE_FIELDS: Final = tuple(field for field in QUEUE_FIELDS if field.is_in_tree)
+SCHEDULED_FIELDS: Final = tuple(field for field in PLAIN_FIELDS if field.is_scheduled)
+
+
+def field_names(changed_by: ChangedBy) -> tuple[str, ...]:
+    return tuple(field.name for field in QUEUE_FIELDS if field.changed_by is changed_by)
+
+
+def stored_values(spec: QueueSpec) -> dict[str, Any]:
+    """The plain fields and the metadata of a queue as the columns of its row take them."""
+    values = {field.name: getattr(spec, field.name) for field in PLAIN_FIELDS}
+    for field in PLAIN_FIELDS:
+        if field.choices is not None:
+            values[field.name] = values[field.name].value
+    for name in METADATA_FIELDS:
+        values[name] = getattr(spec, name)
+    return values
+
+
+_MEMBERS: Final = {
+    field.name: {member.value: member for member in field.choices}
+    for field in PLAIN_FIELDS
+    if field.choices is not None
+}
+
+
+def with_choices(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of plain fields as they were stored, with each choice as the member of its enumeration."""
+    chosen = dict(values)
+    for name, members in _MEMBERS.items():
+        chosen[name] = members[chosen[name]]
+    return chosen
