@@ -28,6 +28,7 @@ from scheduler.domain.access import Forbidden, OutOfSight, ScopeTooNarrow
 from scheduler.domain.jobs import NotPossible
 from scheduler.domain.lifecycle import NotAllowed
 from scheduler.outages import is_damage
+from scheduler.selectors.accounts.access import owner_of
 from scheduler.selectors.records.feeds import last_changes
 from scheduler.services.files.versions import Stale
 from scheduler.services.queues.commands import CommandFailed
@@ -145,7 +146,9 @@ def _not_possible_problem(error: NotPossible) -> dict[str, Any]:
 
 
 def _forbidden_problem(error: Forbidden) -> dict[str, Any]:
-    violation = Violation("permission_missing", error.queue, "", str(error), error.fix)
+    owner = owner_of(error.queue) if type(error) is Forbidden else ""
+    fix = f"{error.fix}: {error.queue} is owned by {owner}" if owner else error.fix
+    violation = Violation("permission_missing", error.queue, "", str(error), fix)
     body = problem(
         403,
         str(error),

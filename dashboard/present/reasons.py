@@ -12,6 +12,7 @@ from dashboard.templatetags.times import in_words
 from scheduler.domain.durations import seconds_between
 from scheduler.domain.reasons import reason_entry
 from scheduler.models import PodGroup
+from scheduler.selectors.accounts.access import owner_of
 from scheduler.selectors.jobs.page import (
     FEWEST_STARTS,
     PlaceInLine,
@@ -39,12 +40,19 @@ def reason_card(gang: PodGroup, may_see: MaySee) -> Context:
         "evaluated": evaluation_of(gang),
         "level": level,
         "may_see_level": bool(level) and may_see(level),
+        **_owner(gang.queue.name, level, may_see),
         "checks": [
             _check(check)
             for check in sorted(gang.reason_checks, key=lambda check: bool(check["passed"]))
         ],
         **_place(gang, place_in_line(gang), may_see),
     }
+
+
+def _owner(queue: str, level: str, may_see: MaySee) -> Context:
+    """Whom to ask: the owner of the queue that holds the job back, if the reader may see it; else of its own queue."""
+    owned = level if level and may_see(level) else queue
+    return {"owned": owned, "owner": owner_of(owned)}
 
 
 def _level(figures: Mapping[str, Any]) -> str:

@@ -154,6 +154,14 @@ QUEUE_FIELDS: Final = (
         "",
         help="A word of your own, shown with the queue.",
     ),
+    QueueField(
+        "owner",
+        FieldKind.LINE,
+        "Owner",
+        "",
+        help="The team or person to ask about this queue.",
+        is_in_tree=True,
+    ),
 )
 """In the order in which a manifest has them."""
 

@@ -42,6 +42,7 @@ class QueueSpec:
     dequeue_strategy: DequeueStrategy = DequeueStrategy.TRAVERSE
     state: QueueState = QueueState.OPEN
     type: str = ""
+    owner: str = ""  # a team or a person
     labels: Mapping[str, str] = field(default_factory=dict, hash=False)
     annotations: Mapping[str, str] = field(default_factory=dict, hash=False)
 

@@ -42,6 +42,7 @@ class Queue(Named):
         max_length=16, choices=one_of(DequeueStrategy), default=DequeueStrategy.TRAVERSE.value
     )
     type = models.CharField(max_length=253, blank=True, default="")
+    owner = models.CharField(max_length=253, blank=True, default="")
 
     wish = models.CharField(max_length=16, choices=one_of(_WISHES), default=QueueState.OPEN.value)
     state = models.CharField(

@@ -25,7 +25,10 @@ class TextField:
     is_wide: bool = False  # a column of `queue list -o wide`
 
 
-TEXT_FIELDS = (TextField("type", "Type", has_option=False),)
+TEXT_FIELDS = (
+    TextField("type", "Type", has_option=False),
+    TextField("owner", "Owner", "The team or person to ask about it.", is_wide=True),
+)
 
 
 def text_options() -> Options:

@@ -168,14 +168,28 @@ def places_of_queues() -> Places:
 
 def effective_grants(queue: str) -> list[tuple[Grant, bool]]:
     """All grants that count on a queue, and whether each is inherited from above."""
+    way = _way_up(queue)
+    grants = Grant.objects.filter(queue__name__in=way).select_related("user", "group", "queue")
+    return [(grant, grant.queue.name != queue) for grant in grants]
+
+
+def _way_up(queue: str) -> list[str]:
+    """The queue and all above it, the nearest first."""
     parents = queue_parents()
     way: list[str] = []
     current = queue
     while current and current not in way:
         way.append(current)
         current = parents.get(current, "")
-    grants = Grant.objects.filter(queue__name__in=way).select_related("user", "group", "queue")
-    return [(grant, grant.queue.name != queue) for grant in grants]
+    return way
+
+
+def owner_of(queue: str) -> str:
+    """The owner of the queue, or of the nearest queue above it that names one. "" where none does."""
+    way = _way_up(queue)
+    owned = Queue.objects.filter(name__in=way).exclude(owner="")
+    owners = dict(owned.values_list("name", "owner"))
+    return next((owners[name] for name in way if name in owners), "")
 
 
 def grants_of(user: Any) -> list[Grant]:
@@ -187,8 +201,9 @@ def grants_of(user: Any) -> list[Grant]:
 
 
 def whom_to_ask(queue: str, most: int = 6) -> list[str]:
-    """Who can grant a role on this queue: its own admins first, then those above it, at last the
-    cluster's.
+    """Its owner, then who can grant a role on it.
+
+    Its own admins come first, then those above it, at last the cluster's.
     """
     grants = [
         (grant, inherited)
@@ -206,4 +221,9 @@ def whom_to_ask(queue: str, most: int = 6) -> list[str]:
         .order_by("username")
         .values_list("username", flat=True)[:most]
     )
-    return list(dict.fromkeys([*names, *superusers]))[:most]
+    admins = list(dict.fromkeys([*names, *superusers]))
+    owner = owner_of(queue)
+    if not owner:
+        return admins[:most]
+    others = [name for name in admins if name != owner]
+    return [f"{owner} (owner)", *others][:most]

@@ -1,0 +1,36 @@
+"""vcctl queue: the texts about a queue are set, taken away and shown."""
+
+from __future__ import annotations
+
+from scheduler.models import Queue
+from tests.dashboard.cli.conftest import Type
+
+
+def test_the_owner_is_set_changed_and_taken_away(vcctl: Type):
+    assert vcctl("vcctl queue create ml --owner 'ML platform'").code == 0
+    assert Queue.objects.get(name="ml").owner == "ML platform"
+
+    vcctl("vcctl queue update ml --owner ops")
+    assert Queue.objects.get(name="ml").owner == "ops"
+
+    vcctl("vcctl queue update ml --weight 3")
+    assert Queue.objects.get(name="ml").owner == "ops"
+
+    vcctl("vcctl queue update ml --owner ''")
+    assert Queue.objects.get(name="ml").owner == ""
+
+
+def test_the_owner_is_shown(vcctl: Type):
+    vcctl("vcctl queue create ml --owner ops")
+
+    assert "Owner:            ops\n" in vcctl("vcctl queue view ml").out
+    wide = vcctl("vcctl queue list -o wide").out.splitlines()
+    assert wide[0].split()[-1] == "Owner"
+    assert [line.split()[-1] for line in wide if line.startswith("ml ")] == ["ops"]
+
+
+def test_a_refusal_names_the_field(vcctl: Type):
+    refused = vcctl("vcctl queue create ml --owner 'a\tb'")
+
+    assert refused.code != 0
+    assert "--owner has a control character (U+0009)" in refused.err
