@@ -162,6 +162,14 @@ QUEUE_FIELDS: Final = (
         help="The team or person to ask about this queue.",
         is_in_tree=True,
     ),
+    QueueField(
+        "description",
+        FieldKind.PARAGRAPH,
+        "Description",
+        "",
+        help="What this queue is for, shown on its page.",
+        most=2000,
+    ),
 )
 """In the order in which a manifest has them."""
 

@@ -43,6 +43,7 @@ class QueueSpec:
     state: QueueState = QueueState.OPEN
     type: str = ""
     owner: str = ""  # a team or a person
+    description: str = ""
     labels: Mapping[str, str] = field(default_factory=dict, hash=False)
     annotations: Mapping[str, str] = field(default_factory=dict, hash=False)
 

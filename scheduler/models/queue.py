@@ -43,6 +43,7 @@ class Queue(Named):
     )
     type = models.CharField(max_length=253, blank=True, default="")
     owner = models.CharField(max_length=253, blank=True, default="")
+    description = models.CharField(max_length=2000, blank=True, default="")
 
     wish = models.CharField(max_length=16, choices=one_of(_WISHES), default=QueueState.OPEN.value)
     state = models.CharField(

@@ -28,6 +28,7 @@ class TextField:
 TEXT_FIELDS = (
     TextField("type", "Type", has_option=False),
     TextField("owner", "Owner", "The team or person to ask about it.", is_wide=True),
+    TextField("description", "Description", "What it is for, at most 2000 characters."),
 )
 
 
@@ -54,10 +55,11 @@ def given_texts(given: Mapping[str, Any]) -> dict[str, str]:
 
 
 def shown_texts(spec: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    """Label and text of each that is set; an older server may not know all of them."""
+    """Label and text of each that is set, on one line; an older server may not know all of them."""
     for field in TEXT_FIELDS:
-        if spec.get(field.key):
-            yield field.label, spec[field.key]
+        text = spec.get(field.key)
+        if text:
+            yield field.label, " ".join(text.split())
 
 
 WIDE_COLUMNS = tuple(field.label for field in TEXT_FIELDS if field.is_wide)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -335,6 +336,9 @@ def _differences(old: QueueSpec, new: QueueSpec) -> list[str]:
     return differences
 
 
+_LONGEST_SAID = 80  # characters of a value in the sentence that tells of a change
+
+
 def _said(value: object) -> str:
     if isinstance(value, Resources):
         return (
@@ -343,7 +347,7 @@ def _said(value: object) -> str:
         )
     if isinstance(value, Mapping):
         return f"{len(value)} entries"
-    return str(value) if value != "" else "nothing"
+    return textwrap.shorten(str(value), _LONGEST_SAID, placeholder=" …") or "nothing"
 
 
 def _change_state(work: TreeWork, old: QueueSpec, new: QueueSpec, by: Actor) -> CommandOutcome:

@@ -1,4 +1,4 @@
-"""What people write about a queue, its owner, through every layer: API, files, pages, the tree, the audit log."""
+"""What people write about a queue, its owner and a description, through every layer: API, files, pages, the tree, the audit log."""
 
 from __future__ import annotations
 
@@ -177,3 +177,45 @@ def test_the_owner_is_that_of_the_nearest_queue_above(admin: Caller):
         "",
     ]
     assert whom_to_ask("train")[0] == "ann (owner)"
+
+
+class TestDescription:
+    WORDS = "For nightly training.\nAsk before you use <b>it</b>."
+
+    def test_it_goes_through_the_api_and_files(self, admin: Caller):
+        made = admin.post("queues/", queue("ml", description=self.WORDS + "\r\n"), expect=201)
+        admin.get("queues/ml/export/", Accept="application/yaml")
+        exported = admin.last.content.decode()
+
+        assert made["spec"]["description"] == self.WORDS
+        assert [one["operation"] for one in admin.apply(exported)["results"]] == ["unchanged"]
+
+    def test_its_page_shows_it_as_plain_text(self, admin: Caller):
+        admin.post("queues/", queue("ml", description=self.WORDS), expect=201)
+
+        page = text(signed_in(admin).get("/queues/ml/"))
+
+        assert "For nightly training.<br>Ask before you use &lt;b&gt;it&lt;/b&gt;." in page
+
+    def test_a_long_change_is_told_in_short(self, admin: Caller):
+        admin.post("queues/", queue("ml"), expect=201)
+
+        admin.patch("queues/ml/", {"spec": {"description": "long words " * 100}})
+
+        entry = AuditEntry.objects.get(action="UpdateQueue")
+        assert entry.message.startswith("Changed description from nothing to long words long")
+        assert len(entry.message) < 150
+        assert len(entry.after["spec"]["description"]) == 1099
+
+    @pytest.mark.parametrize("words", ["x" * 2001, "a\x00b", "a\x7fb"])
+    def test_what_is_no_plain_text_is_refused_by_its_name(self, admin: Caller, words: str):
+        refused = admin.post("queues/", queue("ml", description=words), expect=400)
+
+        assert refused["violations"][0]["field"] == "spec.description"
+
+    def test_the_form_has_a_text_area(self, admin: Caller):
+        admin.post("queues/", queue("ml", description="words"), expect=201)
+
+        page = text(signed_in(admin).get("/queues/ml/edit/"))
+
+        assert 'data-field="spec.description">words</textarea>' in page

@@ -34,3 +34,10 @@ def test_a_refusal_names_the_field(vcctl: Type):
 
     assert refused.code != 0
     assert "--owner has a control character (U+0009)" in refused.err
+
+
+def test_the_description_is_set_and_shown_on_one_line(vcctl: Type):
+    vcctl("vcctl queue create ml --description 'For training.\nAsk first.'")
+
+    assert Queue.objects.get(name="ml").description == "For training.\nAsk first."
+    assert "Description:      For training. Ask first.\n" in vcctl("vcctl queue view ml").out
