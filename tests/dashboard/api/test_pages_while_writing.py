@@ -144,7 +144,7 @@ MAKERS: dict[str, Callable[[int], Any]] = {
         name=f"c{number}", value=number % 3
     ),
     "commands": lambda number: Command.objects.create(
-        action="OpenQueue", target_kind="Queue", target_name=f"q{number}"
+        action="OpenQueue", target_kind="Queue", target_name=f"q{number}", result="Done"
     ),
     "sessions": _session,
     "decisions": _in_session(Decision, kind="Bind", pod_name="x", action="allocate", session_id=1),
