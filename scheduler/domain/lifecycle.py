@@ -116,7 +116,7 @@ def derive(
     return {name: standings[name] for name in order}
 
 
-def place_in_line(
+def derived_state_of(
     tree: QueueTree, name: str, live: Mapping[str, int], unknown: Collection[str] = frozenset()
 ) -> DerivedState:
     """What one queue is: as `derive` has it, looking only at the way up and at what is below."""

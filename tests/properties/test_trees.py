@@ -13,8 +13,8 @@ from scheduler.domain.lifecycle import (
     NotAllowed,
     QueueCommand,
     derive,
+    derived_state_of,
     judge,
-    place_in_line,
 )
 from scheduler.domain.plans import Load, changes_between, plan
 from scheduler.domain.queues import ROOT, QueueSpec, QueueTree
@@ -93,7 +93,7 @@ def test_one_queue_stands_as_in_the_whole_tree(
     standings = derive(tree, live, unknown)
 
     assert {
-        queue.name: place_in_line(tree, queue.name, live, unknown) for queue in tree
+        queue.name: derived_state_of(tree, queue.name, live, unknown) for queue in tree
     } == standings
 
 

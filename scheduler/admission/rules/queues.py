@@ -15,7 +15,7 @@ from scheduler.admission.reading.annotations import (
 from scheduler.admission.reading.queue import QueueReading, Reading
 from scheduler.admission.rules.quotas import check_quotas, quota_notices
 from scheduler.admission.violations import Notice, Remedy, Verdict, Violation, without_repeats
-from scheduler.domain.lifecycle import command_for, judge, place_in_line
+from scheduler.domain.lifecycle import command_for, derived_state_of, judge
 from scheduler.domain.plans import DEFAULT_CLOSES, counted, listed
 from scheduler.domain.queues import DEFAULT, ROOT, QueueSpec, QueueState, QueueTree
 from scheduler.domain.resources import Resources, format_quantity
@@ -326,7 +326,7 @@ def _check_state_change(
     """A change of `spec.state` is a command, and refused where the command is."""
     command = command_for(proposed.state, old.state)
     standings = {
-        proposed.name: place_in_line(tree, proposed.name, facts.live_podgroups, facts.unknown)
+        proposed.name: derived_state_of(tree, proposed.name, facts.live_podgroups, facts.unknown)
     }
     judgement = judge(
         tree, standings, proposed.name, command, live=facts.live_podgroups, unknown=facts.unknown
@@ -384,7 +384,7 @@ def _default_notices(
 
 
 def _inherited_notices(proposed: QueueSpec, placed: QueueTree, facts: Facts) -> Iterator[Notice]:
-    standing = place_in_line(placed, proposed.name, facts.live_podgroups, facts.unknown)
+    standing = derived_state_of(placed, proposed.name, facts.live_podgroups, facts.unknown)
     if standing.closed_by:
         message = (
             f"{proposed.name} is {standing.state} at once, because {standing.closed_by} above it "

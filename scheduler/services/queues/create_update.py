@@ -21,7 +21,7 @@ from scheduler.admission.reading.queue import (
 from scheduler.admission.rules.queues import STATE_RULES, check_delete, deletion_order, verdict_on
 from scheduler.admission.violations import Notice, Rejected, Verdict, Violation
 from scheduler.domain import three_way
-from scheduler.domain.lifecycle import command_for, place_in_line
+from scheduler.domain.lifecycle import command_for, derived_state_of
 from scheduler.domain.plans import counted, listed
 from scheduler.domain.queue_fields import METADATA_FIELDS, QUEUE_FIELDS
 from scheduler.domain.queues import ROOT, QueueSpec, QueueState, QueueTree
@@ -134,7 +134,7 @@ def create_in(work: TreeWork, manifest: object, by: Actor, *, imported: bool = F
     work.record(by, "CreateQueue", spec.name, after=queue_manifest(spec))
     made = f"{spec.name} was created below {spec.parent}"
     work.note(EventNote("Queue", spec.name, "CreateQueue", f"{by.name}: {made}.", queue=spec.name))
-    state = place_in_line(work.tree, spec.name, work.facts.live_podgroups, work.unknown).state
+    state = derived_state_of(work.tree, spec.name, work.facts.live_podgroups, work.unknown).state
     return Saved(queue, notices, message=f"{made} and is {state}.")
 
 
