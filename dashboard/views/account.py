@@ -60,11 +60,7 @@ def _render(
         "scopes": SCOPES.items(),
         "lifetimes": LIFETIMES.items(),
         "preference": preference_of(request.user),
-        "zones": sorted(
-            zone
-            for zone in zoneinfo.available_timezones()
-            if "/" in zone and not zone.startswith(("Etc/", "SystemV/"))
-        ),
+        "zones": _time_zones(),
         "themes": THEMES,
         "grants": grants_of(request.user),
         "is_cluster_admin": access(request).is_cluster_admin,
@@ -74,6 +70,12 @@ def _render(
         "problems": [violation.message for violation in refusal.violations] if refusal else [],
     }
     return render(request, "accounts/account.html", context, status=400 if problems else 200)
+
+
+def _time_zones() -> list[str]:
+    """Those that are named after places."""
+    named = [zone for zone in zoneinfo.available_timezones() if "/" in zone]
+    return sorted(zone for zone in named if not zone.startswith(("Etc/", "SystemV/")))
 
 
 def _token(token: ApiToken) -> Context:
@@ -105,11 +107,9 @@ def password(request: HttpRequest) -> HttpResponse:
 def new_token(request: HttpRequest) -> HttpResponse:
     """The secret is in this one answer and nowhere else."""
     days = request.POST.get("days", "")
-    expires_at = (
-        timezone.now() + timedelta(days=int(days))
-        if days.isdecimal() and len(days) < 5 and int(days)
-        else None
-    )
+    expires_at = None
+    if days.isdecimal() and len(days) < 5 and int(days):
+        expires_at = timezone.now() + timedelta(days=int(days))
     try:
         new = create_token(
             request.user,

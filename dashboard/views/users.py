@@ -51,7 +51,8 @@ def _require_any_admin(request: HttpRequest) -> Access:
 @page
 def users(request: HttpRequest) -> HttpResponse:
     mine = _require_any_admin(request)
-    text, after = request.GET.get("q", "").strip(), request.GET.get("after", "")
+    text = request.GET.get("q", "").strip()
+    after = request.GET.get("after", "")
     found = get_user_model().objects.order_by("username")
     if text:
         found = found.filter(username__icontains=text)
@@ -72,7 +73,9 @@ def users(request: HttpRequest) -> HttpResponse:
 def _grants_in_sight(mine: Access) -> QuerySet[Grant]:
     """Roles on queues that the reader may know of."""
     grants = Grant.objects.select_related("queue")
-    return grants if mine.visible is None else grants.filter(queue__name__in=mine.visible)
+    if mine.visible is None:
+        return grants
+    return grants.filter(queue__name__in=mine.visible)
 
 
 @require_safe
@@ -107,11 +110,9 @@ def grants(request: HttpRequest) -> HttpResponse:
 
 def _administered(mine: Access) -> set[str]:
     names = set(queue_parents())
-    return (
-        names
-        if mine.everything
-        else {name for name in names if mine.may(Permission.ADMINISTER, name)}
-    )
+    if mine.everything:
+        return names
+    return {name for name in names if mine.may(Permission.ADMINISTER, name)}
 
 
 @require_POST
@@ -119,11 +120,11 @@ def _administered(mine: Access) -> set[str]:
 def grant(request: HttpRequest) -> HttpResponse:
     kind, _, name = request.POST.get("who", "").partition(":")
     queue = request.POST.get("queue", ROOT)
-    user, group = ("", name) if kind == "group" else (name, "")
+    is_group = kind == "group"
     try:
         made = grant_role(
-            user=user,
-            group=group,
+            user="" if is_group else name,
+            group=name if is_group else "",
             role=request.POST.get("role", ""),
             queue=queue,
             by=actor(request),
@@ -212,10 +213,9 @@ def user(request: HttpRequest, name: str) -> HttpResponse:
         problems = _tried(lambda: _change(request, name))
         if not problems:
             messages.success(request, "Kept.")
-            return redirect(
-                "users" if request.POST.get("do") == "delete" else "user",
-                *([] if request.POST.get("do") == "delete" else [name]),
-            )
+            if request.POST.get("do") == "delete":
+                return redirect("users")
+            return redirect("user", name)
         found.refresh_from_db()
     context = {
         "found": found,
@@ -244,12 +244,11 @@ def _change(request: HttpRequest, name: str) -> None:
     if request.POST.get("do") == "delete":
         delete_user(name, by=actor(request))
         return
+    changed = _changed_fields(request, name)
     password = request.POST.get("password", "")
-    save_user(
-        {**_changed_fields(request, name), **({"password": password} if password else {})},
-        by=actor(request),
-        username=name,
-    )
+    if password:
+        changed["password"] = password
+    save_user(changed, by=actor(request), username=name)
 
 
 def _account_fields(found: Any) -> Context:
@@ -271,7 +270,8 @@ def _changed_fields(request: HttpRequest, name: str) -> Context:
     changed = {
         key: value for key, value in wanted.items() if key != "groups" and value != opened.get(key)
     }
-    before, after = set(opened["groups"]), set(wanted["groups"])
+    before = set(opened["groups"])
+    after = set(wanted["groups"])
     if before != after:
         now = set(Group.objects.filter(user__username=name).values_list("name", flat=True))
         changed["groups"] = sorted((now | (after - before)) - (before - after))
@@ -284,8 +284,9 @@ def _opened_fields(request: HttpRequest) -> Context | None:
     except (ValueError, RecursionError):
         return None
     groups = opened.get("groups") if isinstance(opened, dict) else None
-    is_known = isinstance(groups, list) and all(isinstance(group, str) for group in groups)
-    return opened if is_known else None
+    if not isinstance(groups, list) or not all(isinstance(group, str) for group in groups):
+        return None
+    return opened  # type: ignore[no-any-return]
 
 
 @require_POST
@@ -293,9 +294,7 @@ def _opened_fields(request: HttpRequest) -> Context | None:
 def group(request: HttpRequest) -> HttpResponse:
     """Make a group, set its members, or delete it."""
     name = request.POST.get("name", "").strip()
-    members = [
-        member for member in request.POST.get("members", "").replace(",", " ").split() if member
-    ]
+    members = request.POST.get("members", "").replace(",", " ").split()
     acts: dict[str, Callable[[], Any]] = {
         "create": lambda: save_group({"name": name, "members": members}, by=actor(request)),
         "change": lambda: save_group({"members": members}, by=actor(request), name=name),
@@ -305,8 +304,6 @@ def group(request: HttpRequest) -> HttpResponse:
     for problem in problems:
         messages.error(request, problem)
     if not problems:
-        messages.success(
-            request,
-            f"The group {name} is {'deleted' if request.POST.get('do') == 'delete' else 'kept'}.",
-        )
+        done = "deleted" if request.POST.get("do") == "delete" else "kept"
+        messages.success(request, f"The group {name} is {done}.")
     return redirect("users")
