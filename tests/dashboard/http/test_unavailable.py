@@ -106,7 +106,7 @@ def test_a_damaged_file_is_named_as_that_by_pages_the_api_and_readyz(
         damaged_file(tmp_path)
 
     monkeypatch.setattr(nodes, "node_rows", damaged)
-    monkeypatch.setattr(Nodes, "query", damaged)
+    monkeypatch.setattr(Nodes, "visible_rows", damaged)
     monkeypatch.setitem(health.CHECKS, "database", damaged)
 
     answers = [admin.get(path) for path in ("/nodes/", "/api/v1/nodes/", "/readyz")]
