@@ -36,7 +36,7 @@ SCOPES = {
 _DIFFERENT = Violation(
     "invalid_value", "", "again", "The two new passwords differ. Type the same one twice."
 )
-LIFETIMES = {"7": "a week", "30": "a month", "90": "three months", "365": "a year", "": "no end"}
+LIFETIMES = {"7": "a week", "30": "a month", "90": "three months", "365": "a year", "": "no limit"}
 
 
 @require_safe

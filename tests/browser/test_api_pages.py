@@ -14,7 +14,7 @@ Opens = Callable[..., Page]
 
 def test_a_grant_is_made_with_a_form(signed_in: Opens):
     page = signed_in("/api/v1/grants/")
-    text = page.get_by_label("The object, as YAML or JSON")
+    text = page.get_by_label("The object as YAML or JSON")
     expect(text).to_have_value("# user: \n# group: \nrole: viewer\n# queue: ")
 
     text.fill("user: nobody\nrole: viewer\n")

@@ -280,7 +280,7 @@ def test_a_deletion_seen_by_an_admin_leads_to_the_record(signed_in: Opens, act: 
     expect(other.locator("#pill")).to_have_text("Live")
 
     admin.get_by_role("button", name="Delete shortlived").click()
-    other.get_by_role("alert").get_by_role("link", name="Look at the record").click()
+    other.get_by_role("alert").get_by_role("link", name="Show the audit log entry").click()
 
     other.wait_for_url("**/audit/*/")
     expect(other.get_by_role("heading", level=1)).to_contain_text("DeleteQueue")

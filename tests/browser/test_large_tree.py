@@ -105,7 +105,7 @@ def test_a_branch_is_folded_and_unfolded_by_keys(signed_in: Opens):
 
 def test_the_ancestors_of_the_first_row_in_sight_stay_in_sight(signed_in: Opens):
     page = live(signed_in("/queues/", viewport={"width": 1280, "height": 700}))
-    path = page.get_by_role("navigation", name="Above the first row in sight")
+    path = page.get_by_role("navigation", name="Queues above the first visible row")
     expect(path.locator("ol")).to_be_hidden()
     page.get_by_role("link", name="Expand all").click()
 
@@ -137,7 +137,7 @@ def test_names_are_whole_and_their_column_takes_the_width_it_is_given(signed_in:
     )
     before = name.bounding_box()
 
-    edge = page.get_by_role("separator", name="Width of the names")
+    edge = page.get_by_role("separator", name="Width of the name column")
     edge.focus()
     for _ in range(4):
         page.keyboard.press("ArrowRight")
@@ -156,7 +156,7 @@ def test_names_are_whole_and_their_column_takes_the_width_it_is_given(signed_in:
 
 def test_dragging_the_edge_never_pushes_a_column_out_of_sight(signed_in: Opens):
     page = live(signed_in("/queues/", viewport={"width": 1280, "height": 900}))
-    edge = page.get_by_role("separator", name="Width of the names").bounding_box()
+    edge = page.get_by_role("separator", name="Width of the name column").bounding_box()
     assert edge
 
     page.mouse.move(edge["x"] + 10, edge["y"] + 10)

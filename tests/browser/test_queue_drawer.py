@@ -218,15 +218,15 @@ def test_a_conflict_shows_both_versions_in_it(editing: Opens, act: Acts):
     page.get_by_role("button", name="Save").click()
 
     conflict = drawer(page).get_by_role("alert")
-    expect(conflict).to_contain_text("Changed meanwhile")
+    expect(conflict).to_contain_text("Not saved yet")
     expect(conflict.get_by_role("row", name="Weight")).to_contain_text("7")
     expect(page.get_by_label("Weight")).to_have_value("3")
-    conflict.get_by_role("link", name="taking theirs").click()
+    conflict.get_by_role("link", name="take theirs").click()
     expect(page.get_by_label("Weight")).to_have_value("7")
     page.get_by_label("Weight").fill("5")
     act(update_queue, "vision", {"spec": {"weight": 2}}, merge=True)
     page.get_by_role("button", name="Save").click()
-    page.get_by_role("button", name="Save mine over it").click()
+    page.get_by_role("button", name="Save mine over theirs").click()
 
     is_closed(page)
     assert act(weight) == 5
@@ -378,8 +378,8 @@ def test_axe_finds_nothing_in_it(editing: Opens, act: Acts, scheme: str):
     page.get_by_label("Deserved of GPU").fill("19")
     page.get_by_label("Weight").fill("3")
     page.get_by_role("button", name="Save").click()
-    expect(drawer(page).get_by_role("alert")).to_contain_text("Changed meanwhile")
+    expect(drawer(page).get_by_role("alert")).to_contain_text("Not saved yet")
     assert violations(page) == []
-    page.get_by_role("button", name="Save mine over it").click()
+    page.get_by_role("button", name="Save mine over theirs").click()
     expect(page.get_by_role("button", name="Dismiss")).to_be_visible()
     assert violations(page) == []

@@ -133,7 +133,7 @@ def test_an_empty_cluster_says_what_to_do_and_takes_the_sample(signed_in: Opens,
     )
     page = signed_in("/queues/")
     expect(page.get_by_text("No queues yet.")).to_be_visible()
-    expect(page.get_by_text("root holds 64 GPU, 1 024 CPU, 4 Ti.")).to_be_visible()
+    expect(page.get_by_text("root has 64 GPU, 1 024 CPU, 4 Ti.")).to_be_visible()
 
     page.get_by_role("button", name="Load sample tree").click()
 
@@ -179,12 +179,12 @@ def test_a_conflict_shows_both_versions_and_keeps_what_was_typed(signed_in: Open
     page.get_by_label("Weight").fill("3")
     page.get_by_role("button", name="Save").click()
     conflict = page.get_by_role("alert")
-    expect(conflict).to_contain_text("Changed meanwhile")
+    expect(conflict).to_contain_text("Not saved yet")
     expect(conflict.get_by_role("row", name="Weight")).to_have_text(
         re.compile(r"Weight\s*1\s*3\s*7")
     )
     expect(page.get_by_label("Weight")).to_have_value("3")
-    page.get_by_role("button", name="Save mine over it").click()
+    page.get_by_role("button", name="Save mine over theirs").click()
 
     page.wait_for_url("**/queues/vision/")
     assert act(stored, "vision")["weight"] == 3

@@ -117,9 +117,9 @@ class TestJobs:
         page = signed_in("/jobs/", "sam")
         page.goto("/jobs/?q=state:running")
         page.get_by_text("Views").click()
-        page.get_by_label("Keep this view as").fill("running now")
-        page.get_by_label("offer it to everybody").check()
-        page.get_by_role("button", name="Keep", exact=True).click()
+        page.get_by_label("Save this view as").fill("running now")
+        page.get_by_label("share it with everybody").check()
+        page.get_by_role("button", name="Save", exact=True).click()
         expect(page.get_by_text("The view “running now” is kept")).to_be_visible()
         page.get_by_text("Columns").click()
         page.locator(".menu-body").get_by_label("Priority").check()
@@ -294,7 +294,7 @@ class TestRecordsAndPolicy:
         good = editor.input_value()
         editor.fill(good.replace("allocate", "dance"))
         page.get_by_role("button", name="Check").click()
-        expect(page.locator("#verdict")).to_contain_text("It cannot be used")
+        expect(page.locator("#verdict")).to_contain_text("This policy cannot be used")
         expect(page.locator("#verdict")).to_contain_text("dance")
 
         editor.fill(good.replace(", backfill", ""))
@@ -307,7 +307,7 @@ class TestRecordsAndPolicy:
 class TestAccounts:
     def test_a_token_is_shown_once(self, signed_in: Opens):
         page = signed_in("/account/", "vera")
-        page.get_by_label("A new one, for").fill("notebook")
+        page.get_by_label("New token for").fill("notebook")
         page.get_by_role("button", name="Create token").click()
         expect(page.locator("#new-token")).to_contain_text("fum_")
 

@@ -90,7 +90,7 @@ def _audit_table(entries: Sequence[Mapping[str, Any]], wide: bool) -> Table:
 def _audit_row(spec: Mapping[str, Any], wide: bool) -> Sequence[object]:
     target = "/".join(filter(None, (spec["namespace"], spec["name"])))
     if spec["follows"]:
-        cause = f" (followed from {spec['follows']})"
+        cause = f" (caused by {spec['follows']})"
     else:
         cause = ""
     row = [

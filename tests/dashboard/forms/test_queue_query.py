@@ -130,7 +130,7 @@ def test_a_word_that_is_not_known_is_refused_with_what_is(admin: Client, query: 
 
     assert answer.status_code == 400
     assert said in page
-    assert "Nothing was searched for." in page
+    assert "The search did not run." in page
     assert (
         '<tr role="row" data-key' not in page.partition("<template")[0]
     )  # a refused search shows nothing that could be taken for found

@@ -67,7 +67,7 @@ def test_a_page_that_does_not_exist_says_so(client: Client, reader: Any):
     client.force_login(reader)
 
     for path, words in {
-        "/nowhere/": "No page has the address",
+        "/nowhere/": "There is no page at",
         "/queues/nothing/": "There is no queue named “nothing”",
     }.items():
         answer = client.get(path)

@@ -246,7 +246,7 @@ def test_more_fields_than_the_server_reads(admin: Client, settings: Any):
     answer = admin.post("/queues/-/folded/", {"queue": ["a", "b", "c", "d"]})
 
     assert answer.status_code == 400
-    assert "That cannot be read" in text(answer)
+    assert "This request cannot be read" in text(answer)
 
 
 @pytest.mark.parametrize(

@@ -73,5 +73,5 @@ def test_who_has_no_role_is_shown_no_figure_and_told_whom_to_ask():
     assert "How full is it?" not in text(overview)
     assert "Ask admin for the role" in text(overview)
     assert 'href="/nodes/"' not in text(overview)
-    assert "None that you may see" in text(jobs)
+    assert "There are no jobs that you may see" in text(jobs)
     assert client.post("/queues/-/check/", {"name": "x", "parent": "research"}).status_code == 403

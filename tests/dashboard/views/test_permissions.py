@@ -58,13 +58,13 @@ def test_a_refusal_says_what_is_missing_and_whom_to_ask():
         "You need the permission “admin” on the queue root to read the audit log. Ask an admin of root"
         in text(answer)
     )
-    assert "Who can give it to you: <strong>admin</strong>." in text(answer)
+    assert "You can get it from <strong>admin</strong>." in text(answer)
 
 
 def test_whom_to_ask_begins_with_the_nearest():
     answer = signed_in("vera").post("/jobs/default/train-1/suspend/")
 
-    assert "Who can give it to you: <strong>ruth, admin</strong>." in text(answer)
+    assert "You can get it from <strong>ruth, admin</strong>." in text(answer)
 
 
 def test_pages_for_nobody_lead_to_the_sign_in():
@@ -163,5 +163,5 @@ def test_a_viewer_is_not_offered_to_choose_jobs():
     vera, sam = (text(signed_in(who).get("/jobs/")) for who in ("vera", "sam"))
 
     assert "data-pick-all" not in vera
-    assert "None of these is yours" in vera
+    assert "none is yours" in vera
     assert "data-pick-all" in sam

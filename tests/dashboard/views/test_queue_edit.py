@@ -90,7 +90,7 @@ class TestTheDrawer:
         [
             ({"weight": "0"}, 400, "Not saved."),
             ({"as": "yaml", "yaml": "a: [1"}, 400, "This is not YAML"),
-            ({"version": "77"}, 412, "Changed meanwhile, not saved yet: somebody changed the same"),
+            ({"version": "77"}, 412, "Not saved yet: somebody changed the same fields"),
         ],
         ids=["refused", "unreadable", "conflict"],
     )
@@ -370,9 +370,7 @@ class TestTwoEditors:
         assert asked.status_code == 412
         (line,) = asked.context["both"]
         assert line == {"field": "Weight", "base": "1", "mine": "5", "theirs": "7"}
-        assert "Also changed meanwhile, and kept: Priority from 0 to 3." in " ".join(
-            text(asked).split()
-        )
+        assert "They also changed this, and it is kept: Priority from 0 to 3." in text(asked)
         assert (asked.context["form"].weight, asked.context["form"].priority) == ("5", "3")
         assert "No rule is broken." in text(asked)
         assert (stored().weight, stored().priority) == (7, 3)

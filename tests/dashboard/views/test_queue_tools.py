@@ -476,7 +476,7 @@ class TestFarewell:
         page = text(admin.get("/queues/vision/open/"))
 
         assert 'data-code="deletion_dropped"' in page
-        assert "admin wanted vision deleted when drained" in page
+        assert "admin asked to delete vision when drained" in page
 
     def test_an_order_for_other_queues_than_are_there_is_refused(self, admin: Client):
         answer = admin.post("/queues/research/farewell/", {"queue": ["research"]})

@@ -154,7 +154,7 @@ class TestCommands:
         answer = client.post("/queues/vision/suspend/")
 
         assert answer.status_code == 403
-        assert "The form had gone stale" in text(answer)
+        assert "This form has expired" in text(answer)
 
 
 class TestForm:

@@ -106,7 +106,7 @@ def test_the_pages_hold_to_it_and_offer_nothing_else(django_user_model: Any):
     promoted = anna.post("/users/anna/", {"do": "save", "active": "1", "cluster_admin": "1"})
 
     assert 'name="password"' not in page
-    assert "only a superuser changes this account" in page
+    assert "only a superuser can change this account" in page
     assert (changed.status_code, deleted.status_code, promoted.status_code) == (403, 403, 403)
     assert state_of(django_user_model, "boss") == before
     assert 'name="cluster_admin"' not in anna.get("/users/ben/").content.decode()

@@ -15,7 +15,7 @@ def test_it_says_who_closed_a_queue_and_why_by_the_queues_own_name(vcctl: Type):
     everything = vcctl("vcctl audit")
 
     assert "CloseQueue" in asked.out
-    assert "Queue analytics (followed from research)" in asked.out
+    assert "Queue analytics (caused by research)" in asked.out
     assert "new site" in asked.out
     assert everything.out.count("CloseQueue") == 1
 
