@@ -79,7 +79,7 @@ def nodes(request: HttpRequest) -> HttpResponse:
         if len(found) > start + PAGE and view == "table"
         else "",
         "cells": [heat_cell(row, resource) for row in found] if view == "map" else [],
-        "lies": [_lie(fragmentation(rows, name)) for name in resources],
+        "free_room": [_free_room(fragmentation(rows, name)) for name in resources],
         "states": [(state, sum(row.state == state for row in rows)) for state in STATES],
         "state": request.GET.get("state", ""),
         "kinds": sorted({row.kind for row in rows if row.kind}),
@@ -217,22 +217,22 @@ def _lacks(resource: str) -> str:
     return f"has no {short_name(resource)}"
 
 
-def _lie(lie: Fragmentation) -> Context:
-    """Where what is free lies, in words: "16 GPU free, no node with 8"."""
-    resource, words = lie.resource, f"{with_unit(lie.resource, lie.free)} free"
-    missing = [size for size, nodes in lie.room_for if not nodes]
-    if not lie.free:
+def _free_room(found: Fragmentation) -> Context:
+    """How much is free and in which sizes, in words: "16 GPU free, no node with 8"."""
+    resource, words = found.resource, f"{with_unit(found.resource, found.free)} free"
+    missing = [size for size, nodes in found.room_for if not nodes]
+    if not found.free:
         words = f"no {short_name(resource)} free on any node that takes pods"
-    elif missing and lie.free >= missing[0]:
+    elif missing and found.free >= missing[0]:
         words += f", no node with {shown(resource, missing[0])}"
     else:
-        words += f", up to {shown(resource, lie.largest)} on one node"
+        words += f", up to {shown(resource, found.largest)} on one node"
     return {
         "title": short_name(resource),
         "words": words,
-        "warning": lie.is_fragmented,
+        "warning": found.is_fragmented,
         "room": [
-            {"size": with_unit(resource, size), "nodes": nodes} for size, nodes in lie.room_for
+            {"size": with_unit(resource, size), "nodes": nodes} for size, nodes in found.room_for
         ],
     }
 

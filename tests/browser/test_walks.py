@@ -84,7 +84,7 @@ def test_the_first_ten_minutes_of_an_admin(site: Running, browser: Browser, tmp_
 def _look_at_nodes(page: Page) -> None:
     go(page, "Nodes")
     page.get_by_role("link", name="Heat map").click()
-    expect(page.locator(".lies, #nodes").first).to_contain_text("free")
+    expect(page.locator(".free-rooms, #nodes").first).to_contain_text("free")
     picture(page, "nodes")
 
 
