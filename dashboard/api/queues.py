@@ -44,7 +44,7 @@ from scheduler.services.queues.create_update import (
     delete_queue,
     update_queue,
 )
-from scheduler.services.queues.deletion import Farewell, close_then_delete, keep_queue
+from scheduler.services.queues.deletion import CloseThenDelete, close_then_delete, keep_queue
 from scheduler.services.queues.deletion_effects import Aftermath
 
 _STEPS = {"raw": QueueSample.RAW, "minute": QueueSample.MINUTE, "hour": QueueSample.HOUR}
@@ -99,7 +99,8 @@ _DELETE = Operation(
         ),
         query_parameter(
             "shown",
-            "The queues that a dry run said would go, joined by commas: 409 where it would be others by now.",
+            "The queues that a dry run said would go, joined by commas: 409 where it would be "
+            "others by now.",
         ),
     ),
 )
@@ -158,7 +159,9 @@ class Queues(EndpointSet):
         "destroy": _DELETE,
         "deletion": Operation(
             schema.Deletion,
-            summary="Whether it will be deleted when it has drained, with what, and who asked for it",
+            summary=(
+                "Whether it will be deleted when it has drained, with what, and who asked for it"
+            ),
         ),
         "keep": Operation(schema.Kept, summary="Take that back: the queue stays, closed as it is"),
         "open": _COMMAND,
@@ -308,7 +311,7 @@ class Queues(EndpointSet):
     def destroy(self, request: Request, name: str) -> Response:
         self.row_or_404()
         if self.boolean_parameter("close_first"):
-            return self._say_farewell(name)
+            return self._close_then_delete(name)
         gone = delete_queue(
             name,
             cascade=self.boolean_parameter("cascade"),
@@ -331,8 +334,8 @@ class Queues(EndpointSet):
         given = self.request.query_params.get("shown")
         return None if given is None else given.split(",")
 
-    def _say_farewell(self, name: str) -> Response:
-        farewell = close_then_delete(
+    def _close_then_delete(self, name: str) -> Response:
+        outcome = close_then_delete(
             name,
             shown=self._shown,
             cascade=self.boolean_parameter("cascade"),
@@ -342,8 +345,8 @@ class Queues(EndpointSet):
             expected_version=self.expected_version,
         )
         return self.response_with(
-            _farewell_answer(farewell, self.dry_run),
-            200 if farewell.is_gone or self.dry_run else 202,
+            _close_then_delete_answer(outcome, self.dry_run),
+            200 if outcome.is_gone or self.dry_run else 202,
         )
 
     def deletion(self, request: Request, name: str) -> Response:
@@ -404,7 +407,10 @@ class Queues(EndpointSet):
         return Response(queue_tree(rows, counts, name))
 
     def _subtree(self, name: str) -> tuple[Rows, QueueCounts]:
-        """Parents before their children. The root of what one may see is the queue itself: all below it may be seen too."""
+        """Parents before their children.
+
+        The root of what one may see is the queue itself: all below it may be seen too.
+        """
         self.row_or_404()
         counts = tree_counts()
         ids = subtree_ids(name, counts)
@@ -444,16 +450,16 @@ class Queues(EndpointSet):
         return Response({"apiVersion": "v1", "kind": "List", "items": documents})
 
 
-def _farewell_answer(farewell: Farewell, dry_run: bool) -> dict[str, Any]:
+def _close_then_delete_answer(outcome: CloseThenDelete, dry_run: bool) -> dict[str, Any]:
     """The queues, children first, are either gone by now or planned to be."""
-    names = list(farewell.queues)
+    names = list(outcome.queues)
     return {
-        "planned": [] if farewell.is_gone else names,
-        "deleted": names if farewell.is_gone else [],
-        **_aftermath(farewell.aftermath),
-        "message": farewell.message,
+        "planned": [] if outcome.is_gone else names,
+        "deleted": names if outcome.is_gone else [],
+        **_aftermath(outcome.aftermath),
+        "message": outcome.message,
         "dryRun": dry_run,
-        "closing": command_answer(farewell.closing, dry_run),
+        "closing": command_answer(outcome.closing, dry_run),
     }
 
 

@@ -1,4 +1,6 @@
-"""The queue form and the manifest it stands for: empty is unset, 0 is zero, and an empty capability is that of the queue above."""
+"""The queue form and the manifest it stands for: empty is unset, 0 is zero, and an empty capability
+is that of the queue above.
+"""
 
 from __future__ import annotations
 
@@ -53,12 +55,10 @@ class QueueForm:
     state: str = "Open"
     texts: dict[str, str] = field(default_factory=dict)  # by the name of the field
     amounts: dict[str, dict[str, str]] = field(default_factory=dict)  # resource -> quota -> text
-    unnamed: dict[str, str] = field(
-        default_factory=dict
-    )  # quota -> text, typed in the last line without a resource's name
-    doubled: tuple[
-        str, ...
-    ] = ()  # resources that the last line names although they have a line of their own, with another amount
+    # quota -> text, typed in the last line without a resource's name
+    unnamed: dict[str, str] = field(default_factory=dict)
+    # resources that the last line names although they have a line of their own, with another amount
+    doubled: tuple[str, ...] = ()
 
     def text_inputs(self) -> list[dict[str, Any]]:
         return [
@@ -88,7 +88,9 @@ class QueueForm:
         ]
 
     def last_line(self) -> list[dict[str, str]]:
-        """The inputs for a resource that is yet to be named, with what was typed there without a name."""
+        """The inputs for a resource that is yet to be named, with what was typed there without a
+        name.
+        """
         return [
             {"input": f"{quota}:+", "label": _TITLES[quota], "value": self.unnamed.get(quota, "")}
             for quota in QUOTAS
@@ -130,7 +132,10 @@ class QueueForm:
         )
 
     def manifest(self, base: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """As the API would be sent it. `base` is the stored manifest: what the form does not show stays."""
+        """As the API would be sent it.
+
+        `base` is the stored manifest: what the form does not show stays.
+        """
         spec: dict[str, Any] = {
             "weight": number_or_text(self.weight),
             "priority": number_or_text(self.priority),
@@ -158,7 +163,10 @@ class QueueForm:
         return {**base, "spec": kept | spec}
 
     def mended(self, remedy: str) -> QueueForm:
-        """With one value as a remedy says, "spec.deserved.cpu=24"; one that is of no input of this form changes nothing."""
+        """With one value as a remedy says, "spec.deserved.cpu=24".
+
+        One that is of no input of this form changes nothing.
+        """
         field, _, value = remedy.rpartition("=")
         for quota, path in QUOTAS.items():
             resource = field.removeprefix(f"{path}.")
@@ -169,7 +177,9 @@ class QueueForm:
 
 
 def quota_words(field: str) -> str:
-    """ "spec.guarantee.resource.cpu" -> "guarantee CPU": an input of the form by its place in the manifest."""
+    """ "spec.guarantee.resource.cpu" -> "guarantee CPU": an input of the form by its place in the
+    manifest.
+    """
     quota, path = next(
         (quota, path) for quota, path in QUOTAS.items() if field.startswith(f"{path}.")
     )
@@ -204,7 +214,10 @@ def _label(field: str) -> str:
 
 
 def form_from_post(data: QueryDict, stored: QueueForm) -> QueueForm:
-    """As typed; what has no input, or one that cannot be used, is as it is stored. A stored queue keeps its name."""
+    """As typed; what has no input, or one that cannot be used, is as it is stored.
+
+    A stored queue keeps its name.
+    """
     return QueueForm(
         name=stored.name or data.get("name", "").strip(),
         parent=data.get("parent", stored.parent),
@@ -221,7 +234,10 @@ def form_from_post(data: QueryDict, stored: QueueForm) -> QueueForm:
 
 
 def _posted_amounts(data: QueryDict) -> dict[str, Any]:
-    """Inputs are named "deserved:cpu"; "deserved:+" belongs to the resource that is typed in the last line."""
+    """Inputs are named "deserved:cpu".
+
+    "deserved:+" belongs to the resource that is typed in the last line.
+    """
     amounts: dict[str, dict[str, str]] = {}
     last_line: dict[str, str] = {}
     for key in list(data)[: 3 * _MOST_RESOURCES + 40]:
@@ -242,7 +258,10 @@ def _posted_amounts(data: QueryDict) -> dict[str, Any]:
 def _add_line(
     amounts: dict[str, dict[str, str]], resource: str, texts: dict[str, str]
 ) -> tuple[str, ...]:
-    """The last line, among the others. The resource's name if it has a line already that says something else."""
+    """The last line, among the others.
+
+    The resource's name if it has a line already that says something else.
+    """
     own = amounts.setdefault(resource, {})
     for quota, text in texts.items():
         if text and own.get(quota, "") not in ("", text):
@@ -276,7 +295,9 @@ def form_from_manifest(manifest: Mapping[str, Any]) -> QueueForm:
 def form_of_reading(
     manifest: object, old: QueueSpec | None
 ) -> tuple[QueueForm | None, tuple[Violation, ...]]:
-    """The form that says the same as the manifest, or why there is none: it cannot be read, or says what the form has no place for."""
+    """The form that says the same as the manifest, or why there is none: it cannot be read, or says
+    what the form has no place for.
+    """
     reading = read_queue(manifest, old)
     if reading.violations or reading.value is None:
         return None, reading.violations
@@ -317,7 +338,10 @@ def manifest_from_yaml(text: str) -> tuple[object, str]:
 def judge(
     manifest: object, tree: QueueTree, facts: Facts, name: str, by: Actor = SYSTEM
 ) -> Verdict:
-    """By the rules of every door, without touching anything. Who may not do it hears no more than that: the rules name the neighbours."""
+    """By the rules of every door, without touching anything.
+
+    Who may not do it hears no more than that: the rules name the neighbours.
+    """
     old = tree[name] if name else None
     reading = read_queue(manifest, old)
     return _not_permitted(reading.value.spec if reading.value else None, old, by) or verdict_on(
@@ -350,7 +374,9 @@ def _not_permitted(wanted: QueueSpec | None, old: QueueSpec | None, by: Actor) -
 def family(
     form: QueueForm, tree: QueueTree, total: Resources | None = None
 ) -> list[dict[str, Any]]:
-    """Per resource, what the parent has and how its children divide it with this queue among them; for the panel beside the form.
+    """Per resource, what the parent has and how its children divide it with this queue among them.
+
+    For the panel beside the form.
 
     Root sets nothing itself: its children divide the cluster, of which `total` is known.
     """

@@ -22,7 +22,12 @@ from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.lifecycle import NotAllowed
 from scheduler.models import PlannedDeletion, Queue
 from scheduler.services.queues.create_update import delete_queue
-from scheduler.services.queues.deletion import PASSING, Farewell, close_then_delete, keep_queue
+from scheduler.services.queues.deletion import (
+    PASSING,
+    CloseThenDelete,
+    close_then_delete,
+    keep_queue,
+)
 
 Context = dict[str, Any]
 
@@ -118,7 +123,7 @@ def farewell(request: HttpRequest, name: str) -> HttpResponse:
     )
 
 
-def _farewell_in_a_terminal(request: HttpRequest, planned: Farewell) -> dict[str, str]:
+def _farewell_in_a_terminal(request: HttpRequest, planned: CloseThenDelete) -> dict[str, str]:
     name = planned.queues[-1]
     words, query = (["--cascade"], "&cascade=true") if len(planned.queues) > 1 else ([], "")
     cli = ["queue", "delete", name, "--close-first", *words]

@@ -1,8 +1,9 @@
 """Every field of a queue's `spec`, in one table.
 
-From it follow how a manifest is read and written, what is stored, what a session reads, who may change it, the API's
-shape, the form, the search box of the tree and what a change is told as. `docs/how-to/add-a-queue-field.md` says what
-else a new field needs. The table of `vcctl` is in `dashboard/cli/queues/fields.py`; a test compares the two.
+From it follow how a manifest is read and written, what is stored, what a session reads, who may
+change it, the API's shape, the form, the search box of the tree and what a change is told as.
+`docs/how-to/add-a-queue-field.md` says what else a new field needs. The table of `vcctl` is in
+`dashboard/cli/queues/fields.py`; a test compares the two.
 """
 
 from __future__ import annotations
@@ -31,7 +32,10 @@ class FieldKind(StrEnum):
 
 
 class ChangedBy(StrEnum):
-    """Who may change a field. Whoever owns a queue must not be able to take the share of its siblings."""
+    """Who may change a field.
+
+    Whoever owns a queue must not be able to take the share of its siblings.
+    """
 
     PARENT_ADMIN = "an admin of the parent"
     OWN_ADMIN = "an admin of the queue"
@@ -40,7 +44,10 @@ class ChangedBy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class QueueField:
-    """`name` is the attribute of `QueueSpec`. `most` is the largest number, or the most characters of a text."""
+    """`name` is the attribute of `QueueSpec`.
+
+    `most` is the largest number, or the most characters of a text.
+    """
 
     name: str
     kind: FieldKind
@@ -180,7 +187,10 @@ _TEXT_KINDS: Final = (FieldKind.WORD, FieldKind.LINE, FieldKind.PARAGRAPH)
 _OF_THE_TREE: Final = ("parent", "state")
 
 PLAIN_FIELDS: Final = tuple(field for field in QUEUE_FIELDS if field.name not in _OF_THE_TREE)
-"""Those that are stored as they are. The parent is stored as a key; the state is changed by commands alone."""
+"""Those that are stored as they are.
+
+The parent is stored as a key; the state is changed by commands alone.
+"""
 
 AMOUNT_FIELDS: Final = tuple(field for field in QUEUE_FIELDS if field.kind is FieldKind.AMOUNTS)
 TEXT_FIELDS: Final = tuple(field for field in QUEUE_FIELDS if field.kind in _TEXT_KINDS)
@@ -211,7 +221,9 @@ _MEMBERS: Final = {
 
 
 def with_choices(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of plain fields as they were stored, with each choice as the member of its enumeration."""
+    """Values of plain fields as they were stored, with each choice as the member of its
+    enumeration.
+    """
     chosen = dict(values)
     for name, members in _MEMBERS.items():
         chosen[name] = members[chosen[name]]

@@ -21,11 +21,13 @@ class ExistingQueues(models.Manager["Queue"]):
 
 
 class Queue(Named):
-    """`wish` is what its owner asked for; `state`, `closed_by` and `suspended_by` follow from the tree (domain.lifecycle) and are
-    stored in the same transaction for filters and for others to read.
+    """`wish` is what its owner asked for.
 
-    The row of a deleted queue stays, without its roles and figures: the records of its jobs refer to it, and its place in the tree
-    says who may read them. Its name is free for another queue.
+    `state`, `closed_by` and `suspended_by` follow from the tree (domain.lifecycle) and are stored
+    in the same transaction for filters and for others to read.
+
+    The row of a deleted queue stays, without its roles and figures: the records of its jobs refer
+    to it, and its place in the tree says who may read them. Its name is free for another queue.
     """
 
     name = models.CharField(max_length=253)
@@ -51,12 +53,10 @@ class Queue(Named):
     )
     closed_by = models.CharField(max_length=253, blank=True, default="")
     suspended_by = models.CharField(max_length=253, blank=True, default="")
-    held_by = models.CharField(
-        max_length=253, blank=True, default=""
-    )  # the queue whose wish to be suspended holds scheduling here
-    is_unknown = models.BooleanField(
-        default=False
-    )  # came from outside as Unknown; shows whenever the queue is not wanted closed
+    # the queue whose wish to be suspended holds scheduling here
+    held_by = models.CharField(max_length=253, blank=True, default="")
+    # came from outside as Unknown; shows whenever the queue is not wanted closed
+    is_unknown = models.BooleanField(default=False)
     state_since = models.DateTimeField(null=True, blank=True)
     conditions = models.JSONField(default=list, blank=True)
     warnings = models.JSONField(default=list, blank=True)
@@ -107,7 +107,8 @@ class Queue(Named):
 
 
 class PlannedDeletion(models.Model):
-    """Somebody wants the queue, and exactly these queues below it, deleted as soon as they have drained; dropped when it opens again.
+    """Somebody wants the queue, and exactly these queues below it, deleted as soon as they have
+    drained; dropped when it opens again.
 
     `user` is whose rights count when the time comes, the rest says in the record who it was.
     """
@@ -131,15 +132,17 @@ class PlannedDeletion(models.Model):
 
 
 class QueueFigures(models.Model):
-    """One row a queue, written by the session when something in it changed; pages never sum pods."""
+    """One row a queue, written by the session when something in it changed.
+
+    Pages never sum pods.
+    """
 
     queue = models.OneToOneField(
         Queue, on_delete=models.CASCADE, primary_key=True, related_name="figures"
     )
     allocated = ResourcesField()  # what pods hold on nodes: bound, running or leaving
-    leaving = (
-        ResourcesField()
-    )  # the part of it that is on its way out, or on a node that does not answer
+    # the part of it that is on its way out, or on a node that does not answer
+    leaving = ResourcesField()
     promised = ResourcesField()  # room that is kept for pods that wait
     asked = ResourcesField()  # what pods wait for, without jobs that can never run
     lacking = ResourcesField()  # how much of the resource that they wait for its jobs need

@@ -1,6 +1,7 @@
 """The texts of a queue's `spec` that `vcctl` sets and shows.
 
-The server's own table is `scheduler/domain/queue_fields.py`, which `vcctl` must not import; a test compares the two.
+The server's own table is `scheduler/domain/queue_fields.py`, which `vcctl` must not import; a test
+compares the two.
 """
 
 from __future__ import annotations

@@ -192,7 +192,9 @@ def show_tree(
     stay: Watch = False,
     interval: Interval = DEFAULT_INTERVAL,
 ) -> None:
-    """The queues below one, or all that you may see: states, gangs, and what is allocated of what is deserved, with bars on a terminal."""
+    """The queues below one, or all that you may see: states, gangs, and what is allocated of what
+    is deserved, with bars on a terminal.
+    """
     named = queue_name(name, option, "show") if name or option else ""
 
     def draw() -> None:
@@ -219,7 +221,9 @@ def show_tree(
     options=_ONE,
 )
 def view_queue(**given: Any) -> None:
-    """Everything about one queue: where it stands, its settings, its state and who made it so, counts, figures, conditions, last events."""
+    """Everything about one queue: where it stands, its settings, its state and who made it so,
+    counts, figures, conditions, last events.
+    """
     _show_one("view", lambda queue, _wide: print_queue(queue), **given)
 
 
@@ -227,7 +231,9 @@ def view_queue(**given: Any) -> None:
 def explain_queue(
     name: QueueArgument = "", option: QueueOption = "", form: Output = Format.TABLE
 ) -> None:
-    """Why the jobs of a queue, and of those below it, wait: the reason of each gang, and how many wait for which reason."""
+    """Why the jobs of a queue, and of those below it, wait: the reason of each gang, and how many
+    wait for which reason.
+    """
     wanted = queue_name(name, option, "explain")
     queue = api().get(path("queues", wanted))
     waiting = api().all("podgroups/", queue=wanted, phase="Pending,Inqueue", ordering="created")

@@ -22,7 +22,10 @@ _ACTIONS = ("open", "close", "suspend", "resume", "update")
 
 
 def turn(name: str, verb: str, reason: str, dry_run: bool, yes: bool, form: Format) -> None:
-    """Give the command. A person at a terminal sees first what it will do to others, and may say no."""
+    """Give the command.
+
+    A person at a terminal sees first what it will do to others, and may say no.
+    """
     where, body = path("queues", name, verb), {"reason": reason} if reason else {}
     if verb in _ASKED_BEFORE and not dry_run:
         confirm_if_watched(lambda: _question(api().post(where, body, dry_run=True)), yes)
@@ -47,7 +50,8 @@ def _question(answer: Mapping[str, Any]) -> str:
     )
     output.remark(f"Queues that change: {names}.")
     output.remark(
-        f"Gangs: {gangs['running']} running, {gangs['waiting']} waiting; of {', '.join(answer['users']) or 'nobody'}."
+        f"Gangs: {gangs['running']} running, {gangs['waiting']} waiting; of "
+        f"{', '.join(answer['users']) or 'nobody'}."
     )
     return f"{answer['command']} {answer['queue']}?"
 
@@ -78,20 +82,23 @@ def _add_verb(verb: str, words: str, *examples: str) -> None:
 
 _add_verb(
     "open",
-    "Let a queue take and start jobs again; what is closed or suspended only because it is comes back with it.",
+    "Let a queue take and start jobs again; what is closed or suspended only because it is comes "
+    "back with it.",
     "vcctl queue open team-a",
     'vcctl queue open -n team-a --reason "maintenance is over"',
 )
 _add_verb(
     "close",
-    "Take no new jobs, in it and below it; what is there goes on until it has ended, then the queue is Closed and can be deleted.",
+    "Take no new jobs, in it and below it; what is there goes on until it has ended, then the "
+    "queue is Closed and can be deleted.",
     "vcctl queue close team-a",
     "vcctl queue close team-a --dry-run",
     'vcctl queue close -n team-a --reason "moved" --yes',
 )
 _add_verb(
     "suspend",
-    "Start nothing new in a queue and below it, a safe window for changes: jobs are taken and wait, what runs goes on.",
+    "Start nothing new in a queue and below it, a safe window for changes: jobs are taken and "
+    "wait, what runs goes on.",
     "vcctl queue suspend team-a",
     'vcctl queue suspend team-a --reason "quota change"',
 )
@@ -136,7 +143,8 @@ def operate_queue(
         turn(wanted, verb, **given)
     elif weight == 0:
         raise usage(
-            f"To update the queue {wanted}, its new weight must be given with --weight, and be above 0."
+            f"To update the queue {wanted}, its new weight must be given with --weight, and be "
+            "above 0."
         )
     else:
         update_with(wanted, {"spec": {"weight": weight}}, given["dry_run"], given["form"])

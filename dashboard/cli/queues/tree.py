@@ -1,4 +1,6 @@
-"""The tree of queues in a terminal: branches, states, figures, and a bar of allocated against deserved."""
+"""The tree of queues in a terminal: branches, states, figures, and a bar of allocated against
+deserved.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,7 @@ def _branches(queue: Row, before: str = "", own: str = "") -> Iterator[tuple[str
 
 
 def _shown(trees: Sequence[Row], wide: bool) -> list[str]:
-    """The resources with a column: all with `-o wide`, else CPU, memory and what is special here."""
+    """The resources with a column: all with `-o wide`, else CPU, memory and the special ones."""
     names = {
         name
         for tree in trees
@@ -99,7 +101,10 @@ def _plain(nodes: Sequence[tuple[str, Row]], resources: Sequence[str]) -> Table:
 
 
 def _print_coloured(nodes: Sequence[tuple[str, Row]], resources: Sequence[str]) -> None:
-    """With the longest bars that the terminal has room for, or none; names and figures are always whole."""
+    """With the longest bars that the terminal has room for, or none.
+
+    Names and figures are always whole.
+    """
     room, endless = output.console().width, output.console(at_least=_ENDLESS)
     tables = [_coloured(nodes, resources, is_whole, cells) for is_whole, cells in _FORMS]
     widths = [endless.measure(table).maximum for table in tables]
@@ -133,7 +138,10 @@ def _coloured(
 def _caption(cells: int) -> str:
     if not cells:
         return "allocated/deserved; +4 are promised"
-    return f"Bars: allocated against deserved; {_bar_characters()[1]} is borrowed beyond it; +4 are promised."
+    return (
+        f"Bars: allocated against deserved; {_bar_characters()[1]} is borrowed beyond it; +4 are "
+        "promised."
+    )
 
 
 def _bar_characters() -> tuple[str, str, str]:

@@ -31,7 +31,8 @@ def _identity(queue: Row) -> Iterable[tuple[str, str]]:
     yield "Path", " / ".join(_way_down(queue))
     yield (
         "Created",
-        f"{output.clock(metadata['creationTimestamp'])} ({output.age(metadata['creationTimestamp'])} ago)",
+        f"{output.clock(metadata['creationTimestamp'])} "
+        f"({output.age(metadata['creationTimestamp'])} ago)",
     )
     for title in ("labels", "annotations"):
         if metadata.get(title):
@@ -94,7 +95,10 @@ def _since(command: Row) -> str:
     spec, status = command["spec"], command["status"]
     when = status["executedAt"] or command["metadata"]["creationTimestamp"]
     reason = f": {spec['reason']}" if spec["reason"] else ""
-    return f"{output.clock(when)} ({output.age(when)} ago), {spec['action']} by {status['actor']} ({status['door']}){reason}"
+    return (
+        f"{output.clock(when)} ({output.age(when)} ago), {spec['action']} by {status['actor']} "
+        f"({status['door']}){reason}"
+    )
 
 
 def _counts(queue: Row) -> Iterable[tuple[str, str]]:
@@ -141,7 +145,8 @@ def _conditions(status: Row) -> None:
             else ""
         )
         output.line(
-            f"Condition: {condition['type']} is {condition['status']}{since}. {condition['reason']}: {condition['message']}"
+            f"Condition: {condition['type']} is {condition['status']}{since}. "
+            f"{condition['reason']}: {condition['message']}"
         )
     for warning in status["warnings"]:
         output.line(f"Warning: {warning['message']}")

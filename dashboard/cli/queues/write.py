@@ -180,7 +180,8 @@ def _told(saved: Mapping[str, Any], done: str, dry_run: bool, form: Format) -> N
     app,
     "create",
     "vcctl queue create --name myqueue --weight 10",
-    "vcctl queue create train --parent team-a --deserved cpu=64,nvidia.com/gpu=8 --guarantee nvidia.com/gpu=2",
+    "vcctl queue create train --parent team-a --deserved cpu=64,nvidia.com/gpu=8 --guarantee "
+    "nvidia.com/gpu=2",
     "vcctl queue create later --state Suspended --dry-run -o yaml",
     options={**_SETTINGS, "weight": (Weight, 1)},
 )
@@ -210,7 +211,10 @@ def create_queue(name: QueueArgument = "", option: QueueOption = "", **given: An
     options=_SETTINGS,
 )
 def update_queue(name: QueueArgument = "", option: QueueOption = "", **given: Any) -> None:
-    """Change what is named and leave the rest: of a quota only the resources that are named; `cpu=` takes one away."""
+    """Change what is named and leave the rest: of a quota only the resources that are named.
+
+    `cpu=` takes one away.
+    """
     wanted = queue_name(name, option, "update")
     update_with(
         wanted,
@@ -233,7 +237,8 @@ def update_with(
     wanted = {key: part for key, part in patch.items() if part}
     if not wanted:
         raise usage(
-            f"What shall be changed of {name}? Name at least one of --weight, --state, --parent, --deserved and so on."
+            f"What shall be changed of {name}? Name at least one of --weight, --state, --parent, "
+            "--deserved and so on."
         )
     saved = api().patch(path("queues", name), wanted, dry_run=dry_run)
     _told(saved, "updated" if saved.get("changed") else "unchanged", dry_run, form)
@@ -266,7 +271,10 @@ def delete_queue(
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> None:
-    """Remove a queue that is Closed. The records of its jobs stay. Asks first, unless told --yes."""
+    """Remove a queue that is Closed.
+
+    The records of its jobs stay. Asks first, unless told --yes.
+    """
     wanted = queue_name(name, option, "delete")
     where, cascading = path("queues", wanted), "true" if cascade else ""
     if close_first:
@@ -300,7 +308,8 @@ def _close_first(where: str, how: dict[str, Any], dry_run: bool, yes: bool) -> N
     else:
         names = ", ".join(would["deleted"])
         confirm(
-            f"Delete {names} now, there is nothing to drain?{_aftermath(would)} This cannot be undone.",
+            f"Delete {names} now, there is nothing to drain?{_aftermath(would)} This cannot be "
+            "undone.",
             yes,
         )
     output.line(
@@ -323,7 +332,7 @@ def _gone(answer: Mapping[str, Any]) -> str:
 
 
 def _aftermath(answer: Mapping[str, Any]) -> str:
-    """What happens to what belongs to the queues, in sentences; nothing of what there is none of."""
+    """What happens to what belongs to the queues. What there is none of is not mentioned."""
     jobs, suspended, grants = (
         answer.get("jobs", 0),
         answer.get("suspendedJobs", 0),

@@ -1,4 +1,6 @@
-"""Kubernetes-shaped Queue objects, read into domain values and written back: shared by API, webhooks, apply and command line."""
+"""Kubernetes-shaped Queue objects, read into domain values and written back: shared by API,
+webhooks, apply and command line.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Reading(Generic[T]):
-    """What was read, with every flaw of shape. `value` is None only where not even a name could be read."""
+    """What was read, with every flaw of shape.
+
+    `value` is None only where not even a name could be read.
+    """
 
     value: T | None
     violations: tuple[Violation, ...] = ()
@@ -44,7 +49,11 @@ class Reading(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class QueueReading:
-    """A queue as asked for. `sets_state` says that the request itself names a state; `is_unknown` that it came stored as Unknown."""
+    """A queue as asked for.
+
+    `sets_state` says that the request itself names a state; `is_unknown` that it came stored as
+    Unknown.
+    """
 
     spec: QueueSpec
     sets_state: bool = False
@@ -134,14 +143,17 @@ def check_kind(
 
 
 def check_status(reader: Reader, manifest: Mapping[str, object], known: Collection[str]) -> None:
-    """A status is not read where it says what the server knows better; what no server ever wrote is a mistake of the sender."""
+    """A status is not read where it says what the server knows better.
+
+    What no server ever wrote is a mistake of the sender.
+    """
     given = manifest.get("status")
     if isinstance(given, Mapping):
         reader.unknown_fields(reader.mapping(given, "status"), known, "status")
 
 
 def name_of(manifest: object) -> str:
-    """The name in a manifest whatever its shape, "" where there is none that could be looked for."""
+    """The name in a manifest of any shape, "" where there is none that could be looked for."""
     return _named_in(manifest, "metadata", "name")
 
 
@@ -167,8 +179,9 @@ def read_queue(
 ) -> Reading[QueueReading]:
     """A Queue manifest, with defaults filled in. `old` is the stored queue when this is an update.
 
-    `imported` takes any `status.state` that comes without a `spec.state` as what another system had stored; `stored_state` is the one
-    that an update finds there, which it may carry on whatever it is.
+    `imported` takes any `status.state` that comes without a `spec.state` as what another system had
+    stored; `stored_state` is the one that an update finds there, which it may carry on whatever it
+    is.
     """
     reader = Reader(queue=shown(name_of(manifest)))
     if not isinstance(manifest, Mapping):
@@ -198,15 +211,17 @@ def state_of(manifest: object) -> object:
 
 
 def _spec_with_defaults(manifest: Mapping[str, object], old: QueueSpec | None) -> object:
-    if (
-        old is not None
-    ):  # an update is not defaulted: a weight of 0 is then a mistake, not something left out
+    # an update is not defaulted: a weight of 0 is then a mistake, not something left out
+    if old is not None:
         return manifest.get("spec")
     return with_defaults(manifest, queue_defaults(manifest)).get("spec")
 
 
 def _tell_of_weight(reader: Reader, manifest: Mapping[str, object], spec: QueueSpec) -> None:
-    """A new queue's weight of 0 counts as left out, as in Volcano; who wrote it may have meant something else."""
+    """A new queue's weight of 0 counts as left out, as in Volcano.
+
+    Who wrote it may have meant something else.
+    """
     given = manifest.get("spec")
     weight = given.get("weight") if isinstance(given, Mapping) else None
     if type(weight) is int and weight == 0 and spec.weight != 0:
@@ -344,7 +359,10 @@ def _wish_at_creation(
 
 
 def queue_manifest(spec: QueueSpec) -> dict[str, object]:
-    """The `metadata` and `spec` of a queue as Kubernetes writes them; reading it gives the same queue."""
+    """The `metadata` and `spec` of a queue as Kubernetes writes them.
+
+    Reading it gives the same queue.
+    """
     body: dict[str, object] = {}
     for field in QUEUE_FIELDS:
         if field.kind is not FieldKind.AMOUNTS:

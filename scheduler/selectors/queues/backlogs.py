@@ -1,7 +1,8 @@
-"""What waits in a queue, and what waits of one person: an upper bound that costs next to nothing, and the exact figures where they matter.
+"""What waits in a queue, and what waits of one person: an upper bound that costs next to nothing,
+and the exact figures where they matter.
 
-Every submit asks. The bound takes all pods of gangs that live for waiting, and is read from an index alone. Only where it reaches a limit
-are the pods themselves looked at.
+Every submit asks. The bound takes all pods of gangs that live for waiting, and is read from an
+index alone. Only where it reaches a limit are the pods themselves looked at.
 """
 
 from __future__ import annotations
@@ -56,9 +57,15 @@ def exactly(facts: Facts) -> Facts:
 
 
 def _exact(whose: str, who: str, bound: Backlog) -> Backlog:
-    """A job's pods wait from the beginning, also those that are still to be made; pods from outside wait when they are there."""
+    """A job's pods wait from the beginning, also those that are still to be made.
+
+    Pods from outside wait when they are there.
+    """
     gangs = f"FROM scheduler_podgroup g WHERE {whose} AND g.phase IN ({_LIVE})"
-    pods = f"FROM scheduler_podgroup g JOIN scheduler_pod p ON p.podgroup_id = g.id WHERE {whose} AND g.phase IN ({_LIVE})"
+    pods = (
+        f"FROM scheduler_podgroup g JOIN scheduler_pod p ON p.podgroup_id = g.id WHERE {whose} AND "
+        f"g.phase IN ({_LIVE})"
+    )
     ((of_jobs, begun, from_outside),) = fetch(
         f"SELECT (SELECT COALESCE(sum(g.size), 0) {gangs} AND g.job_id IS NOT NULL), "
         f"(SELECT count(*) {pods} AND g.job_id IS NOT NULL AND p.phase <> 'Pending'), "
@@ -77,7 +84,9 @@ def judged(judge: Callable[[Facts], Verdict], facts: Facts) -> Verdict:
 
 
 def comes_near_a_limit(facts: Facts, *, pods: int) -> bool:
-    """With this job more than half of a limit would wait: whoever submits then does so alone, lest two together pass it."""
+    """With this job more than half of a limit would wait: whoever submits then does so alone, lest
+    two together pass it.
+    """
     limits = facts.limits
     job_pairs = [(facts.user_backlog.jobs, limits.jobs_per_user)]
     pod_pairs = [(facts.user_backlog.pods, limits.pods_per_user)]

@@ -1,4 +1,6 @@
-"""The queue tree and everything that admission and the queue states need to know, in a handful of queries whatever the size."""
+"""The queue tree and everything that admission and the queue states need to know, in a handful of
+queries whatever the size.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +85,10 @@ def scene_of(queues: dict[str, StoredQueue]) -> tuple[QueueTree, Facts]:
 
 
 class Scene(NamedTuple):
-    """What is asked when work is submitted. The tree holds names and parents alone; of `queues` only key and name have been read."""
+    """What is asked when work is submitted.
+
+    The tree holds names and parents alone; of `queues` only key and name have been read.
+    """
 
     tree: QueueTree
     facts: Facts
@@ -111,7 +116,8 @@ _NAMESPACE = Prepared(
 
 
 def submission_scene(queue_names: set[str], namespace: str, user: str = "") -> Scene:
-    """Of the queues named, and of the one that the namespace names: of children no more than that they are there.
+    """Of the queues named, and of the one that the namespace names: of children no more than that
+    they are there.
 
     `user` is whose work it will be. What waits is given as an upper bound (`selectors.backlogs`).
     """

@@ -1,4 +1,6 @@
-"""Queues as pages and the API show them: specification, figures of the last session, and counts of gangs, in three queries."""
+"""Queues as pages and the API show them: specification, figures of the last session, and counts of
+gangs, in three queries.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,10 @@ _FIGURES = ("allocated", "leaving", "promised", "asked", "lacking", "deserved", 
 
 @dataclass(frozen=True, slots=True)
 class QueueRow:
-    """One queue at one moment. `figures` are None until a session has looked at it: unknown, which is not zero."""
+    """One queue at one moment.
+
+    `figures` are None until a session has looked at it: unknown, which is not zero.
+    """
 
     name: str
     parent: str
@@ -82,7 +87,10 @@ class QueueFiguresRow:
 
 @dataclass(frozen=True, slots=True)
 class QueueBoard:
-    """All queues in the order of the tree, root first, siblings by name; and what the whole cluster has."""
+    """All queues in the order of the tree, root first, siblings by name.
+
+    `total` is what the whole cluster has.
+    """
 
     rows: tuple[QueueRow, ...]
     total: Resources
@@ -97,7 +105,10 @@ class QueueBoard:
 
 
 def queue_rows() -> QueueBoard:
-    """The whole tree as it is now. The number of queries does not depend on the number of queues."""
+    """The whole tree as it is now.
+
+    The number of queries does not depend on the number of queues.
+    """
     raw = _read_queues()
     own = _gang_counts()
     children = _children(raw)
@@ -125,7 +136,9 @@ def cluster_total() -> Resources:
 
 
 def _read_queues() -> list[dict[str, Any]]:
-    """Amounts come as the text they are stored as: most of them repeat, and reading each text once is what makes this fast."""
+    """Amounts come as the text they are stored as: most of them repeat, and reading each text once
+    is what makes this fast.
+    """
     texts = {f"spec_{name}": Cast(name, TextField()) for name in _SPEC_AMOUNTS}
     texts |= {f"now_{name}": Cast(f"figures__{name}", TextField()) for name in _FIGURES}
     texts |= {
@@ -173,7 +186,10 @@ def _children(raw: Iterable[dict[str, Any]]) -> dict[int | None, list[dict[str, 
 def _in_tree_order(
     raw: Iterable[dict[str, Any]], children: Mapping[int | None, list[dict[str, Any]]]
 ) -> Iterable[tuple[dict[str, Any], int]]:
-    """Parents before their children; what hangs in a ring of parents comes last, at depth 1, so that nothing is hidden."""
+    """Parents before their children.
+
+    What hangs in a ring of parents comes last, at depth 1, so that nothing is hidden.
+    """
     seen: set[int] = set()
     stack = [(queue, 0) for queue in reversed(children.get(None, []))]
     while stack:

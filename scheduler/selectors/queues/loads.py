@@ -15,7 +15,10 @@ _RUNNING_PODS = ("Binding", "Bound", "Running", "Releasing", "Unknown")
 
 
 def queue_loads(detailed: Collection[str]) -> dict[str, Load]:
-    """The load of every queue that has any; pods and users only for the queues named. Four queries, whatever the size."""
+    """The load of every queue that has any; pods and users only for the queues named.
+
+    Four queries, whatever the size.
+    """
     gangs = _gangs()
     pods = _pods(detailed)
     users = _users(detailed)

@@ -1,6 +1,8 @@
-"""Queues with everything that their objects show: specification, figures, counts of own gangs, of the subtree's, and of jobs.
+"""Queues with everything that their objects show: specification, figures, counts of own gangs, of
+the subtree's, and of jobs.
 
-Two queries whatever the number of queues. Amounts come as the text they are stored as: most repeat, and each text is read once.
+Two queries whatever the number of queues. Amounts come as the text they are stored as: most repeat,
+and each text is read once.
 """
 
 from __future__ import annotations
@@ -43,7 +45,8 @@ _PLAIN = (
 )  # fmt: skip
 _TEXTS = (*_AMOUNTS, *METADATA_FIELDS, "conditions", "warnings")
 _FIGURES = (
-    "allocated", "leaving", "promised", "asked", "lacking", "deserved", "nominal_share", "request", "held", "real_capability", "warnings",
+    "allocated", "leaving", "promised", "asked", "lacking", "deserved", "nominal_share",
+    "request", "held", "real_capability", "warnings",
 )  # fmt: skip
 _NO_GANGS = (0,) * len(PHASES)
 _NO_JOBS = (0,) * len(JOB_COUNTS)
@@ -68,7 +71,9 @@ def queue_values(queues: QuerySet[Queue] | None = None) -> QuerySet[Any, dict[st
 
 @dataclass(frozen=True, slots=True)
 class QueueCounts:
-    """What surrounds the rows, by queue id: counts, and as far as they were asked for names and parents."""
+    """What surrounds the rows, by queue id: counts, and as far as they were asked for names and
+    parents.
+    """
 
     names: Mapping[int, str]
     parents: Mapping[int, int | None]
@@ -90,15 +95,19 @@ class QueueCounts:
         return self.jobs.get(queue_id, _NO_JOBS)
 
 
-# The queues, the gangs and the jobs in one question: asking three times takes longer than what is asked.
+# The queues, the gangs and the jobs in one question: asking three times takes longer than what is
+# asked.
 _COUNTED = """
 WITH RECURSIVE gangs AS (
-  SELECT queue_id, CASE WHEN job_id IS NULL THEN 1 ELSE 0 END AS has_no_job, phase, count(*) AS number
+  SELECT
+    queue_id, CASE WHEN job_id IS NULL THEN 1 ELSE 0 END AS has_no_job, phase, count(*) AS number
   FROM scheduler_podgroup GROUP BY 1, 2, 3
 ), with_gangs AS (
-  SELECT id, parent_id FROM scheduler_queue WHERE deleted_at IS NULL AND id IN (SELECT queue_id FROM gangs)
+  SELECT id, parent_id FROM scheduler_queue
+  WHERE deleted_at IS NULL AND id IN (SELECT queue_id FROM gangs)
   UNION
-  SELECT above.id, above.parent_id FROM scheduler_queue above JOIN with_gangs ON above.id = with_gangs.parent_id
+  SELECT above.id, above.parent_id FROM scheduler_queue above
+  JOIN with_gangs ON above.id = with_gangs.parent_id
 )
 {queues}
 UNION ALL
@@ -158,7 +167,10 @@ def _jobs(rows: list[tuple[Any, ...]], gangs: list[tuple[Any, ...]]) -> dict[int
 def _rolled_up(
     own: Mapping[int, tuple[int, ...]], parents: Mapping[int, int | None]
 ) -> dict[int, tuple[int, ...]]:
-    """Each queue's counts added to itself and to all above it; only queues that have any cost anything."""
+    """Each queue's counts added to itself and to all above it.
+
+    Only queues that have any cost anything.
+    """
     sums: dict[int, list[int]] = {}
     for queue_id, numbers in own.items():
         current: int | None = queue_id
@@ -191,7 +203,8 @@ def subtree_ids(name: str, counts: QueueCounts) -> list[int]:
 
 
 def names_in_records(name: str) -> list[str]:
-    """The queue and everything below it, deleted queues included: what records of them are found by.
+    """The queue and everything below it, deleted queues included: what records of them are found
+    by.
 
     A name that no queue has is looked for all the same: its records may have outlived it.
     """

@@ -67,7 +67,7 @@ class GangRow:
 
     @property
     def size(self) -> int:
-        """All its pods, also those that it can do without; those that it needs before there are any."""
+        """All its pods, also those beyond its minimum. Before there are any, the minimum."""
         return max(self.min_member, sum(self.members.values()))
 
     @property
@@ -96,7 +96,9 @@ def gang_rows(queues: Collection[str], reason: str = "", limit: int = 100) -> li
 
 
 def _in_line(rows: Iterable[GangRow]) -> Iterator[GangRow]:
-    """With their places in line, each queue counting for itself: they come in that order, and none of those that wait is left out."""
+    """With their places in line, each queue counting for itself: they come in that order, and none
+    of those that wait is left out.
+    """
     places: dict[str, int] = {}
     for row in rows:
         if row.is_waiting:
@@ -156,7 +158,10 @@ def waiting_by_reason(queues: Collection[str] | None = None) -> dict[str, int]:
 
 
 def waiting_by_reason_and_queue() -> dict[str, dict[str, int]]:
-    """For each queue that has waiting gangs of its own, how many wait for each reason. One query."""
+    """For each queue that has waiting gangs of its own, how many wait for each reason.
+
+    One query.
+    """
     counted = (
         PodGroup.objects.filter(phase__in=WAITING)
         .order_by()
@@ -193,7 +198,10 @@ def command_obstacles(name: str) -> dict[QueueCommand, str]:
 
 
 def queue_activity(queues: Collection[str], limit: int = 100) -> list[dict[str, Any]]:
-    """Commands and events of these queues, newest first, in one list; why jobs wait stands with the jobs."""
+    """Commands and events of these queues, newest first, in one list.
+
+    Why jobs wait stands with the jobs.
+    """
     commands = Command.objects.filter(
         records_of(queues, "created_at", "target_name"), target_kind="Queue"
     )[:limit]

@@ -1,4 +1,6 @@
-"""Records that hold a queue's name and no row, where the name was used more than once: the time tells which queue is meant."""
+"""Records that hold a queue's name and no row, where the name was used more than once: the time
+tells which queue is meant.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,10 @@ class Use:
 
 
 def records_of(seen: Collection[str], at: str, column: str = "queue_name") -> Q:
-    """The records of these queues (places, as of `Access.visible`). `at` is the column that says when it happened."""
+    """The records of these queues (places, as of `Access.visible`).
+
+    `at` is the column that says when it happened.
+    """
     uses = {name: _told(own, seen) for name, own in _reused().items()}
     found = Q(**{f"{column}__in": sorted(name for name in seen if uses.get(name) is None)})
     for name, own in uses.items():
@@ -32,7 +37,10 @@ def records_of(seen: Collection[str], at: str, column: str = "queue_name") -> Q:
 
 
 def _told(uses: Sequence[Use], seen: Collection[str]) -> list[Use] | None:
-    """The uses that may be read, those that follow each other as one; None where all may: then the name alone says it."""
+    """The uses that may be read, those that follow each other as one.
+
+    None where all may: then the name alone says it.
+    """
     if all(use.place in seen for use in uses):
         return None
     runs = [list(run) for is_seen, run in groupby(uses, lambda use: use.place in seen) if is_seen]

@@ -1,4 +1,6 @@
-"""All queues as values, read fast: JSON columns come as the text they are stored as, and each text is read once."""
+"""All queues as values, read fast: JSON columns come as the text they are stored as, and each text
+is read once.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,10 @@ _REST_TEXTS = (*_AMOUNTS, *METADATA_FIELDS)
 
 @dataclass(frozen=True, slots=True)
 class StoredQueue:
-    """One queue as it is stored. What came out of JSON is shared between readers and must not be changed."""
+    """One queue as it is stored.
+
+    What came out of JSON is shared between readers and must not be changed.
+    """
 
     pk: int
     parent_pk: int | None
@@ -60,7 +65,10 @@ class StoredQueue:
 
 
 def stored_queues(*, only_life: bool = False) -> dict[str, StoredQueue]:
-    """Every queue by name, in one query; with `only_life` their specifications hold name, parent and wish, and nothing else."""
+    """Every queue by name, in one query.
+
+    With `only_life` their specifications hold name, parent and wish, and nothing else.
+    """
     rows = [
         (row[: len(_LIFE)], row[len(_LIFE) :]) for row in (_LIVES if only_life else _WHOLE).rows()
     ]
@@ -82,7 +90,10 @@ def tree_of(queues: dict[str, StoredQueue]) -> QueueTree:
 
 
 def _parted(rest: Sequence[Any]) -> tuple[Sequence[Any], str, str, Sequence[str]]:
-    """Plain columns of the specification, conditions and warnings, and its texts; of a life alone there are only the two in the middle."""
+    """Plain columns of the specification, conditions and warnings, and its texts.
+
+    Of a life alone there are only the two in the middle.
+    """
     first = len(_REST) if len(rest) > len(_LIFE_TEXTS) else 0
     return rest[:first], rest[first], rest[first + 1], rest[first + 2 :]
 

@@ -1,9 +1,10 @@
 """Commands to queues: open, close, suspend, resume. Whoever asks, they are given here.
 
-A command is one transaction. The tree is locked once; the rights are asked once; the command's row, the states that
-follow, the audit entries, the events and the news are written once. A page, the API and `vcctl` come through
-`command_queue` and `command_queues`. A file and an edited `spec.state` are part of a larger change of the tree, and
-come through `give_order` and `carry_out_order` with the transaction that they have begun.
+A command is one transaction. The tree is locked once; the rights are asked once; the command's row,
+the states that follow, the audit entries, the events and the news are written once. A page, the API
+and `vcctl` come through `command_queue` and `command_queues`. A file and an edited `spec.state` are
+part of a larger change of the tree, and come through `give_order` and `carry_out_order` with the
+transaction that they have begun.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ class CommandFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class QueueOrder:
-    """A command with its target. `target_uid` and `expected_version` say which queue the caller has seen."""
+    """A command with its target.
+
+    `target_uid` and `expected_version` say which queue the caller has seen.
+    """
 
     name: str
     command: QueueCommand
@@ -78,11 +82,12 @@ def command_queue(
     dry_run: bool = False,
     expected_version: Expected = None,
 ) -> CommandOutcome:
-    """Open, close, suspend or resume one queue, and keep on record who asked, why, and what came of it.
+    """Open, close, suspend or resume one queue, and keep on record who asked, why, and what came of
+    it.
 
-    Raises `Forbidden`, `OutOfSight`, `Queue.DoesNotExist`, `Rejected` where the uid is another queue's,
-    `StaleVersion`, `NotAllowed` where the states do not permit it (which stays on record), and `CommandFailed`.
-    A command that changes nothing is an answer, not an error.
+    Raises `Forbidden`, `OutOfSight`, `Queue.DoesNotExist`, `Rejected` where the uid is another
+    queue's, `StaleVersion`, `NotAllowed` where the states do not permit it (which stays on record),
+    and `CommandFailed`. A command that changes nothing is an answer, not an error.
     """
     order = QueueOrder(name, command, reason, target_uid, expected_version)
     (given,) = command_queues([order], by=by, dry_run=dry_run)
@@ -98,10 +103,12 @@ def command_queues(
     dry_run: bool = False,
     needs_all_rights: bool = False,
 ) -> list[Given]:
-    """Give many orders, one after the other: what came of each, or what `command_queue` would have raised.
+    """Give many orders, one after the other: what came of each, or what `command_queue` would have
+    raised.
 
-    One that is refused stops no other, unless `needs_all_rights`: then `Forbidden` or `OutOfSight` is raised, and
-    nothing is done. A dry run answers each as if it were the only one; it locks nothing.
+    One that is refused stops no other, unless `needs_all_rights`: then `Forbidden` or `OutOfSight`
+    is raised, and nothing is done. A dry run answers each as if it were the only one; it locks
+    nothing.
     """
     by = replace(by, access=access.access_for(by))
     if dry_run:
@@ -109,9 +116,8 @@ def command_queues(
     with transaction.atomic():
         work = _work_for(orders)
         try:
-            with (
-                transaction.atomic()
-            ):  # an error leaves nothing behind but the rows that tell of it
+            # an error leaves nothing behind but the rows that tell of it
+            with transaction.atomic():
                 given = [_give_and_record(work, order, by, needs_all_rights) for order in orders]
                 work.settle()
         except _FORBIDDEN:
@@ -159,7 +165,10 @@ def _refused(refusal: Exception, needs_all_rights: bool) -> Exception:
 
 
 def give_order(work: TreeWork, order: QueueOrder, by: Actor) -> CommandOutcome:
-    """An order as part of a change of the tree. Raises what `command_queue` raises; a refusal is not on record."""
+    """An order as part of a change of the tree.
+
+    Raises what `command_queue` raises; a refusal is not on record.
+    """
     _check(work, order, by)
     return carry_out_order(work, order, by)
 
@@ -188,7 +197,10 @@ def _check_uid(work: TreeWork, order: QueueOrder) -> None:
 
 
 def carry_out_order(work: TreeWork, order: QueueOrder, by: Actor) -> CommandOutcome:
-    """The same for a caller who has been checked already. Raises `NotAllowed`; then nothing has been changed."""
+    """The same for a caller who has been checked already.
+
+    Raises `NotAllowed`; then nothing has been changed.
+    """
     planned = _planned(work, order)
     if planned.changed:
         work.carry_out(planned, by.name)
@@ -252,7 +264,10 @@ def _record_refusal(work: TreeWork, order: QueueOrder, by: Actor, refusal: NotAl
 
 
 def _record_failures(orders: Sequence[QueueOrder], by: Actor, problem: Exception) -> list[Given]:
-    """In the transaction that still has the tree to itself; what was decided in memory is forgotten."""
+    """In the transaction that still has the tree to itself.
+
+    What was decided in memory is forgotten.
+    """
     work = _work_for(orders)
     given: list[Given] = [_recorded_failure(work, order, by, problem) for order in orders]
     work.settle()

@@ -60,7 +60,10 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A queue as it was stored, or would be. `before` is None for a new one; `command` is the order that a change of state became."""
+    """A queue as it was stored, or would be.
+
+    `before` is None for a new one; `command` is the order that a change of state became.
+    """
 
     queue: Queue
     notices: tuple[Notice, ...] = ()
@@ -93,7 +96,10 @@ class Deleted:
 def create_queue(
     manifest: object, *, by: Actor = SYSTEM, dry_run: bool = False, imported: bool = False
 ) -> Saved:
-    """Make a queue from a manifest, with the defaults filled in. Raises `Rejected` with every violation, and writes nothing then."""
+    """Make a queue from a manifest, with the defaults filled in.
+
+    Raises `Rejected` with every violation, and writes nothing then.
+    """
     with transaction.atomic():
         work = TreeWork()
         made = create_in(work, manifest, by, imported=imported)
@@ -106,7 +112,10 @@ def create_queue(
 def create_queues(
     manifests: Iterable[object], *, by: Actor = SYSTEM, dry_run: bool = False
 ) -> list[Saved | Exception]:
-    """Many at once, each by itself: made, or why it was not. One that is made counts for those behind it."""
+    """Many at once, each by itself: made, or why it was not.
+
+    One that is made counts for those behind it.
+    """
     with transaction.atomic():
         work = TreeWork()
         results = [_made_or_refused(work, manifest, by) for manifest in manifests]
@@ -163,13 +172,17 @@ def update_queue(
     opened: Mapping[str, Any] | None = None,
     dry_run: bool = False,
 ) -> Saved:
-    """Change a queue to what the manifest says; with `merge` the manifest is a patch, and what it leaves out stays (RFC 7386).
+    """Change a queue to what the manifest says.
 
-    `opened` is the manifest that the caller read at `expected_version`: where others have changed the queue since, only what differs from
-    it is written, and what they changed is kept. Raises `EditConflict` where both changed the same field.
+    With `merge` the manifest is a patch, and what it leaves out stays (RFC 7386).
 
-    A change of `spec.state` is the command it stands for, and refused where that is. Raises `Queue.DoesNotExist`, `StaleVersion` when
-    `expected_version` is not the stored one and nothing was `opened`, and `Rejected` with every violation.
+    `opened` is the manifest that the caller read at `expected_version`: where others have changed
+    the queue since, only what differs from it is written, and what they changed is kept. Raises
+    `EditConflict` where both changed the same field.
+
+    A change of `spec.state` is the command it stands for, and refused where that is. Raises
+    `Queue.DoesNotExist`, `StaleVersion` when `expected_version` is not the stored one and nothing
+    was `opened`, and `Rejected` with every violation.
     """
     with transaction.atomic():
         work = TreeWork(with_pods=True)
@@ -201,7 +214,10 @@ def update_queue(
 
 
 def _merged(queue: Queue, opened: Mapping[str, Any], manifest: object) -> Merged:
-    """What the caller changed over what is stored by now. Raises `Rejected` where their manifest cannot be read, `EditConflict`."""
+    """What the caller changed over what is stored by now.
+
+    Raises `Rejected` where their manifest cannot be read, `EditConflict`.
+    """
     merged = merged_edit(opened, manifest, queue_manifest(spec_of(queue)))
     if merged.both:
         raise EditConflict(queue, merged)
@@ -209,7 +225,7 @@ def _merged(queue: Queue, opened: Mapping[str, Any], manifest: object) -> Merged
 
 
 def merged_edit(opened: Mapping[str, Any], manifest: object, stored: Mapping[str, Any]) -> Merged:
-    """Three manifests put together, each as the server writes it, so that 1000m and 1 are the same."""
+    """Three manifests put together, each as the server writes it: 1000m and 1 are the same."""
     before = read_queue(opened).value
     reading = read_queue(manifest, before.spec if before else None)
     if reading.value is None or reading.violations:
@@ -219,7 +235,9 @@ def merged_edit(opened: Mapping[str, Any], manifest: object, stored: Mapping[str
 
 
 def update_in(work: TreeWork, name: str, manifest: object, by: Actor) -> Changed:
-    """The same as part of some work at the tree, for a queue that is in it, by a manifest that names no uid."""
+    """The same as part of some work at the tree, for a queue that is in it, by a manifest that
+    names no uid.
+    """
     stored = _Stored(work.tree[name], name in work.unknown)
     access.require_to_touch_queue(work.seen_by(by), name, stored.spec.parent or ROOT)
     return _change(work, stored, manifest, by, names_state=_names_state(manifest))
@@ -235,7 +253,9 @@ class _Stored:
 
 
 def _names_state(manifest: object) -> bool:
-    """An Unknown queue that is sent back as it was read says nothing of its state: its wish is only what it was stored with."""
+    """An Unknown queue that is sent back as it was read says nothing of its state: its wish is only
+    what it was stored with.
+    """
     if state_of(manifest) == QueueState.UNKNOWN.value:
         return False
     spec = manifest.get("spec") if isinstance(manifest, Mapping) else None
@@ -255,9 +275,8 @@ def _change(
         and reading.value.spec == old
         and not leaves_unknown
     ):
-        return Changed(
-            reading.notices, False, f"{name} is already as asked; nothing was changed."
-        )  # without a look at the tree
+        # without a look at the tree
+        return Changed(reading.notices, False, f"{name} is already as asked; nothing was changed.")
     if reading.value is not None and not reading.violations:
         access.require_queue_change(access.access_for(work.seen_by(by)), old, reading.value.spec)
     proposed, notices = _admitted(reading, work.tree, work.facts, old)
@@ -301,12 +320,17 @@ def _respecified(work: TreeWork, old: QueueSpec, new: QueueSpec, by: Actor) -> l
 
 
 def _check_identity(stored: _Stored, reading: Reading[QueueReading]) -> None:
-    """A manifest for another queue, or for an earlier one of the same name, is a mistake of the caller."""
+    """A manifest for another queue, or for an earlier one of the same name, is a mistake of the
+    caller.
+    """
     name = stored.spec.name
     if reading.value is None:
         return
     if reading.value.spec.name != name:
-        message = f"metadata.name is {reading.value.spec.name}, but the queue to change is {name}: a queue cannot be renamed."
+        message = (
+            f"metadata.name is {reading.value.spec.name}, but the queue to change is {name}: a "
+            "queue cannot be renamed."
+        )
         raise Rejected(
             [
                 Violation(
@@ -351,20 +375,31 @@ def _said(value: object) -> str:
 
 
 def _change_state(work: TreeWork, old: QueueSpec, new: QueueSpec, by: Actor) -> CommandOutcome:
-    """Give the command that a change of `spec.state` stands for; admission has seen that it is not refused."""
+    """Give the command that a change of `spec.state` stands for.
+
+    Admission has seen that it is not refused.
+    """
     reason = by.reason or "spec.state was changed"
     order = QueueOrder(new.name, command_for(new.state, old.state), reason)
     return carry_out_order(work, order, by)
 
 
 def delete_queue(
-    name: str, *, cascade: bool = False, by: Actor = SYSTEM, dry_run: bool = False, expected_version: Expected = None,
+    name: str,
+    *,
+    cascade: bool = False,
+    by: Actor = SYSTEM,
+    dry_run: bool = False,
+    expected_version: Expected = None,
     shown: Iterable[str] | None = None,
-) -> Deleted:  # fmt: skip
-    """Delete a Closed queue; the records of its work stay. With `cascade` everything below it goes too, children first, all or nothing.
+) -> Deleted:
+    """Delete a Closed queue; the records of its work stay.
 
-    `shown` are the queues that the caller was shown beforehand: where it would be others now, nothing is deleted.
-    Raises `Queue.DoesNotExist`, `StaleVersion`, and `Rejected` with everything that stands against it, of every queue concerned.
+    With `cascade` everything below it goes too, children first, all or nothing.
+
+    `shown` are the queues that the caller was shown beforehand: where it would be others now,
+    nothing is deleted. Raises `Queue.DoesNotExist`, `StaleVersion`, and `Rejected` with everything
+    that stands against it, of every queue concerned.
     """
     with transaction.atomic():
         work = TreeWork(with_pods=True)
@@ -414,7 +449,10 @@ def refuse_unless_shown(name: str, doomed: list[str], shown: Iterable[str] | Non
     """Only what was shown is deleted: a queue may have come below it, or left, since then."""
     if shown is None or set(shown) == set(doomed):
         return
-    message = f"What is below {name} has changed since it was shown: deleting it would now delete {listed(doomed)}."
+    message = (
+        f"What is below {name} has changed since it was shown: deleting it would now delete "
+        f"{listed(doomed)}."
+    )
     raise Rejected(
         [Violation("tree_changed", name, "metadata.name", message, "look again, and decide anew")],
         by_state=True,
@@ -422,7 +460,9 @@ def refuse_unless_shown(name: str, doomed: list[str], shown: Iterable[str] | Non
 
 
 def _unfinished_jobs(names: list[str]) -> list[Violation]:
-    """Jobs that could still come back: none, where every podgroup is Completed, but a job is never lost by a mistake elsewhere."""
+    """Jobs that could still come back: none, where every podgroup is Completed, but a job is never
+    lost by a mistake elsewhere.
+    """
     unfinished = (
         Job.objects.filter(queue__name__in=names, queue__deleted_at=None)
         .exclude(phase__in=FINISHED_JOB_PHASES)
@@ -444,7 +484,10 @@ def _unfinished_jobs(names: list[str]) -> list[Violation]:
 
 
 def _remove(work: TreeWork, names: list[str], by: Actor) -> Deleted:
-    """Their rows stay, marked as deleted, for the records that refer to them; roles and figures go."""
+    """Their rows stay, marked as deleted, for the records that refer to them.
+
+    Roles and figures go.
+    """
     aftermath = aftermath_of(names)
     of_them = {"queue__name__in": names, "queue__deleted_at": None}
     for gone in (Grant, QueueFigures, PlannedDeletion):

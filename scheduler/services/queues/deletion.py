@@ -1,7 +1,8 @@
-"""Close a queue and delete it once it has drained: an intention that is stored, shown, can be taken back, and survives a restart.
+"""Close a queue and delete it once it has drained: an intention that is stored, shown, can be taken
+back, and survives a restart.
 
-Only what was shown is ever deleted. When the time comes the same rules and the same rights count as for deleting by hand; whatever has
-changed meanwhile drops the intention instead of stretching it.
+Only what was shown is ever deleted. When the time comes the same rules and the same rights count as
+for deleting by hand; whatever has changed meanwhile drops the intention instead of stretching it.
 """
 
 from __future__ import annotations
@@ -37,8 +38,10 @@ PASSING = frozenset({"queue_not_closed", "has_podgroups", "has_allocated_pods", 
 
 
 @dataclass(frozen=True, slots=True)
-class Farewell:
-    """What closing and deleting comes to: the queues that will be gone, children first, and the close that begins it."""
+class CloseThenDelete:
+    """What closing and deleting comes to: the queues that will be gone, children first, and the
+    close that begins it.
+    """
 
     queues: tuple[str, ...]
     closing: CommandOutcome
@@ -56,11 +59,14 @@ def close_then_delete(
     reason: str = "",
     dry_run: bool = False,
     expected_version: Expected = None,
-) -> Farewell:
-    """Close the queue; delete it with all below it now if nothing is left to drain, else when that is done.
+) -> CloseThenDelete:
+    """Close the queue.
 
-    `shown` are the queues that the caller was shown: others are never deleted; without `cascade` a queue with others below it is refused.
-    Raises `Queue.DoesNotExist`, `StaleVersion`, `NotAllowed`, and `Rejected` with what draining does not cure.
+    Delete it with all below it now if nothing is left to drain, else when that is done.
+
+    `shown` are the queues that the caller was shown: others are never deleted; without `cascade` a
+    queue with others below it is refused. Raises `Queue.DoesNotExist`, `StaleVersion`,
+    `NotAllowed`, and `Rejected` with what draining does not cure.
     """
     with transaction.atomic():
         work = TreeWork(with_pods=True)
@@ -80,7 +86,9 @@ def close_then_delete(
             _delete(PlannedDeletion.objects.get(queue__name=name))
         is_gone = not Queue.objects.filter(name=name).exists()
         transaction.set_rollback(dry_run)
-    return Farewell(tuple(doomed), closing, aftermath, is_gone, _message(doomed, is_gone=is_gone))
+    return CloseThenDelete(
+        tuple(doomed), closing, aftermath, is_gone, _message(doomed, is_gone=is_gone)
+    )
 
 
 def _require_to_delete(name: str, by: Actor, expected_version: Expected) -> None:
@@ -141,7 +149,10 @@ def _message(doomed: list[str], *, is_gone: bool) -> str:
 def keep_queue(
     name: str, *, by: Actor, dry_run: bool = False, expected_version: Expected = None
 ) -> bool:
-    """Take the intention back; the queue stays closed. False if there was none. Raises `Queue.DoesNotExist`, `StaleVersion`."""
+    """Take the intention back; the queue stays closed.
+
+    False if there was none. Raises `Queue.DoesNotExist`, `StaleVersion`.
+    """
     with transaction.atomic():
         lock_tree()
         _require_to_delete(name, by, expected_version)  # who may delete it may keep it
@@ -173,7 +184,8 @@ def carry_out_deletions() -> int:
 def _carry_out(queue: int) -> bool:
     with transaction.atomic():
         lock_tree()
-        alone_with_pods()  # before the states, which deleting locks: a session has them in this order too
+        # before the states, which deleting locks: a session has them in this order too
+        alone_with_pods()
         planned = (
             PlannedDeletion.objects.select_related("queue", "user").filter(queue=queue).first()
         )
@@ -181,7 +193,9 @@ def _carry_out(queue: int) -> bool:
 
 
 def _delete(planned: PlannedDeletion) -> bool:
-    """Whether the plan came to an end: by deleting, or by being dropped because things are no longer as they were shown."""
+    """Whether the plan came to an end: by deleting, or by being dropped because things are no
+    longer as they were shown.
+    """
     name = planned.queue.name
     doomed = deletion_order(name, admission_scene()[0])
     if set(doomed) != set(planned.queues):

@@ -31,7 +31,8 @@ class Aftermath:
         told = []
         if self.jobs:
             told.append(
-                f"{_several(self.jobs, 'job record', 'stays', 'stay')} and can be found by the queue's name."
+                f"{_several(self.jobs, 'job record', 'stays', 'stay')} and can be found by the "
+                "queue's name."
             )
         if self.suspended_jobs:
             told.append(

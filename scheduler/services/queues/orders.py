@@ -42,7 +42,9 @@ class Ordered:
 
 
 def give_order(manifest: object, *, by: Actor = SYSTEM, dry_run: bool = False) -> Ordered:
-    """Raises `Rejected` for an unknown action or target and for a uid that is not the target's, and what the command itself raises."""
+    """Raises `Rejected` for an unknown action or target and for a uid that is not the target's, and
+    what the command itself raises.
+    """
     (ordered,) = give_orders([manifest], by=by, dry_run=dry_run)
     if isinstance(ordered, Exception):
         raise ordered
@@ -68,7 +70,10 @@ def is_for_job(manifest: object) -> bool:
 def give_orders(
     manifests: Iterable[object], *, by: Actor = SYSTEM, dry_run: bool = False
 ) -> list[Ordered | Exception]:
-    """Many at once, in their order: what came of each, or what `give_order` would have raised. Those to queues share a look at the tree."""
+    """Many at once, in their order: what came of each, or what `give_order` would have raised.
+
+    Those to queues share a look at the tree.
+    """
     results: list[Ordered | Exception] = []
     for for_jobs, some in groupby(manifests, is_for_job):
         give = _to_jobs if for_jobs else _to_queues
@@ -160,7 +165,10 @@ def _check_job_uid(order: CommandManifest, by: Actor) -> None:
     job = Job.objects.select_related("queue").get(namespace=order.namespace, name=order.name)
     access.require(by, Permission.VIEW, job.queue.place)
     if order.uid != str(job.uid):
-        message = f"The uid {order.uid} is not that of the job {order.namespace}/{order.name}: it may have been deleted and made anew."
+        message = (
+            f"The uid {order.uid} is not that of the job {order.namespace}/{order.name}: it may "
+            "have been deleted and made anew."
+        )
         raise Rejected(
             [
                 Violation(

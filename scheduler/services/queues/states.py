@@ -1,7 +1,9 @@
-"""Queue states as they follow from the tree: derived by one pure function, stored for filters and for others to read.
+"""Queue states as they follow from the tree: derived by one pure function, stored for filters and
+for others to read.
 
-Whoever changes a podgroup calls `refresh_states` in the same transaction, so that a Closing queue becomes Closed by itself. The order of
-locks is always: the tree (`services.locks`), then the states, then anything else that many write.
+Whoever changes a podgroup calls `refresh_states` in the same transaction, so that a Closing queue
+becomes Closed by itself. The order of locks is always: the tree (`services.locks`), then the
+states, then anything else that many write.
 """
 
 from __future__ import annotations
@@ -57,14 +59,20 @@ class Settled:
 
 
 def alone_with_states() -> None:
-    """One transaction at a time derives states; held until it ends. So nobody derives from what another is just changing."""
+    """One transaction at a time derives states; held until it ends.
+
+    So nobody derives from what another is just changing.
+    """
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_STATES_LOCK])
 
 
 def refresh_states() -> list[str]:
-    """Derive every queue's state anew and store what changed, in the current transaction. The names of those that changed."""
+    """Derive every queue's state anew and store what changed, in the current transaction.
+
+    The names of those that changed.
+    """
     alone_with_states()
     return list(settle_states(read_tree()).queues)
 
@@ -108,7 +116,10 @@ def read_tree() -> StoredTree:
 
 
 def _live_where_it_counts(stored: StoredTree) -> dict[str, int]:
-    """The number of live podgroups of each queue that is wanted closed; no other state depends on it."""
+    """The number of live podgroups of each queue that is wanted closed.
+
+    No other state depends on it.
+    """
     closing = {queue.name for queue in stored.tree if queue.state is QueueState.CLOSED}
     if not closing:
         return {}
@@ -130,7 +141,10 @@ def _changed(
 
 
 def _store(changed: Mapping[str, StoredQueue], changes: list[Change], now: datetime) -> None:
-    """All rows in one statement. Root is never among them: its row is the lock of others, and its state never changes."""
+    """All rows in one statement.
+
+    Root is never among them: its row is the lock of others, and its state never changes.
+    """
     rows = [
         {
             "id": changed[change.name].pk,
@@ -144,8 +158,10 @@ def _store(changed: Mapping[str, StoredQueue], changes: list[Change], now: datet
         for change in changes
     ]
     execute(
-        "UPDATE scheduler_queue SET state = d.state, closed_by = d.closed_by, suspended_by = d.suspended_by, held_by = d.held_by, "
-        f"conditions = {json_column('d.conditions')}, state_since = CASE WHEN d.turned THEN %s ELSE scheduler_queue.state_since END "
+        "UPDATE scheduler_queue SET state = d.state, closed_by = d.closed_by, "
+        "suspended_by = d.suspended_by, held_by = d.held_by, "
+        f"conditions = {json_column('d.conditions')}, "
+        "state_since = CASE WHEN d.turned THEN %s ELSE scheduler_queue.state_since END "
         f"FROM {values_table('d', _COLUMNS)} WHERE scheduler_queue.id = d.id",
         [now, as_parameter(rows)],
     )
@@ -161,7 +177,10 @@ def drop_deletions(back: Iterable[str]) -> None:
 def _conditions(
     stored: StoredTree, change: Change, live: Mapping[str, int], now: datetime
 ) -> list[dict[str, Any]]:
-    """What must be remembered of a drain: how much there was to drain when it began. The rest is worked out when it is read."""
+    """What must be remembered of a drain: how much there was to drain when it began.
+
+    The rest is worked out when it is read.
+    """
     kept = [
         condition
         for condition in stored.queues[change.name].conditions

@@ -1,7 +1,9 @@
-"""Changes of the queue tree in one transaction: the tree is read once, kept in step in memory, and written down in a few statements.
+"""Changes of the queue tree in one transaction: the tree is read once, kept in step in memory, and
+written down in a few statements.
 
-So a thousand queues cost one look at the tree and not a thousand. What is read stays true until the transaction ends, because whoever
-changes the tree, or what a queue's state depends on, waits for the locks that are taken here.
+So a thousand queues cost one look at the tree and not a thousand. What is read stays true until the
+transaction ends, because whoever changes the tree, or what a queue's state depends on, waits for
+the locks that are taken here.
 """
 
 from __future__ import annotations
@@ -81,10 +83,13 @@ class _Image:
 
 
 class TreeWork:
-    """To be made inside of a transaction, which has the tree to itself from then on. Nothing is written before `settle`.
+    """To be made inside of a transaction, which has the tree to itself from then on.
 
-    `only_life` reads no more than wishes and states need: enough for commands. `with_pods` is for whoever deletes work, or may
-    forbid that it is placed. Without `locks` it is for planning alone: it must not be settled.
+    Nothing is written before `settle`.
+
+    `only_life` reads no more than wishes and states need: enough for commands. `with_pods` is for
+    whoever deletes work, or may forbid that it is placed. Without `locks` it is for planning alone:
+    it must not be settled.
     """
 
     def __init__(
@@ -203,7 +208,9 @@ class TreeWork:
         self._tell(planned)
 
     def _tell(self, planned: Plan) -> None:
-        """Of the queue that was ordered always: if it is only whose wish it is that has changed, that is worth telling all the same."""
+        """Of the queue that was ordered always: if it is only whose wish it is that has changed,
+        that is worth telling all the same.
+        """
         sentences = {change.name: change.sentence for change in planned.state_changes} | {
             planned.queue: planned.message
         }
@@ -237,7 +244,9 @@ class TreeWork:
         return entry
 
     def record_consequences(self, deed: AuditEntry, changes: Iterable[Change]) -> None:
-        """What became of other queues by this deed: whoever looks for one of them finds who did it, and why."""
+        """What became of other queues by this deed: whoever looks for one of them finds who did it,
+        and why.
+        """
         for change in changes:
             states = {"before": change.before.state, "after": change.after.state}
             self._entries.append(
@@ -250,7 +259,11 @@ class TreeWork:
     # What is written
 
     def settle(self) -> None:
-        """Write it down, with what follows: states, warnings, events, news, and a session that takes it into account. Once, at the end."""
+        """Write it down, with what follows: states, warnings, events, news, and a session that
+        takes it into account.
+
+        Once, at the end.
+        """
         now = timezone.now()
         moved = {*self._new, *self._versions, *self._gone}
         self._insert()
@@ -278,7 +291,9 @@ class TreeWork:
             transaction.on_commit(want_session)
 
     def _record_moves(self, changes: Iterable[Change]) -> None:
-        """A queue that was moved, below a closed one for instance, takes along the states of those below it."""
+        """A queue that was moved, below a closed one for instance, takes along the states of those
+        below it.
+        """
         moves = {entry.name: entry for entry in self._entries if entry.action == "UpdateQueue"}
         for change in changes:
             deed = next(
@@ -292,7 +307,9 @@ class TreeWork:
         queues, waiting = self._image.queues if self._new else {}, dict(self._new)
         while waiting:
             ready = [row for name, row in waiting.items() if self.tree[name].parent in queues]
-            if not ready:  # the rules let no queue in without its parent: rather break than turn in circles with the tree locked
+            # the rules let no queue in without its parent: rather break than turn in circles with
+            # the tree locked
+            if not ready:
                 raise LookupError(f"the parents of {', '.join(waiting)} are not there")
             for row in ready:
                 row.parent_id = queues[self.tree[row.name].parent].pk
@@ -362,7 +379,8 @@ def _write_specs(queues: list[StoredQueue]) -> None:
         if name != "id"
     )
     execute(
-        f"UPDATE scheduler_queue SET {assignments} FROM {values_table('d', _SPEC_COLUMNS)} WHERE scheduler_queue.id = d.id",
+        f"UPDATE scheduler_queue SET {assignments} FROM {values_table('d', _SPEC_COLUMNS)} WHERE "
+        "scheduler_queue.id = d.id",
         [as_parameter(_spec_row(queue) for queue in queues)],
     )
 
@@ -395,7 +413,8 @@ def _write_wishes(
         for queue in queues
     ]
     execute(
-        "UPDATE scheduler_queue SET wish = d.wish, is_unknown = d.is_unknown, updated_by = d.updated_by, updated_at = %s, "
+        "UPDATE scheduler_queue SET wish = d.wish, is_unknown = d.is_unknown, updated_by = "
+        "d.updated_by, updated_at = %s, "
         "resource_version = scheduler_queue.resource_version + d.versions "
         f"FROM {values_table('d', _WISH_COLUMNS)} WHERE scheduler_queue.id = d.id",
         [now, as_parameter(rows)],

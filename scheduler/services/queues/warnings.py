@@ -1,4 +1,6 @@
-"""What is odd about the tree, kept with the queues: a cluster too small for what was promised, a hierarchy that breaks its rules."""
+"""What is odd about the tree, kept with the queues: a cluster too small for what was promised, a
+hierarchy that breaks its rules.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ _WAITING: ContextVar[list[bool] | None] = ContextVar("warnings that wait for the
 
 @contextmanager
 def warnings_wait() -> Iterator[list[bool]]:
-    """Many changes in one transaction: whether the warnings have to be worked out, at the end, is what comes to stand in the list."""
+    """Many changes in one transaction: whether the warnings have to be worked out, at the end, is
+    what comes to stand in the list.
+    """
     asked: list[bool] = []
     before = _WAITING.set(asked)
     try:
@@ -39,7 +43,10 @@ def warnings_wait() -> Iterator[list[bool]]:
 
 
 def refresh_warnings() -> list[str]:
-    """To be called, in the transaction that did it, when the nodes changed. The names of the queues told something new."""
+    """To be called, in the transaction that did it, when the nodes changed.
+
+    The names of the queues told something new.
+    """
     if _must_wait():
         return []
     lock_tree()
@@ -120,7 +127,8 @@ def _invalid(queue: StoredQueue, problems: list[Violation]) -> list[dict[str, An
 
 def _store(rows: list[dict[str, Any]]) -> None:
     execute(
-        f"UPDATE scheduler_queue SET warnings = {json_column('d.warnings')}, conditions = {json_column('d.conditions')} "
+        f"UPDATE scheduler_queue SET warnings = {json_column('d.warnings')}, conditions = "
+        f"{json_column('d.conditions')} "
         f"FROM {values_table('d', _COLUMNS)} WHERE scheduler_queue.id = d.id",
         [as_parameter(rows)],
     )
