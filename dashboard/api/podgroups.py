@@ -19,7 +19,8 @@ from dashboard.api.visible_rows import visible
 from dashboard.http.visibility import Visibility
 from scheduler.domain.access import Access
 from scheduler.domain.shown_phases import shown_phase
-from scheduler.models import PodGroup
+from scheduler.models import PodGroup, Queue
+from scheduler.selectors.accounts.access import owner_of
 from scheduler.selectors.jobs.gangs import WAITING, place_in_line, pods_by_phase
 from scheduler.selectors.jobs.page import gang_named
 from scheduler.selectors.jobs.timeline import Span, TimelineEntry, timeline_of
@@ -155,6 +156,7 @@ def explanation(gang: Mapping[str, Any]) -> dict[str, Any]:
         "evaluatedAt": iso_time(gang["evaluated_at"]),
         "position": None,
         "ahead": None,
+        "owner": "",
     }
     if phase in WAITING:
         answer.update(_why_waiting(gang))
@@ -171,7 +173,13 @@ def _why_waiting(gang: Mapping[str, Any]) -> dict[str, Any]:
         "checks": gang["reason_checks"],
         "position": gang["ahead"] + 1,
         "ahead": gang["ahead"],
+        "owner": _owner_of_queue(gang["queue"]),
     }
+
+
+def _owner_of_queue(number: int) -> str:
+    name = Queue.objects.filter(pk=number).values_list("name", flat=True).first()
+    return owner_of(name) if name else ""
 
 
 def _why_not_waiting(phase: str, message: str) -> str:

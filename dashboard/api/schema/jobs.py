@@ -164,6 +164,7 @@ Explanation = shape(
     evaluatedAt=maybe_moment(),
     position=s.IntegerField(allow_null=True),
     ahead=s.IntegerField(allow_null=True),
+    owner=text(help_text="whom to ask: the owner of its queue, or of the nearest queue above it"),
 )
 TimeSpent = shape(
     "TimeSpent",

@@ -316,7 +316,10 @@ def explain_job(
         reason = f"{told['reason']}: "
     else:
         reason = ""
-    output.line(f"{place}/{wanted} ({told['phase']}): {reason}{told['message']}{position}")
+    owner = ""
+    if told.get("owner"):
+        owner = f" Ask {told['owner']}, the owner of {job['spec']['queue']}."
+    output.line(f"{place}/{wanted} ({told['phase']}): {reason}{told['message']}{position}{owner}")
     _print_checks(told.get("checks") or [])
 
 

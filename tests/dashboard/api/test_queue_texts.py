@@ -153,6 +153,8 @@ class TestPages:
         page = unescape(text(signed_in(admin).get("/jobs/default/train-2/")))
 
         assert f"Ask <strong>{OWNER}</strong>, the owner of vision." in page
+        assert admin.get("podgroups/default/train-2/explain/")["owner"] == OWNER
+        assert admin.get("podgroups/default/train-1/explain/")["owner"] == ""
 
     def test_a_page_that_is_refused_names_the_owner(
         self, admin: Caller, caller: Callable[..., Caller]

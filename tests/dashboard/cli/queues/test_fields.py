@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scheduler.models import Queue
 from tests.dashboard.cli.conftest import Type
+from tests.worlds import job
 
 
 def test_the_owner_is_set_changed_and_taken_away(vcctl: Type):
@@ -41,3 +42,12 @@ def test_the_description_is_set_and_shown_on_one_line(vcctl: Type):
 
     assert Queue.objects.get(name="ml").description == "For training.\nAsk first."
     assert "Description:      For training. Ask first.\n" in vcctl("vcctl queue view ml").out
+
+
+def test_a_job_that_waits_names_the_owner(vcctl: Type):
+    vcctl("vcctl queue create ml --owner ops")
+    job("train", "ml", cpu="1")
+
+    told = vcctl("vcctl job explain train").out
+
+    assert told.rstrip().endswith("Ask ops, the owner of ml.")
