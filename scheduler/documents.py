@@ -32,8 +32,8 @@ class HalfCharacter(DocumentError):
     def __init__(self, field: str, half: str) -> None:
         self.field = field
         super().__init__(
-            f"{f'{_short(field)}: ' if field else ''}{half} is half of a character; write the whole "
-            "of it"
+            f"{f'{_short(field)}: ' if field else ''}{half} is half of a character; "
+            "write the whole of it"
         )
 
 
@@ -247,8 +247,8 @@ def _check_events(text: str) -> None:
             )
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
             raise DocumentError(
-                f"{_place(event.start_mark)}: anchors and aliases (& and *) are not read; write the "
-                "value out"
+                f"{_place(event.start_mark)}: anchors and aliases (& and *) are not read; "
+                "write the value out"
             )
         if getattr(event, "tag", None):
             raise DocumentError(

@@ -1,4 +1,6 @@
-"""How hard the code is to read, in figures: `make metrics`, or `python tools/metrics.py --compare REV`.
+"""How hard the code is to read, in figures.
+
+Run `make metrics`, or `python tools/metrics.py --compare REV`.
 
 Migrations and vendored files are left out. Tests are measured in a column of their own. The figures
 say where to look; they are not a target that code should be bent to.

@@ -50,8 +50,13 @@ def reason_card(gang: PodGroup, may_see: MaySee) -> Context:
 
 
 def _owner(queue: str, level: str, may_see: MaySee) -> Context:
-    """Whom to ask: the owner of the queue that holds the job back, if the reader may see it; else of its own queue."""
-    owned = level if level and may_see(level) else queue
+    """Whom to ask: the owner of the queue that holds the job back.
+
+    If the reader may not see that queue, it is the owner of the job's own queue.
+    """
+    owned = queue
+    if level and may_see(level):
+        owned = level
     return {"owned": owned, "owner": owner_of(owned)}
 
 

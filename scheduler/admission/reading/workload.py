@@ -378,7 +378,7 @@ def read_pod(manifest: object) -> Reading[PodManifest]:
 
 
 def _pod_metadata(reader: Reader, whole: Mapping[str, object]) -> Metadata:
-    """A pod that a controller makes has no name yet when it is admitted, only the beginning of one."""
+    """A pod of a controller has no name yet when it is admitted, only the beginning of one."""
     metadata = whole.get("metadata")
     if (
         isinstance(metadata, Mapping)

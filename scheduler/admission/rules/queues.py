@@ -30,7 +30,7 @@ _AMOUNTS: tuple[tuple[str, Callable[[QueueSpec], Resources]], ...] = (
 def verdict_on(
     reading: Reading[QueueReading], tree: QueueTree, facts: Facts, old: QueueSpec | None
 ) -> Verdict:
-    """All that is wrong and all that is worth knowing about a queue manifest, shape and rules together."""
+    """All violations and notices of a queue manifest, of its shape and of the rules."""
     shape = Verdict(reading.violations, reading.notices)
     if reading.value is None:
         return shape

@@ -185,7 +185,7 @@ def _way_up(queue: str) -> list[str]:
 
 
 def owner_of(queue: str) -> str:
-    """The owner of the queue, or of the nearest queue above it that names one. "" where none does."""
+    """The owner of the queue, or of the nearest queue above that names one; else ""."""
     way = _way_up(queue)
     owned = Queue.objects.filter(name__in=way).exclude(owner="")
     owners = dict(owned.values_list("name", "owner"))

@@ -32,7 +32,13 @@ logger = logging.getLogger(__name__)
 
 
 class CommandFailed(Exception):
-    """An unexpected error: nothing was changed, and the command is on record as Failed."""
+    """An unexpected error: nothing was changed."""
+
+    def __init__(self, queue: str, problem: Exception) -> None:
+        super().__init__(
+            f"{queue} could not be changed: an unexpected error ({type(problem).__name__}) "
+            "was written to the log."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +276,12 @@ def _record_failures(orders: Sequence[QueueOrder], by: Actor, problem: Exception
     """
     work = _work_for(orders)
     given: list[Given] = [_recorded_failure(work, order, by, problem) for order in orders]
-    work.settle()
+    try:
+        with transaction.atomic():
+            work.settle()
+    except Exception as again:
+        # The answer is the same: nothing was changed. It is only not on record.
+        logger.error("the failure could not be recorded: %s", _in_words(orders), exc_info=again)
     return given
 
 
@@ -281,12 +292,9 @@ def _recorded_failure(
         _check(work, order, by)
     except _REFUSALS as refusal:
         return refusal
-    kind = type(problem).__name__
-    message = (
-        f"{order.name} could not be changed: an unexpected error ({kind}) was written to the log."
-    )
-    work.keep_order(_command_row(work, order, by, Command.FAILED, message, {}))
-    return CommandFailed(message)
+    failure = CommandFailed(order.name, problem)
+    work.keep_order(_command_row(work, order, by, Command.FAILED, str(failure), {}))
+    return failure
 
 
 def _in_words(orders: Sequence[QueueOrder]) -> str:

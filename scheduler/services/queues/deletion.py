@@ -7,10 +7,11 @@ for deleting by hand; whatever has changed meanwhile drops the intention instead
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.utils import timezone
 
 from scheduler import notify
@@ -26,12 +27,19 @@ from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import Actor, Door
 from scheduler.services.files.versions import Expected, check_queue_version
 from scheduler.services.locks import alone_with_pods, lock_tree
-from scheduler.services.queues.commands import CommandOutcome, QueueOrder, give_order
+from scheduler.services.queues.commands import (
+    CommandFailed,
+    CommandOutcome,
+    QueueOrder,
+    give_order,
+)
 from scheduler.services.queues.create_update import delete_queue, refuse_unless_shown
 from scheduler.services.queues.deletion_effects import Aftermath, aftermath_of
 from scheduler.services.queues.transaction import TreeWork
 from scheduler.services.records import audit
 from scheduler.services.records.events import EventNote, record_events
+
+logger = logging.getLogger(__name__)
 
 # What passes by itself once a queue is closed; anything else stands against deleting it for good.
 PASSING = frozenset({"queue_not_closed", "has_podgroups", "has_allocated_pods", "has_jobs"})
@@ -76,7 +84,7 @@ def close_then_delete(
         refuse_unless_shown(name, doomed, shown)
         aftermath = aftermath_of(doomed)
         closing = give_order(work, QueueOrder(name, QueueCommand.CLOSE, reason), by)
-        work.settle()
+        _settle_closing(work, name)
         blockers = _blockers(name, cascade)
         lasting = [blocker for blocker in blockers if blocker.rule_id not in PASSING]
         if lasting:
@@ -89,6 +97,17 @@ def close_then_delete(
     return CloseThenDelete(
         tuple(doomed), closing, aftermath, is_gone, _message(doomed, is_gone=is_gone)
     )
+
+
+def _settle_closing(work: TreeWork, name: str) -> None:
+    """What fails here is answered like any other command that fails. Nothing is kept of it."""
+    try:
+        work.settle()
+    except DatabaseError:
+        raise
+    except Exception as problem:
+        logger.error("closing %s to delete it failed", name, exc_info=problem)
+        raise CommandFailed(name, problem) from problem
 
 
 def _require_to_delete(name: str, by: Actor, expected_version: Expected) -> None:
