@@ -53,7 +53,7 @@ def test_who_has_it_switched_off_keeps_it_so():
     "start",
     [
         "import dashboard.asgi",
-        "import django; django.setup(); from dashboard import worker_life; worker_life.prepare()",
+        "import django; django.setup(); from dashboard.worker import life; life.prepare()",
     ],
 )
 def test_a_process_sets_aside_what_it_has_loaded(start: str):

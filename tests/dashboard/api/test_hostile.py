@@ -435,7 +435,7 @@ def test_the_description_takes_no_tricks(db: None, parameters: dict[str, str]):
 def test_a_packed_body_is_refused_as_what_it_is(admin: Caller):
     answer = admin.post("queues/", queue("a"), expect=415, **{"Content-Encoding": "gzip"})
 
-    assert "packed (gzip)" in answer["detail"]
+    assert "compressed body (gzip)" in answer["detail"]
     admin.post("queues/", queue("a"), expect=201, **{"Content-Encoding": "identity"})
 
 

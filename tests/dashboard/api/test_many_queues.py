@@ -337,7 +337,7 @@ def test_more_than_a_list_may_hold_is_refused_as_a_whole(admin: Caller):
         ("queues/", numbered(10_000)),
         ("commands/", [order("Close", "default")] * 10_000),
     ):
-        assert "1000 at once" in admin.post(path, items, expect=400)["detail"]
+        assert "at most 1000 are allowed at once" in admin.post(path, items, expect=400)["detail"]
     assert (
         "5000 at once"
         in admin.post("apply/", [document(item) for item in numbered(10_000)], expect=400)["detail"]

@@ -44,6 +44,8 @@ def test_a_queue_is_created_with_its_defaults_and_read_back_in_the_shape_of_kube
         "dequeueStrategy": "traverse",
         "state": "Open",
         "type": "",
+        "owner": "",
+        "description": "",
     }
     assert list(read["status"]) == [
         "state", "closedBy", "suspendedBy", "pending", "inqueue", "running", "unknown", "completed", "subtree", "jobs", "allocated",

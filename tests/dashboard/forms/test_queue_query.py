@@ -116,7 +116,8 @@ def test_in_a_tree_what_leads_to_the_found_stays(admin: Client):
         ("is:waiting,lazy", "There is no “is:lazy”"),
         (
             "stat:open",
-            "There is no word “stat:”: did you mean “state:”? There are is:, state:, below: and parts of names.",
+            "There is no word “stat:”: did you mean “state:”? There are is:, state:, below:, owner: and"
+            " parts of names.",
         ),
         ("-colour:red", "There is no word “colour:”."),
         ("is:", "“is:” has no value: write something like is:waiting."),
@@ -152,7 +153,12 @@ def test_each_quality_can_be_asked_for_and_each_asked_for_can_be():
 def test_the_page_gives_its_script_the_words(admin: Client):
     page: Any = admin.get("/queues/")
 
-    assert page.context["known"] == {"is": list(QUALITIES), "state": list(STATES), "fields": FIELDS}
+    assert page.context["known"] == {
+        "is": list(QUALITIES),
+        "state": list(STATES),
+        "texts": ["owner"],
+        "fields": FIELDS,
+    }
     script = Path("static/js/queue-search.js").read_text()
     assert not any(f'"{word}"' in script for word in QUALITIES)  # it has no list of its own
 
