@@ -215,14 +215,6 @@ class Resources(Mapping[str, int]):
         """Nothing at all, or only zeros."""
         return not any(self._amounts.values())
 
-    def fits_in(self, limit: Resources) -> bool:
-        """Every amount here is at most what `limit` has; absent there is 0."""
-        return all(amount <= limit.amount(name) for name, amount in self._amounts.items())
-
-    def fits_where_set(self, limit: Resources) -> bool:
-        """Every amount here is at most what `limit` has; absent there is no limit."""
-        return all(amount <= limit[name] for name, amount in self._amounts.items() if name in limit)
-
     def clamped_at_zero(self) -> Resources:
         return Resources({name: max(0, amount) for name, amount in self._amounts.items()})
 

@@ -123,12 +123,6 @@ class Fields:
             return default
         return read_flag(value, self.at(key))
 
-    def optional_flag(self, key: str) -> bool | None:
-        value = self.take(key)
-        if value is None:
-            return None
-        return read_flag(value, self.at(key))
-
     def resources(self, key: str) -> Resources:
         value = self.take(key)
         if value is None:

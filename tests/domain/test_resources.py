@@ -120,16 +120,6 @@ def test_zero_and_absent_are_told_apart():
     assert "cpu" in Resources({"cpu": 0})
 
 
-def test_amounts_fit_by_every_name_and_absent_limits_mean_what_the_caller_says():
-    asked, limit = (
-        Resources.parse({"cpu": "2", "nvidia.com/gpu": "1"}),
-        Resources.parse({"cpu": "4"}),
-    )
-
-    assert not asked.fits_in(limit)
-    assert asked.fits_where_set(limit)
-
-
 def test_sums_keep_every_name():
     assert total(
         [Resources({"cpu": 1}), Resources({"memory": 2}), Resources({"cpu": 3})]

@@ -67,6 +67,16 @@ def amounts(cpu: int, memory: int, gpu: int) -> Resources:
     )
 
 
+def fits_in(asked: Resources, limit: Resources) -> bool:
+    """Every amount that is asked for is at most what the limit has; absent there is 0."""
+    return all(amount <= limit.amount(name) for name, amount in asked.items())
+
+
+def fits_where_set(asked: Resources, limit: Resources) -> bool:
+    """Every amount that is asked for is at most what the limit has; absent there is no limit."""
+    return all(amount <= limit[name] for name, amount in asked.items() if name in limit)
+
+
 GUARANTEE = amounts(2, 4, 0)
 requests = st.builds(
     amounts, st.integers(1, 3), st.integers(1, 4), st.sampled_from([0, 0, 0, 1, 2])
@@ -101,7 +111,7 @@ def _queue(draw: st.DrawFn, name: str, parent: str, wishes: Wishes) -> QueueSpec
         [QueueState.OPEN] * 9 + [QueueState.CLOSING, QueueState.SUSPENDED, QueueState.CLOSED]
     )
     capability = draw(quotas) if draw(st.integers(0, 3)) == 0 else Resources()
-    may_have_guarantee = wishes.guarantees and GUARANTEE.fits_where_set(capability)
+    may_have_guarantee = wishes.guarantees and fits_where_set(GUARANTEE, capability)
     return QueueSpec(
         name,
         parent=parent,
@@ -159,7 +169,7 @@ class _Room:
     def take(self, request: Resources) -> str:
         whole = request + Resources({"pods": 1})
         for name, left in self.left.items():
-            if whole.fits_in(left):
+            if fits_in(whole, left):
                 self.left[name] = left - whole
                 return name
         return ""

@@ -23,7 +23,7 @@ from scheduler.scenarios.clusters import Cluster, cluster_of
 from scheduler.scenarios.reports import outcome_document
 from scheduler.scenarios.world import advance
 from scheduler.scenarios.writing import scenario_document
-from tests.properties.strategies import PLAIN, POLICIES, clusters, policies
+from tests.properties.strategies import PLAIN, POLICIES, clusters, fits_in, policies
 
 _QUICK = settings(
     max_examples=30,
@@ -82,7 +82,8 @@ def test_no_node_is_taken_past_what_it_has(cluster, policy):
     for node in cluster.nodes:
         there = [pod.key for pod in cluster.pods if pod.node == node.name]
         bound = [bind.pod for bind in outcome.binds if bind.node == node.name]
-        assert total(requests[pod] for pod in (*there, *bound)).fits_in(node.allocatable), node.name
+        held = total(requests[pod] for pod in (*there, *bound))
+        assert fits_in(held, node.allocatable), node.name
         leaving = {eviction.pod for eviction in outcome.evictions} | {
             pod.key for pod in cluster.pods if pod.status is PodStatus.RELEASING
         }
@@ -90,7 +91,7 @@ def test_no_node_is_taken_past_what_it_has(cluster, policy):
             reservation.pod for reservation in outcome.reservations if reservation.node == node.name
         ]
         later = [pod for pod in (*there, *bound, *waiting) if pod not in leaving]
-        assert total(requests[pod] for pod in later).fits_in(node.allocatable), (
+        assert fits_in(total(requests[pod] for pod in later), node.allocatable), (
             f"{node.name} promises more than it will have"
         )
 
@@ -175,8 +176,8 @@ def _fits_without(victim, node_name, cluster, outcome, requests):
         for name, limit in figures.real_capability.items()
         if name != "pods"
     )
-    return within_quota and total(requests[pod] for pod in (*there, *coming)).fits_in(
-        node.allocatable
+    return within_quota and fits_in(
+        total(requests[pod] for pod in (*there, *coming)), node.allocatable
     )
 
 
@@ -207,7 +208,7 @@ def test_under_proportion_deserved_never_exceeds_the_total_and_every_guarantee_i
         assert amount <= max(outcome.total.amount(resource), guarantees.amount(resource)), resource
     for queue in cluster.queues:
         if queue.name in outcome.queues_at_open:
-            assert queue.spec.guarantee.fits_in(outcome.queues_at_open[queue.name].deserved), (
+            assert fits_in(queue.spec.guarantee, outcome.queues_at_open[queue.name].deserved), (
                 queue.name
             )
 
@@ -347,7 +348,7 @@ def _has_room(pods: list[Pod], queue: str, cluster: Cluster, outcome: Outcome) -
     }
     for pod in pods:
         request = pod.request + Resources({"pods": 1})
-        node = next((name for name, left in free.items() if request.fits_in(left)), None)
+        node = next((name for name, left in free.items() if fits_in(request, left)), None)
         if node is None:
             return False
         free[node] = free[node] - request

@@ -66,7 +66,6 @@ _OPERATORS: Mapping[str, Callable[[str | None, Requirement], bool]] = {
     "Gt": lambda value, item: _compares(value, item, 1),
     "Lt": lambda value, item: _compares(value, item, -1),
 }
-OPERATORS = tuple(_OPERATORS)
 
 
 def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:

@@ -11,7 +11,6 @@ from functools import cached_property
 import numpy as np
 
 from scheduler.domain.nodes import Amounts, Mask
-from scheduler.domain.resources import Resources
 from scheduler.engine.fair_share import int_sum
 from scheduler.engine.state.queue_tree import SessionQueueTree
 from scheduler.engine.state.queue_usage import QueueUsage
@@ -109,16 +108,6 @@ class Quotas:
             for dim, amount in asked:
                 wanted = min(wanted, (limit[dim] - allocated[dim]) // amount)
         return max(0, wanted)
-
-
-def queue_share(allocated: Resources, deserved: Resources) -> float:
-    """The largest part of its deserved that a queue uses; 1 for a queue under capacity that
-    deserves nothing.
-    """
-    return max(
-        (allocated.amount(name) / amount for name, amount in deserved.items() if amount > 0),
-        default=1.0,
-    )
 
 
 def beyond_guarantees(available: Amounts, guarantees: Amounts) -> Amounts:

@@ -27,7 +27,6 @@ class FirstStart:
     Empty texts and False where it was there already.
     """
 
-    admin_password: str = ""
     password_file: Path | None = None
     sample_loaded: bool = False
 
@@ -58,7 +57,7 @@ def first_start() -> FirstStart:
         from scheduler.services.demo.sample import load_sample_cluster
 
         load_sample_cluster()
-    return FirstStart(password, _password_file() if password else None, sample)
+    return FirstStart(_password_file() if password else None, sample)
 
 
 def _password_file() -> Path:

@@ -95,10 +95,6 @@ class Standstill:
     gangs: int
     lacks: tuple[str, ...]
 
-    @property
-    def is_to_built_in(self) -> bool:
-        return self.back_to.pk == DEFAULT_VERSION
-
 
 @dataclass(slots=True)
 class _Tried:
