@@ -25,7 +25,7 @@ help:
 	@echo "make run          start everything (PORT=8000, DEMO=0 for an empty cluster); Ctrl-C stops it"
 	@echo "make test         all tests but the long ones"
 	@echo "make test-long    the long forms of the tests"
-	@echo "make check        format, lint, types, imports, unsafe code, vulnerabilities, migrations"
+	@echo "make check        format, lint, types, imports, unsafe and dead code, vulnerabilities, migrations"
 	@echo "make metrics      how hard the code is to read, in figures (COMPARE=REV to compare)"
 	@echo "make bench        measure the engine, sessions, the API and the pages"
 	@echo "make screenshots  pictures of the pages, for the documentation"
@@ -49,6 +49,7 @@ check: $(DEV_STAMP) $(AUDIT_STAMP)
 	SECRET_KEY=check $(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 	$(VENV)/bin/bandit --quiet --configfile pyproject.toml --recursive scheduler dashboard manage.py
+	$(PY) -m tools.dead_code
 	SECRET_KEY=check DATABASE_URL=sqlite://:memory: $(PY) manage.py makemigrations --check --dry-run
 
 metrics:
