@@ -40,6 +40,7 @@ class Walker:
         self.page = page
 
     def press(self, *keys: str) -> None:
+        self.page.wait_for_load_state()  # until then the page's scripts hear no keys
         for key in keys:
             self.page.keyboard.press(key)
 
