@@ -186,7 +186,7 @@ class TestJob:
         page = signed_in("/jobs/default/train-2/")
         is_live(page)
         expect(page.get_by_role("region", name="Why it waits")).to_contain_text(
-            re.compile(r"in session \d+")
+            re.compile(r"in session\s+\d+")
         )
         page.get_by_text(re.compile(r"All \d+ checks")).click()
         expect(page.get_by_role("region", name="Checks")).to_contain_text("short")
