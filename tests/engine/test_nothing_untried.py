@@ -16,7 +16,7 @@ from scheduler.engine.plugin import Plugin
 from scheduler.engine.plugins import PLUGINS
 from scheduler.engine.policy import Flag
 from scheduler.scenarios.vocabulary import ARGUMENTS, SETTINGS
-from tests.engine import test_set_aside
+from tests.engine import test_future_places
 from tests.engine.actions import test_backfill, test_reclaim, test_shed
 from tests.engine.builders import (
     CAPACITY,
@@ -58,7 +58,7 @@ TRIED = {
     "suspendedVictims": test_reclaim.test_pods_of_a_suspended_queue_are_protected_unless_the_policy_says_otherwise,
     "admission": test_capacity.test_a_large_gang_that_waits_keeps_nobody_out_unless_the_policy_says_so,
     "scarcity.weight": test_node_scores.test_the_weight_of_scarcity_moves_the_pod,
-    "setAside": test_set_aside.test_only_what_ends_in_time_is_put_where_a_gang_will_start,
+    "setAside": test_future_places.test_only_what_ends_in_time_is_put_where_a_gang_will_start,
     "wholeGangs": test_whole_gangs.test_a_gang_goes_whole_or_keeps_its_minimum,
     "minRunSeconds": test_whole_gangs.test_who_has_just_started_is_left_in_peace_and_longer_each_time,
     "patienceSeconds": test_whole_gangs.test_a_gang_that_will_have_room_soon_makes_nobody_go,
