@@ -240,7 +240,7 @@ def test_rights_that_are_gone_are_said_and_what_is_typed_stays(signed_in: Opens,
     act(lambda: Grant.objects.filter(user__username="keeper").update(role="viewer"))
     page.get_by_role("button", name="Save").click()
 
-    expect(drawer(page).get_by_role("alert")).to_contain_text("You may not do this.")
+    expect(drawer(page).get_by_role("alert")).to_contain_text("You are not allowed to do this.")
     expect(page.get_by_label("Weight")).to_have_value("3")
     expect(page.get_by_role("button", name="Save")).to_be_enabled()
     assert act(weight) == 1

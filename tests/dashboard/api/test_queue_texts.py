@@ -163,7 +163,7 @@ class TestPages:
 
         page = text(signed_in(caller("sub", submitter="ml")).get("/queues/ml/edit/"))
 
-        assert "Who can give it to you: <strong>ann (owner)," in page
+        assert "You can get it from <strong>ann (owner)," in page
 
 
 def test_the_owner_is_that_of_the_nearest_queue_above(admin: Caller):
