@@ -41,9 +41,7 @@ FIELDS: Final = {
     "is": "is:waiting, is:borrowing",
     "state": "state:open, state:closed",
     "below": "below:research, that queue and all below it",
-    **{
-        field.name: f"{field.name}:ml, a part of the {field.label.lower()}" for field in TREE_FIELDS
-    },
+    **{field.name: f"{field.name}:ml, part of the {field.label.lower()}" for field in TREE_FIELDS},
 }
 TEXTS: Final = tuple(field.name for field in TREE_FIELDS)
 LONGEST: Final = 1024

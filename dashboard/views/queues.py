@@ -138,6 +138,7 @@ def _table_context(
         "found": len(found),
         "problems": search.problems,
         "words": QUALITIES,
+        "text_words": [FIELDS[field].split(", ", 1) for field in TEXTS],
         "known": {
             "is": list(QUALITIES),
             "state": list(STATES),

@@ -159,6 +159,7 @@ def test_the_page_gives_its_script_the_words(admin: Client):
         "texts": ["owner"],
         "fields": FIELDS,
     }
+    assert "<dt>owner:ml</dt>" in text(page)
     script = Path("static/js/queue-search.js").read_text()
     assert not any(f'"{word}"' in script for word in QUALITIES)  # it has no list of its own
 
