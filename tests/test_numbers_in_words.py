@@ -9,7 +9,8 @@ import pytest
 from dashboard.cli import output
 from dashboard.cli.sessions import words
 from dashboard.present.jobs import gang_words
-from scheduler.domain.jobs import JobAction, JobFacts, JobPhase, TaskCount, react, settle
+from scheduler.domain.job_policies import JobAction
+from scheduler.domain.jobs import JobFacts, JobPhase, TaskCount, react, settle
 
 
 def test_what_a_session_did():

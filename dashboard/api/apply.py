@@ -14,7 +14,8 @@ from dashboard.api.errors import notice_json, violation_json
 from dashboard.api.schema.openapi import Operation, Operations, query_parameter
 from scheduler.domain.plans import counted
 from scheduler.services.accounts.actors import Actor, Door
-from scheduler.services.files.apply import Applied, Item, apply_documents, check_documents
+from scheduler.services.files.apply import apply_documents, check_documents
+from scheduler.services.files.items import Applied, Item
 
 _PRUNE = query_parameter(
     "prune",

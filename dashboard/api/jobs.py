@@ -18,7 +18,7 @@ from dashboard.api.json_cache import JsonCache
 from dashboard.api.objects import job_object
 from dashboard.api.schema.openapi import Operation, Operations
 from dashboard.api.visible_rows import visible
-from scheduler.domain.jobs import JobAction
+from scheduler.domain.job_policies import JobAction
 from scheduler.models import Job, PodGroup
 from scheduler.models.stamps import stamp_of
 from scheduler.selectors.jobs.gangs import PhaseCounts, pods_by_phase

@@ -4,21 +4,17 @@ from dataclasses import replace
 
 import pytest
 
+from scheduler.domain.job_policies import JobAction, JobEvent, LifePolicy, action_for, read_policies
 from scheduler.domain.jobs import (
     Dependency,
-    JobAction,
-    JobEvent,
     JobFacts,
     JobPhase,
-    LifePolicy,
     NotPossible,
     PolicyEvents,
     TaskCount,
-    action_for,
     command,
     follow_policies,
     react,
-    read_policies,
     ready_tasks,
     settle,
 )

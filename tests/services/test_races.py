@@ -33,7 +33,7 @@ from scheduler.services.queues.deletion import close_then_delete
 from scheduler.services.queues.states import refresh_states
 from scheduler.services.sessions.requests import pause_scheduling
 from scheduler.services.sessions.runner import SessionRunner
-from scheduler.services.sessions.write_outcome import write_figures
+from scheduler.services.sessions.write_figures import write_figures
 from tests.services.queues.builders import assert_states_are_derived, podgroup, queue, states
 from tests.worlds import node
 

@@ -14,10 +14,10 @@ from django.db.models import Count, Q
 from django.utils import timezone
 
 from scheduler import notify
+from scheduler.domain.job_policies import JobEvent, read_policies
 from scheduler.domain.jobs import (
     DEFAULT_MAX_RETRY,
     FINISHED,
-    JobEvent,
     JobFacts,
     JobPhase,
     JobStep,
@@ -25,7 +25,6 @@ from scheduler.domain.jobs import (
     TaskCount,
     dependency_of,
     follow_policies,
-    read_policies,
     ready_tasks,
     settle,
 )

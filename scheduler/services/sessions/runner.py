@@ -35,7 +35,9 @@ from scheduler.services.sessions.claim import Claimed, Claims, fail
 from scheduler.services.sessions.policies import policy_of
 from scheduler.services.sessions.replay import keep_session
 from scheduler.services.sessions.stopwatch import Stopwatch
-from scheduler.services.sessions.write_outcome import Written, write_figures, write_outcome
+from scheduler.services.sessions.write_figures import write_figures
+from scheduler.services.sessions.write_outcome import write_outcome
+from scheduler.services.sessions.written import Written
 
 logger = logging.getLogger(__name__)
 

@@ -9,60 +9,35 @@ placements; the next session tries again.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import numpy as np
-from django.db import connection
 
-from scheduler.domain.pod_conditions import general, packed
-from scheduler.domain.resources import Resources
-from scheduler.domain.workloads import Phase, PodStatus
 from scheduler.engine.decisions import (
     Bind,
-    Condition,
-    Event,
-    Evict,
     Outcome,
-    PhaseChange,
-    QueueFigures,
-    Reason,
-    Said,
 )
 from scheduler.models.bulk import (
     as_parameter,
     columns_table,
     execute,
     fetch,
-    json_column,
     values_table,
 )
-from scheduler.models.workload import FINISHED_JOB_PHASES
 from scheduler.selectors.sessions.snapshot_rows import ids_parameter, one_of_ids
 from scheduler.selectors.sessions.snapshots import ResidentSnapshot
-from scheduler.services.records.events import EventNote, record_events
+from scheduler.services.records.events import record_events
+from scheduler.services.sessions.write_decisions import write_decisions, write_victims
+from scheduler.services.sessions.write_events import event_notes
+from scheduler.services.sessions.write_podgroups import write_podgroups
+from scheduler.services.sessions.written import Written
 
 _SCHEDULED_STATES = "('Open', 'Closing')"
+
+
 _NOT_PAUSED = "NOT EXISTS (SELECT 1 FROM scheduler_clusterstate c WHERE c.paused)"
-
-
-@dataclass(slots=True)
-class Written:
-    """What was really written."""
-
-    bound: list[Bind] = field(default_factory=list)
-    evicted: list[Evict] = field(default_factory=list)
-    lost: int = 0  # placements that something else had overtaken
-    # podgroups that lost theirs: nothing else is said about them either
-    broken: set[str] = field(default_factory=set)
-    # podgroups of which some pods run while the others cannot
-    unknown: list[int] = field(default_factory=list)
-    podgroups: set[str] = field(default_factory=set)
-    queues: set[str] = field(default_factory=set)
-    completed: bool = False  # some podgroup was completed: a closing queue may be closed now
 
 
 def write_outcome(
@@ -76,10 +51,10 @@ def write_outcome(
     _write_binds(resident, outcome, now, written)
     _write_evictions(resident, outcome, written)
     _write_reservations(resident, outcome, written)
-    _write_podgroups(resident, outcome, number, now, written)
-    _write_decisions(resident, written, session_id, now)
-    _write_victims(written, session_id, number, now)
-    record_events(_event_notes(resident, outcome, written), now)
+    write_podgroups(resident, outcome, number, now, written)
+    write_decisions(resident, written, session_id, now)
+    write_victims(written, session_id, number, now)
+    record_events(event_notes(resident, outcome, written), now)
     return written
 
 
@@ -225,420 +200,4 @@ def _reservation_row(
         "id": resident.pod_ids[row],
         "node_id": resident.node_ids[node] if node else None,
         "until": until,
-    }
-
-
-# Podgroups
-
-_GROUP_COLUMNS = {
-    "id": "bigint",
-    "old_phase": "text",
-    "phase": "text",
-    "conditions": "text",
-    "pod_conditions": "text",
-    "reason_code": "text",
-    "reason_message": "text",
-    "reason_figures": "text",
-    "reason_checks": "text",
-    "starving_since": "bigint",
-}
-
-
-def _write_podgroups(
-    resident: ResidentSnapshot, outcome: Outcome, number: int, now: datetime, written: Written
-) -> None:
-    rows = _group_rows(resident, outcome, now, number, written.broken)
-    if not rows:
-        return
-    taken = {
-        pk
-        for (pk,) in fetch(_group_statement(), [number, now, now, now, as_parameter(rows.values())])
-    }
-    keys = resident.snapshot.groups.key
-    written.podgroups = {keys[row] for row in rows if rows[row]["id"] in taken}
-    written.completed = any(
-        row.get("phase") == Phase.COMPLETED.label and row["id"] in taken for row in rows.values()
-    )
-    written.unknown = [
-        row["id"]
-        for row in rows.values()
-        if row.get("phase") == Phase.UNKNOWN.label and row["id"] in taken
-    ]
-
-
-_HAS_A_LIVE_JOB = (
-    "EXISTS (SELECT 1 FROM scheduler_job j WHERE j.id = scheduler_podgroup.job_id "
-    f"AND j.phase NOT IN ({', '.join(repr(phase) for phase in FINISHED_JOB_PHASES)}))"
-)
-"""Its job says when it is completed: tasks that wait for others have no pods yet."""
-
-
-def _group_statement() -> str:
-    def kept(column: str) -> str:
-        return f"{column} = coalesce(d.{column}, scheduler_podgroup.{column})"
-
-    def kept_json(column: str) -> str:
-        return f"{column} = coalesce({json_column(f'd.{column}')}, scheduler_podgroup.{column})"
-
-    def first_time(column: str, phase: str) -> str:
-        return (
-            f"{column} = CASE WHEN d.phase = '{phase}' THEN coalesce(scheduler_podgroup.{column}, "
-            f"%s) ELSE scheduler_podgroup.{column} END"
-        )
-
-    return (
-        f"UPDATE scheduler_podgroup SET {kept('phase')}, {kept_json('conditions')}, "
-        f"{kept_json('pod_conditions')}, "
-        f"{kept('reason_code')}, {kept('reason_message')}, "
-        f"{kept_json('reason_figures')}, {kept_json('reason_checks')}, "
-        "reason_session = CASE WHEN d.reason_code IS NULL THEN scheduler_podgroup.reason_session "
-        "ELSE %s END, "
-        "starving_since = CASE WHEN d.starving_since IS NULL "
-        "THEN scheduler_podgroup.starving_since "
-        "WHEN d.starving_since < 0 THEN NULL ELSE d.starving_since END, "
-        f"{first_time('enqueued_at', 'Inqueue')}, {first_time('started_at', 'Running')}, "
-        f"{first_time('finished_at', 'Completed')} "
-        f"FROM {values_table('d', _GROUP_COLUMNS)} "
-        "WHERE scheduler_podgroup.id = d.id AND scheduler_podgroup.phase = d.old_phase "
-        f"AND (d.phase IS NULL OR d.phase <> '{Phase.COMPLETED.label}' OR NOT {_HAS_A_LIVE_JOB}) "
-        "RETURNING scheduler_podgroup.id"
-    )
-
-
-def _group_rows(
-    resident: ResidentSnapshot,
-    outcome: Outcome,
-    now: datetime,
-    number: int,
-    broken: Collection[str],
-) -> dict[int, dict[str, Any]]:
-    rows: dict[int, dict[str, Any]] = {}
-
-    def row(number: int) -> dict[str, Any]:
-        if number not in rows:
-            phase = Phase(int(resident.snapshot.groups.phase[number])).label
-            rows[number] = {"id": resident.group_ids[number], "old_phase": phase}
-        return rows[number]
-
-    for change in outcome.phase_changes:
-        phase = _new_phase(resident, change)
-        if phase is not change.old:
-            row(change.row)["phase"] = phase.label
-    for condition in outcome.conditions:
-        row(condition.row)["conditions"] = json.dumps([_condition_columns(condition, now, number)])
-    told = _pod_conditions(resident, outcome, now)
-    for said in outcome.said:
-        row(said.row).update(
-            _reason_columns(said), pod_conditions=json.dumps(told.get(said.row, []))
-        )
-    for group, since in outcome.starving.items():
-        row(group)["starving_since"] = since
-    keys = resident.snapshot.groups.key
-    return {number: values for number, values in rows.items() if keys[number] not in broken}
-
-
-def _pod_conditions(
-    resident: ResidentSnapshot, outcome: Outcome, now: datetime
-) -> dict[int, list[dict[str, Any]]]:
-    """By podgroup, packed: a gang of ten thousand pods that wait for the same has one entry."""
-    told: dict[int, list[tuple[int, str, str, str]]] = {}
-    for condition in outcome.pod_conditions:
-        group = int(resident.snapshot.pods.group[condition.row])
-        told.setdefault(group, []).append(
-            (resident.pod_ids[condition.row], condition.pod, condition.reason, condition.message)
-        )
-    return {group: packed(of_pods, now.isoformat()) for group, of_pods in told.items()}
-
-
-def _new_phase(resident: ResidentSnapshot, change: PhaseChange) -> Phase:
-    """A gang whose first members are done while others wait, run, or leave to come back is not
-    completed: nobody would look at it again.
-    """
-    of_group = resident.snapshot.aggregates.group_counts[change.row]
-    ended = of_group[PodStatus.SUCCEEDED] + of_group[PodStatus.FAILED]
-    more_to_run = of_group[PodStatus.PENDING :].sum() > ended
-    if change.new is Phase.COMPLETED and more_to_run:
-        return Phase.RUNNING
-    return change.new
-
-
-def _condition_columns(condition: Condition, now: datetime, number: int) -> dict[str, Any]:
-    return {
-        "type": condition.type,
-        "status": "True",
-        "reason": condition.reason,
-        "message": condition.message,
-        "transitionID": str(number),
-        "lastTransitionTime": now.isoformat(),
-    }
-
-
-def _reason_columns(said: Said) -> dict[str, Any]:
-    reason = said.reason
-    if reason is None:
-        return {
-            "reason_code": "",
-            "reason_message": "",
-            "reason_figures": "{}",
-            "reason_checks": "[]",
-        }
-    return {
-        "reason_code": str(reason.code),
-        "reason_message": reason.message,
-        "reason_figures": json.dumps(dict(reason.figures), default=_plain_value),
-        "reason_checks": json.dumps(_check_rows(reason)),
-    }
-
-
-def _check_rows(reason: Reason) -> list[dict[str, Any]]:
-    return [check.as_dict() for check in reason.checks]
-
-
-def _plain_value(value: object) -> object:
-    if isinstance(value, Mapping):
-        return dict(value)
-    return str(value)
-
-
-# Records
-
-_DECISION_COLUMNS = {
-    "kind": "text",
-    "pod_id": "bigint",
-    "pod_name": "text",
-    "podgroup_name": "text",
-    "queue_name": "text",
-    "node_name": "text",
-    "action": "text",
-}
-
-
-def _write_decisions(
-    resident: ResidentSnapshot, written: Written, session_id: int, now: datetime
-) -> None:
-    rows = [
-        _decision_row("Bind", bind, "backfill" if bind.borrowed else "allocate", resident)
-        for bind in written.bound
-    ]
-    rows += [_decision_row("Evict", evict, evict.action, resident) for evict in written.evicted]
-    if not rows:
-        return
-    names = ", ".join(_DECISION_COLUMNS)
-    table, parameters = columns_table("d", _DECISION_COLUMNS, list(zip(*rows, strict=True)))
-    execute(
-        f"INSERT INTO scheduler_decision (session_id, created_at, attempts, error, {names}) SELECT "
-        f"%s, %s, 0, '', {names} FROM {table}",
-        [session_id, now, *parameters],
-    )
-
-
-def _decision_row(
-    kind: str, decision: Bind | Evict, action: str, resident: ResidentSnapshot
-) -> tuple[object, ...]:
-    """In the order of the columns."""
-    return (
-        kind,
-        resident.pod_ids[decision.row],
-        decision.pod,
-        decision.podgroup,
-        decision.queue,
-        decision.node,
-        action,
-    )
-
-
-_VICTIM_COLUMNS = {
-    "pod_name": "text",
-    "podgroup_name": "text",
-    "queue_name": "text",
-    "node_name": "text",
-    "beneficiary": "text",
-    "beneficiary_queue": "text",
-    "action": "text",
-    "reason": "text",
-    "common_ancestor": "text",
-    "level": "integer",
-    "before": "text",
-    "after": "text",
-}
-_JSON_COLUMNS = ("before", "after")
-
-
-def _write_victims(written: Written, session_id: int, number: int, now: datetime) -> None:
-    if not written.evicted:
-        return
-    names = ", ".join(f'"{name}"' for name in _VICTIM_COLUMNS)
-    values = ", ".join(
-        json_column(f'"{name}"') if name in _JSON_COLUMNS else f'"{name}"'
-        for name in _VICTIM_COLUMNS
-    )
-    execute(
-        f"INSERT INTO scheduler_eviction (session_id, session_number, created_at, {names}) "
-        f"SELECT %s, %s, %s, {values} FROM {values_table('d', _VICTIM_COLUMNS)}",
-        [
-            session_id,
-            number,
-            now,
-            as_parameter(_victim_columns(evict) for evict in written.evicted),
-        ],
-    )
-
-
-def _victim_columns(evict: Evict) -> dict[str, Any]:
-    limits = {"deserved": dict(evict.deserved), "guarantee": dict(evict.guarantee)}
-    return {
-        "pod_name": evict.pod,
-        "podgroup_name": evict.podgroup,
-        "queue_name": evict.queue,
-        "node_name": evict.node,
-        "beneficiary": evict.beneficiary,
-        "beneficiary_queue": evict.beneficiary_queue,
-        "action": evict.action,
-        "reason": evict.reason,
-        "common_ancestor": evict.level,
-        "level": evict.depth,
-        "before": json.dumps({"allocated": dict(evict.allocated_before), **limits}),
-        "after": json.dumps({"allocated": dict(evict.allocated_after), **limits}),
-    }
-
-
-_EVENT_KINDS = {"podgroup": "PodGroup", "pod": "Pod", "queue": "Queue"}
-
-
-def _event_notes(resident: ResidentSnapshot, outcome: Outcome, written: Written) -> list[EventNote]:
-    queues = _queues_told_of(resident, outcome)
-    notes = []
-    for event in _told_once_a_gang(resident, outcome):
-        if event.name in written.broken:
-            continue
-        namespace, _, name = event.name.rpartition("/")
-        notes.append(
-            EventNote(
-                kind=_EVENT_KINDS.get(event.object, event.object),
-                name=name,
-                namespace=namespace,
-                reason=event.reason,
-                message=event.message,
-                queue=queues.get(event.name, event.name if event.object == "queue" else ""),
-                warning=event.type == "Warning",
-                code=event.code,
-            )
-        )
-    return notes
-
-
-def _queues_told_of(resident: ResidentSnapshot, outcome: Outcome) -> dict[str, str]:
-    """Where the podgroups and pods are of which something is said: who may see the queue may see
-    the event.
-    """
-    group_of = resident.snapshot.pods.group
-    rows = {said.podgroup: said.row for said in outcome.said}
-    rows |= {condition.podgroup: condition.row for condition in outcome.conditions}
-    rows |= {item.pod: int(group_of[item.row]) for item in outcome.pod_conditions}
-    evicted = {
-        name: evict.queue for evict in outcome.evictions for name in (evict.pod, evict.podgroup)
-    }
-    return {name: _queue_name(resident, row) for name, row in rows.items()} | evicted
-
-
-def _told_once_a_gang(resident: ResidentSnapshot, outcome: Outcome) -> Iterator[Event]:
-    """What is said of every waiting pod of a gang in the same words is kept for the first of them:
-    thousands may wait.
-    """
-    gangs = {
-        condition.pod: int(resident.snapshot.pods.group[condition.row])
-        for condition in outcome.pod_conditions
-    }
-    told: set[tuple[int | None, str, str]] = set()
-    for event in outcome.events:
-        if event.object == "pod" and event.reason == "FailedScheduling":
-            gang = gangs.get(event.name)
-        else:
-            gang = None
-        words = (gang, event.reason, general(event.message, event.name))
-        if gang is None or words not in told:
-            yield event
-        told.add(words)
-
-
-def _queue_name(resident: ResidentSnapshot, group_row: int) -> str:
-    row = int(resident.snapshot.groups.queue[group_row])
-    if row >= 0:
-        return resident.snapshot.queues[row].name
-    return ""
-
-
-# Queues
-
-# A column, and the engine's figure that it holds: to people, allocated is what pods hold on nodes.
-_FIGURE_COLUMNS = {
-    "allocated": "in_use",
-    **{
-        name: name
-        for name in (
-            "leaving",
-            "promised",
-            "asked",
-            "lacking",
-            "deserved",
-            "nominal_share",
-            "request",
-            "held",
-            "inqueue",
-            "elastic",
-            "real_capability",
-        )
-    },
-}
-
-
-def write_figures(
-    figures: Mapping[str, QueueFigures], queue_ids: Mapping[str, int], number: int
-) -> None:
-    """One row a queue, only those given: whoever calls leaves out what did not change."""
-    rows = [
-        _figure_row(item, queue_ids[name]) for name, item in figures.items() if name in queue_ids
-    ]
-    if not rows:
-        return
-    columns = {
-        "queue_id": "bigint",
-        **dict.fromkeys(_FIGURE_COLUMNS, "text"),
-        "share": "float8",
-        "overused": "boolean",
-        "warnings": "text",
-    }
-    json_names = {*_FIGURE_COLUMNS, "warnings"}
-    values = ", ".join(
-        json_column(f"d.{name}") if name in json_names else f"d.{name}" for name in columns
-    )
-    updates = ", ".join(
-        f"{name} = excluded.{name}" for name in (*columns, "session") if name != "queue_id"
-    )
-    execute(
-        f"INSERT INTO scheduler_queuefigures ({', '.join(columns)}, session) "
-        f"SELECT {values}, %s FROM {values_table('d', columns)} JOIN scheduler_queue q ON q.id = "
-        "d.queue_id WHERE q.deleted_at IS NULL "
-        f"{_keep_queues()} ON CONFLICT (queue_id) DO UPDATE SET {updates}",
-        [number, as_parameter(rows)],
-    )
-
-
-def _keep_queues() -> str:
-    """No queue can be deleted between being found and being referred to."""
-    if connection.vendor == "postgresql":
-        return "FOR KEY SHARE OF q"
-    return ""
-
-
-def _figure_row(figures: QueueFigures, queue_id: int) -> dict[str, Any]:
-    amounts: dict[str, Resources] = {
-        name: getattr(figures, figure) for name, figure in _FIGURE_COLUMNS.items()
-    }
-    return {
-        "queue_id": queue_id,
-        **{name: json.dumps(dict(amount)) for name, amount in amounts.items()},
-        "share": figures.share,
-        "overused": figures.overused,
-        "warnings": json.dumps(list(figures.warnings)),
     }

@@ -1,0 +1,365 @@
+"""How an object of each kind is created or updated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from scheduler.admission.defaults import Path, queue_defaults
+from scheduler.admission.reading.queue import name_of, place_of, queue_manifest
+from scheduler.admission.reading.workload import read_pod
+from scheduler.admission.violations import Notice, Rejected, Violation
+from scheduler.domain.access import Permission
+from scheduler.models import Job, Node, Pod, PodGroup
+from scheduler.selectors.files import manifests
+from scheduler.services.accounts import access
+from scheduler.services.accounts.access import require_job_command
+from scheduler.services.accounts.actors import Actor
+from scheduler.services.cluster import nodes
+from scheduler.services.files import catalog
+from scheduler.services.files.items import APPLY_ORDER, Applied, Item
+from scheduler.services.files.prune import _is_in_sight
+from scheduler.services.jobs import changes, podgroups, submit
+from scheduler.services.locks import alone_with_pods, lock_tree
+from scheduler.services.queues import create_update, orders
+from scheduler.services.queues.transaction import TreeWork
+
+
+class ApplyRun:
+    """One file on its way in: who brings it, and the work at the tree, as long as only queues are
+    looked at.
+    """
+
+    def __init__(self, by: Actor, *, with_pods: bool) -> None:
+        self.by = by
+        self._work: TreeWork | None = None
+        if with_pods:
+            lock_tree()
+            alone_with_pods()
+
+    @property
+    def work(self) -> TreeWork:
+        if self._work is None:
+            self._work = TreeWork(with_pods=True)
+            self._work.expect_many()
+        return self._work
+
+    def put_down(self) -> None:
+        """What was done to queues is written: others are about to read it, or to change what was
+        read.
+        """
+        if self._work is not None:
+            self._work.settle()
+            self._work = None
+
+    def finish(self, *, warns: bool) -> None:
+        if warns:
+            self.work.warns = True
+        self.put_down()
+
+
+def apply_item(item: Item, run: ApplyRun) -> Applied:
+    if not isinstance(item.manifest, Mapping):
+        raise Rejected(
+            [
+                Violation(
+                    "invalid_value",
+                    "",
+                    "",
+                    "An object with apiVersion, kind and metadata was expected.",
+                    "",
+                )
+            ]
+        )
+    if item.kind not in APPLY_ORDER:
+        if item.kind:
+            message = f"kind is “{item.kind[:40]}”; these are known: {', '.join(APPLY_ORDER)}."
+        else:
+            message = "kind must be given."
+        raise Rejected(
+            [
+                Violation(
+                    "invalid_kind", "", "kind", message, f"write one of {', '.join(APPLY_ORDER)}"
+                )
+            ]
+        )
+    if item.contradicts is not None:
+        message = (
+            f"{item.kind} {item.name} stands in this file twice, and document {item.contradicts} "
+            "says something else of it."
+        )
+        raise Rejected(
+            [Violation("named_twice", "", "metadata.name", message, "leave one of them out")]
+        )
+    if item.kind in _IN_THE_TREE and not (
+        item.kind == "Command" and orders.is_for_job(item.manifest)
+    ):
+        # decided in memory: what is refused leaves nothing behind
+        return _IN_THE_TREE[item.kind](item, run)
+    run.put_down()
+    with transaction.atomic():
+        return _HANDLERS[item.kind](item, run.by)
+
+
+# One kind after the other
+
+
+def _name_and_namespace(manifest: Mapping[str, Any]) -> tuple[str, str]:
+    return place_of(manifest)[0], name_of(manifest)
+
+
+def _visible_row(rows: QuerySet[Any], by: Actor) -> Any:
+    """The stored object, or None.
+
+    One out of sight is not there: whoever may make one of its name finds that taken, and nobody
+    else.
+    """
+    row = rows.first()
+    if row is not None and _is_in_sight(row, access.access_for(by)):
+        return row
+    return None
+
+
+def _merged_over(
+    stored: Mapping[str, Any],
+    given: Mapping[str, Any],
+    defaults: Sequence[tuple[Path, object]] = (),
+) -> dict[str, Any]:
+    """What the file names replaces what is stored, field by field of the spec.
+
+    What it leaves out stays.
+
+    What creation would fill in by `defaults` counts as left out, and a file says nothing by what
+    some server stamped on its object.
+    """
+    merged: dict[str, Any] = {**given, "spec": given.get("spec")}
+    if isinstance(given.get("spec"), Mapping) or given.get("spec") is None:
+        filled_in = {path[1] for path, _ in defaults if path[0] == "spec" and len(path) == 2}
+        merged["spec"] = {
+            **stored["spec"],
+            **{
+                key: value
+                for key, value in (given.get("spec") or {}).items()
+                if key not in filled_in
+            },
+        }
+    if isinstance(given.get("metadata"), Mapping):
+        own = {key: value for key, value in given["metadata"].items() if key != "uid"}
+        kept = {
+            key: stored["metadata"][key]
+            for key in ("labels", "annotations")
+            if own.get(key) is None
+        }
+        merged["metadata"] = {**own, **kept}
+    return merged
+
+
+def _differences(before: Any, after: Any, path: str = "") -> list[tuple[str, Any, Any]]:
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        keys = sorted({*before, *after}, key=str)
+        result: list[tuple[str, Any, Any]] = []
+        for key in keys:
+            for found in _differences(
+                before.get(key), after.get(key), f"{path}.{key}" if path else str(key)
+            ):
+                result.append(found)
+        return result
+    if before == after:
+        return []
+    return [(path, before, after)]
+
+
+def _updated_result(
+    item: Item, name: str, before: Any, after: Any, notices: tuple[Notice, ...], message: str = ""
+) -> Applied:
+    diff = tuple(_differences(before, after))
+    if diff:
+        operation = "updated"
+    else:
+        operation = "unchanged"
+    return Applied(
+        item.index, item.kind, name, operation, message or f"{name} is {operation}.", diff, notices
+    )
+
+
+def _created_result(
+    item: Item, name: str, after: Any, notices: tuple[Notice, ...], message: str = ""
+) -> Applied:
+    return Applied(
+        item.index,
+        item.kind,
+        name,
+        "created",
+        message or f"{name} is created.",
+        tuple(_differences({}, after)),
+        notices,
+    )
+
+
+def _apply_queue(item: Item, run: ApplyRun) -> Applied:
+    name = name_of(item.manifest)
+    work = run.work
+    # as `_visible_row`
+    if name not in work.tree or not access.access_for(work.seen_by(run.by)).may(
+        Permission.VIEW, name
+    ):
+        made = create_update.create_in(work, item.manifest, run.by, imported=True)
+        return _created_result(
+            item, name, queue_manifest(work.tree[name]), made.notices, made.message
+        )
+    before = queue_manifest(work.tree[name])
+    spec: Any = before["spec"]
+    # a state left out is not asked for
+    stored = {
+        **before,
+        "spec": {key: value for key, value in spec.items() if key != "state"},
+    }
+    saved = create_update.update_in(
+        work, name, _merged_over(stored, item.manifest, queue_defaults(item.manifest)), run.by
+    )
+    return _updated_result(
+        item, name, before, queue_manifest(work.tree[name]), saved.notices, saved.message
+    )
+
+
+def _apply_job(item: Item, by: Actor) -> Applied:
+    namespace, name = _name_and_namespace(item.manifest)
+    row = _visible_row(
+        Job.objects.select_related("queue").filter(namespace=namespace, name=name), by
+    )
+    if row is None:
+        made = submit.submit_job(item.manifest, by=by)
+        return _created_result(
+            item, f"{namespace}/{name}", manifests.stored_job(made.job), made.notices
+        )
+    before = manifests.stored_job(row)
+    saved = changes.update_job(namespace, name, _merged_over(before, item.manifest), by=by)
+    return _updated_result(
+        item, f"{namespace}/{name}", before, manifests.stored_job(saved.job), saved.notices
+    )
+
+
+def _apply_podgroup(item: Item, by: Actor) -> Applied:
+    namespace, name = _name_and_namespace(item.manifest)
+    row = _visible_row(
+        PodGroup.objects.select_related("queue").filter(namespace=namespace, name=name), by
+    )
+    if row is None:
+        made = podgroups.submit_podgroup(item.manifest, by=by)
+        return _created_result(
+            item, f"{namespace}/{name}", manifests.stored_podgroup(made.podgroup), made.notices
+        )
+    before = manifests.stored_podgroup(row)
+    saved = podgroups.update_podgroup(namespace, name, _merged_over(before, item.manifest), by=by)
+    return _updated_result(
+        item,
+        f"{namespace}/{name}",
+        before,
+        manifests.stored_podgroup(saved.podgroup),
+        saved.notices,
+    )
+
+
+def _apply_pod(item: Item, by: Actor) -> Applied:
+    namespace, name = _name_and_namespace(item.manifest)
+    if not name:
+        message = (
+            "metadata.name must be given: a file that is applied again must find what it made."
+        )
+        raise Rejected(
+            [
+                Violation(
+                    "name_required",
+                    "",
+                    "metadata.name",
+                    message,
+                    "write a name instead of generateName",
+                )
+            ]
+        )
+    row = _visible_row(
+        Pod.objects.select_related("podgroup__queue").filter(namespace=namespace, name=name), by
+    )
+    if row is not None:
+        require_job_command(by, row.podgroup.queue.place, row.podgroup.owner)
+        message = f"{namespace}/{name} is there; a pod cannot be changed."
+        notices = read_pod(item.manifest).notices
+        return Applied(
+            item.index, item.kind, f"{namespace}/{name}", "unchanged", message, notices=notices
+        )
+    made = podgroups.submit_pod(item.manifest, by=by)
+    return _created_result(item, f"{namespace}/{name}", {}, made.notices)
+
+
+def _apply_node(item: Item, by: Actor) -> Applied:
+    name = name_of(item.manifest)
+    row = Node.objects.filter(name=name).first()
+    if row is None:
+        made = nodes.create_node(item.manifest, by=by)
+        return _created_result(item, name, manifests.stored_node(made.node), made.notices)
+    before = manifests.stored_node(row)
+    if item.manifest.get("status") is not None:
+        given = item.manifest
+    else:
+        given = {**item.manifest, "status": before["status"]}
+    saved = nodes.update_node(name, _merged_over(before, given), by=by)
+    return _updated_result(item, name, before, manifests.stored_node(saved.node), saved.notices)
+
+
+def _apply_catalog(kind: catalog.Kind) -> Callable[[Item, Actor], Applied]:
+    def handle(item: Item, by: Actor) -> Applied:
+        name = name_of(item.manifest)
+        row = kind.model.objects.filter(name=name).first()
+        if row is None:
+            made = catalog.create_entry(kind, item.manifest, by=by)
+            return _created_result(item, name, kind.stored(made.row), made.notices)
+        before = kind.stored(row)
+        saved = catalog.update_entry(
+            kind, name, _merged_over(before, kind.shaped(item.manifest)), by=by
+        )
+        return _updated_result(item, name, before, kind.stored(saved.row), saved.notices)
+
+    return handle
+
+
+def _job_command(item: Item, by: Actor) -> Applied:
+    return _executed_result(item, orders.give_order(item.manifest, by=by))
+
+
+def _queue_command(item: Item, run: ApplyRun) -> Applied:
+    return _executed_result(item, orders.give_order_in(run.work, item.manifest, run.by))
+
+
+def _executed_result(item: Item, ordered: orders.Ordered) -> Applied:
+    if ordered.changed:
+        operation = "executed"
+    else:
+        operation = "unchanged"
+    return Applied(
+        item.index,
+        item.kind,
+        f"{ordered.order.action} {ordered.order.name}",
+        operation,
+        ordered.message,
+        notices=ordered.notices,
+    )
+
+
+_IN_THE_TREE: Final[dict[str, Callable[[Item, ApplyRun], Applied]]] = {
+    "Queue": _apply_queue,
+    "Command": _queue_command,
+}
+
+
+_HANDLERS: Final[dict[str, Callable[[Item, Actor], Applied]]] = {
+    "Job": _apply_job,
+    "PodGroup": _apply_podgroup,
+    "Pod": _apply_pod,
+    "Node": _apply_node,
+    "Namespace": _apply_catalog(catalog.NAMESPACES),
+    "PriorityClass": _apply_catalog(catalog.PRIORITY_CLASSES),
+    "Command": _job_command,
+}

@@ -1,0 +1,157 @@
+"""The objects of a file: read, put in order, and what came of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from scheduler.admission.reading.queue import name_of
+from scheduler.admission.violations import Notice, Rejected, Violation
+from scheduler.domain.access import Forbidden
+from scheduler.services.files.apply_kinds import _name_and_namespace
+
+MOST_OBJECTS: Final = 5000
+
+
+_NAMESPACED: Final = ("PodGroup", "Job", "Pod")
+
+
+APPLY_ORDER: Final = (
+    "Namespace",
+    "PriorityClass",
+    "Node",
+    "Queue",
+    "PodGroup",
+    "Job",
+    "Pod",
+    "Command",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What became of one object. `diff` holds (field, before, after)."""
+
+    index: int
+    kind: str
+    name: str
+    operation: str  # created, updated, unchanged, executed, deleted
+    message: str = ""
+    diff: tuple[tuple[str, Any, Any], ...] = ()
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def changed(self) -> bool:
+        return self.operation != "unchanged"
+
+
+@dataclass(slots=True)
+class Item:
+    """One object on its way in, and what stands against it so far."""
+
+    index: int
+    manifest: Any
+    kind: str
+    name: str
+    done: Applied | None = None
+    violations: tuple[Violation, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    by_state: bool = False
+    forbidden: Forbidden | None = None
+    contradicts: int | None = None  # the place of another wish for the same object
+
+
+def read_items(documents: Iterable[object]) -> list[Item]:
+    flat: list[object] = []
+    for document in documents:
+        if isinstance(document, Mapping) and document.get("kind") == "List":
+            inner = document.get("items")
+            flat += inner if isinstance(inner, list) else [document]
+        elif isinstance(document, list):
+            flat += document
+        elif document is not None:
+            flat.append(document)
+    if not flat:
+        raise Rejected(
+            [
+                Violation(
+                    "nothing_given",
+                    "",
+                    "",
+                    "There is no object in the request.",
+                    "send at least one",
+                )
+            ]
+        )
+    if len(flat) > MOST_OBJECTS:
+        raise Rejected(
+            [
+                Violation(
+                    "too_many",
+                    "",
+                    "",
+                    f"There are {len(flat)} objects; {MOST_OBJECTS} at once are the most.",
+                    "split it",
+                )
+            ]
+        )
+    items = []
+    for index, manifest in enumerate(flat):
+        items.append(Item(index, manifest, _kind_of(manifest), name_of(manifest)))
+    _mark_contradictions(items)
+    return sorted(
+        items, key=lambda item: APPLY_ORDER.index(item.kind) if item.kind in APPLY_ORDER else -1
+    )
+
+
+def _mark_contradictions(items: list[Item]) -> None:
+    """Of two different wishes for one object none could be kept: the file would change it back and
+    forth whenever it is applied.
+    """
+    first: dict[tuple[str, str, str], Item] = {}
+    for item in items:
+        if item.kind == "Command" or not item.name:
+            continue
+        known = first.setdefault((item.kind, *_place_of(item)), item)
+        if known.manifest != item.manifest:
+            item.contradicts = known.index
+
+
+def _place_of(item: Item) -> tuple[str, str]:
+    """Namespace and name; the namespace says nothing where the kind has none."""
+    namespace, name = _name_and_namespace(item.manifest)
+    return (namespace if item.kind in _NAMESPACED else "", name)
+
+
+def _kind_of(manifest: object) -> str:
+    if isinstance(manifest, Mapping):
+        kind = manifest.get("kind")
+    else:
+        kind = None
+    if isinstance(kind, str):
+        return kind
+    return ""
+
+
+def raise_if_any(items: list[Item]) -> None:
+    refused = sorted((item for item in items if item.violations), key=lambda item: item.index)
+    if not refused:
+        return
+    if all(item.forbidden for item in refused):
+        assert refused[0].forbidden is not None
+        raise refused[0].forbidden
+    several = len(items) > 1
+    violations = [
+        replace(
+            violation,
+            field=f"[{item.index}].{violation.field}".rstrip(".") if several else violation.field,
+        )
+        for item in refused
+        for violation in item.violations
+    ]
+    raise Rejected(
+        violations,
+        [notice for item in items for notice in item.notices],
+        by_state=all(item.by_state for item in refused),
+    )

@@ -1,0 +1,147 @@
+"""Deleting what a file no longer names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from scheduler.admission.violations import Rejected, Violation
+from scheduler.domain.access import Access, Permission
+from scheduler.domain.plans import counted
+from scheduler.models import Job, Namespace, Node, Pod, PodGroup, PriorityClass, Queue
+from scheduler.selectors.queues.facts import queue_tree
+from scheduler.services.accounts import access
+from scheduler.services.accounts.actors import Actor
+from scheduler.services.cluster import nodes
+from scheduler.services.files import catalog
+from scheduler.services.files.apply_kinds import ApplyRun
+from scheduler.services.files.items import _NAMESPACED, APPLY_ORDER, Applied, Item, _place_of
+from scheduler.services.jobs import changes, podgroups
+from scheduler.services.queues import create_update
+
+_PRUNED: Final[dict[str, Any]] = {
+    "Queue": Queue,
+    "Job": Job,
+    "PodGroup": PodGroup,
+    "Node": Node,
+    "Namespace": Namespace,
+    "PriorityClass": PriorityClass,
+}
+
+
+# Pruning
+
+
+def prune_unnamed(
+    items: list[Item], label: str, run: ApplyRun, shown: Iterable[str] | None
+) -> list[Applied]:
+    """Objects of the file's kinds that wear the label and that the file does not name.
+
+    Queues leaf-first.
+    """
+    run.put_down()
+    doomed = _rows_not_named(items, label, run.by)
+    if shown is not None and set(shown) != {_deletion_message(kind, row) for kind, row in doomed}:
+        message = (
+            f"What wears {label} has changed since it was shown: {counted(len(doomed), 'object')} "
+            "would be deleted now."
+        )
+        raise Rejected(
+            [Violation("tree_changed", "", "prune", message, "look again, and decide anew")],
+            by_state=True,
+        )
+    for kind, row in doomed:
+        _delete_row(kind, row, run)
+    return [
+        Applied(
+            -1,
+            kind,
+            _deletion_message(kind, row).partition("/")[2],
+            "deleted",
+            f"{row} wore {label} and is not in the file; it was deleted.",
+        )
+        for kind, row in doomed
+    ]
+
+
+def _delete_row(kind: str, row: Any, run: ApplyRun) -> None:
+    if kind == "Queue":
+        create_update.delete_in(run.work, row.name, run.by)
+    else:
+        run.put_down()
+        _PRUNERS[kind](row, run.by)
+
+
+def _rows_not_named(items: list[Item], label: str, by: Actor) -> list[tuple[str, Any]]:
+    key, equals, value = label.partition("=")
+    if not equals or not key:
+        raise Rejected(
+            [
+                Violation(
+                    "invalid_parameter",
+                    "",
+                    "prune",
+                    f"“{label[:80]}” is not a label.",
+                    "write key=value",
+                )
+            ]
+        )
+    named = {(item.kind, *_place_of(item)) for item in items if isinstance(item.manifest, Mapping)}
+    seen = access.access_for(by)
+    found: list[tuple[str, Any]] = []
+    for kind in sorted(
+        {item.kind for item in items} & _PRUNED.keys(), key=APPLY_ORDER.index, reverse=True
+    ):
+        for row in _rows_with_label(_PRUNED[kind], key, value):
+            if (kind, getattr(row, "namespace", ""), row.name) not in named and _is_in_sight(
+                row, seen
+            ):
+                found.append((kind, row))
+    return found
+
+
+def _is_in_sight(row: Any, seen: Access) -> bool:
+    """What the caller may not see is not there for them.
+
+    What belongs to no queue is for those who may delete it, who see everything.
+    """
+    if isinstance(row, Pod):
+        gang = row.podgroup
+    else:
+        gang = row
+    queue = getattr(gang, "queue", None)
+    if isinstance(row, Queue):
+        queue = row
+    return queue is None or seen.may(Permission.VIEW, queue.place)
+
+
+def _deletion_message(kind: str, row: Any) -> str:
+    """ "queue/team-a", "job/default/train": as `shown` names it."""
+    if kind in _NAMESPACED:
+        place = f"{row.namespace}/"
+    else:
+        place = ""
+    return f"{kind.lower()}/{place}{row.name}"
+
+
+def _rows_with_label(model: Any, key: str, value: str) -> list[Any]:
+    """The objects with this label, newest first; of queues those below before those above."""
+    found = model.objects.filter(labels__icontains=key).order_by("-id")
+    if model in (Job, PodGroup):
+        found = found.select_related("queue")
+    rows = [row for row in found if row.labels.get(key) == value]
+    if model is not Queue or not rows:
+        return rows
+    tree = queue_tree()
+    return sorted(rows, key=lambda row: tree.depth(row.name), reverse=True)
+
+
+_PRUNERS: Final[dict[str, Callable[[Any, Actor], object]]] = {
+    "Job": lambda row, by: changes.delete_job(row.namespace, row.name, by=by),
+    "PodGroup": lambda row, by: podgroups.delete_podgroup(row.namespace, row.name, by=by),
+    "Node": lambda row, by: nodes.delete_node(row.name, by=by),
+    "Namespace": lambda row, by: catalog.delete_entry(catalog.NAMESPACES, row.name, by=by),
+    "PriorityClass": lambda row, by: catalog.delete_entry(
+        catalog.PRIORITY_CLASSES, row.name, by=by
+    ),
+}
