@@ -104,9 +104,6 @@ def apply_item(item: Item, run: ApplyRun) -> Applied:
         return _HANDLERS[item.kind](item, run.by)
 
 
-# One kind after the other
-
-
 def _name_and_namespace(manifest: Mapping[str, Any]) -> tuple[str, str]:
     return place_of(manifest)[0], name_of(manifest)
 

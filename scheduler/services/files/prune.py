@@ -29,9 +29,6 @@ _PRUNED: Final[dict[str, Any]] = {
 }
 
 
-# Pruning
-
-
 def prune_unnamed(
     items: list[Item], label: str, run: ApplyRun, shown: Iterable[str] | None
 ) -> list[Applied]:

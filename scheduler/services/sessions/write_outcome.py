@@ -58,9 +58,6 @@ def write_outcome(
     return written
 
 
-# Pods
-
-
 def _write_binds(
     resident: ResidentSnapshot, outcome: Outcome, now: datetime, written: Written
 ) -> None:
