@@ -49,11 +49,11 @@ check: $(DEV_STAMP) $(AUDIT_STAMP)
 	SECRET_KEY=check $(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 	$(VENV)/bin/bandit --quiet --configfile pyproject.toml --recursive scheduler dashboard manage.py
-	$(PY) -m tools.dead_code
+	$(PY) -m tests.tools.dead_code
 	SECRET_KEY=check DATABASE_URL=sqlite://:memory: $(PY) manage.py makemigrations --check --dry-run
 
 metrics:
-	@python3 tools/metrics.py $(if $(COMPARE),--compare $(COMPARE))
+	@python3 tests/tools/metrics.py $(if $(COMPARE),--compare $(COMPARE))
 
 bench: $(DEV_STAMP)
 	$(PY) -m tests.bench

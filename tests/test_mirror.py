@@ -18,6 +18,7 @@ OWN_ROOMS = {
     "processes": "starts the real processes of an installation",
     "properties": "what holds for random clusters, trees and texts, across parts",
     "rules": "the rules of the test suite itself",
+    "tools": "measures and checks of the code itself: make metrics, make check",
 }
 """Folders of tests that belong to no folder of code, and what they are for."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import dead_code
+from tests.tools import dead_code
 
 Write = Callable[[str, str], None]
 

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from tools import metrics
+from tests.tools import metrics
 
 PYTHON = '''\
 """Of a module."""

@@ -20,7 +20,6 @@ from scheduler.models.bulk import (
 from scheduler.selectors.sessions.snapshots import ResidentSnapshot
 from scheduler.services.sessions.written import Written
 
-
 _DECISION_COLUMNS = {
     "kind": "text",
     "pod_id": "bigint",

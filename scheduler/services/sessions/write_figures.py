@@ -19,7 +19,6 @@ from scheduler.models.bulk import (
     values_table,
 )
 
-
 # A column, and the engine's figure that it holds: to people, allocated is what pods hold on nodes.
 _FIGURE_COLUMNS = {
     "allocated": "in_use",

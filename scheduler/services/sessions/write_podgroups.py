@@ -26,7 +26,6 @@ from scheduler.models.workload import FINISHED_JOB_PHASES
 from scheduler.selectors.sessions.snapshots import ResidentSnapshot
 from scheduler.services.sessions.written import Written
 
-
 _GROUP_COLUMNS = {
     "id": "bigint",
     "old_phase": "text",

@@ -1,6 +1,6 @@
 """How hard the code is to read, in figures.
 
-Run `make metrics`, or `python tools/metrics.py --compare REV`.
+Run `make metrics`, or `python tests/tools/metrics.py --compare REV`.
 
 Migrations and vendored files are left out. Tests are measured in a column of their own. The figures
 say where to look; they are not a target that code should be bent to.
@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 QUEUE_FIELDS = ("dequeue_strategy", "guarantee")
 """Two fields of a queue, one that is only kept and one that figures are made of: in how many files
 a field is spelled out says how many a new one would touch."""
@@ -254,8 +254,8 @@ def _members(archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
 
 
 def _git(root: Path, *arguments: str) -> bytes:
-    done = subprocess.run(  # noqa: S603 - git, with what the caller typed
-        ["git", *arguments],  # noqa: S607
+    done = subprocess.run(
+        ["git", *arguments],
         cwd=root,
         stdout=subprocess.PIPE,
         check=True,

@@ -17,8 +17,8 @@ from pathlib import Path
 from vulture import Vulture
 from vulture.core import Item
 
-ROOT = Path(__file__).resolve().parent.parent
-CODE = ("scheduler", "dashboard", "tools", "manage.py")
+ROOT = Path(__file__).resolve().parents[2]
+CODE = ("scheduler", "dashboard", "manage.py")
 LEFT_OUT = ("*/migrations/*",)
 TEMPLATES = ("templates/**/*.html",)
 DOTTED_PATHS = ("pyproject.toml", "dashboard/settings.py", "scheduler/supervisor/programs.py")
@@ -147,7 +147,7 @@ def main() -> None:
     for item in unexplained:
         print(_line(item))
     if unexplained:
-        sys.exit("Delete it, or name it in tools/dead_code.py with the reason why it stays.")
+        sys.exit("Delete it, or name it in tests/tools/dead_code.py with the reason why it stays.")
 
 
 if __name__ == "__main__":
