@@ -64,7 +64,7 @@ MIDDLEWARE = [
     "dashboard.http.proxies.TrustedProxyMiddleware",
     "dashboard.http.middleware.RequestIdMiddleware",
     "dashboard.http.metrics.HttpFiguresMiddleware",
-    "dashboard.api.cors.CorsMiddleware",
+    "dashboard.api.framework.cors.CorsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "dashboard.http.middleware.QuickGZipMiddleware",
@@ -78,7 +78,7 @@ MIDDLEWARE = [
     "dashboard.http.middleware.PrivateAnswersMiddleware",
     "axes.middleware.AxesMiddleware",
     "dashboard.http.middleware.UnavailableMiddleware",
-    "dashboard.api.errors.ApiErrorMiddleware",
+    "dashboard.api.framework.errors.ApiErrorMiddleware",
 ]
 
 ROOT_URLCONF = "dashboard.urls"

@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api import permissions, schema
-from dashboard.api.authentication import actor_of
-from dashboard.api.endpoint import Endpoint
-from dashboard.api.errors import notice_json, violation_json
+from dashboard.api import schema
+from dashboard.api.framework import permissions
+from dashboard.api.framework.authentication import actor_of
+from dashboard.api.framework.endpoint import Endpoint
+from dashboard.api.framework.errors import notice_json, violation_json
 from dashboard.api.schema.openapi import Operation, Operations, query_parameter
 from scheduler.domain.plans import counted
 from scheduler.services.accounts.actors import Actor, Door

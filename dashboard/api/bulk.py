@@ -10,13 +10,19 @@ from drf_spectacular.utils import OpenApiExample
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api import permissions, schema
-from dashboard.api.body_fields import given_fields, given_text, given_texts, refuse_unknown
-from dashboard.api.collection import EndpointSet, Objects, Orderings, Rows, Verbs
-from dashboard.api.errors import bad_parameter
+from dashboard.api import schema
+from dashboard.api.framework import permissions
+from dashboard.api.framework.body_fields import (
+    given_fields,
+    given_text,
+    given_texts,
+    refuse_unknown,
+)
+from dashboard.api.framework.collection import EndpointSet, Objects, Orderings, Rows, Verbs
+from dashboard.api.framework.errors import bad_parameter
+from dashboard.api.framework.pagination import CursorPages
+from dashboard.api.framework.parameters import LIST_PARAMETERS, check_reason
 from dashboard.api.objects import iso_time, record_object
-from dashboard.api.pagination import CursorPages
-from dashboard.api.parameters import LIST_PARAMETERS, check_reason
 from dashboard.api.schema.openapi import Operation, Operations
 from dashboard.forms.job_choice import Choice, Key, choices, jobs_named, jobs_of_query, read_query
 from dashboard.present.jobs import VERBS, Verb

@@ -8,9 +8,10 @@ from typing import Any, ClassVar, Final
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api import permissions, schema
-from dashboard.api.endpoint import Endpoint
-from dashboard.api.errors import as_sentence, bad_parameter
+from dashboard.api import schema
+from dashboard.api.framework import permissions
+from dashboard.api.framework.endpoint import Endpoint
+from dashboard.api.framework.errors import as_sentence, bad_parameter
 from dashboard.api.objects import iso_time, record_object
 from dashboard.api.schema.openapi import Operation, Operations
 from dashboard.http.visibility import Visibility

@@ -17,7 +17,7 @@ from rest_framework.renderers import TemplateHTMLRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api.errors import problem_response
+from dashboard.api.framework.errors import problem_response
 
 # Swagger's page sets styles from its script; scripts still come from this server alone.
 _POLICY = "; ".join(

@@ -14,7 +14,7 @@ from django.db.models import F, Func, Q, QuerySet, TextField, Value
 from django.utils import timezone
 from django_filters import FilterSet
 
-from dashboard.api.errors import bad_parameter
+from dashboard.api.framework.errors import bad_parameter
 from dashboard.forms.choices import stored_word
 from dashboard.forms.typed import moment_of
 from scheduler.domain.access import Role

@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api import permissions, schema
-from dashboard.api.endpoint import Endpoint
-from dashboard.api.errors import notice_json, violation_json
+from dashboard.api import schema
+from dashboard.api.framework import permissions
+from dashboard.api.framework.endpoint import Endpoint
+from dashboard.api.framework.errors import notice_json, violation_json
 from dashboard.api.schema.openapi import Operation, Operations
 from scheduler.services.jobs.forecast import Forecast as JobForecast
 from scheduler.services.jobs.forecast import forecast_job

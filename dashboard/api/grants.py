@@ -8,14 +8,15 @@ from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api import permissions, schema
-from dashboard.api.body_fields import given_text
-from dashboard.api.collection import Objects, Rows
+from dashboard.api import schema
 from dashboard.api.filters import GrantFilters
+from dashboard.api.framework import permissions
+from dashboard.api.framework.body_fields import given_text
+from dashboard.api.framework.collection import Objects, Rows
+from dashboard.api.framework.visible_rows import visible
 from dashboard.api.objects import record_object
 from dashboard.api.records import Records
 from dashboard.api.schema.openapi import Operation, Operations
-from dashboard.api.visible_rows import visible
 from scheduler.domain.queues import ROOT
 from scheduler.models import Grant
 from scheduler.services.accounts import access as access_service

@@ -10,17 +10,18 @@ from drf_spectacular.utils import OpenApiExample
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api import permissions, schema
-from dashboard.api.collection import Objects, Orderings, Rows
-from dashboard.api.errors import bad_parameter
+from dashboard.api import schema
 from dashboard.api.filters import AuditFilters, CommandFilters, EventFilters
-from dashboard.api.formats import CSVRenderer, LinesRenderer
+from dashboard.api.framework import permissions
+from dashboard.api.framework.collection import Objects, Orderings, Rows
+from dashboard.api.framework.errors import bad_parameter
+from dashboard.api.framework.formats import CSVRenderer, LinesRenderer
+from dashboard.api.framework.visible_rows import visible
 from dashboard.api.jobs import job_command_answer
 from dashboard.api.objects import iso_time, record_object
 from dashboard.api.queues import command_answer
 from dashboard.api.records import Records
 from dashboard.api.schema.openapi import Operation, Operations
-from dashboard.api.visible_rows import visible
 from dashboard.http.exports import all_rows, as_csv, as_json_lines, streamed
 from scheduler.domain.access import Access, Permission
 from scheduler.domain.job_policies import ACTION_NAMES, JobAction

@@ -11,13 +11,14 @@ from drf_spectacular.utils import OpenApiExample
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api import permissions, schema
-from dashboard.api.collection import ManifestSet, Objects, Orderings, Rows, Verbs
+from dashboard.api import schema
 from dashboard.api.filters import JobFilters
-from dashboard.api.json_cache import JsonCache
+from dashboard.api.framework import permissions
+from dashboard.api.framework.collection import ManifestSet, Objects, Orderings, Rows, Verbs
+from dashboard.api.framework.json_cache import JsonCache
+from dashboard.api.framework.visible_rows import visible
 from dashboard.api.objects import job_object
 from dashboard.api.schema.openapi import Operation, Operations
-from dashboard.api.visible_rows import visible
 from scheduler.domain.job_policies import JobAction
 from scheduler.models import Job, PodGroup
 from scheduler.models.stamps import stamp_of

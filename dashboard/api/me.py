@@ -10,10 +10,16 @@ from django.db.models import Q, QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api import permissions, schema
-from dashboard.api.body_fields import given_fields, given_text, given_texts, refuse_unknown
-from dashboard.api.collection import Objects, Orderings, Rows, Verbs
-from dashboard.api.errors import Refusal, bad_parameter
+from dashboard.api import schema
+from dashboard.api.framework import permissions
+from dashboard.api.framework.body_fields import (
+    given_fields,
+    given_text,
+    given_texts,
+    refuse_unknown,
+)
+from dashboard.api.framework.collection import Objects, Orderings, Rows, Verbs
+from dashboard.api.framework.errors import Refusal, bad_parameter
 from dashboard.api.objects import record_object
 from dashboard.api.records import Records
 from dashboard.api.schema.openapi import Operation, Operations

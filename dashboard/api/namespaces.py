@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from dashboard.api import schema
-from dashboard.api.catalog import CatalogSet, catalog_operations
+from dashboard.api.framework.catalog import CatalogSet, catalog_operations
 from dashboard.api.objects import namespace_object
 from dashboard.api.schema.openapi import Operations
 from dashboard.http.visibility import Visibility

@@ -9,9 +9,10 @@ from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api import permissions, schema
-from dashboard.api.collection import ManifestSet, Objects, Orderings, Rows, Verbs
+from dashboard.api import schema
 from dashboard.api.filters import NodeFilters
+from dashboard.api.framework import permissions
+from dashboard.api.framework.collection import ManifestSet, Objects, Orderings, Rows, Verbs
 from dashboard.api.objects import node_object
 from dashboard.api.schema.openapi import Operation, Operations
 from scheduler.models import Node

@@ -9,13 +9,14 @@ from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api import permissions, schema
-from dashboard.api.collection import ManifestSet, Objects, Orderings, Rows, Verbs
-from dashboard.api.errors import as_sentence
+from dashboard.api import schema
 from dashboard.api.filters import PodGroupFilters
+from dashboard.api.framework import permissions
+from dashboard.api.framework.collection import ManifestSet, Objects, Orderings, Rows, Verbs
+from dashboard.api.framework.errors import as_sentence
+from dashboard.api.framework.visible_rows import visible
 from dashboard.api.objects import iso_time, podgroup_object
 from dashboard.api.schema.openapi import Operation, Operations
-from dashboard.api.visible_rows import visible
 from dashboard.http.visibility import Visibility
 from scheduler.domain.access import Access
 from scheduler.domain.shown_phases import shown_phase

@@ -8,12 +8,13 @@ from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api import permissions, schema
-from dashboard.api.collection import EndpointSet, Objects, Orderings, Rows
+from dashboard.api import schema
 from dashboard.api.filters import PodFilters
+from dashboard.api.framework import permissions
+from dashboard.api.framework.collection import EndpointSet, Objects, Orderings, Rows
+from dashboard.api.framework.visible_rows import visible
 from dashboard.api.objects import pod_object
 from dashboard.api.schema.openapi import Operation, Operations
-from dashboard.api.visible_rows import visible
 from scheduler.models import Pod
 from scheduler.services.jobs import podgroups
 

@@ -10,10 +10,11 @@ from drf_spectacular.types import OpenApiTypes
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api import permissions, schema
-from dashboard.api.collection import Objects, Rows
-from dashboard.api.endpoint import Endpoint
-from dashboard.api.errors import Refusal, notice_json, violation_json
+from dashboard.api import schema
+from dashboard.api.framework import permissions
+from dashboard.api.framework.collection import Objects, Rows
+from dashboard.api.framework.endpoint import Endpoint
+from dashboard.api.framework.errors import Refusal, notice_json, violation_json
 from dashboard.api.objects import iso_time, record_object
 from dashboard.api.records import Records
 from dashboard.api.schema.openapi import Operation, Operations, query_parameter

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from dashboard.api import schema
-from dashboard.api.catalog import CatalogSet, catalog_operations
-from dashboard.api.collection import Orderings
+from dashboard.api.framework.catalog import CatalogSet, catalog_operations
+from dashboard.api.framework.collection import Orderings
 from dashboard.api.objects import priority_class_object
 from dashboard.api.schema.openapi import Operations
 from scheduler.models import PriorityClass

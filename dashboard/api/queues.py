@@ -13,16 +13,17 @@ from drf_spectacular.utils import OpenApiExample
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api import permissions, schema
-from dashboard.api.collection import EndpointSet, Names, Objects, Rows
-from dashboard.api.errors import bad_parameter
-from dashboard.api.fields import select_fields, wanted_fields
+from dashboard.api import schema
 from dashboard.api.filters import QueueFilters
-from dashboard.api.formats import CSVRenderer, Documents
-from dashboard.api.json_cache import JsonCache
+from dashboard.api.framework import permissions
+from dashboard.api.framework.collection import EndpointSet, Names, Objects, Rows
+from dashboard.api.framework.errors import bad_parameter
+from dashboard.api.framework.fields import select_fields, wanted_fields
+from dashboard.api.framework.formats import CSVRenderer, Documents
+from dashboard.api.framework.json_cache import JsonCache
+from dashboard.api.framework.visible_rows import visible_by_name
 from dashboard.api.objects import iso_time, queue_export, queue_object, queue_tree
 from dashboard.api.schema.openapi import Operation, query_parameter
-from dashboard.api.visible_rows import visible_by_name
 from dashboard.http.exports import as_csv, streamed
 from dashboard.present.charts import HISTORY_COLUMNS, LINES
 from scheduler.domain.lifecycle import QueueCommand

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from dashboard.api import permissions
-from dashboard.api.collection import EndpointSet, Orderings
-from dashboard.api.errors import not_found
+from dashboard.api.framework import permissions
+from dashboard.api.framework.collection import EndpointSet, Orderings
+from dashboard.api.framework.errors import not_found
 
 _LONGEST_NUMBER = 18
 

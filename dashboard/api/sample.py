@@ -7,9 +7,10 @@ from typing import ClassVar
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api import permissions, schema
-from dashboard.api.endpoint import Endpoint
-from dashboard.api.errors import Refusal
+from dashboard.api import schema
+from dashboard.api.framework import permissions
+from dashboard.api.framework.endpoint import Endpoint
+from dashboard.api.framework.errors import Refusal
 from dashboard.api.schema.openapi import Operation, Operations
 from scheduler.services.demo.sample import load_sample_tree
 

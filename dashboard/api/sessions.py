@@ -10,10 +10,11 @@ from django.db.models import Q, QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api import permissions, schema
-from dashboard.api.collection import Objects, Orderings, Rows, Verbs
-from dashboard.api.errors import not_found
+from dashboard.api import schema
 from dashboard.api.filters import DecisionFilters, EvictionFilters, SessionFilters
+from dashboard.api.framework import permissions
+from dashboard.api.framework.collection import Objects, Orderings, Rows, Verbs
+from dashboard.api.framework.errors import not_found
 from dashboard.api.objects import iso_time, record_object
 from dashboard.api.records import Records
 from dashboard.api.schema.openapi import Operation, Operations

@@ -9,8 +9,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from dashboard.api import permissions, schema
-from dashboard.api.endpoint import Endpoint
+from dashboard.api import schema
+from dashboard.api.framework import permissions
+from dashboard.api.framework.endpoint import Endpoint
 from dashboard.api.schema.openapi import Operation, Operations
 
 

@@ -12,10 +12,11 @@ from django.utils.dateparse import parse_datetime
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api import permissions, schema
-from dashboard.api.body_fields import given_fields, given_text, given_texts
-from dashboard.api.collection import Objects, Rows
-from dashboard.api.errors import bad_parameter
+from dashboard.api import schema
+from dashboard.api.framework import permissions
+from dashboard.api.framework.body_fields import given_fields, given_text, given_texts
+from dashboard.api.framework.collection import Objects, Rows
+from dashboard.api.framework.errors import bad_parameter
 from dashboard.api.objects import iso_time, record_object
 from dashboard.api.records import Records
 from dashboard.api.schema.openapi import Operation, Operations

@@ -29,8 +29,8 @@ from dashboard.api import (
     tokens,
     users,
 )
-from dashboard.api.collection import EndpointSet
-from dashboard.api.endpoint import Endpoint, NothingHere
+from dashboard.api.framework.collection import EndpointSet
+from dashboard.api.framework.endpoint import Endpoint, NothingHere
 
 app_name = "api"
 

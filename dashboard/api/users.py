@@ -12,8 +12,9 @@ from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api import permissions, schema
-from dashboard.api.collection import EndpointSet, Objects, Orderings, Rows
+from dashboard.api import schema
+from dashboard.api.framework import permissions
+from dashboard.api.framework.collection import EndpointSet, Objects, Orderings, Rows
 from dashboard.api.objects import iso_time, record_object
 from dashboard.api.schema.openapi import Operation, Operations
 from scheduler.services.accounts import users

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from dashboard.api.formats import to_yaml
+from dashboard.api.framework.formats import to_yaml
 from scheduler.admission.violations import Rejected
 from scheduler.models import Queue
 from scheduler.services.accounts.actors import Actor, Door

@@ -21,9 +21,9 @@ import pytest
 from django.core.exceptions import SuspiciousOperation
 from django.http import QueryDict
 
-from dashboard.api.errors import Refusal
-from dashboard.api.fields import wanted_fields
-from dashboard.api.pagination import decode_cursor
+from dashboard.api.framework.errors import Refusal
+from dashboard.api.framework.fields import wanted_fields
+from dashboard.api.framework.pagination import decode_cursor
 from dashboard.forms.query import Vocabulary, parse
 from dashboard.live.socket import read_request
 from scheduler.admission.facts import Facts

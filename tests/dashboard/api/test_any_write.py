@@ -12,7 +12,13 @@ from django.apps import apps
 from django.db import transaction
 
 from tests.dashboard.api.conftest import Caller, job
-from tests.dashboard.api.test_permissions import ALL, WITHOUT_DRY_RUN, World, _object, body_for
+from tests.dashboard.api.framework.test_permissions import (
+    ALL,
+    WITHOUT_DRY_RUN,
+    World,
+    _object,
+    body_for,
+)
 
 pytestmark = pytest.mark.django_db
 

@@ -194,7 +194,7 @@ class TestPages:
 def test_nothing_else_is_a_list_with_filters():
     """So that a new list is added above."""
     import dashboard.api.urls  # noqa: F401 - loads every endpoint
-    from dashboard.api.collection import EndpointSet
+    from dashboard.api.framework.collection import EndpointSet
 
     def below(kind: type[Any]) -> set[type[Any]]:
         return {kind, *(one for child in kind.__subclasses__() for one in below(child))}

@@ -25,7 +25,7 @@ from scheduler.models import (
     Queue,
 )
 from tests.dashboard.api.conftest import Caller
-from tests.dashboard.api.test_permissions import World, one
+from tests.dashboard.api.framework.test_permissions import World, one
 
 ROLES = ("anonymous", "viewer", "submitter", "admin", "cluster-admin")
 _QUIET_COLUMNS = {

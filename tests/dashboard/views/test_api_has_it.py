@@ -7,7 +7,7 @@ from typing import Any
 
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from tests.dashboard.api.test_permissions import ALL
+from tests.dashboard.api.framework.test_permissions import ALL
 
 # The name of a page's route -> (collection, action) of each deed that its forms do.
 COUNTERPARTS: dict[str, list[tuple[str, str]]] = {

@@ -12,7 +12,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from dashboard.api.urls import COLLECTIONS, SETS, SINGLETONS
-from tests.dashboard.api.test_permissions import ALL
+from tests.dashboard.api.framework.test_permissions import ALL
 
 
 @pytest.fixture(scope="module")

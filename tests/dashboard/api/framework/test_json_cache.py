@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from dashboard.api.json_cache import JsonCache
+from dashboard.api.framework.json_cache import JsonCache
 from scheduler.domain.resources import Resources
 from scheduler.models import Job, Pod, PodGroup, Queue, QueueFigures
 from tests.dashboard.api.conftest import Caller, job, queue

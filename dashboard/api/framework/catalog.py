@@ -8,9 +8,10 @@ from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api import permissions, schema
-from dashboard.api.collection import ManifestSet, Objects, Orderings, Rows
+from dashboard.api import schema
 from dashboard.api.filters import NameFilters
+from dashboard.api.framework import permissions
+from dashboard.api.framework.collection import ManifestSet, Objects, Orderings, Rows
 from dashboard.api.schema.openapi import Operation, Operations
 from scheduler.services.files import catalog
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.http import HttpRequest
 
-from dashboard.api.browsable import FORM_PARAMETER
-from dashboard.api.formats import FormParser, MultiPartFormParser
+from dashboard.api.framework.browsable import FORM_PARAMETER
+from dashboard.api.framework.formats import FormParser, MultiPartFormParser
 
 _FORM_TYPES = (FormParser.media_type, MultiPartFormParser.media_type)
 _OTHER_METHODS = ("PUT", "PATCH", "DELETE")

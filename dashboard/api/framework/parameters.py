@@ -9,7 +9,7 @@ from typing import Any
 from django.core.exceptions import TooManyFieldsSent
 from rest_framework.request import Request
 
-from dashboard.api.errors import MOST_PARAMETERS, Refusal, bad_parameter
+from dashboard.api.framework.errors import MOST_PARAMETERS, Refusal, bad_parameter
 from dashboard.http.access import LONGEST_PARAMETER
 
 WRITING_METHODS = ("POST", "PUT", "PATCH", "DELETE")

@@ -11,13 +11,13 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.test import Client
 
-from dashboard.api.formats import to_yaml
+from dashboard.api.framework.formats import to_yaml
 from dashboard.api.urls import COLLECTIONS, SINGLETONS
 from scheduler.models import Queue
 from tests.dashboard.api.conftest import Caller, queue
+from tests.dashboard.api.framework.test_permissions import World, body_for
 from tests.dashboard.api.test_any_write import WRITES
 from tests.dashboard.api.test_any_write import address as address_of
-from tests.dashboard.api.test_permissions import World, body_for
 from tests.dashboard.work import text
 
 pytestmark = pytest.mark.django_db

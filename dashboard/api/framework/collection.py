@@ -13,11 +13,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSetMixin
 
-from dashboard.api.endpoint import Endpoint
-from dashboard.api.errors import Refusal, bad_parameter, not_found
-from dashboard.api.fields import select_fields, wanted_fields
-from dashboard.api.pagination import CursorPages
-from dashboard.api.parameters import LIST_PARAMETERS
+from dashboard.api.framework.endpoint import Endpoint
+from dashboard.api.framework.errors import Refusal, bad_parameter, not_found
+from dashboard.api.framework.fields import select_fields, wanted_fields
+from dashboard.api.framework.pagination import CursorPages
+from dashboard.api.framework.parameters import LIST_PARAMETERS
 
 # Named here, because `list` is an action of every collection.
 Rows = list[Any]

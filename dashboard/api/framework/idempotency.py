@@ -12,7 +12,7 @@ from typing import Any
 from django.db import connection, transaction
 from rest_framework.response import Response
 
-from dashboard.api.errors import Refusal, bad_parameter
+from dashboard.api.framework.errors import Refusal, bad_parameter
 from scheduler.services.records import idempotency
 from scheduler.services.records.idempotency import Busy, OtherRequest
 

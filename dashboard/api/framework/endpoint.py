@@ -14,12 +14,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from dashboard.api import idempotency, permissions
-from dashboard.api.authentication import BearerAuthentication, SessionAuthentication, actor_of
-from dashboard.api.browsable import BrowsableRenderer
-from dashboard.api.browser_forms import unpack_form
-from dashboard.api.dry_runs import undone_if
-from dashboard.api.errors import (
+from dashboard.api.framework import idempotency, permissions
+from dashboard.api.framework.authentication import (
+    BearerAuthentication,
+    SessionAuthentication,
+    actor_of,
+)
+from dashboard.api.framework.browsable import BrowsableRenderer
+from dashboard.api.framework.browser_forms import unpack_form
+from dashboard.api.framework.dry_runs import undone_if
+from dashboard.api.framework.errors import (
     PROBLEM_JSON,
     Refusal,
     bad_parameter,
@@ -28,8 +32,8 @@ from dashboard.api.errors import (
     notice_json,
     problem,
 )
-from dashboard.api.fields import select_fields, wanted_fields
-from dashboard.api.formats import (
+from dashboard.api.framework.fields import select_fields, wanted_fields
+from dashboard.api.framework.formats import (
     FormParser,
     JSONRenderer,
     MergePatchParser,
@@ -39,7 +43,7 @@ from dashboard.api.formats import (
     StrictJSONParser,
     YAMLRenderer,
 )
-from dashboard.api.parameters import (
+from dashboard.api.framework.parameters import (
     EVERYWHERE,
     WRITING_METHODS,
     check_parameters,
@@ -47,9 +51,9 @@ from dashboard.api.parameters import (
     read_boolean,
     reason_in_body,
 )
+from dashboard.api.framework.throttling import MinuteThrottle
+from dashboard.api.framework.versions import entity_tag, expected_version
 from dashboard.api.schema.openapi import EndpointSchema, Operation
-from dashboard.api.throttling import MinuteThrottle
-from dashboard.api.versions import entity_tag, expected_version
 from scheduler.domain.access import Access
 from scheduler.selectors.accounts.access import access_of
 from scheduler.services.accounts.actors import Actor

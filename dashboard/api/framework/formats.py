@@ -11,8 +11,8 @@ from rest_framework import parsers, renderers
 from rest_framework.request import Request
 from rest_framework.utils import encoders
 
-from dashboard.api.errors import Refusal
-from dashboard.api.json_cache import JsonPage
+from dashboard.api.framework.errors import Refusal
+from dashboard.api.framework.json_cache import JsonPage
 from scheduler.admission.violations import Violation
 from scheduler.documents import DocumentError, HalfCharacter, read_documents, read_json
 

@@ -14,8 +14,8 @@ from django.db.models import Model, Q, QuerySet
 from rest_framework.request import Request
 from rest_framework.utils.urls import replace_query_param
 
-from dashboard.api.errors import Refusal, bad_parameter
-from dashboard.api.json_cache import JsonPage, json_page
+from dashboard.api.framework.errors import Refusal, bad_parameter
+from dashboard.api.framework.json_cache import JsonPage, json_page
 
 DEFAULT_PAGE = 100
 LARGEST_PAGE = 1000

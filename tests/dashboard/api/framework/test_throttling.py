@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from dashboard.api import throttling
+from dashboard.api.framework import throttling
 from tests.dashboard.api.conftest import Caller
 from tests.dashboard.conftest import RedisServer
 
@@ -33,7 +33,7 @@ def test_too_many_requests_are_told_when_to_come_back(admin: Caller, settings: A
     assert answer["title"] == "Too many requests"
 
 
-_ANOTHER_PROCESS = "import django; django.setup(); from dashboard.api.throttling import count_request; print(count_request('user-1:7'))"
+_ANOTHER_PROCESS = "import django; django.setup(); from dashboard.api.framework.throttling import count_request; print(count_request('user-1:7'))"
 
 
 def test_processes_count_together(redis_server: RedisServer, settings: Any, tmp_path: Any):

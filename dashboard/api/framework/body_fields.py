@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from dashboard.api.errors import Refusal, bad_parameter
+from dashboard.api.framework.errors import Refusal, bad_parameter
 
 
 def given_fields(body: Any) -> Mapping[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from rest_framework.request import Request
 
-from dashboard.api.errors import bad_parameter
+from dashboard.api.framework.errors import bad_parameter
 
 Wanted = dict[str, Any]
 _LONGEST = 2000

@@ -1,0 +1,1 @@
+"""The parts that every endpoint of the API shares."""
