@@ -15,7 +15,8 @@ from scheduler.domain.access import Forbidden, OutOfSight
 from scheduler.domain.jobs import NotPossible
 from scheduler.domain.lifecycle import NotAllowed
 from scheduler.services.accounts.actors import SYSTEM, Actor
-from scheduler.services.files.apply_kinds import ApplyRun, apply_item
+from scheduler.services.files.apply_kinds import apply_item
+from scheduler.services.files.apply_run import ApplyRun
 from scheduler.services.files.items import Applied, Item, raise_if_any, read_items
 from scheduler.services.files.prune import prune_unnamed
 from scheduler.services.queues.warnings import warnings_wait

@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from django.db import transaction
-from django.db.models import QuerySet
 
 from scheduler.admission.defaults import Path, queue_defaults
-from scheduler.admission.reading.queue import name_of, place_of, queue_manifest
+from scheduler.admission.reading.queue import name_of, queue_manifest
 from scheduler.admission.reading.workload import read_pod
 from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.domain.access import Permission
@@ -20,45 +19,10 @@ from scheduler.services.accounts.access import require_job_command
 from scheduler.services.accounts.actors import Actor
 from scheduler.services.cluster import nodes
 from scheduler.services.files import catalog
-from scheduler.services.files.items import APPLY_ORDER, Applied, Item
-from scheduler.services.files.prune import _is_in_sight
+from scheduler.services.files.apply_run import ApplyRun, visible_row
+from scheduler.services.files.items import APPLY_ORDER, Applied, Item, name_and_namespace
 from scheduler.services.jobs import changes, podgroups, submit
-from scheduler.services.locks import alone_with_pods, lock_tree
 from scheduler.services.queues import create_update, orders
-from scheduler.services.queues.transaction import TreeWork
-
-
-class ApplyRun:
-    """One file on its way in: who brings it, and the work at the tree, as long as only queues are
-    looked at.
-    """
-
-    def __init__(self, by: Actor, *, with_pods: bool) -> None:
-        self.by = by
-        self._work: TreeWork | None = None
-        if with_pods:
-            lock_tree()
-            alone_with_pods()
-
-    @property
-    def work(self) -> TreeWork:
-        if self._work is None:
-            self._work = TreeWork(with_pods=True)
-            self._work.expect_many()
-        return self._work
-
-    def put_down(self) -> None:
-        """What was done to queues is written: others are about to read it, or to change what was
-        read.
-        """
-        if self._work is not None:
-            self._work.settle()
-            self._work = None
-
-    def finish(self, *, warns: bool) -> None:
-        if warns:
-            self.work.warns = True
-        self.put_down()
 
 
 def apply_item(item: Item, run: ApplyRun) -> Applied:
@@ -102,22 +66,6 @@ def apply_item(item: Item, run: ApplyRun) -> Applied:
     run.put_down()
     with transaction.atomic():
         return _HANDLERS[item.kind](item, run.by)
-
-
-def _name_and_namespace(manifest: Mapping[str, Any]) -> tuple[str, str]:
-    return place_of(manifest)[0], name_of(manifest)
-
-
-def _visible_row(rows: QuerySet[Any], by: Actor) -> Any:
-    """The stored object, or None.
-
-    One out of sight is not there: whoever may make one of its name finds that taken, and nobody
-    else.
-    """
-    row = rows.first()
-    if row is not None and _is_in_sight(row, access.access_for(by)):
-        return row
-    return None
 
 
 def _merged_over(
@@ -199,7 +147,7 @@ def _created_result(
 def _apply_queue(item: Item, run: ApplyRun) -> Applied:
     name = name_of(item.manifest)
     work = run.work
-    # as `_visible_row`
+    # as `visible_row`
     if name not in work.tree or not access.access_for(work.seen_by(run.by)).may(
         Permission.VIEW, name
     ):
@@ -223,8 +171,8 @@ def _apply_queue(item: Item, run: ApplyRun) -> Applied:
 
 
 def _apply_job(item: Item, by: Actor) -> Applied:
-    namespace, name = _name_and_namespace(item.manifest)
-    row = _visible_row(
+    namespace, name = name_and_namespace(item.manifest)
+    row = visible_row(
         Job.objects.select_related("queue").filter(namespace=namespace, name=name), by
     )
     if row is None:
@@ -240,8 +188,8 @@ def _apply_job(item: Item, by: Actor) -> Applied:
 
 
 def _apply_podgroup(item: Item, by: Actor) -> Applied:
-    namespace, name = _name_and_namespace(item.manifest)
-    row = _visible_row(
+    namespace, name = name_and_namespace(item.manifest)
+    row = visible_row(
         PodGroup.objects.select_related("queue").filter(namespace=namespace, name=name), by
     )
     if row is None:
@@ -261,7 +209,7 @@ def _apply_podgroup(item: Item, by: Actor) -> Applied:
 
 
 def _apply_pod(item: Item, by: Actor) -> Applied:
-    namespace, name = _name_and_namespace(item.manifest)
+    namespace, name = name_and_namespace(item.manifest)
     if not name:
         message = (
             "metadata.name must be given: a file that is applied again must find what it made."
@@ -277,7 +225,7 @@ def _apply_pod(item: Item, by: Actor) -> Applied:
                 )
             ]
         )
-    row = _visible_row(
+    row = visible_row(
         Pod.objects.select_related("podgroup__queue").filter(namespace=namespace, name=name), by
     )
     if row is not None:

@@ -6,15 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from scheduler.admission.reading.queue import name_of
+from scheduler.admission.reading.queue import name_of, place_of
 from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.domain.access import Forbidden
-from scheduler.services.files.apply_kinds import _name_and_namespace
 
 MOST_OBJECTS: Final = 5000
 
 
-_NAMESPACED: Final = ("PodGroup", "Job", "Pod")
+NAMESPACED: Final = ("PodGroup", "Job", "Pod")
 
 
 APPLY_ORDER: Final = (
@@ -105,6 +104,10 @@ def read_items(documents: Iterable[object]) -> list[Item]:
     )
 
 
+def name_and_namespace(manifest: Mapping[str, Any]) -> tuple[str, str]:
+    return place_of(manifest)[0], name_of(manifest)
+
+
 def _mark_contradictions(items: list[Item]) -> None:
     """Of two different wishes for one object none could be kept: the file would change it back and
     forth whenever it is applied.
@@ -113,15 +116,15 @@ def _mark_contradictions(items: list[Item]) -> None:
     for item in items:
         if item.kind == "Command" or not item.name:
             continue
-        known = first.setdefault((item.kind, *_place_of(item)), item)
+        known = first.setdefault((item.kind, *place_of_item(item)), item)
         if known.manifest != item.manifest:
             item.contradicts = known.index
 
 
-def _place_of(item: Item) -> tuple[str, str]:
+def place_of_item(item: Item) -> tuple[str, str]:
     """Namespace and name; the namespace says nothing where the kind has none."""
-    namespace, name = _name_and_namespace(item.manifest)
-    return (namespace if item.kind in _NAMESPACED else "", name)
+    namespace, name = name_and_namespace(item.manifest)
+    return (namespace if item.kind in NAMESPACED else "", name)
 
 
 def _kind_of(manifest: object) -> str:

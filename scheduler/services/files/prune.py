@@ -6,16 +6,15 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from scheduler.admission.violations import Rejected, Violation
-from scheduler.domain.access import Access, Permission
 from scheduler.domain.plans import counted
-from scheduler.models import Job, Namespace, Node, Pod, PodGroup, PriorityClass, Queue
+from scheduler.models import Job, Namespace, Node, PodGroup, PriorityClass, Queue
 from scheduler.selectors.queues.facts import queue_tree
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import Actor
 from scheduler.services.cluster import nodes
 from scheduler.services.files import catalog
-from scheduler.services.files.apply_kinds import ApplyRun
-from scheduler.services.files.items import _NAMESPACED, APPLY_ORDER, Applied, Item, _place_of
+from scheduler.services.files.apply_run import ApplyRun, is_in_sight
+from scheduler.services.files.items import APPLY_ORDER, NAMESPACED, Applied, Item, place_of_item
 from scheduler.services.jobs import changes, podgroups
 from scheduler.services.queues import create_update
 
@@ -83,38 +82,25 @@ def _rows_not_named(items: list[Item], label: str, by: Actor) -> list[tuple[str,
                 )
             ]
         )
-    named = {(item.kind, *_place_of(item)) for item in items if isinstance(item.manifest, Mapping)}
+    named = {
+        (item.kind, *place_of_item(item)) for item in items if isinstance(item.manifest, Mapping)
+    }
     seen = access.access_for(by)
     found: list[tuple[str, Any]] = []
     for kind in sorted(
         {item.kind for item in items} & _PRUNED.keys(), key=APPLY_ORDER.index, reverse=True
     ):
         for row in _rows_with_label(_PRUNED[kind], key, value):
-            if (kind, getattr(row, "namespace", ""), row.name) not in named and _is_in_sight(
+            if (kind, getattr(row, "namespace", ""), row.name) not in named and is_in_sight(
                 row, seen
             ):
                 found.append((kind, row))
     return found
 
 
-def _is_in_sight(row: Any, seen: Access) -> bool:
-    """What the caller may not see is not there for them.
-
-    What belongs to no queue is for those who may delete it, who see everything.
-    """
-    if isinstance(row, Pod):
-        gang = row.podgroup
-    else:
-        gang = row
-    queue = getattr(gang, "queue", None)
-    if isinstance(row, Queue):
-        queue = row
-    return queue is None or seen.may(Permission.VIEW, queue.place)
-
-
 def _deletion_message(kind: str, row: Any) -> str:
     """ "queue/team-a", "job/default/train": as `shown` names it."""
-    if kind in _NAMESPACED:
+    if kind in NAMESPACED:
         place = f"{row.namespace}/"
     else:
         place = ""

@@ -1,0 +1,70 @@
+"""One file on its way in, and which rows its bringer may see."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+
+from scheduler.domain.access import Access, Permission
+from scheduler.models import Pod, Queue
+from scheduler.services.accounts import access
+from scheduler.services.accounts.actors import Actor
+from scheduler.services.locks import alone_with_pods, lock_tree
+from scheduler.services.queues.transaction import TreeWork
+
+
+class ApplyRun:
+    """The apply of one file: who brings it, and its open transaction on the queue tree."""
+
+    def __init__(self, by: Actor, *, with_pods: bool) -> None:
+        self.by = by
+        self._work: TreeWork | None = None
+        if with_pods:
+            lock_tree()
+            alone_with_pods()
+
+    @property
+    def work(self) -> TreeWork:
+        if self._work is None:
+            self._work = TreeWork(with_pods=True)
+            self._work.expect_many()
+        return self._work
+
+    def put_down(self) -> None:
+        """Write the changed queues, before other code reads or changes them."""
+        if self._work is not None:
+            self._work.settle()
+            self._work = None
+
+    def finish(self, *, warns: bool) -> None:
+        if warns:
+            self.work.warns = True
+        self.put_down()
+
+
+def visible_row(rows: QuerySet[Any], by: Actor) -> Any:
+    """The stored object, or None.
+
+    One out of sight is not there: whoever may make one of its name finds that taken, and nobody
+    else.
+    """
+    row = rows.first()
+    if row is not None and is_in_sight(row, access.access_for(by)):
+        return row
+    return None
+
+
+def is_in_sight(row: Any, seen: Access) -> bool:
+    """What the caller may not see is not there for them.
+
+    What belongs to no queue is for those who may delete it, who see everything.
+    """
+    if isinstance(row, Pod):
+        gang = row.podgroup
+    else:
+        gang = row
+    queue = getattr(gang, "queue", None)
+    if isinstance(row, Queue):
+        queue = row
+    return queue is None or seen.may(Permission.VIEW, queue.place)
