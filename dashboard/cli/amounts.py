@@ -20,6 +20,9 @@ _SUFFIXES = {
 _QUANTITY = re.compile(r"([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)([numkKMGTPE]?i?)")
 _FIRST = ("cpu", "memory")  # then the rest by name, pods last: nobody looks for them first
 _LAST = ("pods",)
+_PIECES = ("pods", "count/")
+_BYTES = ("memory", "ephemeral-storage", "storage", "hugepages-")
+_BYTE_UNITS = tuple((f"{letter}i", 1024**power) for power, letter in enumerate("KMGTPE", 1))
 _SHORT = {"memory": "mem", "ephemeral-storage": "disk"}
 
 
@@ -32,6 +35,33 @@ def value(quantity: object) -> float:
         return float(match[1]) * _SUFFIXES[match[2]]
     except ValueError:
         return 0.0
+
+
+def written(resource: str, base_units: int) -> str:
+    """A figure of the API in base units, as people write it: 16Gi, 500m, 3.
+
+    Bytes are rounded to three digits. The exact figure is in the output as JSON.
+    """
+    if resource.startswith(_BYTES):
+        return _written_bytes(base_units)
+    if resource.startswith(_PIECES):
+        return str(base_units)
+    if base_units % 1000:
+        return f"{base_units}m"
+    return str(base_units // 1000)
+
+
+def _written_bytes(amount: int) -> str:
+    for suffix, size in reversed(_BYTE_UNITS):
+        if abs(amount) >= size:
+            return f"{_rounded(amount / size)}{suffix}"
+    return str(amount)
+
+
+def _rounded(number: float) -> str:
+    if abs(number) >= 100:
+        return f"{number:.0f}"
+    return f"{number:.3g}"
 
 
 def in_order(names: Iterable[str]) -> list[str]:

@@ -70,6 +70,7 @@ _WIDTHS = (
     12,
     10,
 )
+_CHECK_FIGURES = ("need", "limit", "used", "promised", "admitted", "leaving", "free", "short")
 _TYPE_LABEL = "volcano.sh/job-type"
 Scheduler = Annotated[
     str, typer.Option("--scheduler", "-S", metavar="NAME", help="Only jobs of this scheduler.")
@@ -327,8 +328,17 @@ def _print_checks(checks: Sequence[Row]) -> None:
     if checks:
         output.line()
         columns = list(dict.fromkeys(key for check in checks for key in check))
-        rows = [[_cell_text(check.get(column, "")) for column in columns] for check in checks]
-        Table([column.capitalize() for column in columns], list(rows)).print()
+        rows: list[Sequence[object]] = []
+        for check in checks:
+            rows.append([_check_cell(check, column) for column in columns])
+        Table([column.capitalize() for column in columns], rows).print()
+
+
+def _check_cell(check: Row, column: str) -> str:
+    value = check.get(column, "")
+    if column in _CHECK_FIGURES and isinstance(value, int):
+        return amounts.written(check["resource"], value)
+    return _cell_text(value)
 
 
 def _cell_text(value: object) -> str:

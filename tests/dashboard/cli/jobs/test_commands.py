@@ -108,3 +108,15 @@ def test_jobs_of_all_namespaces_and_of_one_queue(vcctl: Type):
     mismatch = vcctl("vcctl pod list -j two -q q")
     assert mismatch.code == 2
     assert "default" in mismatch.err
+
+
+def test_the_checks_of_a_waiting_job_are_written_as_people_write_amounts(vcctl: Type):
+    node("n1", cpu="2500m", memory="16Gi")
+    vcctl("vcctl job run --name large -R cpu=500m,memory=20Gi")
+    run_session()
+
+    told = vcctl("vcctl job explain large").out
+
+    lines = [line.split() for line in told.splitlines()]
+    assert any("20Gi" in line and "16Gi" in line for line in lines)
+    assert str(20 * 2**30) not in told
