@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.contrib.auth import views as auth
 from django.urls import include, path, re_path
+from django.views.generic import RedirectView
 
 from dashboard.api import docs, webhooks
 from dashboard.http import health, metrics, sign_in
@@ -68,5 +69,7 @@ urlpatterns = [
     path("readyz", health.readyz, name="readyz"),
     path("accounts/login/", sign_in.SignIn.as_view(), name="login"),
     path("accounts/logout/", auth.LogoutView.as_view(), name="logout"),
+    # /account/ counts wrong passwords and writes the audit log
+    path("admin/password_change/", RedirectView.as_view(pattern_name="account")),
     path("admin/", admin.site.urls),
 ]

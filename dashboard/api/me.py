@@ -24,6 +24,7 @@ from dashboard.api.objects import record_object
 from dashboard.api.records import Records
 from dashboard.api.schema.openapi import Operation, Operations
 from dashboard.api.users import Users
+from dashboard.http.lockout import count_wrong_password, is_locked_out, minutes_locked
 from scheduler.models import Preference, SavedView
 from scheduler.selectors.accounts.preferences import preference_of
 from scheduler.services.accounts import preferences as account_preferences
@@ -214,8 +215,14 @@ class Accounts(Users):
         user = self._own_account()
         old = given_text(request.data, "old", required=True, longest=1024)
         new = given_text(request.data, "new", required=True, longest=1024)
-        with self.undone_in_dry_run():
-            account_preferences.change_password(user, old, new, by=self.actor)
+        self._refuse_if_locked_out(user)
+        try:
+            with self.undone_in_dry_run():
+                account_preferences.change_password(user, old, new, by=self.actor)
+        except account_preferences.WrongPassword:
+            count_wrong_password(request._request, user.get_username())
+            self._refuse_if_locked_out(user)
+            raise
         if not self.dry_run and request.auth is None:
             update_session_auth_hash(request._request, user)
         body = {
@@ -224,6 +231,12 @@ class Accounts(Users):
             "dryRun": self.dry_run,
         }
         return self.response_with(body)
+
+    def _refuse_if_locked_out(self, user: Any) -> None:
+        if is_locked_out(self.request._request, user.get_username()):
+            minutes = minutes_locked(self.request._request)
+            message = f"There were too many wrong passwords. Try again in {minutes} minutes."
+            raise Refusal(message, code=429, problem_type="too-many-requests")
 
     def _own_account(self) -> Any:
         user = self.row_or_404()

@@ -8,6 +8,9 @@ them:
 - An account, from any address: SIGN_IN_USER_LIMIT, then each address has one try instead of ten.
   It is never locked everywhere: otherwise anyone who knows a name could keep its owner out.
 
+A wrong old password, typed to change it, counts like one at the sign-in: whoever has stolen a
+session or a token must not find the password by trying.
+
 A browser in which the owner has signed in before is known by a signed cookie. It has a count of its
 own, and the three do not apply to it: users who share an address with an attacker can still sign in
 where they worked yesterday.
@@ -20,9 +23,11 @@ from datetime import timedelta
 from typing import Any
 
 from axes.handlers.database import AxesDatabaseHandler
+from axes.handlers.proxy import AxesProxyHandler
 from axes.helpers import get_client_username, get_cool_off, get_failure_limit
 from axes.models import AccessAttempt
 from django.conf import settings
+from django.contrib.auth.signals import user_login_failed
 from django.core import signing
 from django.db.models import QuerySet, Sum
 from django.http import HttpRequest, HttpResponse
@@ -42,6 +47,24 @@ _NEW = "new browser "
 def address_of(request: HttpRequest) -> str | None:
     """Named in AXES_CLIENT_IP_CALLABLE."""
     return neighbourhood(request.META.get("REMOTE_ADDR") or "") or None
+
+
+def is_locked_out(request: HttpRequest, username: str) -> bool:
+    return bool(AxesProxyHandler.is_locked(request, {"username": username}))
+
+
+def minutes_locked(request: HttpRequest) -> int:
+    return round(_cool_off(request).total_seconds() / 60)
+
+
+def _cool_off(request: HttpRequest) -> timedelta:
+    cool_off: timedelta | None = get_cool_off(request)
+    return cool_off or timedelta()
+
+
+def count_wrong_password(request: HttpRequest, username: str) -> None:
+    """For a password that was not typed at the sign-in."""
+    user_login_failed.send(sender=__name__, credentials={"username": username}, request=request)
 
 
 class LockoutHandler(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no types
@@ -83,7 +106,7 @@ class LockoutHandler(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no 
 
 
 def _recent_attempts(request: Any) -> QuerySet[Any]:
-    since = timezone.now() - (get_cool_off(request) or timedelta())
+    since = timezone.now() - _cool_off(request)
     recent: QuerySet[Any] = AccessAttempt.objects.filter(attempt_time__gte=since)
     return recent
 

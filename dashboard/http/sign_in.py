@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
-from axes.helpers import get_cool_off
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse
@@ -12,7 +9,7 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from dashboard.forms.sign_in import SignInForm
-from dashboard.http.lockout import remember_browser
+from dashboard.http.lockout import minutes_locked, remember_browser
 from scheduler.domain.access import Permission
 from scheduler.selectors.accounts.access import access_of
 
@@ -45,15 +42,14 @@ class SignIn(LoginView):
 
 def locked_out(
     request: HttpRequest,
-    _response: HttpResponse | None = None,
+    response: HttpResponse | None = None,
     credentials: dict[str, str] | None = None,
 ) -> HttpResponse:
-    """Named in AXES_LOCKOUT_CALLABLE."""
-    cool_off = get_cool_off(request) or timedelta()
-    context = {
-        "username": (credentials or {}).get("username", ""),
-        "minutes": round(cool_off.total_seconds() / 60),
-    }
+    """Named in AXES_LOCKOUT_CALLABLE. The API has its own answer, which is kept."""
+    if response is not None and response.status_code == 429:
+        return response
+    minutes = minutes_locked(request)
+    context = {"username": (credentials or {}).get("username", ""), "minutes": minutes}
     answer = render(request, "accounts/locked_out.html", context, status=429)
-    answer["Retry-After"] = str(round(cool_off.total_seconds()))
+    answer["Retry-After"] = str(minutes * 60)
     return answer

@@ -16,6 +16,8 @@ from django.views.decorators.http import require_POST, require_safe
 
 from dashboard.http.access import access, page
 from dashboard.http.context import THEME_COOKIE
+from dashboard.http.lockout import count_wrong_password, is_locked_out
+from dashboard.http.sign_in import locked_out
 from dashboard.present.terminal import copies_of_call
 from dashboard.views.common import actor
 from scheduler.admission.violations import Rejected, Violation
@@ -24,7 +26,12 @@ from scheduler.models import ApiToken
 from scheduler.selectors.accounts.access import grants_of
 from scheduler.selectors.accounts.preferences import preference_of
 from scheduler.services.accounts.access import NewToken, create_token, revoke_token
-from scheduler.services.accounts.preferences import THEMES, change_password, set_preferences
+from scheduler.services.accounts.preferences import (
+    THEMES,
+    WrongPassword,
+    change_password,
+    set_preferences,
+)
 
 Context = dict[str, Any]
 SCOPES = {
@@ -86,11 +93,17 @@ def _token(token: ApiToken) -> Context:
 @require_POST
 @page
 def password(request: HttpRequest) -> HttpResponse:
+    username = request.user.get_username()
+    if is_locked_out(request, username):
+        return locked_out(request, credentials={"username": username})
     new = request.POST.get("new", "")
     try:
         if new != request.POST.get("again", ""):
             raise Rejected([_DIFFERENT])
         change_password(request.user, request.POST.get("old", ""), new, by=actor(request))
+    except WrongPassword as refusal:
+        count_wrong_password(request, username)
+        return _render(request, problems=("password", refusal))
     except Rejected as refusal:
         return _render(request, problems=("password", refusal))
     update_session_auth_hash(request, request.user)  # type: ignore[arg-type]

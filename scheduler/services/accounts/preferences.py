@@ -160,13 +160,17 @@ def delete_view(user: Any, view_id: int, *, by: Actor, dry_run: bool = False) ->
     return True
 
 
-def change_password(user: Any, old: str, new: str, *, by: Actor) -> None:
-    """One's own, known by the old one.
+class WrongPassword(Rejected):
+    """The old password is not the user's. Callers count it: nobody may guess for ever."""
 
-    Raises `Rejected` with every rule that the new one breaks.
+
+def change_password(user: Any, old: str, new: str, *, by: Actor) -> None:
+    """The user's own password.
+
+    Raises `WrongPassword`, and `Rejected` with every rule that the new one breaks.
     """
     if not user.check_password(old):
-        raise Rejected(
+        raise WrongPassword(
             [_violation_at("old", "The old password is not right.", "try again; capitals count")]
         )
     try:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from axes.models import AccessAttempt
+from django.contrib.auth import get_user_model
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.db.models import F
 from django.test import Client
@@ -139,3 +140,47 @@ def test_the_cookie_is_of_no_use_to_scripts():
 
     assert cookie["httponly"]
     assert cookie["samesite"] == "Lax"
+
+
+def changes(client: Client, old: str, address: str = HOME) -> int:
+    new = "another long password"
+    body = {"old": old, "new": new, "again": new}
+    return client.post("/account/password/", body, REMOTE_ADDR=address).status_code
+
+
+def asks_api(client: Client, old: str, dry_run: bool = False) -> Any:
+    where = f"/api/v1/users/~/password/{'?dry_run=true' if dry_run else ''}"
+    body = {"old": old, "new": "another long password"}
+    return client.post(where, body, content_type="application/json", REMOTE_ADDR=HOME)
+
+
+@pytest.fixture
+def stolen() -> Client:
+    """A browser whose session is olga's, in other hands."""
+    client = Client()
+    client.force_login(get_user_model().objects.get(username="olga"))
+    return client
+
+
+def test_the_old_password_cannot_be_guessed_on_the_account_page(stolen: Client):
+    assert [changes(stolen, "wrong") for _ in range(4)] == [400, 400, 400, 429]
+
+    assert changes(stolen, PASSWORD) == 429
+    assert not signs_in(HOME)
+    assert changes(stolen, PASSWORD, OFFICE) == 302
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_the_old_password_cannot_be_guessed_by_the_api(stolen: Client, dry_run: bool):
+    answers = [asks_api(stolen, "wrong", dry_run) for _ in range(4)]
+
+    assert [answer.status_code for answer in answers] == [400, 400, 400, 429]
+    assert "15 minutes" in answers[-1].json()["detail"]
+    assert asks_api(stolen, PASSWORD).status_code == 429
+    assert not signs_in(HOME)
+
+
+def test_the_pages_of_the_tables_take_no_password(stolen: Client):
+    answer = stolen.get("/admin/password_change/")
+
+    assert (answer.status_code, answer["Location"]) == (302, "/account/")
