@@ -1,4 +1,7 @@
-"""Where pods run: one small protocol, one class a kind of cluster, named in settings."""
+"""Where pods run: one small protocol, and one class for each kind of cluster, named in settings.
+
+`docs/how-to/add-a-cluster.md` shows how to add one.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What the scheduler asks of a cluster: tell me what happened, run this pod there, stop that pod.
 
-Nothing else.
+Nothing else. `docs/how-to/add-a-cluster.md` shows how to add one.
 """
 
 from __future__ import annotations

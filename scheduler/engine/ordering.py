@@ -1,4 +1,9 @@
-"""Who is next: queues as a tournament in the tree, gangs as a line per queue."""
+"""Who is next: queues as a tournament in the tree, gangs as a line for each queue.
+
+This module keeps the lines. What is compared comes from the plugins, in the order of the policy:
+`queue_key` and `job_key` in `scheduler/engine/plugins/`, first of all `shares.py`, `capacity.py`
+and `priority.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Allocate: give idle room to gangs that are admitted, best queue and best gang first, all of a
-gang or none of it.
+gang or none of it. `ordering.py` says which queue and which gang is next.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""Nothing grows for ever: history is rolled up, and every table is pruned past its retention, in
-small steps.
+"""How long everything is kept: history is rolled up, and every table is pruned in small steps.
+
+`KEPT` holds tables whose time the setting KEEP_HOURS can change, `SAMPLES` the history of queues.
+The spans that a reader can choose are `SPANS` in `scheduler/selectors/records/history.py`.
 """
 
 from __future__ import annotations
@@ -65,7 +67,7 @@ KEPT: Final[dict[str, tuple[Any, str, timedelta]]] = {
 }
 """Table, the moment that counts, and for how long.
 
-Settings.SCHEDULER["keep_hours"] may say otherwise for each.
+The setting KEEP_HOURS, such as `events=48;decisions=6`, replaces the last for each table it names.
 """
 
 # A little longer than can be asked for: what holds at the beginning of a span was said before it.
