@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import cached_property
 from typing import Any, Final
 
@@ -207,6 +207,12 @@ class PluginDispatch:
     def preempt_vetoers(self) -> set[str]:
         """The plugins that have a word on preemption."""
         return {ask.__self__.name for ask in self._flat["may_preempt"]}
+
+    def preempt_vetoes(
+        self, *, without: Collection[str]
+    ) -> list[Callable[[Gang, int, Gang, int], bool]]:
+        """The vetoes on preemption, all but those of these plugins."""
+        return [ask for ask in self._flat["may_preempt"] if ask.__self__.name not in without]
 
     def reclaim_vetoes(self, *, without: str = "") -> list[Callable[[Gang, int, Gang, int], bool]]:
         """The vetoes on single gangs, all but those of one plugin."""

@@ -7,7 +7,7 @@ from typing import Final
 from scheduler.engine.policy import DEFAULT_POLICY, Flag, PluginConfig, Policy
 
 FUMAROLE: Final = Policy(
-    actions=("enqueue", "allocate", "reclaim", "backfill"),
+    actions=("enqueue", "allocate", "preempt", "reclaim", "shed", "backfill"),
     tiers=(
         (PluginConfig("priority"), PluginConfig("gang"), PluginConfig("conformance")),
         (
@@ -23,6 +23,7 @@ FUMAROLE: Final = Policy(
     ),
     configurations={
         "allocate": {"setAside": 8},
+        "preempt": {"wholeGangs": True, "minRunSeconds": 300},
         "reclaim": {"wholeGangs": True, "minRunSeconds": 300, "patienceSeconds": 600},
     },
 )

@@ -9,6 +9,8 @@ import numpy as np
 
 from scheduler.domain.tables import Rows
 from scheduler.domain.workloads import PodStatus
+from scheduler.engine.actions.preempt_gangs import GangPreemption
+from scheduler.engine.arguments import boolean
 from scheduler.engine.eviction.candidates import RunningPods
 from scheduler.engine.eviction.node_evictions import (
     NOBODY,
@@ -33,7 +35,11 @@ def preempt(session: Session) -> None:
     Between gangs first, then inside each gang that starved, by the priority of pods.
     """
     starving = session.starving_gangs()
-    if starving:
+    if not starving:
+        return
+    if boolean(session.policy.configurations.get("preempt", {}), "wholeGangs", False):
+        GangPreemption(session, starving).run()
+    else:
         Preemption(session, starving).run()
 
 

@@ -64,7 +64,7 @@ class GangReclamation:
             return False
         with session.statement() as statement:
             carry_out(session, statement, gang, plan, "reclaim")
-            if not session.job_pipelined(gang) or not self._is_within_limits(gang):
+            if not session.job_pipelined(gang):
                 return False
             statement.commit()
         return True
@@ -107,20 +107,6 @@ class GangReclamation:
         if is_guaranteed:
             return GangCandidates(self.session, _STATUSES, self.protection.of_nobody)
         return GangCandidates(self.session, _STATUSES, self.protection.of)
-
-    def _is_within_limits(self, gang: Gang) -> bool:
-        """No level above is beyond its capability, with the gang in and the victims gone."""
-        session = self.session
-        quotas = self.session.quotas
-        if quotas is None:
-            return True
-        path = session.queue_tree.path(gang.queue)
-        asked = (
-            session.request[session.pod_classes[session.tasks.pods_of(gang.row)]].sum(axis=0) > 0
-        ) & session.queue_usage.dims
-        return bool(
-            (session.queue_usage.allocated[path] <= quotas.real_capability[path])[:, asked].all()
-        )
 
 
 class Claim:

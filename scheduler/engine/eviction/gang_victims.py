@@ -39,6 +39,10 @@ class Victim:
     is_spare: bool
 
 
+Allowed = Callable[[Sequence[Victim]], bool]
+"""Whether these victims may go together."""
+
+
 class GangCandidates:
     """All that could ever go in a session, gang by gang.
 
@@ -113,3 +117,14 @@ class GangCandidates:
         seconds = np.maximum(0.0, self.session.snapshot.taken_at - started)
         ran: Times = np.where(np.isnan(started), 0.0, seconds)
         return ran
+
+
+def release_room(session: Session, room: Amounts, victim: Victim) -> None:
+    for pod in victim.pods.tolist():
+        room[:, session.nodes[pod]] += session.request[session.pod_classes[pod]]
+
+
+def repeats_a_gang(chosen: Sequence[Victim]) -> bool:
+    """Whether a gang stands beside members of its own."""
+    whole = {victim.gang.row for victim in chosen if not victim.is_spare}
+    return sum(victim.gang.row in whole for victim in chosen) > len(whole)

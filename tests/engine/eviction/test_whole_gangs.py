@@ -26,33 +26,9 @@ from tests.engine.builders import (
     waiting,
     with_actions,
 )
+from tests.engine.scenes import HALVES, NOW, aged, gpus, scene
 
-NOW = 10_000.0
 RECLAIM = configured(with_actions(FUMAROLE, "reclaim"), reclaim={"wholeGangs": True})
-
-
-def aged(work, seconds, **group):
-    """Its pods have run for so long."""
-    pods = tuple(replace(pod, started=NOW - seconds) for pod in work.pods)
-    return Workload(replace(work.group, **group), pods)
-
-
-def scene(*jobs, nodes=(("n1", 8, 8),), queues=(), **snapshot):
-    """Nodes are (name, cpu, gpu)."""
-    return cluster(
-        nodes=[node(name, cpu=cpu, gpu=gpu) for name, cpu, gpu in nodes],
-        queues=[queue("root"), *queues],
-        jobs=jobs,
-        taken_at=NOW,
-        **snapshot,
-    )
-
-
-def gpus(name, deserved, **others):
-    return queue(name, deserved={"gpu": deserved}, **others)
-
-
-HALVES = (gpus("q1", 4), gpus("q2", 4))
 
 
 def test_a_queue_within_its_due_takes_back_what_another_borrowed():

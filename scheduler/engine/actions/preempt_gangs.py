@@ -1,0 +1,114 @@
+"""Preempt with `wholeGangs`: inside one queue, a gang takes the room of gangs of lower priority.
+
+Victims are chosen for the whole gang at once, as in reclaim: gangs as a whole, or members beyond a
+gang's minimum, and nobody goes unless all of the gang starts.
+
+Why it comes to rest: a gang that was evicted before does not make its queue fall below its due, or
+further below it. So it does not undo what reclaim did, and of the gangs that run in the queue more
+are of high priority each time. A gang that was never evicted may do so, but only once: when it
+tries again it has been evicted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from scheduler.domain.workloads import PodStatus
+from scheduler.engine.arguments import number
+from scheduler.engine.eviction.claims import missing_amounts
+from scheduler.engine.eviction.gang_victims import GangCandidates, Victim
+from scheduler.engine.eviction.protection import Protection
+from scheduler.engine.eviction.whole_gangs import VictimSearch, carry_out
+from scheduler.engine.ordering import GangLines, QueueLine
+from scheduler.engine.session import Session
+from scheduler.engine.state.gang import Gang
+
+_STATUSES = (int(PodStatus.BOUND), int(PodStatus.RUNNING))
+_ASKED_OF_PODS = ("gang", "drf", "priority")
+"""Plugins whose vetoes are about one pod after the other, and say nothing of a gang that goes."""
+
+
+class GangPreemption:
+    """Configuration: `minRunSeconds`."""
+
+    def __init__(self, session: Session, starving: list[Gang]) -> None:
+        self.session = session
+        settings = session.policy.configurations.get("preempt", {})
+        protection = Protection(session, number(settings, "minRunSeconds", 0))
+        self.candidates = GangCandidates(session, _STATUSES, protection.of)
+        self.gangs = GangLines(session, starving)
+        self.queues = QueueLine(session, self.gangs.queues())
+
+    def run(self) -> None:
+        while (queue := self.queues.best()) >= 0:
+            self._preempt_in(queue)
+            self.queues.leave(queue)
+
+    def _preempt_in(self, queue: int) -> None:
+        while (gang := self.gangs.pop(queue)) is not None:
+            if not self._preempt_for(gang) and self.session.is_strict(queue):
+                return
+
+    def _preempt_for(self, gang: Gang) -> bool:
+        session = self.session
+        if not self._may_preempt(gang):
+            return False
+        victims = self._victims(gang)
+        if not victims:
+            return False
+        session.preemption_attempts += 1
+        plan = VictimSearch(session, gang, victims, QueueDue(session, gang).allows).find()
+        if plan is None:
+            return False
+        with session.statement() as statement:
+            carry_out(session, statement, gang, plan, "preempt")
+            if not session.job_pipelined(gang):
+                return False
+            statement.commit()
+        return True
+
+    def _may_preempt(self, gang: Gang) -> bool:
+        """Pods with the preemption policy Never wait for their turn."""
+        pods = self.session.tasks.missing_pods(gang)
+        pod_classes = self.session.pod_classes[pods]
+        return bool(pods) and bool(self.session.snapshot.classes.preempts[pod_classes].all())
+
+    def _victims(self, gang: Gang) -> list[Victim]:
+        """Of gangs of lower priority in the same queue."""
+        groups = self.session.snapshot.groups
+        rows = self.candidates.groups
+        is_lower = (groups.queue[rows] == gang.queue) & (groups.priority[rows] < gang.priority)
+        victims = self.candidates.victims_of(rows[is_lower].tolist())
+        return [victim for victim in victims if self._agreed(gang, victim)]
+
+    def _agreed(self, gang: Gang, victim: Victim) -> bool:
+        """Other plugins, such as conformance, may keep a pod."""
+        asks = self.session.preempt_vetoes(without=_ASKED_OF_PODS)
+        own = int(self.session.pod_classes[self.session.tasks.missing_pods(gang)[0]])
+        for pod_class in np.unique(self.session.pod_classes[victim.pods]).tolist():
+            if not all(ask(gang, own, victim.gang, pod_class) for ask in asks):
+                return False
+        return True
+
+
+class QueueDue:
+    """The due of the queue in which one gang takes the room of others."""
+
+    def __init__(self, session: Session, gang: Gang) -> None:
+        self.session = session
+        self._path = session.queue_tree.path_list(gang.queue)
+        self._wanted = missing_amounts(session, gang)
+        self._was_evicted = bool(session.snapshot.groups.evictions[gang.row])
+
+    def allows(self, victims: Sequence[Victim]) -> bool:
+        """A gang that was evicted before leaves the queue at its due, or where it is below that."""
+        quotas = self.session.quotas
+        if quotas is None or not self._was_evicted:
+            return True
+        freed = sum(victim.amounts for victim in victims)
+        before = self.session.queue_usage.allocated[self._path]
+        after = before + self._wanted - freed
+        kept = (after >= before) | (after >= quotas.deserved[self._path])
+        return bool(kept[:, self.session.queue_usage.dims].all())

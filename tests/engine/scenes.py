@@ -1,0 +1,33 @@
+"""Clusters with GPUs for tests of whole gangs: `scene(job("a", "q1", gpu=4, on="n1"), queues=…)`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.engine.builders import Workload, cluster, node, queue
+
+NOW = 10_000.0
+
+
+def aged(work, seconds, **group):
+    """Its pods have run for so long."""
+    pods = tuple(replace(pod, started=NOW - seconds) for pod in work.pods)
+    return Workload(replace(work.group, **group), pods)
+
+
+def scene(*jobs, nodes=(("n1", 8, 8),), queues=(), **snapshot):
+    """Nodes are (name, cpu, gpu)."""
+    return cluster(
+        nodes=[node(name, cpu=cpu, gpu=gpu) for name, cpu, gpu in nodes],
+        queues=[queue("root"), *queues],
+        jobs=jobs,
+        taken_at=NOW,
+        **snapshot,
+    )
+
+
+def gpus(name, deserved, **others):
+    return queue(name, deserved={"gpu": deserved}, **others)
+
+
+HALVES = (gpus("q1", 4), gpus("q2", 4))
