@@ -136,17 +136,19 @@ class Jobs(ManifestSet):
         )
 
     def update_object(self, *, merge: bool, **where: str) -> Response:
-        with self.undone_in_dry_run():
-            made = changes.update_job(
-                where["namespace"],
-                where["name"],
-                self.request.data,
-                by=self.actor,
-                merge=merge,
-                expected_version=self.expected_version,
-            )
+        made = changes.update_job(
+            where["namespace"],
+            where["name"],
+            self.request.data,
+            by=self.actor,
+            merge=merge,
+            expected_version=self.expected_version,
+            dry_run=self.dry_run,
+        )
+        row = made.job
+        if not self.dry_run:
             row = self.row_or_404()
-            body = self.as_objects([row])[0]
+        body = self.as_objects([row])[0]
         version = row.resource_version
         return self.saved_response(body, made.notices, changed=made.changed, version=version)
 

@@ -72,9 +72,8 @@ class Nodes(ManifestSet):
         return [node_object(node, loads[node.pk]) for node in rows]
 
     def create_object(self, manifest: Any) -> Response:
-        with self.undone_in_dry_run():
-            made = nodes.create_node(manifest, by=self.actor)
-            body = self.as_objects([made.node])[0]
+        made = nodes.create_node(manifest, by=self.actor, dry_run=self.dry_run)
+        body = self.as_objects([made.node])[0]
         return self.saved_response(
             body,
             made.notices,
@@ -84,15 +83,15 @@ class Nodes(ManifestSet):
         )
 
     def update_object(self, *, merge: bool, **where: str) -> Response:
-        with self.undone_in_dry_run():
-            made = nodes.update_node(
-                where["name"],
-                self.request.data,
-                by=self.actor,
-                merge=merge,
-                expected_version=self.expected_version,
-            )
-            body = self.as_objects([made.node])[0]
+        made = nodes.update_node(
+            where["name"],
+            self.request.data,
+            by=self.actor,
+            merge=merge,
+            expected_version=self.expected_version,
+            dry_run=self.dry_run,
+        )
+        body = self.as_objects([made.node])[0]
         version = made.node.resource_version
         return self.saved_response(body, made.notices, changed=made.changed, version=version)
 

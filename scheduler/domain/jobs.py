@@ -316,6 +316,20 @@ def settle(facts: JobFacts) -> JobStep | None:
     return None
 
 
+def phase_after_stopping(facts: JobFacts, step: JobStep) -> JobPhase:
+    """Where a job is as soon as this step has stopped its pods. Pods that wait are gone at once,
+    and those on nodes are still leaving.
+    """
+    tasks = []
+    for task in facts.tasks:
+        leaving = task.placed + task.running + task.leaving
+        tasks.append(replace(task, pending=0, placed=0, running=0, leaving=leaving))
+    following = settle(replace(facts, phase=step.phase, tasks=tuple(tasks)))
+    if following is None:
+        return step.phase
+    return following.phase
+
+
 def _settle_stopping(facts: JobFacts) -> JobStep | None:
     if facts.total("alive"):
         return None

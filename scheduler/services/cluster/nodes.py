@@ -61,27 +61,26 @@ def create_node(manifest: object, *, by: Actor = SYSTEM, dry_run: bool = False) 
     access.require_cluster(by, doing="add nodes")
     reading = read_node(manifest)
     value = readable(reading)
+    node = Node(name=value.metadata.name, created_at=timezone.now(), **_node_columns(value))
+    made = SavedNode(node, reading.notices, created=True)
+    if dry_run:
+        _refuse_taken_name(node.name)
+        return made
     with transaction.atomic():
         lock_tree()
-        if Node.objects.filter(name=value.metadata.name).exists():
-            message = f"There is already a node {value.metadata.name}."
-            raise Rejected(
-                [
-                    Violation(
-                        "already_exists",
-                        "",
-                        "metadata.name",
-                        message,
-                        "change the node that is there",
-                    )
-                ],
-                by_state=True,
-            )
-        node = Node.objects.create(name=value.metadata.name, **_node_columns(value))
+        _refuse_taken_name(node.name)
+        node.save(force_insert=True)
         audit.record(by, "CreateNode", "Node", node.name, after=stored_node(node))
         _save_and_tell(node, by, "NodeAdded", "added")
-        transaction.set_rollback(dry_run)
-    return SavedNode(node, reading.notices, created=True)
+    return made
+
+
+def _refuse_taken_name(name: str) -> None:
+    if not Node.objects.filter(name=name).exists():
+        return
+    message = f"There is already a node {name}."
+    fix = "change the node that is there"
+    raise Rejected([Violation("already_exists", "", "metadata.name", message, fix)], by_state=True)
 
 
 def update_node(
@@ -95,28 +94,38 @@ def update_node(
 ) -> SavedNode:
     """Raises `Node.DoesNotExist`, `Stale`, `Rejected`."""
     access.require_cluster(by, doing="change nodes")
+    if dry_run:
+        node = Node.objects.get(name=name)
+        check_version(f"The node {name}", node, expected_version)
+        return _changed_in_memory(node, manifest, merge)
     with transaction.atomic():
         lock_tree()
         alone_with_pods()
         node = Node.objects.select_for_update().get(name=name)
         check_version(f"The node {name}", node, expected_version)
         before = stored_node(node)
-        reading: Reading[NodeManifest] = read_node(
-            merge_patch(before, manifest) if merge else manifest
-        )
-        value = readable(reading, name)
-        columns = _node_columns(value)
-        changed = any(getattr(node, column) != new for column, new in columns.items())
-        if changed:
-            if node.ready is not value.ready:
-                columns["ready_since"] = timezone.now()
-            Node.objects.filter(pk=node.pk).update(
-                **columns, resource_version=F("resource_version") + 1
-            )
-            node.refresh_from_db()
+        saved = _changed_in_memory(node, manifest, merge)
+        if saved.changed:
+            node.save()
             audit.record(by, "UpdateNode", "Node", name, before=before, after=stored_node(node))
             _save_and_tell(node, by, "NodeChanged", "changed")
-        transaction.set_rollback(dry_run)
+    return saved
+
+
+def _changed_in_memory(node: Node, manifest: object, merge: bool) -> SavedNode:
+    """The node as the manifest wants it. Nothing is written."""
+    if merge:
+        manifest = merge_patch(stored_node(node), manifest)
+    reading: Reading[NodeManifest] = read_node(manifest)
+    value = readable(reading, node.name)
+    columns = _node_columns(value)
+    changed = any(getattr(node, column) != new for column, new in columns.items())
+    if changed:
+        if node.ready is not value.ready:
+            node.ready_since = timezone.now()
+        for column, new in columns.items():
+            setattr(node, column, new)
+        node.resource_version += 1
     return SavedNode(node, reading.notices, changed=changed)
 
 
@@ -141,35 +150,32 @@ def _save_and_tell(node: Node, by: Actor, reason: str, verb: str) -> None:
     want_session()
 
 
-@transaction.atomic
 def delete_node(
     name: str, *, by: Actor = SYSTEM, expected_version: Expected = None, dry_run: bool = False
 ) -> None:
     """Only when no pod is on it: drain it first."""
     access.require_cluster(by, doing="take nodes away")
-    lock_tree()
-    alone_with_pods()
-    node = Node.objects.select_for_update().get(name=name)
-    check_version(f"The node {name}", node, expected_version)
+    if dry_run:
+        _refuse_deletion(Node.objects.get(name=name), expected_version)
+        return
+    with transaction.atomic():
+        lock_tree()
+        alone_with_pods()
+        node = Node.objects.select_for_update().get(name=name)
+        _refuse_deletion(node, expected_version)
+        audit.record(by, "DeleteNode", "Node", name, before=stored_node(node))
+        node.delete()
+        _save_and_tell(node, by, "NodeRemoved", "took away")
+
+
+def _refuse_deletion(node: Node, expected_version: Expected) -> None:
+    check_version(f"The node {node.name}", node, expected_version)
     pods = _pods_on(node).count()
-    if pods:
-        message = f"{name} still has {counted(pods, 'pod')} on it."
-        raise Rejected(
-            [
-                Violation(
-                    "node_has_pods",
-                    "",
-                    "metadata.name",
-                    message,
-                    "drain it, and wait until they are gone",
-                )
-            ],
-            by_state=True,
-        )
-    audit.record(by, "DeleteNode", "Node", name, before=stored_node(node))
-    node.delete()
-    _save_and_tell(node, by, "NodeRemoved", "took away")
-    transaction.set_rollback(dry_run)
+    if not pods:
+        return
+    message = f"{node.name} still has {counted(pods, 'pod')} on it."
+    fix = "drain it, and wait until they are gone"
+    raise Rejected([Violation("node_has_pods", "", "metadata.name", message, fix)], by_state=True)
 
 
 def _pods_on(node: Node) -> Any:
@@ -189,30 +195,29 @@ def uncordon_node(
     return _set_schedulable(name, "uncordon", False, by, reason, dry_run)
 
 
-@transaction.atomic
 def _set_schedulable(
     name: str, verb: str, unschedulable: bool, by: Actor, reason: str, dry_run: bool
 ) -> NodeCommandResult:
     access.require_cluster(by, Permission.OPERATE, f"{verb} nodes")
-    alone_with_pods()
-    node = Node.objects.select_for_update().get(name=name)
-    changed = node.unschedulable is not unschedulable
-    if changed:
-        _write_unschedulable(node, unschedulable)
-        _write_audit(
-            node,
-            verb,
-            by,
-            reason,
-            {"unschedulable": not unschedulable},
-            {"unschedulable": unschedulable},
-        )
-    transaction.set_rollback(dry_run)
-    if changed:
-        message = f"{name} was {verb}ed."
-    else:
-        message = f"{name} is {verb}ed already; nothing was changed."
-    return NodeCommandResult(node, changed, message)
+    if dry_run:
+        return _planned_turn(Node.objects.get(name=name), verb, unschedulable)
+    with transaction.atomic():
+        alone_with_pods()
+        node = Node.objects.select_for_update().get(name=name)
+        planned = _planned_turn(node, verb, unschedulable)
+        if planned.changed:
+            before = {"unschedulable": not unschedulable}
+            after = {"unschedulable": unschedulable}
+            _write_unschedulable(node, unschedulable)
+            _write_audit(node, verb, by, reason, before, after)
+    return planned
+
+
+def _planned_turn(node: Node, verb: str, unschedulable: bool) -> NodeCommandResult:
+    if node.unschedulable is unschedulable:
+        message = f"{node.name} is {verb}ed already; nothing was changed."
+        return NodeCommandResult(node, False, message)
+    return NodeCommandResult(node, True, f"{node.name} was {verb}ed.")
 
 
 def _write_unschedulable(node: Node, unschedulable: bool) -> None:
@@ -231,28 +236,32 @@ def _write_audit(node: Node, verb: str, by: Actor, reason: str, before: Any, aft
     want_session()
 
 
-@transaction.atomic
 def drain_node(
     name: str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool = False
 ) -> NodeCommandResult:
     """Cordon it and send its pods home: they come back as new ones and find a place elsewhere."""
     access.require_cluster(by, Permission.OPERATE, "drain nodes")
-    alone_with_pods()
-    node = Node.objects.select_for_update().get(name=name)
-    before = {"unschedulable": node.unschedulable}
-    gangs = gangs_on(name)
+    if dry_run:
+        return _planned_drain(Node.objects.get(name=name))
+    with transaction.atomic():
+        alone_with_pods()
+        node = Node.objects.select_for_update().get(name=name)
+        planned = _planned_drain(node)
+        if planned.changed:
+            before = {"unschedulable": node.unschedulable}
+            after = {"unschedulable": True, "podsToldToLeave": planned.pods}
+            _write_unschedulable(node, True)
+            send_home(Pod.objects.filter(node=node), f"{name} is being drained", timezone.now())
+            _write_audit(node, "drain", by, reason, before, after)
+            notify.jobs_changed()
+    return planned
+
+
+def _planned_drain(node: Node) -> NodeCommandResult:
+    gangs = gangs_on(node.name)
     on_it = sum(gang.pods for gang in gangs)
-    changed = bool(on_it) or not node.unschedulable
-    if changed:
-        _write_unschedulable(node, True)
-        send_home(Pod.objects.filter(node=node), f"{name} is being drained", timezone.now())
-        _write_audit(
-            node, "drain", by, reason, before, {"unschedulable": True, "podsToldToLeave": on_it}
-        )
-        notify.jobs_changed()
-    transaction.set_rollback(dry_run)
-    if changed:
-        message = f"{name} is cordoned, with {counted(on_it, 'pod')} told to leave."
-    else:
-        message = f"{name} is drained already; nothing was changed."
-    return NodeCommandResult(node, changed, message, gangs)
+    if not on_it and node.unschedulable:
+        message = f"{node.name} is drained already; nothing was changed."
+        return NodeCommandResult(node, False, message, gangs)
+    message = f"{node.name} is cordoned, with {counted(on_it, 'pod')} told to leave."
+    return NodeCommandResult(node, True, message, gangs)

@@ -29,54 +29,67 @@ SLOWEST = 0.1
 FASTEST = 1000.0
 
 
-@transaction.atomic
 def lose_node(
     name: str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool = False
 ) -> NodeCommandResult:
     """The machine stops answering: its pods are Unknown until they are given up for lost."""
     access.require_cluster(by, doing="lose nodes")
-    lock_tree()
-    alone_with_pods()
-    node = _simulated_node(name)
-    gangs = gangs_on(name)
+    if dry_run:
+        return _planned_loss(_simulated_node(name))
+    with transaction.atomic():
+        lock_tree()
+        alone_with_pods()
+        node = _simulated_node(name, locked=True)
+        planned = _planned_loss(node)
+        if planned.changed:
+            _set_ready(name, False)
+            with simulation(nodes=[name]) as cluster:
+                cluster.lose_node(name)
+            Pod.objects.filter(node=node, phase__in=("Bound", "Running")).update(
+                phase="Unknown", message=f"{name} was lost"
+            )
+            _tell_and_record(name, "NodeLost", planned.message, by, reason)
+    return planned
+
+
+def _planned_loss(node: Node) -> NodeCommandResult:
     if not node.ready:
-        return NodeCommandResult(node, False, f"{name} is lost already; nothing was changed.")
-    _set_ready(name, False)
-    with simulation(nodes=[name]) as cluster:
-        cluster.lose_node(name)
-    Pod.objects.filter(node=node, phase__in=("Bound", "Running")).update(
-        phase="Unknown", message=f"{name} was lost"
-    )
-    message = (
-        f"{name} does not answer any more; it had "
-        f"{counted(sum(gang.pods for gang in gangs), 'pod')}."
-    )
-    _tell_and_record(name, "NodeLost", message, by, reason)
-    transaction.set_rollback(dry_run)
+        message = f"{node.name} is lost already; nothing was changed."
+        return NodeCommandResult(node, False, message)
+    gangs = gangs_on(node.name)
+    pods = counted(sum(gang.pods for gang in gangs), "pod")
+    message = f"{node.name} does not answer any more; it had {pods}."
     return NodeCommandResult(node, True, message, gangs)
 
 
-@transaction.atomic
 def bring_back_node(
     name: str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool = False
 ) -> NodeCommandResult:
     """It answers again, and is empty."""
     access.require_cluster(by, doing="bring nodes back")
-    lock_tree()
-    node = _simulated_node(name)
+    if dry_run:
+        return _planned_return(_simulated_node(name))
+    with transaction.atomic():
+        lock_tree()
+        planned = _planned_return(_simulated_node(name, locked=True))
+        if planned.changed:
+            _set_ready(name, True)
+            _tell_and_record(name, "NodeReady", planned.message, by, reason)
+    return planned
+
+
+def _planned_return(node: Node) -> NodeCommandResult:
     if node.ready:
-        return NodeCommandResult(
-            node, False, f"{name} was there all the time; nothing was changed."
-        )
-    _set_ready(name, True)
-    message = f"{name} answers again."
-    _tell_and_record(name, "NodeReady", message, by, reason)
-    transaction.set_rollback(dry_run)
-    return NodeCommandResult(node, True, message)
+        message = f"{node.name} was there all the time; nothing was changed."
+        return NodeCommandResult(node, False, message)
+    return NodeCommandResult(node, True, f"{node.name} answers again.")
 
 
-def _simulated_node(name: str) -> Node:
-    node = Node.objects.select_for_update().get(name=name)
+def _simulated_node(name: str, *, locked: bool = False) -> Node:
+    nodes = Node.objects.all()
+    if locked:
+        nodes = nodes.select_for_update()
+    node = nodes.get(name=name)
     if not nodes_are_simulated():
         message = f"{name} is a real machine: it cannot be lost or brought back by order."
         raise Rejected(

@@ -6,6 +6,7 @@ And the same as a question, with every violation as the answer.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import transaction
@@ -15,7 +16,7 @@ from scheduler.domain.access import Forbidden, OutOfSight
 from scheduler.domain.jobs import NotPossible
 from scheduler.domain.lifecycle import NotAllowed
 from scheduler.services.accounts.actors import SYSTEM, Actor
-from scheduler.services.files.apply_kinds import apply_item
+from scheduler.services.files.apply_kinds import apply_item, is_in_the_tree
 from scheduler.services.files.apply_run import ApplyRun
 from scheduler.services.files.items import Applied, Item, raise_if_any, read_items
 from scheduler.services.files.prune import prune_unnamed
@@ -38,6 +39,11 @@ def apply_documents(
     would go now, nothing is done. Raises `Rejected` with all violations of all objects, each with
     the place of its document in front of the field.
     """
+    documents = list(documents)
+    rehearsed = _rehearse(documents, by) if dry_run and not prune else None
+    if rehearsed is not None:
+        raise_if_any(rehearsed)
+        return [item.done for item in rehearsed if item.done is not None]
     items = read_items(documents)
     with transaction.atomic():
         run = ApplyRun(by, with_pods=_moves_pods(items, prune))
@@ -55,12 +61,46 @@ def check_documents(documents: Iterable[object], *, by: Actor = SYSTEM) -> list[
     """The same without writing: each object with what stands against it, the others of the set
     taken as there.
     """
+    documents = list(documents)
+    rehearsed = _rehearse(documents, by)
+    if rehearsed is not None:
+        return rehearsed
     items = read_items(documents)
     with transaction.atomic():
         with warnings_wait():
             _apply_rounds(items, ApplyRun(by, with_pods=_moves_pods(items)))
         transaction.set_rollback(True)
     return items
+
+
+_ONLY_WRITTEN: Final = ("PodGroup", "Pod")
+"""Kinds that are tried by writing them."""
+
+
+def _rehearse(documents: Iterable[object], by: Actor) -> list[Item] | None:
+    """What would come of each object, without a transaction.
+
+    None where that cannot be known without writing: objects that would change might count for the
+    others.
+    """
+    items = read_items(documents)
+    if any(item.kind in _ONLY_WRITTEN for item in items):
+        return None
+    _apply_rounds(items, ApplyRun(by, is_rehearsal=True))
+    if _may_depend_on_each_other(items):
+        return None
+    return items
+
+
+def _may_depend_on_each_other(items: list[Item]) -> bool:
+    """The queues of a file are decided together, in memory, and count as one change."""
+    changed = [item for item in items if item.done is not None and item.done.changed]
+    outside = [item for item in changed if not is_in_the_tree(item)]
+    changes = len(outside)
+    if len(changed) > len(outside):
+        changes += 1
+    is_any_refused = any(item.done is None for item in items)
+    return changes > 1 or (changes == 1 and is_any_refused)
 
 
 def _moves_pods(items: list[Item], prune: str = "") -> bool:

@@ -16,7 +16,6 @@ from scheduler.models import Job, Node, Pod, PodGroup
 from scheduler.selectors.files import manifests
 from scheduler.services.accounts import access
 from scheduler.services.accounts.access import require_job_command
-from scheduler.services.accounts.actors import Actor
 from scheduler.services.cluster import nodes
 from scheduler.services.files import catalog
 from scheduler.services.files.apply_run import ApplyRun, visible_row
@@ -58,14 +57,21 @@ def apply_item(item: Item, run: ApplyRun) -> Applied:
         raise Rejected(
             [Violation("named_twice", "", "metadata.name", message, "leave one of them out")]
         )
-    if item.kind in _IN_THE_TREE and not (
-        item.kind == "Command" and orders.is_for_job(item.manifest)
-    ):
+    if is_in_the_tree(item):
         # decided in memory: what is refused leaves nothing behind
         return _IN_THE_TREE[item.kind](item, run)
+    if run.is_rehearsal:
+        return _HANDLERS[item.kind](item, run)
     run.put_down()
     with transaction.atomic():
-        return _HANDLERS[item.kind](item, run.by)
+        return _HANDLERS[item.kind](item, run)
+
+
+def is_in_the_tree(item: Item) -> bool:
+    """A queue, or a command to one."""
+    if item.kind == "Command":
+        return not orders.is_for_job(item.manifest)
+    return item.kind in _IN_THE_TREE
 
 
 def _merged_over(
@@ -170,35 +176,37 @@ def _apply_queue(item: Item, run: ApplyRun) -> Applied:
     )
 
 
-def _apply_job(item: Item, by: Actor) -> Applied:
+def _apply_job(item: Item, run: ApplyRun) -> Applied:
     namespace, name = name_and_namespace(item.manifest)
     row = visible_row(
-        Job.objects.select_related("queue").filter(namespace=namespace, name=name), by
+        Job.objects.select_related("queue").filter(namespace=namespace, name=name), run.by
     )
     if row is None:
-        made = submit.submit_job(item.manifest, by=by)
+        made = submit.submit_job(item.manifest, by=run.by, dry_run=run.is_rehearsal)
         return _created_result(
             item, f"{namespace}/{name}", manifests.stored_job(made.job), made.notices
         )
     before = manifests.stored_job(row)
-    saved = changes.update_job(namespace, name, _merged_over(before, item.manifest), by=by)
+    wanted = _merged_over(before, item.manifest)
+    saved = changes.update_job(namespace, name, wanted, by=run.by, dry_run=run.is_rehearsal)
     return _updated_result(
         item, f"{namespace}/{name}", before, manifests.stored_job(saved.job), saved.notices
     )
 
 
-def _apply_podgroup(item: Item, by: Actor) -> Applied:
+def _apply_podgroup(item: Item, run: ApplyRun) -> Applied:
     namespace, name = name_and_namespace(item.manifest)
     row = visible_row(
-        PodGroup.objects.select_related("queue").filter(namespace=namespace, name=name), by
+        PodGroup.objects.select_related("queue").filter(namespace=namespace, name=name), run.by
     )
     if row is None:
-        made = podgroups.submit_podgroup(item.manifest, by=by)
+        made = podgroups.submit_podgroup(item.manifest, by=run.by)
         return _created_result(
             item, f"{namespace}/{name}", manifests.stored_podgroup(made.podgroup), made.notices
         )
     before = manifests.stored_podgroup(row)
-    saved = podgroups.update_podgroup(namespace, name, _merged_over(before, item.manifest), by=by)
+    wanted = _merged_over(before, item.manifest)
+    saved = podgroups.update_podgroup(namespace, name, wanted, by=run.by)
     return _updated_result(
         item,
         f"{namespace}/{name}",
@@ -208,7 +216,7 @@ def _apply_podgroup(item: Item, by: Actor) -> Applied:
     )
 
 
-def _apply_pod(item: Item, by: Actor) -> Applied:
+def _apply_pod(item: Item, run: ApplyRun) -> Applied:
     namespace, name = name_and_namespace(item.manifest)
     if not name:
         message = (
@@ -226,52 +234,53 @@ def _apply_pod(item: Item, by: Actor) -> Applied:
             ]
         )
     row = visible_row(
-        Pod.objects.select_related("podgroup__queue").filter(namespace=namespace, name=name), by
+        Pod.objects.select_related("podgroup__queue").filter(namespace=namespace, name=name), run.by
     )
     if row is not None:
-        require_job_command(by, row.podgroup.queue.place, row.podgroup.owner)
+        require_job_command(run.by, row.podgroup.queue.place, row.podgroup.owner)
         message = f"{namespace}/{name} is there; a pod cannot be changed."
         notices = read_pod(item.manifest).notices
         return Applied(
             item.index, item.kind, f"{namespace}/{name}", "unchanged", message, notices=notices
         )
-    made = podgroups.submit_pod(item.manifest, by=by)
+    made = podgroups.submit_pod(item.manifest, by=run.by)
     return _created_result(item, f"{namespace}/{name}", {}, made.notices)
 
 
-def _apply_node(item: Item, by: Actor) -> Applied:
+def _apply_node(item: Item, run: ApplyRun) -> Applied:
     name = name_of(item.manifest)
     row = Node.objects.filter(name=name).first()
     if row is None:
-        made = nodes.create_node(item.manifest, by=by)
+        made = nodes.create_node(item.manifest, by=run.by, dry_run=run.is_rehearsal)
         return _created_result(item, name, manifests.stored_node(made.node), made.notices)
     before = manifests.stored_node(row)
     if item.manifest.get("status") is not None:
         given = item.manifest
     else:
         given = {**item.manifest, "status": before["status"]}
-    saved = nodes.update_node(name, _merged_over(before, given), by=by)
+    wanted = _merged_over(before, given)
+    saved = nodes.update_node(name, wanted, by=run.by, dry_run=run.is_rehearsal)
     return _updated_result(item, name, before, manifests.stored_node(saved.node), saved.notices)
 
 
-def _apply_catalog(kind: catalog.Kind) -> Callable[[Item, Actor], Applied]:
-    def handle(item: Item, by: Actor) -> Applied:
+def _apply_catalog(kind: catalog.Kind) -> Callable[[Item, ApplyRun], Applied]:
+    def handle(item: Item, run: ApplyRun) -> Applied:
         name = name_of(item.manifest)
         row = kind.model.objects.filter(name=name).first()
         if row is None:
-            made = catalog.create_entry(kind, item.manifest, by=by)
+            made = catalog.create_entry(kind, item.manifest, by=run.by, dry_run=run.is_rehearsal)
             return _created_result(item, name, kind.stored(made.row), made.notices)
         before = kind.stored(row)
-        saved = catalog.update_entry(
-            kind, name, _merged_over(before, kind.shaped(item.manifest)), by=by
-        )
+        wanted = _merged_over(before, kind.shaped(item.manifest))
+        saved = catalog.update_entry(kind, name, wanted, by=run.by, dry_run=run.is_rehearsal)
         return _updated_result(item, name, before, kind.stored(saved.row), saved.notices)
 
     return handle
 
 
-def _job_command(item: Item, by: Actor) -> Applied:
-    return _executed_result(item, orders.give_order(item.manifest, by=by))
+def _job_command(item: Item, run: ApplyRun) -> Applied:
+    ordered = orders.give_order(item.manifest, by=run.by, dry_run=run.is_rehearsal)
+    return _executed_result(item, ordered)
 
 
 def _queue_command(item: Item, run: ApplyRun) -> Applied:
@@ -299,7 +308,7 @@ _IN_THE_TREE: Final[dict[str, Callable[[Item, ApplyRun], Applied]]] = {
 }
 
 
-_HANDLERS: Final[dict[str, Callable[[Item, Actor], Applied]]] = {
+_HANDLERS: Final[dict[str, Callable[[Item, ApplyRun], Applied]]] = {
     "Job": _apply_job,
     "PodGroup": _apply_podgroup,
     "Pod": _apply_pod,

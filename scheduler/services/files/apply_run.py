@@ -15,10 +15,14 @@ from scheduler.services.queues.transaction import TreeWork
 
 
 class ApplyRun:
-    """The apply of one file: who brings it, and its open transaction on the queue tree."""
+    """The apply of one file: who brings it, and its open transaction on the queue tree.
 
-    def __init__(self, by: Actor, *, with_pods: bool) -> None:
+    A rehearsal has no transaction. It writes nothing and locks nothing.
+    """
+
+    def __init__(self, by: Actor, *, with_pods: bool = False, is_rehearsal: bool = False) -> None:
         self.by = by
+        self.is_rehearsal = is_rehearsal
         self._work: TreeWork | None = None
         if with_pods:
             lock_tree()
@@ -27,7 +31,7 @@ class ApplyRun:
     @property
     def work(self) -> TreeWork:
         if self._work is None:
-            self._work = TreeWork(with_pods=True)
+            self._work = TreeWork(with_pods=True, locks=not self.is_rehearsal)
             self._work.expect_many()
         return self._work
 

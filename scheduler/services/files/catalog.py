@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from django.db import transaction
-from django.db.models import F
+from django.utils import timezone
 
 from scheduler.admission.reading.cluster import read_namespace, read_priority_class, with_spec
 from scheduler.admission.reading.queue import Reading
@@ -98,27 +98,26 @@ def create_entry(
     access.require_cluster(by, doing=f"create a {kind.name}")
     reading = kind.read(manifest)
     value = readable(reading)
+    row = kind.model(name=value.metadata.name, created_at=timezone.now(), **kind.columns(value))
+    made = SavedEntry(row, reading.notices, created=True)
+    if dry_run:
+        _refuse_new_entry(kind, row)
+        return made
     with transaction.atomic():
-        if kind.model.objects.filter(name=value.metadata.name).exists():
-            message = f"There is already a {kind.name} {value.metadata.name}."
-            raise Rejected(
-                [
-                    Violation(
-                        "already_exists",
-                        "",
-                        "metadata.name",
-                        message,
-                        "change the one that is there",
-                    )
-                ],
-                by_state=True,
-            )
-        columns = kind.columns(value)
-        _one_default(columns, None)
-        row = kind.model.objects.create(name=value.metadata.name, **columns)
+        _refuse_new_entry(kind, row)
+        row.save(force_insert=True)
         audit.record(by, f"Create{kind.name}", kind.name, row.name, after=kind.stored(row))
-        transaction.set_rollback(dry_run)
-    return SavedEntry(row, reading.notices, created=True)
+    return made
+
+
+def _refuse_new_entry(kind: Kind, row: Any) -> None:
+    if kind.model.objects.filter(name=row.name).exists():
+        message = f"There is already a {kind.name} {row.name}."
+        fix = "change the one that is there"
+        raise Rejected(
+            [Violation("already_exists", "", "metadata.name", message, fix)], by_state=True
+        )
+    _refuse_second_default(row)
 
 
 def update_entry(
@@ -133,48 +132,50 @@ def update_entry(
 ) -> SavedEntry:
     """Raises the model's `DoesNotExist`, `Stale`, `Rejected`."""
     access.require_cluster(by, doing=f"change a {kind.name}")
+    if dry_run:
+        row = kind.model.objects.get(name=name)
+        check_version(f"The {kind.name} {name}", row, expected_version)
+        return _changed_in_memory(kind, row, manifest, merge)
     with transaction.atomic():
         row = kind.model.objects.select_for_update().get(name=name)
         check_version(f"The {kind.name} {name}", row, expected_version)
         before = kind.stored(row)
-        reading = kind.read(merge_patch(before, kind.shaped(manifest)) if merge else manifest)
-        columns = kind.columns(readable(reading, name))
-        changed = any(getattr(row, column) != new for column, new in columns.items())
-        if changed:
-            _one_default(columns, row)
-            kind.model.objects.filter(pk=row.pk).update(
-                **columns, resource_version=F("resource_version") + 1
-            )
-            row.refresh_from_db()
-            audit.record(
-                by, f"Update{kind.name}", kind.name, name, before=before, after=kind.stored(row)
-            )
-        transaction.set_rollback(dry_run)
+        saved = _changed_in_memory(kind, row, manifest, merge)
+        if saved.changed:
+            row.save()
+            action = f"Update{kind.name}"
+            audit.record(by, action, kind.name, name, before=before, after=kind.stored(row))
+    return saved
+
+
+def _changed_in_memory(kind: Kind, row: Any, manifest: object, merge: bool) -> SavedEntry:
+    """The object as the manifest wants it. Nothing is written."""
+    if merge:
+        manifest = merge_patch(kind.stored(row), kind.shaped(manifest))
+    reading = kind.read(manifest)
+    columns = kind.columns(readable(reading, row.name))
+    changed = any(getattr(row, column) != new for column, new in columns.items())
+    if changed:
+        for column, new in columns.items():
+            setattr(row, column, new)
+        row.resource_version += 1
+        _refuse_second_default(row)
     return SavedEntry(row, reading.notices, changed=changed)
 
 
-def _one_default(columns: dict[str, Any], row: PriorityClass | None) -> None:
-    if not columns.get("global_default"):
+def _refuse_second_default(row: Any) -> None:
+    if not getattr(row, "global_default", False):
         return
-    others = PriorityClass.objects.filter(global_default=True)
-    other = (others.exclude(pk=row.pk) if row is not None else others).first()
-    if other is not None:
-        message = f"{other.name} is the default priority class already; there can be only one."
-        raise Rejected(
-            [
-                Violation(
-                    "already_exists",
-                    "",
-                    "spec.globalDefault",
-                    message,
-                    f"unset it on {other.name} first",
-                )
-            ],
-            by_state=True,
-        )
+    other = PriorityClass.objects.filter(global_default=True).exclude(pk=row.pk).first()
+    if other is None:
+        return
+    message = f"{other.name} is the default priority class already; there can be only one."
+    fix = f"unset it on {other.name} first"
+    raise Rejected(
+        [Violation("already_exists", "", "spec.globalDefault", message, fix)], by_state=True
+    )
 
 
-@transaction.atomic
 def delete_entry(
     kind: Kind,
     name: str,
@@ -184,14 +185,21 @@ def delete_entry(
     dry_run: bool = False,
 ) -> None:
     access.require_cluster(by, doing=f"delete a {kind.name}")
-    row = kind.model.objects.select_for_update().get(name=name)
-    check_version(f"The {kind.name} {name}", row, expected_version)
+    if dry_run:
+        _refuse_deletion(kind, kind.model.objects.get(name=name), expected_version)
+        return
+    with transaction.atomic():
+        row = kind.model.objects.select_for_update().get(name=name)
+        _refuse_deletion(kind, row, expected_version)
+        audit.record(by, f"Delete{kind.name}", kind.name, name, before=kind.stored(row))
+        row.delete()
+
+
+def _refuse_deletion(kind: Kind, row: Any, expected_version: Expected) -> None:
+    check_version(f"The {kind.name} {row.name}", row, expected_version)
     problem = kind.in_use(row)
     if problem:
         raise Rejected(
             [Violation("in_use", "", "metadata.name", problem, "let its work finish first")],
             by_state=True,
         )
-    audit.record(by, f"Delete{kind.name}", kind.name, name, before=kind.stored(row))
-    row.delete()
-    transaction.set_rollback(dry_run)

@@ -5,7 +5,7 @@ and its end.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from django.db import transaction
 
@@ -25,9 +25,14 @@ from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor
 from scheduler.services.files.merge import merge_patch, readable
 from scheduler.services.files.versions import Expected, check_version
-from scheduler.services.jobs.pod_creation import create_some, note_unmade, update_podgroup_of
+from scheduler.services.jobs.pod_creation import (
+    create_some,
+    follow_job,
+    note_unmade,
+    update_podgroup_of,
+)
 from scheduler.services.jobs.podgroups import take_away
-from scheduler.services.jobs.submit import sync_jobs
+from scheduler.services.jobs.submit import stored_jobs, sync_jobs
 from scheduler.services.locks import alone_with_pods, share_tree
 from scheduler.services.queues.states import refresh_states
 from scheduler.services.records import audit
@@ -51,23 +56,20 @@ def update_job(
     dry_run: bool = False,
 ) -> ChangedJob:
     """Raises `Job.DoesNotExist`, `Stale`, and `Rejected` for what may not change."""
+    if dry_run:
+        job = stored_jobs().get(namespace=namespace, name=name)
+        _check_caller(job, by, expected_version)
+        return _changed_in_memory(job, manifest, merge)
     with transaction.atomic():
         share_tree()
         alone_with_pods()
-        job = (
-            Job.objects.select_for_update(of=("self",))
-            .select_related("queue", "podgroup")
-            .get(namespace=namespace, name=name)
-        )
-        access.require_job_command(by, job.queue.place, job.owner)
-        check_version(f"The job {job}", job, expected_version)
+        job = stored_jobs(locked=True).get(namespace=namespace, name=name)
+        _check_caller(job, by, expected_version)
         before = stored_job(job)
-        wanted, notices = _admit_change(
-            job, merge_patch(before, manifest) if merge else manifest, before
-        )
         old_tasks = job.tasks
-        changed = _apply_change(job, wanted)
-        if changed:
+        saved = _changed_in_memory(job, manifest, merge)
+        if saved.changed:
+            _write_change(job, old_tasks)
             audit.record(
                 by,
                 "UpdateJob",
@@ -80,7 +82,23 @@ def update_job(
             )
             sync_jobs([job.pk], {job.pk: PolicyEvents(tasks=_shrunk_tasks(old_tasks, job.tasks))})
             job.refresh_from_db()
-        transaction.set_rollback(dry_run)
+    return saved
+
+
+def _check_caller(job: Job, by: Actor, expected_version: Expected) -> None:
+    access.require_job_command(by, job.queue.place, job.owner)
+    check_version(f"The job {job}", job, expected_version)
+
+
+def _changed_in_memory(job: Job, manifest: object, merge: bool) -> ChangedJob:
+    """The job as the manifest wants it. Nothing is written."""
+    before = stored_job(job)
+    if merge:
+        manifest = merge_patch(before, manifest)
+    wanted, notices = _admit_change(job, manifest, before)
+    changed = _assign_values(job, wanted)
+    if changed and hasattr(job, "podgroup"):
+        follow_job(job.podgroup, job)
     return ChangedJob(job, notices, changed)
 
 
@@ -120,7 +138,11 @@ def _short_manifest(manifest: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _apply_change(job: Job, wanted: JobManifest) -> bool:
+_CHANGEABLE: Final = ("tasks", "min_available", "priority_class", "labels", "annotations")
+
+
+def _assign_values(job: Job, wanted: JobManifest) -> bool:
+    """Whether anything differs from what is stored."""
     tasks = [
         {**task, "replicas": new.replicas, "minAvailable": new.min_available}
         for task, new in zip(job.tasks, wanted.tasks, strict=True)
@@ -134,16 +156,18 @@ def _apply_change(job: Job, wanted: JobManifest) -> bool:
     }
     if all(getattr(job, column) == value for column, value in values.items()):
         return False
-    old_tasks = job.tasks
     for column, value in values.items():
         setattr(job, column, value)
     job.resource_version += 1
-    job.save(update_fields=[*values, "resource_version"])
+    return True
+
+
+def _write_change(job: Job, old_tasks: list[dict[str, Any]]) -> None:
+    job.save(update_fields=[*_CHANGEABLE, "resource_version"])
     update_podgroup_of(job)
     if JobPhase(job.phase) in (JobPhase.PENDING, JobPhase.RUNNING):
-        for old, new in zip(old_tasks, tasks, strict=True):
+        for old, new in zip(old_tasks, job.tasks, strict=True):
             _scale_task(job, new, old["replicas"])
-    return True
 
 
 def _scale_task(job: Job, task: dict[str, Any], before: int) -> None:
@@ -185,16 +209,16 @@ def delete_job(
 
     One that lives is cancelled first.
     """
+    if dry_run:
+        job = stored_jobs().get(namespace=namespace, name=name)
+        _check_caller(job, by, expected_version)
+        _refuse_unfinished(job)
+        return
     with transaction.atomic():
         share_tree()
         alone_with_pods()
-        job = (
-            Job.objects.select_for_update(of=("self",))
-            .select_related("queue")
-            .get(namespace=namespace, name=name)
-        )
-        access.require_job_command(by, job.queue.place, job.owner)
-        check_version(f"The job {job}", job, expected_version)
+        job = stored_jobs(locked=True).get(namespace=namespace, name=name)
+        _check_caller(job, by, expected_version)
         _refuse_unfinished(job)
         audit.record(
             by,
@@ -210,7 +234,6 @@ def delete_job(
         job.delete()
         refresh_states()
         notify.jobs_changed([key], queues=[queue])
-        transaction.set_rollback(dry_run)
 
 
 def _refuse_unfinished(job: Job) -> None:

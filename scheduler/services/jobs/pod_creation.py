@@ -73,6 +73,12 @@ def update_podgroup_of(job: Job) -> None:
     )
 
 
+def follow_job(group: PodGroup, job: Job) -> None:
+    """The same in memory."""
+    for column, value in _follows_the_job(job, Priorities.load()).items():
+        setattr(group, column, value)
+
+
 def _follows_the_job(job: Job, priorities: Priorities) -> dict[str, Any]:
     """What of a podgroup is its job's, and changes with it.
 

@@ -40,6 +40,10 @@ def stop_pods_of(steps: Sequence[StopStep], now: datetime) -> None:
     _stop_in_steps(large)
 
 
+def is_stopped_in_steps(job: Job, step: JobStep) -> bool:
+    return _pods_to_stop(job, step) > pod_creation.AT_ONCE
+
+
 def _pods_to_stop(job: Job, step: JobStep) -> int:
     """At least as many as there are. They are only counted where they may be many."""
     replicas: int = sum(task["replicas"] for task in job.tasks)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from scheduler import notify
@@ -17,7 +18,14 @@ from scheduler.admission.rules.backlogs import check_backlogs, is_forbidden_by_s
 from scheduler.admission.rules.workloads import check_queue_takes_work, job_verdict
 from scheduler.admission.violations import Notice, Rejected, Verdict, Violation
 from scheduler.domain.job_policies import ACTION_NAMES, JobAction
-from scheduler.domain.jobs import COMMANDS, FINISHED, JobStep, NotPossible, command
+from scheduler.domain.jobs import (
+    COMMANDS,
+    FINISHED,
+    JobStep,
+    NotPossible,
+    command,
+    phase_after_stopping,
+)
 from scheduler.domain.queues import DEFAULT, QueueTree
 from scheduler.models import Command, Job, Namespace, PodGroup, Queue
 from scheduler.models.prepared import PreparedInsert
@@ -34,6 +42,7 @@ from scheduler.services.jobs.pod_creation import (
     first_tasks,
     podgroup_of,
 )
+from scheduler.services.jobs.pod_stopping import is_stopped_in_steps
 from scheduler.services.jobs.pods import Priorities, are_taken
 from scheduler.services.locks import alone_at_the_limit, alone_with_pods, share_tree
 from scheduler.services.records import audit
@@ -256,29 +265,15 @@ def command_job(
         raise NotPossible(
             f"“{action}” is not a command for a job; give one of {', '.join(sorted(COMMANDS))}"
         )
+    if dry_run:
+        return _rehearse_command(namespace, name, wanted, by, expected_version)
     with transaction.atomic():
         share_tree()
         alone_with_pods()
-        job = (
-            Job.objects.select_for_update(of=("self",))
-            .select_related("queue", "podgroup")
-            .get(namespace=namespace, name=name)
-        )
-        access.require_job_command(by, job.queue.place, job.owner)
-        check_version(f"The job {job}", job, expected_version)
-        step = _first_step(job, wanted)
-        if step:
-            message = step.message
-        else:
-            message = f"{job} is {job.phase} already; nothing was changed."
-        row = _command_row(
-            job,
-            wanted,
-            by,
-            reason,
-            message if step is None else f"{job}: {message}.",
-            changed=step is not None,
-        )
+        job = stored_jobs(locked=True).get(namespace=namespace, name=name)
+        step = _checked_step(job, wanted, by, expected_version)
+        row = _command_row(job, wanted, by, reason, step)
+        row.save(force_insert=True)
         if step:
             phase = job.phase
             now = timezone.now()
@@ -295,13 +290,46 @@ def command_job(
                 before={"phase": phase},
                 after={"phase": job.phase},
                 reason=reason,
-                message=message,
+                message=step.message,
             )
-        if dry_run:
-            transaction.set_rollback(True)
-        else:
-            announce([job])
-    return JobCommandResult(None if dry_run else row, job, step is not None, row.message)
+        announce([job])
+    return JobCommandResult(row, job, step is not None, row.message)
+
+
+def _rehearse_command(
+    namespace: str, name: str, action: JobAction, by: Actor, expected_version: Expected
+) -> JobCommandResult:
+    """The same answer. Nothing is written, and nobody has to wait."""
+    job = stored_jobs().get(namespace=namespace, name=name)
+    step = _checked_step(job, action, by, expected_version)
+    message = _command_message(job, step)
+    if step and is_stopped_in_steps(job, step):
+        job.phase = step.phase.value
+    elif step:
+        job.phase = phase_after_stopping(facts_of([job])[job.pk], step).value
+    return JobCommandResult(None, job, step is not None, message)
+
+
+def stored_jobs(*, locked: bool = False) -> QuerySet[Job]:
+    """Jobs with their queues and podgroups; locked until the transaction ends."""
+    jobs = Job.objects.select_related("queue", "podgroup")
+    if locked:
+        return jobs.select_for_update(of=("self",))
+    return jobs
+
+
+def _checked_step(
+    job: Job, action: JobAction, by: Actor, expected_version: Expected
+) -> JobStep | None:
+    access.require_job_command(by, job.queue.place, job.owner)
+    check_version(f"The job {job}", job, expected_version)
+    return _first_step(job, action)
+
+
+def _command_message(job: Job, step: JobStep | None) -> str:
+    if step is None:
+        return f"{job} is {job.phase} already; nothing was changed."
+    return f"{job}: {step.message}."
 
 
 def _first_step(job: Job, action: JobAction) -> JobStep | None:
@@ -329,9 +357,13 @@ def _may_go_on(job: Job, tree: QueueTree, facts: Facts) -> Verdict:
 
 
 def _command_row(
-    job: Job, action: JobAction, by: Actor, reason: str, message: str, *, changed: bool
+    job: Job, action: JobAction, by: Actor, reason: str, step: JobStep | None
 ) -> Command:
-    return Command.objects.create(
+    if step is None:
+        result = Command.NO_OP
+    else:
+        result = Command.DONE
+    return Command(
         action=action.value,
         target_kind="Job",
         target_namespace=job.namespace,
@@ -342,7 +374,7 @@ def _command_row(
         reason=reason,
         request_id=by.request_id,
         address=by.address,
-        result=Command.DONE if changed else Command.NO_OP,
-        message=message,
+        result=result,
+        message=_command_message(job, step),
         executed_at=timezone.now(),
     )
