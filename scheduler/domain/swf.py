@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
-from scheduler.domain.traces import MOST_PROBLEMS, MOST_TASKS, TraceError, TraceJob, from_the_first
+from scheduler.domain.traces import LATEST, MOST_PROBLEMS, MOST_TASKS, TraceJob, usable_jobs
 
 _FIELDS = 18
 _SUBMIT = 1
@@ -37,36 +38,50 @@ def read_swf(lines: Iterable[str], source: str) -> list[TraceJob]:
             continue
         if job is not None:
             jobs.append(job)
-    if problems or not jobs:
-        raise TraceError("\n".join(problems) or f"{source}: there is no job in it.")
-    return from_the_first(jobs)
+    return usable_jobs(jobs, problems, source)
 
 
 def _read_job(fields: list[str]) -> TraceJob | None:
     if len(fields) < _FIELDS:
         raise ValueError(f"has {len(fields)} fields; a job of this format has {_FIELDS}")
-    numbers = [float(field) for field in fields[:_FIELDS]]
+    numbers = [_read_number(place, field) for place, field in enumerate(fields[:_FIELDS], start=1)]
     seconds = numbers[_RUN_TIME]
-    processors = int(
-        numbers[_PROCESSORS] if numbers[_PROCESSORS] > 0 else numbers[_ASKED_PROCESSORS]
-    )
+    processors = _processors(numbers)
     if seconds <= 0 or processors <= 0:
         return None
     if processors > MOST_TASKS:
         raise ValueError(f"asks for {processors} processors; at most {MOST_TASKS} are taken")
-    queue = next(
-        (
-            f"{name}-{int(numbers[place])}"
-            for name, place in (("queue", _QUEUE), ("partition", _PARTITION))
-            if numbers[place] > 0
-        ),
-        "",
-    )
     return TraceJob(
         at=numbers[_SUBMIT],
         tasks=processors,
         cpu="1",
         duration=seconds,
         user=f"user-{int(numbers[_USER])}",
-        queue=queue,
+        queue=_queue_name(numbers),
     )
+
+
+def _read_number(place: int, text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not abs(number) < LATEST:
+        raise ValueError(f"field {place} is “{text}”; it must be a number")
+    return number
+
+
+def _processors(numbers: list[float]) -> int:
+    """What it had; if that is not known, what it asked for."""
+    if numbers[_PROCESSORS] > 0:
+        return int(numbers[_PROCESSORS])
+    return int(numbers[_ASKED_PROCESSORS])
+
+
+def _queue_name(numbers: list[float]) -> str:
+    """Queues and partitions have numbers; "" if neither is known."""
+    if numbers[_QUEUE] > 0:
+        return f"queue-{int(numbers[_QUEUE])}"
+    if numbers[_PARTITION] > 0:
+        return f"partition-{int(numbers[_PARTITION])}"
+    return ""

@@ -37,6 +37,9 @@ CPUS_OF_A_GPU: Final = 4
 """What is taken for a job of which only the GPUs are known."""
 MOST_PROBLEMS = 10
 MOST_TASKS = 10_000
+LATEST: Final = 1e11
+"""Seconds. No clock of a recorded load goes further."""
+A_MOMENT: Final = "seconds or a time like 2026-05-04T12:00:00"
 
 
 class TraceError(ValueError):
@@ -62,21 +65,32 @@ class TraceJob:
 
 def read_trace(lines: Iterable[str], source: str) -> list[TraceJob]:
     """Jobs in the order of their coming. Raises `TraceError`."""
-    reader = csv.DictReader(lines)
-    names = _column_names(reader.fieldnames or (), source)
-    jobs: list[TraceJob] = []
+    reader = csv.DictReader(lines, strict=True)
     problems: list[str] = []
-    for row in reader:
-        try:
-            jobs.append(
-                _read_job({column: (row.get(name) or "").strip() for column, name in names.items()})
-            )
-        except ValueError as error:
-            problems.append(f"{source}, line {reader.line_num}: {error}")
+    jobs: list[TraceJob] = []
+    try:
+        names = _column_names(reader.fieldnames or (), source)
+        for row in reader:
+            try:
+                jobs.append(_read_row(row, names))
+            except ValueError as error:
+                problems.append(f"{source}, line {reader.line_num}: {error}")
             if len(problems) == MOST_PROBLEMS:
                 break
-    if problems or not jobs:
-        raise TraceError("\n".join(problems) or f"{source}: there is no job in it.")
+    except csv.Error as error:
+        problems.append(f"{source}, line {reader.line_num}: this is not CSV: {error}")
+    return usable_jobs(jobs, problems, source)
+
+
+def usable_jobs(jobs: Sequence[TraceJob], problems: Sequence[str], source: str) -> list[TraceJob]:
+    """In order, with time counted from the first of them.
+
+    Raises `TraceError` if there are problems or no jobs.
+    """
+    if problems:
+        raise TraceError("\n".join(problems))
+    if not jobs:
+        raise TraceError(f"{source}: there is no job in it.")
     return from_the_first(jobs)
 
 
@@ -106,12 +120,22 @@ def _column_names(header: Sequence[str], source: str) -> dict[str, str]:
     return found
 
 
+def _read_row(row: Mapping[str | None, Any], names: Mapping[str, str]) -> TraceJob:
+    """A row has a field for each column of the first line: no more, no fewer."""
+    surplus = row.get(None) or ()
+    found = sum(1 for value in row.values() if isinstance(value, str)) + len(surplus)
+    wanted = len(row) - (None in row)
+    if found != wanted:
+        raise ValueError(f"has {found} fields; the first line names {wanted} columns")
+    return _read_job({column: row[name].strip() for column, name in names.items()})
+
+
 def _read_job(row: Mapping[str, str]) -> TraceJob:
     if "devices" in row:
         return _job_of_gpus(row)
     return TraceJob(
         at=_read_moment(row["submit"]),
-        tasks=_read_tasks(row.get("tasks", "")),
+        tasks=_read_count("tasks", row.get("tasks") or "1"),
         cpu=_read_amount("cpu", row["cpu"]),
         duration=_read_number("duration", row["duration"]),
         memory=_read_amount("memory", row.get("memory", "")),
@@ -123,7 +147,7 @@ def _read_job(row: Mapping[str, str]) -> TraceJob:
 
 def _job_of_gpus(row: Mapping[str, str]) -> TraceJob:
     """As Microsoft's Philly trace has it: a number of GPUs for the whole job."""
-    gpus = _read_tasks(row["devices"])
+    gpus = _read_count("num_gpus", row["devices"])
     tasks = -(-gpus // GPUS_OF_A_NODE)
     per_task = -(-gpus // tasks)
     return TraceJob(
@@ -140,16 +164,22 @@ def _job_of_gpus(row: Mapping[str, str]) -> TraceJob:
 
 def _read_moment(text: str) -> float:
     try:
-        return float(text)
+        moment = float(text)
     except ValueError:
-        pass
+        moment = _read_date(text)
+    if not abs(moment) < LATEST:
+        raise ValueError(f"submit is “{text}”; it must be {A_MOMENT}")
+    return moment
+
+
+def _read_date(text: str) -> float:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise ValueError(
-            f"submit is “{text}”; it must be seconds or a time like 2026-05-04T12:00:00"
-        ) from None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        raise ValueError(f"submit is “{text}”; it must be {A_MOMENT}") from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return moment.timestamp()
 
 
 def _read_number(column: str, text: str) -> float:
@@ -162,14 +192,14 @@ def _read_number(column: str, text: str) -> float:
     return number
 
 
-def _read_tasks(text: str) -> int:
+def _read_count(column: str, text: str) -> int:
     try:
-        tasks = float(text or 1)
+        count = float(text)
     except ValueError:
-        tasks = 0.5
-    if not tasks.is_integer() or not 1 <= tasks <= MOST_TASKS:
-        raise ValueError(f"tasks is “{text}”; it must be a whole number from 1 to {MOST_TASKS}")
-    return int(tasks)
+        count = 0.5
+    if not count.is_integer() or not 1 <= count <= MOST_TASKS:
+        raise ValueError(f"{column} is “{text}”; it must be a whole number from 1 to {MOST_TASKS}")
+    return int(count)
 
 
 def _read_amount(column: str, text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,30 +13,32 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from scheduler.domain.mixes import MIXES
-from scheduler.domain.swf import read_swf
-from scheduler.domain.traces import TraceError, TraceJob, read_trace
+from scheduler.domain.traces import TraceError
 from scheduler.engine.policy import Policy
 from scheduler.engine.presets import PRESETS
 from scheduler.management.console import console_for, write_json
+from scheduler.management.trace_files import read_trace_file
 from scheduler.scenarios.files import Scenario, ScenarioError
 from scheduler.scenarios.policies import PolicyError, read_policy
-from scheduler.simulation.loads import LoadJob, drawn_load, recorded_load
+from scheduler.simulation.loads import LoadJob, drawn_load, leaf_queues, recorded_load
 from scheduler.simulation.measures import Measures
 from scheduler.simulation.page import Result, main_resource, page, table_rows
 from scheduler.simulation.runs import Rest, run_load, run_to_rest
 
 RESTLESS = 1
 DEFAULT_SECONDS = 600.0
+MOST_JOBS = 1_000_000
 
 
-def read_policies(names: list[str], scenario: Scenario) -> dict[str, Policy]:
+def read_policies(names: list[str], scenario: Scenario, complaints: TextIO) -> dict[str, Policy]:
     """Policies by name. Without names, the scenario's own. Raises `ScenarioError`."""
     if not names:
         return {"the file's own policy": scenario.policy}
-    return {name: _read_policy(name) for name in dict.fromkeys(names)}
+    return {name: _read_policy(name, complaints) for name in dict.fromkeys(names)}
 
 
-def _read_policy(name: str) -> Policy:
+def _read_policy(name: str, complaints: TextIO) -> Policy:
+    """A preset or a file. What has no effect in a file is told among the complaints."""
     if name in PRESETS:
         return PRESETS[name]
     if not Path(name).exists():
@@ -45,49 +46,60 @@ def _read_policy(name: str) -> Policy:
             f"--policy {name}: is neither a preset ({', '.join(PRESETS)}) nor an existing file"
         )
     try:
-        return read_policy(Path(name).read_text(encoding="utf-8")).policy
-    except (OSError, UnicodeDecodeError, PolicyError) as error:
+        reading = read_policy(Path(name).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ScenarioError(f"--policy {name} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ScenarioError(f"--policy {name} cannot be read: it is not a text in UTF-8") from None
+    except PolicyError as error:
         raise ScenarioError(f"--policy {name}: {error}") from None
+    for warning in reading.warnings:
+        complaints.write(f"--policy {name}: warning: {warning}\n")
+    return reading.policy
 
 
 def read_load(options: Namespace, scenario: Scenario) -> tuple[list[LoadJob], float]:
     """The jobs, and how many seconds to simulate. Raises `ScenarioError`."""
+    _refuse_useless_cluster(scenario)
     if options.load in MIXES:
-        seconds = options.seconds or DEFAULT_SECONDS
-        jobs = drawn_load(
-            options.load, scenario.cluster, seconds=seconds, seed=options.seed, rate=options.rate
-        )
-        return jobs, seconds
-    if not Path(options.load).exists():
+        return _drawn_load(options, scenario)
+    if not options.load or not Path(options.load).exists():
         raise ScenarioError(
             f"--load {options.load}: is neither a mix ({', '.join(MIXES)}) nor an existing file"
         )
-    trace = _read_trace(options.load)
-    seconds = options.seconds or max(job.at for job in trace)
+    if options.rate:
+        raise ScenarioError("--rate goes with a mix: a recorded load has its own times")
+    try:
+        trace = read_trace_file(options.load)
+    except TraceError as error:
+        raise ScenarioError(f"--load {error}") from None
+    seconds = options.seconds or max(job.at for job in trace) or 1.0
     return recorded_load(trace, scenario.cluster, seconds=seconds), seconds
 
 
-def _read_trace(path: str) -> list[TraceJob]:
-    try:
-        with _open_text(path) as lines:
-            if ".swf" in Path(path).suffixes:
-                return read_swf(lines, path)
-            return read_trace(lines, path)
-    except (OSError, UnicodeDecodeError, EOFError) as error:
-        raise ScenarioError(f"--load {path}: cannot be read: {error}") from None
-    except TraceError as error:
-        raise ScenarioError(str(error)) from None
+def _refuse_useless_cluster(scenario: Scenario) -> None:
+    """A load needs queues to come to, and nodes to run on."""
+    if not leaf_queues(scenario.cluster):
+        raise ScenarioError(f"{scenario.name}: has no queue that a load could come to")
+    if not scenario.cluster.nodes:
+        raise ScenarioError(f"{scenario.name}: has no node that a load could run on")
 
 
-def _open_text(path: str) -> TextIO:
-    if path.endswith(".gz"):
-        return gzip.open(path, "rt", encoding="utf-8-sig")
-    return Path(path).open(encoding="utf-8-sig")
+def _drawn_load(options: Namespace, scenario: Scenario) -> tuple[list[LoadJob], float]:
+    seconds = options.seconds or DEFAULT_SECONDS
+    rate = options.rate or MIXES[options.load].rate
+    if seconds * rate > MOST_JOBS:
+        raise ScenarioError(
+            f"--seconds {seconds:g}: at {rate:g} jobs a second these are more than "
+            f"{MOST_JOBS:,} jobs"
+        )
+    jobs = drawn_load(options.load, scenario.cluster, seconds=seconds, seed=options.seed, rate=rate)
+    return jobs, seconds
 
 
 def simulate_load(scenario: Scenario, options: Namespace, out: TextIO, complaints: TextIO) -> int:
     """Every policy under the same load, side by side."""
-    policies = read_policies(options.policy or [], scenario)
+    policies = read_policies(options.policy or [], scenario, complaints)
     jobs, seconds = read_load(options, scenario)
     results = []
     for name, policy in policies.items():
@@ -153,10 +165,10 @@ def _progress(
         yield show
 
 
-def simulate_rest(scenario: Scenario, options: Namespace, out: TextIO) -> int:
+def simulate_rest(scenario: Scenario, options: Namespace, out: TextIO, complaints: TextIO) -> int:
     """Exit code 1 if the cluster does not come to rest under one of the policies."""
     rests: dict[str, Rest] = {}
-    for name, policy in read_policies(options.policy or [], scenario).items():
+    for name, policy in read_policies(options.policy or [], scenario, complaints).items():
         rests[name] = run_to_rest(scenario.cluster, policy, options.rest)
     if options.output == "json":
         documents = [

@@ -106,11 +106,10 @@ def main(arguments: Sequence[str]) -> int:
 def simulate(options: Namespace, out: TextIO, complaints: TextIO) -> int:
     """The exit code: 0, 1 from `--rest`, or 2 if a file cannot be used."""
     try:
+        _refuse_strange_options(options)
         scenarios = _read_scenarios(options.files)
-        if options.load or options.rest:
+        if _runs_forward(options):
             return _simulate_forward(scenarios, options, out, complaints)
-        if options.policy or options.output == "html":
-            raise ScenarioError("--policy and --output html go with --load or --rest")
     except ScenarioError as error:
         complaints.write(f"{error}\n")
         return UNUSABLE
@@ -120,6 +119,24 @@ def simulate(options: Namespace, out: TextIO, complaints: TextIO) -> int:
     else:
         _print_scenarios(scenarios, options.sessions, out)
     return 0
+
+
+def _runs_forward(options: Namespace) -> bool:
+    return options.load is not None or options.rest is not None
+
+
+def _refuse_strange_options(options: Namespace) -> None:
+    """Options that would be passed over. Raises `ScenarioError`."""
+    if options.load is not None and options.rest is not None:
+        raise ScenarioError("--load and --rest cannot be used together")
+    if options.load is None and options.output == "html":
+        raise ScenarioError("--output html goes with --load")
+    if options.load is None and (options.seconds or options.rate):
+        raise ScenarioError("--seconds and --rate go with --load")
+    if not _runs_forward(options) and options.policy:
+        raise ScenarioError("--policy goes with --load or --rest")
+    if _runs_forward(options) and options.sessions:
+        raise ScenarioError("--sessions cannot be used with --load or --rest")
 
 
 def _read_scenarios(paths: list[str]) -> list[Scenario]:
@@ -141,12 +158,9 @@ def _simulate_forward(
     """One scenario, under a load or until it rests."""
     if len(scenarios) != 1:
         raise ScenarioError("--load and --rest take one scenario at a time")
-    if options.load and options.rest:
-        raise ScenarioError("--load and --rest cannot be used together")
-    if options.rest:
-        if options.output == "html":
-            raise ScenarioError("--output html goes with --load")
-        return simulate_rest(scenarios[0], options, out)
+    _write_warnings(scenarios, complaints)
+    if options.rest is not None:
+        return simulate_rest(scenarios[0], options, out, complaints)
     return simulate_load(scenarios[0], options, out, complaints)
 
 

@@ -44,10 +44,10 @@ def load_targets(cluster: Cluster) -> list[Target]:
 
     A queue with GPUs of its own takes GPU jobs, others the rest.
     """
-    return list(cluster.targets) or [_target_of(name, cluster) for name in _leaf_queues(cluster)]
+    return list(cluster.targets) or [_target_of(name, cluster) for name in leaf_queues(cluster)]
 
 
-def _leaf_queues(cluster: Cluster) -> list[str]:
+def leaf_queues(cluster: Cluster) -> list[str]:
     parents = {queue.spec.parent for queue in cluster.queues}
     return sorted(
         queue.name for queue in cluster.queues if queue.name not in parents and queue.name != ROOT
@@ -125,7 +125,7 @@ def recorded_load(
     """The jobs of a trace that arrive in this time, each in the queue that it names, or always the
     same other one.
     """
-    targets = [Target(name) for name in _leaf_queues(cluster)]
+    targets = [Target(name) for name in leaf_queues(cluster)]
     priority = priority_of(cluster)("")
     found: list[LoadJob] = []
     for number, job in enumerate(trace):

@@ -44,7 +44,10 @@ def test_what_was_asked_for_stands_in_where_nothing_was_given_and_jobs_that_neve
     ("text", "complaint"),
     [
         ("1 2 3\n", "has 3 fields"),
-        (line().replace("100", "x"), "could not convert"),
+        (line().replace("100", "x"), "log.swf, line 3: field 4 is “x”; it must be a number"),
+        (line(run="nan"), "line 3: field 4 is “nan”; it must be a number"),
+        (line(processors="inf"), "line 3: field 5 is “inf”"),
+        (line(processors=10_001), "at most 10000 are taken"),
         ("", "no job"),
     ],
 )

@@ -56,6 +56,15 @@ def test_other_names_of_columns_and_times_with_a_date_are_read():
             "submit,cpu,duration,tasks\n1,1,5,many\n",
             "tasks is “many”; it must be a whole number from 1 to 10000",
         ),
+        ("submit,cpu,duration\nnan,1,5\n", "line 2: submit is “nan”; it must be seconds or"),
+        ("submit,cpu,duration\n1e400,1,5\n", "line 2: submit is “1e400”"),
+        ("submit,cpu,duration\n1,1\n", "line 2: has 2 fields; the first line names 3 columns"),
+        ("submit,cpu,duration\n1,1,5,6\n", "line 2: has 4 fields; the first line names 3"),
+        ('submit,cpu,duration,queue\n1,1,5,"a\n2,1,5,b\n', "this is not CSV: unexpected end of"),
+        (
+            "submit,num_gpus,duration\n1,,5\n",
+            "num_gpus is “”; it must be a whole number from 1 to 10000",
+        ),
     ],
 )
 def test_what_can_not_be_used_is_named_with_its_line_and_column(text: str, message: str):

@@ -113,13 +113,39 @@ def test_a_cluster_that_is_still_busy_in_the_last_session_is_not_at_rest(frozen)
 
 
 @pytest.mark.parametrize(
+    ("file", "sentence"),
+    [
+        ("queues: [{name: q}]", "no node that a load could run on"),
+        ("nodes: [{name: n1, allocatable: {cpu: 2}}]", "no queue that a load could come to"),
+    ],
+)
+@pytest.mark.parametrize("load", ["steady", "examples/recorded-load.csv"])
+def test_a_load_needs_queues_and_nodes(tmp_path, file, sentence, load):
+    path = tmp_path / "half.yaml"
+    path.write_text(f"name: half\n{file}\n")
+
+    code, out, complaints = run(str(path), "--load", load)
+
+    assert (code, out) == (2, "")
+    assert complaints == f"half: has {sentence}\n"
+
+
+@pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         (("--load", "nothing-like-it"), "neither a mix (steady"),
         (("--load", "steady", "--policy", "nobody"), "neither a preset (default, fumarole"),
         (("--load", "steady", "--rest", "3"), "cannot be used together"),
-        (("--policy", "bound"), "go with --load"),
+        (("--policy", "bound"), "--policy goes with --load or --rest"),
         (("--rest", "3", "--output", "html"), "goes with --load"),
+        (("--seconds", "3"), "--seconds and --rate go with --load"),
+        (("--rest", "3", "--rate", "3"), "--seconds and --rate go with --load"),
+        (("--rest", "3", "--sessions", "3"), "--sessions cannot be used with"),
+        (("--load", ""), "neither a mix (steady"),
+        (("--load", "steady", "--seconds", "1e9"), "more than 1,000,000 jobs"),
+        (("--load", "examples/recorded-load.csv", "--rate", "3"), "--rate goes with a mix"),
+        (("--load", "examples"), "--load examples cannot be read: Is a directory"),
+        (("--load", "steady", "--policy", "examples"), "--policy examples cannot be read: Is a"),
     ],
 )
 def test_what_cannot_be_done_ends_with_code_2_and_one_sentence(arguments, sentence):

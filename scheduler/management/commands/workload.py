@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from scheduler.domain.mixes import MIXES, Target
 from scheduler.domain.plans import counted
-from scheduler.domain.traces import TraceError, TraceJob, read_trace
+from scheduler.management.trace_files import read_trace_file
 from scheduler.services.cluster.simulation import set_speed
 from scheduler.services.demo.workload import (
     Stream,
@@ -72,7 +72,10 @@ class Command(BaseCommand):
         parser.add_argument(
             "--csv",
             metavar="FILE",
-            help="a recorded load with submit, cpu, duration; tasks, memory, gpu, user, queue",
+            help=(
+                "a recorded load: CSV with submit, cpu, duration; tasks, memory, gpu, user, queue, "
+                "or SWF; also compressed with gzip"
+            ),
         )
         parser.add_argument(
             "--faster",
@@ -150,7 +153,7 @@ class Command(BaseCommand):
 
     def _submit_recorded(self, path: str, faster: float) -> None:
         _positive("faster", faster)
-        jobs = _read_jobs(path)
+        jobs = read_trace_file(path)
         seconds = jobs[-1].at / faster
         self.stdout.write(f"{counted(len(jobs), 'job')} over {seconds:.0f} s; Ctrl-C stops.")
         submitted = 0
@@ -181,16 +184,6 @@ def _targets(names: str | None) -> list[Target]:
         wrong = ", ".join(unknown) or names
         raise ValueError(f"{wrong} is no leaf queue; there are {', '.join(known)}.")
     return [known[name] for name in wanted]
-
-
-def _read_jobs(path: str) -> list[TraceJob]:
-    try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as file:
-            return read_trace(file, path)
-    except OSError as error:
-        raise TraceError(f"{path} cannot be read: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise TraceError(f"{path} cannot be read: it is not a text in UTF-8.") from None
 
 
 def _job_name(path: str) -> str:
