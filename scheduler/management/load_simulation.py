@@ -22,7 +22,7 @@ from scheduler.scenarios.files import Scenario, ScenarioError
 from scheduler.scenarios.policies import PolicyError, read_policy
 from scheduler.simulation.loads import LoadJob, drawn_load, leaf_queues, recorded_load
 from scheduler.simulation.measures import Measures
-from scheduler.simulation.page import Result, main_resource, page, table_rows
+from scheduler.simulation.page import Result, main_resource, page, part_rows, table_rows
 from scheduler.simulation.runs import Rest, run_load, run_to_rest
 
 RESTLESS = 1
@@ -135,6 +135,8 @@ def _print_table(about: str, results: list[Result], out: TextIO) -> None:
         table.add_column(result.policy, justify="right")
     for name, cells in table_rows(results, main_resource(results)):
         table.add_row(name, *cells)
+    for part, cells in part_rows(results):
+        table.add_row(f"  {part}", *cells)
     console_for(out).print(table)
 
 

@@ -37,12 +37,15 @@ POINTS: Final = 600
 
 @dataclass
 class Line:
-    """One point of the plots: the share of all GPUs (or, without any, of the CPUs) held, and those
-    waited for, at a moment.
+    """One point of the plots, of all GPUs (or, without any, of the CPUs).
+
+    `held` is the share at that moment, `useful` and `lost` what came together until then as a
+    share of the whole run, `waiting` the amount that is waited for.
     """
 
     at: float
     held: float
+    useful: float
     lost: float
     waiting: float
 
@@ -111,13 +114,14 @@ class Measures:
         dim = self._main
         whole = max(float(self.capacity[dim]), 1.0)
         pending = float(snapshot.aggregates.group_pending[snapshot.groups.alive, dim].sum())
-        lost = float(self.lost[dim]) / max(1e-9, whole * self.seconds)
+        whole_run = max(1e-9, whole * self.seconds)
         self.lines.append(
             Line(
-                round(moment - self.began, 1),
-                float(used[dim]) / whole,
-                lost,
-                pending / units_per_one(snapshot.resources[dim]),
+                at=round(moment - self.began, 1),
+                held=float(used[dim]) / whole,
+                useful=float(self.useful[dim]) / whole_run,
+                lost=float(self.lost[dim]) / whole_run,
+                waiting=pending / units_per_one(snapshot.resources[dim]),
             )
         )
 
@@ -163,9 +167,9 @@ class Measures:
             "evictionsByAction": dict(sorted(self.evicted_by.items())),
             "mostEvicted": most[0][1] if most else 0,
             "mostEvictedGang": most[0][0] if most else "",
-            "held": self._shares_by_queue(self.held),
-            "useful": self._shares_by_queue(self.useful),
-            "lost": self._shares_by_queue(self.lost),
+            "held": self._shares_by_resource(self.held),
+            "useful": self._shares_by_resource(self.useful),
+            "lost": self._shares_by_resource(self.lost),
             "waits": self._waits_by_size(),
             "shortfall": self._by_queue(
                 self._short / np.maximum(self._asked, 1e-9), self._asked > 0
@@ -176,7 +180,7 @@ class Measures:
             "cpuSecondsByPart": {part: round(seconds, 3) for part, seconds in self.parts.items()},
         }
 
-    def _shares_by_queue(self, amounts: Times) -> dict[str, float]:
+    def _shares_by_resource(self, amounts: Times) -> dict[str, float]:
         """Of the whole capacity over the whole time, by resource."""
         names = self.world.snapshot.resources
         whole = self.capacity * max(self.seconds, 1e-9)

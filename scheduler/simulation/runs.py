@@ -8,7 +8,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from scheduler.engine import run_session
 from scheduler.engine.decisions import Outcome
@@ -20,6 +20,10 @@ from scheduler.simulation.world import World
 
 PERIOD = 1.0
 REST_PERIOD = 3600.0
+CLOSING: Final = "closing a session"
+CARRYING_OUT: Final = "carrying out"
+BETWEEN_SESSIONS: Final = "between sessions"
+"""Parts of a run besides the actions. The first action has the opening of a session in it."""
 Progress = Callable[[float, Measures], None]
 """Told the simulated seconds that have passed, and what was measured so far."""
 
@@ -65,14 +69,18 @@ class LoadRun:
 
     def run(self) -> Measures:
         moment = self.began
+        self._last_part = time.process_time()
         while moment <= self.end:
             self._advance_to(moment)
+            self._note_part(BETWEEN_SESSIONS)
             outcome = self._run_session()
             self.measures.decided(outcome, self.world.carry_out(outcome))
             moment = self._next_session(moment, outcome)
+            self._note_part(CARRYING_OUT)
             if self.progress is not None:
                 self.progress(min(moment, self.end) - self.began, self.measures)
         self._advance_to(self.end)
+        self._note_part(BETWEEN_SESSIONS)
         return self.measures
 
     def _advance_to(self, moment: float) -> None:
@@ -109,14 +117,14 @@ class LoadRun:
 
     def _run_session(self) -> Outcome:
         self.world.snapshot.session += 1
-        self._last_part = time.process_time()
         outcome = run_session(
-            self.world.snapshot, self.policy, ended=self._report_progress, reporting=False
+            self.world.snapshot, self.policy, ended=self._note_part, reporting=False
         )
-        self._report_progress("the rest of a session")
+        self._note_part(CLOSING)
         return outcome
 
-    def _report_progress(self, part: str) -> None:
+    def _note_part(self, part: str) -> None:
+        """What the processor has done since the last part goes to this one."""
         now = time.process_time()
         self.measures.parts[part] += now - self._last_part
         self._last_part = now
