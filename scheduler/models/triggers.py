@@ -24,7 +24,7 @@ WATCHED: Final = {
     ),
     "podgroup": (
         "namespace name queue_id min_member min_task_member min_resources priority phase stopping "
-        "sla_waiting_seconds starving_since created_at"
+        "sla_waiting_seconds starving_since evictions expected_seconds created_at"
     ),
     "podclass": (
         "requests node_selector affinity tolerations priority preemption_policy preemptable "
@@ -33,7 +33,7 @@ WATCHED: Final = {
     # What changes most often comes first: the comparison ends at the first difference.
     "pod": (
         "phase node_id borrowed reserved_node_id reserved_until podgroup_id pod_class_id task "
-        "namespace name created_at"
+        "namespace name created_at started_at"
     ),
     "node": "name labels allocatable taints unschedulable ready",
 }

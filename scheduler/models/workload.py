@@ -160,6 +160,10 @@ class PodGroup(Named):
     reason_session = models.PositiveBigIntegerField(null=True, blank=True)
     # the session in which it was first seen starving
     starving_since = models.PositiveBigIntegerField(null=True, blank=True)
+    # in how many sessions pods of it were evicted: each makes it safe for longer
+    evictions = models.PositiveIntegerField(default=0)
+    # how long its pods are declared to run, at most; unset where one of them does not say
+    expected_seconds = models.FloatField(null=True, blank=True)
     enqueued_at = models.DateTimeField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
@@ -243,7 +247,7 @@ class Pod(models.Model):
     )
     # the last session that keeps the place
     reserved_until = models.PositiveBigIntegerField(null=True, blank=True)
-    # how long a simulated cluster runs it; unset: its own usual time
+    # how long it is declared to run, and a simulated cluster runs it; unset: its own usual time
     run_seconds = models.FloatField(null=True, blank=True)
     planned_exit_code = models.IntegerField(default=0)  # how it ends there
     exit_code = models.IntegerField(null=True, blank=True)

@@ -180,7 +180,8 @@ def group_columns() -> str:
     return (
         "id, namespace, name, queue_id, min_member, min_task_member, min_resources, phase, "
         f"priority, {epoch('created_at')}, "
-        "starving_since, sla_waiting_seconds, stopping, reason_code <> ''"
+        "starving_since, sla_waiting_seconds, evictions, expected_seconds, stopping, "
+        "reason_code <> ''"
     )
 
 
@@ -198,6 +199,8 @@ def group_of(row: Sequence[Any], queue_names: Mapping[int, str]) -> PodGroup:
         created,
         starving_since,
         sla,
+        evictions,
+        expected_seconds,
         _,
         _,
     ) = row
@@ -214,6 +217,8 @@ def group_of(row: Sequence[Any], queue_names: Mapping[int, str]) -> PodGroup:
         created=float(created),
         starving_since=-1 if starving_since is None else starving_since,
         sla_waiting_time=None if sla is None else float(sla),
+        evictions=evictions,
+        expected_seconds=expected_seconds,
     )
 
 
@@ -236,5 +241,5 @@ def pod_columns() -> str:
     return (
         "p.id, p.namespace || '/' || p.name, p.podgroup_id, p.pod_class_id, p.task, p.phase, "
         f"p.node_id, {epoch('p.created_at')}, "
-        "p.borrowed, p.reserved_node_id, p.reserved_until"
+        f"p.borrowed, p.reserved_node_id, p.reserved_until, {epoch('p.started_at')}"
     )

@@ -189,9 +189,20 @@ class ResidentSnapshot:
         """
         if not pods:
             return {"key": [], "group": [], "pod_class": [], "status": [], "node": []}
-        _, keys, groups, classes, tasks, phases, nodes, created, borrowed, reserved, until = zip(
-            *pods, strict=True
-        )
+        (
+            _,
+            keys,
+            groups,
+            classes,
+            tasks,
+            phases,
+            nodes,
+            created,
+            borrowed,
+            reserved,
+            until,
+            started,
+        ) = zip(*pods, strict=True)
         return {
             "key": list(keys),
             "group": [self.group_rows[pk] for pk in groups],
@@ -204,6 +215,7 @@ class ResidentSnapshot:
             "borrowed": borrowed,
             "reserved_node": [self._places.get(pk, NO_NODE) for pk in reserved],
             "reserved_until": [-1 if session is None else session for session in until],
+            "started": np.array(started, dtype=np.float64),  # NaN where it is None
         }
 
     def _class_number(self, class_id: int, task: str) -> int:

@@ -29,6 +29,7 @@ from scheduler.services.jobs.pods import (
     PREEMPTABLE,
     SYSTEM_NAMESPACES,
     Priorities,
+    longest_run,
     minimum_resources,
 )
 from scheduler.services.jobs.submit import check_job
@@ -147,6 +148,7 @@ def _put_in(job: JobManifest, snapshot: Snapshot) -> str:
         min_resources=minimum_resources(minimums, job.min_available),
         priority=priorities.of(job.priority_class).value,
         created=snapshot.taken_at,
+        expected_seconds=longest_run(task.template.run_seconds for task in job.tasks),
     )
     row = int(snapshot.add_groups([group])[0])
     for task in job.tasks:

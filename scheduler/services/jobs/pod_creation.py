@@ -23,6 +23,7 @@ from scheduler.services.jobs.pods import (
     class_values,
     classes_for,
     insert_pods,
+    longest_run,
     minimum_resources,
     new_pods,
     template_of,
@@ -97,6 +98,9 @@ def _follows_the_job(job: Job, priorities: Priorities) -> dict[str, Any]:
         "labels": job.labels,
         "annotations": job.annotations,
         "sla_waiting_seconds": waiting_time(job.annotations),
+        "expected_seconds": longest_run(
+            template_of(task["template"]).run_seconds for task in job.tasks
+        ),
     }
 
 

@@ -35,7 +35,14 @@ from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor, submitter
 from scheduler.services.files.merge import merge_patch, readable
 from scheduler.services.files.versions import Expected, check_version
-from scheduler.services.jobs.pods import TAKEN_AWAY, Priorities, class_for, new_pods, send_home
+from scheduler.services.jobs.pods import (
+    TAKEN_AWAY,
+    Priorities,
+    class_for,
+    longest_run,
+    new_pods,
+    send_home,
+)
 from scheduler.services.locks import alone_with_pods, share_tree
 from scheduler.services.queues.states import refresh_states
 from scheduler.services.records import audit
@@ -411,7 +418,9 @@ def _create_pod(value: PodManifest, group: PodGroup) -> Pod:
     pod = new_pods(
         group, pod_class, template, task[:63], {group.pods.count(): value.metadata.name}
     )[0]
-    PodGroup.objects.filter(pk=group.pk).update(size=F("size") + 1)
+    PodGroup.objects.filter(pk=group.pk).update(
+        size=F("size") + 1, expected_seconds=_run_time_with(group, template.run_seconds)
+    )
     try:
         with transaction.atomic():
             pod.save(force_insert=True)
@@ -420,6 +429,14 @@ def _create_pod(value: PodManifest, group: PodGroup) -> Pod:
             [_exists_violation("pod", group.namespace, pod.name, group.queue.name)], by_state=True
         ) from None
     return pod
+
+
+def _run_time_with(group: PodGroup, seconds: float | None) -> float | None:
+    """How long the gang is declared to run once it has one more pod of so many seconds."""
+    is_first = group.size == 0
+    if is_first:
+        return seconds
+    return longest_run([group.expected_seconds, seconds])
 
 
 def delete_pod(namespace: str, name: str, *, by: Actor = SYSTEM, dry_run: bool = False) -> str:

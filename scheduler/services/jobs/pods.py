@@ -273,6 +273,16 @@ def _stored_uid(uid: uuid.UUID) -> str:
     return uid.hex
 
 
+def longest_run(declared: Iterable[float | None]) -> float | None:
+    """How long a gang runs at most, if each of its tasks or pods declares a time."""
+    longest: float | None = None
+    for seconds in declared:
+        if seconds is None:
+            return None
+        longest = max(seconds, longest or 0.0)
+    return longest
+
+
 def minimum_resources(tasks: Iterable[tuple[Resources, int, int]], min_available: int) -> Resources:
     """What the gang needs to start: (request, minimum, replicas) a task, first every task's
     minimum, then in order up to the gang's.

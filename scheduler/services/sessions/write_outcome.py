@@ -160,6 +160,19 @@ def _write_evictions(resident: ResidentSnapshot, outcome: Outcome, written: Writ
     rows = [{"id": pk, "was_held": evict.queue in held} for pk, evict in by_id.items()]
     taken = {pk for (pk,) in fetch(sql, [as_parameter(rows)])}
     written.evicted = [evict for pk, evict in by_id.items() if pk in taken]
+    _count_evictions(resident, written)
+
+
+def _count_evictions(resident: ResidentSnapshot, written: Written) -> None:
+    """Once for each gang, however many pods it loses in this session."""
+    group_of = resident.snapshot.pods.group
+    gangs = {resident.group_ids[group_of[evict.row]] for evict in written.evicted}
+    if not gangs:
+        return
+    execute(
+        f"UPDATE scheduler_podgroup SET evictions = evictions + 1 WHERE {one_of_ids('id')}",
+        [ids_parameter(gangs)],
+    )
 
 
 def _write_reservations(resident: ResidentSnapshot, outcome: Outcome, written: Written) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from scheduler.engine import run_session as think
 from scheduler.models import Change, Event, Job, Pod, PodClass, PodGroup, Queue
@@ -45,11 +46,11 @@ def assert_as_good_as_new(resident: ResidentSnapshot) -> None:
 
     assert not resident.snapshot.aggregates.node_used.min(initial=0) < 0
     assert decided(resident) == decided(fresh)
-    assert stale_rows(resident, fresh) == {}
+    assert stale_rows(_pods(resident), _pods(fresh)) == {}
+    assert stale_rows(_groups(resident), _groups(fresh)) == {}
 
 
-def stale_rows(resident: ResidentSnapshot, fresh: ResidentSnapshot) -> dict[int, Any]:
-    mine, theirs = (_pods(tables) for tables in (resident, fresh))
+def stale_rows(mine: dict[int, Any], theirs: dict[int, Any]) -> dict[int, Any]:
     return {
         pk: (mine.get(pk), theirs.get(pk))
         for pk in mine.keys() | theirs.keys()
@@ -64,9 +65,39 @@ def _pods(tables: ResidentSnapshot) -> dict[int, Any]:
             pods.key[row],
             int(pods.status[row]),
             nodes[pods.node[row]] if pods.node[row] >= 0 else int(pods.node[row]),
+            str(pods.started[row]),  # as text NaN equals itself
         )
         for pk, row in tables.pod_rows.items()
     }
+
+
+def _groups(tables: ResidentSnapshot) -> dict[int, Any]:
+    groups = tables.snapshot.groups
+    return {
+        pk: (groups.key[row], int(groups.evictions[row]), str(groups.expected_seconds[row]))
+        for pk, row in tables.group_rows.items()
+    }
+
+
+@pytest.mark.both_databases
+@pytest.mark.django_db
+def test_it_knows_run_times_starts_and_evictions_however_they_change():
+    node("n1", cpu="8")
+    made = job("train", replicas=2, seconds=90)
+    resident = ResidentSnapshot()
+    resident.refresh()
+    started = timezone.now()
+
+    Pod.objects.filter(podgroup=made.podgroup, index=0).update(started_at=started)
+    PodGroup.objects.filter(job=made).update(evictions=3)
+
+    resident.refresh()
+    groups = resident.snapshot.groups
+    pods = resident.snapshot.pods
+    known = [moment for moment in pods.started.tolist() if moment == moment]
+    assert known == [pytest.approx(started.timestamp(), abs=0.001)]
+    assert (groups.evictions.tolist(), groups.expected_seconds.tolist()) == ([3], [90.0])
+    assert_as_good_as_new(resident)
 
 
 @pytest.mark.both_databases

@@ -89,3 +89,33 @@ def test_a_waiting_time_must_be_a_length_of_time(submit: Any):
                 "spec": {},
             }
         )
+
+
+def pod_of(group: str, name: str, seconds: str | None) -> dict[str, Any]:
+    annotations = {"scheduling.k8s.io/group-name": group}
+    if seconds:
+        annotations["fumarole.io/run-seconds"] = seconds
+    return {
+        "metadata": {"name": name, "annotations": annotations},
+        "spec": {"containers": [{"resources": {"requests": {"cpu": "1"}}}]},
+    }
+
+
+def test_one_runs_as_long_as_the_longest_of_its_pods_declares():
+    submit_podgroup({"metadata": {"name": "outside"}, "spec": {"minMember": 1, "queue": "default"}})
+
+    submit_pod(pod_of("outside", "a", "60"))
+    submit_pod(pod_of("outside", "b", "90"))
+    submit_pod(pod_of("outside", "c", "30"))
+
+    assert PodGroup.objects.get().expected_seconds == 90
+
+
+def test_nobody_knows_how_long_one_runs_if_a_pod_of_it_does_not_say():
+    submit_podgroup({"metadata": {"name": "outside"}, "spec": {"minMember": 1, "queue": "default"}})
+
+    submit_pod(pod_of("outside", "a", "60"))
+    submit_pod(pod_of("outside", "b", None))
+    submit_pod(pod_of("outside", "c", "30"))
+
+    assert PodGroup.objects.get().expected_seconds is None

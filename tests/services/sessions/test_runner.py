@@ -241,6 +241,30 @@ def test_a_queue_that_has_too_much_gives_back(reclaim: Callable[[], list[str]]):
     assert reclaim() == ["rich"]
 
 
+def test_an_eviction_is_counted_once_for_each_gang_and_session():
+    node("n1", cpu="4")
+    queue("rich", deserved={"cpu": "1"})
+    queue("poor", deserved={"cpu": "3"})
+    job("old", "rich", replicas=4, least=1)
+    run_session()
+    pass_time(3)
+    run_session()
+    job("new", "poor", replicas=3)
+
+    result = run_session()
+
+    assert len(result.written.evicted) == 3
+    assert dict(PodGroup.objects.values_list("name", "evictions")) == {"old": 1, "new": 0}
+
+
+def test_a_victim_that_was_spared_is_not_counted(reclaim: Callable[[], list[str]], meanwhile: Any):
+    meanwhile(lambda: command_queue("rich", QueueCommand.SUSPEND))
+
+    reclaim()
+
+    assert PodGroup.objects.get(name="old").evictions == 0
+
+
 def test_a_victim_that_ended_meanwhile_is_not_evicted(
     reclaim: Callable[[], list[str]], meanwhile: Any
 ):
