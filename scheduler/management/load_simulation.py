@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
@@ -167,21 +167,26 @@ def _progress(
         yield show
 
 
-def simulate_rest(scenario: Scenario, options: Namespace, out: TextIO, complaints: TextIO) -> int:
-    """Exit code 1 if the cluster does not come to rest under one of the policies."""
-    rests: dict[str, Rest] = {}
-    for name, policy in read_policies(options.policy or [], scenario, complaints).items():
-        rests[name] = run_to_rest(scenario.cluster, policy, options.rest)
+def simulate_rest(
+    scenarios: Sequence[Scenario], options: Namespace, out: TextIO, complaints: TextIO
+) -> int:
+    """Exit code 1 if one of the clusters does not come to rest under one of the policies."""
+    found: list[tuple[str, str, Rest]] = []
+    for scenario in scenarios:
+        policies = read_policies(options.policy or [], scenario, complaints)
+        for policy_name, policy in policies.items():
+            rest = run_to_rest(scenario.cluster, policy, options.rest)
+            found.append((scenario.name, policy_name, rest))
     if options.output == "json":
         documents = [
-            {"name": scenario.name, "policy": name, "rest": rest.document()}
-            for name, rest in rests.items()
+            {"name": name, "policy": policy, "rest": rest.document()}
+            for name, policy, rest in found
         ]
         write_json(out, documents)
     else:
-        for name, rest in rests.items():
-            out.write(f"{scenario.name}, {name}: {_in_words(rest, options.rest)}\n")
-    if any(rest.after is None for rest in rests.values()):
+        for name, policy_name, rest in found:
+            out.write(f"{name}, {policy_name}: {_in_words(rest, options.rest)}\n")
+    if any(rest.after is None for _, _, rest in found):
         return RESTLESS
     return 0
 

@@ -155,12 +155,12 @@ def _write_warnings(scenarios: list[Scenario], complaints: TextIO) -> None:
 def _simulate_forward(
     scenarios: list[Scenario], options: Namespace, out: TextIO, complaints: TextIO
 ) -> int:
-    """One scenario, under a load or until it rests."""
-    if len(scenarios) != 1:
-        raise ScenarioError("--load and --rest take one scenario at a time")
+    """One scenario under a load, or each until it rests."""
     _write_warnings(scenarios, complaints)
     if options.rest is not None:
-        return simulate_rest(scenarios[0], options, out, complaints)
+        return simulate_rest(scenarios, options, out, complaints)
+    if len(scenarios) != 1:
+        raise ScenarioError("--load takes one scenario at a time")
     return simulate_load(scenarios[0], options, out, complaints)
 
 

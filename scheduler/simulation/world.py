@@ -67,6 +67,12 @@ class World:
         self._free_groups: list[int] = []
         self._incarnation: list[int] = [0] * len(self.snapshot.pods)
         self._running_since: dict[int, float] = {}
+        self._expect_victims_back()
+
+    def _expect_victims_back(self) -> None:
+        """Pods that are being evicted when the run begins come back like later ones."""
+        for pod in np.flatnonzero(self.snapshot.pods.status == PodStatus.RELEASING).tolist():
+            self._expect_event(self.now + GRACE, "back", pod)
 
     # Time
 

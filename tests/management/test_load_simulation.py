@@ -105,6 +105,16 @@ def test_rest_is_told_with_its_sessions(frozen):
     assert json.loads(out)["rest"] == {"after": 2, "evictions": [1, 0, 0, 0, 0, 0]}
 
 
+def test_several_files_are_brought_to_rest_one_after_the_other(frozen):
+    code, out, _ = run(frozen, SAMPLE, "--rest", "6", "--policy", "fumarole", "--output", "json")
+
+    assert code == 0
+    assert [(answer["name"], answer["rest"]["after"]) for answer in json.loads(out)] == [
+        ("frozen", 2),
+        ("the sample cluster", 0),
+    ]
+
+
 def test_a_cluster_that_is_still_busy_in_the_last_session_is_not_at_rest(frozen):
     code, out, _ = run(frozen, "--rest", "2", "--policy", "fumarole")
 

@@ -148,3 +148,17 @@ def test_without_targets_a_queue_with_gpus_of_its_own_takes_the_jobs_that_ask_fo
 
 def test_a_cluster_without_work_is_at_rest_at_once():
     assert run_to_rest(small(), FUMAROLE, 3).document() == {"after": 0, "evictions": [0, 0, 0]}
+
+
+def test_a_pod_that_is_being_evicted_at_the_start_leaves_and_waits_again():
+    text = f"""
+name: small
+nodes:
+- {{name: n1, allocatable: {{cpu: 8, memory: 32Gi, {GPU}: 4, pods: 110}}}}
+queues: [{{name: q1}}]
+podgroups: [{{name: a, queue: q1, phase: Running}}]
+pods: [{{name: a-0, podgroup: a, node: n1, phase: Releasing, requests: {{{GPU}: 4}}}}]
+"""
+    cluster = read_scenarios(text, "small")[0].cluster
+
+    assert run_to_rest(cluster, FUMAROLE, 5).after == 2
