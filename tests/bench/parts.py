@@ -18,6 +18,7 @@ from tests.bench.clusters import Size, busy, contended, roomy
 from tests.bench.database import sessions_end_to_end
 from tests.bench.database_growth import database_growth
 from tests.bench.measuring import Timing, after, interleaved, peak_memory
+from tests.bench.quality import quality
 from tests.bench.queue_writes import queue_writes
 from tests.bench.submits import submits
 from tests.bench.twin import Twin
@@ -271,6 +272,7 @@ PARTS: dict[str, Part] = {
     "actions": actions,
     "crowds": crowds,
     "memory": memory,
+    "quality": quality,
     "database": sessions_end_to_end,
     "database-growth": database_growth,
     "submits": submits,

@@ -1,0 +1,374 @@
+"""How well policies schedule: the table of aims, filled in one run.
+
+Every policy gets the same jobs: the sample cluster under three mixes, and two weeks of the Philly
+trace. `python -m tests.bench.quality` writes the tables of docs/quality.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from statistics import mean
+from typing import Any, Final
+
+from scheduler.domain.mixes import GPU
+from scheduler.engine.policy import Policy
+from scheduler.engine.presets import PRESETS
+from scheduler.management.trace_files import read_trace_file
+from scheduler.scenarios.clusters import Cluster, cluster_of
+from scheduler.scenarios.files import read_file
+from scheduler.simulation.loads import LoadJob, drawn_load, recorded_load
+from scheduler.simulation.measures import Measures
+from scheduler.simulation.runs import BETWEEN_SESSIONS, CARRYING_OUT, PERIOD, run_load, run_to_rest
+from scheduler.simulation.world import GRACE
+
+Row = dict[str, object]
+Figures = dict[str, Any]
+Values = dict[str, Any]
+"""A figure by policy."""
+
+SAMPLE: Final = "examples/sample-cluster.yaml"
+PHILLY: Final = "examples/philly-cluster.yaml"
+PHILLY_JOBS: Final = "examples/philly-2017w41-42.csv.gz"
+MIXES: Final = ("steady", "burst", "gpu-contention")
+SEEDS: Final = (7, 8, 9)
+SECONDS: Final = 1800.0
+TWO_WEEKS: Final = 14 * 86_400.0
+UNPLANNED: Final = "fumarole without setAside"
+POLICIES: Final = ("fumarole", "volcano", "bound", UNPLANNED)
+REST_SESSIONS: Final = 11
+SAVED_STATES: Final = 10
+GUARANTEE_SECONDS: Final = GRACE + 3 * PERIOD
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One policy under one load. `load` is a mix, or "philly"."""
+
+    load: str
+    seed: int
+    seconds: float
+    policy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    task: Task
+    figures: Figures
+    rests: tuple[int | None, ...]
+    """Of states saved on the way: sessions until rest, None if it did not come."""
+
+
+def policy_named(name: str) -> Policy:
+    """A preset, or `fumarole` without places in the future for large gangs."""
+    if name != UNPLANNED:
+        return PRESETS[name]
+    whole = PRESETS["fumarole"]
+    allocate = {**whole.configurations["allocate"], "setAside": 0}
+    return replace(whole, configurations={**whole.configurations, "allocate": allocate})
+
+
+# Running
+
+
+def run_task(task: Task) -> Done:
+    cluster, jobs = _read_load(task)
+    policy = policy_named(task.policy)
+    saved = _SavedStates(task.seconds, SAVED_STATES if _is_saved(task) else 0)
+    figures = run_load(cluster, policy, jobs, task.seconds, progress=saved.look).document()
+    rests = [run_to_rest(state, policy, REST_SESSIONS).after for state in saved.clusters]
+    return Done(task, figures, tuple(rests))
+
+
+def _read_load(task: Task) -> tuple[Cluster, list[LoadJob]]:
+    if task.load == "philly":
+        cluster = read_file(PHILLY, str)[0].cluster
+        return cluster, recorded_load(read_trace_file(PHILLY_JOBS), cluster, seconds=task.seconds)
+    cluster = read_file(SAMPLE, str)[0].cluster
+    return cluster, drawn_load(task.load, cluster, seconds=task.seconds, seed=task.seed)
+
+
+def _is_saved(task: Task) -> bool:
+    """States of the sample are saved, under the policies that evict."""
+    return task.load != "philly" and task.policy in ("fumarole", "volcano")
+
+
+class _SavedStates:
+    """The cluster at moments that are spread over the run."""
+
+    def __init__(self, seconds: float, count: int) -> None:
+        self.clusters: list[Cluster] = []
+        self._moments = [seconds * number / count for number in range(1, count + 1)]
+
+    def look(self, passed: float, measures: Measures) -> None:
+        while self._moments and passed >= self._moments[0]:
+            del self._moments[0]
+            self.clusters.append(cluster_of(measures.world.snapshot))
+
+
+def tasks(scale: float) -> list[Task]:
+    """The longest first. The short form has one seed, a third of the time on the sample cluster,
+    and a part of the two weeks: too little to judge a policy by.
+    """
+    seeds = SEEDS
+    seconds = SECONDS
+    if scale < 1:
+        seeds = SEEDS[:1]
+        seconds = SECONDS / 3
+    found = [Task("philly", 0, TWO_WEEKS * scale, policy) for policy in POLICIES]
+    for mix in MIXES:
+        for seed in seeds:
+            found.extend(Task(mix, seed, seconds, policy) for policy in POLICIES)
+    return found
+
+
+def run_all(wanted: Sequence[Task]) -> list[Done]:
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(run_task, wanted))
+
+
+# The table of aims
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """`measured` takes all runs of one policy on one cluster; `is_met` takes the values of all
+    policies.
+    """
+
+    figure: str
+    aim: str
+    measured: Callable[[Runs], float | None]
+    is_met: Callable[[Values], bool]
+    on: str = "both"
+
+
+class Runs:
+    """All runs of one policy on one cluster, beside those of the others."""
+
+    def __init__(self, done: Iterable[Done], policy: str) -> None:
+        self.all = list(done)
+        self.policy = policy
+        self.own = self._of(policy)
+
+    def _of(self, policy: str) -> list[Done]:
+        return [run for run in self.all if run.task.policy == policy]
+
+    def beside(self, policy: str) -> list[tuple[Figures, Figures]]:
+        """Figures of each run, with those of another policy under the same jobs."""
+        pairs = zip(self.own, self._of(policy), strict=True)
+        return [(own.figures, other.figures) for own, other in pairs]
+
+
+def evictions_per_placement(runs: Runs) -> float:
+    """Of the worst run."""
+    return max(run.figures["evictionsPerBind"] for run in runs.own)
+
+
+def gpu_time_lost(runs: Runs) -> float:
+    return max(run.figures["lost"][GPU] for run in runs.own)
+
+
+def useful_over_bound(runs: Runs) -> float:
+    ratios = [own["useful"][GPU] / bound["useful"][GPU] for own, bound in runs.beside("bound")]
+    return round(min(ratios), 3)
+
+
+def most_evictions(runs: Runs) -> float:
+    return max(run.figures["mostEvicted"] for run in runs.own)
+
+
+def mean_shortfall(runs: Runs) -> float:
+    """Of all queues that asked, over all runs."""
+    found = [share for run in runs.own for share in run.figures["shortfall"].values()]
+    return round(mean(found), 4)
+
+
+def excess_shortfall(runs: Runs) -> float:
+    """How much more a queue was short than under Volcano's rules, mean over the runs, of the queue
+    that is worst off.
+    """
+    by_queue: dict[str, list[float]] = {}
+    for own, volcano in runs.beside("volcano"):
+        for queue, share in own["shortfall"].items():
+            by_queue.setdefault(queue, []).append(share - volcano["shortfall"].get(queue, 0.0))
+    return round(max(mean(differences) for differences in by_queue.values()), 4)
+
+
+def guarantee_unmet(runs: Runs) -> float:
+    longest = [max(run.figures["guaranteeUnmetSeconds"].values(), default=0.0) for run in runs.own]
+    return round(max(longest), 1)
+
+
+def wait_of_the_largest(runs: Runs) -> float:
+    """Mean over the runs of the 95th percentile."""
+    return round(mean(run.figures["waits"]["largestTenth"]["p95"] for run in runs.own), 1)
+
+
+def sessions_until_rest(runs: Runs) -> float | None:
+    """Of the saved state that took longest; None if no states were saved."""
+    rests = [after for run in runs.own for after in run.rests]
+    if not rests:
+        return None
+    return max(REST_SESSIONS if after is None else after for after in rests)
+
+
+def session_time_over_volcano(runs: Runs) -> float:
+    """CPU time of a session, against Volcano's rules under the same jobs."""
+    own = [session_milliseconds(figures) for figures, _ in runs.beside("volcano")]
+    volcano = [session_milliseconds(figures) for _, figures in runs.beside("volcano")]
+    return round(sum(own) / sum(volcano), 2)
+
+
+def session_milliseconds(figures: Figures) -> float:
+    outside = (BETWEEN_SESSIONS, CARRYING_OUT)
+    parts = figures["cpuSecondsByPart"]
+    seconds = sum(spent for part, spent in parts.items() if part not in outside)
+    return 1000 * seconds / max(1, figures["sessions"])
+
+
+def _at_most(limit: float) -> Callable[[Values], bool]:
+    return lambda values: values["fumarole"] <= limit
+
+
+def _at_least(limit: float) -> Callable[[Values], bool]:
+    return lambda values: values["fumarole"] >= limit
+
+
+def _below(policy: str) -> Callable[[Values], bool]:
+    return lambda values: values["fumarole"] < values[policy]
+
+
+def _not_above(policy: str) -> Callable[[Values], bool]:
+    return lambda values: values["fumarole"] <= values[policy]
+
+
+AIMS: Final = (
+    Aim("evictions per placement", "<= 0.02", evictions_per_placement, _at_most(0.02), "sample"),
+    Aim("evictions per placement", "<= 0.005", evictions_per_placement, _at_most(0.005), "philly"),
+    Aim("GPU time lost to evictions", "<= 0.01", gpu_time_lost, _at_most(0.01)),
+    Aim("useful over the bound's", ">= 0.97", useful_over_bound, _at_least(0.97), "sample"),
+    Aim("useful over the bound's", ">= 0.99", useful_over_bound, _at_least(0.99), "philly"),
+    Aim("most evictions of one gang", "<= 3", most_evictions, _at_most(3)),
+    Aim("mean shortfall of queues", "<= volcano's", mean_shortfall, _not_above("volcano")),
+    Aim("worst queue: shortfall above volcano's", "<= 0", excess_shortfall, _at_most(0)),
+    Aim(
+        "longest time a guarantee was unmet (s)",
+        f"<= {GUARANTEE_SECONDS:g}",
+        guarantee_unmet,
+        _at_most(GUARANTEE_SECONDS),
+        "sample",
+    ),
+    Aim(
+        "95th percentile wait, largest tenth (s)",
+        "< without setAside",
+        wait_of_the_largest,
+        _below(UNPLANNED),
+    ),
+    Aim("sessions until rest, saved states", "<= 10", sessions_until_rest, _at_most(10), "sample"),
+    Aim("session time over volcano's", "<= 1.2", session_time_over_volcano, _at_most(1.2)),
+)
+
+
+def aim_rows(done: Sequence[Done]) -> list[Row]:
+    """Fumarole's value is held against the aim; the others stand beside it."""
+    rows: list[Row] = []
+    for cluster in ("sample", "philly"):
+        runs_here = [run for run in done if (run.task.load == "philly") == (cluster == "philly")]
+        for aim in AIMS:
+            if runs_here and aim.on in ("both", cluster):
+                rows.append(_aim_row(aim, cluster, runs_here))
+    return rows
+
+
+def _aim_row(aim: Aim, cluster: str, done: Sequence[Done]) -> Row:
+    values = {policy: aim.measured(Runs(done, policy)) for policy in POLICIES}
+    return {
+        "what": f"{cluster}: {aim.figure}",
+        "aim": aim.aim,
+        **values,
+        "met": aim.is_met(values),
+    }
+
+
+def run_rows(done: Sequence[Done]) -> list[Row]:
+    """Each run by itself."""
+    return [_run_row(run) for run in done]
+
+
+def _run_row(run: Done) -> Row:
+    figures = run.figures
+    what = run.task.load
+    if run.task.seed:
+        what = f"{run.task.load}, seed {run.task.seed}"
+    return {
+        "what": f"{what}, {run.task.policy}",
+        "evictionsPerBind": figures["evictionsPerBind"],
+        "mostEvicted": figures["mostEvicted"],
+        "held": figures["held"][GPU],
+        "useful": figures["useful"][GPU],
+        "lost": figures["lost"][GPU],
+        "wait": figures["waits"]["all"]["p95"],
+        "waitOfLargest": figures["waits"]["largestTenth"]["p95"],
+        "finished": figures["finished"],
+        "sessions": figures["sessions"],
+        "cpuSeconds": figures["cpuSeconds"],
+    }
+
+
+def quality(scale: float, _: int) -> list[Row]:
+    """The part of the benchmark."""
+    done = run_all(tasks(scale))
+    return [*aim_rows(done), *run_rows(done)]
+
+
+# The tables of docs/quality.md
+
+
+def markdown(done: Sequence[Done]) -> str:
+    return f"{_table(aim_rows(done))}\n\n{_table(run_rows(done))}\n"
+
+
+def _table(rows: Sequence[Row]) -> str:
+    columns = list(rows[0])
+    lines = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
+    for row in rows:
+        lines.append(f"| {' | '.join(_cell(row[column]) for column in columns)} |")
+    return "\n".join(lines)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "**no**"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return str(value)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.quality", description=__doc__)
+    parser.add_argument("--scale", type=float, default=1.0, help="1 is the whole, less a part")
+    parser.add_argument("--load", action="append", help="only this mix, or philly")
+    parser.add_argument("--json", metavar="FILE", help="keep all figures in this file")
+    options = parser.parse_args()
+    wanted = [
+        task for task in tasks(options.scale) if not options.load or task.load in options.load
+    ]
+    done = run_all(wanted)
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump(
+                [{"run": str(run.task), "load": run.figures, "rests": run.rests} for run in done],
+                file,
+            )
+    print(markdown(done))
+
+
+if __name__ == "__main__":
+    main()
