@@ -1,0 +1,81 @@
+"""`manage.py quality`: how well the cluster was scheduled lately, and whether kept sessions come to
+rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from scheduler.scenarios.files import read_scenarios
+from scheduler.selectors.sessions.quality import Quality, quality_between
+from scheduler.services.sessions.replay import kept_sessions, scenario_text
+from scheduler.simulation.runs import Rest, run_to_rest
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRest:
+    """What became of a kept session on which nothing changes any more."""
+
+    session: int
+    rest: Rest
+
+
+def figures_of_the_last(minutes: float) -> Quality:
+    now = timezone.now()
+    return quality_between(now - timedelta(minutes=minutes), now)
+
+
+def rests_of_kept_sessions(sessions: int) -> list[SessionRest]:
+    """Each kept session is run forward under its own policy, oldest first."""
+    found = []
+    for row in kept_sessions().order_by("session_number"):
+        number = row.session_number
+        (scenario,) = read_scenarios(scenario_text(number), f"session {number}")
+        found.append(SessionRest(number, run_to_rest(scenario.cluster, scenario.policy, sessions)))
+    return found
+
+
+def as_document(figures: Quality, rests: list[SessionRest]) -> dict[str, Any]:
+    return {
+        "seconds": round(figures.seconds),
+        "resource": figures.resource,
+        "placements": figures.placements,
+        "evictions": figures.evictions,
+        "evictionsPerPlacement": round(figures.evictions_per_placement, 4),
+        "evictionsByAction": figures.evictions_by_action,
+        "mostEvicted": dict(figures.most_evicted),
+        "useful": round(figures.share(figures.useful), 4),
+        "lost": round(figures.share(figures.lost), 4),
+        "unfinished": round(figures.share(figures.unfinished), 4),
+        "rests": {str(found.session): found.rest.document() for found in rests},
+    }
+
+
+def as_text(figures: Quality, rests: list[SessionRest]) -> str:
+    by_action = ", ".join(
+        f"{action} {count}" for action, count in figures.evictions_by_action.items()
+    )
+    lines = [
+        f"The last {figures.seconds / 60:.0f} minutes:",
+        f"  placements                {figures.placements}",
+        f"  evictions                 {figures.evictions} ({by_action or 'none'})",
+        f"  evictions per placement   {figures.evictions_per_placement:.4f}",
+        f"  {figures.resource} time useful      {figures.share(figures.useful):.1%}",
+        f"  {figures.resource} time lost        {figures.share(figures.lost):.1%}",
+        f"  {figures.resource} time of pods that still run {figures.share(figures.unfinished):.1%}",
+    ]
+    for gang, times in figures.most_evicted:
+        lines.append(f"  evicted in {times} sessions: {gang}")
+    for found in rests:
+        lines.append(f"Session {found.session}: {_in_words(found.rest)}")
+    return "\n".join(lines)
+
+
+def _in_words(rest: Rest) -> str:
+    if rest.after is None:
+        return f"no rest, evictions {', '.join(map(str, rest.evictions))}"
+    return f"at rest after {rest.after} sessions, {sum(rest.evictions)} evictions"

@@ -1,0 +1,50 @@
+"""`manage.py quality`: what it prints, and the exit code of --rest."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from django.core.management import call_command
+
+from tests import worlds
+
+pytestmark = pytest.mark.django_db
+
+
+def quality(*arguments: str) -> str:
+    out = io.StringIO()
+    call_command("quality", *arguments, stdout=out)
+    return out.getvalue()
+
+
+@pytest.fixture
+def busy_cluster():
+    """One session that placed a job and is kept."""
+    worlds.node("n1", cpu="4", memory="8Gi")
+    worlds.job("train", replicas=2)
+    worlds.run_session()
+
+
+def test_placements_and_the_rest_of_kept_sessions_are_told(busy_cluster):
+    answer = json.loads(quality("--rest", "5", "--output", "json"))
+
+    assert answer["placements"] == 2
+    assert answer["evictions"] == 0
+    assert [rest["after"] for rest in answer["rests"].values()] == [1]
+
+
+def test_people_get_the_same_in_words(busy_cluster):
+    text = quality("--rest", "5", "--minutes", "30")
+
+    assert "The last 30 minutes:" in text
+    assert "evictions per placement   0.0000" in text
+    assert "at rest after 1 sessions" in text
+
+
+def test_without_rest_the_exit_code_is_1(busy_cluster):
+    with pytest.raises(SystemExit) as error:
+        quality("--rest", "1")
+
+    assert error.value.code == 1
