@@ -22,7 +22,8 @@ def hold_reservations(session: Session) -> None:
     """Places that earlier sessions promised stay promised until the pod is tried anew, or the
     promise runs out.
 
-    A promise is given up at once when its node is gone or has become too small.
+    A promise is given up at once when its node is gone or has become too small, or when its gang
+    may not start now.
     """
     for pod in _promised_pods(session):
         node = int(session.snapshot.pods.reserved_node[pod])
@@ -44,7 +45,7 @@ def _promised_pods(session: Session) -> list[int]:
 
 
 def _can_be_held(session: Session, gang: Gang, pod_class: int, node: int) -> bool:
-    if gang.queue < 0 or not session.scheduling_queue[gang.queue]:
+    if not session.may_be_served[gang.row] or session.refuse_job(gang) is not None:
         return False
     if not session.node_table.ready[node]:
         return False

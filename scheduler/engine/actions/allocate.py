@@ -48,7 +48,8 @@ class Allocation:
     def run(self) -> None:
         """First those that earlier sessions kept a place for, then queue by queue."""
         for promised in self.promised:
-            self._turn(promised)
+            if not self._turn(promised):
+                drop_promise(self.session, promised)
             self.queues.enter(promised.queue)
         while (queue := self.queues.best()) >= 0:
             gang = None if self._is_full(queue) else self.gangs.pop(queue)
@@ -145,6 +146,13 @@ class Allocation:
             Placement(
                 session, statement, gang, TaskLine(session, members), session.allocatable
             ).run()
+
+
+def drop_promise(session: Session, gang: Gang) -> None:
+    """A gang that cannot start with the room promised to it keeps nobody else out of it."""
+    with session.statement() as statement:
+        statement.unhold(gang)
+        statement.commit()
 
 
 def reserve_future_place(session: Session, gang: Gang) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from scheduler.domain.nodes import Amounts
 from scheduler.domain.tables import IS_ALLOCATED
 from scheduler.domain.workloads import Phase
-from scheduler.engine.arguments import number
+from scheduler.engine.arguments import boolean, number
 from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Gang
 
@@ -19,8 +19,10 @@ REASON = "StarvingInOverusedQueue"
 def shed(session: Session) -> None:
     """Lowest priority first, as long as the queue is overused.
 
-    What reclaim broke in this session goes at once, others after a grace.
+    What reclaim broke in this session goes at once, others after a grace. Where reclaim and preempt
+    break no gangs, shed waits for a session in which they evict nobody.
     """
+    may_evict = not (_spares_gangs(session) and session.evictions)
     grace = number(session.policy.configurations.get("shed", {}), "graceSessions", 3)
     starving = sorted(
         _starving(session), key=lambda gang: (not gang.broken, gang.priority, gang.key)
@@ -33,9 +35,14 @@ def shed(session: Session) -> None:
             since = _since(session, gang)
             seen.add(gang.row)
             session.starving[gang.row] = since
-            if session.snapshot.session - since >= grace:
+            if may_evict and session.snapshot.session - since >= grace:
                 _give_up(session, gang)
     _forget_others(session, seen)
+
+
+def _spares_gangs(session: Session) -> bool:
+    """Whether reclaim evicts gangs whole, or members beyond their minimum."""
+    return boolean(session.policy.configurations.get("reclaim", {}), "wholeGangs", False)
 
 
 def _starving(session: Session) -> list[Gang]:
