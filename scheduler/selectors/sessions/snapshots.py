@@ -293,11 +293,13 @@ class ResidentSnapshot:
         values = {row[0]: group_of(row, names) for row in found}
         self._known(*(group.min_resources or () for group in values.values()))
         self._remove_groups([pk for pk in ids if pk not in values and pk in self.group_rows])
+        stopped = self._stopping & ids
         self._stopping.difference_update(ids)
         self._note_stopping(found)
         self._change_groups({pk: group for pk, group in values.items() if pk in self.group_rows})
         self._remove_waiting_pods([pk for pk in self._stopping & ids if pk in self.group_rows])
         self._add_groups({pk: group for pk, group in values.items() if pk not in self.group_rows})
+        self._bring_waiting_pods_back((stopped - self._stopping) & values.keys())
         return len(ids)
 
     def _remove_groups(self, ids: list[int]) -> None:
@@ -321,6 +323,11 @@ class ResidentSnapshot:
         pods = self.snapshot.pods
         waiting = np.isin(pods.group, rows) & (pods.status == PodStatus.PENDING)
         self._remove_pod_rows(np.flatnonzero(waiting))
+
+    def _bring_waiting_pods_back(self, groups: set[int]) -> None:
+        """Of podgroups whose job was made smaller, and lives on."""
+        if groups:
+            self._load_pods(one_of_ids("p.podgroup_id"), groups)
 
     def _change_groups(self, groups: Mapping[int, PodGroup]) -> None:
         if not groups:

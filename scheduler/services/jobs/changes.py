@@ -4,10 +4,12 @@ and its end.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any, Final
 
-from django.db import transaction
+from django.db import connection, transaction
+from django.db.models import QuerySet
 
 from scheduler import notify
 from scheduler.admission.reading.workload import JobManifest, read_job
@@ -25,13 +27,15 @@ from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor
 from scheduler.services.files.merge import merge_patch, readable
 from scheduler.services.files.versions import Expected, check_version
+from scheduler.services.jobs import pod_creation
 from scheduler.services.jobs.pod_creation import (
     create_some,
     follow_job,
     note_unmade,
     update_podgroup_of,
 )
-from scheduler.services.jobs.podgroups import take_away
+from scheduler.services.jobs.pod_stopping import stop_in_steps
+from scheduler.services.jobs.pods import take_away
 from scheduler.services.jobs.submit import stored_jobs, sync_jobs
 from scheduler.services.locks import alone_with_pods, share_tree
 from scheduler.services.queues.states import refresh_states
@@ -96,10 +100,25 @@ def _changed_in_memory(job: Job, manifest: object, merge: bool) -> ChangedJob:
     if merge:
         manifest = merge_patch(before, manifest)
     wanted, notices = _admit_change(job, manifest, before)
+    _refuse_while_shrinking(job, wanted)
     changed = _assign_values(job, wanted)
     if changed and hasattr(job, "podgroup"):
         follow_job(job.podgroup, job)
     return ChangedJob(job, notices, changed)
+
+
+def _refuse_while_shrinking(job: Job, wanted: JobManifest) -> None:
+    """The pods of the last change have names that new ones would get."""
+    replicas = [task["replicas"] for task in job.tasks]
+    if replicas == [task.replicas for task in wanted.tasks]:
+        return
+    if not hasattr(job, "podgroup") or not job.podgroup.stopping:
+        return
+    message = f"Pods of {job} are still being removed, so its replicas cannot change now."
+    fix = "try again in a minute"
+    raise Rejected(
+        [Violation("job_is_shrinking", job.queue.name, "spec.tasks", message, fix)], by_state=True
+    )
 
 
 def _shrunk_tasks(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> frozenset[str]:
@@ -177,7 +196,7 @@ def _scale_task(job: Job, task: dict[str, Any], before: int) -> None:
     if task["replicas"] < before:
         unmade.filter(next_index__gte=task["replicas"]).delete()
         unmade.update(end_index=task["replicas"])
-        take_away(pods.filter(index__gte=task["replicas"]))
+        _remove_surplus(job, pods.filter(index__gte=task["replicas"]))
     elif task["replicas"] > before:
         # those that are still leaving come back when they have left
         pods.filter(index__lt=task["replicas"]).update(unwanted=False)
@@ -197,6 +216,13 @@ def _scale_task(job: Job, task: dict[str, Any], before: int) -> None:
             create_some(job, unmade.get())
 
 
+def _remove_surplus(job: Job, pods: QuerySet[Pod]) -> None:
+    if pods.count() > pod_creation.AT_ONCE:
+        stop_in_steps([job])
+    else:
+        take_away(pods)
+
+
 def delete_job(
     namespace: str,
     name: str,
@@ -214,6 +240,8 @@ def delete_job(
         _check_caller(job, by, expected_version)
         _refuse_unfinished(job)
         return
+    while _delete_some_pods(namespace, name, by, expected_version):
+        pass
     with transaction.atomic():
         share_tree()
         alone_with_pods()
@@ -234,6 +262,29 @@ def delete_job(
         job.delete()
         refresh_states()
         notify.jobs_changed([key], queues=[queue])
+
+
+def _delete_some_pods(namespace: str, name: str, by: Actor, expected_version: Expected) -> bool:
+    """A step before the deletion of a job with very many pods. False when few are left.
+
+    Other writers take their turns in between. As part of a larger transaction there are no steps.
+    """
+    if connection.in_atomic_block:
+        return False
+    with transaction.atomic():
+        share_tree()
+        alone_with_pods()
+        began = time.monotonic()
+        job = stored_jobs(locked=True).get(namespace=namespace, name=name)
+        _check_caller(job, by, expected_version)
+        _refuse_unfinished(job)
+        first = Pod.objects.filter(podgroup__job=job).order_by("pk").values_list("pk", flat=True)
+        chosen = list(first[: pod_creation.AT_ONCE])
+        if len(chosen) < pod_creation.AT_ONCE:
+            return False
+        Pod.objects.filter(pk__in=chosen).delete()
+    time.sleep(time.monotonic() - began)
+    return True
 
 
 def _refuse_unfinished(job: Job) -> None:

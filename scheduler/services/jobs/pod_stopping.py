@@ -1,4 +1,8 @@
-"""Stopping the pods of jobs: few of them at once, many in steps (pod_steps.py)."""
+"""Stopping the pods of jobs: few of them at once, many in steps (pod_steps.py).
+
+A podgroup is `stopping` while there are steps to take. If its job is to live on, only the pods
+beyond its replicas are stopped.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +10,19 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from scheduler.domain.jobs import JobPhase, JobStep
 from scheduler.models import Job, Pod, PodGroup, UnmadePods
 from scheduler.selectors.cluster.nodes import PLACED
 from scheduler.services.jobs import pod_creation
 from scheduler.services.jobs.pod_creation import ask_for_a_worker
-from scheduler.services.jobs.pods import send_home
+from scheduler.services.jobs.pods import send_home, take_away
 
 StopStep = tuple[Job, JobStep]
 
 _ENDED = ("Succeeded", "Failed")
+_LIVES_ON = (JobPhase.PENDING, JobPhase.RUNNING)
 _LEAVES_NO_PODS = (JobPhase.ABORTING, JobPhase.RESTARTING)
 """Phases after which a job has no pods at all, so that the ended ones are removed too."""
 
@@ -37,7 +42,7 @@ def stop_pods_of(steps: Sequence[StopStep], now: datetime) -> None:
         else:
             large.append(job)
     _stop_at_once(small, now)
-    _stop_in_steps(large)
+    stop_in_steps(large)
 
 
 def is_stopped_in_steps(job: Job, step: JobStep) -> bool:
@@ -47,7 +52,7 @@ def is_stopped_in_steps(job: Job, step: JobStep) -> bool:
 def _pods_to_stop(job: Job, step: JobStep) -> int:
     """At least as many as there are. They are only counted where they may be many."""
     replicas: int = sum(task["replicas"] for task in job.tasks)
-    if replicas <= pod_creation.AT_ONCE:
+    if replicas <= pod_creation.AT_ONCE and not job.podgroup.stopping:
         return replicas
     return _pods_to_remove(job, step.phase).count() + _placed_pods(job).count()
 
@@ -58,7 +63,7 @@ def _stop_at_once(steps: Sequence[StopStep], now: datetime) -> None:
         send_home(Pod.objects.filter(podgroup__job__in=jobs), message, now)
 
 
-def _stop_in_steps(jobs: Sequence[Job]) -> None:
+def stop_in_steps(jobs: Sequence[Job]) -> None:
     if not jobs:
         return
     PodGroup.objects.filter(job__in=[job.pk for job in jobs]).update(stopping=True)
@@ -72,6 +77,8 @@ def stop_some(job: Job, now: datetime) -> bool:
 
     Those on nodes go first: others wait for their room. False when there are none left.
     """
+    if JobPhase(job.phase) in _LIVES_ON:
+        return _take_some_away(job)
     chosen = _first(_placed_pods(job)) or _first(_pods_to_remove(job, JobPhase(job.phase)))
     if not chosen:
         return False
@@ -79,6 +86,17 @@ def stop_some(job: Job, now: datetime) -> bool:
     send_home(pods, job.message, now)
     pods.filter(phase__in=_ENDED).delete()
     return True
+
+
+def _take_some_away(job: Job) -> bool:
+    """The same for a job that was made smaller."""
+    surplus = Q()
+    for task in job.tasks:
+        surplus |= Q(task=task["name"], index__gte=task["replicas"])
+    pods = Pod.objects.filter(surplus, podgroup__job=job, unwanted=False)
+    chosen = _first(pods.filter(phase__in=PLACED)) or _first(pods)
+    take_away(Pod.objects.filter(pk__in=chosen))
+    return bool(chosen)
 
 
 def _first(pods: QuerySet[Pod]) -> list[int]:

@@ -36,12 +36,12 @@ from scheduler.services.accounts.actors import SYSTEM, Actor, submitter
 from scheduler.services.files.merge import merge_patch, readable
 from scheduler.services.files.versions import Expected, check_version
 from scheduler.services.jobs.pods import (
-    TAKEN_AWAY,
     Priorities,
     class_for,
     longest_run,
     new_pods,
     send_home,
+    take_away,
 )
 from scheduler.services.locks import alone_with_pods, share_tree
 from scheduler.services.queues.states import refresh_states
@@ -292,13 +292,6 @@ def _remove_when_empty(group: PodGroup) -> None:
     else:
         group.delete()
         refresh_states()
-
-
-def take_away(pods: Any) -> int:
-    """Remove these pods for good; how many must leave a node first."""
-    pods.filter(phase__in=("Succeeded", "Failed")).delete()
-    pods.update(unwanted=True)
-    return send_home(pods, TAKEN_AWAY, timezone.now())
 
 
 # Single pods

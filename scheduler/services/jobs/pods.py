@@ -237,6 +237,13 @@ def send_home(pods: QuerySet[Pod], reason: str, now: datetime) -> int:
     return pods.filter(phase="Releasing").count()
 
 
+def take_away(pods: QuerySet[Pod]) -> int:
+    """Remove these pods for good; how many must leave a node first."""
+    pods.filter(phase__in=("Succeeded", "Failed")).delete()
+    pods.update(unwanted=True)
+    return send_home(pods, TAKEN_AWAY, timezone.now())
+
+
 def _eviction_decision(pod: Pod, now: datetime) -> Decision:
     return Decision(
         kind=Decision.EVICT,

@@ -161,10 +161,25 @@ def _prune_rows(rows: Any, until: float) -> None:
                 # nobody brings one back to life between being chosen and being deleted
                 alone_with_pods()
             ids = _oldest_rows(rows, step)
+            if has_pods and _prune_many_pods(rows.model, ids):
+                continue
             if ids:
                 rows.model._base_manager.filter(pk__in=ids).delete()
         if len(ids) < step:
             return
+
+
+def _prune_many_pods(model: type[Job] | type[PodGroup], ids: list[Any]) -> bool:
+    """A step of its own, where these have so many pods that one transaction would take long."""
+    if model is Job:
+        pods = Pod.objects.filter(podgroup__job__in=ids)
+    else:
+        pods = Pod.objects.filter(podgroup__in=ids)
+    chosen = _oldest_rows(pods, STEP)
+    if len(chosen) < STEP:
+        return False
+    Pod.objects.filter(pk__in=chosen).delete()
+    return True
 
 
 def _oldest_rows(rows: Any, step: int) -> list[Any]:

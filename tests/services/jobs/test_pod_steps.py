@@ -20,7 +20,7 @@ from scheduler.selectors.jobs.gangs import pods_by_phase
 from scheduler.selectors.queues import facts
 from scheduler.services.jobs import pod_creation
 from scheduler.services.jobs import submit as job_submit
-from scheduler.services.jobs.changes import update_job
+from scheduler.services.jobs.changes import delete_job, update_job
 from scheduler.services.jobs.pod_steps import create_next_pods, stop_next_pods, take_pod_steps
 from scheduler.services.jobs.submit import command_job, submit_job
 from scheduler.services.sessions import runner as session_runner
@@ -406,3 +406,101 @@ def test_two_who_submit_at_once_do_not_pass_a_limit_together(monkeypatch: pytest
         found = sorted(threads.map(submit, ["a", "b", "c"]))
 
     assert found == ["made", "too_many_waiting_pods_in_queue", "too_many_waiting_pods_in_queue"]
+
+
+# Made smaller
+
+
+@pytest.fixture
+def large_and_running() -> Job:
+    """12 of its 35 pods run, and the others wait."""
+    node("n1", cpu="12")
+    large = job("large", replicas=35, least=1, seconds=3600)
+    steps()
+    run_session()
+    pass_time(5)
+    return large
+
+
+def make_smaller(replicas: int) -> None:
+    update_job("default", "large", manifest("large", replicas=replicas, least=1, seconds=3600))
+
+
+@pytest.mark.usefixtures("ten_at_once")
+def test_the_pods_of_a_large_job_that_is_made_smaller_go_in_steps(large_and_running: Job):
+    make_smaller(2)
+
+    assert Counter(phases(large_and_running)) == {"Running": 12, "Pending": 23}
+    stop_steps(1)
+    assert Counter(phases(large_and_running)) == {"Running": 2, "Releasing": 10, "Pending": 23}
+    assert stop_steps() == 10
+    run_session()
+    pass_time(60)
+    assert Counter(phases(large_and_running)) == {"Running": 2}
+    large_and_running.refresh_from_db()
+    assert large_and_running.phase == "Running"
+
+
+@pytest.mark.usefixtures("ten_at_once")
+def test_what_is_left_of_a_smaller_job_is_placed_when_the_others_are_gone():
+    runner = SessionRunner("test")
+    large = job("large", replicas=35, least=1, seconds=3600)
+    steps()
+    runner.run()
+    make_smaller(3)
+    node("n1", cpu="12")
+
+    runner.run()
+    assert set(phases(large)) == {"Pending"}
+    stop_steps()
+    runner.run()
+
+    assert Counter(phases(large)) == {"Binding": 3}
+
+
+@pytest.mark.usefixtures("ten_at_once")
+def test_a_job_is_not_resized_again_while_pods_of_it_are_removed(large_and_running: Job):
+    make_smaller(2)
+
+    with pytest.raises(Rejected) as refusal:
+        make_smaller(20)
+
+    assert refusal.value.by_state
+    assert [violation.rule_id for violation in refusal.value.violations] == ["job_is_shrinking"]
+    stop_steps()
+    run_session()
+    pass_time(60)
+    make_smaller(4)
+    assert len(phases(large_and_running)) == 4
+
+
+@pytest.mark.usefixtures("ten_at_once")
+def test_a_smaller_job_that_is_cancelled_loses_the_rest_in_steps_too(large_and_running: Job):
+    make_smaller(2)
+
+    command_job("default", "large", "Cancel")
+
+    assert Counter(phases(large_and_running)) == {"Running": 12, "Pending": 23}
+    assert stop_steps() == 10
+    run_session()
+    pass_time(60)
+    assert phases(large_and_running) == []
+
+
+@pytest.mark.usefixtures("ten_at_once")
+@pytest.mark.django_db(transaction=True)
+def test_a_large_job_that_has_ended_is_deleted_in_steps(monkeypatch: pytest.MonkeyPatch):
+    pauses: list[float] = []
+    monkeypatch.setattr("scheduler.services.jobs.changes.time.sleep", pauses.append)
+    large = job("large", replicas=35)
+    steps()
+    Pod.objects.update(phase="Succeeded")
+    Job.objects.update(phase="Completed")
+
+    with CaptureQueriesContext(connection) as asked:
+        delete_job("default", "large")
+
+    assert not Job.objects.filter(pk=large.pk).exists()
+    assert not Pod.objects.exists()
+    assert len(pauses) == 3
+    assert sum(query["sql"].startswith("BEGIN") for query in asked.captured_queries) == 5
