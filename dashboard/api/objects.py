@@ -34,7 +34,7 @@ from scheduler.selectors.jobs.pod_conditions import pod_conditions
 from scheduler.selectors.queues.objects import JOB_COUNTS, PHASES, QueueCounts
 
 OURS = "fumarole.io/v1"
-_UNSET: tuple[Any, ...] = ({}, "", {"resource": {}})
+_UNSET: tuple[Any, ...] = ({}, "", None, {"resource": {}})
 _ON_A_NODE = ("Binding", "Bound", "Running")
 _PHASE_KEYS = tuple(phase.lower() for phase in PHASES)
 

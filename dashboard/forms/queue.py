@@ -19,7 +19,13 @@ from scheduler.admission.reading.queue import SCHEDULING_VERSIONS, queue_manifes
 from scheduler.admission.rules.queues import verdict_on
 from scheduler.admission.violations import Notice, Rejected, Verdict, Violation
 from scheduler.documents import DocumentError, read_documents
-from scheduler.domain.queue_fields import AMOUNT_FIELDS, QUEUE_FIELDS, TEXT_FIELDS, FieldKind
+from scheduler.domain.queue_fields import (
+    AMOUNT_FIELDS,
+    QUEUE_FIELDS,
+    SECONDS_FIELDS,
+    TEXT_FIELDS,
+    FieldKind,
+)
 from scheduler.domain.queues import ROOT, QueueSpec, QueueTree
 from scheduler.domain.resources import Resources, format_quantity
 from scheduler.services.accounts.access import (
@@ -53,12 +59,27 @@ class QueueForm:
     reclaimable: bool = True
     dequeue_strategy: str = "traverse"
     state: str = "Open"
-    texts: dict[str, str] = field(default_factory=dict)  # by the name of the field
+    seconds: dict[str, str] = field(default_factory=dict)  # by the name of the field
+    texts: dict[str, str] = field(default_factory=dict)  # the same
     amounts: dict[str, dict[str, str]] = field(default_factory=dict)  # resource -> quota -> text
     # quota -> text, typed in the last line without a resource's name
     unnamed: dict[str, str] = field(default_factory=dict)
     # resources that the last line names although they have a line of their own, with another amount
     doubled: tuple[str, ...] = ()
+
+    def seconds_inputs(self) -> list[dict[str, Any]]:
+        inputs = []
+        for seconds in SECONDS_FIELDS:
+            inputs.append(
+                {
+                    "name": seconds.name,
+                    "label": seconds.label,
+                    "help": seconds.help,
+                    "field": seconds.path,
+                    "value": self.seconds.get(seconds.name, ""),
+                }
+            )
+        return inputs
 
     def text_inputs(self) -> list[dict[str, Any]]:
         return [
@@ -143,6 +164,10 @@ class QueueForm:
             "dequeueStrategy": self.dequeue_strategy,
             "parent": self.parent,
         }
+        for seconds in SECONDS_FIELDS:
+            typed = self.seconds.get(seconds.name, "")
+            if typed:
+                spec[seconds.key] = number_or_text(typed)
         for text in TEXT_FIELDS:
             spec[text.key] = self.texts.get(text.name, "")
         for quota in QUOTAS:
@@ -159,7 +184,8 @@ class QueueForm:
                 "metadata": {"name": self.name},
             }
             return {**head, "spec": spec | {"state": self.state}}
-        kept = {key: value for key, value in base["spec"].items() if key not in spec}
+        shown = {*spec, *(seconds.key for seconds in SECONDS_FIELDS)}
+        kept = {key: value for key, value in base["spec"].items() if key not in shown}
         return {**base, "spec": kept | spec}
 
     def mended(self, remedy: str) -> QueueForm:
@@ -226,6 +252,10 @@ def form_from_post(data: QueryDict, stored: QueueForm) -> QueueForm:
         reclaimable=data.get("reclaimable") == "on",
         dequeue_strategy=data.get("dequeue_strategy", stored.dequeue_strategy),
         state=data.get("state", stored.state),
+        seconds={
+            field.name: as_typed(data.get(field.name, stored.seconds.get(field.name, "")))
+            for field in SECONDS_FIELDS
+        },
         texts={
             text.name: data.get(text.name, stored.texts.get(text.name, "")) for text in TEXT_FIELDS
         },
@@ -287,6 +317,7 @@ def form_from_manifest(manifest: Mapping[str, Any]) -> QueueForm:
         reclaimable=spec["reclaimable"],
         dequeue_strategy=spec["dequeueStrategy"],
         state=spec["state"],
+        seconds={field.name: str(spec.get(field.key, "")) for field in SECONDS_FIELDS},
         texts={text.name: spec[text.key] for text in TEXT_FIELDS},
         amounts=amounts,
     )

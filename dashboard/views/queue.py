@@ -39,7 +39,7 @@ from dashboard.present.queues import page_resources, page_texts, present_queues
 from dashboard.present.row_html import TableOptions, blank_queue_row, queue_table_rows
 from scheduler.admission.reading.queue import queue_manifest
 from scheduler.domain.access import Permission
-from scheduler.models import PlannedDeletion, Queue
+from scheduler.models import ClusterState, PlannedDeletion, Queue
 from scheduler.selectors.accounts.access import effective_grants, whom_to_ask
 from scheduler.selectors.jobs.listing import REASON_CODES
 from scheduler.selectors.queues.facts import spec_of
@@ -48,11 +48,13 @@ from scheduler.selectors.queues.page import (
     command_obstacles,
     gang_rows,
     last_command,
+    min_run_time,
     queue_activity,
     waiting_by_reason,
     waits,
 )
 from scheduler.selectors.records.history import SPANS, UnknownSpan, queue_history
+from scheduler.services.sessions.policies import min_run_seconds
 
 Context = dict[str, Any]
 TABS = {
@@ -131,6 +133,7 @@ def _header(
         "row": rows[name],
         "queue": stored,
         "texts": page_texts(stored),
+        "min_run": _min_run_words(name, path),
         "path": [(above, access(request).may(Permission.VIEW, above)) for above in path],
         **resource_lines(
             board,
@@ -155,6 +158,20 @@ def _header(
         "whom": whom_to_ask(name),
         "is_cluster_admin": access(request).is_cluster_admin,
     }
+
+
+def _min_run_words(name: str, path: list[str]) -> str:
+    """ "minimum running time 120 s, inherited from team"; nothing where there is none."""
+    state = ClusterState.objects.select_related("policy").get(pk=1)
+    found = min_run_time([name, *reversed(path)], min_run_seconds(state))
+    words = f"minimum running time {found.seconds} s"
+    if found.named_by == name:
+        return words
+    if found.named_by:
+        return f"{words}, inherited from {found.named_by}"
+    if found.seconds:
+        return f"{words}, as the policy says"
+    return ""
 
 
 def _now(name: str, below: list[str]) -> Context:

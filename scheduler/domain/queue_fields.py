@@ -18,10 +18,12 @@ from scheduler.domain.resources import NOTHING
 
 MOST_WEIGHT: Final = 65535
 _MOST_PRIORITY: Final = 2**31 - 1
+_MOST_SECONDS: Final = 365 * 24 * 3600
 
 
 class FieldKind(StrEnum):
     NUMBER = "number"
+    SECONDS = "seconds"  # whole seconds; None where the queue takes them from above
     TRUTH = "truth"
     CHOICE = "choice"
     AMOUNTS = "amounts"  # quantities by resource
@@ -144,6 +146,18 @@ QUEUE_FIELDS: Final = (
         is_scheduled=True,
     ),
     QueueField(
+        "min_run_seconds",
+        FieldKind.SECONDS,
+        "Minimum running time",
+        None,
+        ChangedBy.PARENT_ADMIN,  # it keeps siblings from taking back what is theirs
+        help="Seconds that a pod runs before reclaim and preempt may evict it. "
+        "Empty: as the queue above it. 0: none.",
+        most=_MOST_SECONDS,
+        rule_id="min_run_seconds_out_of_range",
+        is_scheduled=True,
+    ),
+    QueueField(
         "state",
         FieldKind.CHOICE,
         "Begins as",
@@ -194,6 +208,7 @@ The parent is stored as a key; the state is changed by commands alone.
 
 AMOUNT_FIELDS: Final = tuple(field for field in QUEUE_FIELDS if field.kind is FieldKind.AMOUNTS)
 TEXT_FIELDS: Final = tuple(field for field in QUEUE_FIELDS if field.kind in _TEXT_KINDS)
+SECONDS_FIELDS: Final = tuple(field for field in QUEUE_FIELDS if field.kind is FieldKind.SECONDS)
 TREE_FIELDS: Final = tuple(field for field in QUEUE_FIELDS if field.is_in_tree)
 SCHEDULED_FIELDS: Final = tuple(field for field in PLAIN_FIELDS if field.is_scheduled)
 

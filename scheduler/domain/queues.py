@@ -40,6 +40,7 @@ class QueueSpec:
     reclaimable: bool = True
     priority: int = 0
     dequeue_strategy: DequeueStrategy = DequeueStrategy.TRAVERSE
+    min_run_seconds: int | None = None  # None: as the queue above, or else the policy, says
     state: QueueState = QueueState.OPEN
     type: str = ""
     owner: str = ""  # a team or a person

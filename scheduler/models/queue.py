@@ -43,6 +43,7 @@ class Queue(Named):
     dequeue_strategy = models.CharField(
         max_length=16, choices=one_of(DequeueStrategy), default=DequeueStrategy.TRAVERSE.value
     )
+    min_run_seconds = models.PositiveIntegerField(null=True, blank=True, default=None)
     type = models.CharField(max_length=253, blank=True, default="")
     owner = models.CharField(max_length=253, blank=True, default="")
     description = models.CharField(max_length=2000, blank=True, default="")

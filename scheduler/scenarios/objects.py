@@ -83,6 +83,7 @@ def read_queue(fields: Fields) -> QueueSpec:
         dequeue_strategy=DequeueStrategy(
             fields.choice("dequeueStrategy", tuple(DequeueStrategy), "traverse")
         ),
+        min_run_seconds=_read_min_run_seconds(fields),
         state=QueueState(fields.choice("state", _STATES, "Open")),
         type=fields.text("type"),
         labels=fields.texts("labels"),
@@ -97,6 +98,12 @@ def _read_parent(fields: Fields, name: str) -> str:
     if name == ROOT:
         return ""
     return parent or ROOT
+
+
+def _read_min_run_seconds(fields: Fields) -> int | None:
+    if fields.take("minRunSeconds") is None:
+        return None
+    return fields.whole("minRunSeconds", default=0)
 
 
 def _read_guarantee(fields: Fields) -> Resources:

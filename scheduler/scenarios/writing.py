@@ -69,6 +69,7 @@ def write_queue(queue: Queue) -> dict[str, Any]:
         deserved=_to_quantities(spec.deserved),
         guarantee=_to_quantities(spec.guarantee),
         dequeueStrategy=spec.dequeue_strategy.value,
+        minRunSeconds=spec.min_run_seconds,
         state=queue.state.value,
         type=spec.type,
         labels=dict(spec.labels),

@@ -26,6 +26,7 @@ from scheduler.models import Queue
 
 SAMPLES = {
     FieldKind.NUMBER: 7,
+    FieldKind.SECONDS: 120,
     FieldKind.TRUTH: False,
     FieldKind.AMOUNTS: Resources({"cpu": 2_000}),
     FieldKind.QUEUE: "team",
@@ -99,6 +100,34 @@ def test_vcctl_knows_the_same_texts():
     assert [field.key for field in CLI_FIELDS if field.is_wide] == [
         field.key for field in TEXT_FIELDS if field.is_in_tree
     ]
+
+
+@pytest.mark.parametrize("seconds", [None, 0, 300])
+def test_a_queue_that_names_no_seconds_is_told_from_one_that_names_0(seconds: int | None):
+    spec = QueueSpec("train", min_run_seconds=seconds)
+
+    manifest = queue_manifest(spec)
+
+    assert manifest["spec"].get("minRunSeconds") == seconds
+    assert read_queue(manifest).value.spec.min_run_seconds == seconds
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        (-1, "spec.minRunSeconds is -1; it must be from 0 to 31536000."),
+        (31_536_001, "spec.minRunSeconds is 31536001; it must be from 0 to 31536000."),
+        ("5m", "spec.minRunSeconds must be a whole number from 0 to 31536000, not text (5m)."),
+        ("", "spec.minRunSeconds is empty. Enter 0 to 31536000."),
+    ],
+)
+def test_seconds_are_a_whole_number_in_a_range(value: object, problem: str):
+    manifest = {"metadata": {"name": "train"}, "spec": {"minRunSeconds": value}}
+
+    reading = read_queue(manifest)
+
+    assert [violation.message for violation in reading.violations] == [problem]
+    assert reading.violations[0].field == "spec.minRunSeconds"
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,11 @@ def aged(work, seconds, **group):
     return Workload(replace(work.group, **group), pods)
 
 
-def scene(*jobs, nodes=(("n1", 8, 8),), queues=(), **snapshot):
+def scene(*jobs, nodes=(("n1", 8, 8),), queues=(), root=None, **snapshot):
     """Nodes are (name, cpu, gpu)."""
     return cluster(
         nodes=[node(name, cpu=cpu, gpu=gpu) for name, cpu, gpu in nodes],
-        queues=[queue("root"), *queues],
+        queues=[root or queue("root"), *queues],
         jobs=jobs,
         taken_at=NOW,
         **snapshot,

@@ -31,6 +31,8 @@ def _shown(field: QueueField) -> s.Field[Any, Any, Any, Any]:
     """A field of `spec` as the API answers it."""
     if field.kind is FieldKind.NUMBER:
         return s.IntegerField()
+    if field.kind is FieldKind.SECONDS:
+        return s.IntegerField(allow_null=True, help_text=field.help)
     if field.kind is FieldKind.TRUTH:
         return s.BooleanField()
     if field.kind is FieldKind.CHOICE:
@@ -47,6 +49,14 @@ def _given(field: QueueField) -> s.Field[Any, Any, Any, Any]:
     if field.kind is FieldKind.NUMBER:
         most = field.most if field.name == "weight" else None
         return s.IntegerField(required=False, min_value=field.least, max_value=most)
+    if field.kind is FieldKind.SECONDS:
+        return s.IntegerField(
+            required=False,
+            allow_null=True,
+            min_value=field.least,
+            max_value=field.most,
+            help_text=field.help,
+        )
     if field.kind is FieldKind.TRUTH:
         return s.BooleanField(required=False)
     if field.kind is FieldKind.CHOICE:

@@ -17,7 +17,8 @@ _EVENTS = 8
 
 
 def print_queue(queue: Row) -> None:
-    for section in (_identity(queue), _spec(queue), _state(queue), _counts(queue)):
+    way = _way_up(queue)
+    for section in (_identity(queue, way), _spec(queue, way), _state(queue), _counts(queue)):
         for label, value in section:
             output.line(f"{label + ':':<{_LABEL}}{value}".rstrip())
     _resources(queue)
@@ -25,10 +26,10 @@ def print_queue(queue: Row) -> None:
     _events(queue["metadata"]["name"])
 
 
-def _identity(queue: Row) -> Iterable[tuple[str, str]]:
+def _identity(queue: Row, way: Mapping[str, Row]) -> Iterable[tuple[str, str]]:
     metadata = queue["metadata"]
     yield "Name", metadata["name"]
-    yield "Path", " / ".join(_way_down(queue))
+    yield "Path", " / ".join(reversed(way))
     yield (
         "Created",
         f"{output.clock(metadata['creationTimestamp'])} "
@@ -42,28 +43,47 @@ def _identity(queue: Row) -> Iterable[tuple[str, str]]:
             )
 
 
-def _way_down(queue: Row) -> list[str]:
-    """The names from the root to the queue; an ancestor that may not be seen ends it."""
-    names = [queue["metadata"]["name"]]
+def _way_up(queue: Row) -> dict[str, Row]:
+    """The queue and those above it by name, with their specs.
+
+    A queue that may not be seen is the last, and without any.
+    """
+    found: dict[str, Row] = {queue["metadata"]["name"]: queue["spec"]}
     parent = queue["spec"]["parent"]
-    while parent and parent not in names:
-        names.insert(0, parent)
-        try:
-            parent = api().get(path("queues", parent), fields="spec.parent")["spec"]["parent"]
-        except Problem as problem:
-            if problem.code not in (ExitCode.NOT_FOUND, ExitCode.NOT_ALLOWED):
-                raise
-            break
-    return names
+    while parent and parent not in found:
+        found[parent] = _spec_above(parent)
+        parent = found[parent].get("parent")
+    return found
 
 
-def _spec(queue: Row) -> Iterable[tuple[str, str]]:
+def _spec_above(name: str) -> Row:
+    try:
+        spec: Row = api().get(path("queues", name), fields="spec")["spec"]
+    except Problem as problem:
+        if problem.code not in (ExitCode.NOT_FOUND, ExitCode.NOT_ALLOWED):
+            raise
+        return {}
+    return spec
+
+
+def _spec(queue: Row, way: Mapping[str, Row]) -> Iterable[tuple[str, str]]:
     spec = queue["spec"]
     yield "Weight", spec["weight"]
     yield "Priority", spec["priority"]
     yield "Reclaimable", "yes" if spec["reclaimable"] else "no"
     yield "Dequeue strategy", spec["dequeueStrategy"]
+    yield from _min_run_time(queue["metadata"]["name"], way)
     yield from shown_texts(spec)
+
+
+def _min_run_time(name: str, way: Mapping[str, Row]) -> Iterable[tuple[str, str]]:
+    """Its own, or that of the nearest queue above; nothing where the policy decides."""
+    for above, spec in way.items():
+        seconds = spec.get("minRunSeconds")
+        if seconds is not None:
+            source = "" if above == name else f", inherited from {above}"
+            yield "Minimum run", f"{seconds} s{source}"
+            return
 
 
 def _state(queue: Row) -> Iterable[tuple[str, str]]:

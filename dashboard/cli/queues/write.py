@@ -82,6 +82,16 @@ Priority = Annotated[
     int | None,
     typer.Option("--priority", help="Who comes first among siblings.", show_default=False),
 ]
+MinRunSeconds = Annotated[
+    str | None,
+    typer.Option(
+        "--min-run-seconds",
+        metavar="SECONDS",
+        help="How long a pod runs before reclaim and preempt may evict it. 0: none. Empty: as the "
+        "queue above it.",
+        show_default=False,
+    ),
+]
 Strategy = Annotated[
     str,
     typer.Option(
@@ -118,6 +128,7 @@ _SETTINGS: Options = {
     "reclaimable": (Reclaimable, None),
     "priority": (Priority, None),
     "strategy": (Strategy, ""),
+    "min_run_seconds": (MinRunSeconds, None),
     **text_options(),
     "labels": (Labels, None),
     "annotations": (Annotations, None),
@@ -146,7 +157,19 @@ def _spec(given: Mapping[str, Any]) -> dict[str, Any]:
         "dequeueStrategy": given["strategy"],
     }
     said = {name: word for name, word in words.items() if word}
-    return {**plain, **said, **quotas, **given_texts(given)}
+    return {**plain, **said, **_seconds(given), **quotas, **given_texts(given)}
+
+
+def _seconds(given: Mapping[str, Any]) -> dict[str, Any]:
+    """ "" takes the number away. A text that is no number is for the server to refuse."""
+    typed = given["min_run_seconds"]
+    if typed is None:
+        return {}
+    if not typed:
+        return {"minRunSeconds": None}
+    if typed.isascii() and typed.isdigit():
+        return {"minRunSeconds": int(typed)}
+    return {"minRunSeconds": typed}
 
 
 def _state(text: str) -> str:

@@ -262,6 +262,15 @@ def _read_number(reader: Reader, value: object, field: QueueField, _old: QueueSp
     )
 
 
+def _read_seconds(
+    reader: Reader, value: object, field: QueueField, old: QueueSpec | None
+) -> int | None:
+    """None where it is left out."""
+    if value is None:
+        return None
+    return _read_number(reader, value, field, old)
+
+
 def _read_truth(reader: Reader, value: object, field: QueueField, old: QueueSpec | None) -> bool:
     default = field.default if old is None else getattr(old, field.name)
     return reader.truth(value, field.path, default)
@@ -304,6 +313,7 @@ def _read_plain_text(
 
 _FIELD_READERS: Final[dict[FieldKind, Callable[..., Any]]] = {
     FieldKind.NUMBER: _read_number,
+    FieldKind.SECONDS: _read_seconds,
     FieldKind.TRUTH: _read_truth,
     FieldKind.CHOICE: _read_choice,
     FieldKind.AMOUNTS: _read_amounts,
@@ -365,8 +375,9 @@ def queue_manifest(spec: QueueSpec) -> dict[str, object]:
     """
     body: dict[str, object] = {}
     for field in QUEUE_FIELDS:
-        if field.kind is not FieldKind.AMOUNTS:
-            body[field.key] = _written(getattr(spec, field.name))
+        value = getattr(spec, field.name)
+        if field.kind is not FieldKind.AMOUNTS and value is not None:
+            body[field.key] = _written(value)
     for field in AMOUNT_FIELDS:
         amounts = getattr(spec, field.name).to_quantities()
         if amounts:

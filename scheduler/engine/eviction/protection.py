@@ -1,4 +1,4 @@
-"""Who is left in peace: pods that have just started, and longer each time that their gang has been
+"""Pods that have just started are left in peace, and longer each time that their gang has been
 evicted before.
 """
 
@@ -26,7 +26,8 @@ class Protection:
 
     def __init__(self, session: Session, seconds: float) -> None:
         self._session = session
-        self._seconds = seconds
+        named = session.specs.min_run_seconds
+        self._by_queue: Times = np.where(np.isnan(named), seconds, named)
 
     def of(self, pods: Rows) -> Mask:
         """Which of these pods are left in peace."""
@@ -43,7 +44,6 @@ class Protection:
         started = session.snapshot.pods.started[pods]
         group = session.snapshot.pods.group[pods]
         evictions = np.minimum(session.snapshot.groups.evictions[group], MOST_GROWTH)
-        until: Times = np.where(
-            np.isnan(started), -np.inf, started + self._seconds * GROWTH**evictions
-        )
+        seconds = self._by_queue[session.snapshot.groups.queue[group]] * GROWTH**evictions
+        until: Times = np.where(np.isnan(started), -np.inf, started + seconds)
         return until

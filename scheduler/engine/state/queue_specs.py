@@ -11,6 +11,7 @@ import numpy as np
 from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.resources import Resources
 from scheduler.domain.snapshot import Snapshot
+from scheduler.domain.tables import Times
 from scheduler.engine.state.queue_tree import SessionQueueTree
 
 NO_LIMIT: Final = 2**62
@@ -58,6 +59,21 @@ class QueueSpecs:
     @cached_property
     def weights(self) -> Amounts:
         return _fixed(np.array([max(0, spec.weight) for spec in self._specs], dtype=np.int64))
+
+    @cached_property
+    def min_run_seconds(self) -> Times:
+        """The minimum running time that each queue names, or else the nearest queue above it; NaN
+        where none of them does.
+        """
+        seconds = np.full(len(self._specs), np.nan)
+        for row in self._queue_tree.top_down:
+            parent = self._queue_tree.parent[row]
+            named = self._specs[row].min_run_seconds
+            if named is not None:
+                seconds[row] = named
+            elif parent >= 0:
+                seconds[row] = seconds[parent]
+        return seconds
 
     @cached_property
     def dims(self) -> Mask:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from statistics import median
@@ -34,6 +34,30 @@ class Waits:
     median_seconds: float | None
     starts: int
     finished_24h: int
+
+
+@dataclass(frozen=True, slots=True)
+class MinRunTime:
+    """How long pods of a queue run before they may be evicted, and the queue that says so.
+
+    `named_by` is empty where no queue does, and the policy decides.
+    """
+
+    seconds: int
+    named_by: str = ""
+
+
+def min_run_time(names: Sequence[str], of_policy: int) -> MinRunTime:
+    """`names` lead from the queue up to root."""
+    named = dict(
+        Queue.objects.filter(name__in=names, min_run_seconds__isnull=False).values_list(
+            "name", "min_run_seconds"
+        )
+    )
+    for name in names:
+        if name in named:
+            return MinRunTime(named[name], name)
+    return MinRunTime(of_policy)
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,11 @@ from scheduler.services.records import audit
 from scheduler.services.records.events import EventNote, record_events
 from scheduler.services.sessions.requests import want_session
 
-_SQL_TYPES: Final = {FieldKind.NUMBER: "bigint", FieldKind.TRUTH: "boolean"}
+_SQL_TYPES: Final = {
+    FieldKind.NUMBER: "bigint",
+    FieldKind.SECONDS: "bigint",
+    FieldKind.TRUTH: "boolean",
+}
 _JSON_COLUMNS: Final = (*(field.name for field in AMOUNT_FIELDS), *METADATA_FIELDS)
 _SPEC_COLUMNS: Final = {
     "id": "bigint",

@@ -12,6 +12,7 @@ from django.db import transaction
 
 from scheduler import notify
 from scheduler.admission.violations import Notice, Rejected, Violation
+from scheduler.engine.arguments import number
 from scheduler.engine.policy import DEFAULT_POLICY, Policy
 from scheduler.engine.report.omissions import has_queue_plugin, omissions
 from scheduler.models import ClusterState, PolicyVersion
@@ -51,6 +52,12 @@ def _read_policy(text: str) -> Policy:
 def gives_shares(state: ClusterState) -> bool:
     """Whether queues deserve anything under the policy in force."""
     return has_queue_plugin(policy_in_force(state))
+
+
+def min_run_seconds(state: ClusterState) -> int:
+    """How long pods run before reclaim may evict them, where no queue says anything else."""
+    settings = policy_in_force(state).configurations.get("reclaim", {})
+    return int(number(settings, "minRunSeconds", 0))
 
 
 def policy_text(state: ClusterState) -> str:

@@ -50,6 +50,29 @@ def test_update_changes_what_is_named_and_leaves_the_rest(vcctl: Type):
     assert done.json["spec"]["weight"] == 3
 
 
+def test_the_minimum_running_time_is_set_shown_inherited_and_taken_away(vcctl: Type):
+    made = vcctl("vcctl queue create team --min-run-seconds 120 -o json")
+    vcctl("vcctl queue create train --parent team")
+
+    assert made.json["spec"]["minRunSeconds"] == 120
+    assert "Minimum run:      120 s\n" in vcctl("vcctl queue view team").out
+    assert "Minimum run:      120 s, inherited from team\n" in vcctl("vcctl queue view train").out
+
+    assert vcctl("vcctl queue update train --min-run-seconds 0").code == 0
+    assert "Minimum run:      0 s\n" in vcctl("vcctl queue view train").out
+    taken = vcctl("vcctl queue update team --min-run-seconds= -o json")
+
+    assert taken.json["spec"]["minRunSeconds"] is None
+    assert "Minimum run" not in vcctl("vcctl queue view team").out
+
+
+def test_a_minimum_running_time_that_is_no_number_is_refused_by_its_name(vcctl: Type):
+    refused = vcctl("vcctl queue create team --min-run-seconds 5m")
+
+    assert refused.code != 0
+    assert refused.err.startswith("--min-run-seconds must be a whole number from 0 to 31536000")
+
+
 def test_a_dry_run_changes_nothing(vcctl: Type):
     vcctl("vcctl queue create q")
 

@@ -1,0 +1,13 @@
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [("scheduler", "0027_queue_description")]
+
+    operations = [
+        migrations.AddField(
+            "queue",
+            "min_run_seconds",
+            models.PositiveIntegerField(blank=True, default=None, null=True),
+        ),
+    ]

@@ -1,0 +1,59 @@
+"""The minimum running time of a pod: the policy's, or that of its queue or of one above it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.engine.builders import configured, evicted, job, queue, run
+from tests.engine.eviction.test_whole_gangs import RECLAIM
+from tests.engine.scenes import aged, gpus, scene
+
+POLICY = configured(RECLAIM, reclaim={"wholeGangs": True, "minRunSeconds": 100})
+
+
+def victims_of(*queues, ran=150):
+    """Of a gang in q1 that has run for so long, and has 4 GPUs that q2 deserves."""
+    snapshot = scene(
+        aged(job("a", "q1", tasks=8, min=4, gpu=1, on="n1"), ran),
+        job("c", "q2", tasks=4, gpu=1),
+        queues=queues,
+    )
+    return len(evicted(run(snapshot, POLICY)))
+
+
+@pytest.mark.parametrize(("seconds", "count"), [(None, 4), (100, 4), (200, 0), (0, 4)])
+def test_a_queue_may_name_its_own_minimum_running_time(seconds, count):
+    assert victims_of(gpus("q1", 4, min_run_seconds=seconds), gpus("q2", 4)) == count
+
+
+def test_a_queue_that_names_0_has_none_whatever_the_policy_says():
+    assert victims_of(gpus("q1", 4), gpus("q2", 4), ran=5) == 0
+    assert victims_of(gpus("q1", 4, min_run_seconds=0), gpus("q2", 4), ran=5) == 4
+
+
+@pytest.mark.parametrize(("own", "count"), [(None, 0), (50, 4), (0, 4)])
+def test_a_queue_that_names_none_has_that_of_the_nearest_queue_above(own, count):
+    team = gpus("team", 4, min_run_seconds=200)
+
+    found = victims_of(
+        team, gpus("q1", 4, parent="team", min_run_seconds=own), gpus("q2", 4), ran=150
+    )
+
+    assert found == count
+
+
+def test_what_root_names_holds_for_all():
+    snapshot = scene(
+        aged(job("a", "q1", tasks=8, min=4, gpu=1, on="n1"), 150),
+        job("c", "q2", tasks=4, gpu=1),
+        queues=(gpus("q1", 4), gpus("q2", 4)),
+        root=queue("root", min_run_seconds=200),
+    )
+
+    assert evicted(run(snapshot, POLICY)) == []
+
+
+def test_a_guarantee_does_not_wait_for_the_time_that_a_queue_names():
+    taker = queue("q2", deserved={"gpu": 4}, guarantee={"gpu": 4})
+
+    assert victims_of(gpus("q1", 4, min_run_seconds=200), taker) == 4
